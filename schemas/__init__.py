@@ -1,0 +1,41 @@
+"""The warehouse's tables, one module each; this is the only list of them."""
+
+from schemas.allocations import ALLOCATIONS
+from schemas.audit_runs import AUDIT_RUNS
+from schemas.client_snapshots import CLIENT_SNAPSHOTS
+from schemas.findings import FINDINGS
+from schemas.membership_snapshots import MEMBERSHIP_SNAPSHOTS
+from schemas.offset_snapshots import OFFSET_SNAPSHOTS
+from schemas.quarantine import QUARANTINE
+from schemas.rebalance_intervals import REBALANCE_INTERVALS
+from schemas.route_snapshots import ROUTE_SNAPSHOTS
+from schemas.table import Table
+from schemas.topic_snapshots import TOPIC_SNAPSHOTS
+
+SOURCES: tuple[Table, ...] = (
+    MEMBERSHIP_SNAPSHOTS,
+    ROUTE_SNAPSHOTS,
+    TOPIC_SNAPSHOTS,
+    OFFSET_SNAPSHOTS,
+    CLIENT_SNAPSHOTS,
+)
+#: Replaced step by step by every run that audits the step.
+OUTPUTS: tuple[Table, ...] = (REBALANCE_INTERVALS, ALLOCATIONS, FINDINGS)
+TABLES: tuple[Table, ...] = (*SOURCES, *OUTPUTS, QUARANTINE, AUDIT_RUNS)
+
+__all__ = [
+    "ALLOCATIONS",
+    "AUDIT_RUNS",
+    "CLIENT_SNAPSHOTS",
+    "FINDINGS",
+    "MEMBERSHIP_SNAPSHOTS",
+    "OFFSET_SNAPSHOTS",
+    "OUTPUTS",
+    "QUARANTINE",
+    "REBALANCE_INTERVALS",
+    "ROUTE_SNAPSHOTS",
+    "SOURCES",
+    "TABLES",
+    "TOPIC_SNAPSHOTS",
+    "Table",
+]

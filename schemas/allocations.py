@@ -1,0 +1,56 @@
+"""Who owned each queue, interval by interval."""
+
+from pyspark.sql.types import BooleanType, StringType, StructType
+
+from schemas.common import (
+    BROKER_NAME,
+    CLIENT_ADDR,
+    CLIENT_ID,
+    CLUSTER,
+    CONSUMER_GROUP,
+    INTERVAL_END,
+    INTERVAL_START,
+    MEMBERSHIP_VIEW,
+    QUEUE_ID,
+    STEP_START,
+    TOPIC,
+)
+from schemas.table import Table, array_of, column, required
+
+ALLOCATIONS = Table(
+    name="allocations",
+    comment="One row per (replayed rebalance interval, queue that the route can hold messages in)",
+    schema=StructType(
+        [
+            STEP_START,
+            CLUSTER,
+            CONSUMER_GROUP,
+            TOPIC,
+            MEMBERSHIP_VIEW,
+            INTERVAL_START,
+            INTERVAL_END,
+            BROKER_NAME,
+            QUEUE_ID,
+            required("readable", BooleanType(), "false: in no client's list (no read permission, or beyond the read queues)"),
+            required("owners", array_of(CLIENT_ID, CLIENT_ADDR), "connections that consume it: none, one or more"),
+            column("unassigned_cause", StringType(), "why nobody owns it; null where somebody does"),
+            column("unassigned_client_id", StringType(), "the client id in whose share it lies, if that is the cause"),
+            column("double_owned_cause", StringType(), "why more than one connection owns it; null otherwise"),
+        ]
+    ),
+    key=(
+        "step_start",
+        "cluster",
+        "consumer_group",
+        "topic",
+        "membership_view",
+        "interval_start",
+        "broker_name",
+        "queue_id",
+    ),
+    partition_by=("step_start",),
+    checks={
+        "unassigned_has_a_cause": "(size(owners) = 0) = (unassigned_cause IS NOT NULL)",
+        "double_owned_has_a_cause": "(size(owners) > 1) = (double_owned_cause IS NOT NULL)",
+    },
+)

@@ -1,0 +1,42 @@
+"""Who was in a consumer group, as one broker knew it."""
+
+from pyspark.sql.types import ArrayType, StringType, StructType
+
+from schemas.common import (
+    BROKER_NAME,
+    CAPTURED_AT,
+    CAPTURED_DATE,
+    CLUSTER,
+    CONNECTION,
+    CONSUMER_GROUP,
+    GENERATED_DATE,
+    SUBSCRIPTION,
+)
+from schemas.table import Table, column, required
+
+MEMBERSHIP_SNAPSHOTS = Table(
+    name="membership_snapshots",
+    comment="One row per (cluster, consumer group, broker that answered, time): its consumer connections",
+    schema=StructType(
+        [
+            CLUSTER,
+            CONSUMER_GROUP,
+            BROKER_NAME,
+            CAPTURED_AT,
+            CAPTURED_DATE,
+            column("message_model", StringType(), "CLUSTERING or BROADCASTING; null when nobody is online"),
+            column("consume_type", StringType(), "CONSUME_PASSIVELY (push), CONSUME_ACTIVELY (pull) or CONSUME_POP"),
+            column("consume_from_where", StringType(), "where a new group starts"),
+            required(
+                "connections",
+                ArrayType(CONNECTION, containsNull=False),
+                "one entry per connection, duplicates kept; empty: the broker said that nobody is online",
+            ),
+            required("subscriptions", SUBSCRIPTION, "the group's subscriptions; the last heartbeat wins"),
+        ]
+    ),
+    key=("cluster", "consumer_group", "broker_name", "captured_at"),
+    cluster_by=("captured_at",),
+    checks={"known_message_model": "message_model IN ('CLUSTERING', 'BROADCASTING')"},
+    generated=GENERATED_DATE,
+)

@@ -1,0 +1,36 @@
+"""How far a consumer group has come in every queue of a topic."""
+
+from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+
+from schemas.common import CAPTURED_AT, CAPTURED_DATE, CLUSTER, CONSUMER_GROUP, GENERATED_DATE, TOPIC
+from schemas.table import Table, array_of, required
+
+OFFSET_SNAPSHOTS = Table(
+    name="offset_snapshots",
+    comment="One row per (cluster, consumer group, topic, time): the broker's and the group's offsets per queue",
+    schema=StructType(
+        [
+            CLUSTER,
+            CONSUMER_GROUP,
+            TOPIC,
+            CAPTURED_AT,
+            CAPTURED_DATE,
+            required(
+                "offsets",
+                array_of(
+                    StructField("broker_name", StringType(), False),
+                    StructField("queue_id", IntegerType(), False),
+                    StructField("broker_offset", LongType(), False),
+                    StructField("consumer_offset", LongType(), False),
+                    StructField("pull_offset", LongType(), True),
+                    StructField("last_timestamp", LongType(), True),
+                ),
+                "next offset to write, to consume, to pull; last_timestamp: store time (ms) of the last consumed "
+                "message. consumer_offset 0 with last_timestamp 0 is 'never committed': unknown, not caught up",
+            ),
+        ]
+    ),
+    key=("cluster", "consumer_group", "topic", "captured_at"),
+    cluster_by=("captured_at",),
+    generated=GENERATED_DATE,
+)

@@ -1,0 +1,24 @@
+"""What was rejected, and why; nothing is lost."""
+
+from pyspark.sql.types import ArrayType, LongType, StringType, StructType
+
+from schemas.table import Table, column, required
+
+QUARANTINE = Table(
+    name="quarantine",
+    comment="One row per rejected input line or source row",
+    schema=StructType(
+        [
+            required("quarantine_id", StringType(), "stable: the same rejected line has the same id in every run"),
+            column("source_table", StringType(), "table it was meant for; null where the line does not tell"),
+            column("source_file", StringType(), "name of the file it came from"),
+            column("line_number", LongType(), "line in that file, from 1"),
+            column("key", StringType(), "its key as JSON, as far as it could be read"),
+            required("reasons", ArrayType(StringType(), containsNull=False), "every rule it breaks, as enum names"),
+            column("detail", StringType(), "what exactly is wrong, in words"),
+            column("content", StringType(), "the line or row itself; longer than 64 KiB is cut, as detail then says"),
+        ]
+    ),
+    key=("quarantine_id",),
+    cluster_by=("quarantine_id",),
+)

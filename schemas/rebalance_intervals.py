@@ -1,0 +1,85 @@
+"""Spans in which nothing that an allocation depends on changed."""
+
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    IntegerType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from schemas.common import (
+    CLIENT_ADDR,
+    CLIENT_ID,
+    CLUSTER,
+    CONSUMER_GROUP,
+    INTERVAL_END,
+    INTERVAL_START,
+    LANGUAGE,
+    MEMBERSHIP_VIEW,
+    STEP_START,
+    TOPIC,
+    VERSION,
+)
+from schemas.table import Table, array_of, column, required
+
+#: A member as the replay saw it: position in the array is its position in the allocation.
+MEMBER = StructType(
+    [
+        CLIENT_ID,
+        CLIENT_ADDR,
+        LANGUAGE,
+        VERSION,
+        StructField("strategy", StringType(), True),
+        StructField("subscribes", BooleanType(), False),
+    ]
+)
+
+REBALANCE_INTERVALS = Table(
+    name="rebalance_intervals",
+    comment="One row per (cluster, consumer group, topic, membership view, interval): the inputs of the allocation "
+    "and its totals. For every broker that hosts the topic, the rows of '*' and of its own view tile the step",
+    schema=StructType(
+        [
+            STEP_START,
+            CLUSTER,
+            CONSUMER_GROUP,
+            TOPIC,
+            MEMBERSHIP_VIEW,
+            INTERVAL_START,
+            INTERVAL_END,
+            required("status", StringType(), "REPLAYED, UNOBSERVED, NOT_APPLICABLE or NOT_REPLAYABLE"),
+            column("reason", StringType(), "why it was not replayed; null where it was"),
+            column("strategy", StringType(), "strategy of all members, or MIXED; null: unobserved or not applicable"),
+            column("strategy_source", StringType(), "CLIENT: running info, CONFIGURATION, or DEFAULT: AVG assumed"),
+            column("members", ArrayType(MEMBER, containsNull=False), "as every client sorts them, duplicates kept"),
+            column(
+                "queues",
+                array_of(
+                    StructField("broker_name", StringType(), False),
+                    StructField("queue_id", IntegerType(), False),
+                ),
+                "the readable queues as every client sorts them",
+            ),
+            column("members_seen_at", TimestampType(), "last snapshot inside the interval's span with these members"),
+            column("member_count", IntegerType(), "connections, duplicates counted"),
+            column("distinct_members", IntegerType(), "different client ids"),
+            column("queue_count", IntegerType(), "readable queues"),
+            column("unassigned_queues", IntegerType(), "readable queues that nobody owns"),
+            column("double_owned_queues", IntegerType(), "queues with more than one owner"),
+            column("idle_members", IntegerType(), "connections that own no queue of this topic"),
+            column("min_queues_per_member", IntegerType(), "smallest share of a connection"),
+            column("max_queues_per_member", IntegerType(), "largest share of a connection"),
+        ]
+    ),
+    key=("step_start", "cluster", "consumer_group", "topic", "membership_view", "interval_start"),
+    partition_by=("step_start",),
+    checks={
+        "interval_not_empty": "interval_start < interval_end",
+        "inside_its_step": "interval_start >= step_start",
+        "known_status": "status IN ('REPLAYED', 'UNOBSERVED', 'NOT_APPLICABLE', 'NOT_REPLAYABLE')",
+        "reason_unless_replayed": "(status = 'REPLAYED') = (reason IS NULL)",
+    },
+)

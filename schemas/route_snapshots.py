@@ -1,0 +1,32 @@
+"""The route of a topic: which brokers host it, with how many queues, readable or not."""
+
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+
+from schemas.common import CAPTURED_AT, CAPTURED_DATE, CLUSTER, GENERATED_DATE, TOPIC
+from schemas.table import Table, array_of, required
+
+ROUTE_SNAPSHOTS = Table(
+    name="route_snapshots",
+    comment="One row per (cluster, topic, time): the topic's route as the name server gives it",
+    schema=StructType(
+        [
+            CLUSTER,
+            TOPIC,
+            CAPTURED_AT,
+            CAPTURED_DATE,
+            required(
+                "queues",
+                array_of(
+                    StructField("broker_name", StringType(), False),
+                    StructField("perm", IntegerType(), False),
+                    StructField("read_queue_nums", IntegerType(), False),
+                    StructField("write_queue_nums", IntegerType(), False),
+                ),
+                "one entry per broker of the route; perm bit 4: readable, bit 2: writable; empty: the topic has no route",
+            ),
+        ]
+    ),
+    key=("cluster", "topic", "captured_at"),
+    cluster_by=("captured_at",),
+    generated=GENERATED_DATE,
+)

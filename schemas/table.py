@@ -1,0 +1,47 @@
+"""What a table is: its columns with their meaning, key, layout and constraints, in one value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql.types import ArrayType, DataType, StructField, StructType
+
+
+@dataclass(frozen=True)
+class Table:
+    """One Delta table of the warehouse.
+
+    `generated` maps a column to the SQL that derives it; such a column is not written by jobs. `checks` maps a
+    constraint's name to SQL that every row must satisfy. A table is laid out by `partition_by` (outputs: a publish
+    replaces whole partitions, and two steps never conflict) or by `cluster_by` (sources: files are skipped by time).
+    """
+
+    name: str
+    comment: str
+    schema: StructType
+    key: tuple[str, ...]
+    cluster_by: tuple[str, ...] = ()
+    partition_by: tuple[str, ...] = ()
+    checks: Mapping[str, str] = field(default_factory=dict)
+    generated: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns a job writes: all but the generated ones, in the table's order."""
+        return tuple(name for name in self.schema.names if name not in self.generated)
+
+
+def column(name: str, data_type: DataType, comment: str, *, nullable: bool = True) -> StructField:
+    """A column whose meaning, with its unit, is visible in `DESCRIBE`."""
+    return StructField(name, data_type, nullable, {"comment": comment})
+
+
+def required(name: str, data_type: DataType, comment: str) -> StructField:
+    """A column that is never null."""
+    return column(name, data_type, comment, nullable=False)
+
+
+def array_of(*fields: StructField) -> ArrayType:
+    """An array of structs, without null elements."""
+    return ArrayType(StructType(list(fields)), containsNull=False)

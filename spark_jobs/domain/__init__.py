@@ -1,0 +1,1 @@
+"""RocketMQ's rules in plain Python: short, obviously right, and the oracle of their Spark twins."""

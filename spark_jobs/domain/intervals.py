@@ -1,0 +1,106 @@
+"""Half-open UTC intervals and the fixed grid of audit steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from spark_jobs.errors import IntervalError
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def parse_utc(text: str) -> datetime:
+    """A point in time; a text without an offset is UTC, one with another offset is converted.
+
+    Raises `IntervalError` if the text is not ISO 8601.
+    """
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise IntervalError(
+            f"'{text}' is not a time: write it as 2026-11-21T02:00 or 2026-11-21T02:00:00Z (UTC)"
+        ) from None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def format_utc(moment: datetime) -> str:
+    """ISO 8601 with a Z; seconds and milliseconds only where they are not zero."""
+    moment = moment.astimezone(UTC)
+    if moment.microsecond:
+        text = moment.isoformat(timespec="milliseconds")
+    else:
+        text = moment.isoformat(timespec="seconds" if moment.second else "minutes")
+    return text.replace("+00:00", "Z")
+
+
+@dataclass(frozen=True, order=True)
+class Interval:
+    """A half-open span `[start, end)` in UTC, never empty."""
+
+    start: datetime
+    end: datetime
+
+    def __post_init__(self) -> None:
+        for moment in (self.start, self.end):
+            if moment.tzinfo is None:
+                raise IntervalError(f"{moment.isoformat()} has no time zone: intervals are UTC")
+        if self.end == self.start:
+            raise IntervalError(f"the interval {self} is empty: its end must be after its start")
+        if self.end < self.start:
+            raise IntervalError(f"the interval {self} is reversed: write START/END with START before END")
+
+    def __str__(self) -> str:
+        return f"{format_utc(self.start)}/{format_utc(self.end)}"
+
+    @classmethod
+    def parse(cls, text: str) -> Interval:
+        """`2026-03-01T10:00/2026-03-01T11:00` as a value; raises `IntervalError`."""
+        start, separator, end = text.partition("/")
+        if not separator:
+            raise IntervalError(f"'{text}' is not an interval: write START/END, e.g. {_EXAMPLE}")
+        return cls(parse_utc(start), parse_utc(end))
+
+    def intersect(self, other: Interval) -> Interval | None:
+        """The common part of both, or None where they only touch or lie apart."""
+        start, end = max(self.start, other.start), min(self.end, other.end)
+        return Interval(start, end) if start < end else None
+
+
+_EXAMPLE = "2026-03-01T10:00/2026-03-01T11:00"
+
+
+@dataclass(frozen=True)
+class StepGrid:
+    """The audit steps of a warehouse: `[k·length, (k+1)·length)` since 1970-01-01T00:00Z."""
+
+    length: timedelta
+
+    def __post_init__(self) -> None:
+        if self.length <= timedelta(0) or timedelta(days=1) % self.length:
+            raise IntervalError(
+                f"a step of {self.length.total_seconds():g} s does not divide a day: choose e.g. 300, 3600 or 86400"
+            )
+
+    def floor(self, moment: datetime) -> datetime:
+        """Start of the step that holds the moment."""
+        return moment - (moment - EPOCH) % self.length
+
+    def check_whole_steps(self, interval: Interval) -> None:
+        """Raises `IntervalError`, naming the nearest whole steps, unless both ends lie on the grid."""
+        start, end = self.floor(interval.start), self.floor(interval.end)
+        if (start, end) != (interval.start, interval.end):
+            widened = Interval(start, end if end == interval.end else end + self.length)
+            raise IntervalError(
+                f"the interval {interval} is off the grid of {self.length.total_seconds():g} s steps: "
+                f"the whole steps around it are {widened}"
+            )
+
+    def steps(self, interval: Interval) -> Iterator[Interval]:
+        """The steps of an interval in order; raises `IntervalError` if it is off the grid."""
+        self.check_whole_steps(interval)
+        start = interval.start
+        while start < interval.end:
+            yield Interval(start, start + self.length)
+            start += self.length

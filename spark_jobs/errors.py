@@ -1,0 +1,61 @@
+"""Every error a user can meet: one base with an exit code, one leaf per cause, caught once in `cli.main`."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What the process tells its caller; the README has the same table."""
+
+    CLEAN = 0
+    FINDINGS = 1
+    WARNINGS = 2
+    USAGE = 3
+    NOT_PUBLISHED = 4
+
+
+class RebalanceAuditError(Exception):
+    """Base of all errors whose text is written for the user: what is wrong, where, and what to do."""
+
+    exit_code: ExitCode = ExitCode.USAGE
+
+
+class IntervalError(RebalanceAuditError):
+    """An interval that is empty, reversed, unreadable, or off the grid of audit steps."""
+
+
+class ConfigurationError(RebalanceAuditError):
+    """A configuration file with an unknown key, a wrong type, or a value that makes no sense."""
+
+
+class StrategyError(RebalanceAuditError):
+    """Settings with which no RocketMQ client could start, such as a negative virtual node count."""
+
+
+class WarehouseError(RebalanceAuditError):
+    """A warehouse, schema or table that is missing or cannot be opened."""
+
+
+class SchemaMismatchError(RebalanceAuditError):
+    """A table whose columns are not those of its module in `schemas`; the text lists every difference."""
+
+
+class InputFileError(RebalanceAuditError):
+    """A recording that cannot be opened or decompressed."""
+
+
+class SetupError(RebalanceAuditError):
+    """Java, Python or Delta's jars are missing or of the wrong version."""
+
+
+class PublishConflictError(RebalanceAuditError):
+    """Another run is publishing the same steps of the same warehouse."""
+
+    exit_code = ExitCode.NOT_PUBLISHED
+
+
+class PublishError(RebalanceAuditError):
+    """The audit is done, but its results could not be published."""
+
+    exit_code = ExitCode.NOT_PUBLISHED
