@@ -31,10 +31,18 @@ ALLOCATIONS = Table(
             INTERVAL_END,
             BROKER_NAME,
             QUEUE_ID,
-            required("readable", BooleanType(), "false: in no client's list (no read permission, or beyond the read queues)"),
+            required(
+                "readable",
+                BooleanType(),
+                "false: in no client's list (no read permission, or beyond the read queues)",
+            ),
             required("owners", array_of(CLIENT_ID, CLIENT_ADDR), "connections that consume it: none, one or more"),
             column("unassigned_cause", StringType(), "why nobody owns it; null where somebody does"),
-            column("unassigned_client_id", StringType(), "the client id in whose share it lies, if that is the cause"),
+            column(
+                "unassigned_client_id",
+                StringType(),
+                "the client id in whose share it lies, if that is the cause",
+            ),
             column("double_owned_cause", StringType(), "why more than one connection owns it; null otherwise"),
         ]
     ),

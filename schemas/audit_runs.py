@@ -18,12 +18,20 @@ AUDIT_RUNS = Table(
             column("cluster", StringType(), "filter; null: all clusters"),
             column("consumer_group", StringType(), "filter; null: all groups"),
             column("topic", StringType(), "filter; null: all topics"),
-            required("source_versions", MapType(StringType(), LongType(), False), "Delta version read, per source table"),
+            required(
+                "source_versions",
+                MapType(StringType(), LongType(), False),
+                "Delta version read, per source table",
+            ),
             required("configuration_hash", StringType(), "SHA-256 of the effective configuration"),
             required("configuration", StringType(), "the effective configuration as JSON"),
             required("code_version", StringType(), "version of rebalance-audit"),
             required("row_counts", MapType(StringType(), LongType(), False), "rows published, per output table"),
-            required("content_hashes", MapType(StringType(), StringType(), False), "order-free hash, per output table"),
+            required(
+                "content_hashes",
+                MapType(StringType(), StringType(), False),
+                "order-free hash, per output table",
+            ),
             required("outcome", StringType(), "published or failed"),
             column("message", StringType(), "what went wrong, or what the reader should know"),
         ]

@@ -26,9 +26,17 @@ CLIENT_SNAPSHOTS = Table(
             CAPTURED_AT,
             CAPTURED_DATE,
             required("answered", BooleanType(), "false: the client did not answer in time; all below is null then"),
-            column("strategy_class", StringType(), "Java class of its AllocateMessageQueueStrategy, without the @hash"),
+            column(
+                "strategy_class",
+                StringType(),
+                "Java class of its AllocateMessageQueueStrategy, without the @hash",
+            ),
             column("message_model", StringType(), "CLUSTERING or BROADCASTING"),
-            column("consume_orderly", BooleanType(), "true: orderly listener, which needs the broker's queue lock"),
+            column(
+                "consume_orderly",
+                BooleanType(),
+                "true: orderly listener, which needs the broker's queue lock",
+            ),
             column("client_rebalance", BooleanType(), "false: the broker assigns (POP), no client owns queues"),
             column("started_at", TimestampType(), "start of the consumer, by the client's clock"),
             column("consume_threads", IntegerType(), "core size of the consume thread pool"),
@@ -36,9 +44,9 @@ CLIENT_SNAPSHOTS = Table(
             column(
                 "owned_queues",
                 array_of(
-                    StructField("topic", StringType(), False),
-                    StructField("broker_name", StringType(), False),
-                    StructField("queue_id", IntegerType(), False),
+                    StructField("topic", StringType(), True),
+                    StructField("broker_name", StringType(), True),
+                    StructField("queue_id", IntegerType(), True),
                     StructField("locked", BooleanType(), True),
                     StructField("dropped", BooleanType(), True),
                     StructField("cached_count", IntegerType(), True),
@@ -54,7 +62,7 @@ CLIENT_SNAPSHOTS = Table(
             column(
                 "consume_status",
                 array_of(
-                    StructField("topic", StringType(), False),
+                    StructField("topic", StringType(), True),
                     StructField("consume_rt_ms", DoubleType(), True),
                     StructField("consume_ok_tps", DoubleType(), True),
                     StructField("consume_failed_tps", DoubleType(), True),

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from pyspark.sql.types import DateType, IntegerType, LongType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import (
+    DateType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from schemas.table import array_of, column, required
 
@@ -24,7 +32,7 @@ MEMBERSHIP_VIEW = required(
 INTERVAL_START = required("interval_start", TimestampType(), "start of the rebalance interval, UTC, inclusive")
 INTERVAL_END = required("interval_end", TimestampType(), "end of the rebalance interval, UTC, exclusive")
 
-CLIENT_ID = StructField("client_id", StringType(), False)
+CLIENT_ID = StructField("client_id", StringType(), True)
 CLIENT_ADDR = StructField("client_addr", StringType(), True)
 LANGUAGE = StructField("language", StringType(), True)
 VERSION = StructField("version", IntegerType(), True)
@@ -35,7 +43,7 @@ CONNECTION = StructType([CLIENT_ID, CLIENT_ADDR, LANGUAGE, VERSION])
 
 #: One topic a group or client subscribes; `sub_version` is the client's clock (ms) when it subscribed.
 SUBSCRIPTION = array_of(
-    StructField("topic", StringType(), False),
+    StructField("topic", StringType(), True),
     StructField("expression_type", StringType(), True),
     StructField("sub_string", StringType(), True),
     StructField("sub_version", LongType(), True),

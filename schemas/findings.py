@@ -31,12 +31,12 @@ _CURE = StructType(
 #: One queue of a finding: how long it was touched (`start`, `end`) and what its readings in that time say. Messages;
 #: null is unknown (no reading, or the group never committed there).
 FINDING_QUEUE = array_of(
-    StructField("topic", StringType(), False),
-    StructField("broker_name", StringType(), False),
-    StructField("queue_id", IntegerType(), False),
-    StructField("role", StringType(), False),
-    StructField("start", TimestampType(), False),
-    StructField("end", TimestampType(), False),
+    StructField("topic", StringType(), True),
+    StructField("broker_name", StringType(), True),
+    StructField("queue_id", IntegerType(), True),
+    StructField("role", StringType(), True),
+    StructField("start", TimestampType(), True),
+    StructField("end", TimestampType(), True),
     *_BACKLOG,
 )
 
@@ -44,11 +44,11 @@ FINDING_QUEUE = array_of(
 EVIDENCE = StructType(
     [
         StructField("persistence", StringType(), True),
-        StructField("connections", ArrayType(CONNECTION, containsNull=False), True),
-        StructField("client_ids", ArrayType(StringType(), containsNull=False), True),
+        StructField("connections", ArrayType(CONNECTION, containsNull=True), True),
+        StructField("client_ids", ArrayType(StringType(), containsNull=True), True),
         StructField("member_count", IntegerType(), True),
         StructField("queue_count", IntegerType(), True),
-        StructField("queues", FINDING_QUEUE, False),
+        StructField("queues", FINDING_QUEUE, True),
         *_BACKLOG,
         StructField("unknown_queues", IntegerType(), True),
         StructField("if_deduplicated", _CURE, True),

@@ -25,11 +25,15 @@ MEMBERSHIP_SNAPSHOTS = Table(
             CAPTURED_AT,
             CAPTURED_DATE,
             column("message_model", StringType(), "CLUSTERING or BROADCASTING; null when nobody is online"),
-            column("consume_type", StringType(), "CONSUME_PASSIVELY (push), CONSUME_ACTIVELY (pull) or CONSUME_POP"),
+            column(
+                "consume_type",
+                StringType(),
+                "CONSUME_PASSIVELY (push), CONSUME_ACTIVELY (pull) or CONSUME_POP",
+            ),
             column("consume_from_where", StringType(), "where a new group starts"),
             required(
                 "connections",
-                ArrayType(CONNECTION, containsNull=False),
+                ArrayType(CONNECTION, containsNull=True),
                 "one entry per connection, duplicates kept; empty: the broker said that nobody is online",
             ),
             required("subscriptions", SUBSCRIPTION, "the group's subscriptions; the last heartbeat wins"),
@@ -37,6 +41,6 @@ MEMBERSHIP_SNAPSHOTS = Table(
     ),
     key=("cluster", "consumer_group", "broker_name", "captured_at"),
     cluster_by=("captured_at",),
-    checks={"known_message_model": "message_model IN ('CLUSTERING', 'BROADCASTING')"},
+    checks={"known_message_model": "message_model IS NULL OR message_model IN ('CLUSTERING', 'BROADCASTING')"},
     generated=GENERATED_DATE,
 )

@@ -18,10 +18,10 @@ OFFSET_SNAPSHOTS = Table(
             required(
                 "offsets",
                 array_of(
-                    StructField("broker_name", StringType(), False),
-                    StructField("queue_id", IntegerType(), False),
-                    StructField("broker_offset", LongType(), False),
-                    StructField("consumer_offset", LongType(), False),
+                    StructField("broker_name", StringType(), True),
+                    StructField("queue_id", IntegerType(), True),
+                    StructField("broker_offset", LongType(), True),
+                    StructField("consumer_offset", LongType(), True),
                     StructField("pull_offset", LongType(), True),
                     StructField("last_timestamp", LongType(), True),
                 ),

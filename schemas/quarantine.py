@@ -14,9 +14,13 @@ QUARANTINE = Table(
             column("source_file", StringType(), "name of the file it came from"),
             column("line_number", LongType(), "line in that file, from 1"),
             column("key", StringType(), "its key as JSON, as far as it could be read"),
-            required("reasons", ArrayType(StringType(), containsNull=False), "every rule it breaks, as enum names"),
+            required("reasons", ArrayType(StringType(), containsNull=True), "every rule it breaks, as enum names"),
             column("detail", StringType(), "what exactly is wrong, in words"),
-            column("content", StringType(), "the line or row itself; longer than 64 KiB is cut, as detail then says"),
+            column(
+                "content",
+                StringType(),
+                "the line or row itself; longer than 64 KiB is cut, as detail then says",
+            ),
         ]
     ),
     key=("quarantine_id",),

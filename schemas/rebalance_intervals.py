@@ -33,7 +33,7 @@ MEMBER = StructType(
         LANGUAGE,
         VERSION,
         StructField("strategy", StringType(), True),
-        StructField("subscribes", BooleanType(), False),
+        StructField("subscribes", BooleanType(), True),
     ]
 )
 
@@ -52,18 +52,30 @@ REBALANCE_INTERVALS = Table(
             INTERVAL_END,
             required("status", StringType(), "REPLAYED, UNOBSERVED, NOT_APPLICABLE or NOT_REPLAYABLE"),
             column("reason", StringType(), "why it was not replayed; null where it was"),
-            column("strategy", StringType(), "strategy of all members, or MIXED; null: unobserved or not applicable"),
-            column("strategy_source", StringType(), "CLIENT: running info, CONFIGURATION, or DEFAULT: AVG assumed"),
-            column("members", ArrayType(MEMBER, containsNull=False), "as every client sorts them, duplicates kept"),
+            column(
+                "strategy",
+                StringType(),
+                "strategy of all members, or MIXED; null: unobserved or not applicable",
+            ),
+            column(
+                "strategy_source",
+                StringType(),
+                "CLIENT: running info, CONFIGURATION, or DEFAULT: AVG assumed",
+            ),
+            column("members", ArrayType(MEMBER, containsNull=True), "as every client sorts them, duplicates kept"),
             column(
                 "queues",
                 array_of(
-                    StructField("broker_name", StringType(), False),
-                    StructField("queue_id", IntegerType(), False),
+                    StructField("broker_name", StringType(), True),
+                    StructField("queue_id", IntegerType(), True),
                 ),
                 "the readable queues as every client sorts them",
             ),
-            column("members_seen_at", TimestampType(), "last snapshot inside the interval's span with these members"),
+            column(
+                "members_seen_at",
+                TimestampType(),
+                "last snapshot inside the interval's span with these members",
+            ),
             column("member_count", IntegerType(), "connections, duplicates counted"),
             column("distinct_members", IntegerType(), "different client ids"),
             column("queue_count", IntegerType(), "readable queues"),

@@ -17,10 +17,10 @@ ROUTE_SNAPSHOTS = Table(
             required(
                 "queues",
                 array_of(
-                    StructField("broker_name", StringType(), False),
-                    StructField("perm", IntegerType(), False),
-                    StructField("read_queue_nums", IntegerType(), False),
-                    StructField("write_queue_nums", IntegerType(), False),
+                    StructField("broker_name", StringType(), True),
+                    StructField("perm", IntegerType(), True),
+                    StructField("read_queue_nums", IntegerType(), True),
+                    StructField("write_queue_nums", IntegerType(), True),
                 ),
                 "one entry per broker of the route; perm bit 4: readable, bit 2: writable; empty: the topic has no route",
             ),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pyspark.sql.types import ArrayType, DataType, StructField, StructType
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """One Delta table of the warehouse.
 
@@ -43,5 +43,5 @@ def required(name: str, data_type: DataType, comment: str) -> StructField:
 
 
 def array_of(*fields: StructField) -> ArrayType:
-    """An array of structs, without null elements."""
-    return ArrayType(StructType(list(fields)), containsNull=False)
+    """An array of structs. Delta enforces NOT NULL on top-level columns only, so what is inside is nullable."""
+    return ArrayType(StructType(list(fields)), containsNull=True)

@@ -17,10 +17,10 @@ TOPIC_SNAPSHOTS = Table(
             required(
                 "queues",
                 array_of(
-                    StructField("broker_name", StringType(), False),
-                    StructField("queue_id", IntegerType(), False),
-                    StructField("min_offset", LongType(), False),
-                    StructField("max_offset", LongType(), False),
+                    StructField("broker_name", StringType(), True),
+                    StructField("queue_id", IntegerType(), True),
+                    StructField("min_offset", LongType(), True),
+                    StructField("max_offset", LongType(), True),
                 ),
                 "messages; max_offset is the next offset to be written",
             ),

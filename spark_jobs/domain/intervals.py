@@ -80,7 +80,8 @@ class StepGrid:
     def __post_init__(self) -> None:
         if self.length <= timedelta(0) or timedelta(days=1) % self.length:
             raise IntervalError(
-                f"a step of {self.length.total_seconds():g} s does not divide a day: choose e.g. 300, 3600 or 86400"
+                f"a step of {self.length.total_seconds():g} s does not divide a day: "
+                "choose for example 300, 3600 or 86400"
             )
 
     def floor(self, moment: datetime) -> datetime:

@@ -1,0 +1,59 @@
+# Everything runs in .venv, which any target makes first: exact pins from requirements.lock, Delta's jars once.
+PYTHON ?= $(firstword $(wildcard .venv/bin/python) python3)
+UV_VERSION := 0.13.8
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format fuzz bench lock clean check-tools
+
+help: ## show the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: .venv/installed ## load the recording that ships with the project, audit it, show the findings
+	@$(BIN)/rebalance-audit demo
+
+test: lint ## linters, types and all tests
+	@$(BIN)/python -m pytest
+
+lint: .venv/installed ## ruff and mypy
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+
+format: .venv/installed ## put the code into its one format
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+fuzz: .venv/installed ## Spark against plain Python on 20,000 random inputs (CASES=…)
+	@FUZZ_CASES=$(or $(CASES),20000) $(BIN)/python -m pytest -m fuzz
+
+bench: .venv/installed ## a made fleet, and the times and memory of auditing it
+	@$(BIN)/python -m benchmarks
+
+lock: .venv/bin/uv ## pin what setup.cfg asks for; UPGRADE=1 takes the newest versions
+	@$(BIN)/uv pip compile setup.cfg --quiet --all-extras --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --custom-compile-command "make lock" --output-file requirements.lock \
+	  $(if $(UPGRADE),--upgrade)
+
+clean: ## remove .venv, caches and the demo's warehouse
+	rm -rf .venv warehouse spark-warehouse metastore_db derby.log build *.egg-info .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+check-tools:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo 'rebalance-audit: needs Python 3.11 or newer, which $(PYTHON) is not:' \
+	    'install it, or name another with make PYTHON=python3.12' >&2; exit 3; }
+	@$(PYTHON) -m spark_jobs.setup_jars --check-java
+
+.venv/bin/uv: | check-tools
+	@echo 'Making .venv …'
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+
+.venv/installed: requirements.lock setup.cfg pyproject.toml | check-tools .venv/bin/uv
+	@echo 'Installing the pinned packages (half a minute, and the download) …'
+	@$(BIN)/uv pip sync --quiet --python $(BIN)/python requirements.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@echo "Fetching Delta's jars, once …"
+	@$(BIN)/python -m spark_jobs.setup_jars
+	@touch $@

@@ -1,0 +1,192 @@
+"""The command line: text → values → one job → exit code. Nothing heavy is imported before it is needed."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import traceback
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
+from typing import Any, NoReturn
+
+from rich_argparse import RawDescriptionRichHelpFormatter
+
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.errors import ExitCode, RebalanceAuditError
+
+SEVERITIES = ("INFO", "WARN", "ERROR")
+#: As a shell says it: 128 + number of the signal.
+INTERRUPTED, READER_GONE = 130, 141
+
+#: Every option and argument, once; a command names those it takes.
+OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "FILE": {"nargs": "+", "metavar": "FILE", "help": "recording to load: .jsonl or .jsonl.gz"},
+    "--warehouse": {"metavar": "URI", "help": "where the tables are: a path, a URI, or catalog.schema"},
+    "--cluster-name": {
+        "metavar": "NAME",
+        "help": "cluster of the recording (default: as the recording says)",
+    },
+    "--interval": {
+        "metavar": "START/END",
+        "type": Interval.parse,
+        "help": "time to audit in UTC, END excluded; whole steps (of 1 hour unless configured)",
+    },
+    "--cluster": {"metavar": "NAME", "help": "audit only this cluster"},
+    "--group": {"metavar": "NAME", "help": "audit only this consumer group"},
+    "--topic": {"metavar": "NAME", "help": "audit only this topic"},
+    "--config": {"metavar": "FILE", "help": "YAML file: step, cadence, thresholds, strategies of groups"},
+    "--fail-on": {
+        "metavar": "SEVERITY",
+        "type": str.upper,
+        "choices": SEVERITIES,
+        "default": "ERROR",
+        "help": "exit with 1 if a finding is INFO, WARN or ERROR at least (default: ERROR)",
+    },
+    "--json": {"action": "store_true", "help": "print one JSON document, and nothing else, on stdout"},
+    "--verbose": {"action": "store_true", "help": "log every step on stderr"},
+    "--debug": {"action": "store_true", "help": "show the traceback of an unexpected error"},
+}
+REQUIRED = frozenset({"--warehouse", "--interval"})
+COMMON = ("--verbose", "--debug")
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command: what it does, takes and assumes, and how it is used."""
+
+    summary: str
+    execute: Callable[[Namespace], int]
+    options: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    defaults: Mapping[str, str] = field(default_factory=dict)
+
+
+def _version(_: Namespace) -> int:
+    print(*(f"{package} {metadata.version(package)}" for package in ("rebalance-audit", "pyspark", "delta-spark")))
+    return ExitCode.CLEAN
+
+
+def _job(name: str) -> Callable[[Namespace], int]:
+    def execute(arguments: Namespace) -> int:
+        from spark_jobs import commands  # imports pyspark: --help does not wait for it
+
+        return commands.COMMANDS[name](arguments)
+
+    return execute
+
+
+COMMANDS: Mapping[str, Command] = {
+    "ingest": Command(
+        "Load recordings of RocketMQ's answers into the source tables; loading one twice changes nothing.",
+        _job("ingest"),
+        ("FILE", "--warehouse", "--cluster-name", "--json"),
+        (
+            "examples/recording.jsonl.gz --warehouse ./warehouse",
+            "day1.jsonl.gz day2.jsonl.gz --warehouse s3a://lake/audit --cluster-name eu",
+        ),
+    ),
+    "run": Command(
+        "Audit whole steps of the recorded history, publish the tables, and show the findings.",
+        _job("run"),
+        ("--warehouse", "--interval", "--cluster", "--group", "--topic", "--config", "--fail-on", "--json"),
+        (
+            "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00",
+            "--warehouse /data/audit --interval 2026-11-21/2026-11-22 --config audit.yaml",
+            "--warehouse lake.audit --interval 2026-11-21/2026-11-22 --group G --json",
+        ),
+    ),
+    "demo": Command(
+        "Load the recording of a real cluster that ships with the project, audit it, and show the findings.",
+        _job("demo"),
+        ("--warehouse",),
+        ("", "--warehouse /data/demo"),
+        {"--warehouse": "./warehouse"},
+    ),
+    "version": Command("Print the versions of the audit, Spark and Delta.", _version, examples=("",)),
+}
+_SUMMARY = "Replays RocketMQ consumer load balancing from recorded snapshots and says what went wrong."
+_EXIT_CODES = """exit codes:
+  0 clean; 1 findings at or above --fail-on; 2 warnings only;
+  3 wrong usage, configuration or data; 4 nothing was published"""
+
+
+class _Parser(ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(ExitCode.USAGE, f"{self.prog}: {message}\n")
+
+
+def build_parser() -> ArgumentParser:
+    """The parser of all commands, from `COMMANDS` and `OPTIONS`."""
+    parser = _Parser("rebalance-audit", description=_SUMMARY, epilog=_EXIT_CODES, **_STYLE)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="name")
+    for name, command in COMMANDS.items():
+        examples = "\n".join(f"  {parser.prog} {name} {example}".rstrip() for example in command.examples)
+        epilog = f"examples:\n{examples}\n\n{_EXIT_CODES}"
+        summary = command.summary
+        sub = commands.add_parser(name, help=summary, description=summary, epilog=epilog, **_STYLE)
+        for option in (*command.options, *COMMON):
+            sub.add_argument(option, **_settings(command, option))
+    return parser
+
+
+_STYLE: Mapping[str, Any] = {"formatter_class": RawDescriptionRichHelpFormatter, "allow_abbrev": False}
+
+
+def _settings(command: Command, option: str) -> dict[str, Any]:
+    settings = dict(OPTIONS[option])
+    if default := command.defaults.get(option):
+        return settings | {"default": default, "help": f"{settings['help']} (default: {default})"}
+    return settings | ({"required": True} if option in REQUIRED else {})
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one command; a code of `ExitCode`, 130 when interrupted, 141 when nobody reads stdout any more."""
+    arguments = Namespace(debug=False)
+    try:
+        arguments = build_parser().parse_args(argv)
+        level = logging.INFO if arguments.verbose else logging.WARNING
+        logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what it tells is raised as well
+        code = COMMANDS[arguments.name].execute(arguments)
+        sys.stdout.flush()
+    except SystemExit as leaving:  # argparse: 0 after --help, else wrong usage
+        return int(leaving.code or 0)
+    except RebalanceAuditError as error:
+        return _failed(error.exit_code, str(error))
+    except KeyboardInterrupt:
+        return _failed(INTERRUPTED, "interrupted; the published tables are as they were")
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return READER_GONE
+    except Exception as error:
+        return _bug(error, arguments.debug)
+    return code
+
+
+def entry_point() -> NoReturn:
+    """The `rebalance-audit` command."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def _failed(code: int, message: str) -> int:
+    from spark_jobs.terminal import printable
+
+    for line in message.splitlines():
+        print(f"rebalance-audit: {printable(line)}", file=sys.stderr)
+    return code
+
+
+def _bug(error: Exception, debug: bool) -> int:
+    if debug:
+        traceback.print_exception(error)
+    first = (str(error).splitlines() or [""])[0]
+    hint = "" if debug else "; --debug shows where"
+    return _failed(ExitCode.NOT_PUBLISHED, f"this is a bug: {type(error).__name__}: {first}{hint}")
+
+
+if __name__ == "__main__":
+    entry_point()

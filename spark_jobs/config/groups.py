@@ -1,0 +1,43 @@
+"""Which settings a group has, when several entries of the configuration match it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from typing import Any
+
+from spark_jobs.config.model import Configuration, GroupEntry, QueueList
+
+
+@dataclass(frozen=True)
+class GroupSettings:
+    """The effective settings of one group; None is "not configured"."""
+
+    strategy: str | None = None
+    virtual_node_count: int = 10
+    rooms: tuple[str, ...] | None = None
+    broker_room: str | None = None
+    client_room: str | None = None
+    config_queues: tuple[QueueList, ...] = ()
+
+
+def settings_for(configuration: Configuration, cluster: str, group: str) -> GroupSettings:
+    """Settings of one group: defaults < entries without `group` < entries with `group`.
+
+    Among equals the later entry wins, field by field; a list replaces a list.
+    """
+    entries = [entry for entry in configuration.groups if _matches(entry, cluster, group)]
+    entries.sort(key=lambda entry: entry.group is not None)
+    settings: dict[str, Any] = {}
+    for entry in entries:
+        settings |= {name: value for name in _NAMES if (value := getattr(entry, name)) is not None}
+    return GroupSettings(**settings)
+
+
+_NAMES = tuple(field.name for field in fields(GroupSettings))
+
+
+def _matches(entry: GroupEntry, cluster: str, group: str) -> bool:
+    return bool(re.fullmatch(entry.cluster, cluster)) and (
+        entry.group is None or bool(re.fullmatch(entry.group, group))
+    )

@@ -1,0 +1,177 @@
+"""RocketMQ's allocation strategies, position by position.
+
+A strategy divides the queues among the *positions* of the sorted client list. A client looks itself up by
+its id and so takes the share of the id's first position; nobody takes those of the later ones. `shares`
+gives all (queue, position) pairs, `allocate` is what one client makes of them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from spark_jobs.domain.hash_ring import HashRing
+from spark_jobs.domain.message_queue import MessageQueue
+from spark_jobs.domain.rooms import machine_room, room_of
+from spark_jobs.domain.strategies import (
+    AVG,
+    AVG_BY_CIRCLE,
+    CONFIG,
+    CONSISTENT_HASH,
+    MACHINE_ROOM,
+    MACHINE_ROOM_NEARBY,
+    Strategy,
+)
+from spark_jobs.errors import StrategyError
+
+
+class KeepsWhatItHad(Exception):  # noqa: N818 - not an error of the audit: RocketMQ's client goes on as it was
+    """The allocation throws (Java `IllegalArgumentException`, same text), so the client keeps what it had."""
+
+
+class Share(NamedTuple):
+    """A queue, by its index in `mqAll`, lies in the share of a position of `cidAll`."""
+
+    queue: int
+    position: int
+
+
+def allocate(
+    strategy: Strategy, client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]
+) -> list[MessageQueue] | None:
+    """The queues one client takes, given both lists sorted; order and repeats carry no meaning.
+
+    [] and None (CONFIG that was never configured) drop every queue of the topic. Raises `KeepsWhatItHad`
+    where the Java class throws, `StrategyError` if settings are missing. Source: the classes that
+    implement `AllocateMessageQueueStrategy`.
+    """
+    if strategy.name == CONFIG:
+        return strategy.configured_queues(client_id)
+    check_lists(client_id, queues, client_ids)
+    if client_id not in client_ids:
+        return []
+    first = client_ids.index(client_id)
+    return [queues[share.queue] for share in shares(strategy, queues, client_ids) if share.position == first]
+
+
+def check_lists(client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> None:
+    """Raises `KeepsWhatItHad` for an empty own id or list (`AbstractAllocateMessageQueueStrategy.check`)."""
+    if not client_id:
+        raise KeepsWhatItHad("currentCID is empty")
+    if not queues:
+        raise KeepsWhatItHad("mqAll is null or mqAll empty")
+    if not client_ids:
+        raise KeepsWhatItHad("cidAll is null or cidAll empty")
+
+
+def shares(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> list[Share]:
+    """One per (queue, position in whose share it lies); a queue that no position gets is absent.
+
+    Strategies that know ids only (CONSISTENT_HASH, CONFIG) give the queue to the id's first position.
+    Raises `KeepsWhatItHad` for an unresolvable room, `StrategyError` if settings are missing.
+    """
+    if not queues or not client_ids:
+        return []
+    if strategy.settings_missing and strategy.name != CONFIG:
+        raise StrategyError(f"{strategy.name} cannot be replayed without its rooms: configure them")
+    if strategy.name == CONFIG:
+        pairs = _config(strategy, queues, client_ids)
+    elif strategy.name == MACHINE_ROOM:
+        pairs = _machine_room(strategy.rooms or frozenset(), queues, len(client_ids))
+    elif strategy.base == MACHINE_ROOM_NEARBY:
+        pairs = _nearby(strategy, queues, client_ids)
+    else:
+        pairs = _plain(strategy.name, strategy.virtual_node_cnt, queues, client_ids)
+    return [Share(*pair) for pair in pairs]
+
+
+_Pairs = Iterator[tuple[int, int]]
+
+
+def _plain(name: str, virtual_node_cnt: int, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> _Pairs:
+    """The strategies that can also stand inside MACHINE_ROOM_NEARBY."""
+    if name == AVG:
+        return _averagely(len(queues), len(client_ids))
+    if name == AVG_BY_CIRCLE:
+        return _by_circle(len(queues), len(client_ids))
+    if name == CONSISTENT_HASH:
+        return _consistent_hash(virtual_node_cnt, queues, client_ids)
+    raise StrategyError(f"{name} gives no client a share: the broker assigns")
+
+
+def _averagely(queue_count: int, member_count: int) -> _Pairs:
+    """Contiguous slices; the first `queue_count % member_count` positions get one more."""
+    mod = queue_count % member_count
+    for position in range(member_count):
+        has_extra = position < mod
+        size = 1 if queue_count <= member_count else queue_count // member_count + has_extra
+        start = position * size if has_extra else position * size + mod
+        for queue in range(start, min(start + size, queue_count)):
+            yield queue, position
+
+
+def _by_circle(queue_count: int, member_count: int) -> _Pairs:
+    """Like dealing cards."""
+    return ((queue, queue % member_count) for queue in range(queue_count))
+
+
+def _consistent_hash(virtual_node_cnt: int, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> _Pairs:
+    """The ring knows ids, not positions: an id that is there twice has one, larger share."""
+    ring = HashRing(client_ids, virtual_node_cnt)
+    for index, queue in enumerate(queues):
+        owner = ring.owner(str(queue))
+        if owner is not None:
+            yield index, client_ids.index(owner)
+
+
+def _config(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> _Pairs:
+    """What is configured and in the route; several ids may have the same queue."""
+    for client_id in dict.fromkeys(client_ids):
+        configured = set(strategy.configured_queues(client_id) or ())
+        for index, queue in enumerate(queues):
+            if queue in configured:
+                yield index, client_ids.index(client_id)
+
+
+def _machine_room(rooms: frozenset[str], queues: Sequence[MessageQueue], member_count: int) -> _Pairs:
+    """Equal slices of the queues in the rooms; what is left over goes one by one to the first positions."""
+    kept = [index for index, queue in enumerate(queues) if machine_room(queue.broker_name) in rooms]
+    size = len(kept) // member_count
+    for place, index in enumerate(kept):
+        in_slices = place < size * member_count
+        yield index, place // size if in_slices else place - size * member_count
+
+
+def _nearby(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> _Pairs:
+    """The inner strategy, room by room: over the room's own positions, or over all where it has no client."""
+    queues_of, positions_of = _by_room(strategy, queues, client_ids)
+    for room, indexes in queues_of.items():
+        positions = positions_of.get(room, range(len(client_ids)))
+        inner = _plain(
+            strategy.inner or "",
+            strategy.virtual_node_cnt,
+            [queues[index] for index in indexes],
+            [client_ids[position] for position in positions],
+        )
+        for queue, position in inner:
+            yield indexes[queue], positions[position]
+
+
+def _by_room(
+    strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequence[str]
+) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+    """Per room the indexes of its queues and the positions of its clients; raises `KeepsWhatItHad`."""
+    queues_of: dict[str, list[int]] = defaultdict(list)
+    positions_of: dict[str, list[int]] = defaultdict(list)
+    for index, queue in enumerate(queues):
+        room = room_of(strategy.broker_room or "", queue.broker_name)
+        if room is None:
+            raise KeepsWhatItHad(f"Machine room is null for mq {queue}")
+        queues_of[room].append(index)
+    for position, client_id in enumerate(client_ids):
+        room = room_of(strategy.client_room or "", client_id)
+        if room is None:
+            raise KeepsWhatItHad(f"Machine room is null for consumer id {client_id}")
+        positions_of[room].append(position)
+    return dict(queues_of), dict(positions_of)

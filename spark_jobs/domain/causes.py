@@ -1,0 +1,27 @@
+"""Why a queue has no owner, and why it has more than one."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class UnassignedCause(StrEnum):
+    """Why nobody consumes a queue; the first that applies, in this order."""
+
+    BROKER_NOT_READABLE = "BROKER_NOT_READABLE"
+    BEYOND_READ_QUEUES = "BEYOND_READ_QUEUES"
+    GROUP_OFFLINE = "GROUP_OFFLINE"
+    MIXED_STRATEGIES = "MIXED_STRATEGIES"
+    DUPLICATE_CLIENT_ID = "DUPLICATE_CLIENT_ID"
+    MEMBER_NOT_SUBSCRIBED = "MEMBER_NOT_SUBSCRIBED"
+    ROOM_FILTER = "ROOM_FILTER"
+    CONFIG_HOLE = "CONFIG_HOLE"
+    NO_VIRTUAL_NODES = "NO_VIRTUAL_NODES"
+
+
+class DoubleOwnedCause(StrEnum):
+    """Why more than one connection consumes a queue; the first that applies, in this order."""
+
+    DUPLICATE_CLIENT_ID = "DUPLICATE_CLIENT_ID"
+    MIXED_STRATEGIES = "MIXED_STRATEGIES"
+    CONFIG_OVERLAP = "CONFIG_OVERLAP"

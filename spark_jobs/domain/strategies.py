@@ -1,0 +1,109 @@
+"""An allocation strategy with its settings, as a value."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from spark_jobs.domain.message_queue import MessageQueue
+from spark_jobs.errors import StrategyError
+
+AVG = "AVG"
+AVG_BY_CIRCLE = "AVG_BY_CIRCLE"
+CONFIG = "CONFIG"
+MACHINE_ROOM = "MACHINE_ROOM"
+CONSISTENT_HASH = "CONSISTENT_HASH"
+#: Alone it is a strategy whose inner one is not known: settings are missing.
+MACHINE_ROOM_NEARBY = "MACHINE_ROOM_NEARBY"
+#: The broker assigns (`pop.py`): no client computes a share.
+POP = "POP"
+
+INNER_STRATEGIES = (AVG, AVG_BY_CIRCLE, CONSISTENT_HASH)
+STRATEGY_NAMES = (
+    *(AVG, AVG_BY_CIRCLE, CONFIG, MACHINE_ROOM, CONSISTENT_HASH, MACHINE_ROOM_NEARBY),
+    *(f"{MACHINE_ROOM_NEARBY}-{inner}" for inner in INNER_STRATEGIES),
+    POP,
+)
+
+#: Strategy name of a client's `allocateMessageQueueStrategy`, by the Java class without its package.
+STRATEGY_OF_CLASS = {
+    "AllocateMessageQueueAveragely": AVG,
+    "AllocateMessageQueueAveragelyByCircle": AVG_BY_CIRCLE,
+    "AllocateMessageQueueByConfig": CONFIG,
+    "AllocateMessageQueueByMachineRoom": MACHINE_ROOM,
+    "AllocateMessageQueueConsistentHash": CONSISTENT_HASH,
+    "AllocateMachineRoomNearby": MACHINE_ROOM_NEARBY,
+}
+
+
+class ConfigQueues(NamedTuple):
+    """Queues that CONFIG gives to every client whose whole id matches the pattern `client`."""
+
+    client: str
+    topic: str
+    broker_name: str
+    queue_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """One strategy with the settings it needs; those of other strategies are ignored.
+
+    `broker_room` and `client_room` are regular expressions with exactly one group, searched in the broker
+    name and the client id. Raises `StrategyError` for what no client could start with.
+    """
+
+    name: str
+    virtual_node_cnt: int = 10
+    rooms: frozenset[str] | None = None
+    broker_room: str | None = None
+    client_room: str | None = None
+    config_queues: tuple[ConfigQueues, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.name not in STRATEGY_NAMES:
+            raise StrategyError(f"unknown strategy '{self.name}': choose one of {', '.join(STRATEGY_NAMES)}")
+        if self.virtual_node_cnt < 0:
+            raise StrategyError(f"illegal virtualNodeCnt :{self.virtual_node_cnt}; it must be 0 or more")
+        for pattern in (self.broker_room, self.client_room):
+            if pattern is not None and _compiled(pattern).groups != 1:
+                raise StrategyError(f"room pattern '{pattern}' must have exactly one group: the room")
+        for entry in self.config_queues:
+            _compiled(entry.client)
+
+    @property
+    def inner(self) -> str | None:
+        """Name of the strategy inside MACHINE_ROOM_NEARBY; None for all others, and where it is not known."""
+        return self.name.partition("-")[2] or None
+
+    @property
+    def base(self) -> str:
+        """Its name without the inner strategy."""
+        return self.name.partition("-")[0]
+
+    @property
+    def settings_missing(self) -> bool:
+        """Whether it cannot be replayed for want of rooms, room patterns, inner strategy or queue lists."""
+        if self.base == MACHINE_ROOM:
+            return not self.rooms
+        if self.base == MACHINE_ROOM_NEARBY:
+            return None in (self.inner, self.broker_room, self.client_room)
+        return self.name == CONFIG and not self.config_queues
+
+    def configured_queues(self, client_id: str) -> list[MessageQueue] | None:
+        """What CONFIG gives to a client, as configured, of all topics; None if it was never configured."""
+        entries = [entry for entry in self.config_queues if re.fullmatch(entry.client, client_id)]
+        return [MessageQueue(e.topic, e.broker_name, i) for e in entries for i in e.queue_ids] if entries else None
+
+
+def strategy_of_class(class_name: str) -> str | None:
+    """Strategy name of a Java class, whatever its package; None for a class that RocketMQ does not ship."""
+    return STRATEGY_OF_CLASS.get(class_name.rpartition(".")[2])
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise StrategyError(f"'{pattern}' is not a regular expression: {error}") from None

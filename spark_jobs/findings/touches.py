@@ -1,0 +1,58 @@
+"""The common shape of what the rules find, before it is folded.
+
+A touch: this condition held in this interval, of this membership view, on this queue (or on none in particular).
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+#: What makes two touches parts of one condition, if they follow each other.
+IDENTITY = ("rule", "step_start", "cluster", "consumer_group", "topic", "client_id", "cause")
+
+_TYPES = {
+    "rule": "string",
+    "step_start": "timestamp",
+    "cluster": "string",
+    "consumer_group": "string",
+    "topic": "string",
+    "client_id": "string",
+    "cause": "string",
+    "membership_view": "string",
+    "start": "timestamp",
+    "end": "timestamp",
+    "seen_at": "timestamp",
+    "queue": "struct<topic: string, broker_name: string, queue_id: int, role: string>",
+    "blamed": "string",
+    "connections": "array<struct<client_id: string, client_addr: string, language: string, version: int>>",
+    "member_count": "int",
+    "queue_count": "int",
+    "if_deduplicated": "struct<unassigned_queues: int, double_owned_queues: int>",
+    "if_unique": "struct<unassigned_queues: int, double_owned_queues: int>",
+}
+
+UNASSIGNED = "UNASSIGNED"
+DOUBLE_OWNED = "DOUBLE_OWNED"
+
+
+def touches(rows: DataFrame, rule: str, **columns: Column) -> DataFrame:
+    """One row per touch in the common shape; what neither `rows` nor `columns` have is null."""
+    named = rows.withColumns({**columns, "rule": F.lit(rule)})
+    present = set(named.columns)
+    return named.select(
+        *(
+            (F.col(name) if name in present else F.lit(None)).cast(data_type).alias(name)
+            for name, data_type in _TYPES.items()
+        )
+    )
+
+
+def queue(role: str) -> Column:
+    """The queue of a row in the role it plays in the finding."""
+    return F.struct("topic", "broker_name", "queue_id", F.lit(role).alias("role"))
+
+
+def nothing() -> Column:
+    """For an identity that a rule does not have."""
+    return F.lit(None).cast("string")

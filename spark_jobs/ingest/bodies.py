@@ -1,0 +1,159 @@
+"""Bodies about groups and topics → the columns beside the key.
+
+Every function takes a parsed body and gives columns of its table in `schemas`; arrays are sorted, so the same
+state gives the same row. A field of another type or range, or a missing one, raises `RejectedError` naming
+its path; what RocketMQ omits when it is null, and what other clients than Java's do not send, is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from spark_jobs.ingest.fields import (
+    COUNT,
+    INT32,
+    INT64,
+    Record,
+    check_range,
+    check_storable,
+    items,
+    wrong_type,
+)
+from spark_jobs.ingest.reasons import Reason, RejectedError
+
+Columns = dict[str, object]
+
+MESSAGE_MODELS: Final = ("CLUSTERING", "BROADCASTING")
+
+
+def connections(body: object) -> Columns:
+    """Columns of one `membership_snapshots` row.
+
+    `messageModel` may be null only where nobody is connected.
+    Source: org.apache.rocketmq.remoting.protocol.body.ConsumerConnection.
+    """
+    record = Record(body, "body")
+    members = [_connection(connection) for connection in record.records("connectionSet")]
+    model = message_model(record, "messageModel")
+    table = record.named_records_or_none("subscriptionTable")
+    if table is None or (members and model is None):
+        missing = "subscriptionTable" if table is None else "messageModel"
+        raise RejectedError(Reason.MISSING_FIELD, f"body.{missing} is missing")
+    return {
+        "message_model": model,
+        "consume_type": record.text_or_none("consumeType"),
+        "consume_from_where": record.text_or_none("consumeFromWhere"),
+        "connections": in_order(members),
+        "subscriptions": in_order(subscription(topic, data) for topic, data in table),
+    }
+
+
+def route(body: object) -> Columns:
+    """Columns of one `route_snapshots` row; a route without queue data has no queues.
+
+    Source: org.apache.rocketmq.remoting.protocol.route.TopicRouteData, QueueData.
+    """
+    queue_datas = Record(body, "body").records_or_none("queueDatas") or []
+    queues = [
+        {
+            "broker_name": queue.text("brokerName"),
+            "perm": queue.integer("perm", COUNT),
+            "read_queue_nums": queue.integer("readQueueNums", COUNT),
+            "write_queue_nums": queue.integer("writeQueueNums", COUNT),
+        }
+        for queue in queue_datas
+    ]
+    _check_distinct(queues, ("broker_name",), "body.queueDatas")
+    return {"queues": in_order(queues)}
+
+
+def consume_stats(body: object, topic: str) -> Columns:
+    """Columns of one `offset_snapshots` row; of equal queues the last counts.
+
+    Source: org.apache.rocketmq.remoting.protocol.admin.ConsumeStats, OffsetWrapper.
+    """
+    record = Record(body, "body")
+    entries = record.keyed_records_or_none("offsetTable")
+    if entries is None:
+        raise RejectedError(Reason.MISSING_FIELD, "body.offsetTable is missing")
+    offsets: dict[tuple[str, int], Columns] = {}
+    for key, wrapper in entries:
+        if key.text("topic") != topic:
+            raise RejectedError(Reason.CONTRADICTION, f"{key.path}.topic is not the topic of the line")
+        broker_name, queue_id = key.text("brokerName"), key.integer("queueId", COUNT)
+        offsets[broker_name, queue_id] = {
+            "broker_name": broker_name,
+            "queue_id": queue_id,
+            "broker_offset": wrapper.integer("brokerOffset"),
+            "consumer_offset": wrapper.integer("consumerOffset"),
+            "pull_offset": wrapper.integer_or_none("pullOffset"),
+            "last_timestamp": wrapper.integer_or_none("lastTimestamp"),
+        }
+    return {"offsets": in_order(offsets.values())}
+
+
+def topic_stats(body: object) -> Columns:
+    """Columns of one `topic_snapshots` row, from `[[broker, queueId, minOffset, maxOffset], …]`."""
+    queues = [_topic_queue(entry, f"body[{i}]") for i, entry in enumerate(items(body, "body"))]
+    _check_distinct(queues, ("broker_name", "queue_id"), "body")
+    return {"queues": in_order(queues)}
+
+
+def subscription(topic: str, data: Record) -> Columns:
+    """One element of the `subscriptions` of a group or client."""
+    return {
+        "topic": topic,
+        "expression_type": data.text_or_none("expressionType"),
+        "sub_string": data.text_or_none("subString"),
+        "sub_version": data.integer_or_none("subVersion"),
+    }
+
+
+def message_model(record: Record, name: str) -> str | None:
+    """One of `MESSAGE_MODELS`, null where absent."""
+    model = record.text_or_none(name)
+    if model is not None and model not in MESSAGE_MODELS:
+        raise RejectedError(
+            Reason.OUT_OF_RANGE,
+            f"{record.path}.{name} is {model!a}, not one of {', '.join(MESSAGE_MODELS)}",
+        )
+    return model
+
+
+def in_order(elements: Iterable[Columns]) -> list[Columns]:
+    """Sorted by their fields from the first to the last, null before all else."""
+    return sorted(elements, key=lambda element: [(value is not None, value) for value in element.values()])
+
+
+def _connection(connection: Record) -> Columns:
+    return {
+        "client_id": connection.text("clientId"),
+        "client_addr": connection.text_or_none("clientAddr"),
+        "language": connection.text_or_none("language"),
+        "version": connection.integer_or_none("version", INT32),
+    }
+
+
+def _topic_queue(entry: object, path: str) -> Columns:
+    fields = items(entry, path)
+    if len(fields) != 4:
+        raise RejectedError(Reason.MISSING_FIELD, f"{path} has {len(fields)} elements, not 4")
+    broker_name, *numbers = fields
+    if type(broker_name) is not str:
+        raise wrong_type(f"{path}[0]", broker_name, "text")
+    check_storable(broker_name, f"{path}[0]")
+    for i, (number, within) in enumerate(zip(numbers, (COUNT, INT64, INT64), strict=True), start=1):
+        if type(number) is not int:
+            raise wrong_type(f"{path}[{i}]", number, "an integer")
+        check_range(number, within, f"{path}[{i}]")
+    return dict(zip(("broker_name", "queue_id", "min_offset", "max_offset"), fields, strict=True))
+
+
+def _check_distinct(rows: list[Columns], key: tuple[str, ...], path: str) -> None:
+    seen: set[tuple[object, ...]] = set()
+    for row in rows:
+        values = tuple(row[name] for name in key)
+        if values in seen:
+            raise RejectedError(Reason.CONTRADICTION, f"{path} names {' '.join(map(ascii, values))} twice")
+        seen.add(values)

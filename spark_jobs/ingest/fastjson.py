@@ -1,0 +1,172 @@
+"""Reads what fastjson writes: JSON, objects and integers as map keys, `$ref`."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from typing import Final, NoReturn
+
+from spark_jobs.ingest.references import ObjectKeyMap, UnresolvableError, resolve_references
+
+#: Containers inside each other, where this module reads them itself; RocketMQ's bodies have six at most.
+MAX_DEPTH: Final = 100
+
+#: Failures of the C scanner in one text before it gets scalars only: each costs time as long as its position.
+_MAX_FAILURES: Final = 200
+
+_INT64: Final = range(-(2**63), 2**63)
+_LONGEST_INT64: Final = len(str(-(2**63)))
+_WHITESPACE = re.compile(r"[ \t\n\r]*")
+
+
+class FastjsonError(ValueError):
+    """The text is not what fastjson writes: says what is wrong and at which character, from 0."""
+
+    def __init__(self, problem: str, position: int) -> None:
+        super().__init__(f"{problem} at character {position}")
+        self.position = position
+
+
+def parse(text: str) -> object:
+    """The value of the text: what JSON has, or `ObjectKeyMap` where keys are objects.
+
+    Bare integer keys are ints. Of equal text or integer keys the last wins. Integers are exact and fit 64
+    bits, floats are finite, strings may hold lone surrogates. Time is linear in the length of the text.
+    Raises `FastjsonError`, and nothing else, for any other text.
+    Source: com.alibaba.fastjson.JSON.toJSONString, as called by RocketMQ's RemotingSerializable.
+    """
+    reader = _Reader(text)
+    value, end = reader.value(reader.skip(0), MAX_DEPTH)
+    end = reader.skip(end)
+    if end != len(text):
+        raise FastjsonError("expected the end of the text", end)
+    reference = text.find('"$ref"')
+    if reference < 0:
+        return value
+    try:
+        return resolve_references(value)
+    except UnresolvableError as error:
+        raise FastjsonError(str(error), reference) from None
+
+
+def _integer(digits: str) -> int:
+    if len(digits) <= _LONGEST_INT64 and (value := int(digits)) in _INT64:
+        return value
+    raise ValueError("integer beyond 64 bits")
+
+
+def _finite(digits: str) -> float:
+    if math.isfinite(value := float(digits)):
+        return value
+    raise ValueError("number beyond a double")
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+#: The C scanner of the standard library: (text, start) → (value, end).
+_scan: Callable[[str, int], tuple[object, int]] = json.JSONDecoder(  # type: ignore[attr-defined]
+    parse_int=_integer, parse_float=_finite, parse_constant=_no_constant
+).scan_once
+
+
+class _Reader:
+    """Lets the C scanner read every value it can, and itself reads only what encloses a place of failure.
+
+    A container that begins before such a place is not given to the C scanner again, so no character is read
+    more than a few times.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._failed_at = 0
+        self._failures = 0
+
+    def skip(self, at: int) -> int:
+        """The next character that is not white space."""
+        return _WHITESPACE.match(self._text, at).end()  # type: ignore[union-attr]  # matches the empty text too
+
+    def value(self, at: int, depth: int) -> tuple[object, int]:
+        """The value that begins at this very character, and where it ends."""
+        opener = self._text[at : at + 1]
+        container = opener in ("{", "[")  # the empty text at the end is neither
+        if not container or at >= self._failed_at:
+            try:
+                return _scan(self._text, at)
+            except (ValueError, StopIteration, RecursionError) as error:
+                if not container:
+                    raise FastjsonError(_problem(error), at) from None
+                self._note_failure(error)
+        if depth == 0:
+            raise FastjsonError(f"more than {MAX_DEPTH} levels", at)
+        return self._object(at, depth - 1) if opener == "{" else self._array(at, depth - 1)
+
+    def _note_failure(self, error: BaseException) -> None:
+        self._failures += 1
+        end = len(self._text)
+        position = _position(error, end) if self._failures < _MAX_FAILURES else end
+        self._failed_at = max(self._failed_at, position)
+
+    def _array(self, at: int, depth: int) -> tuple[list[object], int]:
+        items: list[object] = []
+        at = self.skip(at + 1)
+        if self._text.startswith("]", at):
+            return items, at + 1
+        while True:
+            item, at = self.value(at, depth)
+            items.append(item)
+            at, closed = self._next(at, "]")
+            if closed:
+                return items, at
+
+    def _object(self, at: int, depth: int) -> tuple[object, int]:
+        entries: list[list[object]] = []
+        at = self.skip(at + 1)
+        if self._text.startswith("}", at):
+            return {}, at + 1
+        while True:
+            key, at = self._key(at, depth)
+            value, at = self.value(at, depth)
+            entries.append([key, value])
+            at, closed = self._next(at, "}")
+            if closed:
+                return _map(entries), at
+
+    def _key(self, at: int, depth: int) -> tuple[object, int]:
+        key, end = self.value(at, depth)
+        if type(key) not in (str, int, dict):
+            raise FastjsonError("a key must be text, an integer or an object", at)
+        end = self.skip(end)
+        if not self._text.startswith(":", end):
+            raise FastjsonError("expected ':'", end)
+        return key, self.skip(end + 1)
+
+    def _next(self, at: int, closer: str) -> tuple[int, bool]:
+        at = self.skip(at)
+        if self._text.startswith(closer, at):
+            return at + 1, True
+        if not self._text.startswith(",", at):
+            raise FastjsonError(f"expected ',' or '{closer}'", at)
+        return self.skip(at + 1), False
+
+
+def _map(entries: list[list[object]]) -> object:
+    if any(type(key) is dict for key, _ in entries):
+        return ObjectKeyMap(entries)
+    return dict(entries)  # type: ignore[arg-type]  # pairs with hashable keys
+
+
+def _position(error: BaseException, unknown: int) -> int:
+    """Where the C scanner gave up; `unknown` if it does not say."""
+    if isinstance(error, StopIteration):
+        return int(error.value)
+    return error.pos if isinstance(error, json.JSONDecodeError) else unknown
+
+
+def _problem(error: BaseException) -> str:
+    if isinstance(error, StopIteration):
+        return "expected a value"
+    return error.msg if isinstance(error, json.JSONDecodeError) else str(error)

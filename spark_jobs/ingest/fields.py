@@ -1,0 +1,176 @@
+"""Strictly typed access to the fields of a parsed object: an error names the path of the field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, TypeVar
+
+from spark_jobs.ingest.reasons import Reason, RejectedError
+from spark_jobs.ingest.references import ObjectKeyMap
+
+T = TypeVar("T")
+
+INT32: Final = range(-(2**31), 2**31)
+INT64: Final = range(-(2**63), 2**63)
+#: Java ints that count or number something.
+COUNT: Final = range(2**31)
+
+_TYPE_NAMES: Final = {
+    dict: "an object",
+    ObjectKeyMap: "a map with objects as keys",
+    list: "an array",
+    str: "text",
+    int: "an integer",
+    float: "a number",
+    bool: "a boolean",
+    type(None): "null",
+}
+
+
+class Record:
+    """A JSON object and the path that leads to it, such as `body.connectionSet[3]`.
+
+    The `…_or_none` methods give None for a field that is absent or null; the others reject that with
+    `MISSING_FIELD`. A value of another type is rejected with `WRONG_TYPE`, never converted.
+    """
+
+    __slots__ = ("_fields", "path")
+
+    def __init__(self, value: object, path: str) -> None:
+        if type(value) is not dict:
+            raise wrong_type(path, value, "an object")
+        self._fields: dict[object, object] = value
+        self.path = path
+
+    def get(self, name: str) -> object:
+        """The field as it stands, None where it is absent."""
+        return self._fields.get(name)
+
+    def text_or_none(self, name: str) -> str | None:
+        """A text that UTF-8 can hold; a lone surrogate is rejected."""
+        value = self._fields.get(name)
+        if value is None:
+            return None
+        if type(value) is not str:
+            raise wrong_type(f"{self.path}.{name}", value, "text")
+        check_storable(value, f"{self.path}.{name}")
+        return value
+
+    def integer_or_none(self, name: str, within: range = INT64) -> int | None:
+        """An integer within the range, else `OUT_OF_RANGE`."""
+        value = self._fields.get(name)
+        if value is None:
+            return None
+        if type(value) is not int:
+            raise wrong_type(f"{self.path}.{name}", value, "an integer")
+        return check_range(value, within, f"{self.path}.{name}")
+
+    def number_or_none(self, name: str) -> float | None:
+        """A finite number, integers included."""
+        value = self._fields.get(name)
+        if value is None:
+            return None
+        if type(value) is not float and type(value) is not int:
+            raise wrong_type(f"{self.path}.{name}", value, "a number")
+        return float(value)
+
+    def boolean_or_none(self, name: str) -> bool | None:
+        """True or false, not as text."""
+        value = self._fields.get(name)
+        if value is None or type(value) is bool:
+            return value
+        raise wrong_type(f"{self.path}.{name}", value, "a boolean")
+
+    def text(self, name: str) -> str:
+        """As `text_or_none`, required."""
+        return self._required(name, self.text_or_none(name))
+
+    def integer(self, name: str, within: range = INT64) -> int:
+        """As `integer_or_none`, required."""
+        return self._required(name, self.integer_or_none(name, within))
+
+    def records_or_none(self, name: str) -> list[Record] | None:
+        """The objects of an array."""
+        value = self._fields.get(name)
+        return None if value is None else records(value, f"{self.path}.{name}")
+
+    def records(self, name: str) -> list[Record]:
+        """As `records_or_none`, required."""
+        return self._required(name, self.records_or_none(name))
+
+    def named_records_or_none(self, name: str) -> list[tuple[str, Record]] | None:
+        """The objects of a map, with their keys."""
+        value = self._fields.get(name)
+        if value is None:
+            return None
+        path = f"{self.path}.{name}"
+        return [(_map_key(key, path), Record(child, f"{path}.{key}")) for key, child in _items(value, path)]
+
+    def keyed_records_or_none(self, name: str) -> list[tuple[Record, Record]] | None:
+        """The entries of a map with objects as keys, equal keys kept."""
+        value = self._fields.get(name)
+        if value is None:
+            return None
+        path = f"{self.path}.{name}"
+        if type(value) is ObjectKeyMap:
+            return [
+                (Record(key, f"{path}.key[{i}]"), Record(child, f"{path}.value[{i}]"))
+                for i, (key, child) in enumerate(value.entries)
+            ]
+        if value == {}:
+            return []
+        raise wrong_type(path, value, "a map with objects as keys")
+
+    def _required(self, name: str, value: T | None) -> T:
+        if value is None:
+            raise RejectedError(Reason.MISSING_FIELD, f"{self.path}.{name} is missing")
+        return value
+
+
+def records(value: object, path: str) -> list[Record]:
+    """The objects of an array."""
+    return [Record(item, f"{path}[{i}]") for i, item in enumerate(items(value, path))]
+
+
+def items(value: object, path: str) -> list[object]:
+    """The array itself."""
+    if type(value) is not list:
+        raise wrong_type(path, value, "an array")
+    return value
+
+
+def wrong_type(path: str, value: object, wanted: str) -> RejectedError:
+    """The rejection of a value that has another type."""
+    return RejectedError(Reason.WRONG_TYPE, f"{path} is {_TYPE_NAMES[type(value)]}, not {wanted}")
+
+
+def check_range(value: int, within: range, path: str) -> int:
+    """The value, unless it lies outside."""
+    if value not in within:
+        raise RejectedError(Reason.OUT_OF_RANGE, f"{path} is {value}, not within {within.start} and {within.stop - 1}")
+    return value
+
+
+def check_storable(text: str, path: str) -> None:
+    """Rejects a lone surrogate, which Java's strings can hold and UTF-8 cannot."""
+    if text.isascii():
+        return
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise RejectedError(
+            Reason.LONE_SURROGATE, f"{path} holds a lone surrogate at character {error.start}"
+        ) from None
+
+
+def _items(value: object, path: str) -> Iterable[tuple[object, object]]:
+    if type(value) is not dict:
+        raise wrong_type(path, value, "an object")
+    return value.items()
+
+
+def _map_key(key: object, path: str) -> str:
+    if type(key) is not str:
+        raise wrong_type(f"a key of {path}", key, "text")
+    check_storable(key, f"a key of {path}")
+    return key

@@ -1,0 +1,93 @@
+"""Lines of a recording, plain or gzip, in bounded memory."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final
+
+from spark_jobs.errors import InputFileError
+from spark_jobs.ingest.reasons import Reason, RejectedError
+
+LONGEST_LINE: Final = 64 * 1024 * 1024
+#: How much of a rejected line is kept in `quarantine.content`.
+KEPT_CONTENT: Final = 64 * 1024
+
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_BLOCK: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line as it stands in the file; where it could not be read whole, its head and the reason."""
+
+    number: int
+    content: bytes
+    rejected: RejectedError | None = None
+
+
+def display_name(path: Path) -> str:
+    """The file's name without its folder, as text that a table can store."""
+    return os.fsencode(path.name).decode(errors="replace")
+
+
+def read_lines(path: Path) -> Iterator[Line]:
+    """Every line with its number from 1; a line beyond `LONGEST_LINE` is skipped, not held.
+
+    Gzip is told by its first bytes. Where a gzip stream is damaged or ends too early, the lines before come,
+    then one rejected line. Raises `InputFileError` if the file cannot be opened or read, or not even begun.
+    """
+    number = 0
+    with _opened(path) as stream:
+        while True:
+            number += 1
+            try:
+                line = _read_line(stream, number)
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                if number == 1:
+                    raise InputFileError(f"{path} cannot be decompressed: {error}. Record or copy it again") from None
+                detail = f"the compressed file is damaged here, everything before it was read: {error}"
+                yield Line(number, b"", RejectedError(Reason.DAMAGED_FILE, detail))
+                return
+            if line is None:
+                return
+            yield line
+
+
+def check_readable(path: Path) -> None:
+    """Raises `InputFileError` if the file cannot be opened."""
+    with _opened(path):
+        pass
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """The decompressed file; what goes wrong with it while it is open is an `InputFileError`."""
+    try:
+        with path.open("rb") as raw:
+            compressed = raw.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
+            if compressed:
+                with gzip.open(raw) as stream:
+                    yield stream  # type: ignore[misc]  # GzipFile reads like any binary file
+            else:
+                yield raw
+    except OSError as error:
+        raise InputFileError(f"{path} cannot be read: {error.strerror or error}. Check its name and rights") from None
+
+
+def _read_line(stream: IO[bytes], number: int) -> Line | None:
+    line = stream.readline(LONGEST_LINE + 1)
+    if len(line) <= LONGEST_LINE or line.endswith(b"\n"):
+        return Line(number, line) if line else None
+    head, length = line[:KEPT_CONTENT], len(line)
+    while block := stream.readline(_BLOCK):
+        length += len(block)
+        if block.endswith(b"\n"):
+            break
+    detail = f"the line has {length} bytes, more than {LONGEST_LINE}"
+    return Line(number, head, RejectedError(Reason.LINE_TOO_LONG, detail))

@@ -1,0 +1,78 @@
+"""The kinds of line in a recording: which table each fills, how, and what its error answers mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from schemas import (
+    CLIENT_SNAPSHOTS,
+    MEMBERSHIP_SNAPSHOTS,
+    OFFSET_SNAPSHOTS,
+    ROUTE_SNAPSHOTS,
+    TOPIC_SNAPSHOTS,
+    Table,
+)
+from spark_jobs.ingest.bodies import Columns, connections, consume_stats, route, topic_stats
+from spark_jobs.ingest.running import UNANSWERED, running_info
+
+#: ResponseCode.CONSUMER_NOT_ONLINE: the broker answered, and nobody of the group is connected to it.
+_GROUP_NOT_ONLINE = re.compile(r"\bcode:? 206\b", re.IGNORECASE)
+#: ResponseCode.TOPIC_NOT_EXIST, as the name server answers for a topic that no broker hosts.
+_NO_ROUTE = re.compile(r"\bcode:? 17\b|No topic route info|TOPIC_NOT_EXIST", re.IGNORECASE)
+#: The client did not answer in time: the asking side gave up, or the broker did (CONSUME_MSG_TIMEOUT).
+_CLIENT_SILENT = re.compile(r"^[\w.]*(?:TimeoutException|RemotingSendRequestException)\b|\bcode:? 207\b", re.IGNORECASE)
+
+_NO_MEMBERS: Final[Columns] = {
+    "message_model": None,
+    "consume_type": None,
+    "consume_from_where": None,
+    "connections": [],
+    "subscriptions": [],
+}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of line.
+
+    `key_fields` maps the line's fields to key columns (cluster and captured_at are in every key). An error
+    answer that matches `telling` is an observation with the columns `then`; any other error is none.
+    """
+
+    table: Table
+    key_fields: Mapping[str, str]
+    columns_of_body: Callable[[object, Mapping[str, object]], Columns]
+    telling: re.Pattern[str] | None = None
+    then: Columns | None = None
+
+    def columns_of_error(self, error: str) -> Columns | None:
+        """The columns beside the key, or None where the error is no observation."""
+        return self.then if self.telling and self.telling.search(error) else None
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "connection": Kind(
+        MEMBERSHIP_SNAPSHOTS,
+        {"group": "consumer_group", "broker": "broker_name"},
+        lambda body, _key: connections(body),
+        _GROUP_NOT_ONLINE,
+        _NO_MEMBERS,
+    ),
+    "route": Kind(ROUTE_SNAPSHOTS, {"topic": "topic"}, lambda body, _key: route(body), _NO_ROUTE, {"queues": []}),
+    "stats": Kind(
+        OFFSET_SNAPSHOTS,
+        {"group": "consumer_group", "topic": "topic"},
+        lambda body, key: consume_stats(body, str(key["topic"])),
+    ),
+    "topicstats": Kind(TOPIC_SNAPSHOTS, {"topic": "topic"}, lambda body, _key: topic_stats(body)),
+    "running": Kind(
+        CLIENT_SNAPSHOTS,
+        {"group": "consumer_group", "client": "client_id"},
+        lambda body, _key: running_info(body),
+        _CLIENT_SILENT,
+        UNANSWERED,
+    ),
+}

@@ -1,0 +1,99 @@
+"""fastjson's `{"$ref": …}`: the second mention of an object that the text holds already."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, MutableMapping, MutableSequence
+from dataclasses import dataclass
+
+
+class UnresolvableError(ValueError):
+    """A reference to something that the text does not hold."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObjectKeyMap:
+    """A map with objects as keys: `[key, value]` entries in the order of the text, equal keys kept."""
+
+    entries: list[list[object]]
+
+
+#: `.name`, where special characters have a backslash before them, or `[position]`, in fastjson's paths.
+_STEP = re.compile(r"\.((?:\\.|[^\\.\[])+)|\[(\d{1,9})\]", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+
+def resolve_references(root: object) -> object:
+    """The same value with every reference replaced by what it names, which then stands there several times.
+
+    `$` is the root, `$.name[0]` a path from it, `@` the container of the reference, `..` the one around
+    that: the last two make circles. Raises `UnresolvableError` where nothing is found.
+    Source: com.alibaba.fastjson.serializer.JSONSerializer.writeReference, SerialContext.toString.
+    """
+    pending: list[tuple[object, object]] = [(root, None)]
+    while pending:
+        container, parent = pending.pop()
+        for holder, place, child in _slots(container):
+            path = _reference(child)
+            if path is not None:
+                holder[place] = _target(path, root, container, parent)
+            else:
+                pending.append((child, container))
+    if _reference(root) is not None:
+        raise UnresolvableError("the whole text is a $ref")
+    return root
+
+
+def _slots(
+    container: object,
+) -> Iterator[tuple[MutableMapping[object, object] | MutableSequence[object], int, object]]:
+    """Every place that holds a value: (dict or list, key or position, value)."""
+    if isinstance(container, dict):
+        yield from ((container, name, child) for name, child in list(container.items()))
+    elif isinstance(container, list):
+        yield from ((container, position, child) for position, child in enumerate(container))
+    elif isinstance(container, ObjectKeyMap):
+        for entry in container.entries:
+            yield from ((entry, side, entry[side]) for side in (0, 1))
+
+
+def _reference(value: object) -> str | None:
+    if not isinstance(value, dict) or "$ref" not in value:
+        return None
+    path = value["$ref"]
+    if len(value) != 1 or not isinstance(path, str):
+        raise UnresolvableError("$ref with something other than one path")
+    return path
+
+
+def _target(path: str, root: object, container: object, parent: object) -> object:
+    if path == "@":
+        return container
+    if path == ".." and parent is not None:
+        return parent
+    found = _follow(path, root)
+    if _reference(found) is not None:
+        raise UnresolvableError(f"the reference {path!a} names another reference")
+    return found
+
+
+def _follow(path: str, root: object) -> object:
+    """What a path from the root names."""
+    found, at = root, 1
+    while path.startswith("$") and at < len(path):
+        step = _STEP.match(path, at)
+        if step is None:
+            break
+        name = int(step[2]) if step[2] else _ESCAPED.sub(r"\1", step[1])
+        found, at = _child(found, name, path), step.end()
+    if not path.startswith("$") or at < len(path):
+        raise UnresolvableError(f"the reference {path!a} is not understood")
+    return found
+
+
+def _child(value: object, name: str | int, path: str) -> object:
+    if isinstance(value, dict) and name in value:
+        return value[name]
+    if isinstance(value, list) and isinstance(name, int) and name < len(value):
+        return value[name]
+    raise UnresolvableError(f"the reference {path!a} names nothing in the text")

@@ -1,0 +1,1 @@
+"""The steps of the audit, one page each: read, transform, check, write."""

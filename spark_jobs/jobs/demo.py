@@ -1,0 +1,68 @@
+"""The demo: the recording that ships with the project, loaded and audited as anyone would do it."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from pyspark.sql import SparkSession
+
+from spark_jobs.config import load
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.errors import InputFileError
+from spark_jobs.jobs.ingest import ingest
+from spark_jobs.jobs.run import RunRequest, RunResult, run
+from spark_jobs.warehouse import Warehouse
+
+#: The hour that holds the recording (02:02:27 to 02:26:28).
+INTERVAL = Interval.parse("2026-11-21T02:00/2026-11-21T03:00")
+_EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+class ExampleFiles(NamedTuple):
+    """What the demo reads."""
+
+    recording: Path
+    configuration: Path
+
+
+def example_files() -> ExampleFiles:
+    """The files of the demo; raises `InputFileError` where the project was installed without them."""
+    files = ExampleFiles(_EXAMPLES / "recording.jsonl.gz", _EXAMPLES / "demo.yaml")
+    for file in files:
+        if not file.is_file():
+            raise InputFileError(
+                f"the demo needs {file}: run it from a clone of the project, installed with `make demo`"
+            )
+    return files
+
+
+def demo(spark: SparkSession, warehouse: Warehouse, files: ExampleFiles, progress: Callable[[str], None]) -> RunResult:
+    """Load the recording into the warehouse and audit its hour; a second time changes nothing."""
+    configuration = load(files.configuration)
+    ingest(spark, warehouse, [files.recording], progress=progress)
+    return run(spark, warehouse, RunRequest(INTERVAL, None, None, None), configuration, progress)
+
+
+def next_steps(warehouse: Warehouse) -> list[tuple[str, str]]:
+    """What to try after the demo: (what it is for, shell command)."""
+    command = shlex.quote(_from_here(Path(sys.executable).with_name("rebalance-audit")))
+    configuration = shlex.quote(_from_here(example_files().configuration))
+    audit = f"{command} run --warehouse {shlex.quote(warehouse.location)} --interval {INTERVAL}"
+    audit += f" --config {configuration}"
+    query = f"SELECT rule, consumer_group, subject, start, end FROM {warehouse.identifier('findings')}"
+    script = f'from spark_jobs.session import get_session; get_session().sql("{query}").show(50, False)'
+    return [
+        ("one group only", f"{audit} --group payment-service"),
+        ("for a program: one JSON document", f"{audit} --json"),
+        ("the tables, with SQL", f"{shlex.quote(_from_here(Path(sys.executable)))} -c {shlex.quote(script)}"),
+        ("everything else", f"{command} --help"),
+    ]
+
+
+def _from_here(path: Path) -> str:
+    """The path as one would type it in the working directory."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

@@ -1,0 +1,198 @@
+"""Recordings → source tables, and what cannot be read → quarantine."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Final, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from delta.exceptions import (
+    ConcurrentAppendException,
+    ConcurrentDeleteReadException,
+    ConcurrentTransactionException,
+    ConcurrentWriteException,
+    DeltaConcurrentModificationException,
+    MetadataChangedException,
+    ProtocolChangedException,
+)
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from schemas import QUARANTINE, SOURCES, Table
+from spark_jobs.errors import WarehouseError
+from spark_jobs.ingest.batches import LINE_NUMBER, arrow_table, chunks, quarantine_row
+from spark_jobs.ingest.files import check_readable, display_name, read_lines
+from spark_jobs.ingest.recording import (
+    Blank,
+    Meta,
+    NoObservation,
+    Outcome,
+    Quarantined,
+    Row,
+    conflicting,
+    outcomes,
+)
+from spark_jobs.ingest.report import IngestReport
+from spark_jobs.warehouse import Warehouse
+
+T = TypeVar("T")
+
+_LOG = logging.getLogger(__name__)
+
+#: How Delta says that another writer came first; the first is not the base of the others.
+_OUTRUN: Final = (
+    DeltaConcurrentModificationException,
+    ConcurrentAppendException,
+    ConcurrentDeleteReadException,
+    ConcurrentTransactionException,
+    ConcurrentWriteException,
+    MetadataChangedException,
+    ProtocolChangedException,
+)
+#: Commits lost to another writer before an ingest gives up; the waits add up to half a minute.
+_ATTEMPTS: Final = 9
+
+
+def ingest(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    files: Iterable[Path | str],
+    cluster_name: str | None = None,
+    progress: Callable[[str], None] = lambda _message: None,
+) -> IngestReport:
+    """Load recordings into the source tables, making those that are missing; what became of every line.
+
+    Rows are inserted by key and never changed, chunk by chunk: the same file again changes nothing, an ingest
+    that was cut off is completed by running it again, and ingests side by side do not duplicate.
+    `cluster_name` holds for lines that no `meta` line gives a cluster. Raises `InputFileError` before anything
+    is loaded if a file cannot be opened, `WarehouseError` if other writers leave no gap.
+    """
+    paths = [Path(file) for file in files]
+    for path in paths:
+        check_readable(path)
+    _unless_outrun("the warehouse", lambda: warehouse.create(spark, (*SOURCES, QUARANTINE)))
+    report = IngestReport()
+    for path in paths:
+        name = display_name(path)
+        for chunk in chunks(outcomes(read_lines(path), cluster_name)):
+            progress(f"loading {name} from line {chunk[0].line.number:,}")
+            _load(spark, warehouse, chunk, name, report)
+    _LOG.info("%s", report)
+    return report
+
+
+def _load(
+    spark: SparkSession, warehouse: Warehouse, chunk: Sequence[Outcome], file_name: str, report: IngestReport
+) -> None:
+    """Brings one chunk into the tables and the report."""
+    rows: dict[str, list[Row]] = defaultdict(list)
+    rejected: list[Quarantined] = []
+    report.lines += len(chunk)
+    for outcome in chunk:
+        match outcome:
+            case Row():
+                rows[outcome.table.name].append(outcome)
+            case Quarantined():
+                rejected.append(outcome)
+            case NoObservation(kind=kind):
+                _count(report.no_observation, kind)
+            case Meta():
+                report.meta += 1
+            case Blank():
+                report.blank += 1
+    for same_table in rows.values():
+        rejected += _load_rows(spark, warehouse, same_table, report)
+    _load_rejected(spark, warehouse, rejected, file_name)
+    for line in rejected:
+        _count(report.quarantined, line.reason.value)
+    if report.accounted_for != report.lines:
+        raise AssertionError(f"{report.lines} lines read, {report.accounted_for} accounted for")
+
+
+def _load_rows(
+    spark: SparkSession, warehouse: Warehouse, rows: Sequence[Row], report: IngestReport
+) -> list[Quarantined]:
+    """Brings rows of one table in; those whose key stands with another content come back."""
+    first: dict[tuple[object, ...], Row] = {}
+    conflicts = []
+    for row in rows:
+        if first.setdefault(row.key, row).values != row.values:
+            conflicts.append(row)
+    table, candidates = rows[0].table, {row.line.number: row for row in first.values()}
+    source = arrow_table(table, [row.values for row in candidates.values()], list(candidates))
+    span = pc.min_max(source["captured_at"]).as_py()
+    within = F.col("t.captured_at").between(F.lit(span["min"]), F.lit(span["max"]))
+    inserted, other = _insert_new(spark, warehouse, table, source, within)
+    conflicts += [candidates[number] for number in other]
+    _count(report.new, table.name, inserted)
+    _count(report.already_there, table.name, len(rows) - inserted - len(conflicts))
+    return [conflicting(row) for row in conflicts]
+
+
+def _load_rejected(spark: SparkSession, warehouse: Warehouse, rejected: Sequence[Quarantined], file_name: str) -> None:
+    """Brings lines into quarantine, where each has its place already if it was there before."""
+    if rejected:
+        rows = [quarantine_row(line, file_name) for line in rejected]
+        source = arrow_table(QUARANTINE, rows, [line.line.number for line in rejected])
+        _insert_new(spark, warehouse, QUARANTINE, source, F.col("t.source_file") == file_name)
+
+
+def _insert_new(
+    spark: SparkSession, warehouse: Warehouse, table: Table, source: pa.Table, span: Column
+) -> tuple[int, list[int]]:
+    """(rows inserted, line numbers of rows whose key stands with another content).
+
+    `span` is true for every row of the table, as `t`, that can have a key of the source: Delta skips files
+    by it. Writes no version where all keys are known.
+    """
+    target = warehouse.read(spark, table).alias("t").where(span)
+    known = _known(spark.createDataFrame(source).alias("s"), target, table)
+    fresh = source.filter(pc.invert(pc.is_in(source[LINE_NUMBER], pa.array(known, pa.int64()))))
+    inserted = 0
+    if fresh.num_rows:
+        frame = spark.createDataFrame(fresh.drop_columns([LINE_NUMBER])).alias("s")
+        inserted = _unless_outrun(table.name, lambda: _merge(spark, warehouse, table, frame, span))
+    return inserted, [number for number, same in known.items() if not same]
+
+
+def _known(source: DataFrame, target: DataFrame, table: Table) -> dict[int, bool]:
+    """Line numbers whose key is in the table → whether all columns are the same."""
+    same = _columns("s", table).eqNullSafe(_columns("t", table))
+    found = source.join(target, on=_same_key(table), how="inner").select(LINE_NUMBER, same).collect()
+    return dict(found)
+
+
+def _merge(spark: SparkSession, warehouse: Warehouse, table: Table, frame: DataFrame, span: Column) -> int:
+    merge = warehouse.delta_table(spark, table).alias("t").merge(frame, span & _same_key(table))
+    result = merge.whenNotMatchedInsert(values={name: F.col(f"s.{name}") for name in table.columns}).execute()
+    return int(result.collect()[0]["num_inserted_rows"])
+
+
+def _same_key(table: Table) -> Column:
+    condition = F.lit(True)
+    for name in table.key:
+        condition = condition & (F.col(f"t.{name}") == F.col(f"s.{name}"))
+    return condition
+
+
+def _columns(alias: str, table: Table) -> Column:
+    return F.struct(*(F.col(f"{alias}.{name}") for name in table.columns))
+
+
+def _unless_outrun(what: str, commit: Callable[[], T]) -> T:
+    """The commit's result; tried again where another writer came first."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            return commit()
+        except _OUTRUN:
+            time.sleep(0.06 * 2**attempt)
+    raise WarehouseError(f"others keep writing to {what}: ingest again when they are done, nothing is lost")
+
+
+def _count(counts: dict[str, int], name: str, number: int = 1) -> None:
+    counts[name] = counts.get(name, 0) + number

@@ -1,0 +1,165 @@
+"""The main job: read the snapshots of whole steps, replay, find what was wrong, publish."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from schemas import ALLOCATIONS, AUDIT_RUNS, FINDINGS, REBALANCE_INTERVALS, Table
+from spark_jobs.config import Configuration
+from spark_jobs.findings.finding import all_touches, findings
+from spark_jobs.jobs.sources import pinned_versions, read_sources
+from spark_jobs.publish.claims import claim
+from spark_jobs.publish.content import Content
+from spark_jobs.publish.publisher import publish, stage
+from spark_jobs.publish.request import RunRequest
+from spark_jobs.replay.history import Changes, changes, rebalance_intervals
+from spark_jobs.replay.settings import group_settings
+from spark_jobs.replay.sources import Sources
+from spark_jobs.replay.states import clipped, published_allocations, published_intervals, recorded, replayed_states
+from spark_jobs.replay.steps import StepWindow
+from spark_jobs.warehouse import Warehouse
+
+__all__ = ["RunRequest", "RunResult", "run"]
+
+_LOG = logging.getLogger(__name__)
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run published: its row of `audit_runs`, its findings as dicts, and what the reader should know."""
+
+    run: dict[str, Any]
+    findings: list[dict[str, Any]]
+    warnings: list[str]
+
+
+def run(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    request: RunRequest,
+    configuration: Configuration,
+    progress: Progress = lambda text: None,
+) -> RunResult:
+    """Audit the request's steps and publish them; the same run again gives the same tables.
+
+    Raises `IntervalError` off the grid, `WarehouseError` or `SchemaMismatchError` for sources that cannot be read,
+    `PublishConflictError` where another run has the same steps.
+    """
+    configuration.grid.check_whole_steps(request.interval)
+    started_at, run_id = datetime.now(UTC), uuid.uuid4().hex
+    versions = pinned_versions(spark, warehouse)
+    window = StepWindow(request.interval, configuration.grid.length, configuration.warm_up, configuration.look_back)
+    with claim(warehouse, request, run_id):
+        sources = read_sources(spark, warehouse, versions, window.read, request)
+        outputs = audit(sources, window, configuration, progress)
+        progress("staging the results")
+        staged = stage(spark, warehouse, request, outputs)
+        warnings = _warnings(staged[REBALANCE_INTERVALS], request)
+        found = [row.asDict(recursive=True) for row in staged[FINDINGS].orderBy("start", "finding_id").collect()]
+        progress("publishing")
+        contents = publish(spark, warehouse, request, staged)
+        record = _record(run_id, started_at, request, versions, configuration, contents, warnings)
+        warehouse.create(spark, [AUDIT_RUNS])
+        _append(spark, warehouse, record)
+    return RunResult(record, found, warnings)
+
+
+def keep(frame: DataFrame) -> DataFrame:
+    """The frame, computed once and without its history: plans that are built on it stay small."""
+    return frame.localCheckpoint()
+
+
+def audit(
+    sources: Sources, window: StepWindow, configuration: Configuration, progress: Progress
+) -> dict[Table, DataFrame]:
+    """The output tables of the window's steps: the way of the data, on one page."""
+    progress("compressing the snapshots to their changes")
+    changed = changes(sources, window, configuration.max_gap)
+    changed = Changes(*map(keep, (changed.memberships, changed.routes, changed.clients, changed.offset_topics)))
+    progress("cutting the rebalance intervals")
+    intervals = keep(rebalance_intervals(changed, window, configuration.cadence, group_settings(configuration)))
+    progress("replaying every distinct state")
+    states = keep(replayed_states(intervals))
+    progress("looking for what was wrong")
+    touches = keep(all_touches(intervals, states))
+    inside = clipped(intervals, window)
+    _LOG.info("%d intervals, %d distinct states", intervals.count(), recorded(states).count())
+    return {
+        REBALANCE_INTERVALS: published_intervals(inside, states),
+        ALLOCATIONS: published_allocations(inside, states),
+        FINDINGS: findings(touches, sources, window, configuration, keep),
+    }
+
+
+def _warnings(intervals: DataFrame, request: RunRequest) -> list[str]:
+    """What the reader of the findings should know of what was not audited."""
+    observed = intervals.where("status <> 'UNOBSERVED'")
+    if observed.isEmpty():
+        return [f"nothing was observed in {request.interval}: there are no snapshots, so silence says nothing"]
+    skipped = (
+        intervals.where("status = 'NOT_REPLAYABLE'")
+        .groupBy("cluster", "consumer_group", "reason")
+        .agg(F.array_join(F.sort_array(F.collect_set("topic")), ", ").alias("topics"))
+        .orderBy("cluster", "consumer_group", "reason")
+    )
+    warnings = [
+        f"{row.cluster}/{row.consumer_group} could not be replayed for {row.topics}: {row.reason}"
+        for row in skipped.limit(20).collect()
+    ]
+    assumed = observed.where("strategy_source = 'DEFAULT' AND member_count > 0").select("cluster", "consumer_group")
+    if groups := assumed.distinct().count():
+        warnings.append(f"AVG was assumed for {groups} groups: nothing tells their strategy (see strategy_source)")
+    return warnings
+
+
+def _code_version() -> str:
+    try:
+        return version("rebalance-audit")
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _record(
+    run_id: str,
+    started_at: datetime,
+    request: RunRequest,
+    versions: Mapping[str, int],
+    configuration: Configuration,
+    contents: Mapping[str, Content],
+    warnings: list[str],
+) -> dict[str, Any]:
+    """The run's row of `audit_runs`."""
+    return {
+        "run_id": run_id,
+        "started_at": started_at,
+        "finished_at": datetime.now(UTC),
+        "interval_start": request.interval.start,
+        "interval_end": request.interval.end,
+        "step_seconds": int(configuration.grid.length.total_seconds()),
+        "cluster": request.cluster,
+        "consumer_group": request.consumer_group,
+        "topic": request.topic,
+        "source_versions": dict(versions),
+        "configuration_hash": configuration.hash(),
+        "configuration": configuration.canonical_json(),
+        "code_version": _code_version(),
+        "row_counts": {name: found.rows for name, found in contents.items()},
+        "content_hashes": {name: found.hash for name, found in contents.items()},
+        "outcome": "published",
+        "message": "; ".join(warnings) or None,
+    }
+
+
+def _append(spark: SparkSession, warehouse: Warehouse, record: Mapping[str, Any]) -> None:
+    row = spark.createDataFrame([record], AUDIT_RUNS.schema)
+    warehouse.save(row.write.format("delta").mode("append"), AUDIT_RUNS)

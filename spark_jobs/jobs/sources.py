@@ -1,0 +1,53 @@
+"""Read the source tables of one run, each at one version."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from schemas import CLIENT_SNAPSHOTS, SOURCES, Table
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.publish.request import RunRequest
+from spark_jobs.replay.sources import Sources
+from spark_jobs.warehouse import Warehouse
+
+_LOG = logging.getLogger(__name__)
+#: What the clients say of themselves is worth having and can be done without.
+OPTIONAL = (CLIENT_SNAPSHOTS,)
+
+
+def pinned_versions(spark: SparkSession, warehouse: Warehouse) -> dict[str, int]:
+    """The newest version of every source table: what a run reads from its first to its last look.
+
+    Raises `WarehouseError` where a table is missing that cannot be done without.
+    """
+    return {
+        table.name: warehouse.version(spark, table)
+        for table in SOURCES
+        if table not in OPTIONAL or warehouse.exists(spark, table)
+    }
+
+
+def read_sources(
+    spark: SparkSession, warehouse: Warehouse, versions: Mapping[str, int], window: Interval, request: RunRequest
+) -> Sources:
+    """The snapshots inside the window, of the request's cluster and group; a missing optional table is empty."""
+
+    def read(table: Table) -> DataFrame:
+        if table.name not in versions:
+            _LOG.info("%s: there is no such table, the audit does without", table.name)
+            return spark.createDataFrame([], table.schema)
+        in_window = F.col("captured_at").between(F.lit(window.start), F.lit(window.end)) & (
+            F.col("captured_at") < F.lit(window.end)
+        )
+        frame = warehouse.read(spark, table, versions[table.name]).where(in_window)
+        for condition in request.filters():
+            if condition.split(" ", 1)[0] in frame.columns:
+                frame = frame.where(condition)
+        return frame
+
+    memberships, routes, topics, offsets, clients = map(read, SOURCES)
+    return Sources(memberships, routes, topics, offsets, clients)

@@ -1,0 +1,1 @@
+"""What the offsets say: how much lay in a queue, came in and went out."""

@@ -1,0 +1,76 @@
+"""Two runs must not publish the same steps at the same time.
+
+A run holds a lock on a file that says what it is going to replace. The operating system lets go of the lock when the
+process ends, however it ends, so a killed run blocks nobody.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.errors import PublishConflictError
+from spark_jobs.publish.request import RunRequest
+from spark_jobs.warehouse import Warehouse
+
+_LOG = logging.getLogger(__name__)
+
+
+@contextmanager
+def claim(warehouse: Warehouse, request: RunRequest, run_id: str) -> Iterator[None]:
+    """Holds the request's steps for this run; raises `PublishConflictError` if another run holds some of them.
+
+    Only a warehouse on a local or mounted file system can be claimed; elsewhere Delta's own conflict detection is
+    what keeps two publishers of one step apart.
+    """
+    root = warehouse.local_path
+    if root is None:
+        yield
+        return
+    folder = root / "_claims"
+    folder.mkdir(parents=True, exist_ok=True)
+    own = FileLock(folder / f"{run_id}.lock")
+    with FileLock(folder / "all.lock"):
+        _check_unclaimed(folder, request)
+        own.acquire()
+        (folder / f"{run_id}.json").write_text(_to_json(request), encoding="utf-8")
+    try:
+        yield
+    finally:
+        (folder / f"{run_id}.json").unlink(missing_ok=True)
+        own.release()
+        Path(own.lock_file).unlink(missing_ok=True)
+
+
+def _check_unclaimed(folder: Path, request: RunRequest) -> None:
+    for path in sorted(folder.glob("*.json")):
+        lock = FileLock(path.with_suffix(".lock"))
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            other = _from_json(path.read_text(encoding="utf-8"))
+            if request.overlaps(other):
+                raise PublishConflictError(
+                    f"run {path.stem} is auditing {other.interval} in this warehouse, which overlaps "
+                    f"{request.interval}: wait for it to end, or audit other steps"
+                ) from None
+        else:
+            _LOG.warning("run %s was killed: its claim is removed", path.stem)
+            path.unlink(missing_ok=True)
+            lock.release()
+            Path(lock.lock_file).unlink(missing_ok=True)
+
+
+def _to_json(request: RunRequest) -> str:
+    return json.dumps([str(request.interval), request.cluster, request.consumer_group, request.topic])
+
+
+def _from_json(text: str) -> RunRequest:
+    interval, cluster, consumer_group, topic = json.loads(text)
+    return RunRequest(Interval.parse(interval), cluster, consumer_group, topic)

@@ -1,0 +1,55 @@
+"""What a run is asked to audit, and which published rows that replaces."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from schemas import FINDINGS, Table
+from spark_jobs.domain.intervals import Interval
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """Whole audit steps, of all clusters, groups and topics or of those named (exact names)."""
+
+    interval: Interval
+    cluster: str | None = None
+    consumer_group: str | None = None
+    topic: str | None = None
+
+    @property
+    def key(self) -> str:
+        """A short name of the request, the same every time: where its results are staged."""
+        parts = (str(self.interval), self.cluster, self.consumer_group, self.topic)
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+    def filters(self) -> list[str]:
+        """SQL conditions on cluster and group, for any table that has them."""
+        named = {"cluster": self.cluster, "consumer_group": self.consumer_group}
+        return [f"{column} = {_quoted(value)}" for column, value in named.items() if value is not None]
+
+    def replaces(self, table: Table) -> str:
+        """SQL condition of the rows that this run publishes, and so replaces.
+
+        A group is always audited whole, so what concerns all its topics is published with any one of them.
+        """
+        start, end = (moment.strftime("%Y-%m-%d %H:%M:%S") for moment in (self.interval.start, self.interval.end))
+        conditions = [f"step_start >= TIMESTAMP '{start}'", f"step_start < TIMESTAMP '{end}'", *self.filters()]
+        if self.topic is not None:
+            of_topic = f"topic = {_quoted(self.topic)}"
+            conditions.append(f"({of_topic} OR topic IS NULL)" if table is FINDINGS else of_topic)
+        return " AND ".join(conditions)
+
+    def overlaps(self, other: RunRequest) -> bool:
+        """Whether both would replace some of the same rows."""
+        ours = (self.cluster, self.consumer_group, self.topic)
+        theirs = (other.cluster, other.consumer_group, other.topic)
+        # Findings of a whole group are published with each of its topics: topics do not keep two runs apart.
+        same_rows = all(a is None or b is None or a == b for a, b in zip(ours[:2], theirs[:2], strict=True))
+        return same_rows and self.interval.intersect(other.interval) is not None

@@ -1,0 +1,145 @@
+"""The way from snapshots to rebalance intervals, step by step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from spark_jobs.replay.clients import GROUP, client_books, client_spans
+from spark_jobs.replay.intervals import merged, with_members, with_queues, with_status
+from spark_jobs.replay.sources import Sources
+from spark_jobs.replay.spans import spans, tiling
+from spark_jobs.replay.steps import StepWindow, with_step
+from spark_jobs.replay.views import (
+    GROUP_TOPIC,
+    as_of,
+    membership_views,
+    one_row_per_view,
+    with_sweeps_settled,
+)
+
+BROKER = (*GROUP, "broker_name")
+TOPIC = ("cluster", "topic")
+BROADCASTING = "BROADCASTING"
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The sources compressed to their changes: one row per (key, step, span) each. They are small; keep them cached."""
+
+    memberships: DataFrame
+    routes: DataFrame
+    clients: DataFrame
+    offset_topics: DataFrame
+
+
+def changes(sources: Sources, window: StepWindow, max_gap: timedelta) -> Changes:
+    """The changes of every source inside the windows of the run's steps."""
+    membership = F.struct(
+        F.sort_array("connections").alias("connections"),
+        F.sort_array(F.array_distinct("subscriptions.topic")).alias("topics"),
+        "message_model",
+    )
+    route = F.struct(F.sort_array("queues").alias("queues"))
+    offset_topics = sources.offsets.select(*GROUP, "topic", "captured_at").transform(with_step(window))
+    return Changes(
+        memberships=spans(sources.memberships, BROKER, membership, window, max_gap),
+        routes=spans(sources.routes, TOPIC, route, window, max_gap),
+        clients=client_spans(sources.clients, window),
+        offset_topics=offset_topics.select(*GROUP_TOPIC).distinct(),
+    )
+
+
+def rebalance_intervals(changes: Changes, window: StepWindow, cadence: timedelta, settings: Column) -> DataFrame:
+    """One row per (group, topic, step, membership view, interval) over each step and its warm-up.
+
+    `members`, `queues` and `settings` are the inputs of the allocation, `state_id` their fingerprint.
+    """
+    topics = group_topics(changes)
+    books = client_books(changes.clients, window)
+    points = _points(topics, changes, books, window)
+    return (
+        membership_views(points, _seen(changes, window, topics))
+        .transform(lambda views: with_sweeps_settled(views, cadence))
+        .transform(one_row_per_view)
+        .join(_connections(changes), on=[*GROUP, "members"], how="left")
+        .drop("members")
+        .join(books.withColumnRenamed("at", "book_at"), on=[*GROUP, "step_start", "book_at"], how="left")
+        .join(topics, on=[*GROUP_TOPIC], how="inner")
+        .join(_group_flags(changes), on=[*GROUP, "step_start"], how="left")
+        .transform(lambda views: with_members(views, settings))
+        .transform(with_queues)
+        .transform(with_status)
+        .transform(merged)
+    )
+
+
+def group_topics(changes: Changes) -> DataFrame:
+    """One row per (group, topic, step): the topics that the group's subscriptions or offsets name.
+
+    `is_subscribed` is false where only offsets do: the group consumed it once.
+    """
+    by_broker = changes.memberships.select(*GROUP, "step_start", F.explode("state.topics").alias("topic"))
+    by_client = changes.clients.select(*GROUP, "step_start", F.explode("state.topics").alias("topic"))
+    subscribed = by_broker.union(by_client).withColumn("is_subscribed", F.lit(True))
+    by_offsets = changes.offset_topics.withColumn("is_subscribed", F.lit(False))
+    return subscribed.unionByName(by_offsets).groupBy(*GROUP_TOPIC).agg(F.max("is_subscribed").alias("is_subscribed"))
+
+
+def _group_flags(changes: Changes) -> DataFrame:
+    """One row per (group, step): what makes ownership by replay not applicable, if anything in the window says so."""
+    model = changes.memberships.select(*GROUP, "step_start", (F.col("state.message_model") == BROADCASTING).alias("b"))
+    mode = changes.clients.select(*GROUP, "step_start", (~F.col("state.client_rebalance")).alias("a"))
+    flags = model.unionByName(mode, allowMissingColumns=True).groupBy(*GROUP, "step_start")
+    return flags.agg(
+        F.coalesce(F.max("b"), F.lit(False)).alias("is_broadcasting"),
+        F.coalesce(F.max("a"), F.lit(False)).alias("is_broker_assigned"),
+    )
+
+
+def _points(topics: DataFrame, changes: Changes, books: DataFrame, window: StepWindow) -> DataFrame:
+    """One row per (group, topic, step, `at`): every moment at which an input may have changed, until `end`.
+
+    With the `route` in force (null inside where unobserved) and `book_at`, the page of the book in force.
+    """
+    memberships = tiling(changes.memberships, BROKER, window).select(*GROUP, "step_start", "at")
+    routes = tiling(changes.routes, TOPIC, window).select(
+        *TOPIC,
+        "step_start",
+        "at",
+        F.struct("state.queues", F.col("state.queues.broker_name").alias("hosts")).alias("route"),
+    )
+    pages = books.select(*GROUP, "step_start", "at")
+    keys = topics.select(*GROUP_TOPIC)
+    of_group = keys.join(memberships.union(pages).distinct(), on=[*GROUP, "step_start"], how="inner")
+    of_topic = keys.join(routes.select(*TOPIC, "step_start", "at"), on=[*TOPIC, "step_start"], how="inner")
+    first = keys.withColumn("at", window.observed_from)
+    moments = first.unionByName(of_group).unionByName(of_topic).distinct()
+    per_topic = Window.partitionBy(*GROUP_TOPIC).orderBy("at")
+    ended = moments.withColumn("end", F.coalesce(F.lead("at").over(per_topic), window.step_end))
+    routed = as_of(routes, ended, (*TOPIC, "step_start"), "route")
+    page = pages.withColumn("page", F.struct(F.col("at").alias("book_at")))
+    return as_of(page, routed, (*GROUP, "step_start"), "page").select("*", "page.book_at").drop("page")
+
+
+def _seen(changes: Changes, window: StepWindow, topics: DataFrame) -> DataFrame:
+    """The membership tilings of all brokers, once per topic of the group, as `views.membership_views` wants them."""
+    client_ids = F.col("state.connections.client_id")
+    seen = F.struct(
+        F.when(F.col("fingerprint").isNotNull(), F.col("broker_name")).alias("broker_name"),
+        F.col("fingerprint").alias("members"),
+        "seen_at",
+        (F.size(client_ids) == 0).alias("is_empty"),
+        F.when(F.col("fingerprint").isNotNull(), F.xxhash64(client_ids)).alias("ids"),
+    )
+    tiles = tiling(changes.memberships, BROKER, window).select(*BROKER, "step_start", "at", seen.alias("seen"))
+    return tiles.join(topics.select(*GROUP_TOPIC), on=[*GROUP, "step_start"], how="inner")
+
+
+def _connections(changes: Changes) -> DataFrame:
+    """One row per (group, membership fingerprint): the connections behind it."""
+    found = changes.memberships.groupBy(*GROUP, F.col("fingerprint").alias("members"))
+    return found.agg(F.first("state.connections").alias("connections"))

@@ -1,0 +1,65 @@
+"""Every audit step sees exactly the snapshots of its own window, so that no cut of a run changes a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.domain.intervals import Interval
+
+Transformation = Callable[[DataFrame], DataFrame]
+
+
+@dataclass(frozen=True)
+class StepWindow:
+    """The time an audit step looks at.
+
+    A step publishes `[step_start, step_end)`. It measures how long a condition has stood from `warm_up` before, and
+    needs snapshots from `look_back` = warm_up + max_gap before, to know the state at that time.
+    """
+
+    run: Interval
+    step: timedelta
+    warm_up: timedelta
+    look_back: timedelta
+
+    @property
+    def read(self) -> Interval:
+        """The snapshots that a run reads: its steps and the first step's look-back."""
+        return Interval(self.run.start - self.look_back, self.run.end)
+
+    @property
+    def step_end(self) -> Column:
+        """End of the step of a row."""
+        return F.col("step_start") + duration(self.step)
+
+    @property
+    def observed_from(self) -> Column:
+        """Where the intervals of a row's step begin: its start less the warm-up."""
+        return F.col("step_start") - duration(self.warm_up)
+
+
+def duration(length: timedelta) -> Column:
+    """A day-time interval literal."""
+    return F.lit(length)
+
+
+def with_step(window: StepWindow) -> Transformation:
+    """One row per (snapshot, step whose window holds it): a snapshot shortly before a step is in its look-back too."""
+    seconds = int(window.step.total_seconds())
+
+    def floor(moment: Column) -> Column:
+        return F.timestamp_seconds(F.floor(F.unix_seconds(moment) / seconds) * seconds)
+
+    def transform(snapshots: DataFrame) -> DataFrame:
+        captured_at = F.col("captured_at")
+        steps = F.sequence(floor(captured_at), floor(captured_at + duration(window.look_back)), duration(window.step))
+        return snapshots.withColumn("step_start", F.explode(steps)).where(
+            (F.col("step_start") >= F.lit(window.run.start)) & (F.col("step_start") < F.lit(window.run.end))
+        )
+
+    return transform

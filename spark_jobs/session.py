@@ -1,0 +1,55 @@
+"""The one place that makes a Spark session."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+#: Where set-up puts Delta's jars, once; nothing is resolved at start.
+JARS_DIR = Path(sys.prefix) / "share" / "rebalance-audit" / "jars"
+
+_SETTINGS = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.adaptive.enabled": "true",
+    # The defaults (50 and 200) make small tables crawl; adaptive execution splits what is large.
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.sql.shuffle.partitions": "16",
+    # Spark prints every plan for its own UI and events; the replay's are long.
+    "spark.sql.maxPlanStringLength": "10000",
+}
+
+_LOCAL_SETTINGS = {
+    "spark.master": "local[*]",
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "3g",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')}",
+}
+
+
+def get_session() -> SparkSession:
+    """The session of this process: spark-submit's own master where there is one, else a local one.
+
+    A master given to spark-submit, and its own jars, are left as they are. Times are UTC in the session, and in this
+    process too: PySpark gives collected timestamps in the zone of the process.
+    """
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("rebalance-audit")
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    for key, value in _SETTINGS.items() if submitted else (_SETTINGS | _LOCAL_SETTINGS).items():
+        builder = builder.config(key, value)
+    if not submitted and (jars := sorted(JARS_DIR.glob("*.jar"))):
+        builder = builder.config("spark.jars", ",".join(map(str, jars)))
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark

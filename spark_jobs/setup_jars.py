@@ -1,0 +1,117 @@
+"""Set-up: is Java there, and are Delta's jars? Fetches the jars once; nothing is resolved later."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from importlib import metadata
+from pathlib import Path
+
+from spark_jobs.errors import RebalanceAuditError, SetupError
+
+JAVA_VERSIONS = (17, 21)
+
+#: Needed only by Delta's preview connector and Unity Catalog; the Hadoop client ships with Spark.
+_EXCLUDES = "io.delta:delta-kernel-*,io.unitycatalog:*,org.apache.hadoop:*"
+
+
+def check_java() -> None:
+    """Raises `SetupError` unless the Java that Spark will start is one it supports (JAVA_HOME, else PATH)."""
+    wanted = f"install Java {' or '.join(map(str, JAVA_VERSIONS))} (any OpenJDK), or point JAVA_HOME at one"
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else "java"
+    try:
+        answer = subprocess.run([java, "-version"], check=False, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        where = f"in JAVA_HOME ({home})" if home else "on the PATH"
+        raise SetupError(f"no Java {where}: {wanted}") from None
+    version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
+    if not version or int(version[1]) not in JAVA_VERSIONS:
+        found = f"is version {version[1]}" if version else "does not tell its version"
+        raise SetupError(f"{shutil.which(java) or java} {found}: {wanted}")
+
+
+def jar_names() -> tuple[str, ...]:
+    """File names of the jars that belong to the installed Delta and Spark."""
+    delta, spark = metadata.version("delta-spark"), metadata.version("pyspark")
+    series = spark.rpartition(".")[0]
+    return (f"io.delta_delta-spark_{series}_2.13-{delta}.jar", f"io.delta_delta-storage-{delta}.jar")
+
+
+def check_jars(directory: Path) -> None:
+    """Raises `SetupError` unless the jars of the installed Delta are in the directory."""
+    if missing := [name for name in jar_names() if not (directory / name).is_file()]:
+        raise SetupError(
+            f"Delta's jars are not installed ({directory} has no {missing[0]}): "
+            f"run `{sys.executable} -m spark_jobs.setup_jars` once, with network"
+        )
+
+
+def fetch_jars(directory: Path) -> None:
+    """Put Delta's jars, checksums verified, into the directory: all of them or none.
+
+    Does nothing if they are there. Raises `SetupError` if they cannot be had.
+    """
+    if all((directory / name).is_file() for name in jar_names()):
+        return
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".jars-") as scratch:
+        _resolve(Path(scratch))
+        complete = Path(scratch, "complete")
+        complete.mkdir()
+        for name in jar_names():
+            Path(scratch, "jars", name).rename(complete / name)
+        shutil.rmtree(directory, ignore_errors=True)
+        complete.rename(directory)
+
+
+def _resolve(ivy_home: Path) -> None:
+    """Let Spark's own Ivy download into `ivy_home`/jars, as spark-defaults.conf and its ivysettings say."""
+    delta_jar = jar_names()[0].removesuffix(".jar").removeprefix("io.delta_")
+    artifact, _, version = delta_jar.rpartition("-")
+    nothing = ivy_home / "nothing.py"
+    nothing.touch()
+    home = Path(str(metadata.distribution("pyspark").locate_file("pyspark")))
+    command = [str(home / "bin" / "spark-submit"), "--master", "local[1]"]
+    command += ["--packages", f"io.delta:{artifact}:{version}", "--exclude-packages", _EXCLUDES]
+    command += ["--conf", f"spark.jars.ivy={ivy_home}", str(nothing)]
+    environment = os.environ | {"SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable}
+    answer = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+    if answer.returncode or any(not (ivy_home / "jars" / name).is_file() for name in jar_names()):
+        raise SetupError(
+            f"Delta's jars could not be downloaded, nothing was changed: {_reason(answer.stderr)}. "
+            "Is there network, and (behind a proxy) is spark.jars.ivySettings set in spark-defaults.conf?"
+        )
+
+
+def _reason(log: str) -> str:
+    """The line of spark-submit's output that tells most."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    telling = [line for line in lines if re.search(r"not found|Exception|Error|denied|No space", line)]
+    return (telling or lines or ["nothing"])[-1][:300].rstrip(".")
+
+
+def main(argv: list[str]) -> int:
+    """Fetch the jars, or with --check-java only look for Java; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m spark_jobs.setup_jars", description=__doc__)
+    parser.add_argument("--check-java", action="store_true", help="only check that Java is there")
+    only_java = parser.parse_args(argv).check_java
+    try:
+        check_java()
+        if not only_java:
+            from spark_jobs.session import JARS_DIR  # imports pyspark, which the check must not need
+
+            fetch_jars(JARS_DIR)
+    except RebalanceAuditError as error:
+        print(f"rebalance-audit: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

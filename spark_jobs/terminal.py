@@ -1,0 +1,150 @@
+"""What a person sees: findings as a table (plain lines where nobody watches), and progress on stderr.
+
+Names come from clients and may hold anything: no control character, and no markup, reaches the terminal raw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, timedelta
+from typing import Any
+
+from rich.box import HORIZONTALS
+from rich.console import Console, Group
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from spark_jobs.domain.intervals import format_utc
+
+Finding = Mapping[str, Any]
+
+_STYLES = {"ERROR": "bold red", "WARN": "yellow", "INFO": "cyan"}
+_SEVERITIES = tuple(_STYLES)
+
+
+def printable(text: str) -> str:
+    """The text with every character that could steer a terminal (or hide) written as an escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def show_findings(console: Console, findings: Sequence[Finding]) -> None:
+    """The findings, worst first, then what to do; one line per finding where the console is no terminal."""
+    findings = sorted(findings, key=lambda f: (_SEVERITIES.index(f["severity"]), f["start"], f["consumer_group"]))
+    if findings and console.is_terminal:
+        console.print(_table(findings), Text(), _advice(findings), sep="\n")
+    else:
+        for finding in findings:
+            console.print(_line(finding), soft_wrap=True, markup=False, highlight=False)
+    console.print(_summary(findings), highlight=False)
+
+
+@contextmanager
+def progress_on(console: Console) -> Iterator[Callable[[str], None]]:
+    """A function that says what is being done: a spinner with its time on a terminal, else one line each."""
+    if not console.is_terminal:
+        yield lambda message: console.print(printable(message), soft_wrap=True, markup=False, highlight=False)
+        return
+    columns = (
+        SpinnerColumn(finished_text="✓"),
+        TextColumn("{task.description}", markup=False),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console) as display:
+
+        def done() -> None:
+            for task in display.task_ids:
+                display.update(task, total=1, completed=1)
+
+        def say(message: str) -> None:
+            done()
+            display.add_task(printable(message), total=None)
+
+        yield say
+        done()
+
+
+def duration_text(span: timedelta) -> str:
+    """The two largest units: `45 s`, `10 min 23 s`, `1 h 05 min`, `2 d 03 h`."""
+    seconds = round(span.total_seconds())
+    for unit, size, below, below_size in (
+        ("d", 86_400, "h", 3_600),
+        ("h", 3_600, "min", 60),
+        ("min", 60, "s", 1),
+    ):
+        if seconds >= size:
+            whole, rest = divmod(seconds, size)
+            return f"{whole} {unit} {rest // below_size:02} {below}"
+    return f"{seconds} s"
+
+
+def _table(findings: Sequence[Finding]) -> Table:
+    dated = len({moment.astimezone(UTC).date() for f in findings for moment in (f["start"], f["end"])}) > 1
+    day = "" if dated else f" of {findings[0]['start'].astimezone(UTC):%Y-%m-%d}"
+    table = Table(title=f"Findings{day} (UTC)", title_justify="left", box=HORIZONTALS, show_lines=True)
+    table.pad_edge, table.padding = False, (0, 1, 0, 0)
+    table.add_column("", no_wrap=True)
+    table.add_column("rule\ncause", no_wrap=True)
+    table.add_column("group\ntopic\nsubject", overflow="fold")
+    table.add_column("from – to\nduration", no_wrap=True)
+    table.add_column("messages\npiled up", justify="right", no_wrap=True)
+    for number, finding in enumerate(findings, start=1):
+        table.add_row(*_cells(number, finding, dated))
+    return table
+
+
+def _cells(number: int, finding: Finding, dated: bool) -> Iterable[Text]:
+    severity, backlog = finding["severity"], finding["evidence"]["backlog_max"]
+    start, end = (finding[name].astimezone(UTC) for name in ("start", "end"))
+    form, dash = ("%m-%d %H:%M:%S", " –\n") if dated else ("%H:%M:%S", "–")
+    yield Text.assemble((severity, _STYLES[severity]), (f"\n#{number}", "dim"))
+    yield _stacked(finding["rule"], finding["cause"])
+    yield _stacked(finding["consumer_group"], finding["topic"], finding["subject"])
+    yield Text.assemble(f"{start:{form}}{dash}{end:{form}}", (f"\n{duration_text(end - start)}", "dim"))
+    yield Text("unknown" if backlog is None else f"{backlog:,}", style="dim" if backlog is None else "")
+
+
+def _stacked(first: str, *below: str | None) -> Text:
+    return Text.assemble(printable(first), *(("\n" + printable(text), "dim") for text in below if text))
+
+
+def _advice(findings: Sequence[Finding]) -> Group:
+    """Every advice once, after the numbers of the findings it is for."""
+    numbers: dict[str, list[str]] = {}
+    for number, finding in enumerate(findings, start=1):
+        numbers.setdefault(finding["advice"], []).append(str(number))
+    lines = (Text.assemble(("#" + ", #".join(of), "bold"), "  ", printable(text)) for text, of in numbers.items())
+    return Group(Text("What to do", style="bold"), *lines)
+
+
+def _line(finding: Finding) -> str:
+    backlog = finding["evidence"]["backlog_max"]
+    words = (
+        finding["severity"],
+        finding["rule"],
+        f"cluster={finding['cluster']}",
+        f"group={finding['consumer_group']}",
+        f"topic={finding['topic'] or '-'}",
+        f"subject={finding['subject']}",
+        f"{format_utc(finding['start'])}/{format_utc(finding['end'])}",
+        f"({duration_text(finding['end'] - finding['start'])})",
+        f"cause={finding['cause'] or '-'}",
+        f"piled_up={'unknown' if backlog is None else backlog}",
+        f"advice: {finding['advice']}",
+    )
+    return " ".join(printable(word) for word in words)
+
+
+def _summary(findings: Sequence[Finding]) -> str:
+    counts = {severity: sum(f["severity"] == severity for f in findings) for severity in _SEVERITIES}
+    told = ", ".join(f"{count} {severity}" for severity, count in counts.items() if count)
+    return f"{len(findings)} finding{'' if len(findings) == 1 else 's'}: {told}" if told else "No findings."
+
+
+def show_steps(console: Console, steps: Iterable[tuple[str, str]]) -> None:
+    """What to try next: what it is for, and below it the command, ready to be copied."""
+    console.print(Text("\nTry next", style="bold"))
+    for purpose, command in steps:
+        console.print(Text(f"# {purpose}", style="dim"))
+        console.print(Text(command), soft_wrap=True)

@@ -1,0 +1,167 @@
+"""The one place that knows where tables live."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlparse
+
+from delta.tables import DeltaTable, DeltaTableBuilder
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+
+from schemas import Table
+from spark_jobs.errors import SchemaMismatchError, WarehouseError
+
+_CATALOG_SCHEMA = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True)
+class Warehouse:
+    """A set of tables below a root URI (`/data/audit`, `s3a://bucket/audit`) or in a `catalog.schema`."""
+
+    location: str
+    in_catalog: bool
+
+    @classmethod
+    def parse(cls, text: str) -> Warehouse:
+        """The warehouse a user names; raises `WarehouseError` if the text is neither a URI nor catalog.schema."""
+        text = text.strip()
+        if not text:
+            raise WarehouseError("the warehouse is empty: give a path, a URI, or catalog.schema")
+        if _CATALOG_SCHEMA.fullmatch(text) and not Path(text).exists():
+            return cls(text, in_catalog=True)
+        scheme = urlparse(text).scheme
+        return cls(text.rstrip("/") if scheme else str(Path(text).absolute()), in_catalog=False)
+
+    @property
+    def local_path(self) -> Path | None:
+        """The root as a local directory, or None where it is a catalog or a remote store."""
+        parsed = urlparse(self.location)
+        if self.in_catalog or parsed.scheme not in ("", "file"):
+            return None
+        return Path(parsed.path)
+
+    def identifier(self, name: str) -> str:
+        """How SQL names the table of that name."""
+        return f"{self.location}.{name}" if self.in_catalog else f"delta.`{self.location}/{name}`"
+
+    def exists(self, spark: SparkSession, table: Table) -> bool:
+        """Whether the table has been made."""
+        if self.in_catalog:
+            return bool(spark.catalog.tableExists(f"{self.location}.{table.name}"))
+        return bool(DeltaTable.isDeltaTable(spark, f"{self.location}/{table.name}"))
+
+    def delta_table(self, spark: SparkSession, table: Table) -> DeltaTable:
+        """The table as Delta's own handle (merge, history); raises `WarehouseError` if it is missing."""
+        if not self.exists(spark, table):
+            raise WarehouseError(
+                f"there is no table {table.name} in the warehouse {self.location}: "
+                "load one with `rebalance-audit ingest FILE… --warehouse URI`, or check the URI"
+            )
+        if self.in_catalog:
+            return DeltaTable.forName(spark, f"{self.location}.{table.name}")
+        return DeltaTable.forPath(spark, f"{self.location}/{table.name}")
+
+    def version(self, spark: SparkSession, table: Table) -> int:
+        """The newest Delta version of the table."""
+        return int(self.delta_table(spark, table).history(1).select("version").head()[0])  # type: ignore[index]
+
+    def read(self, spark: SparkSession, table: Table, version: int | None = None) -> DataFrame:
+        """The table, at one version if given (a run pins what it reads); raises if it is missing or of another schema."""
+        self.delta_table(spark, table)
+        reader = spark.read.format("delta")
+        if version is not None:
+            reader = reader.option("versionAsOf", version)
+        if self.in_catalog:
+            frame = reader.table(f"{self.location}.{table.name}")
+        else:
+            frame = reader.load(f"{self.location}/{table.name}")
+        check_schema(frame.schema, table, f"{self.location}/{table.name}")
+        return frame
+
+    def save(self, writer: DataFrameWriter, table: Table) -> None:
+        """Let a prepared Delta writer write to the table."""
+        if self.in_catalog:
+            writer.saveAsTable(f"{self.location}.{table.name}")
+        else:
+            writer.save(f"{self.location}/{table.name}")
+
+    def stage(self, spark: SparkSession, name: str, frame: DataFrame) -> DataFrame:
+        """The frame, written beside the tables (over whatever stood there) and read back."""
+        writer = frame.write.mode("overwrite")
+        if self.in_catalog:
+            writer.format("delta").option("overwriteSchema", "true").saveAsTable(f"{self.location}._staging_{name}")
+            return spark.read.table(f"{self.location}._staging_{name}")
+        writer.parquet(f"{self.location}/_staging/{name}")
+        return spark.read.schema(frame.schema).parquet(f"{self.location}/_staging/{name}")
+
+    def drop_stage(self, spark: SparkSession, name: str) -> None:
+        """Remove what `stage` wrote."""
+        if self.in_catalog:
+            spark.sql(f"DROP TABLE IF EXISTS {self.location}._staging_{name}")
+            return
+        jvm = spark._jvm
+        assert jvm is not None
+        path = jvm.org.apache.hadoop.fs.Path(f"{self.location}/_staging/{name}")
+        path.getFileSystem(spark._jsc.hadoopConfiguration()).delete(path, True)  # type: ignore[attr-defined]
+
+    def create(self, spark: SparkSession, tables: Iterable[Table]) -> None:
+        """Make the tables that are missing, from their schemas; existing ones are left as they are."""
+        for table in tables:
+            if not self.exists(spark, table):
+                self._builder(spark, table).execute()
+
+    def _builder(self, spark: SparkSession, table: Table) -> DeltaTableBuilder:
+        builder = DeltaTable.createIfNotExists(spark).comment(table.comment)
+        if self.in_catalog:
+            builder = builder.tableName(f"{self.location}.{table.name}")
+        else:
+            builder = builder.location(f"{self.location}/{table.name}")
+        for field in table.schema.fields:
+            builder = builder.addColumn(
+                field.name,
+                field.dataType,
+                nullable=field.nullable,
+                generatedAlwaysAs=table.generated.get(field.name),
+                comment=field.metadata["comment"],
+            )
+        for name, condition in table.checks.items():
+            # What ALTER TABLE … ADD CONSTRAINT stores, without a commit for each.
+            builder = builder.property(f"delta.constraints.{name}", condition)
+        if table.partition_by:
+            builder = builder.partitionedBy(*table.partition_by)
+        return builder.clusterBy(*table.cluster_by) if table.cluster_by else builder
+
+
+def check_schema(found: StructType, table: Table, where: str) -> None:
+    """Raises `SchemaMismatchError` listing every difference between a table and its module in `schemas`."""
+    differences = list(_differences(_types(found), _types(table.schema)))
+    if differences:
+        raise SchemaMismatchError(
+            f"the table {where} is not as schemas/{table.name}.py says: {'; '.join(differences)}. "
+            "Migrate it, or point --warehouse at another one"
+        )
+
+
+def _types(schema: DataType, path: str = "") -> dict[str, str]:
+    """Every leaf column as dotted path → type."""
+    if isinstance(schema, StructType):
+        return {k: v for field in schema.fields for k, v in _types(field.dataType, f"{path}.{field.name}").items()}
+    if isinstance(schema, ArrayType):
+        return _types(schema.elementType, f"{path}[]")
+    if isinstance(schema, MapType):
+        return {f"{path}{{}}": schema.simpleString()}
+    return {path.lstrip("."): schema.simpleString()}
+
+
+def _differences(found: Mapping[str, str], wanted: Mapping[str, str]) -> Iterable[str]:
+    for name in sorted(found.keys() | wanted.keys()):
+        if name not in found:
+            yield f"column {name} ({wanted[name]}) is missing"
+        elif name not in wanted:
+            yield f"column {name} ({found[name]}) is not known"
+        elif found[name] != wanted[name]:
+            yield f"column {name} is {found[name]}, not {wanted[name]}"

@@ -1,0 +1,221 @@
+"""The command line, as far as it goes without Spark: parsing, exit codes, what is printed and what is not."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shlex
+import subprocess
+import sys
+from argparse import Namespace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from spark_jobs import cli
+from spark_jobs.commands import as_json, exit_code
+from spark_jobs.errors import ExitCode, SetupError
+from spark_jobs.terminal import duration_text, printable, progress_on, show_findings
+
+HOUR = "2026-11-21T02:00/2026-11-21T03:00"
+
+
+def help_of(command: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert cli.main([command, "--help"]) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_every_example_of_the_help_parses(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    examples = re.findall(r"^  rebalance-audit (.*)$", help_of(command, capsys), re.MULTILINE)
+    assert examples, "a command without an example"
+    for example in examples:
+        assert cli.build_parser().parse_args(shlex.split(example)).name == command
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("", "the following arguments are required: COMMAND"),
+        ("audit", "invalid choice: 'audit'"),
+        ("ingest --warehouse w", "the following arguments are required: FILE"),
+        (f"run --interval {HOUR}", "the following arguments are required: --warehouse"),
+        ("run --warehouse w", "the following arguments are required: --interval"),
+        (f"run --warehouse w --interval {HOUR} --fail-on FATAL", "invalid choice: 'FATAL'"),
+        (f"run --ware w --interval {HOUR}", "the following arguments are required: --warehouse"),
+        ("run --warehouse w --interval 2026-11-21T02:00", "is not an interval: write START/END"),
+        ("run --warehouse w --interval 2026-11-21/2026-11-21", "is empty"),
+        ("run --warehouse w --interval 2026-11-22/2026-11-21", "is reversed"),
+        ("run --warehouse w --interval 2026-11-21T02:30/2026-11-21T03:00", "is off the grid"),
+        (f"run --warehouse w --interval {HOUR} --config no.yaml", "no.yaml: cannot be read"),
+        (f"run --warehouse= --interval {HOUR}", "the warehouse is empty"),
+    ],
+)
+def test_wrong_usage_exits_with_3(line: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(shlex.split(line)) == 3
+    out, err = capsys.readouterr()
+    assert (out, message in err) == ("", True), err
+
+
+def execute_raising(error: BaseException) -> cli.Command:
+    def execute(_: Namespace) -> int:
+        raise error
+
+    return cli.Command("", execute)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (SetupError("no Java\x1b[2J"), 3, "rebalance-audit: no Java\\x1b[2J\n"),
+        (KeyboardInterrupt(), 130, "rebalance-audit: interrupted; the published tables are as they were\n"),
+        (
+            ZeroDivisionError("x\ny"),
+            4,
+            "rebalance-audit: this is a bug: ZeroDivisionError: x; --debug shows where\n",
+        ),
+    ],
+)
+def test_one_place_turns_errors_into_a_sentence_and_a_code(
+    error: BaseException,
+    code: int,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(cli, "COMMANDS", {"fail": execute_raising(error)})
+    assert cli.main(["fail"]) == code
+    assert capsys.readouterr() == ("", message)
+
+
+def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(cli, "COMMANDS", {"fail": execute_raising(ZeroDivisionError("x"))})
+    assert cli.main(["fail", "--debug"]) == 4
+    assert "in execute\n    raise error\n" in capsys.readouterr().err
+
+
+def test_the_help_does_not_wait_for_spark() -> None:
+    script = (
+        "import sys; from spark_jobs import cli; cli.main(['run', '--help']);"
+        "print({'pyspark', 'pydantic', 'yaml', 'delta'} & sys.modules.keys(), file=sys.stderr)"
+    )
+    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert answer.stderr == "set()\n"
+
+
+def test_nobody_reading_is_no_traceback() -> None:
+    command = f"set -o pipefail; {shlex.quote(sys.executable)} -m spark_jobs.cli version | (exec <&-; sleep 1)"
+    answer = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (answer.returncode, answer.stderr) == (141, "")
+
+
+@pytest.mark.parametrize(
+    ("severities", "fail_on", "code"),
+    [
+        ("", "INFO", ExitCode.CLEAN),
+        ("INFO", "ERROR", ExitCode.CLEAN),
+        ("INFO", "WARN", ExitCode.CLEAN),
+        ("INFO", "INFO", ExitCode.FINDINGS),
+        ("INFO WARN", "ERROR", ExitCode.WARNINGS),
+        ("WARN", "WARN", ExitCode.FINDINGS),
+        ("WARN ERROR", "ERROR", ExitCode.FINDINGS),
+        ("ERROR", "INFO", ExitCode.FINDINGS),
+    ],
+)
+def test_exit_code_of_a_run(severities: str, fail_on: str, code: ExitCode) -> None:
+    assert exit_code(severities.split(), fail_on) == code
+
+
+def finding(**values: Any) -> dict[str, Any]:
+    start = datetime(2026, 11, 21, 2, 7, 1, tzinfo=UTC)
+    return {
+        "severity": "ERROR",
+        "rule": "UNASSIGNED_QUEUE",
+        "cluster": "demo",
+        "consumer_group": "payment-service",
+        "topic": "payments",
+        "subject": "broker-a:4-7",
+        "start": start,
+        "end": start + timedelta(seconds=623),
+        "cause": "DUPLICATE_CLIENT_ID",
+        "evidence": {"backlog_max": 12345},
+        "advice": "Give every client its own name.",
+    } | values
+
+
+def shown(console: Console, *findings: dict[str, Any]) -> str:
+    show_findings(console, findings)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_findings_are_lines_where_nobody_watches() -> None:
+    info = finding(severity="INFO", topic=None, cause=None, evidence={"backlog_max": None}, subject="a\x1b[2J")
+    assert shown(Console(file=io.StringIO(), width=40), info, finding()).splitlines() == [
+        "ERROR UNASSIGNED_QUEUE cluster=demo group=payment-service topic=payments subject=broker-a:4-7 "
+        "2026-11-21T02:07:01Z/2026-11-21T02:17:24Z (10 min 23 s) cause=DUPLICATE_CLIENT_ID piled_up=12345 "
+        "advice: Give every client its own name.",
+        "INFO UNASSIGNED_QUEUE cluster=demo group=payment-service topic=- subject=a\\x1b[2J "
+        "2026-11-21T02:07:01Z/2026-11-21T02:17:24Z (10 min 23 s) cause=- piled_up=unknown "
+        "advice: Give every client its own name.",
+        "2 findings: 1 ERROR, 1 INFO",
+    ]
+    assert shown(Console(file=io.StringIO())) == "No findings.\n"
+
+
+def test_findings_are_a_table_on_a_terminal() -> None:
+    terminal = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
+    other = finding(severity="WARN", consumer_group="[red]x\x9b", evidence={"backlog_max": None})
+    rows = [line.split() for line in shown(terminal, finding(), other).splitlines()]
+    assert rows[0] == ["Findings", "of", "2026-11-21", "(UTC)"]
+    assert ["ERROR", "UNASSIGNED_QUEUE", "payment-service", "02:07:01–02:17:24", "12,345"] in rows
+    assert ["#1", "DUPLICATE_CLIENT_ID", "payments", "10", "min", "23", "s"] in rows
+    assert ["WARN", "UNASSIGNED_QUEUE", "[red]x\\x9b", "02:07:01–02:17:24", "unknown"] in rows
+    assert ["#1,", "#2", "Give", "every", "client", "its", "own", "name."] in rows
+
+
+def test_progress_is_a_line_each_where_nobody_watches() -> None:
+    console = Console(file=io.StringIO(), width=20)
+    with progress_on(console) as say:
+        say("Reading a file with [a] long name")
+        say("Done\r")
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue() == "Reading a file with [a] long name\nDone\\r\n"
+
+
+def test_nothing_that_steers_a_terminal_is_printed() -> None:
+    assert printable("é 中 \x07\x9b\u202e\ud800\n") == "é 中 \\x07\\x9b\\u202e\\ud800\\n"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.4, "0 s"),
+        (59, "59 s"),
+        (60, "1 min 00 s"),
+        (3599, "59 min 59 s"),
+        (3900, "1 h 05 min"),
+        (97200, "1 d 03 h"),
+    ],
+)
+def test_duration_text(seconds: float, text: str) -> None:
+    assert duration_text(timedelta(seconds=seconds)) == text
+
+
+def test_json_is_ascii_with_times_in_utc() -> None:
+    at = datetime(2026, 11, 21, 3, 0, 1, tzinfo=UTC)
+    document = json.loads(as_json({"run": {"at": at, "é": 2**63 - 1}, "none": None}))
+    assert document == {"run": {"at": "2026-11-21T03:00:01Z", "é": 9223372036854775807}, "none": None}
+    assert as_json({"name": "\x9b"}).isascii()
+
+
+def test_the_demo_says_which_file_it_misses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("spark_jobs.jobs.demo._EXAMPLES", tmp_path)
+    assert cli.main(["demo", "--warehouse", str(tmp_path)]) == 3
+    assert f"the demo needs {tmp_path}/recording.jsonl.gz" in capsys.readouterr().err

@@ -1,0 +1,184 @@
+"""Configuration files: every mistake is named with its place, and precedence is as documented."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.config import Configuration, GroupSettings, QueueList, load, settings_for
+from spark_jobs.errors import ConfigurationError
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def write(tmp_path: Path, text: str | bytes) -> Path:
+    file = tmp_path / "audit.yaml"
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    return file
+
+
+MISTAKES = {
+    "- 1": "must be a mapping of keys to values, not [1]",
+    "step: 3600": "step: unknown key; did you mean 'step_seconds'?",
+    "1: 2": "[1]: unknown key; known are step_seconds, cadence_seconds, max_gap_seconds, thresholds, groups",
+    "groups: [{strateggy: AVG}]": "groups[0].strateggy: unknown key; did you mean 'strategy'?",
+    "thresholds: {heart_beat: 3}": "thresholds.heart_beat: unknown key; did you mean 'heartbeat_seconds'?",
+    "groups: [{config_queues: [{client: a, topic: t, broker: b, queue: [], queues: []}]}]": (
+        "groups[0].config_queues[0].queue: unknown key; did you mean 'queues'?"
+    ),
+    "groups: [{config_queues: [{client: a, topic: t, broker: b}]}]": ("groups[0].config_queues[0].queues: is missing"),
+    "step_seconds: '3600'": "step_seconds: must be a whole number, not '3600'",
+    "step_seconds: 3600.0": "step_seconds: must be a whole number, not 3600.0",
+    "step_seconds: yes": "step_seconds: must be a whole number, not true",
+    "step_seconds:": "step_seconds: must be a whole number, not empty",
+    "thresholds: 30": "thresholds: must be a mapping of keys to values, not 30",
+    "groups: AVG": "groups: must be a list, not 'AVG'",
+    "groups: [AVG]": "groups[0]: must be a mapping of keys to values, not 'AVG'",
+    "groups: [{group: on}]": "groups[0].group: must be text (quote it), not true",
+    "groups: [{rooms: dc1}]": "groups[0].rooms: must be a list, not 'dc1'",
+    "cadence_seconds: -20": "cadence_seconds: must be greater than 0, not -20",
+    "cadence_seconds: 99999999999999999999": (
+        "cadence_seconds: must be less than or equal to 604800, not 99999999999999999999"
+    ),
+    "thresholds: {heartbeat_seconds: -1}": ("thresholds.heartbeat_seconds: must be greater than or equal to 0, not -1"),
+    "groups: [{virtual_node_count: -1}]": ("groups[0].virtual_node_count: must be greater than or equal to 0, not -1"),
+    "step_seconds: 7000": ("step_seconds: a step of 7000 s does not divide a day: choose e.g. 300, 3600 or 86400"),
+    "step_seconds: 10": ("step_seconds (10) is shorter than cadence_seconds (20): a step would hold no snapshot"),
+    "max_gap_seconds: 19": (
+        "max_gap_seconds (19) is shorter than cadence_seconds (20): a gap would follow every snapshot"
+    ),
+    "groups: [{strategy: AVG_BY_CIRCEL}]": (
+        "groups[0].strategy: unknown strategy 'AVG_BY_CIRCEL'; did you mean 'AVG_BY_CIRCLE'?"
+    ),
+    "groups: [{strategy: MACHINE_ROOM_NEARBY-CONFIG}]": (
+        "groups[0].strategy: unknown strategy 'MACHINE_ROOM_NEARBY-CONFIG'; did you mean 'MACHINE_ROOM_NEARBY-AVG'?"
+    ),
+    "groups: [{group: '('}]": (
+        "groups[0].group: '(' is not a regular expression that Python and Java agree on: "
+        "missing ), unterminated subpattern at position 0"
+    ),
+    "groups: [{group: '[a&&b]'}]": (
+        "groups[0].group: '[a&&b]' is not a regular expression that Python and Java agree on: "
+        "Possible set intersection at position 2"
+    ),
+    "groups: [{group: '(?P<g>a)'}]": "groups[0].group: '(?P<g>a)' has '(?P', which Java reads differently",
+    "groups: [{broker_room: 'a'}]": ("groups[0].broker_room: 'a' must have exactly one (group), which is the room"),
+    "groups: [{client_room: '(a)(b)'}]": (
+        "groups[0].client_room: '(a)(b)' must have exactly one (group), which is the room"
+    ),
+    "step_seconds: 60\nstep_seconds: 300": "line 2: the key 'step_seconds' stands twice in one mapping",
+    "groups:\n- {group: a,\n   group: b}": "line 3: the key 'group' stands twice in one mapping",
+    "groups: [\n": "line 2: expected the node content, but found '<stream end>'",
+    "a: 1\n---\nb: 2": "line 2: but found another document",
+    "step_seconds: 2026-99-99": "is not YAML: month must be in 1..12",
+}
+
+
+@pytest.mark.parametrize(("text", "mistake"), MISTAKES.items())
+def test_a_mistake_is_named_with_file_and_place(tmp_path: Path, text: str, mistake: str) -> None:
+    file = write(tmp_path, text)
+    with pytest.raises(ConfigurationError) as raised:
+        load(file)
+    assert str(raised.value) == f"{file}: {mistake}"
+
+
+def test_every_mistake_of_a_file_is_told_at_once(tmp_path: Path) -> None:
+    file = write(tmp_path, "step_seconds: x\ngroups: [{grup: a}]")
+    with pytest.raises(ConfigurationError) as raised:
+        load(file)
+    assert str(raised.value).splitlines() == [
+        f"{file}: step_seconds: must be a whole number, not 'x'",
+        f"{file}: groups[0].grup: unknown key; did you mean 'group'?",
+    ]
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.yaml"
+    with pytest.raises(ConfigurationError, match=r"missing\.yaml: cannot be read: No such file or directory"):
+        load(missing)
+    with pytest.raises(ConfigurationError, match="cannot be read: Is a directory"):
+        load(tmp_path)
+    with pytest.raises(ConfigurationError, match=r"audit.yaml: is not UTF-8 \(byte 3\)"):
+        load(write(tmp_path, b"a: \xff"))
+    with pytest.raises(ConfigurationError, match="is not YAML: unacceptable character #x0001"):
+        load(write(tmp_path, "\x01"))
+
+
+def test_nothing_is_required(tmp_path: Path) -> None:
+    assert load(write(tmp_path, "# nothing\n")) == load(None) == Configuration()
+    assert settings_for(Configuration(), "any", "group") == GroupSettings()
+
+
+def test_times_follow_from_each_other() -> None:
+    default = Configuration()
+    assert (default.cadence, default.max_gap) == (timedelta(seconds=20), timedelta(seconds=60))
+    assert (default.warm_up, default.look_back) == (timedelta(seconds=210), timedelta(seconds=270))
+    assert default.grid.length == timedelta(hours=1)
+    assert Configuration(cadence_seconds=10, max_gap_seconds=45).max_gap == timedelta(seconds=45)
+
+
+def test_the_hash_is_of_the_meaning_not_of_the_text(tmp_path: Path) -> None:
+    said = load(write(tmp_path, "max_gap_seconds: 60\nthresholds: {convergence_seconds: 20}\ngroups: []"))
+    assert said.hash() == Configuration().hash()
+    assert said.canonical_json() == (
+        '{"cadence_seconds":20,"groups":[],"max_gap_seconds":60,"step_seconds":3600,"thresholds":'
+        '{"convergence_seconds":20,"heartbeat_seconds":30,"persistent_after_seconds":150,'
+        '"route_convergence_seconds":30}}'
+    )
+    assert Configuration(cadence_seconds=10).hash() != said.hash()
+
+
+ENTRIES = """
+groups:
+  - {group: 'pay.*', strategy: AVG_BY_CIRCLE}
+  - {cluster: eu, strategy: CONSISTENT_HASH, virtual_node_count: 20}
+  - {virtual_node_count: 5}
+  - {cluster: eu, group: pay, virtual_node_count: 7}
+  - {group: pay, rooms: [dc1]}
+  - {cluster: e, group: rooms, rooms: [dc9]}
+  - {cluster: us, group: rooms, rooms: [dc1, dc2]}
+  - {cluster: us, group: rooms, rooms: [dc3], strategy: MACHINE_ROOM}
+  - {cluster: us, group: rooms, strategy: null}
+"""
+#        cluster  group        strategy           nodes  rooms
+PRECEDENCE = """
+         us       orders       -                  5      -
+         eu       orders       CONSISTENT_HASH    5      -
+         us       payments     AVG_BY_CIRCLE      5      -
+         eu       payments     AVG_BY_CIRCLE      5      -
+         eu       pay          AVG_BY_CIRCLE      7      dc1
+         us       pay          AVG_BY_CIRCLE      5      dc1
+         us       repay        -                  5      -
+         eu       rooms        CONSISTENT_HASH    5      -
+         us       rooms        MACHINE_ROOM       5      dc3
+"""
+
+
+@pytest.mark.parametrize("row", PRECEDENCE.strip().splitlines())
+def test_group_beats_cluster_and_later_beats_earlier(tmp_path: Path, row: str) -> None:
+    cluster, group, strategy, nodes, rooms = (None if word == "-" else word for word in row.split())
+    settings = settings_for(load(write(tmp_path, ENTRIES)), str(cluster), str(group))
+    assert settings == GroupSettings(strategy, int(nodes or 0), (rooms,) if rooms else None)
+
+
+def test_the_demo_configuration_tells_what_the_recording_cannot() -> None:
+    demo = load(EXAMPLES / "demo.yaml")
+    assert demo.cadence == timedelta(seconds=10)
+    assert settings_for(demo, "demo", "geo-service") == GroupSettings("MACHINE_ROOM", rooms=("dc1",))
+    assert settings_for(demo, "demo", "order-service") == GroupSettings()
+    config = settings_for(demo, "demo", "config-service")
+    assert (config.strategy, config.config_queues) == (
+        "CONFIG",
+        (
+            QueueList(client=r"10\.31\.91\.1@.*", topic="config-feed", broker="broker-a", queues=(0, 1)),
+            QueueList(client=r"10\.31\.91\.2@.*", topic="config-feed", broker="broker-a", queues=(1, 2)),
+        ),
+    )
+    near = settings_for(demo, "demo", "near-service")
+    assert (near.strategy, near.broker_room, near.client_room) == (
+        "MACHINE_ROOM_NEARBY-AVG",
+        "^[^-]*-(.+)$",
+        "@([^-]+)-",
+    )

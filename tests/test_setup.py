@@ -1,0 +1,163 @@
+"""Set-up: Python, Java and Delta's jars are checked in plain words, and the jars come whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from configparser import ConfigParser
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.errors import SetupError
+from spark_jobs.session import JARS_DIR
+from spark_jobs.setup_jars import check_jars, check_java, fetch_jars, jar_names
+
+ROOT = Path(__file__).parents[1]
+INSTALL = "install Java 17 or 21 (any OpenJDK), or point JAVA_HOME at one"
+
+
+def program(directory: Path, name: str, script: str) -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    file = directory / name
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o755)
+    return file
+
+
+def java_that_says(directory: Path, version: str) -> Path:
+    return program(directory, "java", f"echo 'openjdk version \"{version}\" 2026-01-01' >&2")
+
+
+@pytest.mark.parametrize("version", ["17.0.15", "17", "21.0.2", "21-ea"])
+def test_java_17_and_21_will_do(version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java_that_says(tmp_path, version)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    check_java()
+
+
+@pytest.mark.parametrize(("version", "major"), [("1.8.0_392", 8), ("11.0.1", 11), ("25.0.1", 25), ("170", 170)])
+def test_another_java_is_named(version: str, major: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = java_that_says(tmp_path, version)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(SetupError) as raised:
+        check_java()
+    assert str(raised.value) == f"{java} is version {major}: {INSTALL}"
+
+
+def test_java_home_comes_before_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java_that_says(tmp_path / "path", "17.0.1")
+    java = java_that_says(tmp_path / "home" / "bin", "11.0.1")
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
+    with pytest.raises(SetupError, match=re.escape(f"{java} is version 11: {INSTALL}")):
+        check_java()
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
+    with pytest.raises(SetupError, match=re.escape(f"no Java in JAVA_HOME ({tmp_path}/nowhere): {INSTALL}")):
+        check_java()
+
+
+def test_no_java_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(SetupError, match=re.escape(f"no Java on the PATH: {INSTALL}")):
+        check_java()
+
+
+def make_check_tools(python: str, path: Path) -> tuple[int, list[str]]:
+    """Exit code of `make`, and what it printed beside its own words."""
+    environment = {key: value for key, value in os.environ.items() if key not in ("JAVA_HOME", "MAKEFLAGS")}
+    answer = subprocess.run(
+        ["make", "--directory", str(ROOT), "--no-print-directory", "check-tools", f"PYTHON={python}"],
+        env=environment | {"PATH": f"{path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    lines = (answer.stdout + answer.stderr).splitlines()
+    return answer.returncode, [line for line in lines if not line.startswith("make")]
+
+
+def test_make_wants_a_newer_python(tmp_path: Path) -> None:
+    program(tmp_path, "old-python", "exit 1")
+    for python in ("old-python", "no-such-python"):
+        assert make_check_tools(python, tmp_path) == (
+            2,
+            [
+                f"rebalance-audit: needs Python 3.11 or newer, which {python} is not: "
+                "install it, or name another with make PYTHON=python3.12"
+            ],
+        )
+
+
+def test_make_wants_another_java(tmp_path: Path) -> None:
+    java = java_that_says(tmp_path, "11.0.1")
+    message = f"rebalance-audit: {java} is version 11: {INSTALL}"
+    assert make_check_tools("python3", tmp_path) == (2, [message])
+
+
+def test_missing_jars_are_an_error_that_says_how_to_get_them(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match=rf"{tmp_path} has no io.delta_delta-spark.*setup_jars` once"):
+        check_jars(tmp_path)
+
+
+def repository(root: Path, jars: tuple[str, ...]) -> Path:
+    """A Maven repository on disk; returns the Spark configuration directory that makes Ivy ask it alone."""
+    for name in jars:
+        artifact, _, version = name.removeprefix("io.delta_").removesuffix(".jar").rpartition("-")
+        folder = root / "repository" / "io" / "delta" / artifact / version
+        folder.mkdir(parents=True)
+        shutil.copy(JARS_DIR / name, folder / f"{artifact}-{version}.jar")
+        storage = (
+            "<dependency><groupId>io.delta</groupId><artifactId>delta-storage</artifactId>"
+            f"<version>{version}</version></dependency>"
+        )
+        (folder / f"{artifact}-{version}.pom").write_text(
+            "<project><modelVersion>4.0.0</modelVersion><groupId>io.delta</groupId>"
+            f"<artifactId>{artifact}</artifactId><version>{version}</version>"
+            f"<dependencies>{storage if artifact != 'delta-storage' else ''}</dependencies></project>"
+        )
+    settings = root / "ivysettings.xml"
+    settings.write_text(
+        '<ivysettings><settings defaultResolver="disk"/><resolvers>'
+        f'<ibiblio name="disk" m2compatible="true" root="file://{root}/repository/"/></resolvers></ivysettings>'
+    )
+    (root / "spark-defaults.conf").write_text(f"spark.jars.ivySettings {settings}\n")
+    return root
+
+
+def test_jars_come_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_CONF_DIR", str(repository(tmp_path, jar_names())))
+    target = tmp_path / "share" / "jars"
+    target.mkdir(parents=True)
+    (target / "io.delta_delta-storage-0.1.0.jar").touch()  # of a version before
+    fetch_jars(target)
+    assert sorted(file.name for file in target.iterdir()) == sorted(jar_names())
+    monkeypatch.setenv("PATH", "")  # no Java, no shell: nothing can be resolved now
+    fetch_jars(target)
+    check_jars(target)
+
+
+def test_half_of_the_jars_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_CONF_DIR", str(repository(tmp_path, jar_names()[:1])))
+    target = tmp_path / "share" / "jars"
+    with pytest.raises(SetupError, match=r"Delta's jars could not be downloaded.*delta-storage.*not found"):
+        fetch_jars(target)
+    assert list(target.parent.iterdir()) == []
+
+
+def test_the_lock_pins_everything_and_names_no_host() -> None:
+    lock = (ROOT / "requirements.lock").read_text()
+    assert "://" not in lock
+    pins = re.findall(r"^([\w.-]+)==\S+", lock, re.MULTILINE)
+    requirements = re.findall(r"^[\w.-]+\S*==", lock, re.MULTILINE)
+    assert len(pins) == len(requirements) > 100
+    wanted = ConfigParser()
+    wanted.read(ROOT / "setup.cfg")
+    options = [wanted["options"]["install_requires"], *wanted["options.extras_require"].values()]
+    names = re.findall(r"^([A-Za-z][\w.-]*)", "\n".join(options), re.MULTILINE)
+    assert {name.lower() for name in names} <= set(pins)
