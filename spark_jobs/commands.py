@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import signal
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping
@@ -52,7 +53,14 @@ def _start_spark(say: Callable[[str], None]) -> SparkSession:
         check_java()
         check_jars(JARS_DIR)
     say("starting Spark")
-    return get_session()
+    # Ctrl-C while Java starts would leave it running alone. Later it ends this process, and Java follows: Spark's
+    # own handler would talk to Java in the middle of another call.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return get_session()
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _ingest(arguments: Namespace) -> int:

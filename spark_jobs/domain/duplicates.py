@@ -54,14 +54,14 @@ def duplicate_cause(client_id: str, connections: Sequence[Connection], *, persis
     """Probable cause, the first that fits.
 
     A short-lived twin from the same host is the old connection of a client that came back. A bare number
-    is the PID, and containers can have equal IP and PID, unless all clients are Java clients that no
-    longer use it. `PID#nanoTime` cannot meet twice unless the process was cloned. Anything else was set by
-    somebody. Source of the names: Java `ClientConfig.changeInstanceNameToPID`.
+    is the PID (C++ and Python clients add `#DEFAULT`), and containers can have equal IP and PID, unless all
+    clients are Java clients that no longer use it. `PID#nanoTime` cannot meet twice unless the process was
+    cloned. Anything else was set by somebody. Source of the names: Java `ClientConfig.changeInstanceNameToPID`.
     """
     name = instance_name(client_id)
     if not persistent and _from_one_host(connections):
         return DuplicateCause.STALE_CONNECTION
-    if re.fullmatch("[0-9]+", name) and any(_names_itself_by_pid(connection) for connection in connections):
+    if re.fullmatch("[0-9]+(#DEFAULT)?", name) and any(_names_itself_by_pid(connection) for connection in connections):
         return DuplicateCause.CONTAINER_IDENTITY
     if re.fullmatch("[0-9]+#[0-9]+", name):
         return DuplicateCause.CLONED_PROCESS

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from spark_jobs.domain.duplicates import PERSISTENT_AFTER
 from spark_jobs.domain.intervals import Interval
@@ -42,6 +44,16 @@ class ClientSnapshot:
     topics: frozenset[str] | None = None
 
 
+_Snapshot = TypeVar("_Snapshot", MembershipSnapshot, ClientSnapshot)
+
+
+def _from(begin: datetime, snapshots: Iterable[_Snapshot], key: Callable[[_Snapshot], str]) -> tuple[_Snapshot, ...]:
+    """The snapshots without those that another one of their key had replaced by then."""
+    in_order = sorted(snapshots, key=lambda one: one.captured_at)
+    last = {key(one): one.captured_at for one in in_order if one.captured_at <= begin}
+    return tuple(one for one in in_order if one.captured_at >= last.get(key(one), one.captured_at))
+
+
 @dataclass(frozen=True)
 class StepWindow:
     """The spans that belong to one audit step, given how often snapshots come and how long each one holds."""
@@ -77,18 +89,21 @@ class GroupHistory:
     offset_times: tuple[datetime, ...] = ()
     configured: Strategy | None = None
 
-    def within(self, span: Interval) -> GroupHistory:
-        """The same without the snapshots outside the span."""
+    def seen_in(self, window: StepWindow) -> GroupHistory:
+        """The same with the snapshots of `window.read` that say something about `window.replayed`.
 
-        def inside(moment: datetime) -> bool:
-            return span.start <= moment < span.end
-
+        Of those before it, each broker's and client's last is still in force when it begins: a list for the
+        gap, what a client said of itself until it says something else.
+        """
+        read, begin = window.read, window.replayed.start
+        listed = [one for one in self.memberships if begin - window.max_gap < one.captured_at < read.end]
+        answered = [one for one in self.clients if one.answered and read.start <= one.captured_at < read.end]
         return replace(
             self,
-            memberships=tuple(one for one in self.memberships if inside(one.captured_at)),
-            routes=tuple(one for one in self.routes if inside(one.captured_at)),
-            clients=tuple(one for one in self.clients if inside(one.captured_at)),
-            offset_times=tuple(one for one in self.offset_times if inside(one)),
+            memberships=_from(begin, listed, lambda one: one.broker_name),
+            routes=tuple(one for one in self.routes if read.start <= one.captured_at < read.end),
+            clients=_from(begin, answered, lambda one: one.client_id),
+            offset_times=tuple(one for one in self.offset_times if read.start <= one < read.end),
         )
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -18,7 +18,7 @@ from spark_jobs.domain.members import (
     known_at,
     resolve_strategies,
 )
-from spark_jobs.domain.message_queue import RouteEntry, readable_queues
+from spark_jobs.domain.message_queue import RouteQueue, all_queues
 from spark_jobs.domain.snapshots import GroupHistory, StepWindow
 from spark_jobs.domain.strategies import POP, Strategy
 from spark_jobs.domain.views import AGREED, Span, observed_spans
@@ -67,7 +67,7 @@ class IntervalMember(NamedTuple):
 
 @dataclass(frozen=True)
 class RebalanceInterval:
-    """One maximal span of a view in which nothing changes; members and sorted route only where REPLAYED.
+    """One maximal span of a view in which nothing changes; members and queues, as sorted, only where REPLAYED.
 
     `strategy_source` is that of the span's beginning.
     """
@@ -79,7 +79,7 @@ class RebalanceInterval:
     reason: Reason | None = None
     strategy_source: StrategySource | None = None
     members: tuple[IntervalMember, ...] = ()
-    route: tuple[RouteEntry, ...] = ()
+    queues: tuple[RouteQueue, ...] = ()
 
     def continues(self, earlier: RebalanceInterval) -> bool:
         """Whether it is one interval with what ended where it starts."""
@@ -91,9 +91,9 @@ class RebalanceInterval:
 def rebalance_intervals(history: GroupHistory, window: StepWindow) -> list[RebalanceInterval]:
     """One per (view, maximal span) over `window.replayed`, by start and view; `clip` gives those of the step.
 
-    Empty where nothing in `window.read` connects the group with the topic: no subscription and no offsets.
+    Empty where nothing in the window connects the group with the topic: no subscription and no offsets.
     """
-    seen = history.within(window.read)
+    seen = history.seen_in(window)
     if not seen.names_topic and not seen.offset_times:
         return []
     return sorted(_merged(_segments(seen, window)), key=lambda one: (one.start, one.view))
@@ -134,7 +134,8 @@ def _segment(
     known = [known_at(history.clients, client_id, time.start) for client_id in client_ids]
     topics = [one.topics if one else None for one in known]
     resolved = resolve_strategies([one.strategy_class if one else None for one in known], history.configured)
-    reason = _unseen(span) or _not_applicable(history, topics) or _not_replayable(history, span, client_ids, resolved)
+    queues = all_queues(history.topic, span.observation.route or ())
+    reason = _unseen(span) or _not_applicable(history, topics) or _not_replayable(queues, client_ids, resolved)
     if reason:
         return RebalanceInterval(view, time.start, time.end, reason.status, reason)
     members = tuple(
@@ -143,8 +144,7 @@ def _segment(
         if one.strategy
     )
     source = group_source(resolved, history.configured)
-    route = span.observation.route or ()
-    return RebalanceInterval(view, time.start, time.end, Status.REPLAYED, None, source, members, route)
+    return RebalanceInterval(view, time.start, time.end, Status.REPLAYED, None, source, members, tuple(queues))
 
 
 def _unseen(span: Span) -> Reason | None:
@@ -168,12 +168,12 @@ def _not_applicable(history: GroupHistory, topics: list[frozenset[str] | None]) 
 
 
 def _not_replayable(
-    history: GroupHistory, span: Span, client_ids: tuple[str, ...], resolved: list[Resolved]
+    queues: Sequence[RouteQueue], client_ids: tuple[str, ...], resolved: list[Resolved]
 ) -> Reason | None:
     if not client_ids:
         return None
-    queues = readable_queues(history.topic, span.observation.route or ())
-    if not queues:
+    readable = [one.queue for one in queues if one.unreadable is None]
+    if not readable:
         return Reason.NO_READABLE_QUEUE
     strategies: set[Strategy] = {one.strategy for one in resolved if one.strategy}
     if any(one.strategy is None for one in resolved):
@@ -182,7 +182,7 @@ def _not_replayable(
         return Reason.SETTINGS_MISSING
     try:
         for strategy in strategies:
-            shares(strategy, queues, client_ids)
+            shares(strategy, readable, client_ids)
     except KeepsWhatItHad:
         return Reason.ROOM_UNRESOLVABLE
     return None

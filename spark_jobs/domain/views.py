@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import pairwise
+from itertools import groupby, pairwise, zip_longest
 from typing import Protocol, TypeVar
 
 from spark_jobs.domain.message_queue import RouteEntry, java_order, sort_client_ids
@@ -38,12 +38,7 @@ class Span:
 
 
 def observed_spans(history: GroupHistory, window: StepWindow) -> list[Span]:
-    """Spans that tile `window.replayed`; a disagreement as short as a recorder's sweep is not one.
-
-    The recorder asks brokers one after another, so a change shows on one broker first. A span in which
-    they disagree takes the members they agree on next, if only disagreement lies between and they agree
-    less than half a cadence after the span's start.
-    """
+    """Spans that tile `window.replayed`; a disagreement as short as a recorder's sweep is not one."""
     start, end = window.replayed.start, window.replayed.end
     captured = {one.captured_at for one in history.memberships} | {one.captured_at for one in history.routes}
     moments = {start, end} | captured | {moment + window.max_gap for moment in captured}
@@ -55,16 +50,21 @@ def observed_spans(history: GroupHistory, window: StepWindow) -> list[Span]:
             spans[-1] = replace(spans[-1], end=until)
         else:
             spans.append(Span(cut, until, observation))
-    return [_settled(spans[place:], window.cadence / 2) for place in range(len(spans))]
+    return list(_settled(spans, tolerance=window.cadence / 2))
 
 
-def _settled(spans: Sequence[Span], tolerance: timedelta) -> Span:
-    """The first of these spans, agreed if the views soon agree."""
-    span = spans[0]
-    later = next((one for one in spans if not one.observation.split), span)
-    if span.observation.split and later.observation.views and later.start - span.start < tolerance:
-        return replace(span, observation=replace(span.observation, views=later.observation.views))
-    return span
+def _settled(spans: Iterable[Span], tolerance: timedelta) -> Iterator[Span]:
+    """The spans, of which a run of disagreement shorter than the tolerance takes the members agreed at its end.
+
+    The recorder asks brokers one after another, so a change shows on one broker first.
+    """
+    runs = [list(run) for _, run in groupby(spans, key=lambda one: one.observation.split)]
+    for run, following in zip_longest(runs, runs[1:], fillvalue=[]):
+        views = following[0].observation.views if following else ()
+        brief = run[-1].end - run[0].start < tolerance
+        for span in run:
+            settles = span.observation.split and brief and views
+            yield replace(span, observation=replace(span.observation, views=views)) if settles else span
 
 
 def _observe(history: GroupHistory, max_gap: timedelta, at: datetime) -> Observation:

@@ -75,28 +75,34 @@ def queue_evidence(queues: DataFrame, readings: DataFrame) -> DataFrame:
     )
 
 
-def highest_backlog(readings: DataFrame) -> DataFrame:
-    """One row per finding: its highest backlog at one moment, summed over its topics (read at different moments)."""
+def total_backlog(readings: DataFrame) -> DataFrame:
+    """One row per finding: `backlog_start`, `backlog_end`, `backlog_max` of its queues together.
+
+    Each is a sum over queues read at one moment, so that the highest is one the group really had; topics, which are
+    read at different moments, are added up afterwards. Queues whose backlog is unknown at that moment are left out.
+    """
     # A queue that is both unassigned and double owned over a condition's life is one queue.
-    at_once = readings.groupBy("finding_id", "topic", "at", "broker_name", "queue_id").agg(F.max("backlog").alias("b"))
-    totals = at_once.groupBy("finding_id", "topic", "at").agg(F.sum("b").alias("b"))
-    highest = totals.groupBy("finding_id", "topic").agg(F.max("b").alias("b"))
-    return highest.groupBy("finding_id").agg(F.sum("b").alias("highest"))
+    once = readings.groupBy("finding_id", "topic", "at", "broker_name", "queue_id").agg(F.max("backlog").alias("b"))
+    moments = once.groupBy("finding_id", "topic", "at").agg(F.sum("b").alias("b"))
+    moment = F.struct("at", "b")
+    per_topic = moments.groupBy("finding_id", "topic").agg(
+        F.min(moment)["b"].alias("backlog_start"), F.max(moment)["b"].alias("backlog_end"), F.max("b").alias("backlog_max")
+    )
+    backlogs = ("backlog_start", "backlog_end", "backlog_max")
+    return per_topic.groupBy("finding_id").agg(*(F.sum(name).alias(name) for name in backlogs))
 
 
 def finding_evidence(queues: DataFrame, readings: DataFrame) -> DataFrame:
     """One row per finding with queues: `queues`, the totals over those that are known, and how many are not."""
     per_queue = queue_evidence(queues, readings)
     entry = F.struct("topic", "broker_name", "queue_id", "role", "start", "end", *MEASURES)
-    sums = [F.sum(name).alias(name) for name in MEASURES if name != "backlog_max"]
+    sums = [F.sum(name).alias(name) for name in ("produced", "consumed")]
     unknown = F.sum(F.when(F.col("backlog_end").isNull(), 1).otherwise(0)).cast("int")
     totals = per_queue.groupBy("finding_id").agg(
         F.sort_array(F.collect_list(entry)).alias("queues"), *sums, unknown.alias("unknown_queues")
     )
-    return (
-        totals.join(highest_backlog(readings), on="finding_id", how="left")
-        .join(_subjects(per_queue), on="finding_id", how="left")
-        .withColumnRenamed("highest", "backlog_max")
+    return totals.join(total_backlog(readings), on="finding_id", how="left").join(
+        _subjects(per_queue), on="finding_id", how="left"
     )
 
 

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Final, TypeVar
 
-import pyarrow as pa
 import pyarrow.compute as pc
-from delta.exceptions import (
-    ConcurrentAppendException,
-    ConcurrentDeleteReadException,
-    ConcurrentTransactionException,
-    ConcurrentWriteException,
-    DeltaConcurrentModificationException,
-    MetadataChangedException,
-    ProtocolChangedException,
-)
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from schemas import QUARANTINE, SOURCES, Table
-from spark_jobs.errors import WarehouseError
-from spark_jobs.ingest.batches import LINE_NUMBER, arrow_table, chunks, quarantine_row
+from schemas import QUARANTINE, SOURCES
+from spark_jobs.ingest.batches import arrow_table, chunks, quarantine_row
 from spark_jobs.ingest.files import check_readable, display_name, read_lines
+from spark_jobs.ingest.insert import insert_new, unless_outrun
 from spark_jobs.ingest.recording import (
     Blank,
     Meta,
@@ -40,22 +28,7 @@ from spark_jobs.ingest.recording import (
 from spark_jobs.ingest.report import IngestReport
 from spark_jobs.warehouse import Warehouse
 
-T = TypeVar("T")
-
 _LOG = logging.getLogger(__name__)
-
-#: How Delta says that another writer came first; the first is not the base of the others.
-_OUTRUN: Final = (
-    DeltaConcurrentModificationException,
-    ConcurrentAppendException,
-    ConcurrentDeleteReadException,
-    ConcurrentTransactionException,
-    ConcurrentWriteException,
-    MetadataChangedException,
-    ProtocolChangedException,
-)
-#: Commits lost to another writer before an ingest gives up; the waits add up to half a minute.
-_ATTEMPTS: Final = 9
 
 
 def ingest(
@@ -75,7 +48,7 @@ def ingest(
     paths = [Path(file) for file in files]
     for path in paths:
         check_readable(path)
-    _unless_outrun("the warehouse", lambda: warehouse.create(spark, (*SOURCES, QUARANTINE)))
+    unless_outrun(lambda: warehouse.create(spark, (*SOURCES, QUARANTINE)))
     report = IngestReport()
     for path in paths:
         name = display_name(path)
@@ -127,7 +100,7 @@ def _load_rows(
     source = arrow_table(table, [row.values for row in candidates.values()], list(candidates))
     span = pc.min_max(source["captured_at"]).as_py()
     within = F.col("t.captured_at").between(F.lit(span["min"]), F.lit(span["max"]))
-    inserted, other = _insert_new(spark, warehouse, table, source, within)
+    inserted, other = insert_new(spark, warehouse, table, source, within)
     conflicts += [candidates[number] for number in other]
     _count(report.new, table.name, inserted)
     _count(report.already_there, table.name, len(rows) - inserted - len(conflicts))
@@ -139,59 +112,7 @@ def _load_rejected(spark: SparkSession, warehouse: Warehouse, rejected: Sequence
     if rejected:
         rows = [quarantine_row(line, file_name) for line in rejected]
         source = arrow_table(QUARANTINE, rows, [line.line.number for line in rejected])
-        _insert_new(spark, warehouse, QUARANTINE, source, F.col("t.source_file") == file_name)
-
-
-def _insert_new(
-    spark: SparkSession, warehouse: Warehouse, table: Table, source: pa.Table, span: Column
-) -> tuple[int, list[int]]:
-    """(rows inserted, line numbers of rows whose key stands with another content).
-
-    `span` is true for every row of the table, as `t`, that can have a key of the source: Delta skips files
-    by it. Writes no version where all keys are known.
-    """
-    target = warehouse.read(spark, table).alias("t").where(span)
-    known = _known(spark.createDataFrame(source).alias("s"), target, table)
-    fresh = source.filter(pc.invert(pc.is_in(source[LINE_NUMBER], pa.array(known, pa.int64()))))
-    inserted = 0
-    if fresh.num_rows:
-        frame = spark.createDataFrame(fresh.drop_columns([LINE_NUMBER])).alias("s")
-        inserted = _unless_outrun(table.name, lambda: _merge(spark, warehouse, table, frame, span))
-    return inserted, [number for number, same in known.items() if not same]
-
-
-def _known(source: DataFrame, target: DataFrame, table: Table) -> dict[int, bool]:
-    """Line numbers whose key is in the table → whether all columns are the same."""
-    same = _columns("s", table).eqNullSafe(_columns("t", table))
-    found = source.join(target, on=_same_key(table), how="inner").select(LINE_NUMBER, same).collect()
-    return dict(found)
-
-
-def _merge(spark: SparkSession, warehouse: Warehouse, table: Table, frame: DataFrame, span: Column) -> int:
-    merge = warehouse.delta_table(spark, table).alias("t").merge(frame, span & _same_key(table))
-    result = merge.whenNotMatchedInsert(values={name: F.col(f"s.{name}") for name in table.columns}).execute()
-    return int(result.collect()[0]["num_inserted_rows"])
-
-
-def _same_key(table: Table) -> Column:
-    condition = F.lit(True)
-    for name in table.key:
-        condition = condition & (F.col(f"t.{name}") == F.col(f"s.{name}"))
-    return condition
-
-
-def _columns(alias: str, table: Table) -> Column:
-    return F.struct(*(F.col(f"{alias}.{name}") for name in table.columns))
-
-
-def _unless_outrun(what: str, commit: Callable[[], T]) -> T:
-    """The commit's result; tried again where another writer came first."""
-    for attempt in range(_ATTEMPTS):
-        try:
-            return commit()
-        except _OUTRUN:
-            time.sleep(0.06 * 2**attempt)
-    raise WarehouseError(f"others keep writing to {what}: ingest again when they are done, nothing is lost")
+        insert_new(spark, warehouse, QUARANTINE, source, F.col("t.source_file") == file_name)
 
 
 def _count(counts: dict[str, int], name: str, number: int = 1) -> None:

@@ -23,3 +23,8 @@ def sorted_by(array: Column, *, text: str, then: str) -> Column:
 def md5_hash(text: Column) -> Column:
     """First 4 bytes of the MD5 of the UTF-8 text, as an unsigned big-endian number (`ConsistentHashRouter.MD5Hash`)."""
     return F.conv(F.substring(F.md5(text.cast("binary")), 1, 8), 16, 10).cast("bigint")
+
+
+def matches(text: Column, pattern: Column) -> Column:
+    """Whether the pattern matches the whole text (`Matcher.matches`, Python's `re.fullmatch`)."""
+    return F.rlike(text, F.concat(F.lit(r"\A(?:"), pattern, F.lit(r")\z")))

@@ -88,10 +88,10 @@ def test_an_offline_group_is_replayed_without_members() -> None:
 
 
 def test_broadcasting_and_broker_side_rebalance_have_no_owners() -> None:
-    broadcasting = tuple(replace(one, message_model="BROADCASTING") for one in calm().memberships[:1])
+    broadcasting = tuple(replace(one, message_model="BROADCASTING") for one in calm().memberships[:9])
     by_broker = (ClientSnapshot("c1", at(0), client_rebalance=False),)
     by_client = (ClientSnapshot("c1", at(0), client_rebalance=True),)
-    members = broadcasting + listed("a", {-200: "c1", 100: None})
+    members = broadcasting + listed("a", {-120: "c1", 100: None})
     assert rows(calm(memberships=members)) == ["0-120 * BROADCASTING", "120-300 * NO_MEMBERSHIP_SNAPSHOT"]
     assert rows(calm(clients=by_broker)) == ["0-300 * BROKER_REBALANCE"]
     assert rows(calm(clients=by_client)) == ["0-300 * DEFAULT c1 c2"]
@@ -184,7 +184,7 @@ def test_each_reason_has_its_status() -> None:
 
 def test_intervals_that_are_not_replayed_carry_no_inputs() -> None:
     for interval in rebalance_intervals(calm(configured=Strategy(POP)), WINDOW):
-        assert (interval.members, interval.route, interval.strategy_source) == ((), (), None)
+        assert (interval.members, interval.queues, interval.strategy_source) == ((), (), None)
 
 
 def test_a_change_of_members_does_not_cut_what_is_not_replayed() -> None:

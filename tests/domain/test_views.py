@@ -50,7 +50,13 @@ def test_a_route_change_cuts_and_the_order_of_its_entries_does_not() -> None:
         routes=routed({-210: (A, B), 50: (B, A), 100: (more, B)}),
     )
     assert rows(history) == ["0-100 * DEFAULT c1", "100-300 * DEFAULT c1"]
-    assert [one.route for one in rebalance_intervals(history, WINDOW)] == [(A, B), (more, B)]
+    assert [len(one.queues) for one in rebalance_intervals(history, WINDOW)] == [8, 12]
+
+
+def test_only_what_changes_a_queue_cuts() -> None:
+    permissions = (RouteEntry("a", 7, 4, 4), RouteEntry("c", 6, 0, 0))  # still readable; a broker without queues
+    history = calm(routes=routed({-210: (A,), 50: permissions, 100: (RouteEntry("a", 6, 4, 5),)}))
+    assert rows(history) == ["0-100 * DEFAULT c1 c2", "100-300 * DEFAULT c1 c2"]
 
 
 def test_a_route_without_brokers() -> None:
@@ -117,6 +123,19 @@ def test_the_end_of_a_long_disagreement_is_not_the_recorder_on_its_way() -> None
     ]
 
 
+def test_a_disagreement_is_as_long_as_all_of_it_whatever_changes_meanwhile() -> None:
+    a = listed("a", {-210: "c1", 100: "c1 c2", 104: "c1 c2 c3"})
+    on_the_way = MembershipSnapshot("a", at(104), ("c1", "c2", "c3"), topics=frozenset({"T"}))
+    history = calm(memberships=(*a, on_the_way, *listed("b", {-210: "c1", 104: "c1 c2 c3"}, late=7)), routes=BOTH)
+    assert rows(history) == [
+        "0-100 * DEFAULT c1",
+        "100-104 a DEFAULT c1 c2",
+        "100-107 b DEFAULT c1",
+        "104-107 a DEFAULT c1 c2 c3",
+        "107-300 * DEFAULT c1 c2 c3",
+    ]
+
+
 def test_agreement_after_a_silence_settles_nothing_before_it() -> None:
     changes = {-210: "c1", 100: "c1 c2"}
     seen = tuple(RouteSnapshot(at(second), (A, B)) for second in (*range(-210, 71, 10), 72, *range(103, 300, 10)))
@@ -130,8 +149,8 @@ def test_agreement_after_a_silence_settles_nothing_before_it() -> None:
     ]
 
 
-@pytest.mark.parametrize(("second", "counts"), [(-210.001, False), (-210, True), (299.999, True), (300, False)])
-def test_a_step_reads_from_its_look_back_to_its_end(second: float, counts: bool) -> None:
+@pytest.mark.parametrize(("second", "counts"), [(-210, False), (-209.999, True), (299.999, True), (300, False)])
+def test_a_step_sees_what_holds_when_it_begins_and_all_until_its_end(second: float, counts: bool) -> None:
     other = MembershipSnapshot("elsewhere", at(second), (), message_model="BROADCASTING")
     expected = "0-300 * BROADCASTING" if counts else "0-300 * DEFAULT c1 c2"
     assert rows(calm(memberships=(*CALM.memberships, other))) == [expected]

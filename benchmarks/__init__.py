@@ -1,0 +1,1 @@
+"""A made fleet, and what it costs to audit it."""

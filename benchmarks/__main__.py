@@ -1,0 +1,8 @@
+"""`python -m benchmarks`: what `make bench` runs."""
+
+import sys
+
+from benchmarks.bench import main
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

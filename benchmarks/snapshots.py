@@ -1,0 +1,126 @@
+"""The source tables of a made fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from benchmarks.fleet import (
+    START_MS,
+    Fleet,
+    client_id,
+    connection,
+    host,
+    is_unassigned,
+    moments,
+    per_queue,
+    retry_topic,
+    subscriptions,
+    with_group,
+)
+from schemas import (
+    CLIENT_SNAPSHOTS,
+    MEMBERSHIP_SNAPSHOTS,
+    OFFSET_SNAPSHOTS,
+    ROUTE_SNAPSHOTS,
+    SOURCES,
+    TOPIC_SNAPSHOTS,
+    Table,
+)
+from spark_jobs.warehouse import Warehouse
+
+
+def make(spark: SparkSession, warehouse: Warehouse, fleet: Fleet) -> None:
+    """Makes the source tables and appends the history: a file per table and hour, so that a reader skips by time."""
+    warehouse.create(spark, SOURCES)
+    for table, snapshots in _TABLES:
+        frame = snapshots(spark, fleet)
+        columns = [F.col(name).cast(table.schema[name].dataType).alias(name) for name in table.columns]
+        frame.select(*columns).writeTo(warehouse.identifier(table.name)).append()
+
+
+def memberships(spark: SparkSession, fleet: Fleet) -> DataFrame:
+    """One row per (group, host of its topic, time), as `schemas/membership_snapshots.py` says."""
+    rows = moments(spark, fleet, "membership", fleet.groups * fleet.hosts, fleet.cadence_ms)
+    return with_group(rows, fleet).withColumns(
+        {
+            "broker_name": host(fleet, F.expr(f"key div {fleet.groups}")),
+            "message_model": F.lit("CLUSTERING"),
+            "consume_type": F.lit("CONSUME_PASSIVELY"),
+            "consume_from_where": F.lit("CONSUME_FROM_LAST_OFFSET"),
+            "connections": F.transform(F.sequence(F.lit(0), F.col("present") - 1), connection),
+            "subscriptions": subscriptions(),
+        }
+    )
+
+
+def routes(spark: SparkSession, fleet: Fleet) -> DataFrame:
+    """One row per (topic, time), retry topics too: those have one queue on every host of the group's topic."""
+    rows = moments(spark, fleet, "route", 2 * fleet.groups, fleet.cadence_ms)
+    is_retry = F.col("key") >= fleet.groups
+    count = F.when(is_retry, 1).otherwise(fleet.queues_per_host)
+    hosts = F.sequence(F.lit(0), F.lit(fleet.hosts - 1))
+    return (
+        with_group(rows, fleet)
+        .withColumn("topic", F.when(is_retry, retry_topic()).otherwise(F.col("topic")))
+        .withColumn("queues", F.transform(hosts, lambda number: F.struct(host(fleet, number), F.lit(6), count, count)))
+    )
+
+
+def topics(spark: SparkSession, fleet: Fleet) -> DataFrame:
+    """One row per (topic, time), retry topics aside: nothing has been deleted since the history began."""
+
+    def entry(broker: Column, queue_id: Column, end: Column, _index: Column) -> Column:
+        return F.struct(broker, queue_id, F.lit(0), end)
+
+    rows = moments(spark, fleet, "topic", fleet.groups, fleet.topic_cadence_ms)
+    return with_group(rows, fleet).withColumn("queues", per_queue(fleet, entry))
+
+
+def offsets(spark: SparkSession, fleet: Fleet) -> DataFrame:
+    """One row per (group, its topic, time): consumed close behind, but for queues that nobody owns: they stand still."""
+
+    def entry(broker: Column, queue_id: Column, end: Column, index: Column) -> Column:
+        behind = F.floor(5 * fleet.chance("behind", F.col("group"), index, F.col("elapsed")))
+        stands = is_unassigned(fleet, index)
+        consumed = F.when(stands, 1).otherwise(F.greatest(end - behind, F.lit(1)))
+        stored_at = F.when(stands, START_MS).otherwise(START_MS + F.col("elapsed"))
+        return F.struct(broker, queue_id, end, consumed, F.greatest(consumed, end), stored_at)
+
+    rows = moments(spark, fleet, "offset", fleet.groups, fleet.cadence_ms)
+    return with_group(rows, fleet).withColumn("offsets", per_queue(fleet, entry))
+
+
+def clients(spark: SparkSession, fleet: Fleet) -> DataFrame:
+    """One row per (group, client id that is present, time): what the audit reads is filled, the rest is null."""
+    rows = moments(spark, fleet, "client", fleet.groups * fleet.most_members, fleet.client_cadence_ms)
+    member = F.expr(f"key div {fleet.groups}")
+    is_second_twin = F.col("twins") & (member == 1)
+    not_said = ("started_at", "consume_threads", "owned_queues", "consume_status")
+    return (
+        with_group(rows, fleet)
+        .where((member < F.col("present")) & ~is_second_twin)
+        .withColumns(
+            {
+                "client_id": client_id(member),
+                "answered": F.lit(True),
+                "strategy_class": F.lit("org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely"),
+                "message_model": F.lit("CLUSTERING"),
+                "consume_orderly": F.lit(False),
+                "client_rebalance": F.lit(True),
+                "subscriptions": subscriptions(),
+                **dict.fromkeys(not_said, F.lit(None)),
+            }
+        )
+    )
+
+
+_TABLES: tuple[tuple[Table, Callable[[SparkSession, Fleet], DataFrame]], ...] = (
+    (MEMBERSHIP_SNAPSHOTS, memberships),
+    (ROUTE_SNAPSHOTS, routes),
+    (TOPIC_SNAPSHOTS, topics),
+    (OFFSET_SNAPSHOTS, offsets),
+    (CLIENT_SNAPSHOTS, clients),
+)
