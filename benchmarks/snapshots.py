@@ -38,7 +38,7 @@ def make(spark: SparkSession, warehouse: Warehouse, fleet: Fleet) -> None:
     for table, snapshots in _TABLES:
         frame = snapshots(spark, fleet)
         columns = [F.col(name).cast(table.schema[name].dataType).alias(name) for name in table.columns]
-        frame.select(*columns).writeTo(warehouse.identifier(table.name)).append()
+        warehouse.save(frame.select(*columns).write.format("delta").mode("append"), table)
 
 
 def memberships(spark: SparkSession, fleet: Fleet) -> DataFrame:
@@ -80,7 +80,7 @@ def topics(spark: SparkSession, fleet: Fleet) -> DataFrame:
 
 
 def offsets(spark: SparkSession, fleet: Fleet) -> DataFrame:
-    """One row per (group, its topic, time): consumed close behind, but for queues that nobody owns: they stand still."""
+    """One row per (group, its topic, time): consumed close behind; queues that nobody owns stand still."""
 
     def entry(broker: Column, queue_id: Column, end: Column, index: Column) -> Column:
         behind = F.floor(5 * fleet.chance("behind", F.col("group"), index, F.col("elapsed")))

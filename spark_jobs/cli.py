@@ -148,9 +148,7 @@ def main(argv: Sequence[str]) -> int:
     arguments = Namespace(debug=False)
     try:
         arguments = build_parser().parse_args(argv)
-        level = logging.INFO if arguments.verbose else logging.WARNING
-        logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-        logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what it tells is raised as well
+        _configure_logging(logging.INFO if arguments.verbose else logging.WARNING)
         code = COMMANDS[arguments.name].execute(arguments)
         sys.stdout.flush()
     except SystemExit as leaving:  # argparse: 0 after --help, else wrong usage
@@ -172,6 +170,17 @@ def entry_point() -> NoReturn:
     sys.exit(main(sys.argv[1:]))
 
 
+def _configure_logging(level: int) -> None:
+    logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    # What py4j logs (as the root logger, too) it also raises.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_not_of_py4j)
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in record.pathname
+
+
 def _failed(code: int, message: str) -> int:
     from spark_jobs.terminal import printable
 
@@ -183,8 +192,7 @@ def _failed(code: int, message: str) -> int:
 def _bug(error: Exception, debug: bool) -> int:
     if debug:
         traceback.print_exception(error)
-    first = (str(error).splitlines() or [""])[0]
-    hint = "" if debug else "; --debug shows where"
+    first, hint = (str(error).splitlines() or [""])[0], "" if debug else "; --debug shows where"
     return _failed(ExitCode.NOT_PUBLISHED, f"this is a bug: {type(error).__name__}: {first}{hint}")
 
 

@@ -99,7 +99,7 @@ def _show(result: RunResult, warehouse: Warehouse, *, as_document: bool) -> None
         show_findings(Console(), result.findings)
         print(f"The tables are in {printable(warehouse.location)}")
     for warning in result.warnings:
-        print(f"rebalance-audit: warning: {warning}", file=sys.stderr)
+        print(f"rebalance-audit: warning: {printable(warning)}", file=sys.stderr)
 
 
 COMMANDS: Mapping[str, Callable[[Namespace], int]] = {"ingest": _ingest, "run": _run, "demo": _demo}

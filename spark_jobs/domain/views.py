@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import groupby, pairwise, zip_longest
+from itertools import groupby, pairwise
 from typing import Protocol, TypeVar
 
 from spark_jobs.domain.message_queue import RouteEntry, java_order, sort_client_ids
@@ -59,7 +59,7 @@ def _settled(spans: Iterable[Span], tolerance: timedelta) -> Iterator[Span]:
     The recorder asks brokers one after another, so a change shows on one broker first.
     """
     runs = [list(run) for _, run in groupby(spans, key=lambda one: one.observation.split)]
-    for run, following in zip_longest(runs, runs[1:], fillvalue=[]):
+    for run, following in zip(runs, [*runs[1:], []], strict=True):
         views = following[0].observation.views if following else ()
         brief = run[-1].end - run[0].start < tolerance
         for span in run:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from delta.exceptions import (
     ConcurrentAppendException,
     ConcurrentDeleteReadException,
@@ -38,38 +37,35 @@ _CONFLICTS: Final = (
     MetadataChangedException,
     ProtocolChangedException,
 )
-#: Seen between another writer's making of the folder and of the table in it.
-_HALF_MADE: Final = "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"
+#: What is seen between another writer's making of the folder and of the table in it.
+_HALF_MADE: Final = ("DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", "DELTA_TABLE_NOT_FOUND")
 _ATTEMPTS: Final = 8
 
 
-def insert_new(
-    spark: SparkSession, warehouse: Warehouse, table: Table, source: pa.Table, span: Column
-) -> tuple[int, list[int]]:
-    """(rows inserted, line numbers of rows whose key stands with another content).
+def known(spark: SparkSession, warehouse: Warehouse, table: Table, source: pa.Table, within: Column) -> dict[int, bool]:
+    """Line numbers of the rows whose key is in the table → whether all their columns are the same there.
 
-    `span` is true for every row of the table, as `t`, that can have a key of the source: Delta skips files
-    by it. Writes no version where all keys are known.
+    `within` is true for every row of the table, as `t`, that can have a key of the source: Delta skips files by it.
     """
-    target = warehouse.read(spark, table).alias("t").where(span)
-    known = _known(spark.createDataFrame(source).alias("s"), target, table)
-    fresh = source.filter(pc.invert(pc.is_in(source[LINE_NUMBER], pa.array(known, pa.int64()))))
-    inserted = 0
-    if fresh.num_rows:
-        frame = spark.createDataFrame(fresh.drop_columns([LINE_NUMBER])).alias("s")
-        inserted = unless_outrun(lambda: _merge(spark, warehouse, table, frame, span))
-    return inserted, [number for number, same in known.items() if not same]
-
-
-def _known(source: DataFrame, target: DataFrame, table: Table) -> dict[int, bool]:
-    """Line numbers whose key is in the table → whether all columns are the same."""
+    target = warehouse.read(spark, table).alias("t").where(within)
     same = _columns("s", table).eqNullSafe(_columns("t", table))
-    found = source.join(target, on=_same_key(table), how="inner").select(LINE_NUMBER, same).collect()
-    return dict(found)
+    pairs = spark.createDataFrame(source).alias("s").join(target, on=_same_key(table), how="inner")
+    return dict(pairs.select(LINE_NUMBER, same).collect())
 
 
-def _merge(spark: SparkSession, warehouse: Warehouse, table: Table, frame: DataFrame, span: Column) -> int:
-    merge = warehouse.delta_table(spark, table).alias("t").merge(frame, span & _same_key(table))
+def insert(spark: SparkSession, warehouse: Warehouse, table: Table, source: pa.Table, within: Column) -> int:
+    """How many rows went in: those whose key is not in the table yet, whoever else is writing. The source's keys differ.
+
+    Writes no version for an empty source. Raises `WarehouseError` if other writers leave no gap.
+    """
+    if not source.num_rows:
+        return 0
+    frame = spark.createDataFrame(source.drop_columns([LINE_NUMBER])).alias("s")
+    return unless_outrun(lambda: _merge(spark, warehouse, table, frame, within))
+
+
+def _merge(spark: SparkSession, warehouse: Warehouse, table: Table, frame: DataFrame, within: Column) -> int:
+    merge = warehouse.delta_table(spark, table).alias("t").merge(frame, within & _same_key(table))
     result = merge.whenNotMatchedInsert(values={name: F.col(f"s.{name}") for name in table.columns}).execute()
     return int(result.collect()[0]["num_inserted_rows"])
 
@@ -103,5 +99,5 @@ def unless_outrun(commit: Callable[[], T]) -> T:
 
 
 def _is_outrun(error: BaseException) -> bool:
-    half_made = isinstance(error, AnalysisException) and error.getCondition() == _HALF_MADE
+    half_made = isinstance(error, AnalysisException) and error.getCondition() in _HALF_MADE
     return half_made or isinstance(error, _CONFLICTS)

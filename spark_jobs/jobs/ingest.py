@@ -7,14 +7,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from schemas import QUARANTINE, SOURCES
-from spark_jobs.ingest.batches import arrow_table, chunks, quarantine_row
+from spark_jobs.ingest.batches import LINE_NUMBER, arrow_table, chunks, quarantine_row
 from spark_jobs.ingest.files import check_readable, display_name, read_lines
-from spark_jobs.ingest.insert import insert_new, unless_outrun
+from spark_jobs.ingest.insert import insert, known, unless_outrun
 from spark_jobs.ingest.recording import (
     Blank,
     Meta,
@@ -91,17 +92,17 @@ def _load_rows(
     spark: SparkSession, warehouse: Warehouse, rows: Sequence[Row], report: IngestReport
 ) -> list[Quarantined]:
     """Brings rows of one table in; those whose key stands with another content come back."""
-    first: dict[tuple[object, ...], Row] = {}
-    conflicts = []
-    for row in rows:
-        if first.setdefault(row.key, row).values != row.values:
-            conflicts.append(row)
-    table, candidates = rows[0].table, {row.line.number: row for row in first.values()}
-    source = arrow_table(table, [row.values for row in candidates.values()], list(candidates))
+    table, by_line = rows[0].table, {row.line.number: row for row in rows}
+    source = arrow_table(table, [row.values for row in rows], list(by_line))
     span = pc.min_max(source["captured_at"]).as_py()
     within = F.col("t.captured_at").between(F.lit(span["min"]), F.lit(span["max"]))
-    inserted, other = insert_new(spark, warehouse, table, source, within)
-    conflicts += [candidates[number] for number in other]
+    there = known(spark, warehouse, table, source, within)
+    conflicts = [by_line[number] for number, same in there.items() if not same]
+    first: dict[tuple[object, ...], Row] = {}
+    for row in rows:
+        if row.line.number not in there and first.setdefault(row.key, row).values != row.values:
+            conflicts.append(row)
+    inserted = insert(spark, warehouse, table, _only(source, [row.line.number for row in first.values()]), within)
     _count(report.new, table.name, inserted)
     _count(report.already_there, table.name, len(rows) - inserted - len(conflicts))
     return [conflicting(row) for row in conflicts]
@@ -109,10 +110,17 @@ def _load_rows(
 
 def _load_rejected(spark: SparkSession, warehouse: Warehouse, rejected: Sequence[Quarantined], file_name: str) -> None:
     """Brings lines into quarantine, where each has its place already if it was there before."""
-    if rejected:
-        rows = [quarantine_row(line, file_name) for line in rejected]
-        source = arrow_table(QUARANTINE, rows, [line.line.number for line in rejected])
-        insert_new(spark, warehouse, QUARANTINE, source, F.col("t.source_file") == file_name)
+    if not rejected:
+        return
+    by_line = {line.line.number: line for line in rejected}
+    source = arrow_table(QUARANTINE, [quarantine_row(line, file_name) for line in rejected], list(by_line))
+    within = F.col("t.source_file") == file_name
+    there = known(spark, warehouse, QUARANTINE, source, within)
+    insert(spark, warehouse, QUARANTINE, _only(source, by_line.keys() - there.keys()), within)
+
+
+def _only(source: pa.Table, line_numbers: Iterable[int]) -> pa.Table:
+    return source.filter(pc.is_in(source[LINE_NUMBER], pa.array(sorted(line_numbers), pa.int64())))
 
 
 def _count(counts: dict[str, int], name: str, number: int = 1) -> None:

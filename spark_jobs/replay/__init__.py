@@ -1,6 +1,7 @@
-"""From snapshots to rebalance intervals and who owned which queue in them. Read in this order:
+"""From snapshots to rebalance intervals and who owned which queue in them.
 
-`steps` gives every audit step its own snapshots, `spans` compresses them to their changes, `clients` collects what
-the clients said of themselves, `views` merges what the brokers said, `intervals` cuts the time, `strategies` and
-`ownership` replay each distinct state once.
+`history` is the way, step by step. `steps` gives every audit step its own snapshots, `spans` compresses them to their
+changes, `clients` and `members` tell what the clients said of themselves, `views` merges what the brokers said, `status`
+says what can be replayed, `intervals` cuts the time. `strategies` (with `hash_ring` and `rooms`) and `ownership` replay
+an allocation, `states` each distinct one once; `pop` is what a broker assigns.
 """

@@ -13,10 +13,14 @@ CLIENT = (*GROUP, "client_id")
 
 
 def client_state() -> Column:
-    """What an allocation depends on and only the client itself can tell."""
+    """What an allocation depends on and only the client itself can tell.
+
+    `knows_topics`: fingerprints do not tell an unknown list of topics (null) from an empty one.
+    """
     return F.struct(
         "strategy_class",
         F.coalesce("client_rebalance", F.lit(True)).alias("client_rebalance"),
+        F.col("subscriptions").isNotNull().alias("knows_topics"),
         F.sort_array(F.array_distinct("subscriptions.topic")).alias("topics"),
     )
 

@@ -9,9 +9,11 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark_jobs.replay.clients import GROUP, client_books, client_spans
-from spark_jobs.replay.intervals import merged, with_members, with_queues, with_status
+from spark_jobs.replay.intervals import merged, with_members
+from spark_jobs.replay.queues import with_queues
 from spark_jobs.replay.sources import Sources
 from spark_jobs.replay.spans import spans, tiling
+from spark_jobs.replay.status import with_status
 from spark_jobs.replay.steps import StepWindow, with_step
 from spark_jobs.replay.views import (
     GROUP_TOPIC,

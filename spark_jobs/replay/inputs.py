@@ -31,3 +31,8 @@ def let(value: Column, body: Callable[[Column], Column]) -> Column:
 def indices(array: Column) -> Column:
     """0 … size−1; empty for an empty array (`sequence(0, -1)` would count down)."""
     return F.transform(array, lambda _, index: index)
+
+
+def row_inputs() -> Inputs:
+    """The inputs of a row with `topic`, `members` (sorted), `queues` (sorted, readable) and `settings`."""
+    return Inputs(F.col("topic"), F.col("members.client_id"), F.col("queues"), F.col("settings"))

@@ -5,80 +5,87 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from spark_jobs.domain.strategies import MACHINE_ROOM_NEARBY, STRATEGY_OF_CLASS
+from spark_jobs.domain.members import StrategySource
+from spark_jobs.domain.strategies import AVG, MACHINE_ROOM_NEARBY, STRATEGY_OF_CLASS
+from spark_jobs.replay.inputs import let
 
+#: Strategy of a member whose class is not RocketMQ's, where nothing is configured.
 UNKNOWN = "UNKNOWN"
-
-
-def named_strategy(strategy_class: Column, configured: Column) -> Column:
-    """The strategy of a Java class; null where the class is not known.
-
-    The class of MACHINE_ROOM_NEARBY does not tell its inner strategy, and a class of somebody's own says nothing: the
-    configured strategy fills both in, else they stay `MACHINE_ROOM_NEARBY` and `UNKNOWN`.
-    """
-    simple_name = F.substring_index(strategy_class, ".", -1)
-    named = F.when(strategy_class.isNull(), F.lit(None).cast("string"))
-    for java_class, strategy in STRATEGY_OF_CLASS.items():
-        if strategy == MACHINE_ROOM_NEARBY:
-            inner = F.when(configured.startswith(MACHINE_ROOM_NEARBY), configured).otherwise(F.lit(MACHINE_ROOM_NEARBY))
-            named = named.when(simple_name == java_class, inner)
-        else:
-            named = named.when(simple_name == java_class, F.lit(strategy))
-    return named.otherwise(F.coalesce(configured, F.lit(UNKNOWN)))
-
-
-def most_frequent(names: Column) -> Column:
-    """The name that occurs most often in an array, of several the smallest; null in an empty array."""
-    candidates = F.transform(
-        F.reverse(F.sort_array(F.array_distinct(names))),
-        lambda name, index: F.struct(
-            F.size(F.filter(names, lambda other: other == name)).alias("count"),
-            index.alias("tie"),
-            name.alias("name"),
-        ),
-    )
-    return F.array_max(candidates)["name"]
 
 
 def members(connections: Column, book: Column, configured: Column, topic: Column) -> Column:
     """array<client_id, client_addr, language, version, strategy, subscribes, source, known> in the order given.
 
     A member's strategy is what it said itself, else the configured one, else what most of its peers run, else AVG,
-    RocketMQ's default. A member of whom nothing is known is taken to subscribe the topic.
+    RocketMQ's default. A member of whom nothing is known is taken to subscribe the topic. `known`: it was heard of.
     """
-    heard = F.transform(
-        connections,
-        lambda c: F.struct(c.alias("connection"), F.try_element_at(book, c["client_id"]).alias("said")),
-    )
-    own = F.transform(heard, lambda m: named_strategy(m["said"]["strategy_class"], configured))
-    peers = most_frequent(F.filter(own, lambda name: name.isNotNull()))
 
-    def complete(member: Column, said_strategy: Column) -> Column:
-        said = member["said"]
-        return F.struct(
-            member["connection"]["client_id"].alias("client_id"),
-            member["connection"]["client_addr"].alias("client_addr"),
-            member["connection"]["language"].alias("language"),
-            member["connection"]["version"].alias("version"),
-            F.coalesce(said_strategy, configured, peers, F.lit("AVG")).alias("strategy"),
-            F.coalesce(F.array_contains(said["topics"], topic), F.lit(True)).alias("subscribes"),
-            F.when(said_strategy.isNotNull(), "CLIENT")
-            .when(configured.isNotNull(), "CONFIGURATION")
-            .when(peers.isNotNull(), "CLIENT")
-            .otherwise("DEFAULT")
-            .alias("source"),
-            said.isNotNull().alias("known"),
-        )
+    def heard(connection: Column) -> Column:
+        said = F.try_element_at(book, connection["client_id"])
+        own = _own_strategy(said["strategy_class"], configured)
+        return F.struct(connection.alias("connection"), said.alias("said"), own.alias("own"))
 
-    return F.zip_with(heard, own, complete)
+    def complete(all_heard: Column) -> Column:
+        fallback = _fallback(all_heard["own"]["name"], configured)
+        return let(fallback, lambda other: F.transform(all_heard, lambda one: _member(one, other, topic)))
+
+    return let(F.transform(connections, heard), complete)
 
 
 def strategy_source(members: Column, configured: Column) -> Column:
     """DEFAULT if any member's strategy is assumed, else CONFIGURATION if any is configured, else CLIENT."""
-    nobody = F.when(configured.isNotNull(), "CONFIGURATION").otherwise("DEFAULT")
+    nobody = F.when(configured.isNotNull(), StrategySource.CONFIGURATION.value).otherwise(StrategySource.DEFAULT.value)
+    weakest_first = (StrategySource.DEFAULT.value, StrategySource.CONFIGURATION.value, StrategySource.CLIENT.value)
+    found = (F.when(F.array_contains(members["source"], source), source) for source in weakest_first)
+    return F.coalesce(*found, nobody)
+
+
+def _own_strategy(strategy_class: Column, configured: Column) -> Column:
+    """struct<name, source> of a client's Java class; null where it is not known.
+
+    The class of MACHINE_ROOM_NEARBY does not tell its inner strategy, and a class of somebody's own says nothing: the
+    configured strategy fills both in, else they stay `MACHINE_ROOM_NEARBY` and `UNKNOWN`.
+    """
+    simple_name = F.substring_index(strategy_class, ".", -1)
+    known = F.coalesce(*(F.when(simple_name == java, strategy) for java, strategy in STRATEGY_OF_CLASS.items()))
+    filled_in = known.isNull() | ((known == MACHINE_ROOM_NEARBY) & configured.startswith(MACHINE_ROOM_NEARBY))
+    by_configuration = _named(F.coalesce(configured, F.lit(UNKNOWN)), StrategySource.CONFIGURATION)
+    own = F.when(filled_in, by_configuration).otherwise(_named(known, StrategySource.CLIENT))
+    return F.when(strategy_class.isNotNull(), own)
+
+
+def _fallback(known_names: Column, configured: Column) -> Column:
+    """struct<name, source> for who did not say: configured, else the most frequent of the others, else AVG."""
+    most_frequent = _most_frequent(F.filter(known_names, lambda name: name != UNKNOWN))
     return (
-        F.when(F.size(members) == 0, nobody)
-        .when(F.exists(members, lambda m: m["source"] == "DEFAULT"), "DEFAULT")
-        .when(F.exists(members, lambda m: m["source"] == "CONFIGURATION"), "CONFIGURATION")
-        .otherwise("CLIENT")
+        F.when(configured.isNotNull(), _named(configured, StrategySource.CONFIGURATION))
+        .when(most_frequent.isNotNull(), _named(most_frequent, StrategySource.CLIENT))
+        .otherwise(_named(F.lit(AVG), StrategySource.DEFAULT))
+    )
+
+
+def _named(name: Column, source: StrategySource) -> Column:
+    return F.struct(name.alias("name"), F.lit(source.value).alias("source"))
+
+
+def _most_frequent(names: Column) -> Column:
+    """The name that occurs most often in an array, of several the smallest; null in an empty array."""
+    candidates = F.transform(
+        F.array_distinct(names),
+        lambda name: F.struct(
+            (-F.size(F.filter(names, lambda other: other == name))).alias("negative_count"), name.alias("name")
+        ),
+    )
+    return F.array_min(candidates)["name"]
+
+
+def _member(heard: Column, fallback: Column, topic: Column) -> Column:
+    strategy = F.coalesce(heard["own"], fallback)
+    connection = (heard["connection"][name].alias(name) for name in ("client_id", "client_addr", "language", "version"))
+    return F.struct(
+        *connection,
+        strategy["name"].alias("strategy"),
+        F.coalesce(F.array_contains(heard["said"]["topics"], topic), F.lit(True)).alias("subscribes"),
+        strategy["source"].alias("source"),
+        heard["said"].isNotNull().alias("known"),
     )

@@ -6,14 +6,15 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.domain.causes import DoubleOwnedCause, UnassignedCause
-from spark_jobs.replay.strategies import SHARES, Inputs, indices, let
+from spark_jobs.replay.inputs import indices, let, row_inputs
+from spark_jobs.replay.strategies import SHARES
 
 
 def with_slots(states: DataFrame) -> DataFrame:
     """Adds `shares`, array<strategy, positions aligned with the queues> with one entry per strategy in use, and
     `runs`, array<first, size> per position: the run of equal client ids (twins are neighbours) it belongs to.
     """
-    inputs = Inputs(F.col("topic"), F.col("members.client_id"), F.col("queues"), F.col("settings"))
+    inputs = row_inputs()
     in_use = F.array_distinct("members.strategy")
 
     def of_strategy(name: str) -> Column:
@@ -48,17 +49,21 @@ def _slots(index: Column) -> Column:
     return F.flatten(F.transform("shares", of_share))
 
 
-def _is_claimed(slot: Column) -> Column:
-    """Whether a client computes this share: the first of its id, subscribing, and running this very strategy."""
-    return (slot["position"] == slot["first"]) & slot["member"]["subscribes"] & _runs_it(slot)
+def _takers(slot: Column) -> Column:
+    """array<position>: who computes this share and takes it. Twins all compute that of the first of them; they must
+    subscribe the topic and run this very strategy.
+    """
 
+    def takes(position: Column) -> Column:
+        member = F.element_at("members", position + 1)
+        return member["subscribes"] & (member["strategy"] == slot["strategy"])
 
-def _runs_it(slot: Column) -> Column:
-    return slot["member"]["strategy"] == slot["strategy"]
+    twins = F.sequence(slot["first"], slot["first"] + slot["size"] - 1)
+    return F.when(slot["position"] == slot["first"], F.filter(twins, takes)).otherwise(F.array().cast("array<int>"))
 
 
 def _unassigned_by(slots: Column) -> Column:
-    """struct<cause, client_id>: why nobody claims a readable queue, and in whose share it lies."""
+    """struct<cause, client_id>: why nobody takes a readable queue, and in whose share it lies."""
 
     def blame(cause: UnassignedCause, guilty: Column) -> tuple[Column, Column]:
         in_order = F.transform(guilty, lambda s: F.struct(s["position"], s["member"]["client_id"].alias("client_id")))
@@ -68,7 +73,7 @@ def _unassigned_by(slots: Column) -> Column:
     def by_design(cause: UnassignedCause) -> Column:
         return F.struct(F.lit(cause.value).alias("cause"), F.lit(None).cast("string").alias("client_id"))
 
-    others = F.filter(slots, lambda s: (s["position"] == s["first"]) & s["member"]["subscribes"] & ~_runs_it(s))
+    others = F.filter(slots, lambda s: (s["position"] == s["first"]) & s["member"]["subscribes"])
     twins = F.filter(slots, lambda s: s["position"] != s["first"])
     strangers = F.filter(slots, lambda s: ~s["member"]["subscribes"])
     return (
@@ -96,9 +101,6 @@ def _double_owned_cause(owners: Column) -> Column:
 
 
 def _of_queue(queue: Column, slots: Column) -> Column:
-    claimed = F.filter(slots, _is_claimed)
-    runs = F.transform(claimed, lambda slot: F.sequence(slot["first"], slot["first"] + slot["size"] - 1))
-
     def judged(owners: Column) -> Column:
         why = F.when(F.size(owners) == 0, _unassigned_by(slots))
         return F.struct(
@@ -111,7 +113,7 @@ def _of_queue(queue: Column, slots: Column) -> Column:
             _double_owned_cause(owners).alias("double_owned_cause"),
         )
 
-    return let(F.sort_array(F.array_distinct(F.flatten(runs))), judged)
+    return let(F.sort_array(F.array_distinct(F.flatten(F.transform(slots, _takers)))), judged)
 
 
 def _of_unreadable(queue: Column) -> Column:

@@ -8,6 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from spark_jobs.config import Configuration, GroupEntry
+from spark_jobs.replay.java import matches
 
 _TYPES = {
     "strategy": "string",
@@ -20,8 +21,8 @@ _TYPES = {
 
 
 def _matches(entry: GroupEntry) -> Column:
-    whole = F.rlike("cluster", F.lit(f"^(?:{entry.cluster})$"))
-    return whole if entry.group is None else whole & F.rlike("consumer_group", F.lit(f"^(?:{entry.group})$"))
+    of_cluster = matches(F.col("cluster"), F.lit(entry.cluster))
+    return of_cluster if entry.group is None else of_cluster & matches(F.col("consumer_group"), F.lit(entry.group))
 
 
 def group_settings(configuration: Configuration) -> Column:

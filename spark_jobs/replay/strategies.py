@@ -32,7 +32,7 @@ def _avg(rank: Column, queues: Column, clients: Column) -> Column:
     return F.when(queues <= clients, rank).when(rank < longer * (base + 1), in_longer).otherwise(in_shorter)
 
 
-def _circle(rank: Column, queues: Column, clients: Column) -> Column:
+def _circle(rank: Column, _queues: Column, clients: Column) -> Column:
     """`AllocateMessageQueueAveragelyByCircle`: dealt out like cards."""
     return rank % clients
 
@@ -133,22 +133,19 @@ def _aligned(pairs: Positions) -> Positions:
 
 
 def _config(inputs: Inputs) -> Column:
-    """`AllocateMessageQueueByConfig`: every client has its list, whatever the others have."""
+    """`AllocateMessageQueueByConfig`: every client id has its list, whatever the others have."""
 
     def holders(queue: Column) -> Column:
-        def holds(position: Column) -> Column:
-            client_id = F.element_at(inputs.client_ids, position + 1)
-            return F.exists(
-                inputs.settings["config_queues"],
-                lambda entry: (
-                    matches(client_id, entry["client"])
-                    & (entry["topic"] == inputs.topic)
-                    & (entry["broker"] == queue["broker_name"])
-                    & F.array_contains(entry["queues"], queue["queue_id"])
-                ),
-            )
+        def names_queue(entry: Column) -> Column:
+            of_broker = (entry["topic"] == inputs.topic) & (entry["broker"] == queue["broker_name"])
+            return of_broker & F.array_contains(entry["queues"], queue["queue_id"])
 
-        return F.filter(indices(inputs.client_ids), holds)
+        def holds(client_id: Column) -> Column:
+            return F.exists(entries, lambda entry: matches(client_id, entry["client"]))
+
+        entries = F.filter(inputs.settings["config_queues"], names_queue)
+        ids = F.filter(F.array_distinct(inputs.client_ids), holds)
+        return F.transform(ids, lambda client_id: F.array_position(inputs.client_ids, client_id).cast("int") - 1)
 
     return F.transform(inputs.queues, holders)
 

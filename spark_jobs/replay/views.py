@@ -37,10 +37,11 @@ def as_of(events: DataFrame, points: DataFrame, key: tuple[str, ...], fact: str)
 def membership_views(points: DataFrame, memberships: DataFrame) -> DataFrame:
     """One row per (group, topic, step, `at`): `views`, what each host with a known membership lists.
 
-    `points` carries `route` (struct with `hosts`) and what else the caller wants to keep; `memberships` are the tilings of all brokers, with the struct
-    `seen` <broker_name, members, seen_at, is_empty, ids> that is null inside where nobody was observed. Hosts that
-    list nobody are left out where another host lists members: a broker that just came back says "not online", and
-    clients that ask it keep what they had.
+    `points` carries `route` (struct with `hosts`) and what else the caller wants to keep. `memberships` are the
+    tilings of all brokers, with the struct `seen`: broker_name; members, the fingerprint of all they depend on, and
+    ids, that of the client ids alone; seen_at; is_empty. Nobody observed: it is null inside. Hosts that list nobody
+    are left out where another host lists members: a broker that just came back says "not online", and clients that
+    ask it keep what they had.
     """
     hosts = points.select(*GROUP_TOPIC, "at", F.explode_outer("route.hosts").alias("broker_name"))
     seen = as_of(memberships, hosts, (*GROUP_TOPIC, "broker_name"), "seen")

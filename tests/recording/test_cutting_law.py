@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from schemas import OUTPUTS
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.config import load
+from spark_jobs.domain.intervals import Interval, StepGrid
 from spark_jobs.jobs.run import RunRequest, run
 from spark_jobs.publish.content import Content, content
 from spark_jobs.warehouse import Warehouse
@@ -24,39 +25,93 @@ from tests.recording.conftest import CONFIGURATION, EXAMPLE, RECORDING
 pytestmark = pytest.mark.skipif(RECORDING != EXAMPLE, reason="the steps are those of the recording of the project")
 
 WHOLE = Interval.parse("2026-11-21T02:00/2026-11-21T02:30")
-STEP = "step_seconds: 300\n"
+STEPS = list(StepGrid(timedelta(minutes=5)).steps(WHOLE))
+FIRST_HALF, SECOND_HALF = Interval(WHOLE.start, STEPS[2].end), Interval(STEPS[3].start, WHOLE.end)
 Contents = dict[str, Content]
 
 
 @pytest.fixture(scope="module")
 def configuration_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("configuration") / "five-minutes.yaml"
-    path.write_text(STEP + CONFIGURATION.read_text(encoding="utf-8"), encoding="utf-8")
+    path.write_text("step_seconds: 300\n" + CONFIGURATION.read_text(encoding="utf-8"), encoding="utf-8")
     return path
 
 
-def copy_of(recorded: Warehouse, folder: Path) -> Warehouse:
+@pytest.fixture
+def unaudited(recorded: Warehouse, tmp_path: Path) -> Warehouse:
+    """A copy of the recording's source tables, without any output."""
     assert recorded.local_path is not None
-    sources = shutil.ignore_patterns(*(table.name for table in OUTPUTS), "audit_runs", "_*ing", "_claims")
-    shutil.copytree(recorded.local_path, folder, ignore=sources)
-    return Warehouse.parse(str(folder))
+    outputs = shutil.ignore_patterns(*(table.name for table in OUTPUTS), "audit_runs", "_staging", "_claims")
+    shutil.copytree(recorded.local_path, tmp_path / "copy", ignore=outputs)
+    return Warehouse.parse(str(tmp_path / "copy"))
 
 
 def contents(spark: SparkSession, warehouse: Warehouse) -> Contents:
     return {table.name: content(warehouse.read(spark, table)) for table in OUTPUTS}
 
 
-def audit(spark: SparkSession, warehouse: Warehouse, configuration_file: Path, intervals: Iterable[Interval]) -> Contents:
-    from spark_jobs.config import load
-
+def audit(spark: SparkSession, warehouse: Warehouse, configuration: Path, intervals: Iterable[Interval]) -> Contents:
     for interval in intervals:
-        run(spark, warehouse, RunRequest(interval), load(configuration_file))
+        run(spark, warehouse, RunRequest(interval), load(configuration))
     return contents(spark, warehouse)
 
 
-def steps() -> list[Interval]:
-    from datetime import timedelta
+def start_audit(warehouse: Warehouse, configuration: Path, interval: Interval) -> subprocess.Popen[str]:
+    """The command line's own process, its progress on stderr."""
+    command = [sys.executable, "-m", "spark_jobs.cli", "run", "--warehouse", warehouse.location]
+    options = ["--interval", str(interval), "--config", str(configuration), "--json"]
+    return subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
-    from spark_jobs.domain.intervals import StepGrid
 
-    return list(StepGrid(timedelta(minutes=5)).steps(WHOLE))
+@pytest.fixture(scope="module")
+def in_one_run(
+    spark: SparkSession, recorded: Warehouse, configuration_file: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Contents:
+    assert recorded.local_path is not None
+    folder = tmp_path_factory.mktemp("whole") / "warehouse"
+    outputs = shutil.ignore_patterns(*(table.name for table in OUTPUTS), "audit_runs", "_staging", "_claims")
+    shutil.copytree(recorded.local_path, folder, ignore=outputs)
+    found = audit(spark, Warehouse.parse(str(folder)), configuration_file, [WHOLE])
+    assert all(table.rows > 0 for table in found.values())
+    return found
+
+
+def test_step_by_step_then_twice(
+    spark: SparkSession, unaudited: Warehouse, configuration_file: Path, in_one_run: Contents
+) -> None:
+    assert audit(spark, unaudited, configuration_file, STEPS) == in_one_run
+    assert audit(spark, unaudited, configuration_file, [STEPS[2], WHOLE]) == in_one_run
+
+
+def test_backwards(spark: SparkSession, unaudited: Warehouse, configuration_file: Path, in_one_run: Contents) -> None:
+    assert audit(spark, unaudited, configuration_file, reversed(STEPS)) == in_one_run
+
+
+def test_two_processes_at_once(
+    spark: SparkSession, unaudited: Warehouse, configuration_file: Path, in_one_run: Contents
+) -> None:
+    both = [start_audit(unaudited, configuration_file, half) for half in (FIRST_HALF, SECOND_HALF)]
+    said = [process.communicate(timeout=300)[1] for process in both]
+    assert [process.returncode for process in both] == [1, 1], said  # both halves hold findings at ERROR
+    assert contents(spark, unaudited) == in_one_run
+
+
+@pytest.mark.parametrize("seconds_into_publishing", [0.5, 2.0])
+def test_killed_while_publishing_then_run_again(
+    spark: SparkSession,
+    unaudited: Warehouse,
+    configuration_file: Path,
+    in_one_run: Contents,
+    seconds_into_publishing: float,
+) -> None:
+    # Something older stands there, which the killed run has begun to replace.
+    run(spark, unaudited, RunRequest(WHOLE), load(configuration_file).model_copy(update={"cadence_seconds": 5}))
+    process = start_audit(unaudited, configuration_file, WHOLE)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("publishing"):
+            time.sleep(seconds_into_publishing)
+            break
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert audit(spark, unaudited, configuration_file, [WHOLE]) == in_one_run

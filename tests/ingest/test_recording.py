@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import pytest
+
+from spark_jobs.ingest.files import Line
+from spark_jobs.ingest.recording import Blank, Meta, NoObservation, Outcome, Quarantined, Row, outcomes
+from tests.ingest.bodies import AT, failed, line, outcome, rejection, row
+
+META_LINE = b'{"kind":"meta","cluster":"demo"}'
+
+
+def test_a_group_that_is_not_online_is_an_observation_without_members() -> None:
+    values = row(failed("connection", "code 206 the consumer group[pay] not online"))
+    assert (values["connections"], values["subscriptions"], values["message_model"]) == ([], [], None)
+    assert (values["consume_type"], values["consume_from_where"]) == (None, None)
+
+
+def test_a_topic_without_route_is_an_observation_without_queues() -> None:
+    error = "MQClientException CODE: 17  DESC: No topic route info in name server for the topic: orders"
+    assert row(failed("route", error))["queues"] == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "RemotingTimeoutException wait response on the channel </127.0.0.1:10931> timeout, 3000(ms)",
+        "RemotingSendRequestException send request to </127.0.0.1:10931> failed",
+        "org.apache.rocketmq.remoting.exception.RemotingTimeoutException wait response",
+        "MQClientException CODE: 207  DESC: consumer <g> <c> Timeout: wait response",
+    ],
+)
+def test_a_client_that_does_not_answer_in_time_is_an_observation(error: str) -> None:
+    values = row(failed("running", error))
+    assert values["answered"] is False
+    assert [name for name, value in values.items() if value is None] == [
+        "strategy_class",
+        "message_model",
+        "consume_orderly",
+        "client_rebalance",
+        "started_at",
+        "consume_threads",
+        "subscriptions",
+        "owned_queues",
+        "consume_status",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [
+        ("connection", "RemotingTimeoutException wait response on the channel </127.0.0.1:10931> timeout, 3000(ms)"),
+        ("connection", "RemotingConnectException connect to 127.0.0.1:10931 failed"),
+        ("connection", "code 2060 what is this"),
+        ("connection", ""),
+        ("running", "MQClientException CODE: 1  DESC: The Consumer <pay> <172.17.0.1@1> not online"),
+        ("running", "RemotingConnectException connect to 127.0.0.1:10931 failed"),
+        ("stats", "MQClientException CODE: 213  DESC: Not found the consumer group consume stats"),
+        ("stats", "code 206 the consumer group[pay] not online"),
+        ("route", "RemotingTimeoutException wait response"),
+        ("topicstats", "MQClientException CODE: 17  DESC: No topic route info"),
+    ],
+)
+def test_other_errors_are_no_observation(kind: str, error: str) -> None:
+    found = outcome(failed(kind, error))
+    assert isinstance(found, NoObservation)
+    assert (found.kind, found.error) == (kind, error)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"\xff\xfe{}", "NOT_UTF8"),
+        (line("route")[:-20], "NOT_JSON"),
+        (b"\x00\x00\n", "NOT_JSON"),
+        (b"garbage\n", "NOT_JSON"),
+        (b"[" * 200_000, "NOT_JSON"),
+        (line("route") * 2, "NOT_JSON"),
+        (line("route").rstrip() + line("route"), "NOT_JSON"),
+        (b"[]", "WRONG_TYPE"),
+        (b"7", "WRONG_TYPE"),
+        (b"{}", "MISSING_FIELD"),
+        (b'{"kind":7}', "WRONG_TYPE"),
+        (b'{"kind":"Route"}', "UNKNOWN_KIND"),
+        (b'{"kind":"\\ud800"}', "LONE_SURROGATE"),
+        (b'{"kind":"meta"}', "MISSING_FIELD"),
+        (b'{"kind":"meta","cluster":7}', "WRONG_TYPE"),
+        (line("route", at=None), "MISSING_FIELD"),
+        (line("route", at=str(AT)), "WRONG_TYPE"),
+        (line("route", at=float(AT)), "WRONG_TYPE"),
+        (line("route", at=AT // 1000), "OUT_OF_RANGE"),
+        (line("route", at=AT * 1000), "OUT_OF_RANGE"),
+        (line("route", at=10**30), "NOT_JSON"),
+        (line("route", topic=None), "MISSING_FIELD"),
+        (line("stats", group=["pay"]), "WRONG_TYPE"),
+        (line("running", client="\ud800"), "LONE_SURROGATE"),
+        (line("route", body=None), "MISSING_FIELD"),
+        (line("route", body={"queueDatas": []}), "WRONG_TYPE"),
+        (line("route", error="code 17"), "CONTRADICTION"),
+        (line("route", body=None, error=17), "WRONG_TYPE"),
+    ],
+)
+def test_a_bad_line_has_a_reason(content: bytes, reason: str) -> None:
+    assert rejection(content)[0] == reason
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"  \t\r\n"])
+def test_white_space_is_blank(content: bytes) -> None:
+    assert isinstance(outcome(content), Blank)
+
+
+def test_windows_line_ends_and_a_byte_order_mark_do_no_harm() -> None:
+    assert isinstance(outcome(b"\xef\xbb\xbf" + META_LINE + b"\r\n"), Meta)
+
+
+def several(*contents: bytes, cluster: str | None = None) -> list[Outcome]:
+    return list(outcomes([Line(i, content) for i, content in enumerate(contents, start=1)], cluster))
+
+
+def clusters(found: list[Outcome]) -> list[object]:
+    return [o.values["cluster"] if isinstance(o, Row) else type(o).__name__ for o in found]
+
+
+def test_lines_are_of_the_cluster_that_the_meta_line_above_names() -> None:
+    other = META_LINE.replace(b"demo", b"other")
+    found = several(line("route"), META_LINE, line("route"), other, line("route"))
+    assert clusters(found) == ["Quarantined", "Meta", "demo", "Meta", "other"]
+    assert isinstance(found[0], Quarantined)
+    assert found[0].reason == "NO_CLUSTER"
+
+
+def test_a_given_cluster_holds_where_no_meta_line_does() -> None:
+    found = several(line("route"), META_LINE, line("route"), b'{"kind":"meta"}', line("route"), cluster="given")
+    assert clusters(found) == ["given", "Meta", "demo", "Quarantined", "given"]
+
+
+def test_after_an_unreadable_meta_line_the_cluster_is_not_guessed() -> None:
+    assert clusters(several(META_LINE, b'{"kind":"meta"}', line("route"))) == ["Meta", "Quarantined", "Quarantined"]
+
+
+def test_a_rejected_line_tells_its_table_and_key() -> None:
+    found = outcome(line("stats", body="{"))
+    assert isinstance(found, Quarantined)
+    assert found.table is not None
+    assert found.table.name == "offset_snapshots"
+    assert found.key == {
+        "cluster": "demo",
+        "consumer_group": "pay",
+        "topic": "orders",
+        "captured_at": "2026-11-21T02:02:27.799Z",
+    }

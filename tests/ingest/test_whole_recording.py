@@ -1,0 +1,80 @@
+"""The recording that ships with the project, against counts taken from its text with zcat and grep."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.ingest.files import read_lines
+from spark_jobs.ingest.recording import Meta, NoObservation, Outcome, Row, outcomes
+
+RECORDING = Path(__file__).parents[2] / "examples" / "recording.jsonl.gz"
+
+Values = dict[str, list[dict[str, object]]]
+
+
+@pytest.fixture(scope="module")
+def found() -> list[Outcome]:
+    return list(outcomes(read_lines(RECORDING)))
+
+
+@pytest.fixture(scope="module")
+def rows(found: list[Outcome]) -> Values:
+    by_table: Values = {}
+    for outcome in found:
+        if isinstance(outcome, Row):
+            by_table.setdefault(outcome.table.name, []).append(outcome.values)
+    return by_table
+
+
+def elements(rows: list[dict[str, object]], column: str) -> Iterator[object]:
+    for row in rows:
+        value = row[column]
+        if value is not None:
+            assert isinstance(value, list)
+            yield from value
+
+
+def test_every_line_has_its_outcome(found: list[Outcome]) -> None:
+    assert len(found) == 22_997
+    assert Counter(o.table.name if isinstance(o, Row) else type(o).__name__ for o in found) == {
+        "Meta": 1,
+        "membership_snapshots": 7208,
+        "route_snapshots": 4060,
+        "offset_snapshots": 5075 - 143,
+        "topic_snapshots": 700,
+        "client_snapshots": 5953 - 38,
+        "NoObservation": 143 + 38,
+    }
+    assert Counter(o.kind for o in found if isinstance(o, NoObservation)) == {"stats": 143, "running": 38}
+    assert [o.cluster for o in found if isinstance(o, Meta)] == ["demo"]
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "count"),
+    [
+        ("membership_snapshots", "connections", 9350),  # clientAddr
+        ("membership_snapshots", "subscriptions", 6873),  # expressionType
+        ("route_snapshots", "queues", 5824),  # readQueueNums
+        ("offset_snapshots", "offsets", 26_266),  # brokerOffset
+        ("topic_snapshots", "queues", 2687),  # [
+        ("client_snapshots", "owned_queues", 25_279),  # cachedMsgCount
+        ("client_snapshots", "subscriptions", 11_522),  # expressionType
+        ("client_snapshots", "consume_status", 11_522),  # consumeRT
+    ],
+)
+def test_no_element_is_lost(rows: Values, table: str, column: str, count: int) -> None:
+    assert sum(1 for _ in elements(rows[table], column)) == count
+
+
+def test_answers_are_told_apart(rows: Values) -> None:
+    assert sum(row["connections"] == [] for row in rows["membership_snapshots"]) == 3633
+    clients = rows["client_snapshots"]
+    assert sum(not row["answered"] for row in clients) == 11
+    assert sum(row["client_rebalance"] is False for row in clients) == 290
+    assert sum(row["consume_orderly"] is True for row in clients) == 290
+    consistent_hash = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueConsistentHash"
+    assert sum(row["strategy_class"] == consistent_hash for row in clients) == 429

@@ -1,0 +1,191 @@
+"""The main job on small hand-written histories, and what it does with bad use."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from schemas import (
+    ALLOCATIONS,
+    AUDIT_RUNS,
+    CLIENT_SNAPSHOTS,
+    FINDINGS,
+    MEMBERSHIP_SNAPSHOTS,
+    OFFSET_SNAPSHOTS,
+    OUTPUTS,
+    REBALANCE_INTERVALS,
+    ROUTE_SNAPSHOTS,
+)
+from spark_jobs.config import Configuration
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.errors import IntervalError, PublishConflictError, SchemaMismatchError, WarehouseError
+from spark_jobs.jobs.run import RunRequest, run
+from spark_jobs.publish.claims import claim
+from spark_jobs.publish.content import content
+from spark_jobs.warehouse import Warehouse
+from tests.snapshots import at, healthy_group, load, membership, offsets, route
+
+HOUR = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
+REQUEST = RunRequest(HOUR)
+EVERY_20_S = range(0, 600, 20)
+
+
+def versions(spark: SparkSession, warehouse: Warehouse) -> dict[str, int]:
+    return {table.name: warehouse.version(spark, table) for table in OUTPUTS}
+
+
+def test_a_healthy_group_has_intervals_and_no_finding(spark: SparkSession, warehouse: Warehouse) -> None:
+    load(spark, warehouse, healthy_group(EVERY_20_S, "c1", "c2"))
+    result = run(spark, warehouse, REQUEST, Configuration())
+    assert result.findings == []
+    assert result.warnings == ["AVG was assumed for 1 groups: nothing tells their strategy (see strategy_source)"]
+    rows = warehouse.read(spark, REBALANCE_INTERVALS).orderBy("interval_start").collect()
+    # Observed from the first snapshot until one gap (3 × 20 s) after the last, at 580 s.
+    assert [(row.interval_start, row.interval_end, row.status) for row in rows] == [
+        (at(0).replace(tzinfo=None), at(640).replace(tzinfo=None), "REPLAYED"),
+        (at(640).replace(tzinfo=None), at(3600).replace(tzinfo=None), "UNOBSERVED"),
+    ]
+    first = rows[0]
+    assert (first.member_count, first.queue_count, first.unassigned_queues, first.strategy_source) == (2, 4, 0, "DEFAULT")
+    owners = {row.queue_id: [owner.client_id for owner in row.owners] for row in warehouse.read(spark, ALLOCATIONS).collect()}
+    assert owners == {0: ["c1"], 1: ["c1"], 2: ["c2"], 3: ["c2"]}
+
+
+def test_twins_are_one_finding_with_what_they_cost(spark: SparkSession, warehouse: Warehouse) -> None:
+    """8 queues, AVG, [c1, c1, c2]: 0–2 twice, 3–5 nobody's, 6–7 c2's. Queue 3 gets 10 a reading, 4 was never read."""
+    rows = healthy_group([], "c1")
+    twins = range(100, 400, 20)
+    for second in EVERY_20_S:
+        members = ("c1", "c1", "c2") if second in twins else ("c1", "c2")
+        rows[MEMBERSHIP_SNAPSHOTS].append(membership(second, *members))
+        rows[ROUTE_SNAPSHOTS].append(route(second, 8))
+        readings = [(100, 100, 1)] * 8
+        readings[3] = (100 + second // 2, 100, 1)
+        readings[4] = (50, 0, 0)
+        rows[OFFSET_SNAPSHOTS].append(offsets(second + 1, *readings))
+    load(spark, warehouse, rows)
+    findings = {row["rule"]: row for row in run(spark, warehouse, REQUEST, Configuration()).findings}
+    assert set(findings) == {"DUPLICATE_CLIENT_ID", "UNASSIGNED_QUEUE", "DOUBLE_OWNED_QUEUE"}
+    for finding in findings.values():
+        assert (finding["start"], finding["end"]) == (at(100).replace(tzinfo=None), at(400).replace(tzinfo=None))
+    assert findings["DUPLICATE_CLIENT_ID"]["subject"] == "c1"
+    assert findings["DOUBLE_OWNED_QUEUE"]["subject"] == "b:0-2"
+    unassigned = findings["UNASSIGNED_QUEUE"]
+    assert (unassigned["subject"], unassigned["cause"], unassigned["severity"]) == ("b:3-5", "DUPLICATE_CLIENT_ID", "ERROR")
+    queues = {queue["queue_id"]: queue for queue in unassigned["evidence"]["queues"]}
+    # Readings at 101 … 381 s see 50 … 190 more than the 100 consumed before.
+    measured = {name: queues[3][name] for name in ("backlog_start", "backlog_end", "backlog_max", "produced", "consumed")}
+    assert measured == {"backlog_start": 50, "backlog_end": 190, "backlog_max": 190, "produced": 140, "consumed": 0}
+    assert (queues[4]["backlog_start"], queues[4]["backlog_max"], queues[4]["consumed"]) == (None, None, None)
+    assert unassigned["evidence"]["unknown_queues"] == 1
+
+
+@pytest.mark.parametrize(("stands_for", "severity"), [(140, "INFO"), (160, "ERROR")])
+def test_a_stale_connection_is_transient(
+    spark: SparkSession, warehouse: Warehouse, stands_for: int, severity: str
+) -> None:
+    """An old connection lives for up to 130 s; what two snapshots 150 s apart show is a defect."""
+    times = range(0, 600, 10)
+    rows = healthy_group(times, "c1", "c2")
+    rows[MEMBERSHIP_SNAPSHOTS] = [
+        membership(second, *(("c1", "c1", "c2") if 100 <= second <= 100 + stands_for else ("c1", "c2")))
+        for second in times
+    ]
+    load(spark, warehouse, rows)
+    (finding,) = (row for row in run(spark, warehouse, REQUEST, Configuration()).findings if row["rule"] == "DUPLICATE_CLIENT_ID")
+    assert finding["severity"] == severity
+
+
+def test_what_is_shorter_than_convergence_is_no_finding(spark: SparkSession, warehouse: Warehouse) -> None:
+    times = range(0, 600, 10)
+    rows = healthy_group(times, "c1", "c2")
+    rows[MEMBERSHIP_SNAPSHOTS] = [
+        membership(second, *(("c1", "c1", "c2") if second == 100 else ("c1", "c2"))) for second in times
+    ]
+    load(spark, warehouse, rows)
+    assert run(spark, warehouse, REQUEST, Configuration()).findings == []
+
+
+def test_no_snapshots_is_unobserved_and_not_an_error(spark: SparkSession, warehouse: Warehouse) -> None:
+    load(spark, warehouse, healthy_group(EVERY_20_S, "c1"))
+    result = run(spark, warehouse, RunRequest(Interval.parse("2026-03-02T10:00/2026-03-02T11:00")), Configuration())
+    assert result.findings == []
+    assert len(result.warnings) == 1
+    assert "nothing was observed" in result.warnings[0]
+
+
+def test_a_filtered_run_replaces_only_its_group(spark: SparkSession, warehouse: Warehouse) -> None:
+    rows = healthy_group(EVERY_20_S, "c1", "c2")
+    rows[MEMBERSHIP_SNAPSHOTS] += [membership(second, "d1", group="other") for second in EVERY_20_S]
+    load(spark, warehouse, rows)
+    run(spark, warehouse, REQUEST, Configuration())
+    before = content(warehouse.read(spark, REBALANCE_INTERVALS))
+    result = run(spark, warehouse, RunRequest(HOUR, "c", "other", None), Configuration())
+    assert result.run["row_counts"]["rebalance_intervals"] == 2
+    assert content(warehouse.read(spark, REBALANCE_INTERVALS)) == before
+
+
+def test_a_run_is_recorded_with_what_it_read_and_published(spark: SparkSession, warehouse: Warehouse) -> None:
+    load(spark, warehouse, healthy_group(EVERY_20_S, "c1", "c2"))
+    result = run(spark, warehouse, REQUEST, Configuration())
+    (row,) = warehouse.read(spark, AUDIT_RUNS).collect()
+    assert row.run_id == result.run["run_id"]
+    assert row.source_versions["membership_snapshots"] == warehouse.version(spark, MEMBERSHIP_SNAPSHOTS)
+    assert row.row_counts == {"rebalance_intervals": 2, "allocations": 4, "findings": 0}
+    published = content(warehouse.read(spark, ALLOCATIONS))
+    assert row.content_hashes["allocations"] == published.hash
+    assert row.configuration_hash == Configuration().hash()
+
+
+def test_without_client_snapshots_the_audit_does_without(spark: SparkSession, warehouse: Warehouse) -> None:
+    load(spark, warehouse, healthy_group(EVERY_20_S, "c1", "c2"))
+    assert warehouse.local_path is not None
+    (warehouse.local_path / CLIENT_SNAPSHOTS.name).rename(warehouse.local_path / "elsewhere")
+    result = run(spark, warehouse, REQUEST, Configuration())
+    assert result.run["row_counts"]["allocations"] == 4
+    assert CLIENT_SNAPSHOTS.name not in result.run["source_versions"]
+
+
+def test_an_interval_off_the_grid_names_the_whole_steps(spark: SparkSession, warehouse: Warehouse) -> None:
+    request = RunRequest(Interval(HOUR.start, HOUR.end + timedelta(minutes=1)))
+    with pytest.raises(IntervalError, match=r"whole steps around it are 2026-03-01T10:00Z/2026-03-01T12:00Z"):
+        run(spark, warehouse, request, Configuration())
+
+
+def test_a_missing_warehouse_says_how_to_load_one(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(WarehouseError, match=r"no table membership_snapshots .* rebalance-audit ingest"):
+        run(spark, Warehouse.parse(str(tmp_path / "nothing")), REQUEST, Configuration())
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_a_table_of_another_schema_lists_every_difference(spark: SparkSession, warehouse: Warehouse) -> None:
+    load(spark, warehouse, healthy_group([], "c1"))
+    name = warehouse.identifier(ROUTE_SNAPSHOTS.name)
+    spark.sql(f"ALTER TABLE {name} ADD COLUMNS (colour STRING, size INT)")
+    with pytest.raises(SchemaMismatchError) as error:
+        run(spark, warehouse, REQUEST, Configuration())
+    assert "column colour (string) is not known; column size (int) is not known" in str(error.value)
+
+
+def test_steps_that_another_run_holds_are_refused_and_nothing_changes(
+    spark: SparkSession, warehouse: Warehouse
+) -> None:
+    load(spark, warehouse, healthy_group(EVERY_20_S, "c1", "c2"))
+    run(spark, warehouse, REQUEST, Configuration())
+    before = versions(spark, warehouse)
+    with claim(warehouse, REQUEST, "first"), pytest.raises(PublishConflictError, match="run first is auditing"):
+        run(spark, warehouse, REQUEST, Configuration())
+    assert versions(spark, warehouse) == before
+    assert warehouse.version(spark, AUDIT_RUNS) == 1
+
+
+def test_findings_of_a_group_are_published_with_any_of_its_topics(spark: SparkSession, warehouse: Warehouse) -> None:
+    load(spark, warehouse, healthy_group(EVERY_20_S, "c1", "c1", queues=1))
+    run(spark, warehouse, REQUEST, Configuration())
+    before = content(warehouse.read(spark, FINDINGS))
+    assert before.rows == 2  # the duplicate, and its one queue owned twice
+    run(spark, warehouse, RunRequest(HOUR, "c", "g", "t"), Configuration())
+    assert content(warehouse.read(spark, FINDINGS)) == before

@@ -1,0 +1,163 @@
+"""Recorded fleets, given to plain Python and to Spark: their rebalance intervals, in one form for both."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.snapshots import ClientSnapshot, MembershipSnapshot
+from spark_jobs.domain.snapshots import StepWindow as DomainWindow
+from spark_jobs.domain.timeline import RebalanceInterval, clip
+from spark_jobs.domain.timeline import rebalance_intervals as by_brute_force
+from spark_jobs.replay.history import Changes, changes, rebalance_intervals
+from spark_jobs.replay.settings import group_settings
+from spark_jobs.replay.sources import Sources
+from spark_jobs.replay.states import clipped
+from spark_jobs.replay.steps import StepWindow
+from tests.replay.configured import CADENCE, CONFIGURATION, MAX_GAP, PERSISTENT_AFTER, STEP
+from tests.replay.random_fleets import RUN, Fleet
+
+
+class Key(NamedTuple):
+    """One history in one step."""
+
+    cluster: str
+    group: str
+    topic: str
+    step: datetime
+
+
+class Line(NamedTuple):
+    """One interval; members and queues only where it was replayed."""
+
+    start: datetime
+    end: datetime
+    view: str
+    status: str
+    reason: str | None
+    source: str | None
+    members: tuple[tuple[str, str, bool], ...]
+    queues: tuple[tuple[str, int, str | None], ...]
+
+
+Timelines = dict[Key, list[Line]]
+
+
+def by_domain(fleets: Iterable[Fleet], *, clipped_to_step: bool = False) -> Timelines:
+    """What plain Python says of every history and step; histories without intervals are left out."""
+    found: Timelines = {}
+    for fleet in fleets:
+        for (group, topic), history in fleet.histories().items():
+            for step in _steps():
+                intervals = by_brute_force(history, DomainWindow(step, CADENCE, MAX_GAP, PERSISTENT_AFTER))
+                lines = [_line(one) for one in (clip(intervals, step) if clipped_to_step else intervals)]
+                if lines:
+                    found[Key(fleet.cluster, group, topic, step.start)] = sorted(lines)
+    return found
+
+
+def _steps() -> list[Interval]:
+    count = int((RUN.end - RUN.start) / STEP)
+    return [Interval(RUN.start + number * STEP, RUN.start + (number + 1) * STEP) for number in range(count)]
+
+
+def _line(one: RebalanceInterval) -> Line:
+    queues = tuple(sorted((q.queue.broker_name, q.queue.queue_id, q.unreadable or "") for q in one.queues))
+    members = tuple(map(tuple, one.members))
+    return Line(one.start, one.end, one.view, one.status, one.reason or "", one.strategy_source or "", members, queues)
+
+
+def by_spark(spark: SparkSession, fleets: Sequence[Fleet]) -> tuple[Timelines, Timelines]:
+    """What Spark says of all of them in one run: over step and warm-up, and clipped to the step."""
+    window = StepWindow(RUN, STEP, CONFIGURATION.warm_up, CONFIGURATION.look_back)
+    found = changes(sources(spark, fleets), window, CONFIGURATION.max_gap)
+    kept = Changes(
+        found.memberships.localCheckpoint(),
+        found.routes.localCheckpoint(),
+        found.clients.localCheckpoint(),
+        found.offset_topics.localCheckpoint(),
+    )
+    settings = group_settings(CONFIGURATION)
+    intervals = rebalance_intervals(kept, window, CONFIGURATION.cadence, settings).localCheckpoint()
+    return _timelines(intervals), _timelines(clipped(intervals, window))
+
+
+def _timelines(intervals: DataFrame) -> Timelines:
+    found: Timelines = defaultdict(list)
+    moments = (F.unix_micros(name).alias(name) for name in ("step_start", "start", "end"))
+    rest = (name for name in intervals.columns if name not in ("step_start", "start", "end"))
+    for row in intervals.select(*moments, *rest).collect():
+        found[Key(row.cluster, row.consumer_group, row.topic, _time(row.step_start))].append(_spark_line(row))
+    return {key: sorted(lines) for key, lines in found.items()}
+
+
+def _spark_line(row: Row) -> Line:
+    start, end, replayed = _time(row.start), _time(row.end), row.status == "REPLAYED"
+    head = (start, end, row.membership_view, row.status, row.reason or "", row.source if replayed else "")
+    if not replayed:
+        return Line(*head, (), ())
+    queues = [(q.broker_name, q.queue_id, "") for q in row.queues]
+    queues += [(q.broker_name, q.queue_id, q.cause) for q in row.unreadable]
+    members = tuple((m.client_id, m.strategy, m.subscribes) for m in row.members)
+    return Line(*head, members, tuple(sorted(queues)))
+
+
+def _time(micros: int) -> datetime:
+    return datetime.fromtimestamp(micros / 1_000_000, RUN.start.tzinfo)
+
+
+def sources(spark: SparkSession, fleets: Iterable[Fleet]) -> Sources:
+    """The snapshots as source tables; every twentieth row is there twice."""
+    rows: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    for fleet in fleets:
+        for name, row in _rows(fleet):
+            rows[name].append(row)
+            if len(rows[name]) % 20 == 0:
+                rows[name].append(row)
+
+    def frame(table: Table) -> DataFrame:
+        schema = StructType([table.schema[name] for name in table.columns])
+        return spark.createDataFrame(rows[table.name], schema)
+
+    tables = (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS, OFFSET_SNAPSHOTS, CLIENT_SNAPSHOTS)
+    return Sources(*map(frame, tables))
+
+
+def _rows(fleet: Fleet) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    for group, memberships in fleet.memberships.items():
+        for membership in memberships:
+            yield MEMBERSHIP_SNAPSHOTS.name, (fleet.cluster, group, *_membership(membership))
+    for group, clients in fleet.clients.items():
+        for client in clients:
+            yield CLIENT_SNAPSHOTS.name, (fleet.cluster, group, *_client(client))
+    for topic, routes in fleet.routes.items():
+        for route in routes:
+            yield ROUTE_SNAPSHOTS.name, (fleet.cluster, topic, route.captured_at, list(route.entries))
+    for (group, topic), times in fleet.offset_times.items():
+        for moment in times:
+            yield OFFSET_SNAPSHOTS.name, (fleet.cluster, group, topic, moment, [])
+
+
+def _membership(one: MembershipSnapshot) -> tuple[Any, ...]:
+    """The addresses change from one minute to the next, which is nothing to an allocation."""
+    port = 40000 + one.captured_at.minute
+    connections = [(client_id, f"10.0.0.{n}:{port}", "JAVA", 493) for n, client_id in enumerate(one.client_ids)]
+    return one.broker_name, one.captured_at, one.message_model, None, None, connections, _subscriptions(one.topics)
+
+
+def _client(one: ClientSnapshot) -> tuple[Any, ...]:
+    subscriptions = None if one.topics is None else _subscriptions(one.topics)
+    mode = (one.strategy_class, None, None, one.client_rebalance, None, None)
+    return one.client_id, one.captured_at, one.answered, *mode, subscriptions, None, None
+
+
+def _subscriptions(topics: Iterable[str]) -> list[tuple[str, str, str, int]]:
+    return [(topic, "TAG", "*", 1) for topic in topics]

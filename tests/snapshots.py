@@ -1,0 +1,81 @@
+"""Source tables from text, for tests: one line per snapshot, written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, SOURCES, Table
+from spark_jobs.warehouse import Warehouse
+
+DAY = datetime(2026, 3, 1, 10, tzinfo=UTC)
+
+
+def at(seconds: float) -> datetime:
+    """So many seconds after 2026-03-01T10:00Z."""
+    return DAY + timedelta(seconds=seconds)
+
+
+def membership(seconds: float, *client_ids: str, group: str = "g", broker: str = "b", topics: Iterable[str] = ("t",)) -> dict[str, Any]:
+    """What the broker lists; a further connection of an id gets the next port."""
+    connections = [
+        {"client_id": client_id, "client_addr": f"10.0.0.1:{port}", "language": "JAVA", "version": 493}
+        for port, client_id in enumerate(client_ids, start=5000)
+    ]
+    subscriptions = [{"topic": topic, "expression_type": "TAG", "sub_string": "*", "sub_version": 1} for topic in topics]
+    return {
+        "cluster": "c",
+        "consumer_group": group,
+        "broker_name": broker,
+        "captured_at": at(seconds),
+        "message_model": "CLUSTERING" if client_ids else None,
+        "consume_type": None,
+        "consume_from_where": None,
+        "connections": connections,
+        "subscriptions": subscriptions if client_ids else [],
+    }
+
+
+def route(seconds: float, queues: int, topic: str = "t", broker: str = "b") -> dict[str, Any]:
+    """One broker with so many queues to read and write."""
+    entry = {"broker_name": broker, "perm": 6, "read_queue_nums": queues, "write_queue_nums": queues}
+    return {"cluster": "c", "topic": topic, "captured_at": at(seconds), "queues": [entry]}
+
+
+def offsets(seconds: float, *readings: tuple[int, int, int], topic: str = "t", group: str = "g") -> dict[str, Any]:
+    """Per queue from 0: broker offset, consumer offset, last timestamp (0 with consumer offset 0: never committed)."""
+    entries = [
+        {
+            "broker_name": "b",
+            "queue_id": queue_id,
+            "broker_offset": broker_offset,
+            "consumer_offset": consumer_offset,
+            "pull_offset": consumer_offset,
+            "last_timestamp": last_timestamp,
+        }
+        for queue_id, (broker_offset, consumer_offset, last_timestamp) in enumerate(readings)
+    ]
+    return {"cluster": "c", "consumer_group": group, "topic": topic, "captured_at": at(seconds), "offsets": entries}
+
+
+def load(spark: SparkSession, warehouse: Warehouse, rows: dict[Table, list[dict[str, Any]]]) -> None:
+    """Append the rows to the warehouse's source tables, making those that are missing."""
+    warehouse.create(spark, SOURCES)
+    for table, found in rows.items():
+        schema = StructType([field for field in table.schema if field.name in table.columns])
+        frame = spark.createDataFrame(found, schema)
+        warehouse.save(frame.write.format("delta").mode("append"), table)
+
+
+def healthy_group(seconds: Iterable[float], *client_ids: str, queues: int = 4) -> dict[Table, list[dict[str, Any]]]:
+    """Snapshots of one group `g` on topic `t`, all caught up."""
+    times = list(seconds)
+    return {
+        MEMBERSHIP_SNAPSHOTS: [membership(second, *client_ids) for second in times],
+        ROUTE_SNAPSHOTS: [route(second, queues) for second in times],
+        OFFSET_SNAPSHOTS: [offsets(second, *([(100, 100, 1)] * queues)) for second in times],
+    }

@@ -1,0 +1,80 @@
+"""Tables are made from their schemas, and found again only as such."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from schemas import MEMBERSHIP_SNAPSHOTS, OUTPUTS, REBALANCE_INTERVALS, SOURCES, TABLES
+from spark_jobs.errors import WarehouseError
+from spark_jobs.warehouse import Warehouse
+from tests.snapshots import at, load, membership
+
+
+def test_every_column_says_what_it_means() -> None:
+    for table in TABLES:
+        for field in table.schema:
+            assert field.metadata.get("comment"), f"{table.name}.{field.name}"
+        assert set(table.key) <= set(table.schema.names), table.name
+
+
+def test_tables_are_made_as_their_schemas_say(spark: SparkSession, warehouse: Warehouse) -> None:
+    warehouse.create(spark, [MEMBERSHIP_SNAPSHOTS, REBALANCE_INTERVALS])
+    described = spark.sql(f"DESCRIBE {warehouse.identifier('membership_snapshots')}").collect()
+    comments = {row.col_name: row.comment for row in described}
+    assert comments["consumer_group"] == "consumer group"
+    detail = warehouse.delta_table(spark, MEMBERSHIP_SNAPSHOTS).detail().collect()[0]
+    assert detail.clusteringColumns == ["captured_at"]
+    assert detail.properties["delta.constraints.known_message_model"]
+    outputs = warehouse.delta_table(spark, REBALANCE_INTERVALS).detail().collect()[0]
+    assert outputs.partitionColumns == ["step_start"]
+
+
+def test_the_day_is_generated_and_constraints_hold(spark: SparkSession, warehouse: Warehouse) -> None:
+    load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(0, "c1"), membership(86_400)]})
+    days = {str(row.captured_date) for row in warehouse.read(spark, MEMBERSHIP_SNAPSHOTS).collect()}
+    assert days == {"2026-03-01", "2026-03-02"}
+    wrong_model = {**membership(0, "c1"), "message_model": "SHOUTING"}
+    without_group = {**membership(0, "c1"), "consumer_group": None}
+    for wrong in (wrong_model, without_group):
+        with pytest.raises((PySparkException, ValueError), match=r"known_message_model|consumer_group"):
+            load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [wrong]})
+
+
+def test_a_version_can_be_pinned(spark: SparkSession, warehouse: Warehouse) -> None:
+    load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(0, "c1")]})
+    version = warehouse.version(spark, MEMBERSHIP_SNAPSHOTS)
+    load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(20, "c1")]})
+    pinned = warehouse.read(spark, MEMBERSHIP_SNAPSHOTS, version).collect()
+    assert [row.captured_at for row in pinned] == [at(0).replace(tzinfo=None)]
+
+
+def test_a_catalog_schema_is_a_warehouse_too(spark: SparkSession) -> None:
+    spark.sql("CREATE SCHEMA IF NOT EXISTS spark_catalog.audit_test")
+    try:
+        warehouse = Warehouse.parse("spark_catalog.audit_test")
+        assert warehouse.in_catalog
+        load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(0, "c1")]})
+        assert warehouse.read(spark, MEMBERSHIP_SNAPSHOTS).count() == 1
+        staged = warehouse.stage(spark, "x", spark.range(3))
+        assert staged.count() == 3
+        warehouse.drop_stage(spark, "x")
+    finally:
+        spark.sql("DROP SCHEMA spark_catalog.audit_test CASCADE")
+
+
+@pytest.mark.parametrize("text", ["", "   "])
+def test_an_empty_location_is_refused(text: str) -> None:
+    with pytest.raises(WarehouseError, match="warehouse is empty"):
+        Warehouse.parse(text)
+
+
+def test_locations() -> None:
+    assert Warehouse.parse("s3a://bucket/audit/").identifier("t") == "delta.`s3a://bucket/audit/t`"
+    assert Warehouse.parse("s3a://bucket/audit").local_path is None
+    assert Warehouse.parse("file:/data/audit").local_path == Path("/data/audit")
+    assert Warehouse.parse("main.audit").identifier("t") == "main.audit.t"
+    assert len(SOURCES) + len(OUTPUTS) < len(TABLES)
