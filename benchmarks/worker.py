@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from benchmarks.fleet import Fleet
@@ -20,52 +20,23 @@ from spark_jobs.jobs.run import RunRequest, run
 from spark_jobs.session import get_session
 from spark_jobs.warehouse import Warehouse
 
-#: What an audit reads of every snapshot, and therefore what the scan that it is compared with reads.
-_COLUMNS: tuple[tuple[Table, tuple[str, ...]], ...] = (
+#: What an audit of a healthy route reads, and therefore what the scan that it is compared with reads.
+_SCANNED: tuple[tuple[Table, str], ...] = (
     (
         MEMBERSHIP_SNAPSHOTS,
-        (
-            "cluster",
-            "consumer_group",
-            "broker_name",
-            "captured_at",
-            "message_model",
-            "connections",
-            "subscriptions.topic",
-        ),
+        "cluster consumer_group broker_name captured_at message_model connections subscriptions.topic",
     ),
-    (ROUTE_SNAPSHOTS, ("cluster", "topic", "captured_at", "queues")),
+    (ROUTE_SNAPSHOTS, "cluster topic captured_at queues"),
     (
         OFFSET_SNAPSHOTS,
-        (
-            "cluster",
-            "consumer_group",
-            "topic",
-            "captured_at",
-            "offsets.broker_name",
-            "offsets.queue_id",
-            "offsets.broker_offset",
-            "offsets.consumer_offset",
-            "offsets.last_timestamp",
-        ),
+        "cluster consumer_group topic captured_at offsets.broker_name offsets.queue_id offsets.broker_offset "
+        "offsets.consumer_offset offsets.last_timestamp",
     ),
     (
         CLIENT_SNAPSHOTS,
-        (
-            "cluster",
-            "consumer_group",
-            "client_id",
-            "captured_at",
-            "answered",
-            "strategy_class",
-            "client_rebalance",
-            "subscriptions.topic",
-        ),
+        "cluster consumer_group client_id captured_at answered strategy_class client_rebalance subscriptions.topic",
     ),
 )
-
-Target = Mapping[str, str]
-Action = Callable[[SparkSession, Warehouse, Interval], None]
 
 
 def _say(text: str) -> None:
@@ -75,45 +46,44 @@ def _say(text: str) -> None:
 def _scan(spark: SparkSession, warehouse: Warehouse, interval: Interval) -> None:
     """Reads what an audit of the interval reads, table by table, and throws it away."""
     within = (F.col("captured_at") >= F.lit(interval.start)) & (F.col("captured_at") < F.lit(interval.end))
-    for table, columns in _COLUMNS:
-        fields = [F.col(name).alias(name.replace(".", "_")) for name in columns]
-        frame: DataFrame = warehouse.read(spark, table).where(within).select(*fields)
-        frame.write.format("noop").mode("overwrite").save()
+    for table, names in _SCANNED:
+        columns = [F.col(name).alias(name.replace(".", "_")) for name in names.split()]
+        warehouse.read(spark, table).where(within).select(*columns).write.format("noop").mode("overwrite").save()
 
 
 def _audit(spark: SparkSession, warehouse: Warehouse, interval: Interval) -> None:
     run(spark, warehouse, RunRequest(interval), load(None), _say)
 
 
-_ACTIONS: Mapping[str, Action] = {"scan": _scan, "audit": _audit}
+_ACTIONS: Mapping[str, Callable[[SparkSession, Warehouse, Interval], None]] = {"scan": _scan, "audit": _audit}
 
 
-def _time(spark: SparkSession, action: str, targets: Sequence[Target], rounds: int) -> list[list[float]]:
-    """Seconds per target and round, after one that does not count: the first target's first hour.
+def _seconds(spark: SparkSession, task: Mapping[str, Any]) -> list[list[float]]:
+    """Seconds per target and round, after a warm-up on the first target that does not count.
 
-    Targets take turns, so that what slows the machine down for a while does not hit one of them only.
+    The targets take turns: what slows the machine down for a while does not hit one of them only.
     """
-    work = [(Warehouse.parse(target["warehouse"]), Interval.parse(target["interval"])) for target in targets]
-    warm_up = Interval.parse(targets[0]["warm_up"])
-    _ACTIONS[action](spark, work[0][0], warm_up)
+    act = _ACTIONS[task["action"]]
+    work = [(Warehouse.parse(target["warehouse"]), Interval.parse(target["interval"])) for target in task["targets"]]
+    act(spark, work[0][0], Interval.parse(task["warm_up"]))
     seconds: list[list[float]] = [[] for _ in work]
-    for _ in range(rounds):
+    for turn in range(task["rounds"]):
         for number, (warehouse, interval) in enumerate(work):
             began = time.perf_counter()
-            _ACTIONS[action](spark, warehouse, interval)
+            act(spark, warehouse, interval)
             seconds[number].append(time.perf_counter() - began)
+            _say(f"{warehouse.location}, round {turn + 1}: {seconds[number][-1]:.1f} s")
     return seconds
 
 
-def perform(task: Mapping[str, Any]) -> list[list[float]]:
-    """`make` fleets (no result), or the seconds of `scan` or `audit`, per target and round."""
+def perform(task: Mapping[str, Any]) -> dict[str, Any]:
+    """`make` makes fleets; `scan` and `audit` give `seconds` per target and round, and the size of the JVM's `heap`."""
     spark = get_session()
-    if task["action"] != "make":
-        return _time(spark, task["action"], task["targets"], task["rounds"])
-    for warehouse, fleet in task["fleets"].items():
-        _say(f"making {warehouse}")
-        make(spark, Warehouse.parse(warehouse), Fleet(**fleet))
-    return []
+    if task["action"] == "make":
+        for warehouse, fleet in task["fleets"].items():
+            make(spark, Warehouse.parse(warehouse), Fleet(**fleet))
+        return {}
+    return {"seconds": _seconds(spark, task), "heap": spark.conf.get("spark.driver.memory")}
 
 
 if __name__ == "__main__":

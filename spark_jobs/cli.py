@@ -65,7 +65,9 @@ class Command:
 
 
 def _version(_: Namespace) -> int:
-    print(*(f"{package} {metadata.version(package)}" for package in ("rebalance-audit", "pyspark", "delta-spark")))
+    for package in ("rebalance-audit", "pyspark", "delta-spark"):
+        found = [distribution.version for distribution in metadata.distributions(name=package)]
+        print(package, *(found[:1] or ["not installed"]))
     return ExitCode.CLEAN
 
 
@@ -124,8 +126,8 @@ def build_parser() -> ArgumentParser:
     parser = _Parser("rebalance-audit", description=_SUMMARY, epilog=_EXIT_CODES, **_STYLE)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="name")
     for name, command in COMMANDS.items():
-        examples = "\n".join(f"  {parser.prog} {name} {example}".rstrip() for example in command.examples)
-        epilog = f"examples:\n{examples}\n\n{_EXIT_CODES}"
+        examples = (f"  {parser.prog} {name} {example}".rstrip() for example in command.examples)
+        epilog = "\n".join(("examples:", *examples, "", _EXIT_CODES))
         summary = command.summary
         sub = commands.add_parser(name, help=summary, description=summary, epilog=epilog, **_STYLE)
         for option in (*command.options, *COMMON):

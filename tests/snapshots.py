@@ -20,13 +20,17 @@ def at(seconds: float) -> datetime:
     return DAY + timedelta(seconds=seconds)
 
 
-def membership(seconds: float, *client_ids: str, group: str = "g", broker: str = "b", topics: Iterable[str] = ("t",)) -> dict[str, Any]:
+def membership(
+    seconds: float, *client_ids: str, group: str = "g", broker: str = "b", topics: Iterable[str] = ("t",)
+) -> dict[str, Any]:
     """What the broker lists; a further connection of an id gets the next port."""
     connections = [
         {"client_id": client_id, "client_addr": f"10.0.0.1:{port}", "language": "JAVA", "version": 493}
         for port, client_id in enumerate(client_ids, start=5000)
     ]
-    subscriptions = [{"topic": topic, "expression_type": "TAG", "sub_string": "*", "sub_version": 1} for topic in topics]
+    subscriptions = [
+        {"topic": topic, "expression_type": "TAG", "sub_string": "*", "sub_version": 1} for topic in topics
+    ]
     return {
         "cluster": "c",
         "consumer_group": group,

@@ -44,7 +44,9 @@ MISTAKES = {
     ),
     "thresholds: {heartbeat_seconds: -1}": ("thresholds.heartbeat_seconds: must be greater than or equal to 0, not -1"),
     "groups: [{virtual_node_count: -1}]": ("groups[0].virtual_node_count: must be greater than or equal to 0, not -1"),
-    "step_seconds: 7000": ("step_seconds: a step of 7000 s does not divide a day: choose e.g. 300, 3600 or 86400"),
+    "step_seconds: 7000": (
+        "step_seconds: a step of 7000 s does not divide a day: choose for example 300, 3600 or 86400"
+    ),
     "step_seconds: 10": ("step_seconds (10) is shorter than cadence_seconds (20): a step would hold no snapshot"),
     "max_gap_seconds: 19": (
         "max_gap_seconds (19) is shorter than cadence_seconds (20): a gap would follow every snapshot"

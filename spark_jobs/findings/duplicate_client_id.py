@@ -6,13 +6,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.domain.causes import DoubleOwnedCause, UnassignedCause
-from spark_jobs.domain.duplicates import DuplicateCause
+from spark_jobs.domain.duplicates import UNIQUE_INSTANCE_NAME_VERSION, DuplicateCause
 from spark_jobs.findings.touches import DOUBLE_OWNED, UNASSIGNED, nothing, queue, touches
+from spark_jobs.replay.java import matches
 from spark_jobs.replay.states import STATE, twin_ids
 
 RULE = "DUPLICATE_CLIENT_ID"
-#: Since RocketMQ 4.9.0 (ordinal 393) a Java client names itself PID#nanoTime.
-_PID_AND_NANO_TIME_SINCE = 393
 
 
 def duplicate_client_ids(intervals: DataFrame, owned: DataFrame, cures: DataFrame) -> DataFrame:
@@ -46,13 +45,22 @@ def duplicate_client_ids(intervals: DataFrame, owned: DataFrame, cures: DataFram
 
 
 def probable_cause(client_id: Column, connections: Column, is_persistent: Column) -> Column:
-    """Where a repeated id probably comes from; the plain twin is `domain.duplicates.probable_cause`."""
-    hosts = F.array_distinct(F.transform(connections, lambda c: F.substring_index(c["client_addr"], ":", 1)))
-    instance = F.try_element_at(F.split(client_id, "@"), F.lit(2))
-    by_pid = F.exists(connections, lambda c: (c["language"] != "JAVA") | (c["version"] < _PID_AND_NANO_TIME_SINCE))
+    """Where a repeated id probably comes from; the reasons are with its plain twin, `duplicates.duplicate_cause`.
+
+    `connections`: array<struct<client_addr, language, version>> of the id, null is unknown.
+    """
+    hosts = F.array_distinct(F.transform(connections, lambda c: F.regexp_extract(c["client_addr"], "^(.*):", 1)))
+    one_host = (F.size(hosts) == 1) & (F.element_at(hosts, 1) != "")
+    instance = F.coalesce(F.try_element_at(F.split(client_id, "@"), F.lit(2)), F.lit(""))
+    by_pid = F.exists(connections, _names_itself_by_pid)
     return (
-        F.when(~is_persistent & (F.size(hosts) == 1), DuplicateCause.STALE_CONNECTION.value)
-        .when(F.rlike(instance, F.lit(r"^\d+$")) & by_pid, DuplicateCause.CONTAINER_IDENTITY.value)
-        .when(F.rlike(instance, F.lit(r"^\d+#\d+$")), DuplicateCause.CLONED_PROCESS.value)
+        F.when(~is_persistent & one_host, DuplicateCause.STALE_CONNECTION.value)
+        .when(matches(instance, F.lit("[0-9]+(#DEFAULT)?")) & by_pid, DuplicateCause.CONTAINER_IDENTITY.value)
+        .when(matches(instance, F.lit("[0-9]+#[0-9]+")), DuplicateCause.CLONED_PROCESS.value)
         .otherwise(DuplicateCause.FIXED_INSTANCE_NAME.value)
     )
+
+
+def _names_itself_by_pid(connection: Column) -> Column:
+    is_java = connection["language"].eqNullSafe("JAVA")
+    return ~is_java | connection["version"].isNull() | (connection["version"] < UNIQUE_INSTANCE_NAME_VERSION)

@@ -54,7 +54,7 @@ def known(spark: SparkSession, warehouse: Warehouse, table: Table, source: pa.Ta
 
 
 def insert(spark: SparkSession, warehouse: Warehouse, table: Table, source: pa.Table, within: Column) -> int:
-    """How many rows went in: those whose key is not in the table yet, whoever else is writing. The source's keys differ.
+    """How many rows went in: those whose key is not in the table yet, whoever else writes; the source's keys differ.
 
     Writes no version for an empty source. Raises `WarehouseError` if other writers leave no gap.
     """

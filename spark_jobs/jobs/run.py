@@ -92,7 +92,7 @@ def audit(
     states = keep(replayed_states(intervals))
     progress("looking for what was wrong")
     touches = keep(all_touches(intervals, states))
-    inside = clipped(intervals, window)
+    inside = clipped(intervals)
     _LOG.info("%d intervals, %d distinct states", intervals.count(), recorded(states).count())
     return {
         REBALANCE_INTERVALS: published_intervals(inside, states),

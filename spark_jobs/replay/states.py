@@ -7,7 +7,6 @@ from pyspark.sql import functions as F
 
 from schemas import ALLOCATIONS, REBALANCE_INTERVALS
 from spark_jobs.replay.ownership import with_ownership, with_share_counts
-from spark_jobs.replay.steps import StepWindow
 
 STATE = ("cluster", "consumer_group", "topic", "state_id")
 RECORDED, DEDUPLICATED, UNIQUE = "RECORDED", "DEDUPLICATED", "UNIQUE"
@@ -103,7 +102,7 @@ def cures(states: DataFrame) -> DataFrame:
     )
 
 
-def clipped(intervals: DataFrame, window: StepWindow) -> DataFrame:
+def clipped(intervals: DataFrame) -> DataFrame:
     """The parts of the intervals that lie inside their step: what a step publishes."""
     return intervals.where(F.col("end") > F.col("step_start")).withColumn("start", F.greatest("start", "step_start"))
 
@@ -111,36 +110,47 @@ def clipped(intervals: DataFrame, window: StepWindow) -> DataFrame:
 def published_intervals(intervals: DataFrame, states: DataFrame) -> DataFrame:
     """One row per (group, topic, view, interval), as `schemas/rebalance_intervals.py` says."""
     totals = recorded(states).select(*STATE, "unassigned_queues", "double_owned_queues", "queues_per_member")
+    return (
+        intervals.join(totals, on=list(STATE), how="left")
+        .withColumns(_strategy_in_use() | _totals() | _known_inputs())
+        .withColumnsRenamed({"start": "interval_start", "end": "interval_end"})
+        .select(*REBALANCE_INTERVALS.columns)
+    )
+
+
+def _strategy_in_use() -> dict[str, Column]:
+    """What all members run and how that is known; null where nothing was replayed."""
     replayed = F.col("status") == "REPLAYED"
-    known = F.col("status") != "UNOBSERVED"
     names = F.array_distinct("members.strategy")
     strategy = F.when(F.size(names) > 1, "MIXED").otherwise(F.try_element_at(names, F.lit(1)))
-    member = F.transform(
+    return {"strategy": F.when(replayed, strategy), "strategy_source": F.when(replayed, F.col("source"))}
+
+
+def _totals() -> dict[str, Column]:
+    """Shares per connection; null where nothing was replayed."""
+    shares = F.col("queues_per_member")
+    return {
+        "idle_members": F.size(F.filter(shares, lambda owned: owned == 0)),
+        "min_queues_per_member": F.array_min(shares),
+        "max_queues_per_member": F.array_max(shares),
+    }
+
+
+def _known_inputs() -> dict[str, Column]:
+    """Members and queues with their counts; null where they were not observed."""
+    members = F.transform(
         "members",
         lambda m: F.struct(*(m[f].alias(f) for f in REBALANCE_INTERVALS.schema["members"].dataType.elementType.names)),  # type: ignore[attr-defined]
     )
-    shares = F.col("queues_per_member")
-    return (
-        intervals.join(totals, on=list(STATE), how="left")
-        .withColumns(
-            {
-                "interval_start": F.col("start"),
-                "interval_end": F.col("end"),
-                "strategy": F.when(replayed, strategy),
-                "strategy_source": F.when(replayed, F.col("source")),
-                "member_count": F.when(known, F.size("members")),
-                "distinct_members": F.when(known, F.size(F.array_distinct("members.client_id"))),
-                "queue_count": F.when(known, F.size("queues")),
-                "members_seen_at": F.when(known, F.col("seen_at")),
-                "idle_members": F.size(F.filter(shares, lambda owned: owned == 0)),
-                "min_queues_per_member": F.array_min(shares),
-                "max_queues_per_member": F.array_max(shares),
-                "members": F.when(known, member),
-                "queues": F.when(known, F.col("queues")),
-            }
-        )
-        .select(*REBALANCE_INTERVALS.columns)
-    )
+    inputs = {
+        "member_count": F.size("members"),
+        "distinct_members": F.size(F.array_distinct("members.client_id")),
+        "queue_count": F.size("queues"),
+        "members_seen_at": F.col("seen_at"),
+        "members": members,
+        "queues": F.col("queues"),
+    }
+    return {name: F.when(F.col("status") != "UNOBSERVED", value) for name, value in inputs.items()}
 
 
 def owned_queues(intervals: DataFrame, states: DataFrame) -> DataFrame:

@@ -66,5 +66,3 @@ def hours_of(spark: SparkSession, warehouse: Warehouse, configuration: Configura
         bounds += [moment.astimezone() for moment in row if isinstance(moment, datetime)]
     floor = configuration.grid.floor
     return Interval(floor(min(bounds)), floor(max(bounds)) + timedelta(seconds=configuration.step_seconds))
-
-

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from schemas import OUTPUTS
+from schemas import OUTPUTS, Table
 from spark_jobs.config import load
 from spark_jobs.domain.intervals import Interval, StepGrid
 from spark_jobs.jobs.run import RunRequest, run
@@ -63,6 +63,14 @@ def start_audit(warehouse: Warehouse, configuration: Path, interval: Interval) -
     return subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
+def wait_for_commit(warehouse: Warehouse, table: Table, number: int) -> None:
+    """Until the table has its commit of that number: its publish is done, the next one's is not."""
+    assert warehouse.local_path is not None
+    commit = warehouse.local_path / table.name / "_delta_log" / f"{number:020}.json"
+    while not commit.exists():
+        time.sleep(0.01)
+
+
 @pytest.fixture(scope="module")
 def in_one_run(
     spark: SparkSession, recorded: Warehouse, configuration_file: Path, tmp_path_factory: pytest.TempPathFactory
@@ -80,7 +88,7 @@ def test_step_by_step_then_twice(
     spark: SparkSession, unaudited: Warehouse, configuration_file: Path, in_one_run: Contents
 ) -> None:
     assert audit(spark, unaudited, configuration_file, STEPS) == in_one_run
-    assert audit(spark, unaudited, configuration_file, [STEPS[2], WHOLE]) == in_one_run
+    assert audit(spark, unaudited, configuration_file, [STEPS[2]]) == in_one_run
 
 
 def test_backwards(spark: SparkSession, unaudited: Warehouse, configuration_file: Path, in_one_run: Contents) -> None:
@@ -96,13 +104,11 @@ def test_two_processes_at_once(
     assert contents(spark, unaudited) == in_one_run
 
 
-@pytest.mark.parametrize("seconds_into_publishing", [0.5, 2.0])
 def test_killed_while_publishing_then_run_again(
     spark: SparkSession,
     unaudited: Warehouse,
     configuration_file: Path,
     in_one_run: Contents,
-    seconds_into_publishing: float,
 ) -> None:
     # Something older stands there, which the killed run has begun to replace.
     run(spark, unaudited, RunRequest(WHOLE), load(configuration_file).model_copy(update={"cadence_seconds": 5}))
@@ -110,8 +116,11 @@ def test_killed_while_publishing_then_run_again(
     assert process.stderr is not None
     for line in process.stderr:
         if line.startswith("publishing"):
-            time.sleep(seconds_into_publishing)
+            wait_for_commit(unaudited, OUTPUTS[0], 2)  # made, older run, this one
             break
     process.send_signal(signal.SIGKILL)
     process.wait()
+    half_done = contents(spark, unaudited)
+    assert half_done[OUTPUTS[0].name] == in_one_run[OUTPUTS[0].name]
+    assert half_done != in_one_run
     assert audit(spark, unaudited, configuration_file, [WHOLE]) == in_one_run

@@ -67,10 +67,10 @@ def random_fleet(seed: int) -> Fleet:
     """The same for the same seed."""
     random = Random(f"fleet {seed}")
     brokers = random.sample(_BROKERS, random.choice((2, 2, 3)))
-    groups = random.sample(sorted(CONFIGURED), random.choice((1, 2)))
+    groups = {random.choice(("plain", "plain too", *sorted(CONFIGURED))) for _ in range(random.choice((1, 2)))}
     fleet = Fleet(f"fleet {seed}", {}, {}, {}, {})
     exact = random.random() < 0.5
-    for group in groups:
+    for group in sorted(groups):
         fleet.memberships[group] = tuple(_memberships(random, brokers, exact))
         fleet.clients[group] = tuple(_clients(random, exact))
         for topic in _TOPICS:

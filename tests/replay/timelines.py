@@ -87,7 +87,7 @@ def by_spark(spark: SparkSession, fleets: Sequence[Fleet]) -> tuple[Timelines, T
     )
     settings = group_settings(CONFIGURATION)
     intervals = rebalance_intervals(kept, window, CONFIGURATION.cadence, settings).localCheckpoint()
-    return _timelines(intervals), _timelines(clipped(intervals, window))
+    return _timelines(intervals), _timelines(clipped(intervals))
 
 
 def _timelines(intervals: DataFrame) -> Timelines:

@@ -1,0 +1,67 @@
+"""Runs a task in a fresh process, and watches how much memory it takes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import psutil  # type: ignore[import-untyped]
+
+from spark_jobs.errors import RebalanceAuditError
+
+_SAMPLE_SECONDS = 0.2
+
+
+class MeasurementError(RebalanceAuditError):
+    """A task that did not end well; the text has the last lines it wrote."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the task gave, and the most memory its process tree (Python and JVM) held at one moment, in bytes."""
+
+    result: Any
+    peak_bytes: int
+
+
+def perform(task: Mapping[str, Any]) -> Outcome:
+    """The outcome of `worker.perform` in a process of its own; raises `MeasurementError`."""
+    command = [sys.executable, "-m", "benchmarks.worker", json.dumps(task)]
+    with tempfile.TemporaryFile("w+") as log, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log) as process:
+        peak = [0]
+        watcher = threading.Thread(target=_watch, args=(process, peak), daemon=True)
+        watcher.start()
+        output, _ = process.communicate()
+        watcher.join()
+        if process.returncode != 0:
+            log.seek(0)
+            raise MeasurementError(f"{task['action']} ended with {process.returncode}:\n" + "".join(list(log)[-15:]))
+    return Outcome(json.loads(output.splitlines()[-1]), peak[0])
+
+
+def _watch(process: subprocess.Popen[bytes], peak: list[int]) -> None:
+    while process.poll() is None:
+        peak[0] = max(peak[0], _resident(process.pid))
+        threading.Event().wait(_SAMPLE_SECONDS)
+
+
+def _resident(pid: int) -> int:
+    """Bytes that the process and all below it hold; pages they share count in each."""
+    try:
+        root = psutil.Process(pid)
+        return sum(_of_one(process) for process in (root, *root.children(recursive=True)))
+    except psutil.NoSuchProcess:
+        return 0
+
+
+def _of_one(process: psutil.Process) -> int:
+    try:
+        return int(process.memory_info().rss)
+    except psutil.NoSuchProcess:
+        return 0
