@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -62,6 +63,8 @@ def _resident(pid: int) -> int:
 
 def _of_one(process: psutil.Process) -> int:
     try:
-        return int(process.memory_info().rss)
+        # A process that the JVM has just forked (for a chmod) still shows the JVM's own memory, a second time.
+        is_settled = time.time() - process.create_time() > 1
+        return int(process.memory_info().rss) if is_settled else 0
     except psutil.NoSuchProcess:
         return 0

@@ -22,7 +22,7 @@ ROUTE_SNAPSHOTS = Table(
                     StructField("read_queue_nums", IntegerType(), True),
                     StructField("write_queue_nums", IntegerType(), True),
                 ),
-                "one entry per broker of the route; perm bit 4: readable, bit 2: writable; empty: the topic has no route",
+                "one entry per broker of the route; perm bit 4: readable, bit 2: writable; empty: no route",
             ),
         ]
     ),

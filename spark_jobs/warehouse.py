@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlparse
 
-from delta.tables import DeltaTable, DeltaTableBuilder
+from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from schemas import Table
+from spark_jobs.conflicts import unless_outrun
 from spark_jobs.errors import SchemaMismatchError, WarehouseError
 
 _CATALOG_SCHEMA = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*")
@@ -70,7 +72,7 @@ class Warehouse:
         return int(self.delta_table(spark, table).history(1).select("version").head()[0])  # type: ignore[index]
 
     def read(self, spark: SparkSession, table: Table, version: int | None = None) -> DataFrame:
-        """The table, at one version if given (a run pins what it reads); raises if it is missing or of another schema."""
+        """The table, at one version if given (a run pins its sources); raises if it is missing or of another schema."""
         self.delta_table(spark, table)
         reader = spark.read.format("delta")
         if version is not None:
@@ -106,34 +108,43 @@ class Warehouse:
         jvm = spark._jvm
         assert jvm is not None
         path = jvm.org.apache.hadoop.fs.Path(f"{self.location}/_staging/{name}")
-        path.getFileSystem(spark._jsc.hadoopConfiguration()).delete(path, True)  # type: ignore[attr-defined]
+        path.getFileSystem(spark._jsc.hadoopConfiguration()).delete(path, True)
 
     def create(self, spark: SparkSession, tables: Iterable[Table]) -> None:
         """Make the tables that are missing, from their schemas; existing ones are left as they are."""
         for table in tables:
             if not self.exists(spark, table):
-                self._builder(spark, table).execute()
+                statement = _ddl(table, self.identifier(table.name))
+                unless_outrun(partial(spark.sql, statement), f"make the table {table.name}")
 
-    def _builder(self, spark: SparkSession, table: Table) -> DeltaTableBuilder:
-        builder = DeltaTable.createIfNotExists(spark).comment(table.comment)
-        if self.in_catalog:
-            builder = builder.tableName(f"{self.location}.{table.name}")
-        else:
-            builder = builder.location(f"{self.location}/{table.name}")
-        for field in table.schema.fields:
-            builder = builder.addColumn(
-                field.name,
-                field.dataType,
-                nullable=field.nullable,
-                generatedAlwaysAs=table.generated.get(field.name),
-                comment=field.metadata["comment"],
-            )
-        for name, condition in table.checks.items():
-            # What ALTER TABLE … ADD CONSTRAINT stores, without a commit for each.
-            builder = builder.property(f"delta.constraints.{name}", condition)
-        if table.partition_by:
-            builder = builder.partitionedBy(*table.partition_by)
-        return builder.clusterBy(*table.cluster_by) if table.cluster_by else builder
+
+def _ddl(table: Table, identifier: str) -> str:
+    """The CREATE TABLE of a table; constraints as the properties that ADD CONSTRAINT would store, in one commit."""
+
+    def column(field: StructField) -> str:
+        parts = [f"`{field.name}`", field.dataType.simpleString()]
+        if field.name in table.generated:
+            parts.append(f"GENERATED ALWAYS AS ({table.generated[field.name]})")
+        if not field.nullable:
+            parts.append("NOT NULL")
+        return " ".join([*parts, "COMMENT", _literal(field.metadata["comment"])])
+
+    lines = [f"CREATE TABLE IF NOT EXISTS {identifier} ({', '.join(map(column, table.schema))}) USING delta"]
+    if table.partition_by:
+        lines.append(f"PARTITIONED BY ({', '.join(table.partition_by)})")
+    if table.cluster_by:
+        lines.append(f"CLUSTER BY ({', '.join(table.cluster_by)})")
+    lines.append(f"COMMENT {_literal(table.comment)}")
+    if table.checks:
+        checks = (f"'delta.constraints.{name}' = {_literal(check)}" for name, check in table.checks.items())
+        lines.append(f"TBLPROPERTIES ({', '.join(checks)})")
+    return "\n".join(lines)
+
+
+def _literal(text: str) -> str:
+    """The text as a SQL string."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def check_schema(found: StructType, table: Table, where: str) -> None:

@@ -126,8 +126,7 @@ def test_the_hash_is_of_the_meaning_not_of_the_text(tmp_path: Path) -> None:
     assert said.hash() == Configuration().hash()
     assert said.canonical_json() == (
         '{"cadence_seconds":20,"groups":[],"max_gap_seconds":60,"step_seconds":3600,"thresholds":'
-        '{"convergence_seconds":20,"heartbeat_seconds":30,"persistent_after_seconds":150,'
-        '"route_convergence_seconds":30}}'
+        '{"convergence_seconds":20,"heartbeat_seconds":30,"persistent_after_seconds":150}}'
     )
     assert Configuration(cadence_seconds=10).hash() != said.hash()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -40,7 +41,7 @@ def test_the_day_is_generated_and_constraints_hold(spark: SparkSession, warehous
     wrong_model = {**membership(0, "c1"), "message_model": "SHOUTING"}
     without_group = {**membership(0, "c1"), "consumer_group": None}
     for wrong in (wrong_model, without_group):
-        with pytest.raises((PySparkException, ValueError), match=r"known_message_model|consumer_group"):
+        with pytest.raises((PySparkException, Py4JJavaError, ValueError), match=r"known_message_model|consumer_group"):
             load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [wrong]})
 
 

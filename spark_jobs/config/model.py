@@ -27,7 +27,6 @@ class Thresholds(_Section):
     """How long things may take before they count, in seconds (semantics of the client's timers)."""
 
     convergence_seconds: Tolerance = 20
-    route_convergence_seconds: Tolerance = 30
     heartbeat_seconds: Tolerance = 30
     persistent_after_seconds: Tolerance = 150
 

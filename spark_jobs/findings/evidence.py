@@ -86,7 +86,9 @@ def total_backlog(readings: DataFrame) -> DataFrame:
     moments = once.groupBy("finding_id", "topic", "at").agg(F.sum("b").alias("b"))
     moment = F.struct("at", "b")
     per_topic = moments.groupBy("finding_id", "topic").agg(
-        F.min(moment)["b"].alias("backlog_start"), F.max(moment)["b"].alias("backlog_end"), F.max("b").alias("backlog_max")
+        F.min(moment)["b"].alias("backlog_start"),
+        F.max(moment)["b"].alias("backlog_end"),
+        F.max("b").alias("backlog_max"),
     )
     backlogs = ("backlog_start", "backlog_end", "backlog_max")
     return per_topic.groupBy("finding_id").agg(*(F.sum(name).alias(name) for name in backlogs))

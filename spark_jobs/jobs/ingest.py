@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from schemas import QUARANTINE, SOURCES
 from spark_jobs.ingest.batches import LINE_NUMBER, arrow_table, chunks, quarantine_row
 from spark_jobs.ingest.files import check_readable, display_name, read_lines
-from spark_jobs.ingest.insert import insert, known, unless_outrun
+from spark_jobs.ingest.insert import insert, known
 from spark_jobs.ingest.recording import (
     Blank,
     Meta,
@@ -44,12 +44,12 @@ def ingest(
     Rows are inserted by key and never changed, chunk by chunk: the same file again changes nothing, an ingest
     that was cut off is completed by running it again, and ingests side by side do not duplicate.
     `cluster_name` holds for lines that no `meta` line gives a cluster. Raises `InputFileError` before anything
-    is loaded if a file cannot be opened, `WarehouseError` if other writers leave no gap.
+    is loaded if a file cannot be opened, `PublishConflictError` if other writers leave no gap.
     """
     paths = [Path(file) for file in files]
     for path in paths:
         check_readable(path)
-    unless_outrun(lambda: warehouse.create(spark, (*SOURCES, QUARANTINE)))
+    warehouse.create(spark, (*SOURCES, QUARANTINE))
     report = IngestReport()
     for path in paths:
         name = display_name(path)

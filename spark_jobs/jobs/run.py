@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from schemas import ALLOCATIONS, AUDIT_RUNS, FINDINGS, REBALANCE_INTERVALS, Table
 from spark_jobs.config import Configuration
+from spark_jobs.conflicts import unless_outrun
 from spark_jobs.findings.finding import all_touches, findings
 from spark_jobs.jobs.sources import pinned_versions, read_sources
 from spark_jobs.publish.claims import claim
@@ -24,7 +25,7 @@ from spark_jobs.publish.request import RunRequest
 from spark_jobs.replay.history import Changes, changes, rebalance_intervals
 from spark_jobs.replay.settings import group_settings
 from spark_jobs.replay.sources import Sources
-from spark_jobs.replay.states import clipped, published_allocations, published_intervals, recorded, replayed_states
+from spark_jobs.replay.states import clipped, published_allocations, published_intervals, replayed_states
 from spark_jobs.replay.steps import StepWindow
 from spark_jobs.warehouse import Warehouse
 
@@ -48,7 +49,7 @@ def run(
     warehouse: Warehouse,
     request: RunRequest,
     configuration: Configuration,
-    progress: Progress = lambda text: None,
+    progress: Progress = lambda _: None,
 ) -> RunResult:
     """Audit the request's steps and publish them; the same run again gives the same tables.
 
@@ -93,7 +94,7 @@ def audit(
     progress("looking for what was wrong")
     touches = keep(all_touches(intervals, states))
     inside = clipped(intervals)
-    _LOG.info("%d intervals, %d distinct states", intervals.count(), recorded(states).count())
+    _LOG.info("%s: replayed", window.run)
     return {
         REBALANCE_INTERVALS: published_intervals(inside, states),
         ALLOCATIONS: published_allocations(inside, states),
@@ -162,4 +163,4 @@ def _record(
 
 def _append(spark: SparkSession, warehouse: Warehouse, record: Mapping[str, Any]) -> None:
     row = spark.createDataFrame([record], AUDIT_RUNS.schema)
-    warehouse.save(row.write.format("delta").mode("append"), AUDIT_RUNS)
+    unless_outrun(lambda: warehouse.save(row.write.format("delta").mode("append"), AUDIT_RUNS), "record the run")

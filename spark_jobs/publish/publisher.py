@@ -5,21 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from delta.exceptions import DeltaConcurrentModificationException
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from schemas import OUTPUTS, Table
-from spark_jobs.errors import PublishConflictError, PublishError
+from spark_jobs.conflicts import unless_outrun
+from spark_jobs.errors import PublishError
 from spark_jobs.publish.content import Content, content
 from spark_jobs.publish.request import RunRequest
 from spark_jobs.warehouse import Warehouse
 
 _LOG = logging.getLogger(__name__)
-_ATTEMPTS = 6
 
 
 def stage(
@@ -32,7 +29,8 @@ def stage(
     staged = {}
     for table, frame in outputs.items():
         published = frame.where(request.replaces(table)).select(*table.columns)
-        staged[table] = warehouse.stage(spark, f"{request.key}_{table.name}", published.repartition("step_start"))
+        in_order = published.repartition("step_start").sortWithinPartitions(*table.key)
+        staged[table] = warehouse.stage(spark, f"{request.key}_{table.name}", in_order)
     return staged
 
 
@@ -56,17 +54,8 @@ def publish(
 
 
 def _replace(warehouse: Warehouse, table: Table, frame: DataFrame, condition: str) -> None:
-    retrying = Retrying(
-        retry=retry_if_exception_type(DeltaConcurrentModificationException),
-        stop=stop_after_attempt(_ATTEMPTS),
-        wait=wait_random_exponential(max=10),
-    )
-    writer = frame.orderBy(*(F.col(name) for name in table.key)).write.format("delta").mode("overwrite")
+    writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", condition)
     try:
-        retrying(lambda: warehouse.save(writer.option("replaceWhere", condition), table))
-    except RetryError:
-        raise PublishConflictError(
-            f"{table.name}: another writer kept changing the same steps; run the audit of them again"
-        ) from None
+        unless_outrun(lambda: warehouse.save(writer, table), f"publish {table.name}")
     except (PySparkException, Py4JJavaError) as error:
-        raise PublishError(f"{table.name} could not be published: {str(error).splitlines()[0]}") from error
+        raise PublishError(f"{table.name} could not be published: {str(error).partition(chr(10))[0]}") from error

@@ -28,6 +28,8 @@ CONFIGURATION = Configuration(
         GroupEntry(group="lists.*", strategy="CONFIG"),
         GroupEntry(group="lists", config_queues=(QueueList(client="r1.*", topic="T", broker="a", queues=(0, 1)),)),
         GroupEntry(group="pop", strategy="POP"),
+        # Settings for what only the clients tell: plain Python has them with a strategy or not at all.
+        GroupEntry(group="rooms only", rooms=("room1",)),
     ),
 )
 #: The same, as plain Python takes it.

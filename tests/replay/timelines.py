@@ -71,12 +71,18 @@ def _steps() -> list[Interval]:
 
 def _line(one: RebalanceInterval) -> Line:
     queues = tuple(sorted((q.queue.broker_name, q.queue.queue_id, q.unreadable or "") for q in one.queues))
-    members = tuple(map(tuple, one.members))
+    members = tuple((member.client_id, member.strategy, member.subscribes) for member in one.members)
     return Line(one.start, one.end, one.view, one.status, one.reason or "", one.strategy_source or "", members, queues)
 
 
 def by_spark(spark: SparkSession, fleets: Sequence[Fleet]) -> tuple[Timelines, Timelines]:
     """What Spark says of all of them in one run: over step and warm-up, and clipped to the step."""
+    intervals = intervals_of(spark, fleets).localCheckpoint()
+    return _timelines(intervals), _timelines(clipped(intervals))
+
+
+def intervals_of(spark: SparkSession, fleets: Sequence[Fleet]) -> DataFrame:
+    """The rebalance intervals of all steps, with their warm-up."""
     window = StepWindow(RUN, STEP, CONFIGURATION.warm_up, CONFIGURATION.look_back)
     found = changes(sources(spark, fleets), window, CONFIGURATION.max_gap)
     kept = Changes(
@@ -86,8 +92,7 @@ def by_spark(spark: SparkSession, fleets: Sequence[Fleet]) -> tuple[Timelines, T
         found.offset_topics.localCheckpoint(),
     )
     settings = group_settings(CONFIGURATION)
-    intervals = rebalance_intervals(kept, window, CONFIGURATION.cadence, settings).localCheckpoint()
-    return _timelines(intervals), _timelines(clipped(intervals))
+    return rebalance_intervals(kept, window, CONFIGURATION.cadence, settings)
 
 
 def _timelines(intervals: DataFrame) -> Timelines:

@@ -1,0 +1,62 @@
+"""What Delta says when another writer came first, and how often a commit is tried again then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from delta.exceptions import (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentTransactionException,
+    ConcurrentWriteException,
+    DeltaConcurrentModificationException,
+    MetadataChangedException,
+    ProtocolChangedException,
+)
+from pyspark.errors import AnalysisException
+from tenacity import RetryError, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
+
+from spark_jobs.errors import PublishConflictError
+
+T = TypeVar("T")
+
+#: The first is not the base of the others.
+_CONFLICTS: Final = (
+    DeltaConcurrentModificationException,
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentTransactionException,
+    ConcurrentWriteException,
+    MetadataChangedException,
+    ProtocolChangedException,
+)
+#: What is seen between another writer's making of the folder and of the table in it.
+_HALF_MADE: Final = ("DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", "DELTA_TABLE_NOT_FOUND")
+_ATTEMPTS: Final = 8
+
+
+def unless_outrun(commit: Callable[[], T], what: str) -> T:
+    """The commit's result; where another writer came first it is tried again, for some seconds.
+
+    Raises `PublishConflictError`, naming `what` could not be written, if that does not end.
+    """
+    retrying = Retrying(
+        retry=retry_if_exception(_is_outrun),
+        stop=stop_after_attempt(_ATTEMPTS),
+        wait=wait_random_exponential(multiplier=0.2, max=5),
+    )
+    try:
+        return retrying(commit)
+    except RetryError as error:
+        cause = str(error.last_attempt.exception()).partition("\n")[0]
+        raise PublishConflictError(
+            f"other writers leave no gap to {what}: try again when they are done: {cause}"
+        ) from None
+
+
+def _is_outrun(error: BaseException) -> bool:
+    half_made = isinstance(error, AnalysisException) and error.getCondition() in _HALF_MADE
+    return half_made or isinstance(error, _CONFLICTS)
