@@ -14,7 +14,7 @@ from spark_jobs.replay.queues import with_queues
 from spark_jobs.replay.sources import Sources
 from spark_jobs.replay.spans import spans, tiling
 from spark_jobs.replay.status import with_status
-from spark_jobs.replay.steps import StepWindow, with_step
+from spark_jobs.replay.steps import StepWindow, Transformation, with_step
 from spark_jobs.replay.views import (
     GROUP_TOPIC,
     as_of,
@@ -55,16 +55,21 @@ def changes(sources: Sources, window: StepWindow, max_gap: timedelta) -> Changes
     )
 
 
-def rebalance_intervals(changes: Changes, window: StepWindow, cadence: timedelta, settings: Column) -> DataFrame:
+def rebalance_intervals(
+    changes: Changes, window: StepWindow, cadence: timedelta, settings: Column, keep: Transformation
+) -> DataFrame:
     """One row per (group, topic, step, membership view, interval) over each step and its warm-up.
 
-    `members`, `queues` and `settings` are the inputs of the allocation, `state_id` their fingerprint.
+    `members`, `queues` and `settings` are the inputs of the allocation, `state_id` their fingerprint. `keep` computes
+    a frame that is used more than once, and forgets how it was computed.
     """
-    topics = group_topics(changes)
-    books = client_books(changes.clients, window)
-    points = _points(topics, changes, books, window)
+    topics = group_topics(changes).transform(keep)
+    books = client_books(changes.clients, window).transform(keep)
+    members = tiling(changes.memberships, BROKER, window).transform(keep)
+    routes = tiling(changes.routes, TOPIC, window).transform(keep)
+    points = _points(topics, members, routes, books, window)
     return (
-        membership_views(points, _seen(changes, window, topics))
+        membership_views(points, _seen(members, topics))
         .transform(lambda views: with_sweeps_settled(views, cadence))
         .transform(one_row_per_view)
         .join(_connections(changes), on=[*GROUP, "members"], how="left")
@@ -102,13 +107,15 @@ def _group_flags(changes: Changes) -> DataFrame:
     )
 
 
-def _points(topics: DataFrame, changes: Changes, books: DataFrame, window: StepWindow) -> DataFrame:
+def _points(
+    topics: DataFrame, members: DataFrame, routes: DataFrame, books: DataFrame, window: StepWindow
+) -> DataFrame:
     """One row per (group, topic, step, `at`): every moment at which an input may have changed, until `end`.
 
     With the `route` in force (null inside where unobserved) and `book_at`, the page of the book in force.
     """
-    memberships = tiling(changes.memberships, BROKER, window).select(*GROUP, "step_start", "at")
-    routes = tiling(changes.routes, TOPIC, window).select(
+    memberships = members.select(*GROUP, "step_start", "at")
+    in_force = routes.select(
         *TOPIC,
         "step_start",
         "at",
@@ -117,17 +124,17 @@ def _points(topics: DataFrame, changes: Changes, books: DataFrame, window: StepW
     pages = books.select(*GROUP, "step_start", "at")
     keys = topics.select(*GROUP_TOPIC)
     of_group = keys.join(memberships.union(pages).distinct(), on=[*GROUP, "step_start"], how="inner")
-    of_topic = keys.join(routes.select(*TOPIC, "step_start", "at"), on=[*TOPIC, "step_start"], how="inner")
+    of_topic = keys.join(in_force.select(*TOPIC, "step_start", "at"), on=[*TOPIC, "step_start"], how="inner")
     first = keys.withColumn("at", window.observed_from)
     moments = first.unionByName(of_group).unionByName(of_topic).distinct()
     per_topic = Window.partitionBy(*GROUP_TOPIC).orderBy("at")
     ended = moments.withColumn("end", F.coalesce(F.lead("at").over(per_topic), window.step_end))
-    routed = as_of(routes, ended, (*TOPIC, "step_start"), "route")
+    routed = as_of(in_force, ended, (*TOPIC, "step_start"), "route")
     page = pages.withColumn("page", F.struct(F.col("at").alias("book_at")))
     return as_of(page, routed, (*GROUP, "step_start"), "page").select("*", "page.book_at").drop("page")
 
 
-def _seen(changes: Changes, window: StepWindow, topics: DataFrame) -> DataFrame:
+def _seen(members: DataFrame, topics: DataFrame) -> DataFrame:
     """The membership tilings of all brokers, once per topic of the group, as `views.membership_views` wants them."""
     client_ids = F.col("state.connections.client_id")
     seen = F.struct(
@@ -137,7 +144,7 @@ def _seen(changes: Changes, window: StepWindow, topics: DataFrame) -> DataFrame:
         (F.size(client_ids) == 0).alias("is_empty"),
         F.when(F.col("fingerprint").isNotNull(), F.xxhash64(client_ids)).alias("ids"),
     )
-    tiles = tiling(changes.memberships, BROKER, window).select(*BROKER, "step_start", "at", seen.alias("seen"))
+    tiles = members.select(*BROKER, "step_start", "at", seen.alias("seen"))
     return tiles.join(topics.select(*GROUP_TOPIC), on=[*GROUP, "step_start"], how="inner")
 
 

@@ -85,7 +85,7 @@ def _memberships(random: Random, brokers: list[str], exact: bool) -> Iterator[Me
     truth = _course(random, lambda: _members(random), changes=5)
     topics = _course(random, lambda: random.choice((("T", "S"), ("T", "S"), ("T",), ("S",), ())), changes=1)
     odd_model = random.random() < 0.15
-    sweep = random.choice((0, 1, 2, 4, 6))
+    sweep = random.choice((0, 1, 2, 4, 5, 6))
     for place, broker in enumerate(brokers):
         strays = _course(random, lambda: random.choice(("", "", "", "other", "nobody", "silent")), changes=4)
         other = _course(random, lambda: _members(random), changes=2)

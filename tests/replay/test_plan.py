@@ -69,7 +69,9 @@ def plans(spark: SparkSession, stored: Sources) -> dict[str, DataFrame]:
 
     found = all_changes(stored)
     kept = Changes(left(found.memberships), left(found.routes), left(found.clients), left(found.offset_topics))
-    intervals = rebalance_intervals(kept, WINDOW, CONFIGURATION.cadence, group_settings(CONFIGURATION))
+    intervals = rebalance_intervals(
+        kept, WINDOW, CONFIGURATION.cadence, group_settings(CONFIGURATION), keep=lambda frame: frame
+    )
     return {
         "memberships": found.memberships,
         "routes": found.routes,

@@ -92,7 +92,9 @@ def intervals_of(spark: SparkSession, fleets: Sequence[Fleet]) -> DataFrame:
         found.offset_topics.localCheckpoint(),
     )
     settings = group_settings(CONFIGURATION)
-    return rebalance_intervals(kept, window, CONFIGURATION.cadence, settings)
+    return rebalance_intervals(
+        kept, window, CONFIGURATION.cadence, settings, keep=lambda frame: frame.localCheckpoint()
+    )
 
 
 def _timelines(intervals: DataFrame) -> Timelines:
