@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,9 +10,6 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.session import get_session
 from spark_jobs.warehouse import Warehouse
-
-# Thousands of small plans: the JVM's quick compiler does for them, its thorough one only competes for the cores.
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 
 @pytest.fixture(scope="session")
