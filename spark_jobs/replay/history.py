@@ -72,15 +72,22 @@ def rebalance_intervals(
         membership_views(points, _seen(members, topics))
         .transform(lambda views: with_sweeps_settled(views, cadence))
         .transform(one_row_per_view)
-        .join(_connections(changes), on=[*GROUP, "members"], how="left")
-        .drop("members")
-        .join(books.withColumnRenamed("at", "book_at"), on=[*GROUP, "step_start", "book_at"], how="left")
-        .join(topics, on=[*GROUP_TOPIC], how="inner")
-        .join(_group_flags(changes), on=[*GROUP, "step_start"], how="left")
+        .transform(lambda views: _with_facts(views, changes, topics, books))
         .transform(lambda views: with_members(views, settings))
         .transform(with_queues)
         .transform(with_status)
         .transform(merged)
+    )
+
+
+def _with_facts(views: DataFrame, changes: Changes, topics: DataFrame, books: DataFrame) -> DataFrame:
+    """Adds what the views only refer to: `connections` and `book`; and the flags of the group and topic."""
+    return (
+        views.join(_connections(changes), on=[*GROUP, "members"], how="left")
+        .drop("members")
+        .join(books.withColumnRenamed("at", "book_at"), on=[*GROUP, "step_start", "book_at"], how="left")
+        .join(topics, on=[*GROUP_TOPIC], how="inner")
+        .join(_group_flags(changes), on=[*GROUP, "step_start"], how="left")
     )
 
 
@@ -98,13 +105,13 @@ def group_topics(changes: Changes) -> DataFrame:
 
 def _group_flags(changes: Changes) -> DataFrame:
     """One row per (group, step): what makes ownership by replay not applicable, if anything in the window says so."""
-    model = changes.memberships.select(*GROUP, "step_start", (F.col("state.message_model") == BROADCASTING).alias("b"))
-    mode = changes.clients.select(*GROUP, "step_start", (~F.col("state.client_rebalance")).alias("a"))
-    flags = model.unionByName(mode, allowMissingColumns=True).groupBy(*GROUP, "step_start")
-    return flags.agg(
-        F.coalesce(F.max("b"), F.lit(False)).alias("is_broadcasting"),
-        F.coalesce(F.max("a"), F.lit(False)).alias("is_broker_assigned"),
-    )
+    broadcasting = (F.col("state.message_model") == BROADCASTING).alias("is_broadcasting")
+    broker_assigned = (~F.col("state.client_rebalance")).alias("is_broker_assigned")
+    by_broker = changes.memberships.select(*GROUP, "step_start", broadcasting)
+    by_client = changes.clients.select(*GROUP, "step_start", broker_assigned)
+    said = by_broker.unionByName(by_client, allowMissingColumns=True).groupBy(*GROUP, "step_start")
+    flags = ("is_broadcasting", "is_broker_assigned")
+    return said.agg(*(F.coalesce(F.max(flag), F.lit(False)).alias(flag) for flag in flags))
 
 
 def _points(

@@ -101,6 +101,8 @@ def _double_owned_cause(owners: Column) -> Column:
 
 
 def _of_queue(queue: Column, slots: Column) -> Column:
+    """The entry of `ownership` of a readable queue, given the shares in which it lies."""
+
     def judged(owners: Column) -> Column:
         why = F.when(F.size(owners) == 0, _unassigned_by(slots))
         return F.struct(
@@ -117,6 +119,7 @@ def _of_queue(queue: Column, slots: Column) -> Column:
 
 
 def _of_unreadable(queue: Column) -> Column:
+    """The entry of `ownership` of a queue that is in no client's list."""
     return F.struct(
         queue["broker_name"].alias("broker_name"),
         queue["queue_id"].alias("queue_id"),

@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from schemas import OUTPUTS, Table
-from spark_jobs.config import load
+from spark_jobs.config import Configuration, load
 from spark_jobs.domain.intervals import Interval, StepGrid
 from spark_jobs.jobs.run import RunRequest, run
 from spark_jobs.publish.content import Content, content
@@ -111,8 +111,8 @@ def test_killed_while_publishing_then_run_again(
     configuration_file: Path,
     in_one_run: Contents,
 ) -> None:
-    # Something older stands there, which the killed run has begun to replace.
-    run(spark, unaudited, RunRequest(WHOLE), load(configuration_file).model_copy(update={"cadence_seconds": 5}))
+    # Something older stands there, audited without the configuration, which the killed run has begun to replace.
+    run(spark, unaudited, RunRequest(WHOLE), Configuration(step_seconds=300))
     process = start_audit(unaudited, configuration_file, WHOLE)
     assert process.stderr is not None
     for line in process.stderr:
