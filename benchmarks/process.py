@@ -8,7 +8,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,30 +31,22 @@ class Outcome:
     peak_bytes: int
 
 
-def perform(task: Mapping[str, Any], say: Callable[[str], None]) -> Outcome:
-    """The outcome of `worker.perform` in a process of its own, whose lines are said; raises `MeasurementError`."""
+def perform(task: Mapping[str, Any]) -> Outcome:
+    """The outcome of `worker.perform` in a process of its own; raises `MeasurementError`."""
     command = [sys.executable, "-m", "benchmarks.worker", json.dumps(task)]
-    with (
-        tempfile.TemporaryFile("w+") as errors,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
-    ):
+    with tempfile.TemporaryFile("w+") as log, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log) as process:
         peak = [0]
         watcher = threading.Thread(target=_watch, args=(process, peak), daemon=True)
         watcher.start()
-        assert process.stdout is not None  # because it is a pipe
-        last = ""
-        for line in process.stdout:
-            if last:
-                say(last)
-            last = line.strip()
+        output, _ = process.communicate()
         watcher.join()
         if process.returncode != 0:
-            errors.seek(0)
-            raise MeasurementError(f"{task['action']} ended with {process.returncode}:\n" + "".join(list(errors)[-15:]))
-    return Outcome(json.loads(last), peak[0])
+            log.seek(0)
+            raise MeasurementError(f"{task['action']} ended with {process.returncode}:\n" + "".join(list(log)[-15:]))
+    return Outcome(json.loads(output.splitlines()[-1]), peak[0])
 
 
-def _watch(process: subprocess.Popen[str], peak: list[int]) -> None:
+def _watch(process: subprocess.Popen[bytes], peak: list[int]) -> None:
     while process.poll() is None:
         peak[0] = max(peak[0], _resident(process.pid))
         threading.Event().wait(_SAMPLE_SECONDS)

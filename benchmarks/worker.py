@@ -6,8 +6,6 @@ import json
 import sys
 import time
 from collections.abc import Callable, Mapping
-from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -42,7 +40,7 @@ _SCANNED: tuple[tuple[Table, str], ...] = (
 
 
 def _say(text: str) -> None:
-    print(text, flush=True)
+    print(text, file=sys.stderr, flush=True)
 
 
 def _scan(spark: SparkSession, warehouse: Warehouse, interval: Interval) -> None:
@@ -54,29 +52,27 @@ def _scan(spark: SparkSession, warehouse: Warehouse, interval: Interval) -> None
 
 
 def _audit(spark: SparkSession, warehouse: Warehouse, interval: Interval) -> None:
-    run(spark, warehouse, RunRequest(interval), load(None))
+    run(spark, warehouse, RunRequest(interval), load(None), _say)
 
 
 _ACTIONS: Mapping[str, Callable[[SparkSession, Warehouse, Interval], None]] = {"scan": _scan, "audit": _audit}
 
 
 def _seconds(spark: SparkSession, task: Mapping[str, Any]) -> list[list[float]]:
-    """Seconds per target and round, after a warm-up that does not count: the first target's first hour.
+    """Seconds per target and round, after a warm-up on the first target that does not count.
 
     The targets take turns: what slows the machine down for a while does not hit one of them only.
     """
     act = _ACTIONS[task["action"]]
     work = [(Warehouse.parse(target["warehouse"]), Interval.parse(target["interval"])) for target in task["targets"]]
-    _say("warming up")
-    warehouse, whole = work[0]
-    act(spark, warehouse, Interval(whole.start, whole.start + timedelta(hours=1)))
+    act(spark, work[0][0], Interval.parse(task["warm_up"]))
     seconds: list[list[float]] = [[] for _ in work]
     for turn in range(task["rounds"]):
         for number, (warehouse, interval) in enumerate(work):
             began = time.perf_counter()
             act(spark, warehouse, interval)
             seconds[number].append(time.perf_counter() - began)
-            _say(f"{task['action']} of {Path(warehouse.location).name}, round {turn + 1}: {seconds[number][-1]:.1f} s")
+            _say(f"{warehouse.location}, round {turn + 1}: {seconds[number][-1]:.1f} s")
     return seconds
 
 
@@ -85,7 +81,6 @@ def perform(task: Mapping[str, Any]) -> dict[str, Any]:
     spark = get_session()
     if task["action"] == "make":
         for warehouse, fleet in task["fleets"].items():
-            _say(f"making {Path(warehouse).name}: {fleet['groups']} groups × {fleet['hours']} h")
             make(spark, Warehouse.parse(warehouse), Fleet(**fleet))
         return {}
     return {"seconds": _seconds(spark, task), "heap": spark.conf.get("spark.driver.memory")}

@@ -3,22 +3,49 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
+from datetime import timedelta
 
 import pytest
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from tests.replay import hand_made
-from tests.replay.random_fleets import START
+from spark_jobs.domain.message_queue import RouteEntry
+from spark_jobs.domain.snapshots import ClientSnapshot, MembershipSnapshot, RouteSnapshot
+from tests.replay.random_fleets import START, Fleet
+from tests.replay.timelines import intervals_of
+
+_MACHINE_ROOM = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueByMachineRoom"
+_ROUTE = (RouteEntry("room1@a", 6, 4, 4),)
+_FLEET = Fleet(
+    "one",
+    memberships={},
+    clients={"plain": (), "plain too": (), "rooms only": (ClientSnapshot("c1", START, strategy_class=_MACHINE_ROOM),)},
+    routes={"T": tuple(RouteSnapshot(START + timedelta(seconds=second), _ROUTE) for second in range(-70, 200, 10))},
+    offset_times={},
+)
+
+
+def listed(members: Mapping[int, str]) -> tuple[MembershipSnapshot, ...]:
+    """One broker's lists, by the second of the first step."""
+    return tuple(
+        MembershipSnapshot("room1@a", START + timedelta(seconds=second), tuple(ids.split()), topics=frozenset("T"))
+        for second, ids in members.items()
+    )
 
 
 @pytest.fixture(scope="module")
-def replayed(intervals: DataFrame) -> dict[str, list[Row]]:
+def replayed(spark: SparkSession) -> dict[str, list[Row]]:
     """Per group the replayed intervals of the first step and its warm-up, their times in seconds of the step."""
-    of_step = (F.col("step_start") == F.lit(START)) & (F.col("status") == "REPLAYED")
+    memberships = {
+        "plain": listed({0: "c1", 10: "c1", 13: "c1 c1", 16: "c1 c1"}),
+        "plain too": listed(dict.fromkeys(range(-50, 40, 10), "c1 c1")),
+        "rooms only": listed({0: "c1", 10: "c1"}),
+    }
     seconds = ((F.unix_micros(name) - F.unix_micros("step_start")) / 1e6 for name in ("start", "end", "seen_at"))
     found = (
-        intervals.where(of_step & (F.col("cluster") == hand_made.FLEET.cluster))
+        intervals_of(spark, [_FLEET._replace(memberships=memberships)])
+        .where((F.col("step_start") == F.lit(START)) & (F.col("status") == "REPLAYED"))
         .orderBy("start")
         .select("consumer_group", F.array(*seconds).alias("seconds"), "members", "source")
     )

@@ -20,6 +20,7 @@ from spark_jobs.domain.timeline import rebalance_intervals as by_brute_force
 from spark_jobs.replay.history import Changes, changes, rebalance_intervals
 from spark_jobs.replay.settings import group_settings
 from spark_jobs.replay.sources import Sources
+from spark_jobs.replay.states import clipped
 from spark_jobs.replay.steps import StepWindow
 from tests.replay.configured import CADENCE, CONFIGURATION, MAX_GAP, PERSISTENT_AFTER, STEP
 from tests.replay.random_fleets import RUN, Fleet
@@ -74,8 +75,14 @@ def _line(one: RebalanceInterval) -> Line:
     return Line(one.start, one.end, one.view, one.status, one.reason or "", one.strategy_source or "", members, queues)
 
 
+def by_spark(spark: SparkSession, fleets: Sequence[Fleet]) -> tuple[Timelines, Timelines]:
+    """What Spark says of all of them in one run: over step and warm-up, and clipped to the step."""
+    intervals = intervals_of(spark, fleets).localCheckpoint()
+    return _timelines(intervals), _timelines(clipped(intervals))
+
+
 def intervals_of(spark: SparkSession, fleets: Sequence[Fleet]) -> DataFrame:
-    """The rebalance intervals of all steps, with their warm-up, of all fleets in one run of Spark."""
+    """The rebalance intervals of all steps, with their warm-up."""
     window = StepWindow(RUN, STEP, CONFIGURATION.warm_up, CONFIGURATION.look_back)
     found = changes(sources(spark, fleets), window, CONFIGURATION.max_gap)
     kept = Changes(
@@ -85,12 +92,12 @@ def intervals_of(spark: SparkSession, fleets: Sequence[Fleet]) -> DataFrame:
         found.offset_topics.localCheckpoint(),
     )
     settings = group_settings(CONFIGURATION)
-    keep = DataFrame.localCheckpoint
-    return rebalance_intervals(kept, window, CONFIGURATION.cadence, settings, keep).localCheckpoint()
+    return rebalance_intervals(
+        kept, window, CONFIGURATION.cadence, settings, keep=lambda frame: frame.localCheckpoint()
+    )
 
 
-def by_spark(intervals: DataFrame) -> Timelines:
-    """What Spark says, given its intervals."""
+def _timelines(intervals: DataFrame) -> Timelines:
     found: Timelines = defaultdict(list)
     moments = (F.unix_micros(name).alias(name) for name in ("step_start", "start", "end"))
     rest = (name for name in intervals.columns if name not in ("step_start", "start", "end"))
