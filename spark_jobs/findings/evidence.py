@@ -33,10 +33,15 @@ def readings_of(queues: DataFrame, sources: Sources, window: StepWindow) -> Data
         F.struct("start", "end").alias("span"),
         "cause",
     )
-    of_group = group_readings(sources.offsets, window).join(
-        F.broadcast(span.where(~stranded).drop("start", "span", "cause")),
-        on=[*_PLACE, "consumer_group"],
-        how="inner",
+    touched = span.where(~stranded).drop("start", "span", "cause")
+    # Whole snapshots are left out before their queues become rows: most groups have no finding.
+    of_touched = sources.offsets.join(
+        F.broadcast(touched.select("cluster", "consumer_group", "topic").distinct()),
+        on=["cluster", "consumer_group", "topic"],
+        how="left_semi",
+    )
+    of_group = group_readings(of_touched, window).join(
+        F.broadcast(touched), on=[*_PLACE, "consumer_group"], how="inner"
     )
     of_topic = topic_readings(sources.topics, window).join(
         F.broadcast(span.where(stranded).drop("start", "span", "cause", "consumer_group")),

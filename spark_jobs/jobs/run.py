@@ -22,7 +22,7 @@ from spark_jobs.publish.claims import claim
 from spark_jobs.publish.content import Content
 from spark_jobs.publish.publisher import publish, stage
 from spark_jobs.publish.request import RunRequest
-from spark_jobs.replay.history import Changes, changes, rebalance_intervals
+from spark_jobs.replay.history import changes, rebalance_intervals
 from spark_jobs.replay.settings import group_settings
 from spark_jobs.replay.sources import Sources
 from spark_jobs.replay.states import clipped, published_allocations, published_intervals, replayed_states
@@ -85,8 +85,7 @@ def audit(
 ) -> dict[Table, DataFrame]:
     """The output tables of the window's steps: the way of the data, on one page."""
     progress("compressing the snapshots to their changes")
-    changed = changes(sources, window, configuration.max_gap)
-    changed = Changes(*map(keep, (changed.memberships, changed.routes, changed.clients, changed.offset_topics)))
+    changed = changes(sources, window, configuration.max_gap, keep)
     progress("cutting the rebalance intervals")
     settings = group_settings(configuration)
     intervals = keep(rebalance_intervals(changed, window, configuration.cadence, settings, keep))

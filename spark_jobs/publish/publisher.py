@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -16,6 +18,7 @@ from spark_jobs.publish.content import Content, content
 from spark_jobs.publish.request import RunRequest
 from spark_jobs.warehouse import Warehouse
 
+T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 
 
@@ -26,12 +29,13 @@ def stage(
 
     Staged under the request's own name, so what a killed run left behind is overwritten by the next try.
     """
-    staged = {}
-    for table, frame in outputs.items():
+
+    def staged(table: Table, frame: DataFrame) -> DataFrame:
         published = frame.where(request.replaces(table)).select(*table.columns)
         in_order = published.repartition("step_start").sortWithinPartitions(*table.key)
-        staged[table] = warehouse.stage(spark, f"{request.key}_{table.name}", in_order)
-    return staged
+        return warehouse.stage(spark, f"{request.key}_{table.name}", in_order)
+
+    return _side_by_side(staged, outputs)
 
 
 def publish(
@@ -43,14 +47,24 @@ def publish(
     publish is tried again, never the audit. Raises `PublishConflictError` or `PublishError`.
     """
     warehouse.create(spark, OUTPUTS)
-    contents = {}
-    for table, frame in staged.items():
-        contents[table.name] = content(frame)
+
+    def published(table: Table, frame: DataFrame) -> Content:
+        found = content(frame)
         _replace(warehouse, table, frame, request.replaces(table))
-        _LOG.info("%s: %d rows published for %s", table.name, contents[table.name].rows, request.interval)
+        _LOG.info("%s: %d rows published for %s", table.name, found.rows, request.interval)
+        return found
+
+    contents = _side_by_side(published, staged)
     for table in staged:
         warehouse.drop_stage(spark, f"{request.key}_{table.name}")
-    return contents
+    return {table.name: found for table, found in contents.items()}
+
+
+def _side_by_side(act: Callable[[Table, DataFrame], T], frames: Mapping[Table, DataFrame]) -> dict[Table, T]:
+    """What `act` gives per table. Much of a small write is waiting for Delta's log, so the tables do not queue up."""
+    with ThreadPoolExecutor(max_workers=len(frames)) as pool:
+        futures = {table: pool.submit(act, table, frame) for table, frame in frames.items()}
+    return {table: future.result() for table, future in futures.items()}
 
 
 def _replace(warehouse: Warehouse, table: Table, frame: DataFrame, condition: str) -> None:

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark_jobs.replay.spans import spans
-from spark_jobs.replay.steps import StepWindow
+from spark_jobs.replay.steps import StepWindow, Transformation
 
 GROUP = ("cluster", "consumer_group")
 CLIENT = (*GROUP, "client_id")
@@ -25,14 +25,14 @@ def client_state() -> Column:
     )
 
 
-def client_spans(client_snapshots: DataFrame, window: StepWindow) -> DataFrame:
+def client_spans(client_snapshots: DataFrame, window: StepWindow, keep: Transformation) -> DataFrame:
     """One row per (client, step, span of one state); the first reaches back to the start of the window.
 
     A client that does not answer has not changed: a state holds until the client says something else. And one that
     was first heard of after it joined has been so since it joined.
     """
     answered = client_snapshots.where("answered")
-    heard = spans(answered, CLIENT, client_state(), window, max_gap=None)
+    heard = spans(answered, CLIENT, client_state(), window, max_gap=None, keep=keep)
     per_client = Window.partitionBy(*CLIENT, "step_start").orderBy("start")
     is_first = F.lag("start").over(per_client).isNull()
     return heard.withColumn("is_first", is_first).withColumn(

@@ -30,7 +30,7 @@ BROADCASTING = "BROADCASTING"
 
 @dataclass(frozen=True)
 class Changes:
-    """The sources compressed to their changes: one row per (key, step, span) each. They are small; keep them cached."""
+    """The sources compressed to their changes: one row per (key, step, span) each. They are small."""
 
     memberships: DataFrame
     routes: DataFrame
@@ -38,8 +38,11 @@ class Changes:
     offset_topics: DataFrame
 
 
-def changes(sources: Sources, window: StepWindow, max_gap: timedelta) -> Changes:
-    """The changes of every source inside the windows of the run's steps."""
+def changes(sources: Sources, window: StepWindow, max_gap: timedelta, keep: Transformation) -> Changes:
+    """The changes of every source inside the windows of the run's steps.
+
+    `keep` computes a frame that is used more than once, and forgets how it was computed.
+    """
     membership = F.struct(
         F.sort_array("connections").alias("connections"),
         F.sort_array(F.array_distinct("subscriptions.topic")).alias("topics"),
@@ -48,10 +51,10 @@ def changes(sources: Sources, window: StepWindow, max_gap: timedelta) -> Changes
     route = F.struct(F.sort_array("queues").alias("queues"))
     offset_topics = sources.offsets.select(*GROUP, "topic", "captured_at").transform(with_step(window))
     return Changes(
-        memberships=spans(sources.memberships, BROKER, membership, window, max_gap),
-        routes=spans(sources.routes, TOPIC, route, window, max_gap),
-        clients=client_spans(sources.clients, window),
-        offset_topics=offset_topics.select(*GROUP_TOPIC).distinct(),
+        memberships=keep(spans(sources.memberships, BROKER, membership, window, max_gap, keep)),
+        routes=keep(spans(sources.routes, TOPIC, route, window, max_gap, keep)),
+        clients=keep(client_spans(sources.clients, window, keep)),
+        offset_topics=keep(offset_topics.select(*GROUP_TOPIC).distinct()),
     )
 
 
@@ -60,8 +63,8 @@ def rebalance_intervals(
 ) -> DataFrame:
     """One row per (group, topic, step, membership view, interval) over each step and its warm-up.
 
-    `members`, `queues` and `settings` are the inputs of the allocation, `state_id` their fingerprint. `keep` computes
-    a frame that is used more than once, and forgets how it was computed.
+    `members`, `queues` and `settings` are the inputs of the allocation, `state_id` their fingerprint; `keep` as in
+    `changes`.
     """
     topics = group_topics(changes).transform(keep)
     books = client_books(changes.clients, window).transform(keep)

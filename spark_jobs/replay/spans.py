@@ -8,11 +8,16 @@ from datetime import timedelta
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from spark_jobs.replay.steps import StepWindow, duration, with_step
+from spark_jobs.replay.steps import StepWindow, Transformation, duration, with_step
 
 
 def spans(
-    snapshots: DataFrame, key: Sequence[str], state: Column, window: StepWindow, max_gap: timedelta | None
+    snapshots: DataFrame,
+    key: Sequence[str],
+    state: Column,
+    window: StepWindow,
+    max_gap: timedelta | None,
+    keep: Transformation,
 ) -> DataFrame:
     """One row per (key, step, span in which `state` did not change): `start`, `end`, `seen_at`, and the state itself.
 
@@ -21,36 +26,53 @@ def spans(
     Only (key, time, fingerprint) is shuffled; the states of the few spans are fetched by a second read.
     """
     prints = snapshots.select(*key, "captured_at", F.xxhash64(state).alias("fingerprint"))
-    narrow = prints.transform(with_step(window)).transform(lambda rows: _fold(rows, key, window, max_gap))
-    firsts = narrow.select(*key, "captured_at", "fingerprint").distinct()
+    narrow = keep(prints.transform(with_step(window)).transform(lambda rows: _fold(rows, key, window, max_gap)))
+    firsts = narrow.select(*key, "captured_at").distinct()
     states = (
-        snapshots.select(*key, "captured_at", state.alias("state"))
-        .join(F.broadcast(firsts), on=[*key, "captured_at"], how="inner")
-        .where(F.xxhash64("state") == F.col("fingerprint"))
+        # Joined first: the state is then computed for the few rows that begin a span.
+        snapshots.join(F.broadcast(firsts), on=[*key, "captured_at"], how="inner")
+        .select(*key, "captured_at", state.alias("state"))
         # Two identical rows with one key would double every interval; equal content makes `first` exact.
-        .groupBy(*key, "captured_at", "fingerprint")
+        .groupBy(*key, "captured_at", F.xxhash64("state").alias("fingerprint"))
         .agg(F.first("state").alias("state"))
     )
     return narrow.join(states, on=[*key, "captured_at", "fingerprint"], how="inner").drop("captured_at")
 
 
 def _fold(snapshots: DataFrame, key: Sequence[str], window: StepWindow, max_gap: timedelta | None) -> DataFrame:
-    """One row per span; `captured_at` is its first snapshot."""
+    """One row per span; `captured_at` is its first snapshot.
+
+    Only the offsets of a window look at every snapshot: the first of each span and the last of the key stay, and a
+    span was last seen by the snapshot before the next one's first.
+    """
     per_key = Window.partitionBy(*key, "step_start").orderBy("captured_at", "fingerprint")
-    so_far = per_key.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    starts = F.lag("fingerprint").over(per_key).eqNullSafe(F.col("fingerprint"))
+    continues = F.col("previous_print").eqNullSafe(F.col("fingerprint"))
     if max_gap is not None:
-        starts &= F.lag("captured_at").over(per_key) + duration(max_gap) >= F.col("captured_at")
+        continues &= F.col("previous_at") + duration(max_gap) >= F.col("captured_at")
     holds_until = F.col("seen_at") + duration(max_gap) if max_gap is not None else window.step_end
     return (
-        snapshots.withColumn("span", F.sum(F.when(starts, 0).otherwise(1)).over(so_far))
-        .groupBy(*key, "step_start", "span", "fingerprint")
-        .agg(F.min("captured_at").alias("captured_at"), F.max("captured_at").alias("seen_at"))
-        .withColumn("next", F.lead("captured_at").over(Window.partitionBy(*key, "step_start").orderBy("span")))
+        snapshots.withColumns(
+            {
+                "previous_print": F.lag("fingerprint").over(per_key),
+                "previous_at": F.lag("captured_at").over(per_key),
+                "is_last": F.lead("captured_at").over(per_key).isNull(),
+            }
+        )
+        .withColumn("starts", F.col("previous_at").isNull() | ~continues)
+        .where("starts OR is_last")
+        .withColumn("next", F.lead("captured_at").over(per_key))
+        .withColumn("next_previous", F.lead("previous_at").over(per_key))
+        .withColumn("next_starts", F.lead("starts").over(per_key))
+        .where("starts")
+        # Behind the last span's first snapshot stands either nothing or the key's last snapshot, of the same span.
+        .withColumn(
+            "seen_at", F.when(F.col("next_starts"), F.col("next_previous")).otherwise(F.coalesce("next", "captured_at"))
+        )
+        .withColumn("next", F.when(F.col("next_starts"), F.col("next")))
         .withColumn("start", F.greatest("captured_at", window.observed_from))
         .withColumn("end", F.least(holds_until, "next", window.step_end))
         .where(F.col("start") < F.col("end"))
-        .drop("span", "next")
+        .drop("next", "previous_print", "previous_at", "is_last", "starts", "next_previous", "next_starts")
     )
 
 

@@ -58,7 +58,7 @@ def children(node: Any) -> list[Any]:
 
 
 def all_changes(stored: Sources) -> Changes:
-    return changes(stored, WINDOW, CONFIGURATION.max_gap)
+    return changes(stored, WINDOW, CONFIGURATION.max_gap, keep=lambda frame: frame)
 
 
 def plans(spark: SparkSession, stored: Sources) -> dict[str, DataFrame]:

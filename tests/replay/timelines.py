@@ -17,7 +17,8 @@ from spark_jobs.domain.snapshots import ClientSnapshot, MembershipSnapshot
 from spark_jobs.domain.snapshots import StepWindow as DomainWindow
 from spark_jobs.domain.timeline import RebalanceInterval, clip
 from spark_jobs.domain.timeline import rebalance_intervals as by_brute_force
-from spark_jobs.replay.history import Changes, changes, rebalance_intervals
+from spark_jobs.jobs.run import keep
+from spark_jobs.replay.history import changes, rebalance_intervals
 from spark_jobs.replay.settings import group_settings
 from spark_jobs.replay.sources import Sources
 from spark_jobs.replay.states import clipped
@@ -84,17 +85,8 @@ def by_spark(spark: SparkSession, fleets: Sequence[Fleet]) -> tuple[Timelines, T
 def intervals_of(spark: SparkSession, fleets: Sequence[Fleet]) -> DataFrame:
     """The rebalance intervals of all steps, with their warm-up."""
     window = StepWindow(RUN, STEP, CONFIGURATION.warm_up, CONFIGURATION.look_back)
-    found = changes(sources(spark, fleets), window, CONFIGURATION.max_gap)
-    kept = Changes(
-        found.memberships.localCheckpoint(),
-        found.routes.localCheckpoint(),
-        found.clients.localCheckpoint(),
-        found.offset_topics.localCheckpoint(),
-    )
-    settings = group_settings(CONFIGURATION)
-    return rebalance_intervals(
-        kept, window, CONFIGURATION.cadence, settings, keep=lambda frame: frame.localCheckpoint()
-    )
+    found = changes(sources(spark, fleets), window, CONFIGURATION.max_gap, keep)
+    return rebalance_intervals(found, window, CONFIGURATION.cadence, group_settings(CONFIGURATION), keep)
 
 
 def _timelines(intervals: DataFrame) -> Timelines:
