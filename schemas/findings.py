@@ -2,6 +2,7 @@
 
 from pyspark.sql.types import (
     ArrayType,
+    DoubleType,
     IntegerType,
     LongType,
     StringType,
@@ -40,6 +41,15 @@ FINDING_QUEUE = array_of(
     *_BACKLOG,
 )
 
+#: Numbers by name; docs/findings.md says what each rule measures. Null is unknown.
+MEASURES = array_of(StructField("name", StringType(), True), StructField("value", DoubleType(), True))
+
+#: Who says what: the clients behind each answer, for example each strategy, topic list or broker's view.
+PARTIES = array_of(
+    StructField("name", StringType(), True),
+    StructField("client_ids", ArrayType(StringType(), containsNull=True), True),
+)
+
 #: Totals are over the queues whose value is known; `unknown_queues` counts the queues without a known backlog.
 EVIDENCE = StructType(
     [
@@ -53,6 +63,8 @@ EVIDENCE = StructType(
         StructField("unknown_queues", IntegerType(), True),
         StructField("if_deduplicated", _CURE, True),
         StructField("if_unique", _CURE, True),
+        StructField("measures", MEASURES, True),
+        StructField("parties", PARTIES, True),
     ]
 )
 

@@ -9,6 +9,8 @@ from spark_jobs.config import Configuration
 from spark_jobs.findings.touches import IDENTITY
 from spark_jobs.replay.views import ALL_HOSTS
 
+SEVERITIES = ["INFO", "WARN", "ERROR"]
+
 
 def with_finding(touches: DataFrame) -> DataFrame:
     """Adds `finding_id`, `began`, `ended`: touches of one identity that leave no gap between them are one condition.
@@ -42,7 +44,10 @@ def conditions(touches: DataFrame, configuration: Configuration) -> DataFrame:
     """
     thresholds = configuration.thresholds
     convergence = F.lit(thresholds.convergence_seconds)
-    patience = F.when(F.col("only_split"), convergence + thresholds.heartbeat_seconds).otherwise(convergence)
+    patience = F.coalesce(
+        "patience", F.when(F.col("only_split"), convergence + thresholds.heartbeat_seconds).otherwise(convergence)
+    )
+    worst = F.struct(F.coalesce("weight", F.lit(0.0)), "start", "measures", "parties")
     return (
         touches.groupBy("finding_id", *IDENTITY, "began", "ended")
         .agg(
@@ -54,12 +59,17 @@ def conditions(touches: DataFrame, configuration: Configuration) -> DataFrame:
             F.max("queue_count").alias("queue_count"),
             _worst("if_deduplicated"),
             _worst("if_unique"),
+            F.max("patience").alias("patience"),
+            F.max(F.array_position(F.lit(SEVERITIES), F.col("severity"))).alias("rank"),
+            F.max(worst).alias("worst"),
         )
         .where(_seconds_between("began", "ended") >= patience)
         .withColumn("is_persistent", _seconds_between("began", "seen_at") >= thresholds.persistent_after_seconds)
         .withColumn("start", F.greatest("began", "step_start"))
+        .withColumn("severity", F.try_element_at(F.lit(SEVERITIES), F.col("rank").cast("int")))
         .withColumnRenamed("ended", "end")
-        .drop("began", "only_split", "seen_at")
+        .select("*", "worst.measures", "worst.parties")
+        .drop("began", "only_split", "seen_at", "patience", "rank", "worst")
     )
 
 

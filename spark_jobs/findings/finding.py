@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from schemas import FINDINGS
 from spark_jobs.config import Configuration
 from spark_jobs.domain.causes import UnassignedCause
-from spark_jobs.findings import double_owned_queue, duplicate_client_id, idle_consumer, unassigned_queue
-from spark_jobs.findings.advice import advice
+from spark_jobs.findings import duplicate_client_id
+from spark_jobs.findings.catalog import RULES, advice
 from spark_jobs.findings.conditions import condition_queues, conditions, with_finding
 from spark_jobs.findings.duplicate_client_id import probable_cause
 from spark_jobs.findings.evidence import finding_evidence, readings_of
+from spark_jobs.findings.rule import Audited
 from spark_jobs.replay.sources import Sources
-from spark_jobs.replay.states import cures, owned_queues, recorded
 from spark_jobs.replay.steps import StepWindow, Transformation
 
 _EVIDENCE = FINDINGS.schema["evidence"].dataType
 
 
-def all_touches(intervals: DataFrame, states: DataFrame) -> DataFrame:
+def all_touches(audited: Audited) -> DataFrame:
     """One row per touch of any rule, with the finding it belongs to."""
-    harmed = owned_queues(intervals, states).where("unassigned_cause IS NOT NULL OR double_owned_cause IS NOT NULL")
-    return (
-        unassigned_queue.unassigned_queues(harmed)
-        .union(double_owned_queue.double_owned_queues(harmed))
-        .union(duplicate_client_id.duplicate_client_ids(intervals, harmed, cures(states)))
-        .union(idle_consumer.idle_consumers(intervals, recorded(states)))
-        .transform(with_finding)
-    )
+    found = (rule.touches(audited) for rule in RULES)
+    return reduce(DataFrame.unionByName, found).transform(with_finding)
 
 
 def findings(
@@ -47,13 +43,13 @@ def findings(
     queues = condition_queues(touches, found).transform(keep)
     readings = readings_of(queues, sources, window).transform(keep)
     measured = finding_evidence(queues, readings)
-    is_duplicate = F.col("rule") == duplicate_client_id.RULE
+    is_duplicate = F.col("rule") == duplicate_client_id.NAME
     cause = F.when(is_duplicate, probable_cause(F.col("client_id"), F.col("connections"), F.col("is_persistent")))
     return (
         found.join(measured, on="finding_id", how="left")
         .withColumn("cause", F.coalesce(cause, F.col("cause")))
-        .withColumn("subject", F.coalesce("client_id", "subject"))
-        .withColumn("severity", severity())
+        .withColumn("subject", F.coalesce("client_id", "subject", "topic", "consumer_group"))
+        .withColumn("severity", F.coalesce("severity", severity()))
         .withColumn("evidence", _evidence())
         .withColumn("advice", advice())
         .select(*FINDINGS.columns)
@@ -61,12 +57,13 @@ def findings(
 
 
 def severity() -> Column:
-    """ERROR for harm, WARN for waste and what is so by design, INFO for what ends by itself or touched no message."""
+    """Where the rule does not say: ERROR for harm, WARN for what is so by design, INFO for what ends by itself or
+    touched no message.
+    """
     untouched = (F.col("produced") == 0) & (F.coalesce("backlog_max", F.lit(0)) == 0)
     return (
-        F.when(F.col("rule") == idle_consumer.RULE, "WARN")
-        .when(
-            F.col("rule") == duplicate_client_id.RULE,
+        F.when(
+            F.col("rule") == duplicate_client_id.NAME,
             F.when(F.col("is_persistent"), "ERROR").otherwise("INFO"),
         )
         .when(untouched, "INFO")
@@ -78,7 +75,7 @@ def severity() -> Column:
 def _evidence() -> Column:
     persistence = F.when(F.col("is_persistent"), "PERSISTENT").otherwise("TRANSIENT")
     values = {
-        "persistence": F.when(F.col("rule") == duplicate_client_id.RULE, persistence),
+        "persistence": F.when(F.col("rule") == duplicate_client_id.NAME, persistence),
         "connections": F.when(F.size("connections") > 0, F.col("connections")),
         "queues": F.coalesce("queues", F.array()),
     }

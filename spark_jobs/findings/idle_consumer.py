@@ -5,23 +5,24 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from spark_jobs.findings.rule import Audited, Cause, Rule
 from spark_jobs.findings.touches import nothing, touches
-from spark_jobs.replay.states import STATE
+from spark_jobs.replay.states import STATE, recorded
 from spark_jobs.replay.views import ALL_HOSTS
 
-RULE = "IDLE_CONSUMER"
+NAME = "IDLE_CONSUMER"
 MORE_MEMBERS_THAN_QUEUES = "MORE_MEMBERS_THAN_QUEUES"
 LEFT_OUT_BY_STRATEGY = "LEFT_OUT_BY_STRATEGY"
 _CLIENT = ("step_start", "cluster", "consumer_group", "client_id")
 
 
-def idle_consumers(intervals: DataFrame, states: DataFrame) -> DataFrame:
+def idle_consumers(audited: Audited) -> DataFrame:
     """One touch per (client id, span in which it was a member and owned nothing); one condition per client id.
 
     A sweep over starts and ends of "is a member for a topic" and "owns queues of a topic": linear in intervals ×
     members, whatever number of topics the group has.
     """
-    shares = _shares(intervals, states)
+    shares = _shares(audited.intervals, recorded(audited.states))
     opened = shares.select(
         *_CLIENT, F.col("start").alias("at"), "owned", F.lit(1).alias("delta"), "member_count", "queue_count"
     )
@@ -47,8 +48,9 @@ def idle_consumers(intervals: DataFrame, states: DataFrame) -> DataFrame:
     more_members = F.col("member_count") > F.col("queue_count")
     return touches(
         spans,
-        RULE,
+        NAME,
         topic=nothing(),
+        severity=F.lit("WARN"),
         start=F.col("at"),
         membership_view=F.lit(ALL_HOSTS),
         cause=F.when(more_members, MORE_MEMBERS_THAN_QUEUES).otherwise(LEFT_OUT_BY_STRATEGY),
@@ -85,3 +87,24 @@ def _shares(intervals: DataFrame, states: DataFrame) -> DataFrame:
             F.max("queue_count").alias("queue_count"),
         )
     )
+
+
+RULE = Rule(
+    name=NAME,
+    meaning="A member that owns no queue of any topic it subscribes, retry topics aside (they usually have one queue "
+    "per broker).",
+    decided_by="the replayed allocation, while all hosts list the same members. WARN: it is waste.",
+    causes={
+        MORE_MEMBERS_THAN_QUEUES: Cause(
+            "the group has more connections than the topic has queues",
+            "There are more members than queues, so more consumers cannot help: stop the surplus, or add queues.",
+        ),
+        LEFT_OUT_BY_STRATEGY: Cause(
+            "there are queues enough, and the strategy gives this member none",
+            "The strategy gives this member nothing: with CONSISTENT_HASH raise virtualNodeCnt, else check rooms and "
+            "configured queue lists.",
+        ),
+    },
+    example="`inventory-service`: three members on two queues, so the third is idle for the whole recording.",
+    touches=idle_consumers,
+)

@@ -1,6 +1,10 @@
 """The common shape of what the rules find, before it is folded.
 
-A touch: this condition held in this interval, of this membership view, on this queue (or on none in particular).
+A touch: this condition held from `start` to `end`, in this membership view, on this queue (or on none in particular).
+
+`client_id` is the subject of the finding, `blamed` a client that it names. `patience`: seconds that the condition must
+stand (null: until a group agrees). `severity`: INFO, WARN or ERROR; the worst touch counts. `measures` (numbers by
+name) and `parties` (who says what) are those of the touch with the greatest `weight`, the latest of equals.
 """
 
 from __future__ import annotations
@@ -30,6 +34,12 @@ _TYPES = {
     "queue_count": "int",
     "if_deduplicated": "struct<unassigned_queues: int, double_owned_queues: int>",
     "if_unique": "struct<unassigned_queues: int, double_owned_queues: int>",
+    # What a rule says itself; null leaves it to `conditions` and `finding`.
+    "patience": "double",
+    "severity": "string",
+    "weight": "double",
+    "measures": "array<struct<name: string, value: double>>",
+    "parties": "array<struct<name: string, client_ids: array<string>>>",
 }
 
 UNASSIGNED = "UNASSIGNED"
@@ -51,6 +61,12 @@ def touches(rows: DataFrame, rule: str, **columns: Column) -> DataFrame:
 def queue(role: str) -> Column:
     """The queue of a row in the role it plays in the finding."""
     return F.struct("topic", "broker_name", "queue_id", F.lit(role).alias("role"))
+
+
+def measures(**values: Column) -> Column:
+    """Numbers by name, in the order of the names; null is unknown."""
+    named = (F.struct(F.lit(name).alias("name"), values[name].cast("double").alias("value")) for name in sorted(values))
+    return F.array(*named)
 
 
 def nothing() -> Column:

@@ -5,18 +5,73 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from spark_jobs.domain.causes import UnassignedCause
+from spark_jobs.findings.rule import Audited, Cause, Rule
 from spark_jobs.findings.touches import UNASSIGNED, nothing, queue, touches
 
-RULE = "UNASSIGNED_QUEUE"
+NAME = "UNASSIGNED_QUEUE"
 
 
-def unassigned_queues(owned: DataFrame) -> DataFrame:
+def unassigned_queues(audited: Audited) -> DataFrame:
     """One touch per (interval, queue without owner); one condition per group, topic and cause."""
     return touches(
-        owned.where("unassigned_cause IS NOT NULL"),
-        RULE,
+        audited.owned.where("unassigned_cause IS NOT NULL"),
+        NAME,
         cause=F.col("unassigned_cause"),
         client_id=nothing(),
         blamed=F.col("unassigned_client_id"),
         queue=queue(UNASSIGNED),
     )
+
+
+RULE = Rule(
+    name=NAME,
+    meaning="Nobody consumes the queue, and messages may arrive there. One finding per group, topic and cause; "
+    "`subject` names the queues.",
+    decided_by="the replayed allocation: no connection takes the queue. WARN for `ROOM_FILTER`, which is so by "
+    "design; INFO if nothing was produced to the queues and no backlog is known.",
+    causes={
+        UnassignedCause.DUPLICATE_CLIENT_ID: Cause(
+            "it is in the share of a further position of a repeated id, which nobody computes",
+            "Give every consumer of the group its own client id: the share of the second position of an id is "
+            "computed by nobody. See the DUPLICATE_CLIENT_ID finding.",
+        ),
+        UnassignedCause.MEMBER_NOT_SUBSCRIBED: Cause(
+            "it is in the share of a member that does not subscribe the topic: it holds a position all the same",
+            "All members of a group must subscribe the same topics: move the consumers that do not subscribe this "
+            "one to a group of their own.",
+        ),
+        UnassignedCause.GROUP_OFFLINE: Cause(
+            "no host lists any member",
+            "No consumer of the group was connected: start it, or delete the group if it is no longer needed.",
+        ),
+        UnassignedCause.MIXED_STRATEGIES: Cause(
+            "it is in the share of a member that runs another strategy",
+            "Members run different allocation strategies: roll out one to all of them.",
+        ),
+        UnassignedCause.ROOM_FILTER: Cause(
+            "MACHINE_ROOM leaves out the brokers of other rooms",
+            "MACHINE_ROOM leaves out every broker that is not in the configured rooms, by design: add the room, or "
+            "use MACHINE_ROOM_NEARBY.",
+        ),
+        UnassignedCause.CONFIG_HOLE: Cause(
+            "it is in no client's configured list; `%RETRY%` topics too",
+            "No client's configured list names these queues: add them to one.",
+        ),
+        UnassignedCause.NO_VIRTUAL_NODES: Cause(
+            "CONSISTENT_HASH with `virtualNodeCnt` 0",
+            "virtualNodeCnt is 0, so nobody is on the hash ring: set it to 10, the default.",
+        ),
+        UnassignedCause.BEYOND_READ_QUEUES: Cause(
+            "`readQueueNums < writeQueueNums`: it is in no client's list",
+            "The topic has more write queues than read queues, and messages in the surplus can be read by nobody: "
+            "raise readQueueNums to writeQueueNums.",
+        ),
+        UnassignedCause.BROKER_NOT_READABLE: Cause(
+            "the broker lacks read permission for the topic",
+            "The broker has no read permission for the topic: give it back (perm 6) until the messages are drained.",
+        ),
+    },
+    example="`payment-service`: queues 4–7 of `payments`, from 02:07:05 to 02:17:26, about 6,100 messages.",
+    touches=unassigned_queues,
+)

@@ -17,6 +17,7 @@ from schemas import ALLOCATIONS, AUDIT_RUNS, FINDINGS, REBALANCE_INTERVALS, Tabl
 from spark_jobs.config import Configuration
 from spark_jobs.conflicts import unless_outrun
 from spark_jobs.findings.finding import all_touches, findings
+from spark_jobs.findings.rule import Audited
 from spark_jobs.jobs.sources import pinned_versions, read_sources
 from spark_jobs.publish.claims import claim
 from spark_jobs.publish.content import Content
@@ -25,7 +26,14 @@ from spark_jobs.publish.request import RunRequest
 from spark_jobs.replay.history import changes, rebalance_intervals
 from spark_jobs.replay.settings import group_settings
 from spark_jobs.replay.sources import Sources
-from spark_jobs.replay.states import clipped, published_allocations, published_intervals, replayed_states
+from spark_jobs.replay.states import (
+    clipped,
+    cures,
+    owned_queues,
+    published_allocations,
+    published_intervals,
+    replayed_states,
+)
 from spark_jobs.replay.steps import StepWindow
 from spark_jobs.warehouse import Warehouse
 
@@ -92,7 +100,9 @@ def audit(
     progress("replaying every distinct state")
     states = keep(replayed_states(intervals))
     progress("looking for what was wrong")
-    touches = keep(all_touches(intervals, states))
+    owned = owned_queues(intervals, states)
+    audited = Audited(sources, changed, intervals, states, owned, cures(states), window, configuration, keep)
+    touches = keep(all_touches(audited))
     inside = clipped(intervals)
     _LOG.info("%s: replayed", window.run)
     return {

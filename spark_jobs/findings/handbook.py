@@ -1,0 +1,32 @@
+"""`python -m spark_jobs.findings.handbook` writes docs/findings.md from the rules: text and code cannot part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from spark_jobs.findings.catalog import RULES
+from spark_jobs.findings.rule import Rule
+
+PAGE = Path(__file__).parents[2] / "docs" / "findings.md"
+_FRAME = Path(__file__).with_name("handbook.md")
+
+
+def handbook() -> str:
+    """The page: the frame around the rules, and a section per rule."""
+    rules = "\n\n".join("\n".join(_section(rule)) for rule in RULES)
+    return _FRAME.read_text(encoding="utf-8").replace("{rules}", rules)
+
+
+def _section(rule: Rule) -> Iterator[str]:
+    yield from (f"## {rule.name}", "", rule.meaning, "", f"*Decided by*: {rule.decided_by}", "")
+    if rule.needs:
+        needed = ", ".join(f"`{table.name}`" for table in rule.needs)
+        yield from (f"*Needs* {needed}; without it the rule is not evaluated, and `audit_runs` says so.", "")
+    yield from ("| cause | when | what to do |", "|---|---|---|")
+    yield from (f"| `{name}` | {cause.when} | {cause.advice} |" for name, cause in rule.causes.items())
+    yield from ("", f"*In the recording*: {rule.example}")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(handbook(), encoding="utf-8")

@@ -1,0 +1,17 @@
+"""docs/findings.md is what the rules say."""
+
+from spark_jobs.findings.catalog import RULES
+from spark_jobs.findings.handbook import PAGE, handbook
+
+
+def test_the_page_is_the_one_the_rules_make() -> None:
+    assert PAGE.read_text(encoding="utf-8") == handbook(), "run python -m spark_jobs.findings.handbook"
+
+
+def test_every_rule_is_explained() -> None:
+    assert len({rule.name for rule in RULES}) == len(RULES)
+    for rule in RULES:
+        texts = [rule.meaning, rule.decided_by, rule.example]
+        texts += [text for cause in rule.causes.values() for text in (cause.when, cause.advice)]
+        assert all(texts), rule.name
+        assert rule.causes, rule.name
