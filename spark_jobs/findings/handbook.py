@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from spark_jobs.domain.capacity import ADVICE, SIGNS, Limit
 from spark_jobs.findings.catalog import RULES
 from spark_jobs.findings.rule import Rule
 
@@ -15,7 +16,13 @@ _FRAME = Path(__file__).with_name("handbook.md")
 def handbook() -> str:
     """The page: the frame around the rules, and a section per rule."""
     rules = "\n\n".join("\n".join(_section(rule)) for rule in RULES)
-    return _FRAME.read_text(encoding="utf-8").replace("{rules}", rules)
+    limits = "\n".join(_limit(found) for found in Limit)
+    return _FRAME.read_text(encoding="utf-8").replace("{rules}", rules).replace("{limits}", limits)
+
+
+def _limit(found: Limit) -> str:
+    signs = ", ".join(f"`{sign}`" for sign in SIGNS.get(found, ()))
+    return f"| `{found}` | {signs} | {ADVICE[found]} |"
 
 
 def _section(rule: Rule) -> Iterator[str]:

@@ -1,0 +1,87 @@
+"""What made a backlog grow, as Columns and frames; its plain twin, with the reasons, is `domain.attribution`."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from spark_jobs.domain.attribution import STUCK, Part
+from spark_jobs.replay.steps import StepWindow, with_step
+
+_TOPIC = ("step_start", "cluster", "consumer_group", "topic")
+_QUEUE = (*_TOPIC, "broker_name", "queue_id")
+
+
+def parts() -> dict[Part, Column]:
+    """Messages per part for a row with `growth`, `owners`, `verdict`, `moved`, `produced`, `seconds`, `rate_before`."""
+    whole = (
+        F.when(F.col("owners") == 0, Part.UNASSIGNED)
+        .when(F.col("verdict").isin(*sorted(STUCK)), Part.STUCK_OWNER)
+        .when(F.col("moved"), Part.HAND_OVER)
+    )
+    above = F.col("produced") - F.round(F.col("rate_before") * F.col("seconds")).cast("bigint")
+    # `least` skips nulls: without a pace to compare with there is no surge.
+    surge = F.when(above.isNotNull() & whole.isNull(), F.greatest(F.least("growth", above), F.lit(0)))
+    surge = F.coalesce(surge, F.lit(0))
+    rest = F.when(whole.isNull(), F.col("growth") - surge).otherwise(0)
+    found = {part: F.when(whole == part, F.col("growth")).otherwise(0) for part in list(Part)[:3]}
+    return found | {Part.PRODUCER_SURGE: surge, Part.RESIDUAL: rest}
+
+
+def growth(progress: DataFrame) -> DataFrame:
+    """Adds `growth` to rows of `queue_progress`: how the lag grew since the queue's interval before, in messages.
+
+    The step's first interval with a reading begins at its own first one, so that the growths of a queue add up to the
+    difference between its last and first reading in the step. Rows without a known lag are left out.
+    """
+    per_queue = Window.partitionBy(*_QUEUE).orderBy("interval_start")
+    before = F.coalesce(F.lag("lag_last").over(per_queue), F.col("lag_first"))
+    return progress.where("lag_last IS NOT NULL").withColumn("growth", F.col("lag_last") - before)
+
+
+def pace_before(offsets: DataFrame, window: StepWindow) -> DataFrame:
+    """One row per (group, topic, queue, step): `rate_before`, messages a second that came in during the look-back."""
+    reading = F.struct("captured_at", "entry.broker_offset")
+    measured = (
+        offsets.transform(with_step(window))
+        .where("captured_at < step_start")
+        .select(*_TOPIC, "captured_at", F.explode("offsets").alias("entry"))
+        .groupBy(*_TOPIC, F.col("entry.broker_name").alias("broker_name"), F.col("entry.queue_id").alias("queue_id"))
+        .agg(F.min(reading).alias("first"), F.max(reading).alias("last"))
+    )
+    seconds = (F.unix_micros("last.captured_at") - F.unix_micros("first.captured_at")) / 1_000_000
+    came_in = F.col("last.broker_offset") - F.col("first.broker_offset")
+    return measured.select(*_QUEUE, F.when((seconds > 0) & (came_in >= 0), came_in / seconds).alias("rate_before"))
+
+
+def attribution(progress: DataFrame, owned: DataFrame, pace: DataFrame) -> DataFrame:
+    """One row per (group, topic, step): `growth` and its parts, in messages; null where no lag is known.
+
+    `owned`: `owned_queues`, with the warm-up: a queue that changed hands at the step's start has moved.
+    """
+    rows = (
+        growth(progress)
+        .join(_hands(owned), on=[*_QUEUE, "membership_view", "interval_start"], how="left")
+        .join(pace, on=[*_QUEUE], how="left")
+        .withColumn("seconds", (F.unix_micros("interval_end") - F.unix_micros("interval_start")) / 1_000_000)
+    )
+    sums = {part.value: F.sum(value).cast("bigint").alias(part.value) for part, value in parts().items()}
+    return rows.groupBy(*_TOPIC).agg(F.sum("growth").alias("growth"), *sums.values())
+
+
+def _hands(owned: DataFrame) -> DataFrame:
+    """One row per (queue, view, interval clipped to its step): `owners`, the connections, and whether it `moved`."""
+    ids = F.array_sort(F.array_distinct("owners.client_id"))
+    per_queue = Window.partitionBy(*_QUEUE, "membership_view").orderBy("start")
+    return (
+        owned.withColumn("ids", ids)
+        .withColumn("ids_before", F.lag("ids").over(per_queue))
+        .where(F.col("end") > F.col("step_start"))
+        .select(
+            *_QUEUE,
+            "membership_view",
+            F.greatest("start", "step_start").alias("interval_start"),
+            F.size("owners").alias("owners"),
+            F.coalesce(F.col("ids_before") != F.col("ids"), F.lit(False)).alias("moved"),
+        )
+    )

@@ -1,0 +1,150 @@
+"""One row per group and step: the answer to "do I have to look at it?"."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from schemas import GROUP_STATUS
+from spark_jobs.findings.conditions import SEVERITIES
+from spark_jobs.replay.states import STATE, recorded
+from spark_jobs.status.capacity import advice, busiest_share, limit, more_members_help
+
+GROUP = ("step_start", "cluster", "consumer_group")
+_TOPIC = (*GROUP, "topic")
+_QUEUE = (*_TOPIC, "broker_name", "queue_id")
+
+
+def group_status(
+    intervals: DataFrame, states: DataFrame, progress: DataFrame, attribution: DataFrame, findings: DataFrame
+) -> DataFrame:
+    """One row per (group, step) with an interval, as `schemas/group_status.py` says.
+
+    `intervals` are clipped to their step, `attribution` has a row per topic.
+    """
+    ends = _ends(intervals, states)
+    return (
+        intervals.select(*GROUP)
+        .distinct()
+        .join(_counts(ends), on=list(GROUP), how="left")
+        .join(_idle(ends), on=list(GROUP), how="left")
+        .join(_backlog(progress), on=list(GROUP), how="left")
+        .join(_attributed(attribution), on=list(GROUP), how="left")
+        .join(_judged(findings), on=list(GROUP), how="left")
+        .withColumn("finding_count", F.coalesce("finding_count", F.lit(0)))
+        .withColumn("unknown_queues", F.coalesce("unknown_queues", F.lit(0)))
+        .transform(with_capacity)
+        .select(*GROUP_STATUS.columns)
+    )
+
+
+def _ends(intervals: DataFrame, states: DataFrame) -> DataFrame:
+    """One row per (group, topic, step): its last replayed interval with the totals of its state.
+
+    Of views that disagree at the end, the first by name.
+    """
+    latest = Window.partitionBy(*_TOPIC).orderBy(F.desc("end"), "membership_view")
+    totals = recorded(states).select(*STATE, "unassigned_queues", "double_owned_queues", "queues_per_member")
+    return (
+        intervals.where("status = 'REPLAYED'")
+        .withColumn("rank", F.row_number().over(latest))
+        .where("rank = 1")
+        .join(totals, on=list(STATE), how="inner")
+        .withColumn("is_ordinary", ~F.col("topic").startswith("%RETRY%"))
+    )
+
+
+def _counts(ends: DataFrame) -> DataFrame:
+    """One row per group and step: members of the topic that was replayed last; queues of the ordinary topics."""
+    members = F.struct(
+        "end", F.size("members").alias("all"), F.size(F.array_distinct("members.client_id")).alias("ids")
+    )
+
+    def of_ordinary(value: Column) -> Column:
+        return F.sum(F.when(F.col("is_ordinary"), value)).cast("int")
+
+    counted = ends.groupBy(*GROUP).agg(
+        F.max(members).alias("last"),
+        of_ordinary(F.size("queues")).alias("queues"),
+        of_ordinary(F.col("double_owned_queues")).alias("owned_twice"),
+        of_ordinary(F.col("unassigned_queues")).alias("owned_never"),
+        F.max(F.when(F.col("is_ordinary"), F.size("queues"))).alias("widest"),
+    )
+    return counted.withColumns(
+        {
+            "members": F.col("last.all"),
+            "distinct_members": F.col("last.ids"),
+            "owned_once": F.col("queues") - F.col("owned_twice") - F.col("owned_never"),
+        }
+    )
+
+
+def _idle(ends: DataFrame) -> DataFrame:
+    """One row per group and step: connections that own no queue of any ordinary topic."""
+    owned = ends.where("is_ordinary").select(*GROUP, F.explode(F.arrays_zip("members", "queues_per_member")).alias("m"))
+    per_member = owned.groupBy(*GROUP, "m.members.client_id", "m.members.client_addr").agg(
+        F.sum("m.queues_per_member").alias("queues")
+    )
+    idle = F.count(F.when(F.col("queues") == 0, 1)).cast("int")
+    return per_member.groupBy(*GROUP).agg(idle.alias("idle_members"))
+
+
+def _backlog(progress: DataFrame) -> DataFrame:
+    """One row per group and step: backlog, age and rates over all its topics; null is unknown."""
+    known = F.col("lag_last").isNotNull()
+    per_queue = progress.groupBy(*_QUEUE).agg(
+        F.min_by(F.when(known, F.col("lag_first")), F.when(known, F.col("interval_start"))).alias("first"),
+        F.max_by(F.when(known, F.col("lag_last")), F.when(known, F.col("interval_start"))).alias("last"),
+        F.max("age_ms").alias("age_ms"),
+        _rate("produced").alias("in_rate"),
+        _rate("consumed").alias("out_rate"),
+    )
+    return per_queue.groupBy(*GROUP).agg(
+        F.sum("first").alias("backlog_start"),
+        F.sum("last").alias("backlog_end"),
+        F.max("age_ms").alias("oldest_message_ms"),
+        F.sum("in_rate").alias("in_rate"),
+        F.sum("out_rate").alias("out_rate"),
+        F.count(F.when(F.col("last").isNull(), 1)).cast("int").alias("unknown_queues"),
+    )
+
+
+def _rate(name: str) -> Column:
+    """Messages a second over the intervals of a queue in which they are known."""
+    seconds = (F.unix_micros("interval_end") - F.unix_micros("interval_start")) / 1_000_000
+    return F.sum(name) / F.sum(F.when(F.col(name).isNotNull(), seconds))
+
+
+def _attributed(attribution: DataFrame) -> DataFrame:
+    entry = F.struct(*(name for name in attribution.columns if name not in GROUP))
+    return attribution.groupBy(*GROUP).agg(F.sort_array(F.collect_list(entry)).alias("attribution"))
+
+
+def _judged(findings: DataFrame) -> DataFrame:
+    """One row per group and step with findings: how many, the worst severity, and their `signs` for the capacity."""
+    rank = F.array_position(F.lit(SEVERITIES), F.col("severity"))
+    sign = F.when(F.col("rule") == "UNASSIGNED_QUEUE", F.concat_ws("/", "rule", "cause")).otherwise(F.col("rule"))
+    judged = findings.groupBy(*GROUP).agg(
+        F.count(F.lit(1)).cast("int").alias("finding_count"),
+        F.max(rank).alias("rank"),
+        F.collect_set(sign).alias("signs"),
+    )
+    return judged.withColumn("worst_severity", F.try_element_at(F.lit(SEVERITIES), F.col("rank").cast("int")))
+
+
+def with_capacity(groups: DataFrame) -> DataFrame:
+    """Adds `limit`, `more_members_help`, `busiest_share`, `share_after` and `advice`.
+
+    A group that was never replayed has no members to count; what its topic with most queues could take is `widest`.
+    """
+    shares = {"busiest_share": busiest_share(F.col("members")), "share_after": busiest_share(F.col("members") + 1)}
+    narrowed = groups.withColumnRenamed("queues", "all_queues").withColumn("queues", F.coalesce("widest", F.lit(0)))
+    return (
+        narrowed.withColumn("signs", F.coalesce("signs", F.array().cast("array<string>")))
+        .withColumn("limit", limit())
+        .withColumn("more_members_help", more_members_help())
+        .withColumns(shares)
+        .withColumn("advice", advice())
+        .drop("queues")
+        .withColumnRenamed("all_queues", "queues")
+    )
