@@ -19,7 +19,7 @@ class Audited:
     """What rules look at. Intervals reach back over the warm-up: a condition's age is measured across steps.
 
     `intervals`: `rebalance_intervals`; `states`: `replayed_states`; `owned`: `owned_queues`; `cures`: `cures`;
-    `moves`: `with_moves`.
+    `rebalances`: what they moved, `rebalances.rebalances`.
     """
 
     sources: Sources
@@ -28,7 +28,7 @@ class Audited:
     states: DataFrame
     owned: DataFrame
     cures: DataFrame
-    moves: DataFrame
+    rebalances: DataFrame
     window: StepWindow
     configuration: Configuration
     keep: Transformation

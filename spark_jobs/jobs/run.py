@@ -17,6 +17,7 @@ from schemas import ALLOCATIONS, AUDIT_RUNS, FINDINGS, REBALANCE_INTERVALS, Tabl
 from spark_jobs.config import Configuration
 from spark_jobs.conflicts import unless_outrun
 from spark_jobs.findings.finding import all_touches, findings
+from spark_jobs.findings.rebalances import rebalances
 from spark_jobs.findings.rule import Audited
 from spark_jobs.jobs.sources import pinned_versions, read_sources
 from spark_jobs.publish.claims import claim
@@ -103,7 +104,8 @@ def audit(
     moves = keep(with_moves(intervals, states, sources.clients, window, configuration.cadence))
     progress("looking for what was wrong")
     owned = owned_queues(intervals, states)
-    audited = Audited(sources, changed, intervals, states, owned, cures(states), moves, window, configuration, keep)
+    moved = keep(rebalances(moves, configuration.cadence))
+    audited = Audited(sources, changed, intervals, states, owned, cures(states), moved, window, configuration, keep)
     touches = keep(all_touches(audited))
     _LOG.info("%s: replayed", window.run)
     return {
