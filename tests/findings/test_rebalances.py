@@ -73,7 +73,7 @@ def test_storms_in_plain_python() -> None:
 
 
 def test_storms_in_spark(spark: SparkSession) -> None:
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for case, (starts, _, _) in enumerate(_lines(STARTS)):
         for topic, start in enumerate(starts.split()):
             rows.append((T, "c", str(case), str(topic), at(float(start)), "*", "MEMBER_LEFT", 2, 1))

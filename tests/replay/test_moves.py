@@ -54,6 +54,9 @@ SEEN = ["a", "old"]
 T = datetime(2026, 3, 1, 10, tzinfo=UTC)
 
 
+Owners = dict[tuple[str, int], frozenset[str]]
+
+
 class Case(NamedTuple):
     before: Situation
     after: Situation
@@ -71,7 +74,7 @@ def _case(line: str) -> Case:
 
 
 def _situation(members: str, queues: str) -> Situation:
-    owners: dict[tuple[str, int], frozenset[str]] = {}
+    owners: Owners = {}
     counts: dict[str, int] = {}
     broker = ""
     for word in queues.split():
@@ -107,12 +110,13 @@ def test_no_allocation_with_the_same_shares_moves_less() -> None:
         before = {("a", n): frozenset(rng.choice(["", "p", "q", "r"])) for n in range(first + common)}
         queues = [("a", n) for n in range(first, first + common + last)]
         dealt = [frozenset(rng.choice(["", "p", "q", "s"])) for _ in queues]
-
-        def moved(owners: tuple[frozenset[str], ...]) -> int:
-            return sum(q in before and before[q] != owner for q, owner in zip(queues, owners, strict=True))
-
         after = Situation((), {}, dict(zip(queues, dealt, strict=True)))
-        assert moves(Situation((), {}, before), after).least == min(map(moved, permutations(dealt)))
+        least = min(_moved(before, dict(zip(queues, order, strict=True))) for order in permutations(dealt))
+        assert moves(Situation((), {}, before), after).least == least
+
+
+def _moved(before: Owners, after: Owners) -> int:
+    return sum(before[queue] != owner for queue, owner in after.items() if queue in before)
 
 
 def _row(number: int, situation: Situation) -> tuple[Any, ...]:
@@ -181,7 +185,7 @@ SILENCES: list[tuple[tuple[int, int, int, int | None], bool]] = [
 
 def test_who_expired(spark: SparkSession) -> None:
     cadence = timedelta(seconds=10)
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for number, (seconds, is_expired) in enumerate(SILENCES):
         *known, answer = seconds
         left, last, first = (T + timedelta(seconds=one) for one in known)
