@@ -84,6 +84,25 @@ REBALANCE_INTERVALS = Table(
             column("idle_members", IntegerType(), "connections that own no queue of this topic"),
             column("min_queues_per_member", IntegerType(), "smallest share of a connection"),
             column("max_queues_per_member", IntegerType(), "largest share of a connection"),
+            column(
+                "trigger",
+                StringType(),
+                "what began it: the first of `triggers`; null: it stands since before the step's window, was not "
+                "replayed, or has the inputs of the last replayed interval",
+            ),
+            column("trigger_subject", StringType(), "who or what the trigger is about: client ids, brokers, queues"),
+            column(
+                "triggers",
+                array_of(StructField("trigger", StringType(), True), StructField("subject", StringType(), True)),
+                "everything that differs from the last replayed interval, the rarer and wider first",
+            ),
+            column("queues_moved", IntegerType(), "queues of both intervals whose set of owners (client ids) differs"),
+            column("queues_preserved", IntegerType(), "queues of both intervals with the same set of owners"),
+            column(
+                "least_moves",
+                IntegerType(),
+                "the fewest queues that any allocation with as many queues per owner would have moved",
+            ),
         ]
     ),
     key=("step_start", "cluster", "consumer_group", "topic", "membership_view", "interval_start"),

@@ -126,7 +126,8 @@ def test_the_hash_is_of_the_meaning_not_of_the_text(tmp_path: Path) -> None:
     assert said.hash() == Configuration().hash()
     assert said.canonical_json() == (
         '{"cadence_seconds":20,"groups":[],"max_gap_seconds":60,"step_seconds":3600,"thresholds":'
-        '{"convergence_seconds":20,"heartbeat_seconds":30,"persistent_after_seconds":150}}'
+        '{"convergence_seconds":20,"flapping_times":3,"heartbeat_seconds":30,"persistent_after_seconds":150,'
+        '"redelivery_messages":10000,"storm_rebalances":5,"storm_seconds":600}}'
     )
     assert Configuration(cadence_seconds=10).hash() != said.hash()
 

@@ -24,11 +24,15 @@ class _Section(BaseModel):
 
 
 class Thresholds(_Section):
-    """How long things may take before they count, in seconds (semantics of the client's timers)."""
+    """How long things may take before they count, in seconds (semantics of the client's timers), and how many."""
 
     convergence_seconds: Tolerance = 20
     heartbeat_seconds: Tolerance = 30
     persistent_after_seconds: Tolerance = 150
+    storm_rebalances: Annotated[Count, Field(ge=2)] = 5
+    storm_seconds: Seconds = 600
+    flapping_times: Annotated[Count, Field(ge=1)] = 3
+    redelivery_messages: Count = 10_000
 
 
 class QueueList(_Section):

@@ -5,7 +5,15 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from spark_jobs.findings import double_owned_queue, duplicate_client_id, idle_consumer, unassigned_queue
+from spark_jobs.findings import (
+    double_owned_queue,
+    duplicate_client_id,
+    flapping_member,
+    idle_consumer,
+    rebalance_storm,
+    redelivery_exposure,
+    unassigned_queue,
+)
 from spark_jobs.findings.rule import Rule
 
 RULES: tuple[Rule, ...] = (
@@ -13,6 +21,9 @@ RULES: tuple[Rule, ...] = (
     unassigned_queue.RULE,
     double_owned_queue.RULE,
     idle_consumer.RULE,
+    rebalance_storm.RULE,
+    flapping_member.RULE,
+    redelivery_exposure.RULE,
 )
 
 

@@ -17,6 +17,7 @@ from schemas import ALLOCATIONS, AUDIT_RUNS, FINDINGS, REBALANCE_INTERVALS, Tabl
 from spark_jobs.config import Configuration
 from spark_jobs.conflicts import unless_outrun
 from spark_jobs.findings.finding import all_touches, findings
+from spark_jobs.findings.rebalances import rebalances
 from spark_jobs.findings.rule import Audited
 from spark_jobs.jobs.sources import pinned_versions, read_sources
 from spark_jobs.publish.claims import claim
@@ -24,6 +25,7 @@ from spark_jobs.publish.content import Content
 from spark_jobs.publish.publisher import publish, stage
 from spark_jobs.publish.request import RunRequest
 from spark_jobs.replay.history import changes, rebalance_intervals
+from spark_jobs.replay.moves import with_moves
 from spark_jobs.replay.settings import group_settings
 from spark_jobs.replay.sources import Sources
 from spark_jobs.replay.states import (
@@ -99,15 +101,16 @@ def audit(
     intervals = keep(rebalance_intervals(changed, window, configuration.cadence, settings, keep))
     progress("replaying every distinct state")
     states = keep(replayed_states(intervals))
+    moves = keep(with_moves(intervals, states, sources.clients, window, configuration.cadence))
     progress("looking for what was wrong")
     owned = owned_queues(intervals, states)
-    audited = Audited(sources, changed, intervals, states, owned, cures(states), window, configuration, keep)
+    moved = keep(rebalances(moves, configuration.cadence))
+    audited = Audited(sources, changed, intervals, states, owned, cures(states), moved, window, configuration, keep)
     touches = keep(all_touches(audited))
-    inside = clipped(intervals)
     _LOG.info("%s: replayed", window.run)
     return {
-        REBALANCE_INTERVALS: published_intervals(inside, states),
-        ALLOCATIONS: published_allocations(inside, states),
+        REBALANCE_INTERVALS: published_intervals(clipped(moves)),
+        ALLOCATIONS: published_allocations(clipped(intervals), states),
         FINDINGS: findings(touches, sources, window, configuration, keep),
     }
 

@@ -107,12 +107,10 @@ def clipped(intervals: DataFrame) -> DataFrame:
     return intervals.where(F.col("end") > F.col("step_start")).withColumn("start", F.greatest("start", "step_start"))
 
 
-def published_intervals(intervals: DataFrame, states: DataFrame) -> DataFrame:
-    """One row per (group, topic, view, interval), as `schemas/rebalance_intervals.py` says."""
-    totals = recorded(states).select(*STATE, "unassigned_queues", "double_owned_queues", "queues_per_member")
+def published_intervals(intervals: DataFrame) -> DataFrame:
+    """One row per (group, topic, view, interval) of `moves.with_moves`, as `schemas/rebalance_intervals.py` says."""
     return (
-        intervals.join(totals, on=list(STATE), how="left")
-        .withColumns(_strategy_in_use() | _totals() | _known_inputs())
+        intervals.withColumns(_strategy_in_use() | _totals() | _known_inputs())
         .withColumnsRenamed({"start": "interval_start", "end": "interval_end"})
         .select(*REBALANCE_INTERVALS.columns)
     )

@@ -10,7 +10,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
+from schemas import REBALANCE_INTERVALS
 from tests.recording.conftest import EXAMPLE, RECORDING, Audited
 
 T0 = datetime(2026, 11, 21, 2, 1, 54, 278000, tzinfo=UTC)
@@ -40,6 +42,16 @@ batch-export      | %RETRY%batch-export    | UNASSIGNED_QUEUE    | INFO     | GR
 config-service    | config-feed            | UNASSIGNED_QUEUE    | ERROR    | CONFIG_HOLE              | broker-a:3                 | …    | …
 config-service    | config-feed            | DOUBLE_OWNED_QUEUE  | ERROR    | CONFIG_OVERLAP           | broker-a:1                 | …    | …
 config-service    | %RETRY%config-service  | UNASSIGNED_QUEUE    | INFO     | CONFIG_HOLE              | broker-a:0                 | …    | …
+flapper           |                        | REBALANCE_STORM     | WARN     | MEMBER_CHANGES           | flapper                    | 620  | 1290
+flapper           |                        | FLAPPING_MEMBER     | WARN     | NEW_ID_EACH_TIME         | 10.31.92.2                 | 620  | 895
+flapper           |                        | REDELIVERY_EXPOSURE | INFO     | QUEUES_MOVED             | flapper                    | 620  | 1310
+order-service     |                        | REDELIVERY_EXPOSURE | INFO     | QUEUES_MOVED             | order-service              | 360  | 1310
+payment-service   |                        | REDELIVERY_EXPOSURE | INFO     | QUEUES_MOVED             | payment-service            | 306  | 958
+tick-service      |                        | REDELIVERY_EXPOSURE | INFO     | QUEUES_MOVED             | tick-service               | 480  | 860
+audit-service     |                        | REDELIVERY_EXPOSURE | INFO     | QUEUES_MOVED             | audit-service              | 650  | 920
+mixed-service     |                        | REDELIVERY_EXPOSURE | INFO     | QUEUES_MOVED             | mixed-service              | 1200 | 1220
+batch-export      |                        | REDELIVERY_EXPOSURE | INFO     | QUEUES_MOVED             | batch-export               | 240  | 1310
+near-service      |                        | REDELIVERY_EXPOSURE | INFO     | QUEUES_MOVED             | near-service               | 780  | 860
 """
 
 pytestmark = pytest.mark.skipif(RECORDING != EXAMPLE, reason="the table is that of the recording of the project")
@@ -70,14 +82,14 @@ def test_incident_has_its_subject_and_span(audited: Audited, row: dict[str, str]
     assert row["subject"] in ("", finding["subject"])
 
 
+def the_finding(audited: Audited, rule: str, group: str) -> dict[str, Any]:
+    (finding,) = (f for f in audited.result.findings if (f["rule"], f["consumer_group"]) == (rule, group))
+    return finding
+
+
 def test_twins_left_four_queues_to_nobody_where_messages_piled_up(audited: Audited) -> None:
     """8 queues, the same id twice: 0–3 are consumed twice, 4–7 by nobody, with about 10 messages a second."""
-    (finding,) = (
-        found
-        for found in audited.result.findings
-        if found["rule"] == "DUPLICATE_CLIENT_ID" and found["consumer_group"] == "payment-service"
-    )
-    evidence = finding["evidence"]
+    evidence = the_finding(audited, "DUPLICATE_CLIENT_ID", "payment-service")["evidence"]
     assert evidence["persistence"] == "PERSISTENT"
     assert {connection["client_id"] for connection in evidence["connections"]} == {"172.17.0.1@1"}
     assert len({connection["client_addr"] for connection in evidence["connections"]}) == 2
@@ -102,3 +114,77 @@ def test_a_queue_never_committed_is_unknown_not_caught_up(audited: Audited) -> N
     assert (queue["backlog_start"], queue["backlog_end"], queue["backlog_max"], queue["consumed"]) == (None,) * 4
     assert queue["produced"] > 1000
     assert finding["evidence"]["unknown_queues"] == 1
+
+
+#: Seconds after T0 of the command | trigger | about whom (the ids' hosts) or what | queues moved, preserved, least
+#: possible moves. By hand: 16 queues of `orders` in order (a, then b),
+#: dealt out by AVG: 6/5/5 to three members (…111, …112, …113), 4/3/3/3/3 to five, 4 each when …112 leaves, 5/5/4/4 of 18,
+#: and 2 each of the 8 that are left without broker-b.
+ORDER_SERVICE = """
+  33 | FIRST_OBSERVATION |                          |
+ 360 | MEMBER_JOINED     | 10.31.79.114 10.31.79.115 | 11  5 6
+ 600 | MEMBER_LEFT       | 10.31.79.112             |  6 10 3
+ 840 | QUEUES_ADDED      | broker-b:8-9             |  5 11 0
+1200 | BROKER_GONE       | broker-b                 |  6  2 4
+1290 | BROKER_BACK       | broker-b                 |  6  2 0
+"""
+
+
+def intervals_of(spark: SparkSession, audited: Audited, group: str, topic: str) -> list[dict[str, Any]]:
+    """Those that all hosts agree on and that a trigger began, in order."""
+    rows = audited.rows(spark, REBALANCE_INTERVALS)
+    wanted = (
+        row for row in rows if (row["consumer_group"], row["topic"], row["membership_view"]) == (group, topic, "*")
+    )
+    return sorted((row for row in wanted if row["trigger"]), key=lambda row: row["interval_start"])
+
+
+def test_why_order_service_rebalanced_and_what_it_moved(spark: SparkSession, audited: Audited) -> None:
+    script = [[cell.strip() for cell in line.split("|")] for line in ORDER_SERVICE.strip().splitlines()]
+    found = intervals_of(spark, audited, "order-service", "orders")
+    assert [row["trigger"] for row in found] == [trigger for _, trigger, _, _ in script]
+    for row, (seconds, trigger, subject, counts) in zip(found, script, strict=True):
+        late = row["interval_start"].replace(tzinfo=UTC) - T0 - timedelta(seconds=int(seconds))
+        assert timedelta(0) <= late <= TOLERANCE, row
+        assert [(one["trigger"], one["subject"]) for one in row["triggers"]] == [(trigger, row["trigger_subject"])]
+        names = (row["trigger_subject"] or "").split(", ")
+        assert [name.split("@")[0] for name in names] == (subject.split() or [""]), row
+        moves = [row[name] for name in ("queues_moved", "queues_preserved", "least_moves")]
+        assert " ".join(str(count) for count in moves if count is not None) == " ".join(counts.split()), row
+
+
+def test_a_frozen_process_expired_and_did_not_leave(spark: SparkSession, audited: Audited) -> None:
+    """Frozen at 540; the broker drops its connection within 130 s. Thawed at 900, it comes back under its own id."""
+    _, expired, back, *_ = intervals_of(spark, audited, "audit-service", "audit-log")
+    assert (expired["trigger"], back["trigger"]) == ("MEMBER_EXPIRED", "MEMBER_JOINED")
+    assert expired["trigger_subject"] == back["trigger_subject"]
+    assert expired["trigger_subject"].startswith("10.31.82.5@")
+
+
+def measured(finding: dict[str, Any]) -> dict[str, float]:
+    return {one["name"]: one["value"] for one in finding["evidence"]["measures"]}
+
+
+def test_a_flapping_member_moved_half_of_all_queues_every_time(audited: Audited) -> None:
+    """Gone six times and back six times, its last three with 18 queues: 9 × 8 + 3 × 9 of `orders`, 12 × 1 of the retry
+    topic, and no allocation does with less. The storm goes on while five are within 10 min: broker-b goes (the two
+    have 4 of 8 each, so 4 move) and comes back (9 of 18 each: 4 move where none had to).
+    """
+    flapping = the_finding(audited, "FLAPPING_MEMBER", "flapper")
+    assert measured(flapping) == {
+        "comings": 6,
+        "goings": 6,
+        "queues_moved": 111,
+        "least_moves": 111,
+        "moved_per_least_move": 1,
+    }
+    (party,) = flapping["evidence"]["parties"]
+    assert len(party["client_ids"]) == 7
+    storm = the_finding(audited, "REBALANCE_STORM", "flapper")
+    assert measured(storm) == {"rebalances": 14, "queues_moved": 119, "least_moves": 115}
+
+
+def test_what_order_service_may_have_consumed_again(audited: Audited) -> None:
+    """Read by hand from the `stats` lines before each of its five moves: 4 at most, 11 together."""
+    found = measured(the_finding(audited, "REDELIVERY_EXPOSURE", "order-service"))
+    assert (found["rebalances"], found["in_flight_max"], found["in_flight_total"]) == (5, 4, 11)
