@@ -5,7 +5,19 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from spark_jobs.findings import double_owned_queue, duplicate_client_id, idle_consumer, unassigned_queue
+from spark_jobs.findings import (
+    broker_not_readable,
+    double_owned_queue,
+    duplicate_client_id,
+    group_offline,
+    idle_consumer,
+    load_imbalance,
+    membership_view_split,
+    mixtures,
+    stranded_write_queues,
+    subscription_mismatch,
+    unassigned_queue,
+)
 from spark_jobs.findings.rule import Rule
 
 RULES: tuple[Rule, ...] = (
@@ -13,6 +25,14 @@ RULES: tuple[Rule, ...] = (
     unassigned_queue.RULE,
     double_owned_queue.RULE,
     idle_consumer.RULE,
+    group_offline.RULE,
+    subscription_mismatch.RULE,
+    membership_view_split.RULE,
+    mixtures.STRATEGIES_RULE,
+    mixtures.CLIENTS_RULE,
+    stranded_write_queues.RULE,
+    broker_not_readable.RULE,
+    load_imbalance.RULE,
 )
 
 
