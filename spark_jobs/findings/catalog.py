@@ -6,12 +6,19 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from spark_jobs.findings import (
+    broker_not_readable,
     double_owned_queue,
     duplicate_client_id,
     flapping_member,
+    group_offline,
     idle_consumer,
+    load_imbalance,
+    membership_view_split,
+    mixtures,
     rebalance_storm,
     redelivery_exposure,
+    stranded_write_queues,
+    subscription_mismatch,
     unassigned_queue,
 )
 from spark_jobs.findings.rule import Rule
@@ -24,6 +31,14 @@ RULES: tuple[Rule, ...] = (
     rebalance_storm.RULE,
     flapping_member.RULE,
     redelivery_exposure.RULE,
+    group_offline.RULE,
+    subscription_mismatch.RULE,
+    membership_view_split.RULE,
+    mixtures.STRATEGIES_RULE,
+    mixtures.CLIENTS_RULE,
+    stranded_write_queues.RULE,
+    broker_not_readable.RULE,
+    load_imbalance.RULE,
 )
 
 

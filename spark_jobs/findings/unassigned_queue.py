@@ -13,9 +13,12 @@ NAME = "UNASSIGNED_QUEUE"
 
 
 def unassigned_queues(audited: Audited) -> DataFrame:
-    """One touch per (interval, queue without owner); one condition per group, topic and cause."""
+    """One touch per (interval, queue without owner); one condition per group, topic and cause.
+
+    Queues beyond the read queues have a rule of their own, STRANDED_WRITE_QUEUES.
+    """
     return touches(
-        audited.owned.where("unassigned_cause IS NOT NULL"),
+        audited.owned.where(F.col("unassigned_cause") != UnassignedCause.BEYOND_READ_QUEUES.value),
         NAME,
         cause=F.col("unassigned_cause"),
         client_id=nothing(),
@@ -61,11 +64,6 @@ RULE = Rule(
         UnassignedCause.NO_VIRTUAL_NODES: Cause(
             "CONSISTENT_HASH with `virtualNodeCnt` 0",
             "virtualNodeCnt is 0, so nobody is on the hash ring: set it to 10, the default.",
-        ),
-        UnassignedCause.BEYOND_READ_QUEUES: Cause(
-            "`readQueueNums < writeQueueNums`: it is in no client's list",
-            "The topic has more write queues than read queues, and messages in the surplus can be read by nobody: "
-            "raise readQueueNums to writeQueueNums.",
         ),
         UnassignedCause.BROKER_NOT_READABLE: Cause(
             "the broker lacks read permission for the topic",

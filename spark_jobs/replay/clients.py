@@ -7,13 +7,14 @@ from pyspark.sql import functions as F
 
 from spark_jobs.replay.spans import spans
 from spark_jobs.replay.steps import StepWindow, Transformation
+from spark_jobs.replay.subscriptions import normal_subscriptions
 
 GROUP = ("cluster", "consumer_group")
 CLIENT = (*GROUP, "client_id")
 
 
 def client_state() -> Column:
-    """What an allocation depends on and only the client itself can tell.
+    """What an allocation depends on and only the client itself can tell, and what it subscribes.
 
     `knows_topics`: fingerprints do not tell an unknown list of topics (null) from an empty one.
     """
@@ -22,6 +23,7 @@ def client_state() -> Column:
         F.coalesce("client_rebalance", F.lit(True)).alias("client_rebalance"),
         F.col("subscriptions").isNotNull().alias("knows_topics"),
         F.sort_array(F.array_distinct("subscriptions.topic")).alias("topics"),
+        normal_subscriptions(F.col("subscriptions")).alias("subscriptions"),
     )
 
 

@@ -15,6 +15,7 @@ from spark_jobs.replay.sources import Sources
 from spark_jobs.replay.spans import spans, tiling
 from spark_jobs.replay.status import with_status
 from spark_jobs.replay.steps import StepWindow, Transformation, with_step
+from spark_jobs.replay.subscriptions import normal_subscriptions
 from spark_jobs.replay.views import (
     GROUP_TOPIC,
     as_of,
@@ -46,6 +47,7 @@ def changes(sources: Sources, window: StepWindow, max_gap: timedelta, keep: Tran
     membership = F.struct(
         F.sort_array("connections").alias("connections"),
         F.sort_array(F.array_distinct("subscriptions.topic")).alias("topics"),
+        normal_subscriptions(F.col("subscriptions")).alias("subscriptions"),
         "message_model",
     )
     route = F.struct(F.sort_array("queues").alias("queues"))
@@ -63,8 +65,8 @@ def rebalance_intervals(
 ) -> DataFrame:
     """One row per (group, topic, step, membership view, interval) over each step and its warm-up.
 
-    `members`, `queues` and `settings` are the inputs of the allocation, `state_id` their fingerprint; `keep` as in
-    `changes`.
+    `members`, `queues` and `settings` are the inputs of the allocation, `state_id` their fingerprint; `mismatches` as
+    in `merged`, `keep` as in `changes`.
     """
     topics = group_topics(changes).transform(keep)
     books = client_books(changes.clients, window).transform(keep)

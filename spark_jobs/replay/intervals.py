@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.replay.java import sorted_by
 from spark_jobs.replay.members import members, strategy_source
+from spark_jobs.replay.subscriptions import differ, told
 from spark_jobs.replay.views import GROUP_TOPIC
 
 VIEW = (*GROUP_TOPIC, "membership_view")
@@ -15,7 +16,7 @@ _STATE = ("status", "reason", "members", "queues", "unreadable", "settings")
 
 
 def with_members(views: DataFrame, settings: Column) -> DataFrame:
-    """Adds `settings`, `members` in Java's order with strategy and subscription, `source` of the strategies.
+    """Adds `settings`, `members` in Java's order with strategy and subscription, `source` of the strategies, `told`.
 
     Needs `connections` (null: unobserved), `book` (null: no client was heard of) and `topic`.
     """
@@ -23,6 +24,7 @@ def with_members(views: DataFrame, settings: Column) -> DataFrame:
     found = members(in_order, F.col("book"), F.col("settings.strategy"), F.col("topic"))
     return (
         views.withColumn("settings", settings)
+        .withColumn("told", told(F.col("connections"), F.col("book")))
         .withColumn("members", found)
         .withColumn("source", strategy_source(F.col("members"), F.col("settings.strategy")))
         .drop("connections", "book")
@@ -40,8 +42,10 @@ def merged(views: DataFrame) -> DataFrame:
     """One row per (group, topic, step, view, interval): neighbours in one state become one interval.
 
     Addresses, versions and the source of the strategy are those at the interval's start; `seen_at` is the last
-    snapshot that showed the members.
+    snapshot that showed the members. `mismatches`: array<start, end, told> of the times in which members subscribed
+    differently, which need not be inputs of this topic's allocation.
     """
+    mismatch = F.struct(F.col("at").alias("start"), "end", "told")
     per_view = Window.partitionBy(*VIEW).orderBy("at")
     continues = (F.lag("state_id").over(per_view) == F.col("state_id")) & (F.lag("end").over(per_view) == F.col("at"))
     so_far = per_view.rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -56,6 +60,7 @@ def merged(views: DataFrame) -> DataFrame:
             F.max("end").alias("end"),
             F.max(F.least("seen_at", "end")).alias("seen_at"),
             at_start,
+            F.collect_list(F.when(differ(F.col("told")), mismatch)).alias("mismatches"),
         )
-        .select(*VIEW, "start", "end", "seen_at", "state_id", "at_start.*")
+        .select(*VIEW, "start", "end", "seen_at", "state_id", "mismatches", "at_start.*")
     )

@@ -1,0 +1,166 @@
+"""What whole groups suffer from, on hand-written histories of ten minutes: one audit of many groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
+from spark_jobs.config import Configuration
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.jobs.run import RunRequest, run
+from spark_jobs.warehouse import Warehouse
+from tests.snapshots import at, load, membership, offsets, route
+
+TIMES = range(0, 600, 20)
+RULES = {
+    "GROUP_OFFLINE",
+    "SUBSCRIPTION_MISMATCH",
+    "MEMBERSHIP_VIEW_SPLIT",
+    "MIXED_CLIENTS",
+    "BROKER_NOT_READABLE",
+    "LOAD_IMBALANCE",
+}
+Rows = Iterator[tuple[Table, dict[str, Any]]]
+
+#: Every group is its own case; those that are not listed have no finding of these rules.
+EXPECTED = """
+    split for 80 s       | t-split for 80 s | MEMBERSHIP_VIEW_SPLIT | ERROR | BROKERS_DISAGREE      | 100 | 180
+    offline, produced    |                  | GROUP_OFFLINE         | ERROR | NOBODY_CONNECTED      | 200 | 400
+    offline, backlog     |                  | GROUP_OFFLINE         | ERROR | NOBODY_CONNECTED      | 200 | 400
+    flapping             |                  | SUBSCRIPTION_MISMATCH | ERROR | DIFFERENT_EXPRESSIONS | 200 | 300
+    go and java          |                  | MIXED_CLIENTS         | WARN  | DIFFERENT_LANGUAGES   | 0   | 640
+    many topics          |                  | LOAD_IMBALANCE        | INFO  | REMAINDERS            | 0   | 640
+    write only, backlog  | t-write only, backlog | BROKER_NOT_READABLE | ERROR | NO_READ_PERMISSION | 200 | 640
+    gone, backlog        | t-gone, backlog  | BROKER_NOT_READABLE   | ERROR | LEFT_ROUTE            | 200 | 640
+"""
+
+
+def _between(second: int, start: int, end: int) -> bool:
+    return start <= second < end
+
+
+def _hosted(
+    group: str, second: int, brokers: Iterable[tuple[str, int]], queues: int = 4
+) -> tuple[Table, dict[str, Any]]:
+    """The route of the group's topic: brokers with their permission."""
+    row = route(second, queues, topic=f"t-{group}")
+    row["queues"] = [{**row["queues"][0], "broker_name": name, "perm": perm} for name, perm in brokers]
+    return ROUTE_SNAPSHOTS, row
+
+
+def _listed(group: str, second: int, *ids: str, broker: str = "b") -> tuple[Table, dict[str, Any]]:
+    return MEMBERSHIP_SNAPSHOTS, membership(second, *ids, group=group, broker=broker, topics=[f"t-{group}"])
+
+
+def _split(group: str, until: int, others: tuple[str, ...]) -> Rows:
+    """Broker b2 lists `others` from 100 s on; both are asked at once."""
+    for second in TIMES:
+        yield _hosted(group, second, [("b", 6), ("b2", 6)])
+        yield _listed(group, second, "c1", "c2")
+        yield _listed(group, second, *(others if _between(second, 100, until) else ("c1", "c2")), broker="b2")
+
+
+def _offline(group: str, *, rate: int, reading: tuple[int, int, int]) -> Rows:
+    """Nobody from 200 to 400 s, while `rate` messages a second come to queue 0."""
+    for second in TIMES:
+        yield _hosted(group, second, [("b", 6)], queues=1)
+        yield _listed(group, second, *(() if _between(second, 200, 400) else ("c1",)))
+        end, consumed, stored = reading
+        come = rate * max(0, min(second, 400) - 200)
+        yield OFFSET_SNAPSHOTS, offsets(second, (end + come, consumed, stored), topic=f"t-{group}", group=group)
+
+
+def _resubscribing(group: str, texts: dict[int, str]) -> Rows:
+    """From each second on the broker says another expression."""
+    for second in TIMES:
+        yield _hosted(group, second, [("b", 6)])
+        table, row = _listed(group, second, "c1", "c2")
+        row["subscriptions"][0]["sub_string"] = next(text for since, text in reversed(texts.items()) if since <= second)
+        yield table, row
+
+
+def _languages(group: str, second_language: str | None) -> Rows:
+    for second in TIMES:
+        yield _hosted(group, second, [("b", 6)])
+        table, row = _listed(group, second, "c1", "c2")
+        row["connections"][1]["language"] = second_language
+        yield table, row
+
+
+def _topics(group: str, queues: int) -> Rows:
+    """Three topics and three members: 4 queues each are 2 + 1 + 1."""
+    names = [f"t-{group}-{number}" for number in range(3)]
+    for second in TIMES:
+        yield from ((ROUTE_SNAPSHOTS, route(second, queues, topic=name)) for name in names)
+        yield MEMBERSHIP_SNAPSHOTS, membership(second, "c1", "c2", "c3", group=group, topics=names)
+
+
+def _closing(group: str, perm: int | None, reading: tuple[int, int, int]) -> Rows:
+    """From 200 s on, broker b has this permission (None: it is gone, and so are the readings)."""
+    for second in TIMES:
+        closed = second >= 200
+        brokers = [("a", 6), *([("b", perm if closed else 6)] if perm is not None or not closed else [])]
+        yield _hosted(group, second, brokers)
+        yield _listed(group, second, "c1", broker="a")
+        if not closed or perm is not None:
+            yield OFFSET_SNAPSHOTS, offsets(second, reading, topic=f"t-{group}", group=group)
+
+
+def histories() -> Rows:
+    yield from _split("split for 80 s", 180, ("c1",))
+    yield from _split("split for 40 s", 140, ("c1",))
+    yield from _split("b2 came back and lists nobody", 400, ())
+    yield from _offline("offline, produced", rate=1, reading=(0, 0, 0))
+    yield from _offline("offline, backlog", rate=0, reading=(100, 90, 1))
+    yield from _offline("offline, nothing to do", rate=0, reading=(100, 100, 1))
+    yield from _offline("offline, unknown", rate=0, reading=(100, 0, 0))
+    yield from _resubscribing("flapping", {0: "A", 200: "B", 240: "A", 280: "B", 300: "A"})
+    yield from _resubscribing("changed once", {0: "A", 200: "B"})
+    yield from _languages("go and java", "GO")
+    yield from _languages("java and unknown", None)
+    yield from _topics("many topics", 4)
+    yield from _topics("topics without remainder", 3)
+    yield from _closing("write only, backlog", 2, (100, 90, 1))
+    yield from _closing("write only, nothing there", 2, (100, 100, 1))
+    yield from _closing("write only, unknown", 2, (100, 0, 0))
+    yield from _closing("read only, backlog", 4, (100, 90, 1))
+    yield from _closing("gone, backlog", None, (100, 90, 1))
+    yield from _closing("gone, nothing there", None, (100, 100, 1))
+
+
+def test_each_fires_where_it_must_and_nowhere_else(spark: SparkSession, warehouse: Warehouse) -> None:
+    rows: dict[Table, list[dict[str, Any]]] = {}
+    for table, row in histories():
+        rows.setdefault(table, []).append(row)
+    load(spark, warehouse, rows)
+    hour = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
+    found = [one for one in run(spark, warehouse, RunRequest(hour), Configuration()).findings if one["rule"] in RULES]
+    by_hand = [tuple(cell.strip() for cell in line.split("|")) for line in EXPECTED.strip().splitlines()]
+    assert sorted(map(_line, found)) == sorted(by_hand)
+    evidence = {one["consumer_group"]: one["evidence"] for one in found}
+    assert _parties(evidence["split for 80 s"]) == {"b": ["c1", "c2"], "b2": ["c1"]}
+    assert _parties(evidence["flapping"]) == {"t-flapping: A": None, "t-flapping: B": None}
+    assert _parties(evidence["go and java"]) == {"GO 493": ["c2"], "JAVA 493": ["c1"]}
+    assert _parties(evidence["many topics"]) == {"6 queues": ["c1"], "3 queues": ["c2", "c3"]}
+    # Read at 200, 220 … 380 s; what was never committed is an unknown backlog.
+    assert _measures(evidence["offline, produced"]) == {"produced": 180, "backlog_end": None}
+    assert _measures(evidence["offline, backlog"]) == {"produced": 0, "backlog_end": 10}
+    assert _measures(evidence["gone, backlog"]) == {"last_known_backlog": 10}
+
+
+def _line(finding: dict[str, Any]) -> tuple[str, ...]:
+    names = ("consumer_group", "topic", "rule", "severity", "cause")
+    zero = at(0).replace(tzinfo=None)
+    seconds = (str(int((finding[name] - zero).total_seconds())) for name in ("start", "end"))
+    return (*(finding[name] or "" for name in names), *seconds)
+
+
+def _parties(evidence: dict[str, Any]) -> dict[str, list[str] | None]:
+    return {one["name"]: one["client_ids"] for one in evidence["parties"]}
+
+
+def _measures(evidence: dict[str, Any]) -> dict[str, float | None]:
+    return {one["name"]: one["value"] for one in evidence["measures"]}
