@@ -24,11 +24,19 @@ class _Section(BaseModel):
 
 
 class Thresholds(_Section):
-    """How long things may take before they count, in seconds (semantics of the client's timers)."""
+    """How long things may take before they count, in seconds (semantics of the client's timers), and how many."""
 
     convergence_seconds: Tolerance = 20
     heartbeat_seconds: Tolerance = 30
     persistent_after_seconds: Tolerance = 150
+    route_poll_seconds: Tolerance = 30
+    silent_after_seconds: Tolerance = 60
+    pull_idle_seconds: Tolerance = 120
+    cached_messages: Count = 1000
+    cached_mib: Count = 100
+    cached_span: Count = 2000
+    busy_percent: Count = 90
+    busy_after_seconds: Tolerance = 120
 
 
 class QueueList(_Section):

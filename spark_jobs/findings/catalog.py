@@ -5,7 +5,17 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from spark_jobs.findings import double_owned_queue, duplicate_client_id, idle_consumer, unassigned_queue
+from spark_jobs.findings import (
+    allocation_drift,
+    client_hung,
+    double_owned_queue,
+    duplicate_client_id,
+    flow_controlled,
+    idle_consumer,
+    orderly_lock_missing,
+    slow_listener,
+    unassigned_queue,
+)
 from spark_jobs.findings.rule import Rule
 
 RULES: tuple[Rule, ...] = (
@@ -13,6 +23,11 @@ RULES: tuple[Rule, ...] = (
     unassigned_queue.RULE,
     double_owned_queue.RULE,
     idle_consumer.RULE,
+    client_hung.RULE,
+    allocation_drift.RULE,
+    flow_controlled.RULE,
+    orderly_lock_missing.RULE,
+    slow_listener.RULE,
 )
 
 
