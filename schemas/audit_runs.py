@@ -1,6 +1,6 @@
 """Which run published what, from which source versions, with which configuration."""
 
-from pyspark.sql.types import LongType, MapType, StringType, StructType, TimestampType
+from pyspark.sql.types import ArrayType, LongType, MapType, StringType, StructType, TimestampType
 
 from schemas.table import Table, column, required
 
@@ -22,6 +22,11 @@ AUDIT_RUNS = Table(
                 "source_versions",
                 MapType(StringType(), LongType(), False),
                 "Delta version read, per source table",
+            ),
+            required(
+                "not_evaluated",
+                ArrayType(StringType(), False),
+                "rules that could not be evaluated: an optional source they need holds nothing of the run's time",
             ),
             required("configuration_hash", StringType(), "SHA-256 of the effective configuration"),
             required("configuration", StringType(), "the effective configuration as JSON"),

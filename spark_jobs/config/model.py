@@ -33,6 +33,14 @@ class Thresholds(_Section):
     storm_seconds: Seconds = 600
     flapping_times: Annotated[Count, Field(ge=1)] = 3
     redelivery_messages: Count = 10_000
+    route_poll_seconds: Tolerance = 30
+    silent_after_seconds: Tolerance = 60
+    pull_idle_seconds: Tolerance = 120
+    cached_messages: Count = 1000
+    cached_mib: Count = 100
+    cached_span: Count = 2000
+    busy_percent: Count = 90
+    busy_after_seconds: Tolerance = 120
 
 
 class QueueList(_Section):

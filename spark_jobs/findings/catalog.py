@@ -6,17 +6,22 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from spark_jobs.findings import (
+    allocation_drift,
     broker_not_readable,
+    client_hung,
     double_owned_queue,
     duplicate_client_id,
     flapping_member,
+    flow_controlled,
     group_offline,
     idle_consumer,
     load_imbalance,
     membership_view_split,
     mixtures,
+    orderly_lock_missing,
     rebalance_storm,
     redelivery_exposure,
+    slow_listener,
     stranded_write_queues,
     subscription_mismatch,
     unassigned_queue,
@@ -39,6 +44,11 @@ RULES: tuple[Rule, ...] = (
     stranded_write_queues.RULE,
     broker_not_readable.RULE,
     load_imbalance.RULE,
+    client_hung.RULE,
+    allocation_drift.RULE,
+    flow_controlled.RULE,
+    orderly_lock_missing.RULE,
+    slow_listener.RULE,
 )
 
 

@@ -19,7 +19,7 @@ class Audited:
     """What rules look at. Intervals reach back over the warm-up: a condition's age is measured across steps.
 
     `intervals`: `rebalance_intervals`; `states`: `replayed_states`; `owned`: `owned_queues`; `cures`: `cures`;
-    `rebalances`: what they moved, `rebalances.rebalances`.
+    `rebalances`: what they moved, `rebalances.rebalances`; `looks`: `looks.client_looks`.
     """
 
     sources: Sources
@@ -29,6 +29,7 @@ class Audited:
     owned: DataFrame
     cures: DataFrame
     rebalances: DataFrame
+    looks: DataFrame
     window: StepWindow
     configuration: Configuration
     keep: Transformation

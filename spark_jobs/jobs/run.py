@@ -13,11 +13,13 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from schemas import ALLOCATIONS, AUDIT_RUNS, FINDINGS, REBALANCE_INTERVALS, Table
+from schemas import ALLOCATIONS, AUDIT_RUNS, CLIENT_SNAPSHOTS, FINDINGS, REBALANCE_INTERVALS, Table
 from spark_jobs.config import Configuration
 from spark_jobs.conflicts import unless_outrun
+from spark_jobs.findings.catalog import RULES
 from spark_jobs.findings.finding import all_touches, findings
 from spark_jobs.findings.rebalances import rebalances
+from spark_jobs.findings.looks import client_looks
 from spark_jobs.findings.rule import Audited
 from spark_jobs.jobs.sources import pinned_versions, read_sources
 from spark_jobs.publish.claims import claim
@@ -75,11 +77,12 @@ def run(
         outputs = audit(sources, window, configuration, progress)
         progress("staging the results")
         staged = stage(spark, warehouse, request, outputs)
-        warnings = _warnings(staged[REBALANCE_INTERVALS], request)
+        missing = not_evaluated(sources)
+        warnings = _warnings(staged[REBALANCE_INTERVALS], request, missing)
         found = [row.asDict(recursive=True) for row in staged[FINDINGS].orderBy("start", "finding_id").collect()]
         progress("publishing")
         contents = publish(spark, warehouse, request, staged)
-        record = _record(run_id, started_at, request, versions, configuration, contents, warnings)
+        record = _record(run_id, started_at, request, versions, configuration, contents, missing, warnings)
         warehouse.create(spark, [AUDIT_RUNS])
         _append(spark, warehouse, record)
     return RunResult(record, found, warnings)
@@ -104,8 +107,19 @@ def audit(
     moves = keep(with_moves(intervals, states, sources.clients, window, configuration.cadence))
     progress("looking for what was wrong")
     owned = owned_queues(intervals, states)
-    moved = keep(rebalances(moves, configuration.cadence))
-    audited = Audited(sources, changed, intervals, states, owned, cures(states), moved, window, configuration, keep)
+    audited = Audited(
+        sources=sources,
+        changes=changed,
+        intervals=intervals,
+        states=states,
+        owned=owned,
+        cures=cures(states),
+        rebalances=keep(rebalances(moves, configuration.cadence)),
+        looks=keep(client_looks(sources.clients, window, configuration, keep)),
+        window=window,
+        configuration=configuration,
+        keep=keep,
+    )
     touches = keep(all_touches(audited))
     _LOG.info("%s: replayed", window.run)
     return {
@@ -115,7 +129,13 @@ def audit(
     }
 
 
-def _warnings(intervals: DataFrame, request: RunRequest) -> list[str]:
+def not_evaluated(sources: Sources) -> list[str]:
+    """Names of the rules that need an optional source which holds nothing of the run's time (or does not exist)."""
+    empty = {CLIENT_SNAPSHOTS} if sources.clients.isEmpty() else set()
+    return sorted(rule.name for rule in RULES if empty.intersection(rule.needs))
+
+
+def _warnings(intervals: DataFrame, request: RunRequest, not_evaluated: list[str]) -> list[str]:
     """What the reader of the findings should know of what was not audited."""
     observed = intervals.where("status <> 'UNOBSERVED'")
     if observed.isEmpty():
@@ -133,6 +153,8 @@ def _warnings(intervals: DataFrame, request: RunRequest) -> list[str]:
     assumed = observed.where("strategy_source = 'DEFAULT' AND member_count > 0").select("cluster", "consumer_group")
     if groups := assumed.distinct().count():
         warnings.append(f"AVG was assumed for {groups} groups: nothing tells their strategy (see strategy_source)")
+    if not_evaluated:
+        warnings.append(f"not evaluated, as {CLIENT_SNAPSHOTS.name} holds nothing: {', '.join(not_evaluated)}")
     return warnings
 
 
@@ -150,6 +172,7 @@ def _record(
     versions: Mapping[str, int],
     configuration: Configuration,
     contents: Mapping[str, Content],
+    not_evaluated: list[str],
     warnings: list[str],
 ) -> dict[str, Any]:
     """The run's row of `audit_runs`."""
@@ -164,6 +187,7 @@ def _record(
         "consumer_group": request.consumer_group,
         "topic": request.topic,
         "source_versions": dict(versions),
+        "not_evaluated": not_evaluated,
         "configuration_hash": configuration.hash(),
         "configuration": configuration.canonical_json(),
         "code_version": _code_version(),

@@ -43,7 +43,11 @@ def test_a_healthy_group_has_intervals_no_finding_and_its_run_is_recorded(
     load(spark, warehouse, healthy_group(EVERY_20_S, "c1", "c2"))
     result = run(spark, warehouse, REQUEST, Configuration())
     assert result.findings == []
-    assert result.warnings == ["AVG was assumed for 1 groups: nothing tells their strategy (see strategy_source)"]
+    need_clients = ["ALLOCATION_DRIFT", "CLIENT_HUNG", "FLOW_CONTROLLED", "ORDERLY_LOCK_MISSING", "SLOW_LISTENER"]
+    assert result.warnings == [
+        "AVG was assumed for 1 groups: nothing tells their strategy (see strategy_source)",
+        f"not evaluated, as client_snapshots holds nothing: {', '.join(need_clients)}",
+    ]
     rows = warehouse.read(spark, REBALANCE_INTERVALS).orderBy("interval_start").collect()
     # Observed from the first snapshot until one gap (3 × 20 s) after the last, at 580 s.
     assert [(row.interval_start, row.interval_end, row.status) for row in rows] == [
@@ -67,6 +71,7 @@ def test_a_healthy_group_has_intervals_no_finding_and_its_run_is_recorded(
     assert record.row_counts == {"rebalance_intervals": 2, "allocations": 4, "findings": 0}
     assert record.content_hashes["allocations"] == content(warehouse.read(spark, ALLOCATIONS)).hash
     assert record.configuration_hash == Configuration().hash()
+    assert record.not_evaluated == need_clients
 
 
 def test_twins_are_one_finding_with_what_they_cost(spark: SparkSession, warehouse: Warehouse) -> None:
@@ -148,6 +153,7 @@ def test_without_client_snapshots_the_audit_does_without(spark: SparkSession, wa
     result = run(spark, warehouse, REQUEST, Configuration())
     assert result.run["row_counts"]["allocations"] == 4
     assert CLIENT_SNAPSHOTS.name not in result.run["source_versions"]
+    assert "CLIENT_HUNG" in result.run["not_evaluated"]
 
 
 def test_an_interval_off_the_grid_names_the_whole_steps(spark: SparkSession, warehouse: Warehouse) -> None:

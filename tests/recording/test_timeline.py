@@ -2,6 +2,10 @@
 
 The table is written by hand from the recording's script. Times are seconds after T0; `…` is an end of the recording
 (it begins at T0 + 33, its last snapshots are of T0 + 1472, and they hold for 30 s).
+
+What the script does not say: a broker drops a frozen client 120 s after its last heartbeat, which came up to 30 s before
+it froze, and looks every 10 s: 110 s after, ± 20. Of the slow consumer's 200 messages a queue (its limit) the look of
+T0 + 252 shows fewer, the next one more.
 """
 
 from __future__ import annotations
@@ -66,6 +70,9 @@ near-service      | orders                 | BROKER_NOT_READABLE | ERROR    | LE
 tick-service      | ticks                  | BROKER_NOT_READABLE | ERROR    | LEFT_ROUTE               |                            | 1200 | 1290
 audit-service     | audit-log              | BROKER_NOT_READABLE | ERROR    | LEFT_ROUTE               |                            | 1200 | 1290
 mixed-service     | audit-log              | BROKER_NOT_READABLE | ERROR    | LEFT_ROUTE               |                            | 1200 | 1290
+audit-service     |                        | CLIENT_HUNG         | ERROR    | NO_ANSWER                |                            | 540  | 650
+legacy-import     | legacy                 | FLOW_CONTROLLED     | WARN     | CACHED_MESSAGES          |                            | 252  | …
+legacy-import     |                        | SLOW_LISTENER       | WARN     | ALL_THREADS_BUSY         |                            | …    | …
 """
 
 pytestmark = pytest.mark.skipif(RECORDING != EXAMPLE, reason="the table is that of the recording of the project")
