@@ -18,8 +18,8 @@ from spark_jobs.config import Configuration
 from spark_jobs.conflicts import unless_outrun
 from spark_jobs.findings.catalog import RULES
 from spark_jobs.findings.finding import all_touches, findings
-from spark_jobs.findings.rebalances import rebalances
 from spark_jobs.findings.looks import client_looks
+from spark_jobs.findings.rebalances import rebalances
 from spark_jobs.findings.rule import Audited
 from spark_jobs.jobs.sources import pinned_versions, read_sources
 from spark_jobs.publish.claims import claim
