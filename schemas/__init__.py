@@ -7,6 +7,7 @@ from schemas.findings import FINDINGS
 from schemas.membership_snapshots import MEMBERSHIP_SNAPSHOTS
 from schemas.offset_snapshots import OFFSET_SNAPSHOTS
 from schemas.quarantine import QUARANTINE
+from schemas.queue_progress import QUEUE_PROGRESS
 from schemas.rebalance_intervals import REBALANCE_INTERVALS
 from schemas.route_snapshots import ROUTE_SNAPSHOTS
 from schemas.table import Table
@@ -20,7 +21,7 @@ SOURCES: tuple[Table, ...] = (
     CLIENT_SNAPSHOTS,
 )
 #: Replaced step by step by every run that audits the step.
-OUTPUTS: tuple[Table, ...] = (REBALANCE_INTERVALS, ALLOCATIONS, FINDINGS)
+OUTPUTS: tuple[Table, ...] = (REBALANCE_INTERVALS, ALLOCATIONS, QUEUE_PROGRESS, FINDINGS)
 TABLES: tuple[Table, ...] = (*SOURCES, *OUTPUTS, QUARANTINE, AUDIT_RUNS)
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "OFFSET_SNAPSHOTS",
     "OUTPUTS",
     "QUARANTINE",
+    "QUEUE_PROGRESS",
     "REBALANCE_INTERVALS",
     "ROUTE_SNAPSHOTS",
     "SOURCES",

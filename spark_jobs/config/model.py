@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from spark_jobs.config.values import Count, NamePattern, RoomPattern, Seconds, StrategyName, Tolerance
+from spark_jobs.config.values import Count, NamePattern, Ratio, RoomPattern, Seconds, StrategyName, Tolerance
 from spark_jobs.domain.intervals import StepGrid
 from spark_jobs.errors import IntervalError
 
@@ -24,11 +24,19 @@ class _Section(BaseModel):
 
 
 class Thresholds(_Section):
-    """How long things may take before they count, in seconds (semantics of the client's timers)."""
+    """How long things may take before they count, in seconds (semantics of the client's timers), and how much it may
+    be, in messages.
+    """
 
     convergence_seconds: Tolerance = 20
     heartbeat_seconds: Tolerance = 30
     persistent_after_seconds: Tolerance = 150
+    allowed_lag: Count = 32
+    stalled_after_seconds: Tolerance = 120
+    rewind_tolerance: Count = 64
+    skew_ratio: Ratio = 2.0
+    skew_messages_per_queue: Count = 100
+    retention_seconds: Tolerance = 21_600
 
 
 class QueueList(_Section):

@@ -18,7 +18,8 @@ from spark_jobs.replay.steps import StepWindow, Transformation
 class Audited:
     """What rules look at. Intervals reach back over the warm-up: a condition's age is measured across steps.
 
-    `intervals`: `rebalance_intervals`; `states`: `replayed_states`; `owned`: `owned_queues`; `cures`: `cures`.
+    `intervals`: `rebalance_intervals`; `states`: `replayed_states`; `owned`: `owned_queues`; `cures`: `cures`;
+    `progress`: `queue_progress`, inside the step only.
     """
 
     sources: Sources
@@ -27,6 +28,7 @@ class Audited:
     states: DataFrame
     owned: DataFrame
     cures: DataFrame
+    progress: DataFrame
     window: StepWindow
     configuration: Configuration
     keep: Transformation

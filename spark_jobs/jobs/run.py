@@ -13,12 +13,13 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from schemas import ALLOCATIONS, AUDIT_RUNS, FINDINGS, REBALANCE_INTERVALS, Table
+from schemas import ALLOCATIONS, AUDIT_RUNS, FINDINGS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
 from spark_jobs.config import Configuration
 from spark_jobs.conflicts import unless_outrun
 from spark_jobs.findings.finding import all_touches, findings
 from spark_jobs.findings.rule import Audited
 from spark_jobs.jobs.sources import pinned_versions, read_sources
+from spark_jobs.progress.queue_progress import queue_progress
 from spark_jobs.publish.claims import claim
 from spark_jobs.publish.content import Content
 from spark_jobs.publish.publisher import publish, stage
@@ -99,15 +100,19 @@ def audit(
     intervals = keep(rebalance_intervals(changed, window, configuration.cadence, settings, keep))
     progress("replaying every distinct state")
     states = keep(replayed_states(intervals))
+    progress("measuring what went in and out")
+    allowed_lag = configuration.thresholds.allowed_lag
+    moved = keep(queue_progress(intervals, states, sources.offsets, window, allowed_lag))
     progress("looking for what was wrong")
     owned = owned_queues(intervals, states)
-    audited = Audited(sources, changed, intervals, states, owned, cures(states), window, configuration, keep)
+    audited = Audited(sources, changed, intervals, states, owned, cures(states), moved, window, configuration, keep)
     touches = keep(all_touches(audited))
     inside = clipped(intervals)
     _LOG.info("%s: replayed", window.run)
     return {
         REBALANCE_INTERVALS: published_intervals(inside, states),
         ALLOCATIONS: published_allocations(inside, states),
+        QUEUE_PROGRESS: moved.select(*QUEUE_PROGRESS.columns),
         FINDINGS: findings(touches, sources, window, configuration, keep),
     }
 
