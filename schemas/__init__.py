@@ -4,9 +4,11 @@ from schemas.allocations import ALLOCATIONS
 from schemas.audit_runs import AUDIT_RUNS
 from schemas.client_snapshots import CLIENT_SNAPSHOTS
 from schemas.findings import FINDINGS
+from schemas.group_status import GROUP_STATUS
 from schemas.membership_snapshots import MEMBERSHIP_SNAPSHOTS
 from schemas.offset_snapshots import OFFSET_SNAPSHOTS
 from schemas.quarantine import QUARANTINE
+from schemas.queue_progress import QUEUE_PROGRESS
 from schemas.rebalance_intervals import REBALANCE_INTERVALS
 from schemas.route_snapshots import ROUTE_SNAPSHOTS
 from schemas.table import Table
@@ -20,7 +22,7 @@ SOURCES: tuple[Table, ...] = (
     CLIENT_SNAPSHOTS,
 )
 #: Replaced step by step by every run that audits the step.
-OUTPUTS: tuple[Table, ...] = (REBALANCE_INTERVALS, ALLOCATIONS, FINDINGS)
+OUTPUTS: tuple[Table, ...] = (REBALANCE_INTERVALS, ALLOCATIONS, QUEUE_PROGRESS, GROUP_STATUS, FINDINGS)
 TABLES: tuple[Table, ...] = (*SOURCES, *OUTPUTS, QUARANTINE, AUDIT_RUNS)
 
 __all__ = [
@@ -28,10 +30,12 @@ __all__ = [
     "AUDIT_RUNS",
     "CLIENT_SNAPSHOTS",
     "FINDINGS",
+    "GROUP_STATUS",
     "MEMBERSHIP_SNAPSHOTS",
     "OFFSET_SNAPSHOTS",
     "OUTPUTS",
     "QUARANTINE",
+    "QUEUE_PROGRESS",
     "REBALANCE_INTERVALS",
     "ROUTE_SNAPSHOTS",
     "SOURCES",

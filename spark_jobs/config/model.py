@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from spark_jobs.config.values import Count, NamePattern, RoomPattern, Seconds, StrategyName, Tolerance
+from spark_jobs.config.values import Count, NamePattern, Ratio, RoomPattern, Seconds, StrategyName, Tolerance
 from spark_jobs.domain.intervals import StepGrid
 from spark_jobs.errors import IntervalError
 
@@ -24,7 +24,9 @@ class _Section(BaseModel):
 
 
 class Thresholds(_Section):
-    """How long things may take before they count, in seconds (semantics of the client's timers), and how many."""
+    """How long things may take before they count, in seconds (semantics of the client's timers), and how much it may
+    be, in messages.
+    """
 
     convergence_seconds: Tolerance = 20
     heartbeat_seconds: Tolerance = 30
@@ -41,6 +43,12 @@ class Thresholds(_Section):
     cached_span: Count = 2000
     busy_percent: Count = 90
     busy_after_seconds: Tolerance = 120
+    allowed_lag: Count = 32
+    stalled_after_seconds: Tolerance = 120
+    rewind_tolerance: Count = 64
+    skew_ratio: Ratio = 2.0
+    skew_messages_per_queue: Count = 100
+    retention_seconds: Tolerance = 21_600
 
 
 class QueueList(_Section):

@@ -52,6 +52,7 @@ def _check_room_pattern(pattern: str) -> str:
 Seconds = Annotated[int, Field(gt=0, le=_A_WEEK)]
 Tolerance = Annotated[int, Field(ge=0, le=_A_WEEK)]
 Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Ratio = Annotated[float, Field(gt=1, allow_inf_nan=False)]
 StrategyName = Annotated[str, AfterValidator(_check_strategy)]
 #: Matches a whole name. It must mean the same to Python's `re` and Java's Pattern, as both are used: beware
 #: of `\w`, `\d` and `\s` on names that are not ASCII.

@@ -19,7 +19,8 @@ class Audited:
     """What rules look at. Intervals reach back over the warm-up: a condition's age is measured across steps.
 
     `intervals`: `rebalance_intervals`; `states`: `replayed_states`; `owned`: `owned_queues`; `cures`: `cures`;
-    `rebalances`: what they moved, `rebalances.rebalances`; `looks`: `looks.client_looks`.
+    `rebalances`: what they moved, `rebalances.rebalances`; `looks`: `looks.client_looks`; `progress`:
+    `queue_progress`, inside the step only.
     """
 
     sources: Sources
@@ -30,6 +31,7 @@ class Audited:
     cures: DataFrame
     rebalances: DataFrame
     looks: DataFrame
+    progress: DataFrame
     window: StepWindow
     configuration: Configuration
     keep: Transformation

@@ -13,7 +13,16 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from schemas import ALLOCATIONS, AUDIT_RUNS, CLIENT_SNAPSHOTS, FINDINGS, REBALANCE_INTERVALS, Table
+from schemas import (
+    ALLOCATIONS,
+    AUDIT_RUNS,
+    CLIENT_SNAPSHOTS,
+    FINDINGS,
+    GROUP_STATUS,
+    QUEUE_PROGRESS,
+    REBALANCE_INTERVALS,
+    Table,
+)
 from spark_jobs.config import Configuration
 from spark_jobs.conflicts import unless_outrun
 from spark_jobs.findings.catalog import RULES
@@ -22,6 +31,7 @@ from spark_jobs.findings.looks import client_looks
 from spark_jobs.findings.rebalances import rebalances
 from spark_jobs.findings.rule import Audited
 from spark_jobs.jobs.sources import pinned_versions, read_sources
+from spark_jobs.progress.queue_progress import queue_progress
 from spark_jobs.publish.claims import claim
 from spark_jobs.publish.content import Content
 from spark_jobs.publish.publisher import publish, stage
@@ -39,6 +49,8 @@ from spark_jobs.replay.states import (
     replayed_states,
 )
 from spark_jobs.replay.steps import StepWindow
+from spark_jobs.status.attribution import attribution, pace_before
+from spark_jobs.status.group_status import group_status
 from spark_jobs.warehouse import Warehouse
 
 __all__ = ["RunRequest", "RunResult", "run"]
@@ -104,9 +116,12 @@ def audit(
     intervals = keep(rebalance_intervals(changed, window, configuration.cadence, settings, keep))
     progress("replaying every distinct state")
     states = keep(replayed_states(intervals))
-    moves = keep(with_moves(intervals, states, sources.clients, window, configuration.cadence))
-    progress("looking for what was wrong")
     owned = owned_queues(intervals, states)
+    moves = keep(with_moves(intervals, states, sources.clients, window, configuration.cadence))
+    progress("measuring what went in and out")
+    allowed_lag = configuration.thresholds.allowed_lag
+    measured = keep(queue_progress(intervals, states, sources.offsets, window, allowed_lag))
+    progress("looking for what was wrong")
     audited = Audited(
         sources=sources,
         changes=changed,
@@ -116,16 +131,20 @@ def audit(
         cures=cures(states),
         rebalances=keep(rebalances(moves, configuration.cadence)),
         looks=keep(client_looks(sources.clients, window, configuration, keep)),
+        progress=measured,
         window=window,
         configuration=configuration,
         keep=keep,
     )
-    touches = keep(all_touches(audited))
+    found = keep(findings(keep(all_touches(audited)), sources, window, configuration, keep))
+    grown = attribution(measured, owned, pace_before(sources.offsets, window))
     _LOG.info("%s: replayed", window.run)
     return {
         REBALANCE_INTERVALS: published_intervals(clipped(moves)),
         ALLOCATIONS: published_allocations(clipped(intervals), states),
-        FINDINGS: findings(touches, sources, window, configuration, keep),
+        QUEUE_PROGRESS: measured.select(*QUEUE_PROGRESS.columns),
+        GROUP_STATUS: group_status(clipped(intervals), states, measured, grown, found),
+        FINDINGS: found,
     }
 
 

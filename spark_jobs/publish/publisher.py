@@ -11,7 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from schemas import OUTPUTS, Table
+from schemas import FINDINGS, OUTPUTS, Table
 from spark_jobs.conflicts import unless_outrun
 from spark_jobs.errors import PublishError
 from spark_jobs.publish.content import Content, content
@@ -54,7 +54,9 @@ def publish(
         _LOG.info("%s: %d rows published for %s", table.name, found.rows, request.interval)
         return found
 
-    contents = _side_by_side(published, staged)
+    # Findings last: who reads one finds everything it speaks of.
+    others = {table: frame for table, frame in staged.items() if table is not FINDINGS}
+    contents = _side_by_side(published, others) | {FINDINGS: published(FINDINGS, staged[FINDINGS])}
     for table in staged:
         warehouse.drop_stage(spark, f"{request.key}_{table.name}")
     return {table.name: found for table, found in contents.items()}

@@ -41,7 +41,7 @@ class RunRequest:
         """
         start, end = (moment.strftime("%Y-%m-%d %H:%M:%S") for moment in (self.interval.start, self.interval.end))
         conditions = [f"step_start >= TIMESTAMP '{start}'", f"step_start < TIMESTAMP '{end}'", *self.filters()]
-        if self.topic is not None:
+        if self.topic is not None and "topic" in table.columns:
             of_topic = f"topic = {_quoted(self.topic)}"
             conditions.append(f"({of_topic} OR topic IS NULL)" if table is FINDINGS else of_topic)
         return " AND ".join(conditions)

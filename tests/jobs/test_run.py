@@ -68,7 +68,7 @@ def test_a_healthy_group_has_intervals_no_finding_and_its_run_is_recorded(
     (record,) = warehouse.read(spark, AUDIT_RUNS).collect()
     assert record.run_id == result.run["run_id"]
     assert record.source_versions["membership_snapshots"] == warehouse.version(spark, MEMBERSHIP_SNAPSHOTS)
-    assert record.row_counts == {"rebalance_intervals": 2, "allocations": 4, "findings": 0}
+    assert record.row_counts == {"rebalance_intervals": 2, "allocations": 4, "queue_progress": 4, "findings": 0}
     assert record.content_hashes["allocations"] == content(warehouse.read(spark, ALLOCATIONS)).hash
     assert record.configuration_hash == Configuration().hash()
     assert record.not_evaluated == need_clients
