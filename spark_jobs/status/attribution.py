@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from schemas import QUEUE_PROGRESS
 from spark_jobs.domain.attribution import STUCK, Part
 from spark_jobs.replay.steps import StepWindow, with_step
 
@@ -36,7 +37,8 @@ def growth(progress: DataFrame) -> DataFrame:
     """
     per_queue = Window.partitionBy(*_QUEUE).orderBy("interval_start")
     before = F.coalesce(F.lag("lag_last").over(per_queue), F.col("lag_first"))
-    return progress.where("lag_last IS NOT NULL").withColumn("growth", F.col("lag_last") - before)
+    known = progress.select(*QUEUE_PROGRESS.columns).where("lag_last IS NOT NULL")
+    return known.withColumn("growth", F.col("lag_last") - before)
 
 
 def pace_before(offsets: DataFrame, window: StepWindow) -> DataFrame:

@@ -43,7 +43,7 @@ def _between(second: int, start: int, end: int) -> bool:
 
 
 def _hosted(
-    group: str, second: int, brokers: Iterable[tuple[str, int]], queues: int = 4
+    group: str, second: int, brokers: Iterable[tuple[str, int | None]], queues: int = 4
 ) -> tuple[Table, dict[str, Any]]:
     """The route of the group's topic: brokers with their permission."""
     row = route(second, queues, topic=f"t-{group}")
