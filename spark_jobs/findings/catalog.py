@@ -5,7 +5,16 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from spark_jobs.findings import double_owned_queue, duplicate_client_id, idle_consumer, unassigned_queue
+from spark_jobs.findings import (
+    consumer_progress,
+    double_owned_queue,
+    duplicate_client_id,
+    idle_consumer,
+    offset_rewound,
+    producer_skew,
+    retention_risk,
+    unassigned_queue,
+)
 from spark_jobs.findings.rule import Rule
 
 RULES: tuple[Rule, ...] = (
@@ -13,6 +22,12 @@ RULES: tuple[Rule, ...] = (
     unassigned_queue.RULE,
     double_owned_queue.RULE,
     idle_consumer.RULE,
+    consumer_progress.STOPPED_RULE,
+    consumer_progress.STALLED_RULE,
+    consumer_progress.LAGGING_RULE,
+    offset_rewound.RULE,
+    producer_skew.RULE,
+    retention_risk.RULE,
 )
 
 
