@@ -9,6 +9,7 @@ from spark_jobs.findings import (
     allocation_drift,
     broker_not_readable,
     client_hung,
+    consumer_progress,
     double_owned_queue,
     duplicate_client_id,
     flapping_member,
@@ -18,9 +19,12 @@ from spark_jobs.findings import (
     load_imbalance,
     membership_view_split,
     mixtures,
+    offset_rewound,
     orderly_lock_missing,
+    producer_skew,
     rebalance_storm,
     redelivery_exposure,
+    retention_risk,
     slow_listener,
     stranded_write_queues,
     subscription_mismatch,
@@ -49,6 +53,12 @@ RULES: tuple[Rule, ...] = (
     flow_controlled.RULE,
     orderly_lock_missing.RULE,
     slow_listener.RULE,
+    consumer_progress.STOPPED_RULE,
+    consumer_progress.STALLED_RULE,
+    consumer_progress.LAGGING_RULE,
+    offset_rewound.RULE,
+    producer_skew.RULE,
+    retention_risk.RULE,
 )
 
 

@@ -44,6 +44,7 @@ _TYPES = {
 
 UNASSIGNED = "UNASSIGNED"
 DOUBLE_OWNED = "DOUBLE_OWNED"
+BEHIND, REWOUND, HOT, AT_RISK = "BEHIND", "REWOUND", "HOT", "AT_RISK"
 
 
 def touches(rows: DataFrame, rule: str, **columns: Column) -> DataFrame:

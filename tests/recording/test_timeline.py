@@ -73,7 +73,14 @@ mixed-service     | audit-log              | BROKER_NOT_READABLE | ERROR    | LE
 audit-service     |                        | CLIENT_HUNG         | ERROR    | NO_ANSWER                |                            | 540  | 650
 legacy-import     | legacy                 | FLOW_CONTROLLED     | WARN     | CACHED_MESSAGES          |                            | 252  | …
 legacy-import     |                        | SLOW_LISTENER       | WARN     | ALL_THREADS_BUSY         |                            | …    | …
+batch-export      | orders                 | OFFSET_REWOUND      | WARN     | RESET                    | broker-a:0-7, broker-b:0-9 | 1020 | 1020
+audit-service     | audit-log              | OFFSET_REWOUND      | WARN     | HAND_OVER                | broker-a:4, broker-b:3     | 900  | 900
+audit-service     | audit-log              | PRODUCER_SKEW       | WARN     | HOT_QUEUES               | broker-a:0                 | …    | …
+mixed-service     | audit-log              | PRODUCER_SKEW       | WARN     | HOT_QUEUES               | broker-a:0                 | …    | …
 """
+#: Scripted, and rightly without a finding of their own: the twins of payment-service and tick-service start from one
+#: committed offset and come on at one pace, so no reading of their offsets is below the one before; and the slow
+#: member of legacy-import catches up a little now and then, so its lag is not one that never decreases.
 
 pytestmark = pytest.mark.skipif(RECORDING != EXAMPLE, reason="the table is that of the recording of the project")
 

@@ -1,0 +1,171 @@
+"""The progress of queues and the findings made of it, on hand-written histories of many groups in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, QUEUE_PROGRESS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS
+from spark_jobs.config import Configuration
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.jobs.run import RunRequest, run
+from spark_jobs.warehouse import Warehouse
+from tests.snapshots import at, load, membership, offsets, route
+
+#: The last snapshot is of 580 s, and holds for 60 s.
+TIMES, LAST, END = range(0, 600, 20), 580, 640
+Offsets = tuple[int, int]
+
+
+def caught_up(second: int) -> Offsets:
+    return 1000 + second, 1000 + second
+
+
+def back(messages: int, when: int) -> Callable[[int], Offsets]:
+    """Caught up, but from the moment on so many messages behind what the reading before said."""
+    return lambda second: (1000 + second, 1000 + second if second < when else 980 + when - messages + second - when)
+
+
+def alone(_: int) -> tuple[str, ...]:
+    return ("c1",)
+
+
+#: What each group's queue 0 does; the other three are caught up.
+QUEUE_0: dict[str, Callable[[int], Offsets]] = {
+    "healthy": caught_up,
+    "in-hand": lambda _: (1032, 1000),  # 32 messages: allowed
+    "stalled": lambda _: (1033, 1000),  # one more
+    "offline": lambda second: (1000 + second, 900),
+    "stalls-late": lambda second: (1000 + second, 1000 + min(second, 480)),
+    "stopped": lambda second: (1000 + second, 900 + min(second, 200)),
+    "slow": lambda second: (1000 + 2 * second, 900 + second),
+    "reset": back(65, 300),
+    "jitter": back(64, 300),
+    "twins": back(65, 300),
+    "rejoined": back(65, 320),
+    "anew": lambda second: caught_up(second) if second < 300 else (second - 295, second - 295),
+    "skewed": lambda second: (1000 + 5 * second, 1000 + 5 * second),
+    "lost": lambda _: (1000, 400),
+    "expiring": lambda _: (1000, 900),
+    "new": lambda _: (1000, 0),
+}
+#: Who is a member when; the rest are `alone`.
+MEMBERS: dict[str, Callable[[int], tuple[str, ...]]] = {
+    "offline": lambda _: (),
+    "stalls-late": lambda second: ("c1",) if second < 540 else ("c1", "c2"),
+    "twins": lambda _: ("c1", "c1"),
+    "rejoined": lambda second: ("c1",) if second < 300 else ("c1", "c2"),
+}
+#: The oldest offset that the broker has, where it deleted any.
+OLDEST: dict[str, Callable[[int], int]] = {"lost": lambda _: 401, "expiring": lambda second: second}
+
+#: 100 s of standing still are none (stalls-late), and a queue that nobody owns has a finding of its own (offline).
+EXPECTED = """
+    stalled  | CONSUMER_STALLED | ERROR | NO_PROGRESS    | 0   | 640
+    lost     | CONSUMER_STALLED | ERROR | NO_PROGRESS    | 0   | 640
+    expiring | CONSUMER_STALLED | ERROR | NO_PROGRESS    | 0   | 640
+    stopped  | CONSUMER_STOPPED | ERROR | NO_COMMITS     | 200 | 640
+    slow     | CONSUMER_LAGGING | WARN  | FALLING_BEHIND | 0   | 640
+    reset    | OFFSET_REWOUND   | WARN  | RESET          | 300 | 320
+    twins    | OFFSET_REWOUND   | WARN  | TWINS          | 300 | 320
+    rejoined | OFFSET_REWOUND   | WARN  | HAND_OVER      | 320 | 340
+    skewed   | PRODUCER_SKEW    | WARN  | HOT_QUEUES     | 0   | 640
+    lost     | RETENTION_RISK   | ERROR | LOST           | 0   | 640
+    expiring | RETENTION_RISK   | WARN  | EXPIRING       | 0   | 640
+"""
+RULES = {line.split("|")[1].strip() for line in EXPECTED.strip().splitlines()}
+
+
+def snapshots() -> dict[Any, list[dict[str, Any]]]:
+    """One topic per group, of its name, with four queues."""
+    rows: dict[Any, list[dict[str, Any]]] = {
+        table: [] for table in (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, OFFSET_SNAPSHOTS, TOPIC_SNAPSHOTS)
+    }
+    for group, queue_0 in QUEUE_0.items():
+        members = MEMBERS.get(group, alone)
+        for second in TIMES:
+            rows[MEMBERSHIP_SNAPSHOTS].append(membership(second, *members(second), group=group, topics=(group,)))
+            rows[ROUTE_SNAPSHOTS].append(route(second, 4, topic=group))
+            timestamp = 0 if group == "new" else 1
+            readings = [(*queue_0(second), timestamp), *([(*caught_up(second), 1)] * 3)]
+            rows[OFFSET_SNAPSHOTS].append(offsets(second, *readings, topic=group, group=group))
+            if group in OLDEST:
+                queue = {"broker_name": "b", "queue_id": 0, "min_offset": OLDEST[group](second), "max_offset": 1000}
+                rows[TOPIC_SNAPSHOTS].append(
+                    {"cluster": "c", "topic": group, "captured_at": at(second), "queues": [queue]}
+                )
+    return rows
+
+
+@pytest.fixture(scope="module")
+def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
+    warehouse = Warehouse.parse(str(tmp_path_factory.mktemp("progress") / "warehouse"))
+    load(spark, warehouse, snapshots())
+    request = RunRequest(Interval.parse("2026-03-01T10:00/2026-03-01T11:00"))
+    found = run(spark, warehouse, request, Configuration()).findings
+    rows = [row.asDict() for row in warehouse.read(spark, QUEUE_PROGRESS).collect()]
+    return found, rows
+
+
+def seconds(moment: datetime) -> int:
+    return int((moment.replace(tzinfo=UTC) - at(0)).total_seconds())
+
+
+def test_rules_fire_where_they_should_and_nowhere_else(audited: tuple[Any, Any]) -> None:
+    found = {
+        (row["consumer_group"], row["rule"], row["severity"], row["cause"], seconds(row["start"]), seconds(row["end"]))
+        for row in audited[0]
+        if row["rule"] in RULES
+    }
+    lines = ([cell.strip() for cell in line.split("|")] for line in EXPECTED.strip().splitlines())
+    assert found == {(*texts, int(start), int(end)) for *texts, start, end in lines}
+    assert {row["subject"] for row in audited[0] if row["rule"] in RULES} == {"b:0"}
+
+
+def test_findings_say_by_how_much(audited: tuple[Any, Any]) -> None:
+    measured = {
+        (row["consumer_group"], row["rule"]): {each["name"]: each["value"] for each in row["evidence"]["measures"]}
+        for row in audited[0]
+        if row["rule"] in RULES
+    }
+    assert measured["stopped", "CONSUMER_STOPPED"]["lag_last"] == 480  # 1580 written, 1100 consumed
+    assert measured["reset", "OFFSET_REWOUND"] == {"rewinds": 1, "rewound": 65, "rewound_max": 65}
+    # 2900 messages in queue 0, 580 in each of the other three.
+    assert measured["skewed", "PRODUCER_SKEW"] == {"max_over_mean": 2.5, "mean": 1160, "produced_max": 2900}
+    assert measured["expiring", "RETENTION_RISK"] == {
+        "consumer_offset": 900,
+        "min_offset": 580,
+        "deleted_per_second": 1,
+        "consumed_per_second": 0,
+    }
+
+
+def test_what_comes_between_two_readings_belongs_to_the_later_ones_interval(audited: tuple[Any, Any]) -> None:
+    rows = {(row["consumer_group"], row["queue_id"], seconds(row["interval_start"])): row for row in audited[1]}
+    first, second = rows["rejoined", 1, 0], rows["rejoined", 1, 300]
+    assert (seconds(first["interval_end"]), first["readings"], first["produced"], first["consumed"]) == (
+        300,
+        15,
+        280,
+        280,
+    )
+    assert (seconds(second["interval_end"]), second["readings"], second["produced"]) == (END, 15, LAST - 280)
+
+
+def test_rows_say_what_is_known(audited: tuple[Any, Any]) -> None:
+    rows = {row["consumer_group"]: row for row in audited[1] if row["queue_id"] == 0 and row["readings"] == len(TIMES)}
+    names = ("lag_quality", "produced", "consumed", "rewinds", "lag_first", "lag_last", "lag_max", "verdict")
+    assert {group: tuple(rows[group][name] for name in names) for group in ("new", "anew", "reset", "slow")} == {
+        "new": ("NEVER_COMMITTED", 0, None, None, None, None, None, None),
+        # 280 before the topic was deleted and 280 after; what lay between is not known, and no rewind.
+        "anew": ("MEASURED", 560, 560, 0, 0, 0, 0, "OK"),
+        "reset": ("MEASURED", 580, 560, 1, 0, 85, 85, "REWIND"),
+        "slow": ("MEASURED", 1160, 580, 0, 100, 680, 680, "WARN"),
+    }
+    assert rows["slow"]["consumer_offset"] == 1480
+    assert (rows["healthy"]["age_ms"], rows["new"]["age_ms"]) == (None, None)
+    assert rows["slow"]["age_ms"] == int(at(LAST).timestamp() * 1000) - 1
