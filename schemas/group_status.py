@@ -16,7 +16,6 @@ GROUP_STATUS = Table(
             CONSUMER_GROUP,
             column("worst_severity", StringType(), "INFO, WARN or ERROR: the worst finding's; null without findings"),
             required("finding_count", IntegerType(), "findings of the group in this step"),
-            required("replayed_seconds", IntegerType(), "time of the step for which at least one topic was replayed"),
             column("members", IntegerType(), "connections when last replayed; null: never in this step"),
             column("distinct_members", IntegerType(), "different client ids then"),
             column(
@@ -60,7 +59,7 @@ GROUP_STATUS = Table(
     partition_by=("step_start",),
     checks={
         "known_severity": "worst_severity IS NULL OR worst_severity IN ('INFO', 'WARN', 'ERROR')",
-        "counts_not_negative": "finding_count >= 0 AND replayed_seconds >= 0 AND unknown_queues >= 0",
+        "counts_not_negative": "finding_count >= 0 AND unknown_queues >= 0",
         "every_queue_counted": "queues IS NULL OR queues = owned_once + owned_twice + owned_never",
     },
 )
