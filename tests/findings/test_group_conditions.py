@@ -102,7 +102,8 @@ def _closing(group: str, perm: int | None, reading: tuple[int, int, int]) -> Row
     """From 200 s on, broker b has this permission (None: it is gone, and so are the readings)."""
     for second in TIMES:
         closed = second >= 200
-        brokers = [("a", 6), *([("b", perm if closed else 6)] if perm is not None or not closed else [])]
+        state = perm if closed else 6
+        brokers = [("a", 6), *([("b", state)] if state is not None else [])]
         yield _hosted(group, second, brokers)
         yield _listed(group, second, "c1", broker="a")
         if not closed or perm is not None:
