@@ -57,7 +57,7 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
     Limit.LISTENER: ("SLOW_LISTENER", "FLOW_CONTROLLED"),
 }
 ADVICE: dict[Limit, str] = {
-    Limit.UNKNOWN_BACKLOG: "Unknown: no offsets of the group were recorded.",
+    Limit.UNKNOWN_BACKLOG: "Unknown: the backlog of the group is not known.",
     Limit.NO_BACKLOG: "Nothing to help: {members} members keep up with {queues} queues.",
     Limit.NOBODY_ONLINE: "Yes: nobody is online. Start consumers, up to {queues} of them have queues.",
     Limit.DUPLICATE_IDS: "No: give every consumer its own client id first. A further twin only consumes twice.",
