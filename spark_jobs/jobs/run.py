@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -13,50 +12,21 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from schemas import (
-    ALLOCATIONS,
-    AUDIT_RUNS,
-    CLIENT_SNAPSHOTS,
-    FINDINGS,
-    GROUP_STATUS,
-    QUEUE_PROGRESS,
-    REBALANCE_INTERVALS,
-    Table,
-)
+from schemas import AUDIT_RUNS, CLIENT_SNAPSHOTS, FINDINGS, REBALANCE_INTERVALS
 from spark_jobs.config import Configuration
 from spark_jobs.conflicts import unless_outrun
 from spark_jobs.findings.catalog import RULES
-from spark_jobs.findings.finding import all_touches, findings
-from spark_jobs.findings.looks import client_looks
-from spark_jobs.findings.rebalances import rebalances
-from spark_jobs.findings.rule import Audited
+from spark_jobs.jobs.audit import Progress, audit
 from spark_jobs.jobs.sources import pinned_versions, read_sources
-from spark_jobs.progress.queue_progress import queue_progress
 from spark_jobs.publish.claims import claim
 from spark_jobs.publish.content import Content
 from spark_jobs.publish.publisher import publish, stage
 from spark_jobs.publish.request import RunRequest
-from spark_jobs.replay.history import changes, rebalance_intervals
-from spark_jobs.replay.moves import with_moves
-from spark_jobs.replay.settings import group_settings
 from spark_jobs.replay.sources import Sources
-from spark_jobs.replay.states import (
-    clipped,
-    cures,
-    owned_queues,
-    published_allocations,
-    published_intervals,
-    replayed_states,
-)
 from spark_jobs.replay.steps import StepWindow
-from spark_jobs.status.attribution import attribution, pace_before
-from spark_jobs.status.group_status import group_status
 from spark_jobs.warehouse import Warehouse
 
 __all__ = ["RunRequest", "RunResult", "run"]
-
-_LOG = logging.getLogger(__name__)
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -98,54 +68,6 @@ def run(
         warehouse.create(spark, [AUDIT_RUNS])
         _append(spark, warehouse, record)
     return RunResult(record, found, warnings)
-
-
-def keep(frame: DataFrame) -> DataFrame:
-    """The frame, computed once and without its history: plans that are built on it stay small."""
-    return frame.localCheckpoint()
-
-
-def audit(
-    sources: Sources, window: StepWindow, configuration: Configuration, progress: Progress
-) -> dict[Table, DataFrame]:
-    """The output tables of the window's steps: the way of the data, on one page."""
-    progress("compressing the snapshots to their changes")
-    changed = changes(sources, window, configuration.max_gap, keep)
-    progress("cutting the rebalance intervals")
-    settings = group_settings(configuration)
-    intervals = keep(rebalance_intervals(changed, window, configuration.cadence, settings, keep))
-    progress("replaying every distinct state")
-    states = keep(replayed_states(intervals))
-    owned = owned_queues(intervals, states)
-    moves = keep(with_moves(intervals, states, sources.clients, window, configuration.cadence))
-    progress("measuring what went in and out")
-    allowed_lag = configuration.thresholds.allowed_lag
-    measured = keep(queue_progress(intervals, states, sources.offsets, window, allowed_lag))
-    progress("looking for what was wrong")
-    audited = Audited(
-        sources=sources,
-        changes=changed,
-        intervals=intervals,
-        states=states,
-        owned=owned,
-        cures=cures(states),
-        rebalances=keep(rebalances(moves, configuration.cadence)),
-        looks=keep(client_looks(sources.clients, window, configuration, keep)),
-        progress=measured,
-        window=window,
-        configuration=configuration,
-        keep=keep,
-    )
-    found = keep(findings(keep(all_touches(audited)), sources, window, configuration, keep))
-    grown = attribution(measured, owned, pace_before(sources.offsets, window))
-    _LOG.info("%s: replayed", window.run)
-    return {
-        REBALANCE_INTERVALS: published_intervals(clipped(moves)),
-        ALLOCATIONS: published_allocations(clipped(intervals), states),
-        QUEUE_PROGRESS: measured.select(*QUEUE_PROGRESS.columns),
-        GROUP_STATUS: group_status(clipped(intervals), states, measured, grown, found),
-        FINDINGS: found,
-    }
 
 
 def not_evaluated(sources: Sources) -> list[str]:

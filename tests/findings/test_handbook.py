@@ -1,5 +1,6 @@
 """docs/findings.md is what the rules say."""
 
+from spark_jobs.domain.capacity import SIGNS
 from spark_jobs.findings.catalog import RULES
 from spark_jobs.findings.handbook import PAGE, handbook
 
@@ -15,3 +16,8 @@ def test_every_rule_is_explained() -> None:
         texts += [text for cause in rule.causes.values() for text in (cause.when, cause.advice)]
         assert all(texts), rule.name
         assert rule.causes, rule.name
+
+
+def test_the_signs_of_capacity_are_rules_and_causes_that_exist() -> None:
+    known = {rule.name for rule in RULES} | {f"{rule.name}/{cause}" for rule in RULES for cause in rule.causes}
+    assert {sign for signs in SIGNS.values() for sign in signs} <= known

@@ -17,7 +17,7 @@ from spark_jobs.domain.snapshots import ClientSnapshot, MembershipSnapshot
 from spark_jobs.domain.snapshots import StepWindow as DomainWindow
 from spark_jobs.domain.timeline import RebalanceInterval, clip
 from spark_jobs.domain.timeline import rebalance_intervals as by_brute_force
-from spark_jobs.jobs.run import keep
+from spark_jobs.jobs.audit import keep
 from spark_jobs.replay.history import changes, rebalance_intervals
 from spark_jobs.replay.settings import group_settings
 from spark_jobs.replay.sources import Sources

@@ -1,0 +1,89 @@
+"""From sources to output tables: the way of the data, on one page."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from pyspark.sql import DataFrame
+
+from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
+from spark_jobs.config import Configuration
+from spark_jobs.findings.finding import all_touches, findings
+from spark_jobs.findings.looks import client_looks
+from spark_jobs.findings.rebalances import rebalances
+from spark_jobs.findings.rule import Audited
+from spark_jobs.progress.queue_progress import queue_progress
+from spark_jobs.replay.history import changes, rebalance_intervals
+from spark_jobs.replay.moves import with_moves
+from spark_jobs.replay.settings import group_settings
+from spark_jobs.replay.sources import Sources
+from spark_jobs.replay.states import (
+    clipped,
+    cures,
+    owned_queues,
+    published_allocations,
+    published_intervals,
+    replayed_states,
+)
+from spark_jobs.replay.steps import StepWindow
+from spark_jobs.status.attribution import attribution, pace_before
+from spark_jobs.status.group_status import group_status
+
+_LOG = logging.getLogger(__name__)
+Progress = Callable[[str], None]
+
+
+def keep(frame: DataFrame) -> DataFrame:
+    """The frame, computed once and without its history: plans that are built on it stay small."""
+    return frame.localCheckpoint()
+
+
+def audit(
+    sources: Sources, window: StepWindow, configuration: Configuration, progress: Progress
+) -> dict[Table, DataFrame]:
+    """The output tables of the window's steps."""
+    audited, moves = _replayed(sources, window, configuration, progress)
+    progress("looking for what was wrong")
+    found = keep(findings(keep(all_touches(audited)), sources, window, configuration, keep))
+    grown = attribution(audited.progress, audited.owned, pace_before(sources.offsets, window))
+    inside = clipped(audited.intervals)
+    _LOG.info("%s: replayed", window.run)
+    return {
+        REBALANCE_INTERVALS: published_intervals(clipped(moves)),
+        ALLOCATIONS: published_allocations(inside, audited.states),
+        QUEUE_PROGRESS: audited.progress.select(*QUEUE_PROGRESS.columns),
+        GROUP_STATUS: group_status(inside, audited.states, audited.progress, grown, found),
+        FINDINGS: found,
+    }
+
+
+def _replayed(
+    sources: Sources, window: StepWindow, configuration: Configuration, progress: Progress
+) -> tuple[Audited, DataFrame]:
+    """What the rules look at, and the intervals with what they moved."""
+    progress("compressing the snapshots to their changes")
+    changed = changes(sources, window, configuration.max_gap, keep)
+    progress("cutting the rebalance intervals")
+    settings, cadence = group_settings(configuration), configuration.cadence
+    intervals = keep(rebalance_intervals(changed, window, cadence, settings, keep))
+    progress("replaying every distinct state")
+    states = keep(replayed_states(intervals))
+    moves = keep(with_moves(intervals, states, sources.clients, window, cadence))
+    progress("measuring what went in and out")
+    allowed_lag = configuration.thresholds.allowed_lag
+    audited = Audited(
+        sources=sources,
+        changes=changed,
+        intervals=intervals,
+        states=states,
+        owned=owned_queues(intervals, states),
+        cures=cures(states),
+        rebalances=keep(rebalances(moves, cadence)),
+        looks=keep(client_looks(sources.clients, window, configuration, keep)),
+        progress=keep(queue_progress(intervals, states, sources.offsets, window, allowed_lag)),
+        window=window,
+        configuration=configuration,
+        keep=keep,
+    )
+    return audited, moves
