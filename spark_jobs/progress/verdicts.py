@@ -44,11 +44,13 @@ def facts() -> dict[str, Column]:
 
 
 def verdict(allowed_lag: Column) -> Column:
-    """Burrow's rules over the `facts`, first match wins; null where fewer than two readings are known."""
+    """Burrow's rules over the `facts`, first match wins; null where fewer than two readings are known, or none
+    was made.
+    """
     stood = F.unix_micros("last_known_at") - F.unix_micros("moved_at")
     moving = F.unix_micros("moved_at") - F.unix_micros("first_known_at")
     return (
-        F.when(F.col("known") < 2, None)
+        F.when(F.coalesce("known", F.lit(0)) < 2, None)
         .when(F.col("lag_last") <= allowed_lag, Verdict.OK.value)
         .when((F.col("lag_min") > 0) & (stood > moving), Verdict.STOP.value)
         .when(F.col("consumer_offset") < F.col("consumed_to_max"), Verdict.REWIND.value)
