@@ -44,7 +44,9 @@ def facts() -> dict[str, Column]:
 
 
 def verdict(allowed_lag: Column) -> Column:
-    """Burrow's rules over the `facts`, first match wins; null where fewer than two readings are known."""
+    """Burrow's rules over the `facts`, first match wins; null where fewer than two readings are known, or none
+    was made.
+    """
     stood = F.unix_micros("last_known_at") - F.unix_micros("moved_at")
     moving = F.unix_micros("moved_at") - F.unix_micros("first_known_at")
     return (

@@ -52,12 +52,14 @@ QUEUE_0: dict[str, Callable[[int], Offsets]] = {
     "lost": lambda _: (1000, 400),
     "expiring": lambda _: (1000, 900),
     "new": lambda _: (1000, 0),
+    "unread": lambda _: (1033, 1000),  # and not read at all from 300 s on
 }
 #: Who is a member when; the rest are `alone`.
 MEMBERS: dict[str, Callable[[int], tuple[str, ...]]] = {
     "offline": lambda _: (),
     "stalls-late": lambda second: ("c1",) if second < 540 else ("c1", "c2"),
     "twins": lambda _: ("c1", "c1"),
+    "unread": lambda second: ("c1",) if second < 300 else ("c1", "c2"),
     "rejoined": lambda second: ("c1",) if second < 300 else ("c1", "c2"),
 }
 #: The oldest offset that the broker has, where it deleted any.
@@ -68,6 +70,7 @@ EXPECTED = """
     stalled  | CONSUMER_STALLED | ERROR | NO_PROGRESS    | 0   | 640
     lost     | CONSUMER_STALLED | ERROR | NO_PROGRESS    | 0   | 640
     expiring | CONSUMER_STALLED | ERROR | NO_PROGRESS    | 0   | 640
+    unread   | CONSUMER_STALLED | ERROR | NO_PROGRESS    | 0   | 300
     stopped  | CONSUMER_STOPPED | ERROR | NO_COMMITS     | 200 | 640
     slow     | CONSUMER_LAGGING | WARN  | FALLING_BEHIND | 0   | 640
     reset    | OFFSET_REWOUND   | WARN  | RESET          | 300 | 320
@@ -92,7 +95,8 @@ def snapshots() -> dict[Any, list[dict[str, Any]]]:
             rows[ROUTE_SNAPSHOTS].append(route(second, 4, topic=group))
             timestamp = 0 if group == "new" else 1
             readings = [(*queue_0(second), timestamp), *([(*caught_up(second), 1)] * 3)]
-            rows[OFFSET_SNAPSHOTS].append(offsets(second, *readings, topic=group, group=group))
+            if group != "unread" or second < 300:
+                rows[OFFSET_SNAPSHOTS].append(offsets(second, *readings, topic=group, group=group))
             if group in OLDEST:
                 queue = {"broker_name": "b", "queue_id": 0, "min_offset": OLDEST[group](second), "max_offset": 1000}
                 rows[TOPIC_SNAPSHOTS].append(
@@ -163,9 +167,24 @@ def test_rows_say_what_is_known(audited: tuple[Any, Any]) -> None:
         "new": ("NEVER_COMMITTED", 0, None, None, None, None, None, None),
         # 280 before the topic was deleted and 280 after; what lay between is not known, and no rewind.
         "anew": ("MEASURED", 560, 560, 0, 0, 0, 0, "OK"),
-        "reset": ("MEASURED", 580, 560, 1, 0, 85, 85, "REWIND"),
+        # At 380 s it is back at 1280, from where it had gone back: recovered.
+        "reset": ("MEASURED", 580, 560, 1, 0, 85, 85, "OK"),
         "slow": ("MEASURED", 1160, 580, 0, 100, 680, 680, "WARN"),
     }
     assert rows["slow"]["consumer_offset"] == 1480
     assert (rows["healthy"]["age_ms"], rows["new"]["age_ms"]) == (None, None)
     assert rows["slow"]["age_ms"] == int(at(LAST).timestamp() * 1000) - 1
+
+
+def test_without_a_reading_nothing_is_known(audited: tuple[Any, Any]) -> None:
+    (row,) = (
+        row
+        for row in audited[1]
+        if (row["consumer_group"], row["queue_id"], seconds(row["interval_start"])) == ("unread", 0, 300)
+    )
+    assert (row["readings"], row["lag_quality"]) == (0, "NO_READING")
+    assert {name for name, value in row.items() if value is not None} == {*QUEUE_PROGRESS.key, "membership_view"} | {
+        "interval_end",
+        "readings",
+        "lag_quality",
+    }
