@@ -50,7 +50,6 @@ def verdict(allowed_lag: Column) -> Column:
     stood = F.unix_micros("last_known_at") - F.unix_micros("moved_at")
     moving = F.unix_micros("moved_at") - F.unix_micros("first_known_at")
     return (
-        # Null where there is no reading at all.
         F.when(F.coalesce("known", F.lit(0)) < 2, None)
         .when(F.col("lag_last") <= allowed_lag, Verdict.OK.value)
         .when((F.col("lag_min") > 0) & (stood > moving), Verdict.STOP.value)
