@@ -68,7 +68,13 @@ def test_a_healthy_group_has_intervals_no_finding_and_its_run_is_recorded(
     (record,) = warehouse.read(spark, AUDIT_RUNS).collect()
     assert record.run_id == result.run["run_id"]
     assert record.source_versions["membership_snapshots"] == warehouse.version(spark, MEMBERSHIP_SNAPSHOTS)
-    assert record.row_counts == {"rebalance_intervals": 2, "allocations": 4, "queue_progress": 4, "findings": 0}
+    assert record.row_counts == {
+        "rebalance_intervals": 2,
+        "allocations": 4,
+        "queue_progress": 4,
+        "group_status": 1,
+        "findings": 0,
+    }
     assert record.content_hashes["allocations"] == content(warehouse.read(spark, ALLOCATIONS)).hash
     assert record.configuration_hash == Configuration().hash()
     assert record.not_evaluated == need_clients
@@ -83,7 +89,8 @@ def test_twins_are_one_finding_with_what_they_cost(spark: SparkSession, warehous
         rows[MEMBERSHIP_SNAPSHOTS].append(membership(second, *members))
         rows[ROUTE_SNAPSHOTS].append(route(second, 8))
         readings = [(100, 100, 1)] * 8
-        readings[3] = (100 + second // 2, 100, 1)
+        end = 100 + second // 2
+        readings[3] = (end, 100 if second < 400 else end, 1)
         readings[4] = (50, 0, 0)
         rows[OFFSET_SNAPSHOTS].append(offsets(second + 1, *readings))
     load(spark, warehouse, rows)
