@@ -11,7 +11,7 @@ from spark_jobs.domain.message_queue import PERM_READ
 from spark_jobs.domain.routes import NotReadableCause
 from spark_jobs.findings.rule import Audited, Cause, Rule
 from spark_jobs.findings.touches import measures, nothing, queue, touches
-from spark_jobs.progress.readings import backlog, committed
+from spark_jobs.progress.readings import queue_readings
 from spark_jobs.replay.history import TOPIC
 from spark_jobs.replay.steps import duration, with_step
 from spark_jobs.replay.views import ALL_HOSTS, GROUP_TOPIC, as_of
@@ -82,15 +82,7 @@ def held_backlog(spans: DataFrame, readings: DataFrame, max_gap: timedelta) -> D
     known_from = F.col("start") - duration(max_gap)
     span = F.struct("start", "end", "cause")
     events = spans.select(*_BROKER, known_from.alias("at"), span.alias("span"))
-    one = F.col("reading")
-    exploded = readings.select(*GROUP_TOPIC, F.col("captured_at").alias("at"), F.explode("offsets").alias("reading"))
-    queues = exploded.select(
-        *GROUP_TOPIC,
-        "at",
-        one["broker_name"].alias("broker_name"),
-        one["queue_id"].alias("queue_id"),
-        backlog(one["broker_offset"], committed(one)).alias("backlog"),
-    )
+    queues = queue_readings(readings.select(*GROUP_TOPIC, F.col("captured_at").alias("at"), "offsets"))
     of_broker = queues.join(F.broadcast(spans.select(*_BROKER).distinct()), on=list(_BROKER), how="left_semi")
     inside = as_of(events, of_broker, _BROKER, "span").where(F.col("at") < F.col("span.end"))
     last = F.max_by("backlog", F.when(F.col("backlog").isNotNull(), F.col("at"))).alias("backlog")

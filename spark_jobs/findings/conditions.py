@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.config import Configuration
 from spark_jobs.findings.touches import IDENTITY
+from spark_jobs.replay.steps import seconds_between
 from spark_jobs.replay.views import ALL_HOSTS
 
 SEVERITIES = ["INFO", "WARN", "ERROR"]
@@ -63,18 +64,14 @@ def conditions(touches: DataFrame, configuration: Configuration) -> DataFrame:
             F.max(F.array_position(F.lit(SEVERITIES), F.col("severity"))).alias("rank"),
             F.max(worst).alias("worst"),
         )
-        .where(_seconds_between("began", "ended") >= patience)
-        .withColumn("is_persistent", _seconds_between("began", "seen_at") >= thresholds.persistent_after_seconds)
+        .where(seconds_between("began", "ended") >= patience)
+        .withColumn("is_persistent", seconds_between("began", "seen_at") >= thresholds.persistent_after_seconds)
         .withColumn("start", F.greatest("began", "step_start"))
         .withColumn("severity", F.try_element_at(F.lit(SEVERITIES), F.col("rank").cast("int")))
         .withColumnRenamed("ended", "end")
         .select("*", "worst.measures", "worst.parties")
         .drop("began", "only_split", "seen_at", "patience", "rank", "worst")
     )
-
-
-def _seconds_between(start: str, end: str) -> Column:
-    return (F.unix_micros(end) - F.unix_micros(start)) / 1_000_000
 
 
 def _worst(cure: str) -> Column:

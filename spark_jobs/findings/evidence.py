@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark_jobs.domain.causes import UnassignedCause
-from spark_jobs.progress.readings import group_readings, topic_readings
+from spark_jobs.progress.readings import group_readings, grown, topic_readings
 from spark_jobs.replay.sources import Sources
 from spark_jobs.replay.steps import StepWindow
 from spark_jobs.replay.views import as_of
@@ -63,10 +63,6 @@ def queue_evidence(queues: DataFrame, readings: DataFrame) -> DataFrame:
     measured = readings.groupBy(*_QUEUE).agg(
         F.min(reading).alias("first"), F.max(reading).alias("last"), F.max("backlog").alias("backlog_max")
     )
-
-    def grown(name: str) -> Column:
-        growth = F.col(f"last.{name}") - F.col(f"first.{name}")
-        return F.when((F.col("last.at") > F.col("first.at")) & (growth >= 0), growth)
 
     return queues.join(measured, on=list(_QUEUE), how="left").select(
         *_QUEUE,

@@ -8,7 +8,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from schemas import FINDINGS
-from spark_jobs.config import Configuration
 from spark_jobs.domain.causes import UnassignedCause
 from spark_jobs.findings import duplicate_client_id
 from spark_jobs.findings.catalog import RULES, advice
@@ -16,8 +15,6 @@ from spark_jobs.findings.conditions import condition_queues, conditions, with_fi
 from spark_jobs.findings.duplicate_client_id import probable_cause
 from spark_jobs.findings.evidence import finding_evidence, readings_of
 from spark_jobs.findings.rule import Audited
-from spark_jobs.replay.sources import Sources
-from spark_jobs.replay.steps import StepWindow, Transformation
 
 _EVIDENCE = FINDINGS.schema["evidence"].dataType
 
@@ -28,20 +25,13 @@ def all_touches(audited: Audited) -> DataFrame:
     return reduce(DataFrame.unionByName, found).transform(with_finding)
 
 
-def findings(
-    touches: DataFrame,
-    sources: Sources,
-    window: StepWindow,
-    configuration: Configuration,
-    keep: Transformation,
-) -> DataFrame:
-    """One row per condition over its whole duration inside a step, as `schemas/findings.py` says.
-
-    `keep` computes a frame that is used more than once, and forgets how it was computed.
-    """
-    found = conditions(touches, configuration).transform(keep)
+def findings(audited: Audited) -> DataFrame:
+    """One row per condition over its whole duration inside a step, as `schemas/findings.py` says."""
+    keep = audited.keep
+    touches = all_touches(audited).transform(keep)
+    found = conditions(touches, audited.configuration).transform(keep)
     queues = condition_queues(touches, found).transform(keep)
-    readings = readings_of(queues, sources, window).transform(keep)
+    readings = readings_of(queues, audited.sources, audited.window).transform(keep)
     measured = finding_evidence(queues, readings)
     is_duplicate = F.col("rule") == duplicate_client_id.NAME
     cause = F.when(is_duplicate, probable_cause(F.col("client_id"), F.col("connections"), F.col("is_persistent")))

@@ -6,11 +6,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.domain.rebalances import FlappingCause
-from spark_jobs.findings.rebalances import GROUP_STEP
 from spark_jobs.findings.rule import Audited, Cause, Rule
 from spark_jobs.findings.touches import measures, nothing, touches
 from spark_jobs.replay.triggers import host
-from spark_jobs.replay.views import ALL_HOSTS
+from spark_jobs.replay.views import ALL_HOSTS, GROUP_STEP
 
 NAME = "FLAPPING_MEMBER"
 

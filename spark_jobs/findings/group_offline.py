@@ -7,13 +7,12 @@ from pyspark.sql import functions as F
 
 from spark_jobs.findings.rule import Audited, Cause, Rule
 from spark_jobs.findings.touches import measures, nothing, touches
-from spark_jobs.progress.readings import group_readings
+from spark_jobs.progress.readings import group_readings, grown
 from spark_jobs.replay.clients import GROUP
-from spark_jobs.replay.views import ALL_HOSTS, as_of
+from spark_jobs.replay.views import ALL_HOSTS, GROUP_STEP, as_of
 
 NAME = "GROUP_OFFLINE"
 NOBODY_CONNECTED = "NOBODY_CONNECTED"
-_STEP = (*GROUP, "step_start")
 
 
 def groups_offline(audited: Audited) -> DataFrame:
@@ -45,19 +44,19 @@ def offline_spans(intervals: DataFrame, memberships: DataFrame) -> DataFrame:
     somebody = memberships.where(F.size("state.connections") > 0)
     events = _edges(nobody, "nobody").unionByName(_edges(somebody, "somebody"), allowMissingColumns=True)
     counts = {name: F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("nobody", "somebody")}
-    in_order = Window.partitionBy(*_STEP).orderBy("at")
+    in_order = Window.partitionBy(*GROUP_STEP).orderBy("at")
     so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     offline = (F.sum("nobody").over(so_far) > 0) & (F.sum("somebody").over(so_far) == 0)
     changed = F.col("offline") != F.coalesce(F.lag("offline").over(in_order), F.lit(False))
     return (
-        events.groupBy(*_STEP, "at")
+        events.groupBy(*GROUP_STEP, "at")
         .agg(*counts.values())
         .withColumn("offline", offline)
         .withColumn("changed", changed)
         .where("changed")
         .withColumn("end", F.lead("at").over(in_order))
         .where("offline")
-        .select(*_STEP, F.col("at").alias("start"), "end")
+        .select(*GROUP_STEP, F.col("at").alias("start"), "end")
     )
 
 
@@ -69,7 +68,7 @@ def _edges(spans: DataFrame, name: str) -> DataFrame:
             F.struct(F.col("end").alias("at"), F.lit(-1).alias(name)),
         )
     )
-    return spans.select(*_STEP, edge.alias("edge")).select(*_STEP, "edge.*")
+    return spans.select(*GROUP_STEP, edge.alias("edge")).select(*GROUP_STEP, "edge.*")
 
 
 def missed_messages(spans: DataFrame, readings: DataFrame) -> DataFrame:
@@ -77,23 +76,21 @@ def missed_messages(spans: DataFrame, readings: DataFrame) -> DataFrame:
 
     Null is unknown: produced needs two readings of a queue, a backlog a committed offset.
     """
-    events = spans.select(*_STEP, F.col("start").alias("at"), F.struct("start", "end").alias("span"))
-    inside = as_of(events, readings, _STEP, "span").where(F.col("at") < F.col("span.end"))
-    per_queue = inside.groupBy(*_STEP, "span", "topic", "broker_name", "queue_id").agg(
+    events = spans.select(*GROUP_STEP, F.col("start").alias("at"), F.struct("start", "end").alias("span"))
+    inside = as_of(events, readings, GROUP_STEP, "span").where(F.col("at") < F.col("span.end"))
+    per_queue = inside.groupBy(*GROUP_STEP, "span", "topic", "broker_name", "queue_id").agg(
         F.min(F.struct("at", "end_offset")).alias("first"),
         F.max(F.struct("at", "end_offset", "backlog")).alias("last"),
         F.max("backlog").alias("backlog_max"),
     )
-    growth = F.col("last.end_offset") - F.col("first.end_offset")
-    produced = F.when((F.col("last.at") > F.col("first.at")) & (growth >= 0), growth)
     return (
-        per_queue.groupBy(*_STEP, "span")
+        per_queue.groupBy(*GROUP_STEP, "span")
         .agg(
-            F.sum(produced).alias("produced"),
+            F.sum(grown("end_offset")).alias("produced"),
             F.sum("last.backlog").alias("backlog_end"),
             F.sum("backlog_max").alias("backlog_max"),
         )
-        .select(*_STEP, "span.*", "produced", "backlog_end", "backlog_max")
+        .select(*GROUP_STEP, "span.*", "produced", "backlog_end", "backlog_max")
     )
 
 

@@ -10,14 +10,11 @@ from spark_jobs.domain.strategies import CONFIG, CONSISTENT_HASH
 from spark_jobs.findings.loads import member_loads
 from spark_jobs.findings.mixtures import mixed_strategies
 from spark_jobs.findings.rule import Audited, Cause, Rule
-from spark_jobs.findings.touches import measures, nothing, touches
-from spark_jobs.replay.inputs import let
-from spark_jobs.replay.states import STATE, recorded
+from spark_jobs.findings.touches import measures, nothing, parties, touches
 from spark_jobs.replay.subscriptions import RETRY
-from spark_jobs.replay.views import ALL_HOSTS
+from spark_jobs.replay.views import ALL_HOSTS, GROUP_STEP
 
 NAME = "LOAD_IMBALANCE"
-_STEP = ("step_start", "cluster", "consumer_group")
 
 
 def load_imbalances(audited: Audited) -> DataFrame:
@@ -38,7 +35,6 @@ def _per_topic(audited: Audited) -> DataFrame:
     return (
         audited.intervals.where((F.col("status") == "REPLAYED") & (F.col("membership_view") == ALL_HOSTS))
         .where(~F.col("topic").startswith(RETRY) & ~mixed_strategies(F.col("members")))
-        .join(recorded(audited.states).select(*STATE, "queues_per_member"), on=list(STATE), how="inner")
         .withColumn("loads", loads)
         .where(is_imbalanced(F.col("loads.queues")))
         .withColumn("cause", topic_cause(strategy))
@@ -52,7 +48,7 @@ def _across_topics(loads: DataFrame) -> DataFrame:
     An interval begins and ends for all its members at once, so the spans of the members of a group do too.
     """
     return (
-        loads.groupBy(*_STEP, "start")
+        loads.groupBy(*GROUP_STEP, "start")
         .agg(
             F.max("end").alias("end"),
             F.min("topics").alias("fewest"),
@@ -77,7 +73,12 @@ def _touches(rows: DataFrame) -> DataFrame:
         severity=severity(F.col("cause"), queues),
         weight=spread,
         measures=measures(most_queues=F.array_max(queues), fewest_queues=F.array_min(queues)),
-        parties=_parties(),
+        parties=parties(
+            F.col("loads"),
+            lambda one: one["queues"],
+            lambda count: F.concat(count, F.lit(" queues")),
+            ascending=False,
+        ),
     )
 
 
@@ -99,19 +100,6 @@ def topic_cause(strategy: Column) -> Column:
         .when(strategy == CONFIG, ImbalanceCause.CONFIGURED.value)
         .otherwise(ImbalanceCause.ROOMS.value)
     )
-
-
-def _parties() -> Column:
-    """Each number of queues with the clients that own so many, the busiest first."""
-
-    def party(count: Column) -> Column:
-        same = F.filter("loads", lambda one: one["queues"] == count)
-        return F.struct(
-            F.concat(count, F.lit(" queues")).alias("name"), F.array_distinct(same["client_id"]).alias("client_ids")
-        )
-
-    counts = F.sort_array(F.array_distinct("loads.queues"), asc=False)
-    return let(counts, lambda each: F.transform(each, party))
 
 
 RULE = Rule(

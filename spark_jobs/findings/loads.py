@@ -7,11 +7,11 @@ from pyspark.sql import functions as F
 
 from spark_jobs.domain.strategies import AVG, AVG_BY_CIRCLE
 from spark_jobs.findings.rule import Audited
-from spark_jobs.replay.states import STATE, recorded
+from spark_jobs.replay.clients import CLIENT
 from spark_jobs.replay.subscriptions import RETRY
 from spark_jobs.replay.views import ALL_HOSTS
 
-CLIENT = ("step_start", "cluster", "consumer_group", "client_id")
+_CLIENT = (*CLIENT, "step_start")
 
 
 def member_loads(audited: Audited) -> DataFrame:
@@ -21,20 +21,20 @@ def member_loads(audited: Audited) -> DataFrame:
     A sweep over starts and ends of "is a member for a topic": linear in intervals × members, whatever number of
     topics the group has.
     """
-    shares = member_shares(audited.intervals, recorded(audited.states))
+    shares = member_shares(audited.intervals)
     counts = ("topics", "queues", "even_topics")
-    opened = shares.select(*CLIENT, F.col("start").alias("at"), *counts, "member_count", "queue_count")
-    closed = shares.select(*CLIENT, F.col("end").alias("at"), *((-F.col(name)).alias(name) for name in counts))
+    opened = shares.select(*_CLIENT, F.col("start").alias("at"), *counts, "member_count", "queue_count")
+    closed = shares.select(*_CLIENT, F.col("end").alias("at"), *((-F.col(name)).alias(name) for name in counts))
     events = (
         opened.unionByName(closed, allowMissingColumns=True)
-        .groupBy(*CLIENT, "at")
+        .groupBy(*_CLIENT, "at")
         .agg(
             *(F.sum(name).alias(name) for name in counts),
             F.max("member_count").alias("member_count"),
             F.max("queue_count").alias("queue_count"),
         )
     )
-    per_client = Window.partitionBy(*CLIENT).orderBy("at")
+    per_client = Window.partitionBy(*_CLIENT).orderBy("at")
     so_far = per_client.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     return (
         events.withColumn("end", F.lead("at").over(per_client))
@@ -45,7 +45,7 @@ def member_loads(audited: Audited) -> DataFrame:
     )
 
 
-def member_shares(intervals: DataFrame, states: DataFrame) -> DataFrame:
+def member_shares(intervals: DataFrame) -> DataFrame:
     """One row per (replayed interval of an ordinary topic, member that subscribes it): the `queues` it owns.
 
     Views that disagree are left out: for as long as they do, nobody can say who is idle.
@@ -55,7 +55,6 @@ def member_shares(intervals: DataFrame, states: DataFrame) -> DataFrame:
     return (
         intervals.where((F.col("status") == "REPLAYED") & (F.col("membership_view") == ALL_HOSTS))
         .where(~F.col("topic").startswith(RETRY))
-        .join(states.select(*STATE, "queues_per_member"), on=list(STATE), how="inner")
         .withColumn("member_count", F.size("members"))
         .withColumn("queue_count", F.size("queues"))
         .withColumn("even_topics", is_even.cast("int"))

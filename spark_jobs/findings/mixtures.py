@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -11,8 +9,7 @@ from spark_jobs.domain.duplicates import UNIQUE_INSTANCE_NAME_VERSION
 from spark_jobs.domain.mixtures import LAST_VERSION_WITH_ROOM_BUG, MixedClientsCause
 from spark_jobs.domain.strategies import CONSISTENT_HASH, MACHINE_ROOM
 from spark_jobs.findings.rule import Audited, Cause, Rule
-from spark_jobs.findings.touches import nothing, touches
-from spark_jobs.replay.inputs import let
+from spark_jobs.findings.touches import nothing, parties, touches
 
 MIXED_STRATEGIES, MIXED_CLIENTS = "MIXED_STRATEGIES", "MIXED_CLIENTS"
 DIFFERENT_STRATEGIES = "DIFFERENT_STRATEGIES"
@@ -32,7 +29,7 @@ def groups_of_mixed_strategies(audited: Audited) -> DataFrame:
         client_id=nothing(),
         cause=F.lit(DIFFERENT_STRATEGIES),
         severity=F.lit("ERROR"),
-        parties=_parties(lambda member: member["strategy"]),
+        parties=parties(F.col("members"), lambda member: member["strategy"]),
     )
 
 
@@ -46,7 +43,7 @@ def groups_of_mixed_clients(audited: Audited) -> DataFrame:
         topic=nothing(),
         client_id=nothing(),
         severity=severities[F.col("cause")],
-        parties=_parties(lambda member: F.concat_ws(" ", member["language"], member["version"])),
+        parties=parties(F.col("members"), lambda member: F.concat_ws(" ", member["language"], member["version"])),
     )
 
 
@@ -89,17 +86,6 @@ def rules_of(member: Column) -> Column:
 def _distinct(values: Column) -> Column:
     """The different values that are known."""
     return F.array_distinct(F.filter(values, lambda value: value.isNotNull()))
-
-
-def _parties(name: Callable[[Column], Column]) -> Column:
-    """Each different name with the client ids of the members that have it."""
-
-    def party(one: Column) -> Column:
-        same = F.filter("members", lambda member: name(member) == one)
-        return F.struct(one.alias("name"), F.array_distinct(same["client_id"]).alias("client_ids"))
-
-    names = F.sort_array(F.array_distinct(F.transform("members", name)))
-    return let(names, lambda each: F.transform(each, party))
 
 
 STRATEGIES_RULE = Rule(

@@ -9,7 +9,7 @@ from spark_jobs.domain.causes import DoubleOwnedCause
 from spark_jobs.domain.progress_rules import RewindCause
 from spark_jobs.findings.rule import Audited, Cause, Rule
 from spark_jobs.findings.touches import REWOUND, measures, nothing, queue, touches
-from spark_jobs.replay.steps import duration
+from spark_jobs.replay.steps import duration, seconds_between
 
 NAME = "OFFSET_REWOUND"
 
@@ -51,12 +51,9 @@ def offsets_rewound(audited: Audited) -> DataFrame:
 
 def _seconds_to_rebalance(audited: Audited) -> Column:
     """From the rewind to the nearer end of its interval; an interval that the step cuts does not end there."""
-
-    def between(start: Column, end: Column) -> Column:
-        return (F.unix_micros(end) - F.unix_micros(start)) / 1_000_000
-
-    since = F.when(F.col("interval_start") > F.col("step_start"), between(F.col("interval_start"), F.col("rewound_at")))
-    until = F.when(F.col("interval_end") < audited.window.step_end, between(F.col("rewound_at"), F.col("interval_end")))
+    begins, ends = F.col("interval_start") > F.col("step_start"), F.col("interval_end") < audited.window.step_end
+    since = F.when(begins, seconds_between("interval_start", "rewound_at"))
+    until = F.when(ends, seconds_between("rewound_at", "interval_end"))
     return F.least(since, until)
 
 

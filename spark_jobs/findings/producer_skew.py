@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.findings.rule import Audited, Cause, Rule
 from spark_jobs.findings.touches import HOT, measures, nothing, queue, touches
+from spark_jobs.replay.subscriptions import RETRY
 from spark_jobs.replay.views import ALL_HOSTS, GROUP_TOPIC
 
 NAME = "PRODUCER_SKEW"
@@ -31,7 +32,7 @@ def producer_skew(audited: Audited) -> DataFrame:
     """One touch per (group, topic, queue far above the mean), for all the time that was replayed in the step."""
     thresholds = audited.configuration.thresholds
     queues = (
-        audited.progress.where(~F.col("topic").startswith("%RETRY%"))
+        audited.progress.where(~F.col("topic").startswith(RETRY))
         .groupBy(*GROUP_TOPIC, "broker_name", "queue_id")
         .agg(
             F.min("interval_start").alias("start"),

@@ -7,11 +7,10 @@ from datetime import timedelta
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from spark_jobs.findings.rebalances import GROUP_STEP
 from spark_jobs.findings.rule import Audited, Cause, Rule
 from spark_jobs.findings.touches import measures, nothing, touches
 from spark_jobs.replay.steps import duration
-from spark_jobs.replay.views import ALL_HOSTS
+from spark_jobs.replay.views import ALL_HOSTS, GROUP_STEP
 
 NAME = "REBALANCE_STORM"
 MEMBER_CHANGES = "MEMBER_CHANGES"

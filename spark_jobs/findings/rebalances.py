@@ -9,9 +9,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.domain.moves import Trigger
 from spark_jobs.replay.steps import duration
-from spark_jobs.replay.views import ALL_HOSTS
-
-GROUP_STEP = ("step_start", "cluster", "consumer_group")
+from spark_jobs.replay.views import ALL_HOSTS, GROUP_STEP
 
 
 def rebalances(moves: DataFrame, cadence: timedelta) -> DataFrame:

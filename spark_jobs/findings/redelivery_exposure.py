@@ -7,12 +7,11 @@ from datetime import timedelta
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.findings.rebalances import GROUP_STEP
 from spark_jobs.findings.rule import Audited, Cause, Rule
 from spark_jobs.findings.touches import measures, nothing, touches
 from spark_jobs.progress.readings import committed
 from spark_jobs.replay.steps import StepWindow, duration, with_step
-from spark_jobs.replay.views import ALL_HOSTS, GROUP_TOPIC, as_of
+from spark_jobs.replay.views import ALL_HOSTS, GROUP_STEP, GROUP_TOPIC, as_of
 
 NAME = "REDELIVERY_EXPOSURE"
 QUEUES_MOVED = "QUEUES_MOVED"

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from spark_jobs.domain.progress_rules import RetentionCause
 from spark_jobs.findings.rule import Audited, Cause, Rule
 from spark_jobs.findings.touches import AT_RISK, measures, nothing, queue, touches
-from spark_jobs.replay.steps import StepWindow, with_step
+from spark_jobs.replay.steps import StepWindow, seconds_between, with_step
 from spark_jobs.replay.views import as_of
 
 NAME = "RETENTION_RISK"
@@ -35,7 +35,7 @@ def retention_risk(audited: Audited) -> DataFrame:
     )
     topics = behind.select("cluster", "topic").distinct()
     kept = audited.sources.topics.join(F.broadcast(topics), on=["cluster", "topic"], how="left_semi")
-    seconds = (F.unix_micros("at") - F.unix_micros("interval_start")) / 1_000_000
+    seconds = seconds_between("interval_start", "at")
     lost = F.col("consumer_offset") < F.col("min_offset")
     return touches(
         as_of(minimums(kept, audited.window), behind, _PLACE, "minimum")
@@ -66,7 +66,7 @@ def minimums(topics: DataFrame, window: StepWindow) -> DataFrame:
     """
     so_far = Window.partitionBy(*_PLACE).orderBy("at").rowsBetween(Window.unboundedPreceding, Window.currentRow)
     first = F.first(F.struct("at", "min_offset")).over(so_far)
-    seconds = (F.unix_micros("at") - F.unix_micros("first.at")) / 1_000_000
+    seconds = seconds_between("first.at", "at")
     deleted = F.try_divide(F.col("min_offset") - F.col("first.min_offset"), seconds)
     return (
         topics.transform(with_step(window))

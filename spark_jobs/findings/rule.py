@@ -18,7 +18,7 @@ from spark_jobs.replay.steps import StepWindow, Transformation
 class Audited:
     """What rules look at. Intervals reach back over the warm-up: a condition's age is measured across steps.
 
-    `intervals`: `rebalance_intervals`; `states`: `replayed_states`; `owned`: `owned_queues`; `cures`: `cures`;
+    `intervals`: `moves.with_moves`; `states`: `replayed_states`; `owned`: `owned_queues`; `cures`: `cures`;
     `rebalances`: what they moved, `rebalances.rebalances`; `looks`: `looks.client_looks`; `progress`:
     `queue_progress`, inside the step only.
     """

@@ -7,9 +7,8 @@ from pyspark.sql import functions as F
 
 from spark_jobs.domain.subscriptions import MismatchCause
 from spark_jobs.findings.rule import Audited, Cause, Rule
-from spark_jobs.findings.touches import nothing, touches
+from spark_jobs.findings.touches import nothing, parties, touches
 from spark_jobs.replay.history import BROKER
-from spark_jobs.replay.inputs import let
 from spark_jobs.replay.views import ALL_HOSTS
 
 NAME = "SUBSCRIPTION_MISMATCH"
@@ -24,7 +23,8 @@ def subscription_mismatches(audited: Audited) -> DataFrame:
     )
     sets = F.col("told.subscriptions")
     group_wide = {"topic": nothing(), "client_id": nothing(), "severity": F.lit("ERROR")}
-    known = touches(by_clients, NAME, cause=mismatch(sets), parties=_parties(sets), weight=F.lit(1), **group_wide)
+    said = parties(F.col("told"), lambda one: one["subscriptions"], _text)
+    known = touches(by_clients, NAME, cause=mismatch(sets), parties=said, weight=F.lit(1), **group_wide)
     flapping = flaps(audited.changes.memberships)
     either = F.array("subscriptions", "before")
     return known.union(touches(flapping, NAME, cause=mismatch(either), parties=_unknown_parties(either), **group_wide))
@@ -67,16 +67,6 @@ def flaps(memberships: DataFrame) -> DataFrame:
 def _text(subscriptions: Column) -> Column:
     each = F.transform(subscriptions, lambda one: F.concat(one["topic"], F.lit(": "), one["expression"]))
     return F.when(F.size(subscriptions) == 0, "nothing").otherwise(F.array_join(each, ", "))
-
-
-def _parties(sets: Column) -> Column:
-    """Each different text with the ids of `told` that say so."""
-
-    def party(subscriptions: Column) -> Column:
-        same = F.filter("told", lambda one: one["subscriptions"] == subscriptions)
-        return F.struct(_text(subscriptions).alias("name"), F.sort_array(same["client_id"]).alias("client_ids"))
-
-    return let(F.sort_array(F.array_distinct(sets)), lambda texts: F.transform(texts, party))
 
 
 def _unknown_parties(sets: Column) -> Column:

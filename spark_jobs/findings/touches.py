@@ -9,8 +9,12 @@ name) and `parties` (who says what) are those of the touch with the greatest `we
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+
+from spark_jobs.replay.inputs import let
 
 #: What makes two touches parts of one condition, if they follow each other.
 IDENTITY = ("rule", "step_start", "cluster", "consumer_group", "topic", "client_id", "cause")
@@ -68,6 +72,23 @@ def measures(**values: Column) -> Column:
     """Numbers by name, in the order of the names; null is unknown."""
     named = (F.struct(F.lit(name).alias("name"), values[name].cast("double").alias("value")) for name in sorted(values))
     return F.array(*named)
+
+
+def parties(
+    said: Column,
+    value: Callable[[Column], Column],
+    name: Callable[[Column], Column] = lambda value: value,
+    *,
+    ascending: bool = True,
+) -> Column:
+    """Each different `value` of an array of structs with `client_id`, under its `name`, with the ids that have it."""
+
+    def party(one: Column) -> Column:
+        same = F.filter(said, lambda entry: value(entry) == one)
+        return F.struct(name(one).alias("name"), F.array_distinct(same["client_id"]).alias("client_ids"))
+
+    values = F.sort_array(F.array_distinct(F.transform(said, value)), asc=ascending)
+    return let(values, lambda each: F.transform(each, party))
 
 
 def nothing() -> Column:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
 from spark_jobs.config import Configuration
-from spark_jobs.findings.finding import all_touches, findings
+from spark_jobs.findings.finding import findings
 from spark_jobs.findings.looks import client_looks
 from spark_jobs.findings.rebalances import rebalances
 from spark_jobs.findings.rule import Audited
@@ -43,25 +43,23 @@ def audit(
     sources: Sources, window: StepWindow, configuration: Configuration, progress: Progress
 ) -> dict[Table, DataFrame]:
     """The output tables of the window's steps."""
-    audited, moves = _replayed(sources, window, configuration, progress)
+    audited = _replayed(sources, window, configuration, progress)
     progress("looking for what was wrong")
-    found = keep(findings(keep(all_touches(audited)), sources, window, configuration, keep))
+    found = keep(findings(audited))
     grown = attribution(audited.progress, audited.owned, pace_before(sources.offsets, window))
     inside = clipped(audited.intervals)
     _LOG.info("%s: replayed", window.run)
     return {
-        REBALANCE_INTERVALS: published_intervals(clipped(moves)),
-        ALLOCATIONS: published_allocations(inside, audited.states),
+        REBALANCE_INTERVALS: published_intervals(inside),
+        ALLOCATIONS: published_allocations(clipped(audited.owned)),
         QUEUE_PROGRESS: audited.progress.select(*QUEUE_PROGRESS.columns),
-        GROUP_STATUS: group_status(inside, audited.states, audited.progress, grown, found),
+        GROUP_STATUS: group_status(inside, audited.progress, grown, found),
         FINDINGS: found,
     }
 
 
-def _replayed(
-    sources: Sources, window: StepWindow, configuration: Configuration, progress: Progress
-) -> tuple[Audited, DataFrame]:
-    """What the rules look at, and the intervals with what they moved."""
+def _replayed(sources: Sources, window: StepWindow, configuration: Configuration, progress: Progress) -> Audited:
+    """What the rules look at."""
     progress("compressing the snapshots to their changes")
     changed = changes(sources, window, configuration.max_gap, keep)
     progress("cutting the rebalance intervals")
@@ -72,12 +70,12 @@ def _replayed(
     moves = keep(with_moves(intervals, states, sources.clients, window, cadence))
     progress("measuring what went in and out")
     allowed_lag = configuration.thresholds.allowed_lag
-    audited = Audited(
+    return Audited(
         sources=sources,
         changes=changed,
-        intervals=intervals,
+        intervals=moves,
         states=states,
-        owned=owned_queues(intervals, states),
+        owned=keep(owned_queues(intervals, states)),
         cures=cures(states),
         rebalances=keep(rebalances(moves, cadence)),
         looks=keep(client_looks(sources.clients, window, configuration, keep)),
@@ -86,4 +84,3 @@ def _replayed(
         configuration=configuration,
         keep=keep,
     )
-    return audited, moves

@@ -23,29 +23,25 @@ def backlog(end_offset: Column, consumed_to: Column) -> Column:
     return F.when(end_offset.isNotNull() & consumed_to.isNotNull(), F.greatest(end_offset - consumed_to, F.lit(0)))
 
 
-def group_readings(offsets: DataFrame, window: StepWindow) -> DataFrame:
-    """One row per (group, topic, queue, time) inside its own step: `end_offset`, `consumed_to`, `backlog`.
+def grown(name: str) -> Column:
+    """Messages by which an offset grew from the reading `first` to the reading `last` (structs with `at`).
 
-    Messages; `consumed_to` and `backlog` are null where the group never committed.
+    Null with one reading only, and where it went backwards.
     """
+    growth = F.col(f"last.{name}") - F.col(f"first.{name}")
+    return F.when((F.col("last.at") > F.col("first.at")) & (growth >= 0), growth)
+
+
+def queue_readings(snapshots: DataFrame) -> DataFrame:
+    """One row per (row, queue of its `offsets`): its other columns, `broker_name`, `queue_id`, `end_offset`,
+    `consumed_to`, `backlog`.
+    """
+    others = [name for name in snapshots.columns if name != "offsets"]
     reading = F.col("reading")
     return (
-        offsets.transform(with_step(window))
-        .where("captured_at >= step_start")
+        snapshots.select(*others, F.explode("offsets").alias("reading"))
         .select(
-            "step_start",
-            "cluster",
-            "consumer_group",
-            "topic",
-            "captured_at",
-            F.explode("offsets").alias("reading"),
-        )
-        .select(
-            "step_start",
-            "cluster",
-            "consumer_group",
-            "topic",
-            "captured_at",
+            *others,
             reading["broker_name"].alias("broker_name"),
             reading["queue_id"].alias("queue_id"),
             reading["broker_offset"].alias("end_offset"),
@@ -53,6 +49,15 @@ def group_readings(offsets: DataFrame, window: StepWindow) -> DataFrame:
         )
         .withColumn("backlog", backlog(F.col("end_offset"), F.col("consumed_to")))
     )
+
+
+def group_readings(offsets: DataFrame, window: StepWindow) -> DataFrame:
+    """One row per (group, topic, queue, time) inside its own step: `end_offset`, `consumed_to`, `backlog`.
+
+    Messages; `consumed_to` and `backlog` are null where the group never committed.
+    """
+    inside = offsets.transform(with_step(window)).where("captured_at >= step_start")
+    return queue_readings(inside.select("step_start", "cluster", "consumer_group", "topic", "captured_at", "offsets"))
 
 
 def topic_readings(topics: DataFrame, window: StepWindow) -> DataFrame:

@@ -172,7 +172,7 @@ def owned_queues(intervals: DataFrame, states: DataFrame) -> DataFrame:
     )
 
 
-def published_allocations(intervals: DataFrame, states: DataFrame) -> DataFrame:
-    """One row per (replayed interval, queue), as `schemas/allocations.py` says."""
-    renamed = owned_queues(intervals, states).withColumnsRenamed({"start": "interval_start", "end": "interval_end"})
+def published_allocations(owned: DataFrame) -> DataFrame:
+    """One row per (replayed interval, queue) of `owned_queues`, as `schemas/allocations.py` says."""
+    renamed = owned.withColumnsRenamed({"start": "interval_start", "end": "interval_end"})
     return renamed.select(*ALLOCATIONS.columns)

@@ -48,6 +48,11 @@ def duration(length: timedelta) -> Column:
     return F.lit(length)
 
 
+def seconds_between(start: Column | str, end: Column | str) -> Column:
+    """Seconds from one timestamp to another, with their fraction."""
+    return (F.unix_micros(end) - F.unix_micros(start)) / 1_000_000
+
+
 def with_step(window: StepWindow) -> Transformation:
     """One row per (snapshot, step whose window holds it): a snapshot shortly before a step is in its look-back too."""
     seconds = int(window.step.total_seconds())

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from spark_jobs.replay.steps import duration
 
 GROUP_TOPIC = ("cluster", "consumer_group", "topic", "step_start")
+GROUP_STEP = ("cluster", "consumer_group", "step_start")
 ALL_HOSTS = "*"
 
 

@@ -7,10 +7,9 @@ from pyspark.sql import functions as F
 
 from schemas import QUEUE_PROGRESS
 from spark_jobs.domain.attribution import STUCK, Part
-from spark_jobs.replay.steps import StepWindow, with_step
-
-_TOPIC = ("step_start", "cluster", "consumer_group", "topic")
-_QUEUE = (*_TOPIC, "broker_name", "queue_id")
+from spark_jobs.progress.queue_progress import QUEUE
+from spark_jobs.replay.steps import StepWindow, seconds_between, with_step
+from spark_jobs.replay.views import GROUP_TOPIC
 
 
 def parts() -> dict[Part, Column]:
@@ -35,7 +34,7 @@ def growth(progress: DataFrame) -> DataFrame:
     The step's first interval with a reading begins at its own first one, so that the growths of a queue add up to the
     difference between its last and first reading in the step. Rows without a known lag are left out.
     """
-    per_queue = Window.partitionBy(*_QUEUE).orderBy("interval_start")
+    per_queue = Window.partitionBy(*QUEUE).orderBy("interval_start")
     before = F.coalesce(F.lag("lag_last").over(per_queue), F.col("lag_first"))
     known = progress.select(*QUEUE_PROGRESS.columns).where("lag_last IS NOT NULL")
     return known.withColumn("growth", F.col("lag_last") - before)
@@ -47,13 +46,15 @@ def pace_before(offsets: DataFrame, window: StepWindow) -> DataFrame:
     measured = (
         offsets.transform(with_step(window))
         .where("captured_at < step_start")
-        .select(*_TOPIC, "captured_at", F.explode("offsets").alias("entry"))
-        .groupBy(*_TOPIC, F.col("entry.broker_name").alias("broker_name"), F.col("entry.queue_id").alias("queue_id"))
+        .select(*GROUP_TOPIC, "captured_at", F.explode("offsets").alias("entry"))
+        .groupBy(
+            *GROUP_TOPIC, F.col("entry.broker_name").alias("broker_name"), F.col("entry.queue_id").alias("queue_id")
+        )
         .agg(F.min(reading).alias("first"), F.max(reading).alias("last"))
     )
-    seconds = (F.unix_micros("last.captured_at") - F.unix_micros("first.captured_at")) / 1_000_000
+    seconds = seconds_between("first.captured_at", "last.captured_at")
     came_in = F.col("last.broker_offset") - F.col("first.broker_offset")
-    return measured.select(*_QUEUE, F.when((seconds > 0) & (came_in >= 0), came_in / seconds).alias("rate_before"))
+    return measured.select(*QUEUE, F.when((seconds > 0) & (came_in >= 0), came_in / seconds).alias("rate_before"))
 
 
 def attribution(progress: DataFrame, owned: DataFrame, pace: DataFrame) -> DataFrame:
@@ -63,24 +64,24 @@ def attribution(progress: DataFrame, owned: DataFrame, pace: DataFrame) -> DataF
     """
     rows = (
         growth(progress)
-        .join(_hands(owned), on=[*_QUEUE, "membership_view", "interval_start"], how="left")
-        .join(pace, on=[*_QUEUE], how="left")
-        .withColumn("seconds", (F.unix_micros("interval_end") - F.unix_micros("interval_start")) / 1_000_000)
+        .join(_hands(owned), on=[*QUEUE, "membership_view", "interval_start"], how="left")
+        .join(pace, on=[*QUEUE], how="left")
+        .withColumn("seconds", seconds_between("interval_start", "interval_end"))
     )
     sums = {part.value: F.sum(value).cast("bigint").alias(part.value) for part, value in parts().items()}
-    return rows.groupBy(*_TOPIC).agg(F.sum("growth").alias("growth"), *sums.values())
+    return rows.groupBy(*GROUP_TOPIC).agg(F.sum("growth").alias("growth"), *sums.values())
 
 
 def _hands(owned: DataFrame) -> DataFrame:
     """One row per (queue, view, interval clipped to its step): `owners`, the connections, and whether it `moved`."""
     ids = F.array_sort(F.array_distinct("owners.client_id"))
-    per_queue = Window.partitionBy(*_QUEUE, "membership_view").orderBy("start")
+    per_queue = Window.partitionBy(*QUEUE, "membership_view").orderBy("start")
     return (
         owned.withColumn("ids", ids)
         .withColumn("ids_before", F.lag("ids").over(per_queue))
         .where(F.col("end") > F.col("step_start"))
         .select(
-            *_QUEUE,
+            *QUEUE,
             "membership_view",
             F.greatest("start", "step_start").alias("interval_start"),
             F.size("owners").alias("owners"),

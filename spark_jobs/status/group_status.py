@@ -6,31 +6,29 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from schemas import GROUP_STATUS
+from spark_jobs.findings import unassigned_queue
 from spark_jobs.findings.conditions import SEVERITIES
-from spark_jobs.replay.states import STATE, recorded
+from spark_jobs.progress.queue_progress import QUEUE
+from spark_jobs.replay.steps import seconds_between
+from spark_jobs.replay.subscriptions import RETRY
+from spark_jobs.replay.views import GROUP_STEP, GROUP_TOPIC
 from spark_jobs.status.capacity import advice, busiest_share, limit, more_members_help
 
-GROUP = ("step_start", "cluster", "consumer_group")
-_TOPIC = (*GROUP, "topic")
-_QUEUE = (*_TOPIC, "broker_name", "queue_id")
 
-
-def group_status(
-    intervals: DataFrame, states: DataFrame, progress: DataFrame, attribution: DataFrame, findings: DataFrame
-) -> DataFrame:
+def group_status(intervals: DataFrame, progress: DataFrame, attribution: DataFrame, findings: DataFrame) -> DataFrame:
     """One row per (group, step) with an interval, as `schemas/group_status.py` says.
 
-    `intervals` are clipped to their step, `attribution` has a row per topic.
+    `intervals` of `moves.with_moves` are clipped to their step, `attribution` has a row per topic.
     """
-    ends = _ends(intervals, states)
+    ends = _ends(intervals)
     return (
-        intervals.select(*GROUP)
+        intervals.select(*GROUP_STEP)
         .distinct()
-        .join(_counts(ends), on=list(GROUP), how="left")
-        .join(_idle(ends), on=list(GROUP), how="left")
-        .join(_backlog(progress), on=list(GROUP), how="left")
-        .join(_attributed(attribution), on=list(GROUP), how="left")
-        .join(_judged(findings), on=list(GROUP), how="left")
+        .join(_counts(ends), on=list(GROUP_STEP), how="left")
+        .join(_idle(ends), on=list(GROUP_STEP), how="left")
+        .join(_backlog(progress), on=list(GROUP_STEP), how="left")
+        .join(_attributed(attribution), on=list(GROUP_STEP), how="left")
+        .join(_judged(findings), on=list(GROUP_STEP), how="left")
         .withColumn("finding_count", F.coalesce("finding_count", F.lit(0)))
         .withColumn("unknown_queues", F.coalesce("unknown_queues", F.lit(0)))
         .transform(with_capacity)
@@ -38,19 +36,17 @@ def group_status(
     )
 
 
-def _ends(intervals: DataFrame, states: DataFrame) -> DataFrame:
+def _ends(intervals: DataFrame) -> DataFrame:
     """One row per (group, topic, step): its last replayed interval with the totals of its state.
 
     Of views that disagree at the end, the first by name.
     """
-    latest = Window.partitionBy(*_TOPIC).orderBy(F.desc("end"), "membership_view")
-    totals = recorded(states).select(*STATE, "unassigned_queues", "double_owned_queues", "queues_per_member")
+    latest = Window.partitionBy(*GROUP_TOPIC).orderBy(F.desc("end"), "membership_view")
     return (
         intervals.where("status = 'REPLAYED'")
         .withColumn("rank", F.row_number().over(latest))
         .where("rank = 1")
-        .join(totals, on=list(STATE), how="inner")
-        .withColumn("is_ordinary", ~F.col("topic").startswith("%RETRY%"))
+        .withColumn("is_ordinary", ~F.col("topic").startswith(RETRY))
     )
 
 
@@ -63,7 +59,7 @@ def _counts(ends: DataFrame) -> DataFrame:
     def of_ordinary(value: Column) -> Column:
         return F.sum(F.when(F.col("is_ordinary"), value)).cast("int")
 
-    counted = ends.groupBy(*GROUP).agg(
+    counted = ends.groupBy(*GROUP_STEP).agg(
         F.max(members).alias("last"),
         of_ordinary(F.size("queues")).alias("queues"),
         of_ordinary(F.col("double_owned_queues")).alias("owned_twice"),
@@ -81,25 +77,27 @@ def _counts(ends: DataFrame) -> DataFrame:
 
 def _idle(ends: DataFrame) -> DataFrame:
     """One row per group and step: connections that own no queue of any ordinary topic."""
-    owned = ends.where("is_ordinary").select(*GROUP, F.explode(F.arrays_zip("members", "queues_per_member")).alias("m"))
-    per_member = owned.groupBy(*GROUP, "m.members.client_id", "m.members.client_addr").agg(
+    owned = ends.where("is_ordinary").select(
+        *GROUP_STEP, F.explode(F.arrays_zip("members", "queues_per_member")).alias("m")
+    )
+    per_member = owned.groupBy(*GROUP_STEP, "m.members.client_id", "m.members.client_addr").agg(
         F.sum("m.queues_per_member").alias("queues")
     )
     idle = F.count(F.when(F.col("queues") == 0, 1)).cast("int")
-    return per_member.groupBy(*GROUP).agg(idle.alias("idle_members"))
+    return per_member.groupBy(*GROUP_STEP).agg(idle.alias("idle_members"))
 
 
 def _backlog(progress: DataFrame) -> DataFrame:
     """One row per group and step: backlog, age and rates over all its topics; null is unknown."""
     known = F.col("lag_last").isNotNull()
-    per_queue = progress.groupBy(*_QUEUE).agg(
+    per_queue = progress.groupBy(*QUEUE).agg(
         F.min_by(F.when(known, F.col("lag_first")), F.when(known, F.col("interval_start"))).alias("first"),
         F.max_by(F.when(known, F.col("lag_last")), F.when(known, F.col("interval_start"))).alias("last"),
         F.max("age_ms").alias("age_ms"),
         _rate("produced").alias("in_rate"),
         _rate("consumed").alias("out_rate"),
     )
-    return per_queue.groupBy(*GROUP).agg(
+    return per_queue.groupBy(*GROUP_STEP).agg(
         F.sum("first").alias("backlog_start"),
         F.sum("last").alias("backlog_end"),
         F.max("age_ms").alias("oldest_message_ms"),
@@ -111,20 +109,20 @@ def _backlog(progress: DataFrame) -> DataFrame:
 
 def _rate(name: str) -> Column:
     """Messages a second over the intervals of a queue in which they are known."""
-    seconds = (F.unix_micros("interval_end") - F.unix_micros("interval_start")) / 1_000_000
+    seconds = seconds_between("interval_start", "interval_end")
     return F.sum(name) / F.sum(F.when(F.col(name).isNotNull(), seconds))
 
 
 def _attributed(attribution: DataFrame) -> DataFrame:
-    entry = F.struct(*(name for name in attribution.columns if name not in GROUP))
-    return attribution.groupBy(*GROUP).agg(F.sort_array(F.collect_list(entry)).alias("attribution"))
+    entry = F.struct(*(name for name in attribution.columns if name not in GROUP_STEP))
+    return attribution.groupBy(*GROUP_STEP).agg(F.sort_array(F.collect_list(entry)).alias("attribution"))
 
 
 def _judged(findings: DataFrame) -> DataFrame:
     """One row per group and step with findings: how many, the worst severity, and their `signs` for the capacity."""
     rank = F.array_position(F.lit(SEVERITIES), F.col("severity"))
-    sign = F.when(F.col("rule") == "UNASSIGNED_QUEUE", F.concat_ws("/", "rule", "cause")).otherwise(F.col("rule"))
-    judged = findings.groupBy(*GROUP).agg(
+    sign = F.when(F.col("rule") == unassigned_queue.NAME, F.concat_ws("/", "rule", "cause")).otherwise(F.col("rule"))
+    judged = findings.groupBy(*GROUP_STEP).agg(
         F.count(F.lit(1)).cast("int").alias("finding_count"),
         F.max(rank).alias("rank"),
         F.collect_set(sign).alias("signs"),

@@ -9,7 +9,8 @@ from pyspark.sql import functions as F
 
 from spark_jobs.domain.rebalances import Passage, flapping, in_flight, moments, storms
 from spark_jobs.findings import flapping_member, rebalance_storm, redelivery_exposure
-from spark_jobs.findings.rebalances import GROUP_STEP, rebalances
+from spark_jobs.findings.rebalances import rebalances
+from spark_jobs.replay.views import GROUP_STEP
 
 T = datetime(2026, 3, 1, 10, tzinfo=UTC)
 CADENCE = timedelta(seconds=20)
