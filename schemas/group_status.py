@@ -31,8 +31,8 @@ GROUP_STATUS = Table(
                 "unknown_queues", IntegerType(), "queues whose backlog is not known: never committed, or not read"
             ),
             column("oldest_message_ms", LongType(), "age of the oldest message not consumed, at its highest"),
-            column("in_rate", DoubleType(), "messages a second produced, over the replayed time"),
-            column("out_rate", DoubleType(), "messages a second consumed, over the replayed time"),
+            column("in_rate", DoubleType(), "messages a second produced, over the replayed time; 6 decimals a queue"),
+            column("out_rate", DoubleType(), "messages a second consumed, over the replayed time; 6 decimals a queue"),
             column(
                 "attribution",
                 array_of(

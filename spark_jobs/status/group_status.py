@@ -9,7 +9,6 @@ from schemas import GROUP_STATUS
 from spark_jobs.findings import unassigned_queue
 from spark_jobs.findings.conditions import SEVERITIES
 from spark_jobs.progress.queue_progress import QUEUE
-from spark_jobs.replay.steps import seconds_between
 from spark_jobs.replay.subscriptions import RETRY
 from spark_jobs.replay.views import GROUP_STEP, GROUP_TOPIC
 from spark_jobs.status.capacity import advice, busiest_share, limit, more_members_help
@@ -26,7 +25,7 @@ def group_status(intervals: DataFrame, progress: DataFrame, attribution: DataFra
         .distinct()
         .join(_counts(ends), on=list(GROUP_STEP), how="left")
         .join(_idle(ends), on=list(GROUP_STEP), how="left")
-        .join(_backlog(progress), on=list(GROUP_STEP), how="left")
+        .join(backlogs(progress), on=list(GROUP_STEP), how="left")
         .join(_attributed(attribution), on=list(GROUP_STEP), how="left")
         .join(_judged(findings), on=list(GROUP_STEP), how="left")
         .withColumn("finding_count", F.coalesce("finding_count", F.lit(0)))
@@ -87,7 +86,7 @@ def _idle(ends: DataFrame) -> DataFrame:
     return per_member.groupBy(*GROUP_STEP).agg(idle.alias("idle_members"))
 
 
-def _backlog(progress: DataFrame) -> DataFrame:
+def backlogs(progress: DataFrame) -> DataFrame:
     """One row per group and step: backlog, age and rates over all its topics; null is unknown."""
     known = F.col("lag_last").isNotNull()
     per_queue = progress.groupBy(*QUEUE).agg(
@@ -101,16 +100,20 @@ def _backlog(progress: DataFrame) -> DataFrame:
         F.sum("first").alias("backlog_start"),
         F.sum("last").alias("backlog_end"),
         F.max("age_ms").alias("oldest_message_ms"),
-        F.sum("in_rate").alias("in_rate"),
-        F.sum("out_rate").alias("out_rate"),
+        F.sum("in_rate").cast("double").alias("in_rate"),
+        F.sum("out_rate").cast("double").alias("out_rate"),
         F.count(F.when(F.col("last").isNull(), 1)).cast("int").alias("unknown_queues"),
     )
 
 
 def _rate(name: str) -> Column:
-    """Messages a second over the intervals of a queue in which they are known."""
-    seconds = seconds_between("interval_start", "interval_end")
-    return F.sum(name) / F.sum(F.when(F.col(name).isNotNull(), seconds))
+    """Messages a second over the intervals of a queue in which they are known.
+
+    A decimal: the sum of doubles depends on the order of the rows, and the same audit must give the same content.
+    """
+    micros = F.unix_micros("interval_end") - F.unix_micros("interval_start")
+    rate = F.sum(name) * 1_000_000 / F.sum(F.when(F.col(name).isNotNull(), micros))
+    return rate.cast("decimal(28, 6)")
 
 
 def _attributed(attribution: DataFrame) -> DataFrame:
