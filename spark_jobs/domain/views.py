@@ -103,3 +103,12 @@ def in_force(snapshots: Iterable[_Snapshot], max_gap: timedelta, at: datetime) -
     """The last snapshot of one key at a moment; None, unobserved, if there is none or it is past the gap."""
     held = [one for one in snapshots if one.captured_at <= at < one.captured_at + max_gap]
     return max(held, key=lambda one: one.captured_at, default=None)
+
+
+def may_be_unassigned(owners: Sequence[frozenset[str]]) -> bool:
+    """Whether clients that each take the list of some broker may leave a queue to nobody; its owners by each list.
+
+    A client that has the queue by every list has it whatever it asks. A queue that no list gives anybody is
+    unassigned for certain, for a cause of its own.
+    """
+    return any(owners) and not frozenset.intersection(*owners)

@@ -29,6 +29,7 @@ from spark_jobs.findings import (
     stranded_write_queues,
     subscription_mismatch,
     unassigned_queue,
+    unobserved,
 )
 from spark_jobs.findings.rule import Rule
 
@@ -59,6 +60,7 @@ RULES: tuple[Rule, ...] = (
     offset_rewound.RULE,
     producer_skew.RULE,
     retention_risk.RULE,
+    unobserved.RULE,
 )
 
 

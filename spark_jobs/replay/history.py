@@ -12,7 +12,7 @@ from spark_jobs.replay.clients import GROUP, client_books, client_spans
 from spark_jobs.replay.intervals import merged, with_members
 from spark_jobs.replay.queues import with_queues
 from spark_jobs.replay.sources import Sources
-from spark_jobs.replay.spans import spans, tiling
+from spark_jobs.replay.spans import gaps_behind, spans, tiling
 from spark_jobs.replay.status import with_status
 from spark_jobs.replay.steps import StepWindow, Transformation, with_step
 from spark_jobs.replay.subscriptions import normal_subscriptions
@@ -31,7 +31,11 @@ BROADCASTING = "BROADCASTING"
 
 @dataclass(frozen=True)
 class Changes:
-    """The sources compressed to their changes: one row per (key, step, span) each. They are small."""
+    """The sources compressed to their changes: one row per (key, step, span) each. They are small.
+
+    `offset_topics`: one row per (group, topic, step) with a reading, and the `gaps` behind its readings,
+    array<start, end>.
+    """
 
     memberships: DataFrame
     routes: DataFrame
@@ -56,7 +60,9 @@ def changes(sources: Sources, window: StepWindow, max_gap: timedelta, keep: Tran
         memberships=keep(spans(sources.memberships, BROKER, membership, window, max_gap, keep)),
         routes=keep(spans(sources.routes, TOPIC, route, window, max_gap, keep)),
         clients=keep(client_spans(sources.clients, window, keep)),
-        offset_topics=keep(offset_topics.select(*GROUP_TOPIC).distinct()),
+        offset_topics=keep(
+            offset_topics.groupBy(*GROUP_TOPIC).agg(gaps_behind(F.collect_set("captured_at"), window, max_gap))
+        ),
     )
 
 
@@ -104,7 +110,7 @@ def group_topics(changes: Changes) -> DataFrame:
     by_broker = changes.memberships.select(*GROUP, "step_start", F.explode("state.topics").alias("topic"))
     by_client = changes.clients.select(*GROUP, "step_start", F.explode("state.topics").alias("topic"))
     subscribed = by_broker.union(by_client).withColumn("is_subscribed", F.lit(True))
-    by_offsets = changes.offset_topics.withColumn("is_subscribed", F.lit(False))
+    by_offsets = changes.offset_topics.select(*GROUP_TOPIC).withColumn("is_subscribed", F.lit(False))
     return subscribed.unionByName(by_offsets).groupBy(*GROUP_TOPIC).agg(F.max("is_subscribed").alias("is_subscribed"))
 
 

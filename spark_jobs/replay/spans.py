@@ -8,6 +8,7 @@ from datetime import timedelta
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from spark_jobs.replay.inputs import let
 from spark_jobs.replay.steps import StepWindow, Transformation, duration, with_step
 
 
@@ -91,3 +92,29 @@ def tiling(spans: DataFrame, key: Sequence[str], window: StepWindow) -> DataFram
     last = marked.where(F.col("next").isNull() & (F.col("end") < window.step_end))
     after = last.select(*key, "step_start", F.col("end").alias("at"))
     return span.unionByName(before.unionByName(after), allowMissingColumns=True)
+
+
+def gaps_behind(times: Column, window: StepWindow, max_gap: timedelta) -> Column:
+    """`gaps`, array<start, end>: where the readings at `times`, an array, hold no longer and the next did not come."""
+
+    def gap(at: Column, index: Column, in_order: Column) -> Column:
+        following = F.coalesce(F.get(in_order, index + 1), window.step_end)
+        return F.struct((at + duration(max_gap)).alias("start"), following.alias("end"))
+
+    return let(
+        F.sort_array(times),
+        lambda in_order: F.filter(
+            F.transform(in_order, lambda at, index: gap(at, index, in_order)), lambda one: one["start"] < one["end"]
+        ),
+    ).alias("gaps")
+
+
+def gaps(spans: DataFrame, key: Sequence[str], window: StepWindow) -> DataFrame:
+    """One row per (key, maximal time behind its first span that no span covers): `start`, `end`
+    (`domain.observation.gaps`). The spans of a key, which holds `step_start`, may overlap.
+    """
+    in_order = Window.partitionBy(*key).orderBy("start")
+    covered = F.max("end").over(in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow))
+    following = F.coalesce(F.lead("start").over(in_order), window.step_end)
+    gap = F.struct(covered.alias("start"), following.alias("end"))
+    return spans.select(*key, gap.alias("gap")).where("gap.start < gap.end").select(*key, "gap.*")

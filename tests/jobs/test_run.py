@@ -37,19 +37,21 @@ def versions(spark: SparkSession, warehouse: Warehouse) -> dict[str, int]:
     return {table.name: warehouse.version(spark, table) for table in OUTPUTS}
 
 
-def test_a_healthy_group_has_intervals_no_finding_and_its_run_is_recorded(
+def test_a_healthy_group_has_intervals_nothing_wrong_and_its_run_is_recorded(
     spark: SparkSession, warehouse: Warehouse
 ) -> None:
     load(spark, warehouse, healthy_group(EVERY_20_S, "c1", "c2"))
     result = run(spark, warehouse, REQUEST, Configuration())
-    assert result.findings == []
+    # The snapshots of 580 s are the last, and hold for one gap (3 × 20 s).
+    (ended,) = result.findings
+    assert (ended["rule"], ended["severity"]) == ("UNOBSERVED", "INFO")
+    assert (ended["start"], ended["end"]) == (at(640).replace(tzinfo=None), at(3600).replace(tzinfo=None))
     need_clients = ["ALLOCATION_DRIFT", "CLIENT_HUNG", "FLOW_CONTROLLED", "ORDERLY_LOCK_MISSING", "SLOW_LISTENER"]
     assert result.warnings == [
         "AVG was assumed for 1 groups: nothing tells their strategy (see strategy_source)",
         f"not evaluated, as client_snapshots holds nothing: {', '.join(need_clients)}",
     ]
     rows = warehouse.read(spark, REBALANCE_INTERVALS).orderBy("interval_start").collect()
-    # Observed from the first snapshot until one gap (3 × 20 s) after the last, at 580 s.
     assert [(row.interval_start, row.interval_end, row.status) for row in rows] == [
         (at(0).replace(tzinfo=None), at(640).replace(tzinfo=None), "REPLAYED"),
         (at(640).replace(tzinfo=None), at(3600).replace(tzinfo=None), "UNOBSERVED"),
@@ -73,7 +75,7 @@ def test_a_healthy_group_has_intervals_no_finding_and_its_run_is_recorded(
         "allocations": 4,
         "queue_progress": 4,
         "group_status": 1,
-        "findings": 0,
+        "findings": 1,
     }
     assert record.content_hashes["allocations"] == content(warehouse.read(spark, ALLOCATIONS)).hash
     assert record.configuration_hash == Configuration().hash()
@@ -95,6 +97,7 @@ def test_twins_are_one_finding_with_what_they_cost(spark: SparkSession, warehous
         rows[OFFSET_SNAPSHOTS].append(offsets(second + 1, *readings))
     load(spark, warehouse, rows)
     findings = {row["rule"]: row for row in run(spark, warehouse, REQUEST, Configuration()).findings}
+    assert findings.pop("UNOBSERVED")["severity"] == "INFO"
     assert set(findings) == {"DUPLICATE_CLIENT_ID", "UNASSIGNED_QUEUE", "DOUBLE_OWNED_QUEUE"}
     for finding in findings.values():
         assert (finding["start"], finding["end"]) == (at(100).replace(tzinfo=None), at(400).replace(tzinfo=None))
@@ -131,7 +134,7 @@ def test_how_long_twins_stand_decides(spark: SparkSession, warehouse: Warehouse)
     findings = run(spark, warehouse, REQUEST, Configuration()).findings
     severities = {row["consumer_group"]: row["severity"] for row in findings if row["rule"] == "DUPLICATE_CLIENT_ID"}
     assert severities == {"stale": "INFO", "persistent": "ERROR"}
-    assert {row["consumer_group"] for row in findings} == {"stale", "persistent"}
+    assert {row["consumer_group"] for row in findings if row["rule"] != "UNOBSERVED"} == {"stale", "persistent"}
 
 
 def test_no_snapshots_is_unobserved_and_not_an_error(spark: SparkSession, warehouse: Warehouse) -> None:
