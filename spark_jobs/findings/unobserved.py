@@ -94,6 +94,6 @@ RULE = Rule(
             "unknown; record every cadence.",
         ),
     },
-    example="every group, from 02:26:57 on: the recording ends with the snapshots of 02:26:26.",
+    example="every group, from 02:26:56 on: the recording ends with the snapshots of 02:26:26.",
     touches=unobserved,
 )
