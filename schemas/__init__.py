@@ -7,6 +7,7 @@ from schemas.findings import FINDINGS
 from schemas.group_status import GROUP_STATUS
 from schemas.membership_snapshots import MEMBERSHIP_SNAPSHOTS
 from schemas.offset_snapshots import OFFSET_SNAPSHOTS
+from schemas.quality_results import QUALITY_RESULTS
 from schemas.quarantine import QUARANTINE
 from schemas.queue_progress import QUEUE_PROGRESS
 from schemas.rebalance_intervals import REBALANCE_INTERVALS
@@ -23,7 +24,7 @@ SOURCES: tuple[Table, ...] = (
 )
 #: Replaced step by step by every run that audits the step.
 OUTPUTS: tuple[Table, ...] = (REBALANCE_INTERVALS, ALLOCATIONS, QUEUE_PROGRESS, GROUP_STATUS, FINDINGS)
-TABLES: tuple[Table, ...] = (*SOURCES, *OUTPUTS, QUARANTINE, AUDIT_RUNS)
+TABLES: tuple[Table, ...] = (*SOURCES, *OUTPUTS, QUARANTINE, QUALITY_RESULTS, AUDIT_RUNS)
 
 __all__ = [
     "ALLOCATIONS",
@@ -34,6 +35,7 @@ __all__ = [
     "MEMBERSHIP_SNAPSHOTS",
     "OFFSET_SNAPSHOTS",
     "OUTPUTS",
+    "QUALITY_RESULTS",
     "QUARANTINE",
     "QUEUE_PROGRESS",
     "REBALANCE_INTERVALS",

@@ -37,11 +37,11 @@ AUDIT_RUNS = Table(
                 MapType(StringType(), StringType(), False),
                 "order-free hash, per output table",
             ),
-            required("outcome", StringType(), "published or failed"),
+            required("outcome", StringType(), "published, or rejected: a critical expectation failed and nothing was published"),
             column("message", StringType(), "what went wrong, or what the reader should know"),
         ]
     ),
     key=("run_id",),
     cluster_by=("started_at",),
-    checks={"known_outcome": "outcome IN ('published', 'failed')"},
+    checks={"known_outcome": "outcome IN ('published', 'rejected')"},
 )

@@ -59,3 +59,15 @@ class PublishError(RebalanceAuditError):
     """The audit is done, but its results could not be published."""
 
     exit_code = ExitCode.NOT_PUBLISHED
+
+
+class QualityError(RebalanceAuditError):
+    """A critical expectation failed: nothing of the run was published."""
+
+    exit_code = ExitCode.FINDINGS
+
+
+class QualitySiteError(RebalanceAuditError):
+    """The results and pages of the data-quality checks cannot be written."""
+
+    exit_code = ExitCode.NOT_PUBLISHED

@@ -73,6 +73,16 @@ class GroupEntry(_Section):
     config_queues: Annotated[tuple[QueueList, ...], _List] | None = None
 
 
+class Quality(_Section):
+    """What the data-quality gate allows."""
+
+    max_quarantined_percent: Annotated[float, Field(ge=0, le=100)] = 1.0
+    seen_percent: Annotated[float, Field(ge=0, le=100)] = 90.0
+    offset_tolerance: Count = 10_000
+    usual_days: Annotated[Count, Field(ge=1)] = 14
+    usual_deviations: Annotated[float, Field(gt=0)] = 5.0
+
+
 class Configuration(_Section):
     """The effective configuration of a run: what the file says over the defaults."""
 
@@ -80,6 +90,7 @@ class Configuration(_Section):
     cadence_seconds: Seconds = 20
     max_gap_seconds: Seconds | None = None
     thresholds: Thresholds = Thresholds()
+    quality: Quality = Quality()
     groups: Annotated[tuple[GroupEntry, ...], _List] = ()
 
     @model_validator(mode="after")

@@ -59,5 +59,6 @@ def quarantine_row(rejected: Quarantined, file_name: str) -> dict[str, object]:
         "key": json.dumps(rejected.key) if rejected.key else None,
         "reasons": [rejected.reason.value],
         "detail": detail,
+        "run_id": None,
         "content": content[:KEPT_CONTENT].decode(errors="replace"),
     }

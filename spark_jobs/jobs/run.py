@@ -15,8 +15,10 @@ from pyspark.sql import functions as F
 from schemas import AUDIT_RUNS, CLIENT_SNAPSHOTS, FINDINGS, REBALANCE_INTERVALS
 from spark_jobs.config import Configuration
 from spark_jobs.conflicts import unless_outrun
+from spark_jobs.errors import QualityError
 from spark_jobs.findings.catalog import RULES
 from spark_jobs.jobs.audit import Progress, audit
+from spark_jobs.jobs.check import Gate
 from spark_jobs.jobs.sources import pinned_versions, read_sources
 from spark_jobs.publish.claims import claim
 from spark_jobs.publish.content import Content
@@ -48,25 +50,35 @@ def run(
     """Audit the request's steps and publish them; the same run again gives the same tables.
 
     Raises `IntervalError` off the grid, `WarehouseError` or `SchemaMismatchError` for sources that cannot be read,
-    `PublishConflictError` where another run has the same steps.
+    `PublishConflictError` where another run has the same steps, `QualityError` where a critical expectation fails:
+    nothing is published then, and `audit_runs` says so.
     """
     configuration.grid.check_whole_steps(request.interval)
-    started_at, run_id = datetime.now(UTC), uuid.uuid4().hex
-    versions = pinned_versions(spark, warehouse)
+    run_id, versions = uuid.uuid4().hex, pinned_versions(spark, warehouse)
+    asked = _asked(run_id, request, versions, configuration)
     window = StepWindow(request.interval, configuration.grid.length, configuration.warm_up, configuration.look_back)
     with claim(warehouse, request, run_id):
-        sources = read_sources(spark, warehouse, versions, window.read, request)
-        outputs = audit(sources, window, configuration, progress)
-        progress("staging the results")
-        staged = stage(spark, warehouse, request, outputs)
+        gate = Gate(spark, warehouse, request, configuration, run_id)
+        progress("checking the sources")
+        try:
+            sources = gate.sources(read_sources(spark, warehouse, versions, window.read, request))
+            outputs = audit(sources, window, configuration, progress)
+            progress("staging the results")
+            staged = stage(spark, warehouse, request, outputs)
+            progress("checking the results")
+            gate.outputs(staged)
+        except QualityError as error:
+            _append(spark, warehouse, asked | _rejected(error))
+            gate.record()
+            raise
         missing = not_evaluated(sources)
-        warnings = _warnings(staged[REBALANCE_INTERVALS], request, missing)
+        warnings = _warnings(staged[REBALANCE_INTERVALS], request, missing) + gate.warnings
         found = [row.asDict(recursive=True) for row in staged[FINDINGS].orderBy("start", "finding_id").collect()]
         progress("publishing")
         contents = publish(spark, warehouse, request, staged)
-        record = _record(run_id, started_at, request, versions, configuration, contents, missing, warnings)
-        warehouse.create(spark, [AUDIT_RUNS])
+        record = asked | _published(contents, missing, warnings)
         _append(spark, warehouse, record)
+        gate.record()
     return RunResult(record, found, warnings)
 
 
@@ -106,21 +118,13 @@ def _code_version() -> str:
         return "not installed"
 
 
-def _record(
-    run_id: str,
-    started_at: datetime,
-    request: RunRequest,
-    versions: Mapping[str, int],
-    configuration: Configuration,
-    contents: Mapping[str, Content],
-    not_evaluated: list[str],
-    warnings: list[str],
+def _asked(
+    run_id: str, request: RunRequest, versions: Mapping[str, int], configuration: Configuration
 ) -> dict[str, Any]:
-    """The run's row of `audit_runs`."""
+    """What the run's row of `audit_runs` says before anything has come of it."""
     return {
         "run_id": run_id,
-        "started_at": started_at,
-        "finished_at": datetime.now(UTC),
+        "started_at": datetime.now(UTC),
         "interval_start": request.interval.start,
         "interval_end": request.interval.end,
         "step_seconds": int(configuration.grid.length.total_seconds()),
@@ -128,10 +132,21 @@ def _record(
         "consumer_group": request.consumer_group,
         "topic": request.topic,
         "source_versions": dict(versions),
-        "not_evaluated": not_evaluated,
         "configuration_hash": configuration.hash(),
         "configuration": configuration.canonical_json(),
         "code_version": _code_version(),
+    }
+
+
+def _rejected(error: QualityError) -> dict[str, Any]:
+    nothing: dict[str, Any] = {"not_evaluated": [], "row_counts": {}, "content_hashes": {}}
+    return nothing | {"finished_at": datetime.now(UTC), "outcome": "rejected", "message": str(error)}
+
+
+def _published(contents: Mapping[str, Content], not_evaluated: list[str], warnings: list[str]) -> dict[str, Any]:
+    return {
+        "finished_at": datetime.now(UTC),
+        "not_evaluated": not_evaluated,
         "row_counts": {name: found.rows for name, found in contents.items()},
         "content_hashes": {name: found.hash for name, found in contents.items()},
         "outcome": "published",
@@ -140,5 +155,6 @@ def _record(
 
 
 def _append(spark: SparkSession, warehouse: Warehouse, record: Mapping[str, Any]) -> None:
+    warehouse.create(spark, [AUDIT_RUNS])
     row = spark.createDataFrame([record], AUDIT_RUNS.schema)
     unless_outrun(lambda: warehouse.save(row.write.format("delta").mode("append"), AUDIT_RUNS), "record the run")

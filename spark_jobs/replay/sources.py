@@ -16,3 +16,8 @@ class Sources:
     topics: DataFrame
     offsets: DataFrame
     clients: DataFrame
+
+    @property
+    def tables(self) -> tuple[DataFrame, ...]:
+        """In the order of `schemas.SOURCES`."""
+        return (self.memberships, self.routes, self.topics, self.offsets, self.clients)

@@ -1,0 +1,34 @@
+"""What must be true of the tables, one module each; this is the only list of their suites."""
+
+from collections.abc import Mapping
+
+from expectations import (
+    allocations,
+    client_snapshots,
+    findings,
+    group_status,
+    membership_snapshots,
+    offset_snapshots,
+    queue_progress,
+    rebalance_intervals,
+    route_snapshots,
+    topic_snapshots,
+)
+from expectations.suite import Suite
+from schemas import Table
+
+SUITES: tuple[Suite, ...] = (
+    membership_snapshots.SUITE,
+    route_snapshots.SUITE,
+    topic_snapshots.SUITE,
+    offset_snapshots.SUITE,
+    client_snapshots.SUITE,
+    rebalance_intervals.SUITE,
+    allocations.SUITE,
+    queue_progress.SUITE,
+    group_status.SUITE,
+    findings.SUITE,
+)
+BY_TABLE: Mapping[Table, Suite] = {suite.table: suite for suite in SUITES}
+
+__all__ = ["BY_TABLE", "SUITES", "Suite"]

@@ -1,0 +1,81 @@
+"""Laws of the findings: a violation is a bug of the audit."""
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from expectations.common import one_of
+from expectations.suite import Expectation, Suite
+from schemas import ALLOCATIONS, FINDINGS, REBALANCE_INTERVALS, Table
+from spark_jobs.findings.catalog import RULES
+
+_GROUP = ("step_start", "cluster", "consumer_group")
+_QUEUE = (*_GROUP, "topic", "broker_name", "queue_id")
+
+
+def with_subjects(findings: DataFrame, others: Mapping[Table, DataFrame]) -> DataFrame:
+    """Adds `has_group` and `has_topic`: the intervals of the step have them; `strangers`: queues of the evidence, said
+    to be unassigned or double owned, that no allocation of the step has; null: none.
+    """
+    intervals = others[REBALANCE_INTERVALS]
+    groups = intervals.select(*_GROUP).distinct().withColumn("has_group", F.lit(True))
+    topics = intervals.select(*_GROUP, "topic").distinct().withColumn("has_topic", F.lit(True))
+    touched = findings.select("finding_id", *_GROUP, F.explode("evidence.queues").alias("queue")).where(
+        "queue.role IN ('UNASSIGNED', 'DOUBLE_OWNED')"
+    )
+    named = touched.select("finding_id", *_GROUP, "queue.topic", "queue.broker_name", "queue.queue_id")
+    strangers = named.join(others[ALLOCATIONS].select(*_QUEUE), on=list(_QUEUE), how="left_anti")
+    return (
+        findings.join(groups, on=list(_GROUP), how="left")
+        .join(topics, on=[*_GROUP, "topic"], how="left")
+        .join(strangers.groupBy("finding_id").agg(F.count(F.lit(1)).alias("strangers")), on="finding_id", how="left")
+    )
+
+
+SUITE = Suite(
+    FINDINGS,
+    series=("cluster", "consumer_group"),
+    prepare=with_subjects,
+    expectations=(
+        Expectation(
+            "span_is_inside_the_step",
+            "A finding begins and ends inside its step, and not at once.",
+            "start >= step_start AND start < end AND end <= timestampadd(SECOND, step_seconds, step_start)",
+        ),
+        Expectation(
+            "rule_is_known", "The rule is one of the catalog.", f"rule IN {one_of(rule.name for rule in RULES)}"
+        ),
+        Expectation("severity_is_known", "The severity is one of the enum.", "severity IN ('INFO', 'WARN', 'ERROR')"),
+        Expectation(
+            "cause_is_known",
+            "The cause is one of the causes of its rule.",
+            "concat_ws(' ', rule, cause) IN "
+            + one_of(f"{rule.name} {cause}" for rule in RULES for cause in rule.causes),
+        ),
+        Expectation("group_was_audited", "The group has intervals in the step.", "coalesce(has_group, false)"),
+        Expectation(
+            "topic_was_audited",
+            "The topic, if one is named, has intervals in the step.",
+            "topic IS NULL OR coalesce(has_topic, false)",
+        ),
+        Expectation(
+            "queues_are_allocated",
+            "Queues that are unassigned or double owned are queues of an allocation.",
+            "NOT whole_groups OR coalesce(strangers, 0) = 0",
+        ),
+        Expectation(
+            "evidence_is_not_negative",
+            "Messages of the evidence are 0 or more, or unknown.",
+            "coalesce(least(evidence.backlog_start, evidence.backlog_end, evidence.backlog_max, evidence.produced, "
+            "evidence.consumed), 0) >= 0",
+        ),
+        Expectation(
+            "backlog_balances",
+            "Of every queue of the evidence: backlog before + produced − consumed = backlog after, where there was a "
+            "backlog at both ends.",
+            "forall(evidence.queues, q -> NOT (q.backlog_start > 0 AND q.backlog_end > 0) "
+            "OR coalesce(q.backlog_start + q.produced - q.consumed = q.backlog_end, true))",
+        ),
+    ),
+)

@@ -1,0 +1,62 @@
+"""Laws of the progress of queues: a violation is a bug of the audit."""
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from expectations.common import one_of
+from expectations.suite import Expectation, Severity, Suite
+from schemas import ALLOCATIONS, QUEUE_PROGRESS, Table
+from spark_jobs.domain.verdicts import Verdict
+
+_QUEUE = ("step_start", "cluster", "consumer_group", "topic", "broker_name", "queue_id")
+
+
+def with_allocation_and_lag_before(progress: DataFrame, others: Mapping[Table, DataFrame]) -> DataFrame:
+    """Adds `is_allocated`: a view's interval with this start has the queue; `lag_before` and `offset_before`: the
+    queue's lag and consumer offset at the end of its interval before.
+    """
+    key = (*_QUEUE, "interval_start")
+    allocated = others[ALLOCATIONS].select(*key).distinct().withColumn("is_allocated", F.lit(True))
+    in_order = Window.partitionBy(*_QUEUE).orderBy("interval_start")
+    before = {"lag_before": "lag_last", "offset_before": "consumer_offset"}
+    return progress.withColumns({name: F.lag(column).over(in_order) for name, column in before.items()}).join(
+        allocated, on=list(key), how="left"
+    )
+
+
+SUITE = Suite(
+    QUEUE_PROGRESS,
+    series=("cluster", "consumer_group"),
+    prepare=with_allocation_and_lag_before,
+    expectations=(
+        Expectation("queue_is_allocated", "Every row has its allocation.", "coalesce(is_allocated, false)"),
+        Expectation("verdict_is_known", "The verdict is one of the enum, or null.", f"verdict IN {one_of(Verdict)}"),
+        Expectation(
+            "unknown_stays_unknown",
+            "Without a known reading there is neither a lag nor a verdict; with one there is a lag.",
+            "lag_quality IN ('MEASURED', 'NEVER_COMMITTED', 'NO_READING') "
+            "AND (lag_quality = 'MEASURED') = (lag_last IS NOT NULL) AND (lag_last IS NOT NULL OR verdict IS NULL) "
+            "AND (lag_quality = 'NO_READING') = (readings = 0)",
+        ),
+        Expectation(
+            "messages_are_not_negative",
+            "Messages produced, consumed, rewound and left are 0 or more, or unknown.",
+            "coalesce(least(produced, consumed, rewinds, rewound, lag_first, lag_last, lag_max, age_ms), 0) >= 0",
+        ),
+        Expectation(
+            "greatest_lag_is_the_greatest",
+            "No lag is greater than the greatest.",
+            "lag_max >= lag_first AND lag_max >= lag_last",
+        ),
+        Expectation(
+            "what_came_less_what_went_is_what_is_left",
+            "Lag before + produced − consumed + rewound = lag after, where there was a lag at both ends. Readings "
+            "between that did not know the offset break it.",
+            "NOT (lag_before > 0 AND lag_last > 0) "
+            "OR lag_before + produced - consumed + coalesce(rewound, 0) = lag_last",
+            Severity.WARNING,
+        ),
+    ),
+)

@@ -1,0 +1,145 @@
+"""Laws of the rebalance intervals: a violation is a bug of the audit."""
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from expectations.common import one_of
+from expectations.suite import Expectation, Suite
+from schemas import ALLOCATIONS, REBALANCE_INTERVALS, Table
+from spark_jobs.domain.members import StrategySource
+from spark_jobs.domain.moves import Trigger
+from spark_jobs.domain.timeline import Reason, Status
+
+_TOPIC = ("step_start", "cluster", "consumer_group", "topic")
+_INTERVAL = (*_TOPIC, "membership_view", "interval_start")
+_ALL_DIFFER = "status = 'REPLAYED' AND distinct_members = member_count"
+_ALL_SUBSCRIBE = "forall(members, m -> m.subscribes)"
+#: Spark and Java order texts alike as long as they are ASCII.
+_ASCII = r"array_join({}, '') RLIKE '^[ -~]*$'"
+
+
+def with_neighbours_and_allocations(intervals: DataFrame, others: Mapping[Table, DataFrame]) -> DataFrame:
+    """Adds `covered_until`, where the topic's intervals before end (null: it is the first); `topic_end`, where its
+    last one ends; `view_end`, where the one before in its view ends; and, of its allocations, `allocated`, readable
+    queues; `without`, those without an owner; `twice`, those with more; `owned`, owners of all queues together.
+    """
+    per_topic = Window.partitionBy(*_TOPIC)
+    # Intervals of a split begin together: what the earlier ones cover is what reaches the present one's start.
+    before = per_topic.orderBy("interval_start", "interval_end").rowsBetween(Window.unboundedPreceding, -1)
+    in_view = Window.partitionBy(*_TOPIC, "membership_view").orderBy("interval_start")
+    owners = F.size("owners")
+    allocated = (
+        others[ALLOCATIONS]
+        .groupBy(*_INTERVAL)
+        .agg(
+            F.count_if(F.col("readable")).alias("allocated"),
+            F.count_if(F.col("readable") & (owners == 0)).alias("without"),
+            F.count_if(owners > 1).alias("twice"),
+            F.sum(owners).alias("owned"),
+        )
+    )
+    return (
+        intervals.withColumn("covered_until", F.max("interval_end").over(before))
+        .withColumn("topic_end", F.max("interval_end").over(per_topic))
+        .withColumn("view_end", F.lag("interval_end").over(in_view))
+        .join(allocated, on=list(_INTERVAL), how="left")
+    )
+
+
+SUITE = Suite(
+    REBALANCE_INTERVALS,
+    series=("cluster", "consumer_group"),
+    prepare=with_neighbours_and_allocations,
+    expectations=(
+        Expectation(
+            "intervals_of_a_view_do_not_overlap",
+            "In one view an interval begins where the one before has ended, or later.",
+            "view_end <= interval_start",
+        ),
+        Expectation(
+            "intervals_leave_no_hole",
+            "The intervals of a topic, of all views, cover their step from its start to its end.",
+            "coalesce(covered_until, step_start) >= interval_start "
+            "AND topic_end = timestampadd(SECOND, step_seconds, step_start) AND interval_start >= step_start",
+        ),
+        Expectation("status_is_known", "The status is one of the enum.", f"status IN {one_of(Status)}"),
+        Expectation(
+            "reason_is_known",
+            "What is not replayed says why; what is replayed has no reason.",
+            f"(status = 'REPLAYED') = (reason IS NULL) AND (reason IS NULL OR reason IN {one_of(Reason)})",
+        ),
+        Expectation(
+            "strategy_source_is_known",
+            "Where a strategy is from is one of the enum.",
+            f"strategy_source IN {one_of(StrategySource)}",
+        ),
+        Expectation("trigger_is_known", "The trigger is one of the enum.", f"trigger IN {one_of(Trigger)}"),
+        Expectation(
+            "every_readable_queue_is_allocated_once",
+            "A replayed interval has one allocation per readable queue, any other has none.",
+            "coalesce(allocated, 0) = if(status = 'REPLAYED', queue_count, 0)",
+        ),
+        Expectation(
+            "unassigned_queues_are_counted",
+            "The count of unassigned queues is that of the allocations.",
+            "status <> 'REPLAYED' OR coalesce(without, 0) = unassigned_queues",
+        ),
+        Expectation(
+            "double_owned_queues_are_counted",
+            "The count of queues with several owners is that of the allocations.",
+            "status <> 'REPLAYED' OR coalesce(twice, 0) = double_owned_queues",
+        ),
+        Expectation(
+            "shares_add_up",
+            "The owners of all queues are between members × smallest share and members × largest share.",
+            "owned BETWEEN member_count * min_queues_per_member AND member_count * max_queues_per_member",
+        ),
+        Expectation(
+            "even_strategies_are_even",
+            "AVG and AVG_BY_CIRCLE: shares differ by one queue at most, where ids are distinct and all subscribe.",
+            f"NOT ({_ALL_DIFFER} AND strategy IN ('AVG', 'AVG_BY_CIRCLE') AND {_ALL_SUBSCRIBE}) "
+            "OR max_queues_per_member - min_queues_per_member <= 1",
+        ),
+        Expectation(
+            "even_strategies_leave_nothing",
+            "AVG and AVG_BY_CIRCLE: every queue has an owner, where ids are distinct and all subscribe.",
+            f"NOT ({_ALL_DIFFER} AND member_count > 0 AND strategy IN ('AVG', 'AVG_BY_CIRCLE') AND {_ALL_SUBSCRIBE}) "
+            "OR unassigned_queues = 0",
+        ),
+        Expectation(
+            "nothing_is_owned_twice_without_a_reason",
+            "Without repeated ids, mixed strategies or configured lists no queue has two owners.",
+            f"NOT ({_ALL_DIFFER} AND strategy NOT IN ('MIXED', 'CONFIG')) OR double_owned_queues = 0",
+        ),
+        Expectation(
+            "twins_leave_queues_to_nobody",
+            "AVG and AVG_BY_CIRCLE: a repeated id is at two positions but counts as the first of them, so queues are "
+            "owned twice and others by nobody, where there is a queue for everybody.",
+            "NOT (status = 'REPLAYED' AND distinct_members < member_count AND queue_count >= member_count "
+            f"AND strategy IN ('AVG', 'AVG_BY_CIRCLE') AND {_ALL_SUBSCRIBE}) "
+            "OR (double_owned_queues > 0 AND unassigned_queues > 0)",
+        ),
+        Expectation(
+            "members_are_counted",
+            "Counts of members and ids are those of the list.",
+            "member_count = size(members) AND distinct_members = size(array_distinct(members.client_id))",
+        ),
+        Expectation(
+            "members_are_in_order",
+            "Members are sorted by client id, as every client sorts them.",
+            f"NOT {_ASCII.format('members.client_id')} OR members.client_id = sort_array(members.client_id)",
+        ),
+        Expectation(
+            "queues_are_in_order",
+            "Queues are sorted by broker and number, as every client sorts them.",
+            f"NOT {_ASCII.format('queues.broker_name')} OR queues = sort_array(queues)",
+        ),
+        Expectation(
+            "moves_are_possible",
+            "No fewer queues moved than had to, and not more than there are.",
+            "least_moves >= 0 AND least_moves <= queues_moved AND queues_moved + queues_preserved <= queue_count",
+        ),
+    ),
+)

@@ -1,0 +1,64 @@
+"""What an expectation is, and what a table's suite is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pyspark.sql import DataFrame
+
+from schemas import SOURCES, Table
+
+
+class Severity(StrEnum):
+    """What a broken expectation does to a run."""
+
+    CRITICAL = "critical"  # nothing is published
+    WARNING = "warning"  # published, exit code 2
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """A rule that every row of a table keeps.
+
+    `holds` is SQL over the columns of the table, what the suite adds to them, and the settings of `Quality`; a row
+    for which it is unknown (null) keeps it. With `each` it speaks of the elements of that array column, as `it`.
+    """
+
+    name: str
+    says: str
+    holds: str
+    severity: Severity = Severity.CRITICAL
+    each: str | None = None
+
+
+def _nothing_added(frame: DataFrame, _: Mapping[Table, DataFrame]) -> DataFrame:
+    return frame
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The expectations of one table.
+
+    `series`: columns that part the rows into those of one thing observed again and again (sources), or small enough
+    to look for repeated keys in (outputs). `prepare` adds columns from other tables of the same run; grain unchanged.
+    """
+
+    table: Table
+    series: tuple[str, ...]
+    expectations: tuple[Expectation, ...]
+    prepare: Callable[[DataFrame, Mapping[Table, DataFrame]], DataFrame] = _nothing_added
+
+    def severity_of(self, one: Expectation) -> Severity:
+        """Rows of a source that break a rule are quarantined and the others audited: a warning."""
+        return Severity.WARNING if self.table in SOURCES else one.severity
+
+    @property
+    def nullable(self) -> tuple[str, ...]:
+        """The columns of which it is remembered how often they are null."""
+        return tuple(field.name for field in self.table.schema if field.nullable and field.name in self.table.columns)
+
+
+#: The rule that every suite has; it is about rows together, so it is not looked at like the others.
+KEYS_ARE_UNIQUE = Expectation("keys_are_unique", "No two rows have the same key.", "true")

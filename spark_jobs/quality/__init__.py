@@ -1,0 +1,1 @@
+"""Nothing unchecked is published: expectations are looked at in one pass a table, and remembered."""

@@ -1,0 +1,98 @@
+"""All that a suite's expectations are judged by, from one pass over its table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from expectations.suite import KEYS_ARE_UNIQUE, Expectation, Suite
+from schemas import Table
+
+STEP, ROWS, SERIES, BROKEN, NULLS, REJECTED = "step_start", "rows", "series", "broken", "nulls", "rejected"
+
+
+def flagged(
+    suite: Suite, frame: DataFrame, others: Mapping[Table, DataFrame], settings: Mapping[str, float]
+) -> DataFrame:
+    """The rows of a table with one boolean column per expectation, named as it is: whether the row keeps it.
+
+    Most arrays are clean, so one lambda asks all rules of an array at once, and each rule alone only where that fails.
+    """
+    prepared = suite.prepare(frame, others).withColumns({name: F.lit(value) for name, value in settings.items()})
+    arrays = sorted({one.each for one in suite.expectations if one.each})
+    clean = {_clean(array): _forall(array, suite.expectations) for array in arrays}
+    return prepared.withColumns(clean).withColumns({one.name: _keeps(one) for one in suite.expectations})
+
+
+def _clean(array: str) -> str:
+    return f"{array}_is_clean"
+
+
+def _forall(array: str, expectations: Sequence[Expectation]) -> Column:
+    rules = " AND ".join(f"({one.holds})" for one in expectations if one.each == array)
+    return F.expr(f"coalesce(forall({array}, it -> coalesce({rules}, true)), true)")
+
+
+def _keeps(one: Expectation) -> Column:
+    if one.each is None:
+        return F.expr(f"coalesce({one.holds}, true)")
+    return F.expr(f"{_clean(one.each)} OR forall({one.each}, it -> coalesce({one.holds}, true))")
+
+
+def step_facts(suite: Suite, rows: DataFrame) -> DataFrame:
+    """One row per step of `flagged` rows: `rows`; `series`, how many there are; `broken` and `nulls`, numbers of rows
+    by expectation and by column; `rejected`, rows that break any expectation.
+
+    Rows are aggregated per series first: the keys of one are few enough to be counted exactly.
+    """
+    names = [one.name for one in suite.expectations]
+    every = F.lit(True)
+    for name in names:
+        every = every & F.col(name)
+    counts = {_broken(name): F.count_if(~F.col(name)) for name in names}
+    counts |= {_nulls(name): F.count_if(F.col(name).isNull()) for name in suite.nullable}
+    counts |= {ROWS: F.count(F.lit(1)), REJECTED: F.count_if(~every)}
+    distinct = F.size(F.collect_set(F.xxhash64(*suite.table.key)))
+    per_series = rows.groupBy(STEP, *suite.series).agg(
+        *(value.alias(name) for name, value in counts.items()),
+        (F.count(F.lit(1)) - distinct).alias(_broken(KEYS_ARE_UNIQUE.name)),
+    )
+    sums = [F.sum(name).alias(name) for name in (*counts, _broken(KEYS_ARE_UNIQUE.name))]
+    summed = per_series.groupBy(STEP).agg(*sums, F.count(F.lit(1)).alias(SERIES))
+    return summed.select(
+        STEP,
+        ROWS,
+        SERIES,
+        REJECTED,
+        _by_name([*names, KEYS_ARE_UNIQUE.name], _broken).alias(BROKEN),
+        _by_name(suite.nullable, _nulls).alias(NULLS),
+    )
+
+
+def examples(suite: Suite, rows: DataFrame, name: str, limit: int = 5) -> DataFrame:
+    """Keys, as JSON, of up to `limit` rows that break an expectation; of repeated keys each once."""
+    if name == KEYS_ARE_UNIQUE.name:
+        repeated = rows.groupBy(STEP, *suite.table.key).count().where("count > 1")
+        return repeated.select(STEP, _key(suite)).limit(limit)
+    return rows.where(~F.col(name)).select(STEP, _key(suite)).limit(limit)
+
+
+def _key(suite: Suite) -> Column:
+    """Angle brackets as JSON escapes: what a stranger named a group is shown on pages."""
+    text = F.to_json(F.struct(*suite.table.key))
+    return F.replace(F.replace(text, F.lit("<"), F.lit("\\u003c")), F.lit(">"), F.lit("\\u003e")).alias("key")
+
+
+def _broken(name: str) -> str:
+    return f"broken {name}"
+
+
+def _nulls(name: str) -> str:
+    return f"nulls {name}"
+
+
+def _by_name(names: Sequence[str], column: Callable[[str], str]) -> Column:
+    entries = [part for name in names for part in (F.lit(name), F.col(column(name)))]
+    return F.create_map(*entries) if entries else F.create_map().cast("map<string, bigint>")

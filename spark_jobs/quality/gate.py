@@ -1,0 +1,119 @@
+"""What passes: sources row by row, outputs as a whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from great_expectations.expectations.metadata_types import FailureSeverity
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from expectations import BY_TABLE
+from expectations.suite import Severity
+from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
+from spark_jobs.config import Configuration
+from spark_jobs.domain.intervals import Interval, format_utc
+from spark_jobs.errors import QualityError
+from spark_jobs.publish.request import RunRequest
+from spark_jobs.quality.drift import Usual, as_usual
+from spark_jobs.quality.facts import STEP, flagged
+from spark_jobs.quality.metric import QUARANTINED_PERCENT, SEEN_PERCENT, ExpectStepsWithin
+from spark_jobs.quality.validation import Check, Result
+
+#: Recorded every cadence; the other sources are polled less often.
+_EVERY_CADENCE = (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, OFFSET_SNAPSHOTS)
+
+
+def source_checks(
+    sources: Mapping[Table, DataFrame], request: RunRequest, configuration: Configuration, usual: Usual | None
+) -> list[Check]:
+    """One per source table: each row on its own; of each step, how many are rejected, missing or unusual."""
+    length = configuration.grid.length
+    return [
+        Check(
+            BY_TABLE[table],
+            flagged(BY_TABLE[table], frame.withColumn(STEP, _step(length)), sources, settings(request, configuration)),
+            (*_of_sources(table, request.interval, configuration), *as_usual(table, usual)),
+        )
+        for table, frame in sources.items()
+    ]
+
+
+def output_checks(
+    staged: Mapping[Table, DataFrame], request: RunRequest, configuration: Configuration, usual: Usual | None
+) -> list[Check]:
+    """One per output table."""
+    return [
+        Check(
+            BY_TABLE[table],
+            flagged(BY_TABLE[table], frame, staged, settings(request, configuration)),
+            tuple(as_usual(table, usual)),
+        )
+        for table, frame in staged.items()
+    ]
+
+
+def settings(request: RunRequest, configuration: Configuration) -> dict[str, float | bool]:
+    """The numbers that expectations name. A run of one topic publishes what concerns its whole groups without what
+    their other topics have: `whole_groups` is false then.
+    """
+    return {
+        "step_seconds": int(configuration.grid.length.total_seconds()),
+        "offset_tolerance": configuration.quality.offset_tolerance,
+        "whole_groups": request.topic is None,
+    }
+
+
+def _step(length: timedelta) -> Column:
+    seconds = int(length.total_seconds())
+    return F.timestamp_seconds(F.floor(F.unix_seconds("captured_at") / seconds) * seconds)
+
+
+def _of_sources(table: Table, interval: Interval, configuration: Configuration) -> Iterable[ExpectStepsWithin]:
+    """Rejected rows count in the look-back too; what is missing only in the steps of the run."""
+    steps = [step.start for step in configuration.grid.steps(interval)]
+    quality, length = configuration.quality, configuration.grid.length
+    before = configuration.grid.floor(interval.start - configuration.look_back)
+    yield ExpectStepsWithin(
+        suite=table.name,
+        name="few_rows_are_quarantined",
+        says=f"No more than {quality.max_quarantined_percent:g} % of a step's rows break a rule.",
+        severity=FailureSeverity.CRITICAL,
+        fact=QUARANTINED_PERCENT,
+        bounds=_bounds((before, *steps), None, quality.max_quarantined_percent),
+    )
+    if table in _EVERY_CADENCE:
+        yield ExpectStepsWithin(
+            suite=table.name,
+            name="cadence_is_kept",
+            says=f"At least {quality.seen_percent:g} % of the snapshots of a step are there, one every "
+            f"{configuration.cadence_seconds} s of everything that was recorded in it.",
+            severity=FailureSeverity.WARNING,
+            fact=SEEN_PERCENT,
+            per_series=length / configuration.cadence,
+            bounds=_bounds(steps, quality.seen_percent, None),
+        )
+
+
+def _bounds(steps: Iterable[datetime], lowest: float | None, highest: float | None) -> dict[str, list[float | None]]:
+    return {step.isoformat(): [lowest, highest] for step in steps}
+
+
+def failures(results: Sequence[Result], severity: Severity) -> list[str]:
+    """What failed, in words: table, expectation, observed value, and up to 5 keys."""
+    return [_words(one) for one in results if not one.success and one.severity == severity]
+
+
+def raise_if_critical(results: Sequence[Result]) -> None:
+    """Raises `QualityError` naming every critical expectation that failed."""
+    if failed := failures(results, Severity.CRITICAL):
+        raise QualityError("\n".join(["the data-quality gate is closed, nothing was published:", *failed]))
+
+
+def _words(one: Result) -> str:
+    column = f" ({one.column_name})" if one.column_name else ""
+    observed = f"{one.observed_value:g}" + (" rows" if one.unexpected_count else "")
+    keys = f", for example {', '.join(one.examples)}" if one.examples else ""
+    step = format_utc(one.step_start)
+    return f"{one.table_name}: {one.expectation}{column} failed in the step {step}: {observed}{keys}"

@@ -1,0 +1,141 @@
+"""How expectations are judged inside Great Expectations: one metric for a whole suite, and two kinds of expectation.
+
+Great Expectations' own metrics are one Spark job or more for each expectation; this one is one pass over the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC
+from typing import Any, ClassVar
+
+from great_expectations.core.metric_domain_types import MetricDomainTypes
+from great_expectations.execution_engine.sparkdf_execution_engine import SparkDFExecutionEngine
+from great_expectations.expectations.expectation import BatchExpectation
+from great_expectations.expectations.metrics.metric_provider import metric_value
+from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
+from great_expectations.render.components import LegacyRendererType, RenderedStringTemplateContent
+from great_expectations.render.renderer.renderer import renderer
+
+from expectations import SUITES
+from expectations.suite import KEYS_ARE_UNIQUE, Suite
+from spark_jobs.quality.facts import BROKEN, NULLS, REJECTED, ROWS, SERIES, STEP, examples, step_facts
+
+_METRIC = "table.step_facts"
+_BY_NAME: Mapping[str, Suite] = {suite.table.name: suite for suite in SUITES}
+#: What `ExpectStepsWithin` can look at; a column's nulls are `NULL_PERCENT` and its name.
+ROW_COUNT, SEEN_PERCENT, QUARANTINED_PERCENT, NULL_PERCENT = "row_count", "seen", "quarantined", "null "
+
+
+class StepFacts(TableMetricProvider):
+    """`steps`: what `facts.step_facts` says, in order, steps as ISO 8601; `examples`: keys of rows that break an
+    expectation, by its name.
+    """
+
+    metric_name = _METRIC
+    value_keys = ("suite",)
+
+    @metric_value(engine=SparkDFExecutionEngine)
+    def _spark(
+        cls,  # noqa: N805 - a metric function is bound to its class by the decorator
+        execution_engine: SparkDFExecutionEngine,
+        metric_domain_kwargs: dict[str, Any],
+        metric_value_kwargs: dict[str, Any],
+        **_: object,
+    ) -> dict[str, Any]:
+        rows, _domain, _values = execution_engine.get_compute_domain(metric_domain_kwargs, MetricDomainTypes.TABLE)
+        suite = _BY_NAME[metric_value_kwargs["suite"]]
+        steps = [step.asDict(recursive=True) for step in step_facts(suite, rows).orderBy(STEP).collect()]
+        broken = sorted({name for step in steps for name, count in step[BROKEN].items() if count})
+        keys = {name: [row["key"] for row in examples(suite, rows, name).collect()] for name in broken}
+        for step in steps:
+            step[STEP] = step[STEP].replace(tzinfo=UTC).isoformat()
+        return {"steps": steps, "examples": keys}
+
+
+class _OfSteps(BatchExpectation):
+    """Judged step by step. `name` and `says` are the words of it, `suite` the table's name."""
+
+    metric_dependencies: ClassVar = (_METRIC,)
+    domain_keys: ClassVar = ("batch_id",)
+    success_keys: ClassVar = ("suite",)
+    suite: str
+    name: str
+    says: str
+
+    def _judged(self, step: Mapping[str, Any]) -> dict[str, Any]:
+        """`success`, `observed` and, if it is about single rows, `unexpected` of one step."""
+        raise NotImplementedError
+
+    def _validate(self, metrics: dict[str, Any], *_: object, **__: object) -> dict[str, Any]:
+        facts = metrics[_METRIC]
+        steps = [{STEP: step[STEP], ROWS: step[ROWS], **self._judged(step)} for step in facts["steps"]]
+        rows, unexpected = sum(step[ROWS] for step in steps), sum(step.get("unexpected") or 0 for step in steps)
+        failed = [step for step in steps if not step["success"]]
+        observed = "; ".join(f"{step[STEP]}: {step['observed']:g}" for step in failed[:5])
+        return {
+            "success": not failed,
+            "result": {
+                "observed_value": f"{unexpected} of {rows} rows break it" if unexpected else observed or "as expected",
+                "element_count": rows,
+                "unexpected_count": unexpected,
+                "unexpected_percent": 100 * unexpected / rows if rows else 0.0,
+                "partial_unexpected_list": facts["examples"].get(self.name, []),
+                "details": {"steps": steps},
+            },
+        }
+
+    @classmethod
+    @renderer(renderer_type=LegacyRendererType.PRESCRIPTIVE)
+    def _prescriptive_renderer(
+        cls,
+        configuration: Any = None,
+        result: Any = None,
+        runtime_configuration: Any = None,  # noqa: ARG003
+    ) -> list[RenderedStringTemplateContent]:
+        kwargs = (configuration or result.expectation_config).kwargs
+        params = {"name": kwargs["name"], "says": kwargs["says"]}
+        template = {
+            "template": "$name: $says",
+            "params": params,
+            "styling": {"params": {"name": {"classes": ["badge", "badge-secondary"]}}},
+        }
+        return [RenderedStringTemplateContent(content_block_type="string_template", string_template=template)]
+
+
+class ExpectRowsToKeep(_OfSteps):
+    """Every row keeps the expectation of the suite with this name."""
+
+    def _judged(self, step: Mapping[str, Any]) -> dict[str, Any]:
+        broken = step[BROKEN][self.name]
+        return {"success": broken == 0, "observed": broken, "unexpected": broken}
+
+
+class ExpectStepsWithin(_OfSteps):
+    """In each step that has `bounds` (lowest, highest; None: none), a fact about all rows lies inside them.
+
+    `per_series` is how many rows each series has in a step if none was missed.
+    """
+
+    fact: str
+    column: str | None = None
+    per_series: float = 1
+    bounds: dict[str, list[float | None]]
+
+    def _judged(self, step: Mapping[str, Any]) -> dict[str, Any]:
+        observed = self._observed(step)
+        lowest, highest = self.bounds.get(step[STEP], (None, None))
+        return {
+            "success": (lowest is None or observed >= lowest) and (highest is None or observed <= highest),
+            "observed": observed,
+        }
+
+    def _observed(self, step: Mapping[str, Any]) -> float:
+        rows: int = step[ROWS]
+        if self.fact == ROW_COUNT:
+            return rows
+        if self.fact == SEEN_PERCENT:
+            return 100 * rows / (int(step[SERIES]) * self.per_series)
+        if self.fact == QUARANTINED_PERCENT:
+            return 100 * (int(step[REJECTED]) + int(step[BROKEN][KEYS_ARE_UNIQUE.name])) / rows
+        return 100 * int(step[NULLS][self.fact.removeprefix(NULL_PERCENT)]) / rows

@@ -1,0 +1,73 @@
+"""Rows of a source that break a rule: set aside with every reason, and not used. Rows in = rows used + quarantined."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from expectations.suite import KEYS_ARE_UNIQUE, Suite
+from schemas import QUARANTINE
+from spark_jobs.conflicts import unless_outrun
+from spark_jobs.warehouse import Warehouse
+
+#: Characters of a row that are kept.
+_KEPT_CONTENT = 64 * 1024
+
+
+def with_reasons(suite: Suite, rows: DataFrame) -> DataFrame:
+    """Adds to `facts.flagged` rows `reasons`: every expectation that the row breaks, as enum names; empty: it is used.
+
+    Of rows with one key that break nothing else one is used if they say the same, and none if they do not: which one
+    is true is not known.
+    """
+    content = F.xxhash64(*suite.table.columns)
+    same_key = Window.partitionBy(*suite.table.key, "breaks_nothing")
+    contents = F.size(F.collect_set("content").over(same_key))
+    place = F.row_number().over(same_key.orderBy("content"))
+    repeats = F.col("breaks_nothing") & ((contents > 1) | (place > 1))
+    return (
+        rows.withColumn(
+            "reasons", F.array_compact(F.array(*(_reason(~F.col(one.name), one.name) for one in suite.expectations)))
+        )
+        .withColumn("breaks_nothing", F.size("reasons") == 0)
+        .withColumn("content", content)
+        .withColumn("reasons", F.array_compact(F.concat("reasons", F.array(_reason(repeats, KEYS_ARE_UNIQUE.name)))))
+    )
+
+
+def used(suite: Suite, rows: DataFrame) -> DataFrame:
+    """The rows `with_reasons` that have none, with the columns of their table."""
+    return rows.where(F.size("reasons") == 0).select(*suite.table.columns)
+
+
+def quarantined(suite: Suite, rows: DataFrame, run_id: str) -> DataFrame:
+    """The rows `with_reasons` that have one, as `schemas/quarantine.py` says; equal rows have different ids."""
+    row = F.to_json(F.struct(*suite.table.columns), {"ignoreNullFields": "false"})
+    place = F.row_number().over(Window.partitionBy("content").orderBy("content"))
+    is_cut = F.length(row) > _KEPT_CONTENT
+    values = {
+        "quarantine_id": F.sha2(F.concat_ws("\n", F.lit(suite.table.name), row, place), 256),
+        "source_table": F.lit(suite.table.name),
+        "source_file": F.lit(None),
+        "line_number": F.lit(None),
+        "key": F.to_json(F.struct(*suite.table.key)),
+        "reasons": F.col("reasons"),
+        "detail": F.when(is_cut, F.concat(F.lit("cut: the row has so many characters: "), F.length(row))),
+        "run_id": F.lit(run_id),
+        "content": F.left(row, F.lit(_KEPT_CONTENT)),
+    }
+    columns = (values[name].cast(QUARANTINE.schema[name].dataType).alias(name) for name in QUARANTINE.columns)
+    return rows.where(F.size("reasons") > 0).select(*columns)
+
+
+def set_aside(spark: SparkSession, warehouse: Warehouse, rows: DataFrame) -> None:
+    """Inserts rows of `quarantined` that are not there yet."""
+    warehouse.create(spark, [QUARANTINE])
+    target = warehouse.delta_table(spark, QUARANTINE).alias("t")
+    same = F.col("t.quarantine_id") == F.col("s.quarantine_id")
+    merge = target.merge(rows.alias("s"), same).whenNotMatchedInsertAll()
+    unless_outrun(merge.execute, f"insert into {QUARANTINE.name}")
+
+
+def _reason(broken: Column, name: str) -> Column:
+    return F.when(broken, F.lit(name.upper()))

@@ -1,0 +1,183 @@
+"""Great Expectations looks at the tables of a run: Spark data source, suites, checkpoints, results and Data Docs."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import great_expectations as gx
+from great_expectations.core.expectation_validation_result import ExpectationValidationResult
+from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext
+from great_expectations.data_context.types.base import (
+    DataContextConfig,
+    InMemoryStoreBackendDefaults,
+    ProgressBarsConfig,
+)
+from great_expectations.data_context.types.resource_identifiers import ValidationResultIdentifier
+from great_expectations.expectations.metadata_types import FailureSeverity
+from pyspark.sql import DataFrame
+
+from expectations.suite import KEYS_ARE_UNIQUE, Suite
+from spark_jobs.errors import QualitySiteError
+from spark_jobs.quality.facts import ROWS, STEP
+from spark_jobs.quality.metric import ExpectRowsToKeep, ExpectStepsWithin
+
+#: Data Docs show so many runs; what was before is in quality_results.
+_RUNS_SHOWN = 50
+
+
+@dataclass(frozen=True)
+class Check:
+    """A suite, the rows it is to look at (`facts.flagged`, with `step_start`), and what else to expect of its steps."""
+
+    suite: Suite
+    rows: DataFrame
+    of_steps: tuple[ExpectStepsWithin, ...] = ()
+
+
+class Result(NamedTuple):
+    """What an expectation saw in one step: a row of `quality_results` without its run."""
+
+    step_start: datetime
+    table_name: str
+    expectation: str
+    column_name: str | None
+    severity: str
+    success: bool
+    observed_value: float
+    unexpected_count: int | None
+    unexpected_percent: float | None
+    examples: list[str]
+
+
+class Validator:
+    """Validates the tables of one run, and writes the pages about it.
+
+    `site`: folder of the results and Data Docs; None where the warehouse is no local folder, and there are no pages.
+    Raises `QualitySiteError` if it cannot be written.
+    """
+
+    def __init__(self, run_id: str, site: Path | None) -> None:
+        self._run = gx.RunIdentifier(run_name=run_id)
+        self._site = site
+        self._seen: list[ValidationResultIdentifier] = []
+        self._context = _context(site)
+        self._source = self._context.data_sources.add_spark("spark", persist=False)
+
+    def validate(self, checks: Sequence[Check]) -> list[Result]:
+        """One row per (check, expectation, step): each check is one checkpoint, one pass over its rows."""
+        return [result for check in checks for result in self._validate(check)]
+
+    def _validate(self, check: Check) -> Iterator[Result]:
+        name = check.suite.table.name
+        asset = self._source.add_dataframe_asset(name)
+        suite = self._context.suites.add(gx.ExpectationSuite(name=name, expectations=_expectations(check)))
+        definition = self._context.validation_definitions.add(
+            gx.ValidationDefinition(name=name, data=asset.add_batch_definition_whole_dataframe(name), suite=suite)
+        )
+        checkpoint = self._context.checkpoints.add(gx.Checkpoint(name=name, validation_definitions=[definition]))
+        with _writing(self._site):
+            found = checkpoint.run(batch_parameters={"dataframe": check.rows}, run_id=self._run)
+        for identifier, validated in found.run_results.items():
+            self._seen.append(identifier)
+            for one in validated.results:
+                yield from _results(name, one)
+
+    def write_pages(self) -> Path | None:
+        """Data Docs with this run's pages; their index, or None without a site."""
+        if self._site is None:
+            return None
+        with _writing(self._site):
+            _forget_old_runs(self._site)
+            self._context.build_data_docs(resource_identifiers=self._seen)
+        return self._site / "data_docs" / "index.html"
+
+
+@contextmanager
+def _writing(site: Path | None) -> Iterator[None]:
+    """Turns what the file system says into an error that names the folder."""
+    try:
+        yield
+    except OSError as error:
+        raise QualitySiteError(
+            f"the pages of the data-quality checks cannot be written to {site}: {error.strerror or error}. "
+            "Free some space, or give this user the right to write there; the published tables are as they were"
+        ) from error
+
+
+def _forget_old_runs(site: Path) -> None:
+    """Leaves the newest runs in the results and pages; their folders are <suite>/<run>/<time>."""
+    runs = {path.name: path.stat().st_mtime for path in (site / "validations").glob("*/*")}
+    old = sorted(runs, key=lambda run: runs[run], reverse=True)[_RUNS_SHOWN:]
+    for run in old:
+        for folder in (*site.glob(f"validations/*/{run}"), *site.glob(f"data_docs/validations/*/{run}")):
+            shutil.rmtree(folder)
+
+
+def _context(site: Path | None) -> EphemeralDataContext:
+    defaults = InMemoryStoreBackendDefaults()
+    sites: dict[str, Any] = {}
+    if site is not None:
+        with _writing(site):
+            site.mkdir(parents=True, exist_ok=True)
+        defaults.stores[defaults.validation_results_store_name]["store_backend"] = _folder(site / "validations")
+        sites["data_docs"] = {
+            "class_name": "SiteBuilder",
+            "show_how_to_buttons": False,
+            "store_backend": _folder(site / "data_docs"),
+            "site_index_builder": {"class_name": "DefaultSiteIndexBuilder", "show_cta_footer": False},
+        }
+    config = DataContextConfig(
+        store_backend_defaults=defaults,
+        data_docs_sites=sites,
+        analytics_enabled=False,
+        progress_bars=ProgressBarsConfig(globally=False),
+    )
+    return gx.get_context(project_config=config, mode="ephemeral")
+
+
+def _folder(path: Path) -> dict[str, str]:
+    return {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(path)}
+
+
+def _expectations(check: Check) -> list[Any]:
+    suite = check.suite
+    of_rows = [
+        ExpectRowsToKeep(
+            suite=suite.table.name, name=one.name, says=one.says, severity=FailureSeverity(suite.severity_of(one))
+        )
+        for one in (*suite.expectations, KEYS_ARE_UNIQUE)
+    ]
+    return [*of_rows, *check.of_steps]
+
+
+def _results(table: str, validated: ExpectationValidationResult) -> Iterator[Result]:
+    config = validated.expectation_config
+    assert config is not None  # every result of a suite has the expectation it is of
+    _raise_what_was_caught(validated.exception_info)
+    for step in validated.result["details"]["steps"]:
+        unexpected = step.get("unexpected")
+        yield Result(
+            step_start=datetime.fromisoformat(step[STEP]),
+            table_name=table,
+            expectation=config.kwargs["name"],
+            column_name=config.kwargs.get("column"),
+            severity=str(config.severity.value),
+            success=step["success"],
+            observed_value=float(step["observed"]),
+            unexpected_count=unexpected,
+            unexpected_percent=None if unexpected is None else 100 * unexpected / step[ROWS],
+            examples=validated.result["partial_unexpected_list"] if unexpected else [],
+        )
+
+
+def _raise_what_was_caught(caught: Mapping[str, Any]) -> None:
+    """Great Expectations makes a failed expectation of an error; an error is none."""
+    for one in (caught, *caught.values()):
+        if isinstance(one, Mapping) and one.get("raised_exception"):
+            raise RuntimeError(str(one["exception_message"]).partition("\n")[0])
