@@ -96,6 +96,10 @@ _IN_TIME: dict[str, tuple[list[tuple[int, ResponseTimes | None]], list[tuple[int
         [*[(s, _USUAL) for s in (-270, -260, -250, -240)], (-230, _SLOW), (-180, _SLOW), (0, _USUAL)],
         [(-210, -180), (-180, -120)],
     ),
+    "at the edge of the warm-up": (
+        [*[(s, _USUAL) for s in (-270, -260, -250, -240)], (-230, _SLOW), (-210, _SLOW), (-190, _USUAL)],
+        [],
+    ),
     "known too long ago": ([(-271, _USUAL), (0, _SLOW), (20, _SLOW)], []),
     "until the step ends": ([(-20, _USUAL), (3560, _SLOW), (3580, _SLOW)], [(3560, 3580), (3580, 3600)]),
 }
