@@ -43,6 +43,8 @@ class Thresholds(_Section):
     cached_span: Count = 2000
     busy_percent: Count = 90
     busy_after_seconds: Tolerance = 120
+    rt_rise_ratio: Ratio = 3.0
+    slow_rt_ms: Count = 100
     allowed_lag: Count = 32
     stalled_after_seconds: Tolerance = 120
     rewind_tolerance: Count = 64

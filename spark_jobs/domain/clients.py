@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from statistics import median
 from typing import NamedTuple
 
 from spark_jobs.domain.message_queue import MessageQueue
@@ -64,6 +65,14 @@ class Status(NamedTuple):
     pull_tps: float | None
 
 
+class ResponseTimes(NamedTuple):
+    """A client's own measure of one topic over its last minute: milliseconds; messages per second, well or not."""
+
+    consume_rt_ms: float | None
+    pull_rt_ms: float | None
+    consumed_tps: float | None
+
+
 def is_stale(queue: HeldQueue, seen_at: int, idle_seconds: int) -> bool:
     """Whether the client stopped pulling a queue: even an idle one is asked for every 15 s (long polling).
 
@@ -117,6 +126,26 @@ def busy_threads(statuses: Sequence[Status]) -> float | None:
         rt, ok, failed, pulled = (value or 0.0 for value in status)
         total += rt * max(ok + failed, pulled) / 1000
     return total
+
+
+def rose(before: Sequence[float | None], now: float | None, ratio: float, slow_ms: float) -> bool | None:
+    """Whether a response time is slow, and so many times the usual one, the median of those before; None: unknown."""
+    if now is not None and now < slow_ms:
+        return False
+    known = [ms for ms in before if ms is not None]
+    return None if now is None or not known else now >= median(known) * ratio
+
+
+def listener_slowed(before: Sequence[ResponseTimes], now: ResponseTimes, ratio: float, slow_ms: float) -> bool:
+    """Whether a listener got slower by itself: consume RT rose while pull RT did not.
+
+    Where both rise, it is rather the machine or the network. A client that consumed nothing in its last minute
+    repeats an older response time, so that says nothing. Source: ConsumerStatsManager.getConsumeRT.
+    """
+    told = [times for times in before if times.consumed_tps]
+    consume = rose([times.consume_rt_ms for times in told], now.consume_rt_ms, ratio, slow_ms)
+    pull = rose([times.pull_rt_ms for times in told], now.pull_rt_ms, ratio, slow_ms)
+    return bool(now.consumed_tps) and consume is True and pull is False
 
 
 def is_saturated(busy: float | None, threads: int | None, percent: int) -> bool:

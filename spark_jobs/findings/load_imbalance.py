@@ -1,4 +1,4 @@
-"""LOAD_IMBALANCE: the queues of a group are shared unevenly, in one topic or over all of them."""
+"""LOAD_IMBALANCE: the queues of a group, or the messages in them, are shared unevenly."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from spark_jobs.findings.loads import member_loads
 from spark_jobs.findings.mixtures import mixed_strategies
 from spark_jobs.findings.rule import Audited, Cause, Rule
 from spark_jobs.findings.touches import measures, nothing, parties, touches
+from spark_jobs.findings.traffic import member_traffic, unequal_traffic
 from spark_jobs.replay.subscriptions import RETRY
 from spark_jobs.replay.views import ALL_HOSTS, GROUP_STEP
 
@@ -19,9 +20,11 @@ NAME = "LOAD_IMBALANCE"
 
 def load_imbalances(audited: Audited) -> DataFrame:
     """One touch per interval with uneven shares of a topic (one condition per group, topic and cause), and per span
-    with uneven shares over all topics (one condition per group).
+    with uneven shares over all topics (one condition per group); and one per group whose members' queues got far
+    from equal traffic, for all their time in the step.
     """
-    return _touches(_per_topic(audited)).union(_touches(_across_topics(member_loads(audited))))
+    by_queues = _touches(_per_topic(audited)).union(_touches(_across_topics(member_loads(audited))))
+    return by_queues.union(_by_messages(audited))
 
 
 def _per_topic(audited: Audited) -> DataFrame:
@@ -82,6 +85,27 @@ def _touches(rows: DataFrame) -> DataFrame:
     )
 
 
+def _by_messages(audited: Audited) -> DataFrame:
+    """INFO: the messages are consumed. Where a member does not keep up, another rule says so."""
+    thresholds, max_gap = audited.configuration.thresholds, audited.configuration.max_gap
+    return touches(
+        unequal_traffic(member_traffic(audited.progress), thresholds, max_gap),
+        NAME,
+        topic=nothing(),
+        client_id=nothing(),
+        cause=F.lit(ImbalanceCause.UNEQUAL_TRAFFIC.value),
+        membership_view=F.lit(ALL_HOSTS),
+        severity=F.lit("INFO"),
+        measures=measures(most_consumed=F.col("most.consumed"), least_consumed=F.col("least.consumed")),
+        parties=parties(
+            F.array("most", "least"),
+            lambda one: one["consumed"],
+            lambda count: F.concat(count, F.lit(" messages")),
+            ascending=False,
+        ),
+    )
+
+
 def is_imbalanced(queues: Column) -> Column:
     """Whether one member owns at least two queues more than another (`domain.balance.is_imbalanced`)."""
     return (F.size(queues) > 0) & (F.array_max(queues) - F.array_min(queues) > 1)
@@ -106,10 +130,17 @@ RULE = Rule(
     name=NAME,
     meaning="One member owns at least two queues more than another: in one topic, or over all topics of the group, "
     "retry topics aside. `parties` are the numbers of queues with the clients that own so many, when the difference "
-    "was greatest (`most_queues`, `fewest_queues`).",
+    "was greatest (`most_queues`, `fewest_queues`). Or it consumes far more messages, though not for its number of "
+    "queues: `parties` are then these two members, and the measures, in messages of the step, `most_consumed` and "
+    "`least_consumed`.",
     decided_by="the replayed allocation, while all hosts list the same members; members that do not subscribe a "
     "topic do not count for it. WARN where the busiest owns more than twice the queues of the least busy one and "
-    "two more, else INFO; INFO for a hash ring.",
+    "two more, else INFO; INFO for a hash ring. `UNEQUAL_TRAFFIC` compares the members that consumed most and "
+    "least over all topics, of those that owned queues for all the group's time in the step (± `max_gap`): "
+    "`skew_ratio` (2.0) times as many consumed, and as many times as many produced to each of its queues, at least "
+    "`skew_messages_per_queue` (100). So no member counts for being slow, for catching up, or for a queue more. "
+    "Members with a queue whose consumption is unknown (never committed, not read, or with several owners) are left "
+    "out, and so is what came while hosts disagreed. INFO: the messages are consumed.",
     causes={
         ImbalanceCause.HASH_RING: Cause(
             "CONSISTENT_HASH",
@@ -128,6 +159,12 @@ RULE = Rule(
             "over all topics: AVG and AVG_BY_CIRCLE give the remainder of every topic to the first client ids",
             "Every topic gives its remainder to the same members: choose numbers of queues that the number of "
             "members divides, or use a group per topic.",
+        ),
+        ImbalanceCause.UNEQUAL_TRAFFIC: Cause(
+            "over all topics: the queues of one member get far more messages than those of another",
+            "If the group has a PRODUCER_SKEW finding, this is its consequence: spread the keys over more queues. Else "
+            "busy topics have fewer queues than the group has members, and the first client ids get them all: give "
+            "those topics more queues, or a group of their own. More consumers do not help.",
         ),
     },
     example="`near-service`: `b-1` has the queues of broker-b alone, `a-1` and `a-2` share those of broker-a.",

@@ -16,7 +16,7 @@ from spark_jobs.replay.spans import spans
 from spark_jobs.replay.steps import StepWindow, Transformation
 
 _PLACE = ("topic", "broker_name", "queue_id")
-BUSIEST = ("consume_rt_ms", "pull_rt_ms")
+RESPONSE_TIMES = ("consume_rt_ms", "pull_rt_ms")
 
 
 def client_looks(
@@ -112,9 +112,11 @@ def _busy_with(status: Column) -> Column:
 def _busy() -> Column:
     """struct<busy_threads, consume_threads, consume_rt_ms, pull_rt_ms>: the response times of the busiest topic."""
     busiest = F.array_max(
-        F.transform("consume_status", lambda s: F.struct(_busy_with(s), *(s[name].alias(name) for name in BUSIEST)))
+        F.transform(
+            "consume_status", lambda s: F.struct(_busy_with(s), *(s[name].alias(name) for name in RESPONSE_TIMES))
+        )
     )
-    measured = (busiest[name].alias(name) for name in BUSIEST)
+    measured = (busiest[name].alias(name) for name in RESPONSE_TIMES)
     return F.struct(busy_threads().alias("busy_threads"), "consume_threads", *measured)
 
 

@@ -35,6 +35,7 @@ EXPECTED = """
     flapping             |                  | SUBSCRIPTION_MISMATCH | ERROR | DIFFERENT_EXPRESSIONS | 200 | 300
     go and java          |                  | MIXED_CLIENTS         | WARN  | DIFFERENT_LANGUAGES   | 0   | 640
     many topics          |                  | LOAD_IMBALANCE        | INFO  | REMAINDERS            | 0   | 640
+    hot topic            |                  | LOAD_IMBALANCE        | INFO  | UNEQUAL_TRAFFIC       | 0   | 640
     write only, backlog  | t-write only, backlog | BROKER_NOT_READABLE | ERROR | NO_READ_PERMISSION | 200 | 640
     gone, backlog        | t-gone, backlog  | BROKER_NOT_READABLE   | ERROR | LEFT_ROUTE            | 200 | 640
     no members, 200 to 300 |                | UNOBSERVED            | WARN  | NO_SNAPSHOTS          | 240 | 300
@@ -103,6 +104,20 @@ def _topics(group: str, queues: int) -> Rows:
         yield MEMBERSHIP_SNAPSHOTS, membership(second, "c1", "c2", "c3", group=group, topics=names)
 
 
+def _traffic(group: str, pace: int, *, joins: int = 0) -> Rows:
+    """Two queues that get `pace` messages a second, and six that get 1, for three members: 1 + 1 + 0 and 2 + 2 + 2; the
+    third joins at `joins`.
+    """
+    queues = {f"t-{group}-hot": 2, f"t-{group}-cold": 6}
+    for second in TIMES:
+        members = ("c1", "c2", "c3") if second >= joins else ("c1", "c2")
+        yield MEMBERSHIP_SNAPSHOTS, membership(second, *members, group=group, topics=queues)
+        for name, count in queues.items():
+            end = 1000 + second * (pace if name.endswith("hot") else 1)
+            yield ROUTE_SNAPSHOTS, route(second, count, topic=name)
+            yield OFFSET_SNAPSHOTS, offsets(second, *[(end, end, 1)] * count, topic=name, group=group)
+
+
 def _closing(group: str, perm: int | None, reading: tuple[int, int, int]) -> Rows:
     """From 200 s on, broker b has this permission (None: it is gone, and so are the readings)."""
     for second in TIMES:
@@ -140,6 +155,9 @@ def histories() -> Rows:
     yield from _languages("java and unknown", None)
     yield from _topics("many topics", 4)
     yield from _topics("topics without remainder", 3)
+    yield from _traffic("hot topic", 4)
+    yield from _traffic("warm topic", 3)
+    yield from _traffic("hot topic, a member joins", 4, joins=200)
     yield from _closing("write only, backlog", 2, (100, 90, 1))
     yield from _closing("write only, nothing there", 2, (100, 100, 1))
     yield from _closing("write only, unknown", 2, (100, 0, 0))
@@ -175,6 +193,9 @@ def test_each_fires_where_it_must_and_nowhere_else(spark: SparkSession, warehous
         "offset_snapshots: t-nothing, 200 to 300",
         "route_snapshots: t-nothing, 200 to 300",
     ]
+    # 580 s of (2 × 1 + 4) and 2 × 1 a second; in each queue 2 and 1.
+    assert _parties(evidence["hot topic"]) == {"3480 messages": ["c2"], "1160 messages": ["c3"]}
+    assert _measures(evidence["hot topic"]) == {"most_consumed": 3480, "least_consumed": 1160}
     # Read at 200, 220 … 380 s; what was never committed is an unknown backlog.
     assert _measures(evidence["offline, produced"]) == {"produced": 180, "backlog_end": None}
     assert _measures(evidence["offline, backlog"]) == {"produced": 0, "backlog_end": 10}

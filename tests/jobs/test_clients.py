@@ -48,11 +48,16 @@ class Group:
     grows: int = 9999
     #: Both members are there twice; of each, one answers.
     twins: bool = False
+    #: What `c1` says at all other times, and in the looks from 260 s before the hour.
+    usual: dict[str, Any] = field(default_factory=dict)
     #: When nobody was asked.
     gap: tuple[int, ...] = ()
 
 
 BUSY = {"consume_status": [("t", 400.0, 2.5, 0.0, 1.0, 2.0)], "consume_threads": 1}
+FAST, SLOW = (
+    {"consume_status": [("t", rt, 9.0, 0.0, 50.0, 9.0), ("u", 1.0, 9.0, 0.0, 50.0, 9.0)]} for rt in (20.0, 200.0)
+)
 FULL = {"cached_count": 1001}
 STALE_PULL = {"last_pull": int(DAY.timestamp() * 1000) + 90_000}
 
@@ -78,8 +83,15 @@ GROUPS = {
     "full-once": Group(200, 200, queue=FULL),
     "busy": Group(200, 300, said=BUSY),
     "busy-100": Group(200, 280, said=BUSY),
+    "slower": Group(200, 300, said=SLOW, usual=FAST),
+    "slower-100": Group(200, 280, said=SLOW, usual=FAST),
+    "slower-since": Group(-80, 40, said=SLOW, usual=FAST),
+    "slower-long-since": Group(-140, 300, said=SLOW, usual=FAST),
+    "never-fast": Group(0, 300, said=SLOW),
     "unsaid": Group(0, 600, said={"owned_queues": None, "consume_status": None, "consume_threads": None}),
 }
+
+SLOWER = {"consume_rt_ms": 200, "pull_rt_ms": 50, "usual_consume_rt_ms": 20, "usual_pull_rt_ms": 50}
 
 #: What must be found, all of it: group, rule, cause, first and last second, queues.
 EXPECTED = """
@@ -93,6 +105,8 @@ grown-late  ALLOCATION_DRIFT     HOLDS_LESS       250 300 2,3
 unlocked    ORDERLY_LOCK_MISSING NOT_LOCKED       200 240 0,1
 full        FLOW_CONTROLLED      CACHED_MESSAGES  200 280 0,1
 busy        SLOW_LISTENER        ALL_THREADS_BUSY 200 320 -
+slower      SLOW_LISTENER        RESPONSE_TIME_ROSE 200 320 -
+slower-since SLOW_LISTENER       RESPONSE_TIME_ROSE 0 60 -
 """
 
 
@@ -109,6 +123,8 @@ def snapshots(name: str, group: Group) -> Iterator[tuple[Any, dict[str, Any]]]:
             for client_id in members:
                 share = SHARES[len(listed), queues][client_id]
                 yield CLIENT_SNAPSHOTS, look(name, group, second, client_id, share)
+    for second in range(-260, 0, 20) if group.usual else ():
+        yield CLIENT_SNAPSHOTS, look(name, group, second, "c1", SHARES[2, 4]["c1"])
 
 
 def look(name: str, group: Group, second: int, client_id: str, share: list[int]) -> dict[str, Any]:
@@ -122,7 +138,7 @@ def look(name: str, group: Group, second: int, client_id: str, share: list[int])
         "owned_queues": [held(name, queue_id, second, group.queue if differs else {}) for queue_id in owned],
         "consume_status": [],
         "consume_threads": 20,
-    } | (group.said if differs else {})
+    } | (group.said if differs else group.usual if client_id == "c1" else {})
     answered = group.answered or not differs
     key = {"cluster": "c", "consumer_group": name, "client_id": client_id, "captured_at": at(second)}
     return dict.fromkeys(CLIENT_SNAPSHOTS.columns) | (said if answered else {}) | key | {"answered": answered}
@@ -179,6 +195,8 @@ def test_the_measures_are_those_of_the_worst_moment(audited: RunResult) -> None:
     assert measures == {
         "full": {"cached_count": 1001, "cached_mib": 0, "cached_span": 0},
         "busy": {"busy_threads": 1, "consume_threads": 1, "consume_rt_ms": 400, "pull_rt_ms": 1},
+        "slower": SLOWER,
+        "slower-since": SLOWER,
     }
 
 
