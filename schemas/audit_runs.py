@@ -37,7 +37,17 @@ AUDIT_RUNS = Table(
                 MapType(StringType(), StringType(), False),
                 "order-free hash, per output table",
             ),
-            required("outcome", StringType(), "published, or rejected: a critical expectation failed and nothing was published"),
+            required(
+                "published_versions",
+                MapType(StringType(), LongType(), False),
+                "Delta version that holds what the run published, per output table: read at these, the tables of a run "
+                "become visible together",
+            ),
+            required(
+                "outcome",
+                StringType(),
+                "published, or rejected: a critical expectation failed and nothing was published",
+            ),
             column("message", StringType(), "what went wrong, or what the reader should know"),
         ]
     ),

@@ -11,12 +11,15 @@ from urllib.parse import urlparse
 
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from schemas import Table
 from spark_jobs.conflicts import unless_outrun
 from spark_jobs.errors import SchemaMismatchError, WarehouseError
 
+#: Runs side by side commit to one table; more than so many do not in the time of one commit.
+_LAST_COMMITS = 100
 _CATALOG_SCHEMA = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*")
 
 
@@ -70,6 +73,11 @@ class Warehouse:
     def version(self, spark: SparkSession, table: Table) -> int:
         """The newest Delta version of the table."""
         return int(self.delta_table(spark, table).history(1).select("version").head()[0])  # type: ignore[index]
+
+    def version_of(self, spark: SparkSession, table: Table, mark: str) -> int:
+        """The Delta version whose commit, one of the last, carries this user metadata."""
+        commits = self.delta_table(spark, table).history(_LAST_COMMITS).where(F.col("userMetadata") == mark)
+        return int(commits.select("version").head()[0])  # type: ignore[index]
 
     def read(self, spark: SparkSession, table: Table, version: int | None = None) -> DataFrame:
         """The table, at one version if given (a run pins its sources); raises if it is missing or of another schema."""

@@ -21,7 +21,7 @@ from spark_jobs.jobs.audit import Progress, audit
 from spark_jobs.jobs.check import Gate
 from spark_jobs.jobs.sources import pinned_versions, read_sources
 from spark_jobs.publish.claims import claim
-from spark_jobs.publish.content import Content
+from spark_jobs.publish.content import Published
 from spark_jobs.publish.publisher import publish, stage
 from spark_jobs.publish.request import RunRequest
 from spark_jobs.replay.sources import Sources
@@ -75,8 +75,8 @@ def run(
         warnings = _warnings(staged[REBALANCE_INTERVALS], request, missing) + gate.warnings
         found = [row.asDict(recursive=True) for row in staged[FINDINGS].orderBy("start", "finding_id").collect()]
         progress("publishing")
-        contents = publish(spark, warehouse, request, staged)
-        record = asked | _published(contents, missing, warnings)
+        tables = publish(spark, warehouse, request, staged, run_id)
+        record = asked | _published(tables, missing, warnings)
         _append(spark, warehouse, record)
         gate.record()
     return RunResult(record, found, warnings)
@@ -139,16 +139,17 @@ def _asked(
 
 
 def _rejected(error: QualityError) -> dict[str, Any]:
-    nothing: dict[str, Any] = {"not_evaluated": [], "row_counts": {}, "content_hashes": {}}
+    nothing: dict[str, Any] = {"not_evaluated": [], "row_counts": {}, "content_hashes": {}, "published_versions": {}}
     return nothing | {"finished_at": datetime.now(UTC), "outcome": "rejected", "message": str(error)}
 
 
-def _published(contents: Mapping[str, Content], not_evaluated: list[str], warnings: list[str]) -> dict[str, Any]:
+def _published(tables: Mapping[str, Published], not_evaluated: list[str], warnings: list[str]) -> dict[str, Any]:
     return {
         "finished_at": datetime.now(UTC),
         "not_evaluated": not_evaluated,
-        "row_counts": {name: found.rows for name, found in contents.items()},
-        "content_hashes": {name: found.hash for name, found in contents.items()},
+        "row_counts": {name: found.content.rows for name, found in tables.items()},
+        "content_hashes": {name: found.content.hash for name, found in tables.items()},
+        "published_versions": {name: found.version for name, found in tables.items()},
         "outcome": "published",
         "message": "; ".join(warnings) or None,
     }

@@ -16,6 +16,14 @@ class Content:
     hash: str
 
 
+@dataclass(frozen=True)
+class Published:
+    """What a run published in a table, and the Delta version that holds it."""
+
+    content: Content
+    version: int
+
+
 def content(frame: DataFrame) -> Content:
     """Equal for equal rows in any order, with repeats counted; one scan.
 

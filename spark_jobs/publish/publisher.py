@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from schemas import FINDINGS, OUTPUTS, Table
 from spark_jobs.conflicts import unless_outrun
 from spark_jobs.errors import PublishError
-from spark_jobs.publish.content import Content, content
+from spark_jobs.publish.content import Published, content
 from spark_jobs.publish.request import RunRequest
 from spark_jobs.warehouse import Warehouse
 
@@ -39,20 +39,20 @@ def stage(
 
 
 def publish(
-    spark: SparkSession, warehouse: Warehouse, request: RunRequest, staged: Mapping[Table, DataFrame]
-) -> dict[str, Content]:
-    """Replaces the request's rows in every output table by the staged ones; the content published, per table.
+    spark: SparkSession, warehouse: Warehouse, request: RunRequest, staged: Mapping[Table, DataFrame], run_id: str
+) -> dict[str, Published]:
+    """Replaces the request's rows in every output table by the staged ones; what was published, per table.
 
     Steps are partitions, so runs of other steps do not conflict; where Delta sees a conflict all the same, the
     publish is tried again, never the audit. Raises `PublishConflictError` or `PublishError`.
     """
     warehouse.create(spark, OUTPUTS)
 
-    def published(table: Table, frame: DataFrame) -> Content:
+    def published(table: Table, frame: DataFrame) -> Published:
         found = content(frame)
-        _replace(warehouse, table, frame, request.replaces(table))
+        _replace(warehouse, table, frame, request.replaces(table), run_id)
         _LOG.info("%s: %d rows published for %s", table.name, found.rows, request.interval)
-        return found
+        return Published(found, warehouse.version_of(spark, table, run_id))
 
     # Findings last: who reads one finds everything it speaks of.
     others = {table: frame for table, frame in staged.items() if table is not FINDINGS}
@@ -69,8 +69,9 @@ def _side_by_side(act: Callable[[Table, DataFrame], T], frames: Mapping[Table, D
     return {table: future.result() for table, future in futures.items()}
 
 
-def _replace(warehouse: Warehouse, table: Table, frame: DataFrame, condition: str) -> None:
+def _replace(warehouse: Warehouse, table: Table, frame: DataFrame, condition: str, run_id: str) -> None:
     writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", condition)
+    writer = writer.option("userMetadata", run_id)
     try:
         unless_outrun(lambda: warehouse.save(writer, table), f"publish {table.name}")
     except (PySparkException, Py4JJavaError) as error:
