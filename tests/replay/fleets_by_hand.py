@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from spark_jobs.domain.message_queue import RouteEntry
 from spark_jobs.domain.snapshots import MembershipSnapshot, RouteSnapshot
@@ -34,8 +35,8 @@ def fleet(
         name,
         memberships={"plain": tuple(one for broker in lists for one in _listed(broker, lists[broker], topics))},
         clients={"plain": ()},
-        routes={topic: tuple(_routes(routes.get(topic, {}))) for topic in ("T", "S")},
-        offsets={("plain", "T"): tuple(offsets), ("plain", "S"): ()},
+        routes={topic: tuple(_routes(route)) for topic, route in routes.items()},
+        offsets={("plain", topic): tuple(offsets) if topic == "T" else () for topic in routes},
     )
 
 
@@ -51,7 +52,7 @@ def _listed(broker: str, lists: Lists, topics: frozenset[str]) -> Iterator[Membe
 
 
 def _routes(route: Mapping[int, str]) -> Iterator[RouteSnapshot]:
-    for second in ROUNDS if route else ():
+    for second in ROUNDS:
         brokers = [text for since, text in route.items() if since <= second][-1].split()
         yield RouteSnapshot(moment(second), tuple(RouteEntry(one[0], 6, int(one[1:]), int(one[1:])) for one in brokers))
 
@@ -75,4 +76,29 @@ COMES_ONLINE = fleet(
     routes={"T": {-70: "a2"}},
     queue_0={-60: (100, 100), -10: (100, 100), 0: (100, 100), 10: (110, 105)},
 )
-FLEETS = (VIEW_OVER, NEW_BROKER, RECONNECTED, OFFLINE, COMES_ONLINE)
+#: Retry topics count for no total, however many queues they have.
+RETRYING = fleet(
+    "retrying",
+    {"a": {-70: "p q r"}},
+    routes={"T": {-70: "a2"}, "%RETRY%plain": {-70: "a8"}},
+    queue_0={0: (100, 90), 10: (200, 90)},
+)
+FLEETS = (VIEW_OVER, NEW_BROKER, RECONNECTED, OFFLINE, COMES_ONLINE, RETRYING)
+
+
+class Found(NamedTuple):
+    """A finding of the first step."""
+
+    rule: str
+    cause: str
+    severity: str
+
+
+#: Per fleet; nothing was found in the others.
+FOUND = {
+    "retrying": (
+        Found("IDLE_CONSUMER", "MORE_MEMBERS_THAN_QUEUES", "WARN"),
+        Found("UNASSIGNED_QUEUE", "CONFIG_HOLE", "ERROR"),
+        Found("REDELIVERY_EXPOSURE", "QUEUES_MOVED", "INFO"),
+    )
+}

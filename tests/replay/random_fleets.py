@@ -61,7 +61,7 @@ class Fleet(NamedTuple):
                 CONFIGURED[group],
             )
             for group in self.memberships
-            for topic in _TOPICS
+            for topic in self.routes
         }
 
 

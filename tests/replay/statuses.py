@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from itertools import groupby
 from typing import NamedTuple
@@ -13,8 +13,10 @@ from pyspark.sql import DataFrame
 from spark_jobs.domain import capacity
 from spark_jobs.domain.attribution import Part
 from spark_jobs.domain.timeline import RebalanceInterval, Status
+from tests.replay.fleets_by_hand import FOUND, Found
 from tests.replay.histories import Case, Key
 from tests.replay.progresses import Growth, QueueRow, QueueRows
+from tests.replay.random_fleets import START
 from tests.replay.rebalances import Place, owners
 from tests.replay.timelines import utc_rows
 
@@ -42,8 +44,11 @@ class Backlog(NamedTuple):
     out_rate: float | None
 
 
-class Answer(NamedTuple):
-    """Whether more members would help, if nothing was found."""
+class Judged(NamedTuple):
+    """What was found, and whether more members would help."""
+
+    worst_severity: str | None
+    finding_count: int
 
     limit: str
     more_members_help: bool | None
@@ -52,12 +57,12 @@ class Answer(NamedTuple):
 
 
 class GroupRow(NamedTuple):
-    """A row of `group_status`, without what findings say."""
+    """A row of `group_status`."""
 
     counts: Counts
     backlog: Backlog
     attribution: dict[str, Growth]
-    answer: Answer
+    judged: Judged
 
 
 GroupRows = dict[Key, GroupRow]
@@ -76,14 +81,23 @@ def _group(cases: list[Case], rows: QueueRows, growths: dict[Key, Growth]) -> Gr
     counts, widest = _counts([(case, last) for case in cases if (last := _last_replayed(case))])
     backlog = _backlog([rows.get(case.key, []) for case in cases])
     attribution = {case.key.topic: growths[case.key] for case in cases if case.key in growths}
-    return GroupRow(counts, backlog, attribution, _answer(counts.members, widest, backlog))
+    key = cases[0].key
+    found = FOUND.get(key.cluster, ()) if key.step == START else ()
+    return GroupRow(counts, backlog, attribution, _judged(found, counts.members, widest, backlog))
 
 
-def _answer(members: int | None, widest: int, backlog: Backlog) -> Answer:
-    group = capacity.GroupAtEnd(members or 0, widest, backlog.backlog_start, backlog.backlog_end, backlog.out_rate)
-    limit = capacity.limit(group)
-    after = None if members is None else capacity.busiest_share(widest, members + 1)
-    return Answer(limit, capacity.more_members_help(limit), capacity.busiest_share(widest, members or 0), after)
+def _judged(found: Sequence[Found], members: int | None, widest: int, backlog: Backlog) -> Judged:
+    signs = {f"{one.rule}/{one.cause}" if one.rule == "UNASSIGNED_QUEUE" else one.rule for one in found}
+    backlogs = backlog.backlog_start, backlog.backlog_end
+    limit = capacity.limit(capacity.GroupAtEnd(members or 0, widest, *backlogs, backlog.out_rate, frozenset(signs)))
+    return Judged(
+        max((one.severity for one in found), key=("INFO", "WARN", "ERROR").index, default=None),
+        len(found),
+        limit,
+        capacity.more_members_help(limit),
+        capacity.busiest_share(widest, members or 0),
+        None if members is None else capacity.busiest_share(widest, members + 1),
+    )
 
 
 def _last_replayed(case: Case) -> RebalanceInterval | None:
@@ -94,10 +108,11 @@ def _last_replayed(case: Case) -> RebalanceInterval | None:
 
 
 def _counts(lasts: list[tuple[Case, RebalanceInterval]]) -> tuple[Counts, int]:
-    """Members of the topic that was replayed last, and the queues of all; the most queues of one topic."""
+    """Members of the topic that was replayed last; retry topics aside, the queues; the most queues of one topic."""
     if not lasts:
         return Counts(*[None] * 7), 0
     _, members, distinct = max((one.end, len(one.members), len({m.client_id for m in one.members})) for _, one in lasts)
+    lasts = [(case, one) for case, one in lasts if not case.key.topic.startswith("%RETRY%")]
     places = [owners(case.history, one) for case, one in lasts]
     readable = [[(q.broker_name, q.queue_id) for q, unreadable in one.queues if not unreadable] for _, one in lasts]
     owned = Counter(min(len(of_topic[place]), 2) for of_topic, of in zip(places, readable, strict=True) for place in of)
@@ -160,6 +175,6 @@ def by_spark(status: DataFrame) -> GroupRows:
             Counts(*(row[name] for name in Counts._fields)),
             Backlog(*(row[name] for name in Backlog._fields)),
             attribution,
-            Answer(*(row[name] for name in Answer._fields)),
+            Judged(*(row[name] for name in Judged._fields)),
         )
     return found

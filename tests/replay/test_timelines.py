@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from schemas import FINDINGS
 from spark_jobs.domain.attribution import Part
 from spark_jobs.jobs.audit import keep
 from spark_jobs.progress.queue_progress import queue_progress
@@ -19,7 +18,7 @@ from spark_jobs.status.attribution import attribution, pace_before
 from spark_jobs.status.group_status import group_status
 from tests.replay import progresses, rebalances, statuses, timelines
 from tests.replay.configured import CADENCE
-from tests.replay.fleets_by_hand import FLEETS, moment
+from tests.replay.fleets_by_hand import FLEETS, FOUND, moment
 from tests.replay.histories import Key, cases
 from tests.replay.random_fleets import START, Fleet, random_fleet
 from tests.replay.timelines import WINDOW, intervals_of, sources
@@ -82,6 +81,8 @@ def _check_by_hand(said: dict[tuple[str, str, str], Any]) -> None:
     # r owns a queue of T and none of S.
     assert said["groups", "reconnected", ""].counts == (3, 3, 0, 5, 5, 0, 0)
     assert said["groups", "offline", ""].counts == (0, 0, 0, 2, 0, 0, 2)
+    assert said["groups", "retrying", ""].counts == (3, 3, 1, 2, 2, 0, 0)
+    assert said["groups", "retrying", ""].judged == ("ERROR", 3, "ALLOCATION", False, 1, 1)
 
 
 def _parts(**messages: int) -> dict[str, int]:
@@ -112,14 +113,16 @@ def by_spark(spark: SparkSession, fleets: Sequence[Fleet]) -> Outcome:
     progress = keep(queue_progress(intervals, states, recorded.offsets, WINDOW, progresses.ALLOWED_LAG))
     inside = clipped(moved)
     grown = keep(attribution(progress, inside, pace_before(recorded.offsets, WINDOW)))
-    nothing = spark.createDataFrame([], FINDINGS.schema)
+    found = [(fleet.cluster, "plain", START, *one) for fleet in fleets for one in FOUND.get(fleet.cluster, ())]
+    key = "cluster string, consumer_group string, step_start timestamp"
+    findings = spark.createDataFrame(found, f"{key}, rule string, cause string, severity string")
     return {
         "intervals": timelines.by_spark(intervals),
         "intervals of the step": timelines.by_spark(clipped(intervals)),
         "rebalances": rebalances.by_spark(moved),
         "queues": progresses.by_spark(progress),
         "growth": progresses.growths_by_spark(grown),
-        "groups": statuses.by_spark(group_status(inside, progress, grown, nothing)),
+        "groups": statuses.by_spark(group_status(inside, progress, grown, findings)),
     }
 
 
