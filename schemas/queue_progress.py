@@ -17,8 +17,8 @@ from schemas.table import Table, column, required
 QUEUE_PROGRESS = Table(
     name="queue_progress",
     comment="One row per (replayed rebalance interval, queue). Where the brokers' views differ, their intervals "
-    "overlap: each moment then belongs to the interval that began last, of those to the first view, so that every "
-    "reading counts once",
+    "overlap: each moment then belongs to the interval that began last, of those that began together to a replayed "
+    "one, of those to the first view, so that no reading counts twice; to none, once that one is over",
     schema=StructType(
         [
             STEP_START,

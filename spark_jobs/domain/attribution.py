@@ -26,15 +26,15 @@ STUCK = frozenset({"STOP", "STALL", "WARN"})
 class QueueGrowth:
     """One queue in one rebalance interval: how its lag grew between readings, in messages (negative: it shrank).
 
-    `owners`: connections; `moved`: the queue changed hands at the interval's start; `produced` in `seconds`;
-    `rate_before`: messages a second in the step's look-back, None is unknown.
+    `owners`: connections; `moved`: it had another owner until the interval began; `produced` in `seconds` and
+    `rate_before`, messages a second in the step's look-back: None is unknown.
     """
 
     growth: int
     owners: int
     verdict: str | None
     moved: bool
-    produced: int
+    produced: int | None
     seconds: float
     rate_before: float | None
 
@@ -63,7 +63,7 @@ def _whole(queue: QueueGrowth) -> Part | None:
 
 def _surge(queue: QueueGrowth) -> int:
     """What came in above the pace of before, as far as the queue grew."""
-    if queue.rate_before is None:
+    if queue.rate_before is None or queue.produced is None:
         return 0
     above = queue.produced - round(queue.rate_before * queue.seconds)
     return max(0, min(queue.growth, above))

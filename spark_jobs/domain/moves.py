@@ -60,7 +60,7 @@ def triggers(
 ) -> list[tuple[Trigger, str]]:
     """Every trigger with who or what it is about, in the order of `Trigger`; empty: no input differs.
 
-    `seen_brokers`: those that were there at any time before, so that one coming back is told from a new one;
+    `seen_brokers`: those of all replayed intervals before, so that one coming back is told from a new one;
     `expired`: the client ids of `has_expired`.
     """
     subjects = _queue_changes(before.queues, after.queues, seen_brokers) | _member_changes(before, after, expired)

@@ -46,8 +46,8 @@ def audit(
     audited = _replayed(sources, window, configuration, progress)
     progress("looking for what was wrong")
     found = keep(findings(audited))
-    grown = attribution(audited.progress, audited.owned, pace_before(sources.offsets, window))
     inside = clipped(audited.intervals)
+    grown = attribution(audited.progress, inside, pace_before(sources.offsets, window))
     _LOG.info("%s: replayed", window.run)
     return {
         REBALANCE_INTERVALS: published_intervals(inside),

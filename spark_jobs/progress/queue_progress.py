@@ -42,13 +42,14 @@ def queue_progress(
 
 def one_interval_at_a_time(intervals: DataFrame) -> DataFrame:
     """The intervals without overlaps: where views differ, a moment belongs to the interval that began last, of those
-    that began together to a replayed one, of those to the first view; `end` is where the next one begins.
+    that began together to a replayed one, of those to the first view, and to none once that one is over; `end` is
+    where the next one begins, if that comes first.
     """
     per_topic = Window.partitionBy(*GROUP_TOPIC).orderBy("start", F.col("status") != "REPLAYED", "membership_view")
     return (
         intervals.withColumn("previous", F.lag("start").over(per_topic))
         .where("previous IS NULL OR previous < start")
-        .withColumn("end", F.coalesce(F.lead("start").over(per_topic), "end"))
+        .withColumn("end", F.least(F.lead("start").over(per_topic), "end"))
         .drop("previous")
     )
 
@@ -59,19 +60,18 @@ def _readings(tiles: DataFrame, offsets: DataFrame, window: StepWindow) -> DataF
     holds without another: what came in between belongs to the step.
     """
     replayed = F.col("status") == "REPLAYED"
-    start = F.struct(F.when(replayed, F.col("start")).alias("start"))
-    events = tiles.select(*GROUP_TOPIC, F.col("start").alias("at"), start.alias("interval"))
+    interval = F.struct(F.when(replayed, F.col("start")).alias("start"), "end")
+    events = tiles.select(*GROUP_TOPIC, F.col("start").alias("at"), interval.alias("interval"))
     snapshots = (
         offsets.transform(with_step(window))
         .where(F.col("captured_at") >= F.col("step_start") - duration(window.look_back - window.warm_up))
         .select(*GROUP_TOPIC, F.col("captured_at").alias("at"), "offsets")
     )
     reading = F.col("reading")
+    inside = F.when(F.col("at") < F.col("interval.end"), F.col("interval.start"))
     return (
         as_of(events, snapshots, GROUP_TOPIC, "interval")
-        .select(
-            *GROUP_TOPIC, "at", F.col("interval.start").alias("interval_start"), F.explode("offsets").alias("reading")
-        )
+        .select(*GROUP_TOPIC, "at", inside.alias("interval_start"), F.explode("offsets").alias("reading"))
         .select(
             *GROUP_TOPIC,
             "at",

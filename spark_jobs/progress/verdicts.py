@@ -11,16 +11,20 @@ from spark_jobs.progress.readings import backlog
 
 def with_reading_before(readings: DataFrame, queue: tuple[str, ...]) -> DataFrame:
     """Adds to readings with `at`, `interval_start`, `end_offset`, `consumed_to` what the queue's reading before says:
-    `end_before`, `consumed_before` and, if it is of the same interval, `same_interval`; readings of one time in the
-    order of their content.
+    `end_before`, `consumed_before` and, if it is of the same interval, `same_interval`.
+
+    A snapshot that was stored twice is one reading; of readings of one time the first by content stays.
     """
     # The number first: it sorts faster than names, and the same rows are together.
     in_order = Window.partitionBy("queue_id", *queue).orderBy("at", "end_offset", "consumed_to")
     before = {"end_before": "end_offset", "consumed_before": "consumed_to", "interval_before": "interval_start"}
     return (
-        readings.withColumns({name: F.lag(said).over(in_order) for name, said in before.items()})
+        readings.withColumns(
+            {name: F.lag(said).over(in_order) for name, said in (before | {"at_before": "at"}).items()}
+        )
+        .where("at_before IS NULL OR at_before < at")
         .withColumn("same_interval", F.col("interval_before").eqNullSafe(F.col("interval_start")))
-        .drop("interval_before")
+        .drop("interval_before", "at_before")
     )
 
 

@@ -68,19 +68,24 @@ def held() -> Column:
 
 
 def with_before(intervals: DataFrame) -> DataFrame:
-    """Adds `before`, what the last replayed interval of the time line held, and `seen_brokers`, all up to then."""
+    """Adds `before`, what the last replayed interval of the time line held, and `seen_brokers`: those of all replayed
+    intervals that began before.
+    """
     now = F.struct("start", "seen_at", F.col("members").alias("members"), "queues", "held")
     replayed = F.when(F.col("status") == "REPLAYED", now)
     of_all = F.when(F.col("membership_view") == ALL_HOSTS, replayed)
     earlier = (Window.unboundedPreceding, -1)
     per_view = Window.partitionBy(*VIEW).orderBy("start").rowsBetween(*earlier)
     per_topic = Window.partitionBy(*GROUP_TOPIC).orderBy("start", "membership_view").rowsBetween(*earlier)
+    # By time: a view that begins together with this one has not been before it.
+    up_to_now = Window.partitionBy(*GROUP_TOPIC).orderBy(F.unix_micros("start")).rangeBetween(*earlier)
+    brokers = F.when(F.col("status") == "REPLAYED", F.array_distinct("queues.broker_name"))
     own, agreed = F.col("own"), F.col("agreed")
     return (
         intervals.withColumn("own", F.last(replayed, ignorenulls=True).over(per_view))
         .withColumn("agreed", F.last(of_all, ignorenulls=True).over(per_topic))
         .withColumn("before", F.when(own["start"] > agreed["start"], own).otherwise(F.coalesce(agreed, own)))
-        .withColumn("seen_brokers", F.flatten(F.collect_set(F.array_distinct("queues.broker_name")).over(per_topic)))
+        .withColumn("seen_brokers", F.flatten(F.collect_set(brokers).over(up_to_now)))
         .drop("own", "agreed")
     )
 

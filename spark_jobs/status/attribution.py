@@ -19,7 +19,7 @@ def parts() -> dict[Part, Column]:
         .when(F.col("verdict").isin(*sorted(STUCK)), Part.STUCK_OWNER)
         .when(F.col("moved"), Part.HAND_OVER)
     )
-    above = F.col("produced") - F.round(F.col("rate_before") * F.col("seconds")).cast("bigint")
+    above = F.col("produced") - F.rint(F.col("rate_before") * F.col("seconds")).cast("bigint")
     # `least` skips nulls: without a pace to compare with there is no surge.
     surge = F.when(above.isNotNull() & whole.isNull(), F.greatest(F.least("growth", above), F.lit(0)))
     surge = F.coalesce(surge, F.lit(0))
@@ -36,7 +36,7 @@ def growth(progress: DataFrame) -> DataFrame:
     """
     per_queue = Window.partitionBy(*QUEUE).orderBy("interval_start")
     before = F.coalesce(F.lag("lag_last").over(per_queue), F.col("lag_first"))
-    known = progress.select(*QUEUE_PROGRESS.columns).where("lag_last IS NOT NULL")
+    known = progress.select(*QUEUE_PROGRESS.columns, "owners").where("lag_last IS NOT NULL")
     return known.withColumn("growth", F.col("lag_last") - before)
 
 
@@ -57,34 +57,22 @@ def pace_before(offsets: DataFrame, window: StepWindow) -> DataFrame:
     return measured.select(*QUEUE, F.when((seconds > 0) & (came_in >= 0), came_in / seconds).alias("rate_before"))
 
 
-def attribution(progress: DataFrame, owned: DataFrame, pace: DataFrame) -> DataFrame:
+def attribution(progress: DataFrame, intervals: DataFrame, pace: DataFrame) -> DataFrame:
     """One row per (group, topic, step): `growth` and its parts, in messages; null where no lag is known.
 
-    `owned`: `owned_queues`, with the warm-up: a queue that changed hands at the step's start has moved.
+    `progress` comes with the `owners`, `intervals` from `moves.with_moves` and clipped to their step: a queue changed
+    hands where its interval began, be it in the warm-up.
     """
+    interval = (*GROUP_TOPIC, "membership_view", "interval_start")
+    begun = intervals.withColumnRenamed("start", "interval_start").select(*interval, "handed_over")
+    place = F.concat_ws(":", "broker_name", "queue_id")
     rows = (
         growth(progress)
-        .join(_hands(owned), on=[*QUEUE, "membership_view", "interval_start"], how="left")
+        .join(begun, on=list(interval), how="left")
         .join(pace, on=[*QUEUE], how="left")
+        .withColumn("owners", F.size("owners"))
+        .withColumn("moved", F.coalesce(F.array_contains("handed_over", place), F.lit(False)))
         .withColumn("seconds", seconds_between("interval_start", "interval_end"))
     )
     sums = {part.value: F.sum(value).cast("bigint").alias(part.value) for part, value in parts().items()}
     return rows.groupBy(*GROUP_TOPIC).agg(F.sum("growth").alias("growth"), *sums.values())
-
-
-def _hands(owned: DataFrame) -> DataFrame:
-    """One row per (queue, view, interval clipped to its step): `owners`, the connections, and whether it `moved`."""
-    ids = F.array_sort(F.array_distinct("owners.client_id"))
-    per_queue = Window.partitionBy(*QUEUE, "membership_view").orderBy("start")
-    return (
-        owned.withColumn("ids", ids)
-        .withColumn("ids_before", F.lag("ids").over(per_queue))
-        .where(F.col("end") > F.col("step_start"))
-        .select(
-            *QUEUE,
-            "membership_view",
-            F.greatest("start", "step_start").alias("interval_start"),
-            F.size("owners").alias("owners"),
-            F.coalesce(F.col("ids_before") != F.col("ids"), F.lit(False)).alias("moved"),
-        )
-    )

@@ -30,6 +30,8 @@ def group_status(intervals: DataFrame, progress: DataFrame, attribution: DataFra
         .join(_judged(findings), on=list(GROUP_STEP), how="left")
         .withColumn("finding_count", F.coalesce("finding_count", F.lit(0)))
         .withColumn("unknown_queues", F.coalesce("unknown_queues", F.lit(0)))
+        # Of a group without members nobody is idle.
+        .withColumn("idle_members", F.when(F.col("queues").isNotNull(), F.coalesce("idle_members", F.lit(0))))
         .transform(with_capacity)
         .select(*GROUP_STATUS.columns)
     )
@@ -75,13 +77,19 @@ def _counts(ends: DataFrame) -> DataFrame:
 
 
 def _idle(ends: DataFrame) -> DataFrame:
-    """One row per group and step: connections that own no queue of any ordinary topic."""
-    owned = ends.where("is_ordinary").select(
-        *GROUP_STEP, F.explode(F.arrays_zip("members", "queues_per_member")).alias("m")
-    )
-    per_member = owned.groupBy(*GROUP_STEP, "m.members.client_id", "m.members.client_addr").agg(
-        F.sum("m.queues_per_member").alias("queues")
-    )
+    """One row per group and step: connections that own no queue of any ordinary topic.
+
+    A connection goes by its number among those of its id: its address is that at the start of a topic's interval.
+    """
+    ids = F.col("members.client_id")
+
+    def share(queues: Column, index: Column) -> Column:
+        client_id = F.element_at(ids, index + 1)
+        number = index + 1 - F.array_position(ids, client_id)
+        return F.struct(client_id.alias("client_id"), number.alias("number"), queues.alias("queues"))
+
+    shares = ends.where("is_ordinary").select(*GROUP_STEP, F.inline(F.transform("queues_per_member", share)))
+    per_member = shares.groupBy(*GROUP_STEP, "client_id", "number").agg(F.sum("queues").alias("queues"))
     idle = F.count(F.when(F.col("queues") == 0, 1)).cast("int")
     return per_member.groupBy(*GROUP_STEP).agg(idle.alias("idle_members"))
 

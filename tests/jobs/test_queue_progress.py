@@ -53,6 +53,7 @@ QUEUE_0: dict[str, Callable[[int], Offsets]] = {
     "expiring": lambda _: (1000, 900),
     "new": lambda _: (1000, 0),
     "unread": lambda _: (1033, 1000),  # and not read at all from 300 s on
+    "read-once": lambda _: (1033, 1000),  # at 0 s, and stored twice
 }
 #: Who is a member when; the rest are `alone`.
 MEMBERS: dict[str, Callable[[int], tuple[str, ...]]] = {
@@ -95,8 +96,8 @@ def snapshots() -> dict[Any, list[dict[str, Any]]]:
             rows[ROUTE_SNAPSHOTS].append(route(second, 4, topic=group))
             timestamp = 0 if group == "new" else 1
             readings = [(*queue_0(second), timestamp), *([(*caught_up(second), 1)] * 3)]
-            if group != "unread" or second < 300:
-                rows[OFFSET_SNAPSHOTS].append(offsets(second, *readings, topic=group, group=group))
+            times = {"unread": int(second < 300), "read-once": 2 * int(second == 0)}.get(group, 1)
+            rows[OFFSET_SNAPSHOTS] += [offsets(second, *readings, topic=group, group=group)] * times
             if group in OLDEST:
                 queue = {"broker_name": "b", "queue_id": 0, "min_offset": OLDEST[group](second), "max_offset": 1000}
                 rows[TOPIC_SNAPSHOTS].append(
@@ -174,6 +175,12 @@ def test_rows_say_what_is_known(audited: tuple[Any, Any]) -> None:
     assert rows["slow"]["consumer_offset"] == 1480
     assert (rows["healthy"]["age_ms"], rows["new"]["age_ms"]) == (None, None)
     assert rows["slow"]["age_ms"] == int(at(LAST).timestamp() * 1000) - 1
+
+
+def test_a_snapshot_that_was_stored_twice_is_one_reading(audited: tuple[Any, Any]) -> None:
+    (row,) = (row for row in audited[1] if (row["consumer_group"], row["queue_id"]) == ("read-once", 0))
+    names = ("readings", "produced", "consumed", "rewinds", "lag_last", "verdict")
+    assert tuple(row[name] for name in names) == (1, None, None, None, 33, None)
 
 
 def test_without_a_reading_nothing_is_known(audited: tuple[Any, Any]) -> None:

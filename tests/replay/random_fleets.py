@@ -1,8 +1,8 @@
 """Random fleets: what a recorder saw of a few groups and topics in four short steps.
 
 The recorder asks one broker after another, sometimes slowly; it misses rounds; brokers disagree, forget everybody and
-come back; routes and clients change; clients answer late or not at all. Half of the fleets are recorded on whole
-seconds, where snapshots meet steps and gaps exactly.
+come back; routes and clients change; clients answer late, not at all, or fall silent and expire. Half of the fleets
+are recorded on whole seconds, where snapshots meet steps, intervals and gaps exactly.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from spark_jobs.domain.intervals import Interval
 from spark_jobs.domain.message_queue import RouteEntry
 from spark_jobs.domain.snapshots import ClientSnapshot, GroupHistory, MembershipSnapshot, RouteSnapshot
 from tests.replay.configured import CADENCE, CONFIGURED, LOOK_BACK, STEP
+from tests.replay.random_offsets import OffsetSnapshot, random_offsets
 
 START = datetime(2026, 11, 21, 3, tzinfo=UTC)
 RUN = Interval(START, START + 4 * STEP)
 _TOPICS = ("T", "S")
 _BROKERS = ("a", "b", "c@1", "room1@d")
-_CLIENTS = ("r1-a", "r1-b", "r2-\U0001f600", "r2-\uffff", "r3")
+_CLIENTS = ("r1-a@1", "r1-a@2", "r2-\U0001f600", "r2-\uffff", "r3")
 _CLASSES = (
     *("AllocateMessageQueueAveragely", "AllocateMessageQueueAveragely", "AllocateMessageQueueAveragelyByCircle"),
     *("AllocateMessageQueueConsistentHash", "AllocateMessageQueueByMachineRoom", "AllocateMachineRoomNearby"),
@@ -41,11 +42,12 @@ class Fleet(NamedTuple):
     memberships: dict[str, tuple[MembershipSnapshot, ...]]
     clients: dict[str, tuple[ClientSnapshot, ...]]
     routes: dict[str, tuple[RouteSnapshot, ...]]
-    offset_times: dict[tuple[str, str], tuple[datetime, ...]]
+    offsets: dict[tuple[str, str], tuple[OffsetSnapshot, ...]]
 
     @property
     def size(self) -> int:
-        return sum(map(len, (*self.memberships.values(), *self.clients.values(), *self.routes.values())))
+        sources = (self.memberships, self.clients, self.routes, self.offsets)
+        return sum(len(snapshots) for source in sources for snapshots in source.values())
 
     def histories(self) -> dict[tuple[str, str], GroupHistory]:
         """One per (group, topic)."""
@@ -55,11 +57,11 @@ class Fleet(NamedTuple):
                 self.memberships[group],
                 self.routes[topic],
                 self.clients[group],
-                self.offset_times[group, topic],
+                tuple(one.captured_at for one in self.offsets[group, topic]),
                 CONFIGURED[group],
             )
             for group in self.memberships
-            for topic in _TOPICS
+            for topic in self.routes
         }
 
 
@@ -74,8 +76,7 @@ def random_fleet(seed: int) -> Fleet:
         fleet.memberships[group] = tuple(_memberships(random, brokers, exact))
         fleet.clients[group] = tuple(_clients(random, exact))
         for topic in _TOPICS:
-            times = tuple(_moment(random) for _ in range(random.choice((0, 0, 1, 2))))
-            fleet.offset_times[group, topic] = times
+            fleet.offsets[group, topic] = tuple(random_offsets(random, brokers, _offset_times(random, exact)))
     for topic in _TOPICS:
         fleet.routes[topic] = tuple(_routes(random, brokers, exact))
     return fleet
@@ -108,16 +109,24 @@ def _clients(random: Random, exact: bool) -> Iterator[ClientSnapshot]:
         classes = _course(random, lambda own=own: random.choice((own, own, *_CLASSES)), changes=1)  # type: ignore[misc]
         topics = _course(random, lambda: random.choice((("T", "S"), ("T", "S"), ("T",), ("S",), (), None)), changes=1)
         since = _moment(random) if random.random() < 0.3 else RUN.start - timedelta(days=1)
+        frozen = _moment(random) if random.random() < 0.3 else RUN.end
         for now in _rounds(random, 0, exact):
             if now < since or random.random() < 0.4:
                 continue
             name, subscribed = _at(classes, now), _at(topics, now)
             rebalances = False if by_broker and random.random() < 0.1 else random.choice((True, None))
-            if random.random() < 0.1:
+            if random.random() < 0.1 or now >= frozen:
                 yield ClientSnapshot(client_id, now, answered=False)
             else:
                 known = None if subscribed is None else frozenset(subscribed)
                 yield ClientSnapshot(client_id, now, True, name and _PACKAGE + name, rebalances, known)
+
+
+def _offset_times(random: Random, exact: bool) -> list[datetime]:
+    """None, few or all; where exact, at the very moments at which other things change."""
+    if random.random() < 0.4:
+        return sorted({_moment(random) for _ in range(random.choice((0, 1, 2)))})
+    return list(_rounds(random, random.choice((0, 0, 3)), exact))
 
 
 def _routes(random: Random, brokers: list[str], exact: bool) -> Iterator[RouteSnapshot]:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from spark_jobs.domain.message_queue import RouteEntry
 from spark_jobs.domain.snapshots import ClientSnapshot, MembershipSnapshot, RouteSnapshot
 from tests.replay.random_fleets import START, Fleet
-from tests.replay.timelines import intervals_of
+from tests.replay.timelines import intervals_of, sources
 
 _MACHINE_ROOM = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueByMachineRoom"
 _ROUTE = (RouteEntry("room1@a", 6, 4, 4),)
@@ -22,7 +22,7 @@ _FLEET = Fleet(
     memberships={},
     clients={"plain": (), "plain too": (), "rooms only": (ClientSnapshot("c1", START, strategy_class=_MACHINE_ROOM),)},
     routes={"T": tuple(RouteSnapshot(START + timedelta(seconds=second), _ROUTE) for second in range(-70, 200, 10))},
-    offset_times={},
+    offsets={},
 )
 
 
@@ -44,7 +44,7 @@ def replayed(spark: SparkSession) -> dict[str, list[Row]]:
     }
     seconds = ((F.unix_micros(name) - F.unix_micros("step_start")) / 1e6 for name in ("start", "end", "seen_at"))
     found = (
-        intervals_of(spark, [_FLEET._replace(memberships=memberships)])
+        intervals_of(sources(spark, [_FLEET._replace(memberships=memberships)]))
         .where((F.col("step_start") == F.lit(START)) & (F.col("status") == "REPLAYED"))
         .orderBy("start")
         .select("consumer_group", F.array(*seconds).alias("seconds"), "members", "source")

@@ -204,30 +204,31 @@ def test_who_expired(spark: SparkSession) -> None:
 def test_what_an_interval_is_compared_with(spark: SparkSession) -> None:
     """The last replayed one of its own list or of all hosts; after a split, what all hosts last agreed on."""
     history = [
-        # start, view, status, the start of what it is compared with
-        (0, "*", "REPLAYED", None),
-        (10, "*", "REPLAYED", 0),
-        (20, "a", "REPLAYED", 10),
-        (20, "b", "REPLAYED", 10),
-        (30, "b", "REPLAYED", 20),
-        (40, "*", "REPLAYED", 10),
-        (50, "b", "REPLAYED", 40),
-        (60, "*", "UNOBSERVED", 40),
-        (70, "*", "NOT_REPLAYABLE", 40),
-        (80, "*", "REPLAYED", 40),
+        # start, view, status, the broker with queues, the start of what it is compared with, brokers seen
+        (0, "*", "REPLAYED", "x", None, ""),
+        (10, "*", "REPLAYED", "a", 0, "x"),
+        (20, "a", "REPLAYED", "b", 10, "a x"),
+        (20, "b", "REPLAYED", "b", 10, "a x"),
+        (30, "b", "REPLAYED", "a", 20, "a b x"),
+        (40, "*", "REPLAYED", "a", 10, "a b x"),
+        (50, "b", "REPLAYED", "a", 40, "a b x"),
+        (60, "*", "UNOBSERVED", "u", 40, "a b x"),
+        (70, "*", "NOT_REPLAYABLE", "n", 40, "a b x"),
+        (80, "*", "REPLAYED", "a", 40, "a b x"),
     ]
     rows = [
-        (T, "c", "g", "t", view, T + timedelta(seconds=start), T, [("m",)], [("a" if start else "x",)], ["h"], status)
-        for start, view, status, _ in history
+        (T, "c", "g", "t", view, T + timedelta(seconds=start), T, [("m",)], [(broker,)], ["h"], status)
+        for start, view, status, broker, *_ in history
     ]
     schema = (
         "step_start timestamp, cluster string, consumer_group string, topic string, membership_view string, "
         "start timestamp, seen_at timestamp, members array<struct<client_id: string>>, "
         "queues array<struct<broker_name: string>>, held array<string>, status string"
     )
-    seconds = F.unix_seconds("before.start") - F.unix_seconds("step_start")
-    found = spark.createDataFrame(rows, schema).transform(with_before).withColumn("seconds", seconds).collect()
-    got = {(row.start, row.membership_view): (row.seconds, sorted(row.seen_brokers)) for row in found}
-    for row, (start, view, _, expected) in zip(rows, history, strict=True):
-        key = (row[5].replace(tzinfo=None), view)
-        assert got[key] == (expected, ["a", "x"][0 if start > 10 else 1 :] if start else []), (start, view)
+    start, compared_with = (F.unix_seconds(at) - F.unix_seconds("step_start") for at in ("start", "before.start"))
+    found = spark.createDataFrame(rows, schema).transform(with_before)
+    got = {
+        (row.begun, row.membership_view, row.compared, " ".join(sorted(row.seen_brokers)))
+        for row in found.withColumns({"begun": start, "compared": compared_with}).collect()
+    }
+    assert got == {(start, view, compared, seen) for start, view, _, _, compared, seen in history}

@@ -3,37 +3,28 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.intervals import EPOCH
 from spark_jobs.domain.snapshots import ClientSnapshot, MembershipSnapshot
-from spark_jobs.domain.snapshots import StepWindow as DomainWindow
-from spark_jobs.domain.timeline import RebalanceInterval, clip
-from spark_jobs.domain.timeline import rebalance_intervals as by_brute_force
+from spark_jobs.domain.timeline import RebalanceInterval
 from spark_jobs.jobs.audit import keep
 from spark_jobs.replay.history import changes, rebalance_intervals
 from spark_jobs.replay.settings import group_settings
 from spark_jobs.replay.sources import Sources
-from spark_jobs.replay.states import clipped
 from spark_jobs.replay.steps import StepWindow
-from tests.replay.configured import CADENCE, CONFIGURATION, MAX_GAP, PERSISTENT_AFTER, STEP
+from tests.replay.configured import CONFIGURATION, STEP
+from tests.replay.histories import Case, Key
 from tests.replay.random_fleets import RUN, Fleet
 
-
-class Key(NamedTuple):
-    """One history in one step."""
-
-    cluster: str
-    group: str
-    topic: str
-    step: datetime
+WINDOW = StepWindow(RUN, STEP, CONFIGURATION.warm_up, CONFIGURATION.look_back)
 
 
 class Line(NamedTuple):
@@ -52,22 +43,10 @@ class Line(NamedTuple):
 Timelines = dict[Key, list[Line]]
 
 
-def by_domain(fleets: Iterable[Fleet], *, clipped_to_step: bool = False) -> Timelines:
-    """What plain Python says of every history and step; histories without intervals are left out."""
-    found: Timelines = {}
-    for fleet in fleets:
-        for (group, topic), history in fleet.histories().items():
-            for step in _steps():
-                intervals = by_brute_force(history, DomainWindow(step, CADENCE, MAX_GAP, PERSISTENT_AFTER))
-                lines = [_line(one) for one in (clip(intervals, step) if clipped_to_step else intervals)]
-                if lines:
-                    found[Key(fleet.cluster, group, topic, step.start)] = sorted(lines)
-    return found
-
-
-def _steps() -> list[Interval]:
-    count = int((RUN.end - RUN.start) / STEP)
-    return [Interval(RUN.start + number * STEP, RUN.start + (number + 1) * STEP) for number in range(count)]
+def by_domain(cases: Iterable[Case], *, clipped_to_step: bool = False) -> Timelines:
+    """What plain Python says of every case; those without intervals are left out."""
+    found = ((case.key, case.clipped if clipped_to_step else case.intervals) for case in cases)
+    return {key: sorted(map(_line, intervals)) for key, intervals in found if intervals}
 
 
 def _line(one: RebalanceInterval) -> Line:
@@ -76,41 +55,41 @@ def _line(one: RebalanceInterval) -> Line:
     return Line(one.start, one.end, one.view, one.status, one.reason or "", one.strategy_source or "", members, queues)
 
 
-def by_spark(spark: SparkSession, fleets: Sequence[Fleet]) -> tuple[Timelines, Timelines]:
-    """What Spark says of all of them in one run: over step and warm-up, and clipped to the step."""
-    intervals = intervals_of(spark, fleets).localCheckpoint()
-    return _timelines(intervals), _timelines(clipped(intervals))
-
-
-def intervals_of(spark: SparkSession, fleets: Sequence[Fleet]) -> DataFrame:
-    """The rebalance intervals of all steps, with their warm-up."""
-    window = StepWindow(RUN, STEP, CONFIGURATION.warm_up, CONFIGURATION.look_back)
-    found = changes(sources(spark, fleets), window, CONFIGURATION.max_gap, keep)
-    return rebalance_intervals(found, window, CONFIGURATION.cadence, group_settings(CONFIGURATION), keep)
-
-
-def _timelines(intervals: DataFrame) -> Timelines:
+def by_spark(intervals: DataFrame) -> Timelines:
+    """The same of the intervals that Spark found."""
     found: Timelines = defaultdict(list)
-    moments = (F.unix_micros(name).alias(name) for name in ("step_start", "start", "end"))
-    rest = (name for name in intervals.columns if name not in ("step_start", "start", "end"))
-    for row in intervals.select(*moments, *rest).collect():
-        found[Key(row.cluster, row.consumer_group, row.topic, _time(row.step_start))].append(_spark_line(row))
+    for row in utc_rows(intervals, "step_start", "start", "end"):
+        found[Key(row["cluster"], row["consumer_group"], row["topic"], row["step_start"])].append(_spark_line(row))
     return {key: sorted(lines) for key, lines in found.items()}
 
 
-def _spark_line(row: Row) -> Line:
-    start, end, replayed = _time(row.start), _time(row.end), row.status == "REPLAYED"
-    head = (start, end, row.membership_view, row.status, row.reason or "", row.source if replayed else "")
+def _spark_line(row: dict[str, Any]) -> Line:
+    replayed = row["status"] == "REPLAYED"
+    source = row["source"] if replayed else ""
+    head = (row["start"], row["end"], row["membership_view"], row["status"], row["reason"] or "", source)
     if not replayed:
         return Line(*head, (), ())
-    queues = [(q.broker_name, q.queue_id, "") for q in row.queues]
-    queues += [(q.broker_name, q.queue_id, q.cause) for q in row.unreadable]
-    members = tuple((m.client_id, m.strategy, m.subscribes) for m in row.members)
+    queues = [(q.broker_name, q.queue_id, "") for q in row["queues"]]
+    queues += [(q.broker_name, q.queue_id, q.cause) for q in row["unreadable"]]
+    members = tuple((m.client_id, m.strategy, m.subscribes) for m in row["members"])
     return Line(*head, members, tuple(sorted(queues)))
 
 
-def _time(micros: int) -> datetime:
-    return datetime.fromtimestamp(micros / 1_000_000, RUN.start.tzinfo)
+def utc_rows(frame: DataFrame, *times: str) -> Iterator[dict[str, Any]]:
+    """The rows, in which these timestamps are aware of being UTC."""
+    in_micros = frame.withColumns({name: F.unix_micros(name) for name in times})
+    for row in in_micros.collect():
+        known = ((name, row[name]) for name in times)
+        yield {
+            **row.asDict(),
+            **{name: None if at is None else EPOCH + timedelta(microseconds=at) for name, at in known},
+        }
+
+
+def intervals_of(recorded: Sources) -> DataFrame:
+    """The rebalance intervals of all steps, with their warm-up."""
+    found = changes(recorded, WINDOW, CONFIGURATION.max_gap, keep)
+    return rebalance_intervals(found, WINDOW, CONFIGURATION.cadence, group_settings(CONFIGURATION), keep)
 
 
 def sources(spark: SparkSession, fleets: Iterable[Fleet]) -> Sources:
@@ -140,9 +119,9 @@ def _rows(fleet: Fleet) -> Iterator[tuple[str, tuple[Any, ...]]]:
     for topic, routes in fleet.routes.items():
         for route in routes:
             yield ROUTE_SNAPSHOTS.name, (fleet.cluster, topic, route.captured_at, list(route.entries))
-    for (group, topic), times in fleet.offset_times.items():
-        for moment in times:
-            yield OFFSET_SNAPSHOTS.name, (fleet.cluster, group, topic, moment, [])
+    for (group, topic), snapshots in fleet.offsets.items():
+        for moment, offsets in snapshots:
+            yield OFFSET_SNAPSHOTS.name, (fleet.cluster, group, topic, moment, list(offsets))
 
 
 def _membership(one: MembershipSnapshot) -> tuple[Any, ...]:

@@ -25,6 +25,9 @@ _TABLE = """
     100 | 1 | OK    | no  | 100 | 10 | 10 | residual 100
     100 | 1 | OK    | no  | 100 | 10 | 20 | residual 100
     100 | 1 | -     | no  | 200 | 10 | -  | residual 100
+    100 | 1 | OK    | no  | -   | 10 | 0  | residual 100
+    100 | 1 | OK    | no  | 10  | 1  | 8.5 | producer_surge 2, residual 98
+    100 | 1 | OK    | no  | 10  | 1  | 7.5 | producer_surge 2, residual 98
     -50 | 1 | OK    | no  | 200 | 10 | 0  | residual -50
     0   | 1 | OK    | no  | 200 | 10 | 0  |
 """
@@ -41,7 +44,7 @@ def _case(line: str) -> tuple[QueueGrowth, Counter[Part]]:
         owners=int(owners),
         verdict=None if verdict == "-" else verdict,
         moved=moved == "yes",
-        produced=int(produced),
+        produced=None if produced == "-" else int(produced),
         seconds=float(seconds),
         rate_before=None if rate == "-" else float(rate),
     )
