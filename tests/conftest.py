@@ -22,3 +22,20 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Warehouse:
     return Warehouse.parse(str(tmp_path / "warehouse"))
+
+
+#: What takes longest comes first, so that no process waits long for the other at the end.
+_LONGEST_FIRST = ("test_cutting_law", "recording", "test_run", "test_mutations")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`make test` runs two processes: tests that share what takes long to make stay in one."""
+
+    def group(item: pytest.Item) -> str:
+        folder, name = item.path.parent.name, item.path.stem
+        return "recording" if folder == "recording" and name != "test_cutting_law" else name
+
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(group(item)))
+    places = {name: place for place, name in enumerate(_LONGEST_FIRST)}
+    items.sort(key=lambda item: places.get(group(item), len(places)))
