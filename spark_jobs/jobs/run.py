@@ -78,6 +78,7 @@ def run(
         tables = publish(spark, warehouse, request, staged, run_id)
         record = asked | _published(tables, missing, warnings)
         _append(spark, warehouse, record)
+        progress("writing down what the checks saw")
         gate.record()
     return RunResult(record, found, warnings)
 

@@ -7,14 +7,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from schemas import OUTPUTS, Table
+from schemas import AUDIT_RUNS, OUTPUTS, Table
 from spark_jobs.config import Configuration, load
 from spark_jobs.domain.intervals import Interval, StepGrid
 from spark_jobs.jobs.run import RunRequest, run
@@ -42,7 +43,9 @@ def configuration_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def unaudited(recorded: Warehouse, tmp_path: Path) -> Warehouse:
     """A copy of the recording's source tables, without any output."""
     assert recorded.local_path is not None
-    outputs = shutil.ignore_patterns(*(table.name for table in OUTPUTS), "audit_runs", "_staging", "_claims")
+    outputs = shutil.ignore_patterns(
+        *(table.name for table in OUTPUTS), "audit_runs", "quality_results", "_staging", "_claims", "_quality"
+    )
     shutil.copytree(recorded.local_path, tmp_path / "copy", ignore=outputs)
     return Warehouse.parse(str(tmp_path / "copy"))
 
@@ -78,7 +81,9 @@ def in_one_run(
 ) -> Contents:
     assert recorded.local_path is not None
     folder = tmp_path_factory.mktemp("whole") / "warehouse"
-    outputs = shutil.ignore_patterns(*(table.name for table in OUTPUTS), "audit_runs", "_staging", "_claims")
+    outputs = shutil.ignore_patterns(
+        *(table.name for table in OUTPUTS), "audit_runs", "quality_results", "_staging", "_claims", "_quality"
+    )
     shutil.copytree(recorded.local_path, folder, ignore=outputs)
     found = audit(spark, Warehouse.parse(str(folder)), configuration_file, [WHOLE])
     assert all(table.rows > 0 for table in found.values())
@@ -101,23 +106,43 @@ def test_two_processes_at_once(
     assert contents(spark, unaudited) == in_one_run
 
 
-def test_killed_while_publishing_then_run_again(
+def kill_when(process: subprocess.Popen[str], says: str, then: Callable[[], None] = lambda: None) -> None:
+    """SIGKILL once the process says what it is doing, and after that `then` has come back."""
+    assert process.stderr is not None
+    assert any(line.startswith(says) for line in process.stderr)
+    then()
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
+def test_killed_at_every_stage_then_run_again(
     spark: SparkSession,
     unaudited: Warehouse,
     configuration_file: Path,
     in_one_run: Contents,
 ) -> None:
-    # Something older stands there, audited without the configuration, which the killed run has begun to replace.
+    kill_when(start_audit(unaudited, configuration_file, WHOLE), "checking the results")
+    assert not any(unaudited.exists(spark, table) for table in (*OUTPUTS, AUDIT_RUNS))
+    # Something older stands there, audited without the configuration, which the next killed run begins to replace.
     run(spark, unaudited, RunRequest(WHOLE), Configuration(step_seconds=300))
-    process = start_audit(unaudited, configuration_file, WHOLE)
-    assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith("publishing"):
-            wait_for_commit(unaudited, OUTPUTS[0], 2)  # made, older run, this one
-            break
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    # Its commits: made, older run, this one.
+    one_is_published = partial(wait_for_commit, unaudited, OUTPUTS[0], 2)
+    kill_when(start_audit(unaudited, configuration_file, WHOLE), "publishing", one_is_published)
     half_done = contents(spark, unaudited)
     assert half_done[OUTPUTS[0].name] == in_one_run[OUTPUTS[0].name]
     assert half_done != in_one_run
-    assert audit(spark, unaudited, configuration_file, [WHOLE]) == in_one_run
+    kill_when(start_audit(unaudited, configuration_file, WHOLE), "writing down what the checks saw")
+    assert contents(spark, unaudited) == in_one_run
+    assert unaudited.local_path is not None
+    assert list(unaudited.local_path.glob("_staging/*")) == []
+    whoever_reads_goes_by_the_runs(spark, unaudited, in_one_run)
+
+
+def whoever_reads_goes_by_the_runs(spark: SparkSession, warehouse: Warehouse, expected: Contents) -> None:
+    """At the versions that the newest published run names, all tables are of that run; killed runs name none."""
+    runs = warehouse.read(spark, AUDIT_RUNS).where("outcome = 'published'").orderBy("started_at").collect()
+    assert len(runs) == 2
+    of_run = {table: warehouse.read(spark, table, runs[-1].published_versions[table.name]) for table in OUTPUTS}
+    assert {table.name: content(frame) for table, frame in of_run.items()} == expected
+    older = warehouse.read(spark, OUTPUTS[0], runs[0].published_versions[OUTPUTS[0].name])
+    assert content(older).hash == runs[0].content_hashes[OUTPUTS[0].name]
