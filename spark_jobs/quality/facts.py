@@ -14,7 +14,7 @@ STEP, ROWS, SERIES, BROKEN, NULLS, REJECTED = "step_start", "rows", "series", "b
 
 
 def flagged(
-    suite: Suite, frame: DataFrame, others: Mapping[Table, DataFrame], settings: Mapping[str, float]
+    suite: Suite, frame: DataFrame, others: Mapping[Table, DataFrame], settings: Mapping[str, float | Column]
 ) -> DataFrame:
     """The rows of a table with one boolean column per expectation, named as it is: whether the row keeps it.
 

@@ -25,7 +25,7 @@ from pyspark.sql import DataFrame
 from expectations.suite import KEYS_ARE_UNIQUE, Suite
 from spark_jobs.errors import QualitySiteError
 from spark_jobs.quality.facts import ROWS, STEP
-from spark_jobs.quality.metric import ExpectRowsToKeep, ExpectStepsWithin
+from spark_jobs.quality.metric import ExpectAsPublished, ExpectRowsToKeep, ExpectStepsWithin
 
 #: Data Docs show so many runs; what was before is in quality_results.
 _RUNS_SHOWN = 50
@@ -37,7 +37,7 @@ class Check:
 
     suite: Suite
     rows: DataFrame
-    of_steps: tuple[ExpectStepsWithin, ...] = ()
+    of_steps: tuple[ExpectStepsWithin | ExpectAsPublished, ...] = ()
 
 
 class Result(NamedTuple):
