@@ -22,9 +22,13 @@ def write(tmp_path: Path, text: str | bytes) -> Path:
 MISTAKES = {
     "- 1": "must be a mapping of keys to values, not [1]",
     "step: 3600": "step: unknown key; did you mean 'step_seconds'?",
-    "1: 2": "[1]: unknown key; known are step_seconds, cadence_seconds, max_gap_seconds, thresholds, groups",
+    "1: 2": "[1]: unknown key; known are step_seconds, cadence_seconds, max_gap_seconds, thresholds, quality, groups",
     "groups: [{strateggy: AVG}]": "groups[0].strateggy: unknown key; did you mean 'strategy'?",
     "thresholds: {heart_beat: 3}": "thresholds.heart_beat: unknown key; did you mean 'heartbeat_seconds'?",
+    "quality: {max_quarantined: 3}": ("quality.max_quarantined: unknown key; did you mean 'max_quarantined_percent'?"),
+    "quality: {seen_percent: 101}": "quality.seen_percent: must be less than or equal to 100, not 101",
+    "quality: {usual_deviations: 0}": "quality.usual_deviations: must be greater than 0, not 0",
+    "quality: {usual_days: 1.5}": "quality.usual_days: must be a whole number, not 1.5",
     "groups: [{config_queues: [{client: a, topic: t, broker: b, queue: [], queues: []}]}]": (
         "groups[0].config_queues[0].queue: unknown key; did you mean 'queues'?"
     ),

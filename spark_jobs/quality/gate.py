@@ -35,7 +35,7 @@ def source_checks(
         Check(
             BY_TABLE[table],
             flagged(BY_TABLE[table], frame.withColumn(STEP, _step(length)), sources, numbers),
-            (*_of_sources(table, request.interval, configuration), *as_usual(table, usual, steps)),
+            (*of_sources(table, request.interval, configuration), *as_usual(table, usual, steps)),
         )
         for table, frame in sources.items()
     ]
@@ -80,7 +80,7 @@ def _step(length: timedelta) -> Column:
     return F.timestamp_seconds(F.floor(F.unix_seconds("captured_at") / seconds) * seconds)
 
 
-def _of_sources(table: Table, interval: Interval, configuration: Configuration) -> Iterable[ExpectStepsWithin]:
+def of_sources(table: Table, interval: Interval, configuration: Configuration) -> Iterable[ExpectStepsWithin]:
     """Rejected rows count in the look-back too; what is missing only in the steps of the run."""
     steps, grid = _steps(interval, configuration), configuration.grid
     read = Interval(grid.floor(interval.start - configuration.look_back), interval.end)

@@ -98,11 +98,15 @@ class _OfSteps(BatchExpectation):
         result: Any = None,
         runtime_configuration: Any = None,  # noqa: ARG003
     ) -> list[RenderedStringTemplateContent]:
-        kwargs = (configuration or result.expectation_config).kwargs
-        params = {"name": kwargs["name"], "says": kwargs["says"]}
+        expectation = configuration or result.expectation_config
+        column = expectation.kwargs.get("column")
         template = {
-            "template": "$name: $says",
-            "params": params,
+            "template": "$name ($severity): $says",
+            "params": {
+                "name": expectation.kwargs["name"] + (f"({column})" if column else ""),
+                "severity": expectation.severity.value,
+                "says": expectation.kwargs["says"],
+            },
             "styling": {"params": {"name": {"classes": ["badge", "badge-secondary"]}}},
         }
         return [RenderedStringTemplateContent(content_block_type="string_template", string_template=template)]
