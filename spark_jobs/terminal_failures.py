@@ -35,7 +35,7 @@ def show_failures(console: Console, failures: Sequence[Failure], looked_at: int)
         for of_one in by_name.values():
             console.print(_line(of_one), soft_wrap=True, markup=False, highlight=False)
     told = f"{len(by_name)} failed" if by_name else "all hold"
-    console.print(f"{looked_at} expectations × steps looked at: {told}.", highlight=False)
+    console.print(f"{looked_at} expectations × steps looked at: {told}.", soft_wrap=True, highlight=False)
 
 
 def _table(failures: Iterable[Sequence[Failure]]) -> Table:

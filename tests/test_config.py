@@ -131,7 +131,9 @@ def test_the_hash_is_of_the_meaning_not_of_the_text(tmp_path: Path) -> None:
     )
     assert said.hash() == Configuration().hash()
     assert said.canonical_json() == (
-        '{"cadence_seconds":20,"groups":[],"max_gap_seconds":60,"step_seconds":3600,"thresholds":'
+        '{"cadence_seconds":20,"groups":[],"max_gap_seconds":60,"quality":{"max_quarantined_percent":1.0,'
+        '"offset_tolerance":10000,"seen_percent":90.0,"usual_days":14,"usual_deviations":5.0},'
+        '"step_seconds":3600,"thresholds":'
         '{"allowed_lag":32,"busy_after_seconds":120,"busy_percent":90,"cached_messages":1000,"cached_mib":100,'
         '"cached_span":2000,"convergence_seconds":20,"flapping_times":3,"heartbeat_seconds":30,'
         '"persistent_after_seconds":150,"pull_idle_seconds":120,"redelivery_messages":10000,"retention_seconds":21600,'

@@ -41,7 +41,7 @@ def few_quarantined(percent: float) -> ExpectStepsWithin:
     return ExpectStepsWithin(
         suite=SUITE.table.name,
         name="few_rows_are_quarantined",
-        says="Few.",
+        says="No more than 1 % of a step's rows break a rule.",
         severity=FailureSeverity.CRITICAL,
         fact=QUARANTINED_PERCENT,
         bounds={at(0).isoformat(): [None, percent]},

@@ -93,7 +93,7 @@ def test_a_failed_expectation_is_red_with_its_numbers_and_hostile_names_are_text
     ids, share = page["red"]
     assert "client_ids_are_names" in ids["text"]
     assert "5 unexpected values found. 62.5% of 8 total rows." in ids["text"]
-    assert "few_rows_are_quarantined (critical): Few." in share["text"]
+    assert "few_rows_are_quarantined (critical): No more than 1 %" in share["text"]
     assert "2026-03-01T10:00:00+00:00: 62.5" in share["text"]
     assert {(one["colour"], one["mark"]) for one in page["red"]} == {("rgb(207, 34, 46)", '"✘"')}
     for name in (
