@@ -10,7 +10,7 @@ QUALITY_RESULTS = Table(
     comment="One row per (run, step, table, expectation, column)",
     schema=StructType(
         [
-            required("run_id", StringType(), "the run that looked; the same as in audit_runs"),
+            required("run_id", StringType(), "the run that looked, as in audit_runs; of `validate`: its own"),
             required("checked_at", TimestampType(), "UTC; when the run looked"),
             STEP_START,
             required("table_name", StringType(), "table that was looked at"),

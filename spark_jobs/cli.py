@@ -32,11 +32,12 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--interval": {
         "metavar": "START/END",
         "type": Interval.parse,
-        "help": "time to audit in UTC, END excluded; whole steps (of 1 hour unless configured)",
+        "help": "time in UTC, END excluded; whole steps (of 1 hour unless configured)",
     },
     "--cluster": {"metavar": "NAME", "help": "audit only this cluster"},
     "--group": {"metavar": "NAME", "help": "audit only this consumer group"},
     "--topic": {"metavar": "NAME", "help": "audit only this topic"},
+    "--table": {"metavar": "NAME", "help": "look only at this table"},
     "--config": {"metavar": "FILE", "help": "YAML file: step, cadence, thresholds, strategies of groups"},
     "--fail-on": {
         "metavar": "SEVERITY",
@@ -62,6 +63,7 @@ class Command:
     options: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
     defaults: Mapping[str, str] = field(default_factory=dict)
+    optional: tuple[str, ...] = ()
 
 
 def _version(_: Namespace) -> int:
@@ -100,6 +102,17 @@ COMMANDS: Mapping[str, Command] = {
             "--warehouse lake.audit --interval 2026-11-21/2026-11-22 --group G --json",
         ),
     ),
+    "validate": Command(
+        "Run the data-quality expectations on what is in the warehouse, without auditing.",
+        _job("validate"),
+        ("--warehouse", "--table", "--interval", "--config", "--json"),
+        (
+            "--warehouse ./warehouse",
+            "--warehouse /data/audit --interval 2026-11-21/2026-11-22 --config audit.yaml",
+            "--warehouse lake.audit --table allocations --json",
+        ),
+        optional=("--interval",),
+    ),
     "demo": Command(
         "Load the recording of a real cluster that ships with the project, audit it, and show the findings.",
         _job("demo"),
@@ -111,7 +124,7 @@ COMMANDS: Mapping[str, Command] = {
 }
 _SUMMARY = "Replays RocketMQ consumer load balancing from recorded snapshots and says what went wrong."
 _EXIT_CODES = """exit codes:
-  0 clean; 1 findings at or above --fail-on; 2 warnings only;
+  0 clean; 1 findings at or above --fail-on, or a critical expectation failed; 2 warnings only;
   3 wrong usage, configuration or data; 4 nothing was published"""
 
 
@@ -142,7 +155,7 @@ def _settings(command: Command, option: str) -> dict[str, Any]:
     settings = dict(OPTIONS[option])
     if default := command.defaults.get(option):
         return settings | {"default": default, "help": f"{settings['help']} (default: {default})"}
-    return settings | ({"required": True} if option in REQUIRED else {})
+    return settings | ({"required": True} if option in REQUIRED and option not in command.optional else {})
 
 
 def main(argv: Sequence[str]) -> int:

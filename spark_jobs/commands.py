@@ -8,13 +8,15 @@ import os
 import signal
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from pyspark.sql import SparkSession
 from rich.console import Console
 
+from expectations.suite import Severity
 from spark_jobs.cli import SEVERITIES
 from spark_jobs.config import load
 from spark_jobs.domain.intervals import format_utc
@@ -22,18 +24,31 @@ from spark_jobs.errors import ExitCode
 from spark_jobs.jobs.demo import demo, example_files, next_steps
 from spark_jobs.jobs.ingest import ingest
 from spark_jobs.jobs.run import RunRequest, RunResult, run
+from spark_jobs.jobs.validate import Validation, table_named, validate
+from spark_jobs.quality.validation import Result
 from spark_jobs.session import JARS_DIR, get_session
 from spark_jobs.setup_jars import check_jars, check_java
 from spark_jobs.terminal import printable, progress_on, show_findings, show_steps
+from spark_jobs.terminal_failures import show_failures
 from spark_jobs.warehouse import Warehouse
 
 
-def exit_code(severities: Iterable[str], fail_on: str) -> ExitCode:
-    """1 if a finding is at or above `fail_on`, else 2 if one is a warning, else 0."""
+def exit_code(severities: Iterable[str], fail_on: str, *, doubtful: bool = False) -> ExitCode:
+    """1 if a finding is at or above `fail_on`, else 2 if one is a warning or the data is `doubtful` (an expectation
+    failed, but no critical one), else 0.
+    """
     ranks = [SEVERITIES.index(severity) for severity in severities]
     if any(rank >= SEVERITIES.index(fail_on) for rank in ranks):
         return ExitCode.FINDINGS
-    return ExitCode.WARNINGS if SEVERITIES.index("WARN") in ranks else ExitCode.CLEAN
+    return ExitCode.WARNINGS if doubtful or SEVERITIES.index("WARN") in ranks else ExitCode.CLEAN
+
+
+def quality_exit_code(failed: Iterable[Result]) -> ExitCode:
+    """1 if a critical expectation failed, else 2 if any did, else 0."""
+    severities = {one.severity for one in failed}
+    if Severity.CRITICAL in severities:
+        return ExitCode.FINDINGS
+    return ExitCode.WARNINGS if severities else ExitCode.CLEAN
 
 
 def as_json(document: Mapping[str, Any]) -> str:
@@ -79,7 +94,38 @@ def _run(arguments: Namespace) -> int:
     with progress_on(Console(stderr=True)) as say:
         result = run(_start_spark(say), warehouse, request, configuration, say)
     _show(result, warehouse, as_document=arguments.json)
-    return exit_code((finding["severity"] for finding in result.findings), arguments.fail_on)
+    severities = (finding["severity"] for finding in result.findings)
+    return exit_code(severities, arguments.fail_on, doubtful=bool(result.quality_warnings))
+
+
+def _validate(arguments: Namespace) -> int:
+    configuration, warehouse = load(arguments.config), Warehouse.parse(arguments.warehouse)
+    table = table_named(arguments.table) if arguments.table is not None else None
+    if arguments.interval:
+        configuration.grid.check_whole_steps(arguments.interval)
+    with progress_on(Console(stderr=True)) as say:
+        found = validate(_start_spark(say), warehouse, configuration, table, arguments.interval, say)
+    failed = [one for one in found.results if not one.success]
+    if arguments.json:
+        print(as_json(_document(found, failed)))
+    else:
+        show_failures(Console(), [one._asdict() for one in failed], len(found.results))
+        if found.pages:
+            print(f"The pages are in {printable(str(found.pages))}")
+    if not any(one.unexpected_count is not None for one in found.results):
+        print(f"rebalance-audit: warning: nothing is in {found.interval or 'the tables'}", file=sys.stderr)
+    return quality_exit_code(failed)
+
+
+def _document(found: Validation, failed: Sequence[Result]) -> dict[str, Any]:
+    checked = Counter(one.table_name for one in found.results)
+    return {
+        "run_id": found.run_id,
+        "interval": str(found.interval) if found.interval else None,
+        "checked": dict(checked),
+        "failed": [one._asdict() for one in failed],
+        "pages": str(found.pages) if found.pages else None,
+    }
 
 
 def _demo(arguments: Namespace) -> int:
@@ -94,12 +140,18 @@ def _demo(arguments: Namespace) -> int:
 
 def _show(result: RunResult, warehouse: Warehouse, *, as_document: bool) -> None:
     if as_document:
-        print(as_json({"run": result.run, "findings": result.findings, "warnings": result.warnings}))
+        warnings = {"warnings": result.warnings, "quality_warnings": result.quality_warnings}
+        print(as_json({"run": result.run, "findings": result.findings} | warnings))
     else:
         show_findings(Console(), result.findings)
         print(f"The tables are in {printable(warehouse.location)}")
-    for warning in result.warnings:
+    for warning in result.warnings + result.quality_warnings:
         print(f"rebalance-audit: warning: {printable(warning)}", file=sys.stderr)
 
 
-COMMANDS: Mapping[str, Callable[[Namespace], int]] = {"ingest": _ingest, "run": _run, "demo": _demo}
+COMMANDS: Mapping[str, Callable[[Namespace], int]] = {
+    "ingest": _ingest,
+    "run": _run,
+    "validate": _validate,
+    "demo": _demo,
+}

@@ -99,13 +99,14 @@ def _cells(number: int, finding: Finding, dated: bool) -> Iterable[Text]:
     start, end = (finding[name].astimezone(UTC) for name in ("start", "end"))
     form, dash = ("%m-%d %H:%M:%S", " –\n") if dated else ("%H:%M:%S", "–")
     yield Text.assemble((severity, _STYLES[severity]), (f"\n#{number}", "dim"))
-    yield _stacked(finding["rule"], finding["cause"])
-    yield _stacked(finding["consumer_group"], finding["topic"], finding["subject"])
+    yield stacked(finding["rule"], finding["cause"])
+    yield stacked(finding["consumer_group"], finding["topic"], finding["subject"])
     yield Text.assemble(f"{start:{form}}{dash}{end:{form}}", (f"\n{duration_text(end - start)}", "dim"))
     yield Text("unknown" if backlog is None else f"{backlog:,}", style="dim" if backlog is None else "")
 
 
-def _stacked(first: str, *below: str | None) -> Text:
+def stacked(first: str, *below: str | None) -> Text:
+    """A cell of a table: the first line, and below it, dim, the others."""
     return Text.assemble(printable(first), *(("\n" + printable(text), "dim") for text in below if text))
 
 

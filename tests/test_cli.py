@@ -20,6 +20,7 @@ from spark_jobs import cli
 from spark_jobs.commands import as_json, exit_code
 from spark_jobs.errors import ExitCode, SetupError
 from spark_jobs.terminal import duration_text, printable, progress_on, show_findings
+from spark_jobs.terminal_failures import show_failures
 
 HOUR = "2026-11-21T02:00/2026-11-21T03:00"
 
@@ -53,6 +54,9 @@ def test_every_example_of_the_help_parses(command: str, capsys: pytest.CaptureFi
         ("run --warehouse w --interval 2026-11-21T02:30/2026-11-21T03:00", "is off the grid"),
         (f"run --warehouse w --interval {HOUR} --config no.yaml", "no.yaml: cannot be read"),
         (f"run --warehouse= --interval {HOUR}", "the warehouse is empty"),
+        ("validate", "the following arguments are required: --warehouse"),
+        ("validate --warehouse w --table audit_runs", "known are membership_snapshots, route_snapshots"),
+        ("validate --warehouse w --interval 2026-11-21T02:30/2026-11-21T03:00", "is off the grid"),
     ],
 )
 def test_wrong_usage_exits_with_3(line: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,6 +134,13 @@ def test_exit_code_of_a_run(severities: str, fail_on: str, code: ExitCode) -> No
     assert exit_code(severities.split(), fail_on) == code
 
 
+def test_doubtful_data_is_a_warning_of_the_run() -> None:
+    """Rows in quarantine, or an expectation that failed and is not critical."""
+    assert exit_code([], "ERROR", doubtful=True) is ExitCode.WARNINGS
+    assert exit_code(["INFO"], "WARN", doubtful=True) is ExitCode.WARNINGS
+    assert exit_code(["ERROR"], "ERROR", doubtful=True) is ExitCode.FINDINGS
+
+
 def finding(**values: Any) -> dict[str, Any]:
     start = datetime(2026, 11, 21, 2, 7, 1, tzinfo=UTC)
     return {
@@ -176,6 +187,62 @@ def test_findings_are_a_table_on_a_terminal() -> None:
     assert ["#1", "DUPLICATE_CLIENT_ID", "payments", "10", "min", "23", "s"] in rows
     assert ["WARN", "UNASSIGNED_QUEUE", "[red]x\\x9b", "02:07:01–02:17:24", "unknown"] in rows
     assert ["#1,", "#2", "Give", "every", "client", "its", "own", "name."] in rows
+
+
+def failure(**values: Any) -> dict[str, Any]:
+    return {
+        "severity": "warning",
+        "table_name": "membership_snapshots",
+        "expectation": "client_ids_are_names",
+        "column_name": None,
+        "step_start": datetime(2026, 11, 21, 2, tzinfo=UTC),
+        "observed_value": 3.0,
+        "unexpected_count": 3,
+        "unexpected_percent": 37.5,
+        "examples": ['{"consumer_group":"[red]x\x9b\u202e"}', "{}"],
+    } | values
+
+
+FAILURES = [
+    failure(step_start=datetime(2026, 11, 21, 3, tzinfo=UTC), unexpected_count=9),
+    failure(),
+    failure(
+        severity="critical",
+        expectation="null_percent_is_usual",
+        column_name="topic",
+        observed_value=62.5,
+        unexpected_count=None,
+        unexpected_percent=None,
+        examples=[],
+    ),
+]
+
+
+def shown_failures(console: Console, *failures: dict[str, Any]) -> list[str]:
+    show_failures(console, failures, 70)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines()
+
+
+def test_failed_expectations_are_lines_where_nobody_watches() -> None:
+    assert shown_failures(Console(file=io.StringIO(), width=40), *FAILURES) == [
+        "critical null_percent_is_usual(topic) table=membership_snapshots steps=1 first=2026-11-21T02:00Z "
+        "observed=62.5",
+        "warning client_ids_are_names table=membership_snapshots steps=2 first=2026-11-21T02:00Z "
+        'observed=3 rows (38 %) example={"consumer_group":"[red]x\\x9b\\u202e"}',
+        "70 expectations × steps looked at: 2 failed.",
+    ]
+    assert shown_failures(Console(file=io.StringIO())) == ["70 expectations × steps looked at: all hold."]
+
+
+def test_failed_expectations_are_a_table_on_a_terminal() -> None:
+    terminal = Console(file=io.StringIO(), width=140, force_terminal=True, color_system=None)
+    rows = [line.split() for line in shown_failures(terminal, *FAILURES)]
+    assert rows[0] == ["Failed", "expectations"]
+    assert ["critical", "null_percent_is_usual(topic)", "2026-11-21T02:00Z", "62.5"] in rows
+    key = '{"consumer_group":"[red]x\\x9b\\u202e"}'
+    assert ["warning", "client_ids_are_names", "2026-11-21T02:00Z", "3", "rows", "(38", "%)", key] in rows
+    assert ["membership_snapshots", "2"] in rows
 
 
 def test_progress_is_a_line_each_where_nobody_watches() -> None:

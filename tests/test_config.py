@@ -22,9 +22,13 @@ def write(tmp_path: Path, text: str | bytes) -> Path:
 MISTAKES = {
     "- 1": "must be a mapping of keys to values, not [1]",
     "step: 3600": "step: unknown key; did you mean 'step_seconds'?",
-    "1: 2": "[1]: unknown key; known are step_seconds, cadence_seconds, max_gap_seconds, thresholds, groups",
+    "1: 2": "[1]: unknown key; known are step_seconds, cadence_seconds, max_gap_seconds, thresholds, quality, groups",
     "groups: [{strateggy: AVG}]": "groups[0].strateggy: unknown key; did you mean 'strategy'?",
     "thresholds: {heart_beat: 3}": "thresholds.heart_beat: unknown key; did you mean 'heartbeat_seconds'?",
+    "quality: {max_quarantined: 3}": ("quality.max_quarantined: unknown key; did you mean 'max_quarantined_percent'?"),
+    "quality: {seen_percent: 101}": "quality.seen_percent: must be less than or equal to 100, not 101",
+    "quality: {usual_deviations: 0}": "quality.usual_deviations: must be greater than 0, not 0",
+    "quality: {usual_days: 1.5}": "quality.usual_days: must be a whole number, not 1.5",
     "groups: [{config_queues: [{client: a, topic: t, broker: b, queue: [], queues: []}]}]": (
         "groups[0].config_queues[0].queue: unknown key; did you mean 'queues'?"
     ),
@@ -127,7 +131,9 @@ def test_the_hash_is_of_the_meaning_not_of_the_text(tmp_path: Path) -> None:
     )
     assert said.hash() == Configuration().hash()
     assert said.canonical_json() == (
-        '{"cadence_seconds":20,"groups":[],"max_gap_seconds":60,"step_seconds":3600,"thresholds":'
+        '{"cadence_seconds":20,"groups":[],"max_gap_seconds":60,"quality":{"max_quarantined_percent":1.0,'
+        '"offset_tolerance":10000,"seen_percent":90.0,"usual_days":14,"usual_deviations":5.0},'
+        '"step_seconds":3600,"thresholds":'
         '{"allowed_lag":32,"busy_after_seconds":120,"busy_percent":90,"cached_messages":1000,"cached_mib":100,'
         '"cached_span":2000,"convergence_seconds":20,"flapping_times":3,"heartbeat_seconds":30,'
         '"persistent_after_seconds":150,"pull_idle_seconds":120,"redelivery_messages":10000,"retention_seconds":21600,'

@@ -5,12 +5,13 @@ docs/configuration.md and examples/demo.yaml show a file; nothing in it is requi
 
 from spark_jobs.config.file import load
 from spark_jobs.config.groups import GroupSettings, settings_for
-from spark_jobs.config.model import Configuration, GroupEntry, QueueList, Thresholds
+from spark_jobs.config.model import Configuration, GroupEntry, Quality, QueueList, Thresholds
 
 __all__ = [
     "Configuration",
     "GroupEntry",
     "GroupSettings",
+    "Quality",
     "QueueList",
     "Thresholds",
     "load",

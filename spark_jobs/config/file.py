@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from spark_jobs.config.model import Configuration, GroupEntry, QueueList, Thresholds
+from spark_jobs.config.model import Configuration, GroupEntry, Quality, QueueList, Thresholds
 from spark_jobs.config.values import nearest
 from spark_jobs.errors import ConfigurationError
 
@@ -18,6 +18,7 @@ from spark_jobs.errors import ConfigurationError
 _SECTIONS: dict[tuple[str, ...], type[BaseModel]] = {
     (): Configuration,
     ("thresholds",): Thresholds,
+    ("quality",): Quality,
     ("groups",): GroupEntry,
     ("groups", "config_queues"): QueueList,
 }

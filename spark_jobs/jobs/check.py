@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from expectations.suite import Severity
 from schemas import QUALITY_RESULTS, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.conflicts import unless_outrun
+from spark_jobs.domain.intervals import Interval
 from spark_jobs.publish.request import RunRequest
 from spark_jobs.quality.drift import Usual, as_mapping, usual_values
 from spark_jobs.quality.gate import failures, output_checks, raise_if_critical, source_checks
@@ -57,7 +59,9 @@ class Gate:
 
     def outputs(self, staged: Mapping[Table, DataFrame]) -> None:
         """Raises `QualityError` if a critical expectation of a staged table fails."""
-        raise_if_critical(self._validate(output_checks(staged, self.request, self.configuration, self._usual)))
+        whole_groups = F.lit(self.request.topic is None)
+        checks = output_checks(staged, self.request.interval, self.configuration, self._usual, whole_groups)
+        raise_if_critical(self._validate(checks))
 
     @property
     def warnings(self) -> list[str]:
@@ -67,11 +71,7 @@ class Gate:
 
     def record(self) -> None:
         """Appends the results to `quality_results` and writes the pages."""
-        self.warehouse.create(self.spark, [QUALITY_RESULTS])
-        run = {"run_id": self.run_id, "checked_at": datetime.now(UTC)}
-        rows = self.spark.createDataFrame([run | one._asdict() for one in self.results], QUALITY_RESULTS.schema)
-        writer = rows.coalesce(1).write.format("delta").mode("append")
-        unless_outrun(lambda: self.warehouse.save(writer, QUALITY_RESULTS), "record what the checks saw")
+        record(self.spark, self.warehouse, self.run_id, self.results)
         self._validator.write_pages()
 
     def _validate(self, checks: list[Check]) -> list[Result]:
@@ -98,7 +98,21 @@ class Gate:
     def _usual_values(self) -> Usual | None:
         if self.request.filters() or self.request.topic is not None:
             return None
-        if not self.warehouse.exists(self.spark, QUALITY_RESULTS):
-            return {}
-        results = self.warehouse.read(self.spark, QUALITY_RESULTS)
-        return as_mapping(usual_values(results, self.request.interval, self.configuration.quality))
+        return usual_in(self.spark, self.warehouse, self.request.interval, self.configuration)
+
+
+def usual_in(spark: SparkSession, warehouse: Warehouse, interval: Interval, configuration: Configuration) -> Usual:
+    """What is usual in the steps of the interval, by what was seen on the days before; empty at first."""
+    if not warehouse.exists(spark, QUALITY_RESULTS):
+        return {}
+    results = warehouse.read(spark, QUALITY_RESULTS)
+    return as_mapping(usual_values(results, interval, configuration.quality))
+
+
+def record(spark: SparkSession, warehouse: Warehouse, run_id: str, results: Sequence[Result]) -> None:
+    """Appends what the checks of a run saw to `quality_results`."""
+    warehouse.create(spark, [QUALITY_RESULTS])
+    run = {"run_id": run_id, "checked_at": datetime.now(UTC)}
+    rows = spark.createDataFrame([run | one._asdict() for one in results], QUALITY_RESULTS.schema)
+    writer = rows.coalesce(1).write.format("delta").mode("append")
+    unless_outrun(lambda: warehouse.save(writer, QUALITY_RESULTS), "record what the checks saw")

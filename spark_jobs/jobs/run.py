@@ -33,11 +33,14 @@ __all__ = ["RunRequest", "RunResult", "run"]
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run published: its row of `audit_runs`, its findings as dicts, and what the reader should know."""
+    """What a run published: its row of `audit_runs`, its findings as dicts, what the reader should know of what was
+    not audited, and which expectations failed without keeping the run from being published.
+    """
 
     run: dict[str, Any]
     findings: list[dict[str, Any]]
     warnings: list[str]
+    quality_warnings: list[str]
 
 
 def run(
@@ -72,15 +75,15 @@ def run(
             gate.record()
             raise
         missing = not_evaluated(sources)
-        warnings = _warnings(staged[REBALANCE_INTERVALS], request, missing) + gate.warnings
+        warnings = _warnings(staged[REBALANCE_INTERVALS], request, missing)
         found = [row.asDict(recursive=True) for row in staged[FINDINGS].orderBy("start", "finding_id").collect()]
         progress("publishing")
         tables = publish(spark, warehouse, request, staged, run_id)
-        record = asked | _published(tables, missing, warnings)
+        record = asked | _published(tables, missing, warnings + gate.warnings)
         _append(spark, warehouse, record)
         progress("writing down what the checks saw")
         gate.record()
-    return RunResult(record, found, warnings)
+    return RunResult(record, found, warnings, gate.warnings)
 
 
 def not_evaluated(sources: Sources) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -76,19 +76,21 @@ def as_mapping(rows: DataFrame) -> Usual:
     return found
 
 
-def as_usual(table: Table, usual: Usual | None) -> Iterator[ExpectStepsWithin]:
-    """Expectations of a table's row count and of the nulls of its columns; none for a run of some groups only (None).
+def as_usual(table: Table, usual: Usual | None, steps: Sequence[datetime]) -> Iterator[ExpectStepsWithin]:
+    """Expectations of a table's row count and of the nulls of its columns, in these steps; none for a run of some
+    groups only (None).
 
-    Where too little is known there are no bounds, and what is observed is remembered.
+    Where too little is known there are no bounds, and what is observed is remembered. What else was read, such as the
+    look-back before the steps, is only a part of its step: it is neither judged nor remembered.
     """
     if usual is None:
         return
-    yield _expected(Subject(table.name, None), usual)
-    yield from (_expected(Subject(table.name, name), usual) for name in BY_TABLE[table].nullable)
+    yield _expected(Subject(table.name, None), usual, steps)
+    yield from (_expected(Subject(table.name, name), usual, steps) for name in BY_TABLE[table].nullable)
 
 
-def _expected(subject: Subject, usual: Usual) -> ExpectStepsWithin:
-    column = subject.column_name
+def _expected(subject: Subject, usual: Usual, steps: Sequence[datetime]) -> ExpectStepsWithin:
+    column, known = subject.column_name, usual.get(subject, {})
     what = f"{column} is null in about as many rows" if column else "there are about as many rows"
     return ExpectStepsWithin(
         suite=subject.table_name,
@@ -97,5 +99,5 @@ def _expected(subject: Subject, usual: Usual) -> ExpectStepsWithin:
         says=f"In a step {what} as at the same time of the days before.",
         severity=FailureSeverity.WARNING,
         fact=f"{NULL_PERCENT}{column}" if column else ROW_COUNT,
-        bounds={step.isoformat(): list(bounds) for step, bounds in usual.get(subject, {}).items()},
+        bounds={step.isoformat(): list(known.get(step, (None, None))) for step in steps},
     )

@@ -10,11 +10,13 @@ from pyspark.sql import functions as F
 from expectations.suite import KEYS_ARE_UNIQUE, Expectation, Suite
 from schemas import Table
 
+#: Written as JSON escapes in examples: markup, and the marks that change the direction of writing.
+_ESCAPED = "<>&\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 STEP, ROWS, SERIES, BROKEN, NULLS, REJECTED = "step_start", "rows", "series", "broken", "nulls", "rejected"
 
 
 def flagged(
-    suite: Suite, frame: DataFrame, others: Mapping[Table, DataFrame], settings: Mapping[str, float]
+    suite: Suite, frame: DataFrame, others: Mapping[Table, DataFrame], settings: Mapping[str, float | Column]
 ) -> DataFrame:
     """The rows of a table with one boolean column per expectation, named as it is: whether the row keeps it.
 
@@ -80,9 +82,11 @@ def examples(suite: Suite, rows: DataFrame, name: str, limit: int = 5) -> DataFr
 
 
 def _key(suite: Suite) -> Column:
-    """Angle brackets as JSON escapes: what a stranger named a group is shown on pages."""
+    """What a stranger named a group is shown on pages: what could be markup, or turn the writing around, as escapes."""
     text = F.to_json(F.struct(*suite.table.key))
-    return F.replace(F.replace(text, F.lit("<"), F.lit("\\u003c")), F.lit(">"), F.lit("\\u003e")).alias("key")
+    for character in _ESCAPED:
+        text = F.replace(text, F.lit(character), F.lit(f"\\u{ord(character):04x}"))
+    return text.alias("key")
 
 
 def _broken(name: str) -> str:

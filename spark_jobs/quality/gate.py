@@ -29,40 +29,50 @@ def source_checks(
     sources: Mapping[Table, DataFrame], request: RunRequest, configuration: Configuration, usual: Usual | None
 ) -> list[Check]:
     """One per source table: each row on its own; of each step, how many are rejected, missing or unusual."""
-    length = configuration.grid.length
+    length, steps = configuration.grid.length, _steps(request.interval, configuration)
+    numbers = settings(configuration, F.lit(request.topic is None))
     return [
         Check(
             BY_TABLE[table],
-            flagged(BY_TABLE[table], frame.withColumn(STEP, _step(length)), sources, settings(request, configuration)),
-            (*_of_sources(table, request.interval, configuration), *as_usual(table, usual)),
+            flagged(BY_TABLE[table], frame.withColumn(STEP, _step(length)), sources, numbers),
+            (*of_sources(table, request.interval, configuration), *as_usual(table, usual, steps)),
         )
         for table, frame in sources.items()
     ]
 
 
 def output_checks(
-    staged: Mapping[Table, DataFrame], request: RunRequest, configuration: Configuration, usual: Usual | None
+    outputs: Mapping[Table, DataFrame],
+    interval: Interval,
+    configuration: Configuration,
+    usual: Usual | None,
+    whole_groups: Column,
 ) -> list[Check]:
     """One per output table."""
+    steps, numbers = _steps(interval, configuration), settings(configuration, whole_groups)
     return [
         Check(
             BY_TABLE[table],
-            flagged(BY_TABLE[table], frame, staged, settings(request, configuration)),
-            tuple(as_usual(table, usual)),
+            flagged(BY_TABLE[table], frame, outputs, numbers),
+            tuple(as_usual(table, usual, steps)),
         )
-        for table, frame in staged.items()
+        for table, frame in outputs.items()
     ]
 
 
-def settings(request: RunRequest, configuration: Configuration) -> dict[str, float | bool]:
+def settings(configuration: Configuration, whole_groups: Column) -> dict[str, float | Column]:
     """The numbers that expectations name. A run of one topic publishes what concerns its whole groups without what
-    their other topics have: `whole_groups` is false then.
+    their other topics have: `whole_groups` is false for its rows.
     """
     return {
         "step_seconds": int(configuration.grid.length.total_seconds()),
         "offset_tolerance": configuration.quality.offset_tolerance,
-        "whole_groups": request.topic is None,
+        "whole_groups": whole_groups,
     }
+
+
+def _steps(interval: Interval, configuration: Configuration) -> list[datetime]:
+    return [step.start for step in configuration.grid.steps(interval)]
 
 
 def _step(length: timedelta) -> Column:
@@ -70,18 +80,18 @@ def _step(length: timedelta) -> Column:
     return F.timestamp_seconds(F.floor(F.unix_seconds("captured_at") / seconds) * seconds)
 
 
-def _of_sources(table: Table, interval: Interval, configuration: Configuration) -> Iterable[ExpectStepsWithin]:
+def of_sources(table: Table, interval: Interval, configuration: Configuration) -> Iterable[ExpectStepsWithin]:
     """Rejected rows count in the look-back too; what is missing only in the steps of the run."""
-    steps = [step.start for step in configuration.grid.steps(interval)]
-    quality, length = configuration.quality, configuration.grid.length
-    before = configuration.grid.floor(interval.start - configuration.look_back)
+    steps, grid = _steps(interval, configuration), configuration.grid
+    read = Interval(grid.floor(interval.start - configuration.look_back), interval.end)
+    quality = configuration.quality
     yield ExpectStepsWithin(
         suite=table.name,
         name="few_rows_are_quarantined",
         says=f"No more than {quality.max_quarantined_percent:g} % of a step's rows break a rule.",
         severity=FailureSeverity.CRITICAL,
         fact=QUARANTINED_PERCENT,
-        bounds=_bounds((before, *steps), None, quality.max_quarantined_percent),
+        bounds=_bounds(_steps(read, configuration), None, quality.max_quarantined_percent),
     )
     if table in _EVERY_CADENCE:
         yield ExpectStepsWithin(
@@ -91,7 +101,7 @@ def _of_sources(table: Table, interval: Interval, configuration: Configuration) 
             f"{configuration.cadence_seconds} s of everything that was recorded in it.",
             severity=FailureSeverity.WARNING,
             fact=SEEN_PERCENT,
-            per_series=length / configuration.cadence,
+            per_series=grid.length / configuration.cadence,
             bounds=_bounds(steps, quality.seen_percent, None),
         )
 

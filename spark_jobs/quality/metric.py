@@ -5,7 +5,7 @@ Great Expectations' own metrics are one Spark job or more for each expectation; 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC
 from typing import Any, ClassVar
 
@@ -63,13 +63,18 @@ class _OfSteps(BatchExpectation):
     name: str
     says: str
 
+    def _looked_at(self, steps: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+        """The steps that it is about, of those that have rows."""
+        return steps
+
     def _judged(self, step: Mapping[str, Any]) -> dict[str, Any]:
         """`success`, `observed` and, if it is about single rows, `unexpected` of one step."""
         raise NotImplementedError
 
     def _validate(self, metrics: dict[str, Any], *_: object, **__: object) -> dict[str, Any]:
         facts = metrics[_METRIC]
-        steps = [{STEP: step[STEP], ROWS: step[ROWS], **self._judged(step)} for step in facts["steps"]]
+        looked_at = self._looked_at(facts["steps"])
+        steps = [{STEP: step[STEP], ROWS: step[ROWS], **self._judged(step)} for step in looked_at]
         rows, unexpected = sum(step[ROWS] for step in steps), sum(step.get("unexpected") or 0 for step in steps)
         failed = [step for step in steps if not step["success"]]
         observed = "; ".join(f"{step[STEP]}: {step['observed']:g}" for step in failed[:5])
@@ -93,11 +98,15 @@ class _OfSteps(BatchExpectation):
         result: Any = None,
         runtime_configuration: Any = None,  # noqa: ARG003
     ) -> list[RenderedStringTemplateContent]:
-        kwargs = (configuration or result.expectation_config).kwargs
-        params = {"name": kwargs["name"], "says": kwargs["says"]}
+        expectation = configuration or result.expectation_config
+        column = expectation.kwargs.get("column")
         template = {
-            "template": "$name: $says",
-            "params": params,
+            "template": "$name ($severity): $says",
+            "params": {
+                "name": expectation.kwargs["name"] + (f"({column})" if column else ""),
+                "severity": expectation.severity.value,
+                "says": expectation.kwargs["says"],
+            },
             "styling": {"params": {"name": {"classes": ["badge", "badge-secondary"]}}},
         }
         return [RenderedStringTemplateContent(content_block_type="string_template", string_template=template)]
@@ -112,7 +121,8 @@ class ExpectRowsToKeep(_OfSteps):
 
 
 class ExpectStepsWithin(_OfSteps):
-    """In each step that has `bounds` (lowest, highest; None: none), a fact about all rows lies inside them.
+    """In each of the steps that `bounds` names, a fact about all rows lies inside its bounds (lowest, highest; None:
+    none). A step without rows has a row count, 0, and no shares.
 
     `per_series` is how many rows each series has in a step if none was missed.
     """
@@ -122,9 +132,14 @@ class ExpectStepsWithin(_OfSteps):
     per_series: float = 1
     bounds: dict[str, list[float | None]]
 
+    def _looked_at(self, steps: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+        seen = {step[STEP]: step for step in steps}
+        named = [seen.get(start, {STEP: start, ROWS: 0}) for start in self.bounds]
+        return [step for step in named if step[ROWS] or self.fact == ROW_COUNT]
+
     def _judged(self, step: Mapping[str, Any]) -> dict[str, Any]:
         observed = self._observed(step)
-        lowest, highest = self.bounds.get(step[STEP], (None, None))
+        lowest, highest = self.bounds[step[STEP]]
         return {
             "success": (lowest is None or observed >= lowest) and (highest is None or observed <= highest),
             "observed": observed,
@@ -139,3 +154,16 @@ class ExpectStepsWithin(_OfSteps):
         if self.fact == QUARANTINED_PERCENT:
             return 100 * (int(step[REJECTED]) + int(step[BROKEN][KEYS_ARE_UNIQUE.name])) / rows
         return 100 * int(step[NULLS][self.fact.removeprefix(NULL_PERCENT)]) / rows
+
+
+class ExpectAsPublished(_OfSteps):
+    """In each of the steps that `unchanged` names, the table still is what the last run published (true)."""
+
+    unchanged: dict[str, bool]
+
+    def _looked_at(self, steps: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+        rows = {step[STEP]: step[ROWS] for step in steps}
+        return [{STEP: start, ROWS: rows.get(start, 0)} for start in self.unchanged]
+
+    def _judged(self, step: Mapping[str, Any]) -> dict[str, Any]:
+        return {"success": self.unchanged[step[STEP]], "observed": step[ROWS]}

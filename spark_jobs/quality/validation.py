@@ -25,7 +25,8 @@ from pyspark.sql import DataFrame
 from expectations.suite import KEYS_ARE_UNIQUE, Suite
 from spark_jobs.errors import QualitySiteError
 from spark_jobs.quality.facts import ROWS, STEP
-from spark_jobs.quality.metric import ExpectRowsToKeep, ExpectStepsWithin
+from spark_jobs.quality.metric import ExpectAsPublished, ExpectRowsToKeep, ExpectStepsWithin
+from spark_jobs.quality.pages import OfflineIndex, OfflinePage, offline
 
 #: Data Docs show so many runs; what was before is in quality_results.
 _RUNS_SHOWN = 50
@@ -37,7 +38,7 @@ class Check:
 
     suite: Suite
     rows: DataFrame
-    of_steps: tuple[ExpectStepsWithin, ...] = ()
+    of_steps: tuple[ExpectStepsWithin | ExpectAsPublished, ...] = ()
 
 
 class Result(NamedTuple):
@@ -106,7 +107,7 @@ def _writing(site: Path | None) -> Iterator[None]:
     except OSError as error:
         raise QualitySiteError(
             f"the pages of the data-quality checks cannot be written to {site}: {error.strerror or error}. "
-            "Free some space, or give this user the right to write there; the published tables are as they were"
+            "Free some space, or give this user the right to write there; audit_runs says whether the run was published"
         ) from error
 
 
@@ -130,7 +131,16 @@ def _context(site: Path | None) -> EphemeralDataContext:
             "class_name": "SiteBuilder",
             "show_how_to_buttons": False,
             "store_backend": _folder(site / "data_docs"),
-            "site_index_builder": {"class_name": "DefaultSiteIndexBuilder", "show_cta_footer": False},
+            "site_index_builder": {
+                "class_name": "DefaultSiteIndexBuilder",
+                "show_cta_footer": False,
+                "view": offline(OfflineIndex),
+            },
+            "site_section_builders": {
+                "expectations": "None",
+                "profiling": "None",
+                "validations": {"view": offline(OfflinePage)},
+            },
         }
     config = DataContextConfig(
         store_backend_defaults=defaults,

@@ -1,0 +1,148 @@
+"""The expectations, on what is already in the warehouse: nothing is audited, and nothing but `quality_results` and
+the pages is written.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from expectations import BY_TABLE
+from schemas import AUDIT_RUNS, OUTPUTS, SOURCES, Table
+from spark_jobs.config import Configuration
+from spark_jobs.domain.intervals import EPOCH, Interval
+from spark_jobs.errors import ConfigurationError, WarehouseError
+from spark_jobs.jobs.audit import Progress
+from spark_jobs.jobs.check import record, site, usual_in
+from spark_jobs.publish.claims import claim
+from spark_jobs.publish.content import content_of_steps
+from spark_jobs.publish.request import RunRequest
+from spark_jobs.publish.runs import PublishedRun, of_one_topic, published_runs
+from spark_jobs.quality.drift import Usual
+from spark_jobs.quality.gate import output_checks, source_checks
+from spark_jobs.quality.published import as_published
+from spark_jobs.quality.validation import Check, Result, Validator
+from spark_jobs.warehouse import Warehouse
+
+_EVER = Interval(EPOCH, datetime(9999, 1, 1, tzinfo=UTC))
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What was seen: `run_id` names it in `quality_results` and on the pages; `interval` is None if there was nothing
+    to look at.
+    """
+
+    run_id: str
+    interval: Interval | None
+    results: list[Result]
+    pages: Path | None
+
+
+def table_named(name: str) -> Table:
+    """The table of that name; raises `WarehouseError` if there are no expectations of such a table."""
+    known = {table.name: table for table in BY_TABLE}
+    if name not in known:
+        raise WarehouseError(f"--table: there are no expectations of a table {name}; known are {', '.join(known)}")
+    return known[name]
+
+
+def validate(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    configuration: Configuration,
+    table: Table | None = None,
+    interval: Interval | None = None,
+    progress: Progress = lambda _: None,
+) -> Validation:
+    """Looks at one table or at all that are there, in whole steps of the interval or at everything.
+
+    Raises `IntervalError` off the grid, `WarehouseError` or `SchemaMismatchError` where a table cannot be read,
+    `ConfigurationError` for another step than the warehouse was audited with, `PublishConflictError` while a run is
+    publishing some of the steps.
+    """
+    if interval:
+        configuration.grid.check_whole_steps(interval)
+    wanted = [table] if table else [one for one in BY_TABLE if warehouse.exists(spark, one)] or [SOURCES[0]]
+    for one in wanted:
+        warehouse.delta_table(spark, one)
+    run_id = uuid.uuid4().hex
+    with claim(warehouse, RunRequest(interval or _EVER), run_id):
+        frames = {one: _rows(spark, warehouse, one, interval) for one in BY_TABLE}
+        runs = _runs(spark, warehouse, interval or _EVER)
+    _check_step(runs, configuration)
+    interval = interval or _hull((frames[one] for one in wanted), runs, configuration)
+    if interval is None:
+        return Validation(run_id, None, [], None)
+    validator, results = Validator(run_id, site(warehouse)), []
+    for check in _checks(frames, runs, interval, configuration, usual_in(spark, warehouse, interval, configuration)):
+        if check.suite.table in wanted:
+            progress(f"checking {check.suite.table.name}")
+            results += validator.validate([check])
+    record(spark, warehouse, run_id, results)
+    return Validation(run_id, interval, results, validator.write_pages())
+
+
+def _rows(spark: SparkSession, warehouse: Warehouse, table: Table, interval: Interval | None) -> DataFrame:
+    """The table's rows in the interval, of the version that it has now; none if there is no table."""
+    if not warehouse.exists(spark, table):
+        return spark.createDataFrame([], table.schema)
+    rows = warehouse.read(spark, table, warehouse.version(spark, table))
+    if interval is None:
+        return rows
+    time = F.col(_time(table))
+    return rows.where((time >= F.lit(interval.start)) & (time < F.lit(interval.end)))
+
+
+def _time(table: Table) -> str:
+    return "captured_at" if table in SOURCES else "step_start"
+
+
+def _runs(spark: SparkSession, warehouse: Warehouse, interval: Interval) -> list[PublishedRun]:
+    if not warehouse.exists(spark, AUDIT_RUNS):
+        return []
+    return published_runs(warehouse.read(spark, AUDIT_RUNS), interval)
+
+
+def _check_step(runs: Iterable[PublishedRun], configuration: Configuration) -> None:
+    for run in runs:
+        if run.step_seconds != configuration.step_seconds:
+            raise ConfigurationError(
+                f"{run.request.interval} was audited in steps of {run.step_seconds} s, and step_seconds is "
+                f"{configuration.step_seconds}: name the configuration of the warehouse with --config"
+            )
+
+
+def _hull(frames: Iterable[DataFrame], runs: Iterable[PublishedRun], configuration: Configuration) -> Interval | None:
+    """The whole steps that hold every row, and every step that was published: one that lost all its rows counts."""
+    floor, length = configuration.grid.floor, configuration.grid.length
+    starts = [moment for run in runs for moment in (run.request.interval.start, run.request.interval.end - length)]
+    for frame in frames:
+        time = "captured_at" if "captured_at" in frame.columns else "step_start"
+        row = frame.agg(F.min(time), F.max(time)).head()
+        starts += [floor(moment.replace(tzinfo=UTC)) for moment in row or () if moment is not None]
+    return Interval(min(starts), max(starts) + length) if starts else None
+
+
+def _checks(
+    frames: Mapping[Table, DataFrame],
+    runs: list[PublishedRun],
+    interval: Interval,
+    configuration: Configuration,
+    usual: Usual,
+) -> Iterator[Check]:
+    """The checks that a run makes, without its look-back; of outputs also whether they are what was published."""
+    sources = {table: frames[table] for table in SOURCES}
+    yield from source_checks(sources, RunRequest(interval), configuration, usual)
+    outputs = {table: frames[table] for table in OUTPUTS}
+    for check in output_checks(outputs, interval, configuration, usual, ~F.expr(of_one_topic(runs))):
+        table = check.suite.table
+        found = content_of_steps(frames[table].select(*table.columns))
+        published = as_published(table, found, runs, interval, configuration.grid)
+        yield replace(check, of_steps=(*check.of_steps, published))

@@ -1,0 +1,70 @@
+"""Which runs have published what, as `audit_runs` says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from schemas import GROUP_STATUS
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.publish.content import Content
+from spark_jobs.publish.request import RunRequest
+
+
+@dataclass(frozen=True)
+class PublishedRun:
+    """What a run was asked to audit, in steps of how many seconds, and the content it published, by table name."""
+
+    request: RunRequest
+    step_seconds: int
+    contents: Mapping[str, Content]
+
+    @property
+    def is_of_everything(self) -> bool:
+        """Whether it was of all clusters, groups and topics."""
+        return self.request == RunRequest(self.request.interval)
+
+    def rows_of_its_groups(self) -> str:
+        """SQL condition of what it audited, in any output table: whole groups, also if it published one topic."""
+        return replace(self.request, topic=None).replaces(GROUP_STATUS)
+
+
+def published_runs(audit_runs: DataFrame, interval: Interval) -> list[PublishedRun]:
+    """The runs that published some of the interval's steps, newest first."""
+    found = (
+        audit_runs.where("outcome = 'published'")
+        .where((F.col("interval_start") < F.lit(interval.end)) & (F.col("interval_end") > F.lit(interval.start)))
+        .orderBy(F.desc("finished_at"))
+        .collect()
+    )
+    return [
+        PublishedRun(
+            RunRequest(
+                Interval(_utc(row.interval_start), _utc(row.interval_end)), row.cluster, row.consumer_group, row.topic
+            ),
+            row.step_seconds,
+            {name: Content(rows, row.content_hashes[name]) for name, rows in row.row_counts.items()},
+        )
+        for row in found
+    ]
+
+
+def of_one_topic(runs: Sequence[PublishedRun]) -> str:
+    """SQL condition of rows whose group was last audited for one topic only: what concerns the whole group was
+    published, and its other topics are as an earlier run left them, or not there.
+    """
+    conditions = []
+    for place, run in enumerate(runs):
+        if run.request.topic is not None:
+            later = [one for one in runs[:place] if one.request.topic is None and one.request.overlaps(run.request)]
+            again = " OR ".join(f"({one.rows_of_its_groups()})" for one in later) or "false"
+            conditions.append(f"({run.rows_of_its_groups()} AND NOT ({again}))")
+    return " OR ".join(conditions) or "false"
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=UTC)

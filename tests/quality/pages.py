@@ -1,0 +1,56 @@
+"""Runs with pages, made of hand-written rows that keep or break rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from great_expectations.expectations.metadata_types import FailureSeverity
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from expectations import BY_TABLE
+from schemas import MEMBERSHIP_SNAPSHOTS
+from spark_jobs.quality.facts import flagged
+from spark_jobs.quality.metric import QUARANTINED_PERCENT, ExpectStepsWithin
+from spark_jobs.quality.validation import Check, Result, Validator
+from tests.snapshots import at, membership
+
+SUITE = BY_TABLE[MEMBERSHIP_SNAPSHOTS]
+#: Names that would be markup, code or another direction of writing if they were believed.
+HOSTILE = (
+    "<script>document.title = 'owned'</script>",
+    "\"'><img src=x onerror=\"document.title = 'owned'\">",
+    "javascript:document.title='owned'",
+    "&lt;b&gt; ${name} {{ 7 * 7 }} $says",
+    "\u202eevil\u2066",
+)
+
+
+def rows(spark: SparkSession, *broken: str, kept: int = 3) -> DataFrame:
+    """So many rows of one step that keep every rule, and one per name whose connection has no client id."""
+    good = [membership(second, "c1") for second in range(kept)]
+    bad = [membership(100 + place, "", group=name) for place, name in enumerate(broken)]
+    fields = [field for field in MEMBERSHIP_SNAPSHOTS.schema if field.name in MEMBERSHIP_SNAPSHOTS.columns]
+    frame = spark.createDataFrame(good + bad, StructType(fields))
+    return flagged(SUITE, frame.withColumn("step_start", F.lit(at(0))), {}, {})
+
+
+def few_quarantined(percent: float) -> ExpectStepsWithin:
+    """At most so many percent of the step's rows break a rule."""
+    return ExpectStepsWithin(
+        suite=SUITE.table.name,
+        name="few_rows_are_quarantined",
+        says="No more than 1 % of a step's rows break a rule.",
+        severity=FailureSeverity.CRITICAL,
+        fact=QUARANTINED_PERCENT,
+        bounds={at(0).isoformat(): [None, percent]},
+    )
+
+
+def validated(site: Path | None, run_id: str, frame: DataFrame, percent: float = 1) -> list[Result]:
+    """What a run sees in the rows; with its pages."""
+    validator = Validator(run_id, site)
+    results = validator.validate([Check(SUITE, frame, (few_quarantined(percent),))])
+    validator.write_pages()
+    return results

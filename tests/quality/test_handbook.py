@@ -1,0 +1,28 @@
+"""docs/expectations.md is what the suites say."""
+
+from expectations import SUITES
+from schemas import SOURCES, TABLES
+from spark_jobs.config import Configuration
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.quality.drift import NULLS_ARE_USUAL, ROWS_ARE_USUAL
+from spark_jobs.quality.gate import of_sources
+from spark_jobs.quality.handbook import PAGE, handbook
+
+HOUR = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
+
+
+def test_the_page_is_the_one_the_suites_make() -> None:
+    assert PAGE.read_text(encoding="utf-8") == handbook(), "run python -m spark_jobs.quality.handbook"
+
+
+def test_every_expectation_of_steps_is_explained() -> None:
+    names = {one.name for suite in SUITES for one in of_sources(suite.table, HOUR, Configuration())}
+    assert names == {"few_rows_are_quarantined", "cadence_is_kept"}
+    for name in (*names, ROWS_ARE_USUAL, NULLS_ARE_USUAL, "content_is_as_published"):
+        assert f"| `{name}` |" in PAGE.read_text(encoding="utf-8"), name
+
+
+def test_every_table_that_is_made_is_in_the_readme() -> None:
+    text = (PAGE.parents[1] / "README.md").read_text(encoding="utf-8")
+    for table in set(TABLES) - set(SOURCES):
+        assert f"`{table.name}`" in text, table.name

@@ -1,0 +1,114 @@
+"""A real Great Expectations context: what failed is told with its numbers, errors are errors, and runs are listed."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.errors import QualitySiteError
+from spark_jobs.quality import validation
+from spark_jobs.quality.validation import Check, Validator
+from tests.quality.pages import HOSTILE, SUITE, few_quarantined, rows, validated
+from tests.snapshots import at
+
+
+def page_of(site: Path, run_id: str) -> str:
+    (page,) = (site / "data_docs" / "validations").glob(f"*/{run_id}/*/*.html")
+    return page.read_text(encoding="utf-8")
+
+
+def row_of(page: str, name: str) -> str:
+    """The table row of an expectation."""
+    (row,) = [row for row in re.findall(r"<tr>.*?</tr>", page, re.DOTALL) if f">{name}</span>" in row]
+    return str(row)
+
+
+def test_what_failed_is_told_with_its_numbers(spark: SparkSession, tmp_path: Path) -> None:
+    """3 of 8 rows have a connection without an id: 37.5 %."""
+    results = {one.expectation: one for one in validated(tmp_path, "r1", rows(spark, "x", "y", "<z>", kept=5))}
+    failed = results["client_ids_are_names"]
+    assert failed[:9] == (
+        at(0),
+        "membership_snapshots",
+        "client_ids_are_names",
+        None,
+        "warning",
+        False,
+        3.0,
+        3,
+        37.5,
+    )
+    assert len(failed.examples) == 3
+    assert any('"consumer_group":"\\u003cz\\u003e"' in key for key in failed.examples)
+    assert results["few_rows_are_quarantined"][4:9] == ("critical", False, 37.5, None, None)
+    assert [name for name, one in results.items() if not one.success] == [
+        "client_ids_are_names",
+        "few_rows_are_quarantined",
+    ]
+    page = page_of(tmp_path, "r1")
+    row = row_of(page, "client_ids_are_names")
+    assert "text-danger" in row
+    assert "3 unexpected values found. 37.5% of 8 total rows." in row
+    assert "(warning): Every connection has a client id of 1 to 255 characters." in " ".join(row.split())
+    assert "text-success" in row_of(page, "keys_are_unique")
+    assert "37.5" in row_of(page, "few_rows_are_quarantined")
+
+
+def test_the_index_lists_the_newest_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(validation, "_RUNS_SHOWN", 2)
+    for run_id in ("first", "second", "third"):
+        validated(tmp_path, run_id, rows(spark))
+        time.sleep(1)  # the index sorts by the second
+    index = (tmp_path / "data_docs" / "index.html").read_text(encoding="utf-8")
+    assert [name for name in ("first", "second", "third") if f"<td>{name}</td>" in index] == ["second", "third"]
+    assert index.index("third") < index.index("second")
+    kept = {path.parents[1].name for path in tmp_path.glob("*/**/*membership*.*") if path.is_file()}
+    assert kept == {"second", "third"}
+    links = re.findall(r'href="([^"]+)"', index)
+    assert len(links) == 2
+    assert all((tmp_path / "data_docs" / link).is_file() for link in links)
+
+
+def test_an_error_of_spark_is_an_error_and_no_failed_expectation(spark: SparkSession) -> None:
+    broken = rows(spark).withColumn("client_ids_are_names", F.expr("raise_error('the disk is full')").cast("boolean"))
+    with pytest.raises(RuntimeError, match="the disk is full"):
+        Validator("r", None).validate([Check(SUITE, broken, (few_quarantined(1),))])
+
+
+def test_without_a_folder_there_are_results_and_no_pages(spark: SparkSession) -> None:
+    validator = Validator("r", None)
+    assert all(one.success for one in validator.validate([Check(SUITE, rows(spark))]))
+    assert validator.write_pages() is None
+
+
+def test_a_folder_that_cannot_be_written_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    blocked = tmp_path / "file" / "_quality"
+    blocked.parent.write_text("in its place")
+    with pytest.raises(QualitySiteError, match=rf"cannot be written to {blocked}: Not a directory"):
+        Validator("r", blocked)
+    site = tmp_path / "_quality"
+    validator = Validator("r", site)
+    in_place = site / "validations" / "membership_snapshots"
+    in_place.write_text("")
+    with pytest.raises(QualitySiteError, match=rf"cannot be written to {site}: "):
+        validator.validate([Check(SUITE, rows(spark))])
+    in_place.unlink()
+    validator = Validator("r", site)
+    validator.validate([Check(SUITE, rows(spark))])
+    (site / "data_docs" / "validations").write_text("")
+    with pytest.raises(QualitySiteError, match=rf"cannot be written to {site}: "):
+        validator.write_pages()
+
+
+def test_pages_ask_nothing_of_the_network_and_run_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    validated(tmp_path, "r1", rows(spark, *HOSTILE))
+    for page in (tmp_path / "data_docs").rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert "//" not in text, page
+        assert "<script" not in text, page
+        assert "default-src 'none'" in text, page
