@@ -37,7 +37,11 @@ AUDIT_RUNS = Table(
                 MapType(StringType(), StringType(), False),
                 "order-free hash, per output table",
             ),
-            required("outcome", StringType(), "published, or rejected: a critical expectation failed and nothing was published"),
+            required(
+                "outcome",
+                StringType(),
+                "published, or rejected: a critical expectation failed and nothing was published",
+            ),
             column("message", StringType(), "what went wrong, or what the reader should know"),
         ]
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -14,7 +15,7 @@ STEP, ROWS, SERIES, BROKEN, NULLS, REJECTED = "step_start", "rows", "series", "b
 
 
 def flagged(
-    suite: Suite, frame: DataFrame, others: Mapping[Table, DataFrame], settings: Mapping[str, float]
+    suite: Suite, frame: DataFrame, others: Mapping[Table, DataFrame], settings: Mapping[str, Any]
 ) -> DataFrame:
     """The rows of a table with one boolean column per expectation, named as it is: whether the row keeps it.
 
@@ -43,21 +44,21 @@ def _keeps(one: Expectation) -> Column:
 
 def step_facts(suite: Suite, rows: DataFrame) -> DataFrame:
     """One row per step of `flagged` rows: `rows`; `series`, how many there are; `broken` and `nulls`, numbers of rows
-    by expectation and by column; `rejected`, rows that break any expectation.
+    by expectation and by column; `rejected`, rows that break one that a row must keep to be used.
 
     Rows are aggregated per series first: the keys of one are few enough to be counted exactly.
     """
     names = [one.name for one in suite.expectations]
     every = F.lit(True)
-    for name in names:
-        every = every & F.col(name)
+    for one in suite.rejecting:
+        every = every & F.col(one.name)
     counts = {_broken(name): F.count_if(~F.col(name)) for name in names}
     counts |= {_nulls(name): F.count_if(F.col(name).isNull()) for name in suite.nullable}
     counts |= {ROWS: F.count(F.lit(1)), REJECTED: F.count_if(~every)}
-    distinct = F.size(F.collect_set(F.xxhash64(*suite.table.key)))
+    repeated = F.count_if(every) - F.size(F.collect_set(F.when(every, F.xxhash64(*suite.table.key))))
     per_series = rows.groupBy(STEP, *suite.series).agg(
         *(value.alias(name) for name, value in counts.items()),
-        (F.count(F.lit(1)) - distinct).alias(_broken(KEYS_ARE_UNIQUE.name)),
+        repeated.alias(_broken(KEYS_ARE_UNIQUE.name)),
     )
     sums = [F.sum(name).alias(name) for name in (*counts, _broken(KEYS_ARE_UNIQUE.name))]
     summed = per_series.groupBy(STEP).agg(*sums, F.count(F.lit(1)).alias(SERIES))

@@ -30,13 +30,14 @@ def source_checks(
 ) -> list[Check]:
     """One per source table: each row on its own; of each step, how many are rejected, missing or unusual."""
     length = configuration.grid.length
+    in_steps = {table: frame.withColumn(STEP, _step(length)) for table, frame in sources.items()}
     return [
         Check(
             BY_TABLE[table],
-            flagged(BY_TABLE[table], frame.withColumn(STEP, _step(length)), sources, settings(request, configuration)),
+            flagged(BY_TABLE[table], frame, in_steps, settings(request, configuration)),
             (*_of_sources(table, request.interval, configuration), *as_usual(table, usual)),
         )
-        for table, frame in sources.items()
+        for table, frame in in_steps.items()
     ]
 
 
@@ -54,11 +55,13 @@ def output_checks(
     ]
 
 
-def settings(request: RunRequest, configuration: Configuration) -> dict[str, float | bool]:
-    """The numbers that expectations name. A run of one topic publishes what concerns its whole groups without what
+def settings(request: RunRequest, configuration: Configuration) -> dict[str, float | bool | datetime]:
+    """The values that expectations name. A run of one topic publishes what concerns its whole groups without what
     their other topics have: `whole_groups` is false then.
     """
     return {
+        "read_start": request.interval.start - configuration.look_back,
+        "read_end": request.interval.end,
         "step_seconds": int(configuration.grid.length.total_seconds()),
         "offset_tolerance": configuration.quality.offset_tolerance,
         "whole_groups": request.topic is None,

@@ -15,7 +15,8 @@ _KEPT_CONTENT = 64 * 1024
 
 
 def with_reasons(suite: Suite, rows: DataFrame) -> DataFrame:
-    """Adds to `facts.flagged` rows `reasons`: every expectation that the row breaks, as enum names; empty: it is used.
+    """Adds to `facts.flagged` rows `reasons`: every rejecting expectation that the row breaks, as enum names; empty: it
+    is used.
 
     Of rows with one key that break nothing else one is used if they say the same, and none if they do not: which one
     is true is not known.
@@ -27,7 +28,7 @@ def with_reasons(suite: Suite, rows: DataFrame) -> DataFrame:
     repeats = F.col("breaks_nothing") & ((contents > 1) | (place > 1))
     return (
         rows.withColumn(
-            "reasons", F.array_compact(F.array(*(_reason(~F.col(one.name), one.name) for one in suite.expectations)))
+            "reasons", F.array_compact(F.array(*(_reason(~F.col(one.name), one.name) for one in suite.rejecting)))
         )
         .withColumn("breaks_nothing", F.size("reasons") == 0)
         .withColumn("content", content)
