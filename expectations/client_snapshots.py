@@ -37,7 +37,11 @@ SUITE = Suite(
             "The message model is CLUSTERING or BROADCASTING.",
             f"message_model IN {one_of(('CLUSTERING', 'BROADCASTING'))}",
         ),
-        Expectation("threads_are_positive", "A client has threads to consume with.", "consume_threads > 0"),
+        Expectation(
+            "threads_are_1_to_65535",
+            "A client has threads to consume with, and no more than 65535 (RocketMQ allows 1000).",
+            "consume_threads BETWEEN 1 AND 65535",
+        ),
         present("subscriptions"),
         present("owned_queues"),
         present("consume_status"),

@@ -13,6 +13,9 @@ from schemas import Table
 
 STEP, ROWS, SERIES, BROKEN, NULLS, REJECTED = "step_start", "rows", "series", "broken", "nulls", "rejected"
 
+#: Characters of an example's key that are shown: a key of the longest names that are allowed is not cut.
+_LONGEST_KEY = 1_500
+
 
 def flagged(
     suite: Suite, frame: DataFrame, others: Mapping[Table, DataFrame], settings: Mapping[str, Any]
@@ -81,8 +84,11 @@ def examples(suite: Suite, rows: DataFrame, name: str, limit: int = 5) -> DataFr
 
 
 def _key(suite: Suite) -> Column:
-    """Angle brackets as JSON escapes: what a stranger named a group is shown on pages."""
+    """Angle brackets as JSON escapes, and no novels: what a stranger named a group is shown on pages."""
     text = F.to_json(F.struct(*suite.table.key))
+    text = F.when(F.length(text) > _LONGEST_KEY, F.concat(F.left(text, F.lit(_LONGEST_KEY)), F.lit("…"))).otherwise(
+        text
+    )
     return F.replace(F.replace(text, F.lit("<"), F.lit("\\u003c")), F.lit(">"), F.lit("\\u003e")).alias("key")
 
 

@@ -10,7 +10,7 @@ from schemas import QUARANTINE
 from spark_jobs.conflicts import unless_outrun
 from spark_jobs.warehouse import Warehouse
 
-#: Characters of a row that are kept.
+#: Characters of a row, or of its key, that are kept.
 _KEPT_CONTENT = 64 * 1024
 
 
@@ -51,7 +51,7 @@ def quarantined(suite: Suite, rows: DataFrame, run_id: str) -> DataFrame:
         "source_table": F.lit(suite.table.name),
         "source_file": F.lit(None),
         "line_number": F.lit(None),
-        "key": F.to_json(F.struct(*suite.table.key)),
+        "key": F.left(F.to_json(F.struct(*suite.table.key)), F.lit(_KEPT_CONTENT)),
         "reasons": F.col("reasons"),
         "detail": F.when(is_cut, F.concat(F.lit("cut: the row has so many characters: "), F.length(row))),
         "run_id": F.lit(run_id),

@@ -61,7 +61,7 @@ CASES = Cases(
             silent(**{name: value}) for name, value in ANSWER.items() if name != "answered"
         ],
         "message_model_is_known": [good(message_model=model) for model in ("", "POP")],
-        "threads_are_positive": [good(consume_threads=0), good(consume_threads=-1)],
+        "threads_are_1_to_65535": [good(consume_threads=threads) for threads in (0, -1, 65536, 2**31 - 1)],
         "subscriptions_have_no_null": [good(subscriptions=[None]), good(subscriptions=[SUBSCRIPTION, None])],
         "owned_queues_have_no_null": [good(owned_queues=[None]), good(owned_queues=[queue(), None])],
         "consume_status_have_no_null": [good(consume_status=[None]), good(consume_status=[rates(), None])],
@@ -103,6 +103,7 @@ CASES = Cases(
         good(captured_at=at(3599.999999)),
         good(**(SILENCE | {"answered": True})),
         good(message_model="BROADCASTING", consume_threads=1),
+        good(consume_threads=65535),
         good(subscriptions=[], owned_queues=[], consume_status=[]),
         good(owned_queues=[queue(queue_id=65535, cached_count=0, cached_mib=0)]),
         good(owned_queues=[queue(cached_count=None, cached_mib=None)]),
