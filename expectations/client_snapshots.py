@@ -1,8 +1,22 @@
 """What clients say of themselves."""
 
-from expectations.common import CLUSTER, GROUP, captured, named, one_of, present
+from expectations.common import (
+    CLUSTER,
+    GROUP,
+    captured,
+    filled,
+    named,
+    numbered_queue,
+    numbers_possible,
+    one_of,
+    present,
+    times_possible,
+)
 from expectations.suite import Expectation, Suite
 from schemas import CLIENT_SNAPSHOTS
+
+#: What a client says of itself.
+_SAID = CLIENT_SNAPSHOTS.columns[CLIENT_SNAPSHOTS.columns.index("answered") + 1 :]
 
 SUITE = Suite(
     CLIENT_SNAPSHOTS,
@@ -15,23 +29,26 @@ SUITE = Suite(
         Expectation("answered_is_known", "Whether the client answered is there.", "answered IS NOT NULL"),
         Expectation(
             "who_did_not_answer_says_nothing",
-            "A client that did not answer has neither queues nor a strategy.",
-            "answered OR (owned_queues IS NULL AND strategy_class IS NULL AND consume_status IS NULL)",
+            "A client that did not answer has neither queues nor a strategy, nor anything else to say.",
+            "answered OR (" + " AND ".join(f"{name} IS NULL" for name in _SAID) + ")",
         ),
         Expectation(
             "message_model_is_known",
             "The message model is CLUSTERING or BROADCASTING.",
             f"message_model IN {one_of(('CLUSTERING', 'BROADCASTING'))}",
         ),
-        Expectation("threads_are_positive", "A client has threads to consume with.", "consume_threads > 0"),
+        Expectation(
+            "threads_are_1_to_65535",
+            "A client has threads to consume with, and no more than 65535 (RocketMQ allows 1000).",
+            "consume_threads BETWEEN 1 AND 65535",
+        ),
         present("subscriptions"),
         present("owned_queues"),
         present("consume_status"),
         Expectation(
             "owned_queues_are_named",
             "Every queue has its topic, its broker and its number, which is 0 to 65535.",
-            "it.topic IS NOT NULL AND it.broker_name IS NOT NULL AND it.queue_id IS NOT NULL "
-            "AND it.queue_id BETWEEN 0 AND 65535",
+            f"{filled('topic')} AND {numbered_queue()}",
             each="owned_queues",
         ),
         Expectation(
@@ -41,9 +58,21 @@ SUITE = Suite(
             each="owned_queues",
         ),
         Expectation(
-            "rates_are_not_negative",
-            "Response times and rates are 0 or more.",
-            "least(it.consume_rt_ms, it.consume_ok_tps, it.consume_failed_tps, it.pull_rt_ms, it.pull_tps) >= 0",
+            "cached_offsets_are_possible",
+            "Offsets of cached messages are 0 to 10^15.",
+            numbers_possible("cached_min_offset", "cached_max_offset"),
+            each="owned_queues",
+        ),
+        Expectation(
+            "times_are_possible",
+            "Times of pulling and consuming are of the years 1970 to 9999; 0 is never.",
+            times_possible("last_pull", "last_consume"),
+            each="owned_queues",
+        ),
+        Expectation(
+            "rates_are_possible",
+            "Response times and rates are 0 to 10^15.",
+            numbers_possible("consume_rt_ms", "consume_ok_tps", "consume_failed_tps", "pull_rt_ms", "pull_tps"),
             each="consume_status",
         ),
     ),

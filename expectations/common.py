@@ -6,6 +6,10 @@ from collections.abc import Iterable
 
 from expectations.suite import Expectation
 
+#: A million messages a second for 30 years; and the sum of thousands of queues is still a bigint.
+_MOST_MESSAGES = 10**15
+#: The year 9999, in milliseconds.
+_LAST_MS = 253_402_300_799_999
 #: RocketMQ refuses longer names of topics and groups (`Validators`, `TopicValidator`).
 _LONGEST_NAME = 255
 
@@ -25,8 +29,50 @@ def present(array: str) -> Expectation:
 
 
 def captured() -> Expectation:
-    """A time of observation."""
-    return Expectation("captured_at_is_known", "The time of the snapshot is there.", "captured_at IS NOT NULL")
+    """A time of observation, of the time that the run reads."""
+    return Expectation(
+        "captured_at_is_of_the_run",
+        "The snapshot is of the run's steps or their look-back.",
+        "captured_at IS NOT NULL AND captured_at >= read_start AND captured_at < read_end",
+    )
+
+
+def filled(*fields: str) -> str:
+    """SQL: an element has these fields."""
+    return f"(it IS NULL OR ({' AND '.join(f'it.{field} IS NOT NULL' for field in fields)}))"
+
+
+def named_each(field: str) -> str:
+    """SQL: an element has a name in this field."""
+    return f"{filled(field)} AND length(it.{field}) BETWEEN 1 AND {_LONGEST_NAME}"
+
+
+def numbered_queue() -> str:
+    """SQL: an element has a queue's broker and number."""
+    return f"{named_each('broker_name')} AND {filled('queue_id')} AND it.queue_id BETWEEN 0 AND 65535"
+
+
+def numbers_possible(*fields: str) -> str:
+    """SQL: an element's offsets or rates, where they are known, are 0 to 10^15: sums of them do not overflow."""
+    return _all_between(fields, _MOST_MESSAGES)
+
+
+def times_possible(*fields: str) -> str:
+    """SQL: an element's times in milliseconds, where they are known, are of the years 1970 to 9999; 0 is never."""
+    return _all_between(fields, _LAST_MS)
+
+
+def _all_between(fields: Iterable[str], highest: int) -> str:
+    return " AND ".join(f"coalesce(it.{field} BETWEEN 0 AND {highest}L, true)" for field in fields)
+
+
+def no_queue_twice(array: str) -> str:
+    """SQL: no (broker, number) is twice in an array. Different hashes suffice; only where two are equal the queues
+    are compared, which is slow.
+    """
+    hashes = f"transform({array}, it -> xxhash64(it.broker_name, it.queue_id))"
+    queues = f"arrays_zip({array}.broker_name, {array}.queue_id)"
+    return f"size(array_distinct({hashes})) = size({array}) OR size(array_distinct({queues})) = size({array})"
 
 
 def one_of(values: Iterable[str]) -> str:

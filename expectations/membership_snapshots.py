@@ -1,12 +1,47 @@
 """Who was in a group, as a broker listed it."""
 
-from expectations.common import CLUSTER, GROUP, captured, named, one_of, present
-from expectations.suite import Expectation, Suite
-from schemas import MEMBERSHIP_SNAPSHOTS
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from expectations.common import CLUSTER, GROUP, captured, named, named_each, one_of, present
+from expectations.suite import Expectation, Severity, Suite
+from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
+
+_GROUP = ("step_start", "cluster", "consumer_group")
+_TOPIC = ("step_start", "cluster", "topic")
+
+
+def with_amiss(memberships: DataFrame, others: Mapping[Table, DataFrame]) -> DataFrame:
+    """Adds `amiss`: in the row's step, the group's answers are not those of the hosts of its topics; null: they are,
+    or it is not known.
+
+    Only names are compared, a few per group and step, and what differs is small enough for every task to have it.
+    """
+    lists = (F.size("connections") > 0).alias("lists")
+    said = memberships.select(*_GROUP, "broker_name", lists, F.col("subscriptions.topic").alias("topics")).distinct()
+    answers = said.groupBy(*_GROUP).agg(
+        F.collect_set("broker_name").alias("answered"),
+        F.collect_set(F.when(F.col("lists"), F.col("broker_name"))).alias("listing"),
+    )
+    topics = said.select(*_GROUP, F.explode("topics").alias("topic")).distinct()
+    routes = others[ROUTE_SNAPSHOTS].select(*_TOPIC, F.explode("queues.broker_name").alias("host")).distinct()
+    hosts = (
+        topics.join(routes, on=list(_TOPIC), how="left")
+        .groupBy(*_GROUP)
+        .agg(F.collect_set("host").alias("hosts"), F.every(F.col("host").isNotNull()).alias("all_known"))
+    )
+    silent = F.size(F.array_except("hosts", "answered")) > 0
+    strange = F.col("all_known") & (F.size(F.array_except("listing", "hosts")) > 0)
+    amiss = hosts.join(answers, on=list(_GROUP)).where(silent | strange).select(*_GROUP, F.lit(True).alias("amiss"))
+    return memberships.join(F.broadcast(amiss), on=list(_GROUP), how="left")
+
 
 SUITE = Suite(
     MEMBERSHIP_SNAPSHOTS,
     series=("cluster", "consumer_group", "broker_name"),
+    prepare=with_amiss,
     expectations=(
         CLUSTER,
         GROUP,
@@ -22,21 +57,28 @@ SUITE = Suite(
         Expectation(
             "client_ids_are_names",
             "Every connection has a client id of 1 to 255 characters.",
-            "it.client_id IS NOT NULL AND length(it.client_id) BETWEEN 1 AND 255",
+            named_each("client_id"),
             each="connections",
         ),
         Expectation(
             "client_addresses_are_host_and_port",
             "The address of a connection is host:port.",
-            r"it.client_addr RLIKE '^.+:[0-9]{1,5}$'",
+            r"it.client_addr RLIKE r'^.+:[0-9]{1,5}\z'",
             each="connections",
         ),
         present("subscriptions"),
         Expectation(
             "subscribed_topics_are_names",
             "Every subscription names its topic, in 1 to 255 characters.",
-            "it.topic IS NOT NULL AND length(it.topic) BETWEEN 1 AND 255",
+            named_each("topic"),
             each="subscriptions",
+        ),
+        Expectation(
+            "brokers_are_the_hosts",
+            "Every broker that hosts a topic of the group answers for it, and no other lists members, as far as the "
+            "routes of its topics are known.",
+            "NOT amiss",
+            Severity.WARNING,
         ),
     ),
 )

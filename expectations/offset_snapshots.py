@@ -1,6 +1,16 @@
 """How far a group has come in every queue of a topic."""
 
-from expectations.common import CLUSTER, GROUP, TOPIC, captured, present
+from expectations.common import (
+    CLUSTER,
+    GROUP,
+    TOPIC,
+    captured,
+    no_queue_twice,
+    numbered_queue,
+    numbers_possible,
+    present,
+    times_possible,
+)
 from expectations.suite import Expectation, Suite
 from schemas import OFFSET_SNAPSHOTS
 
@@ -17,25 +27,31 @@ SUITE = Suite(
         Expectation(
             "queues_are_named",
             "Every reading has its broker and its queue's number, which is 0 to 65535.",
-            "it.broker_name IS NOT NULL AND it.queue_id IS NOT NULL AND it.queue_id BETWEEN 0 AND 65535",
+            numbered_queue(),
             each="offsets",
         ),
         Expectation(
             "queues_are_there_once",
             "No queue is read twice in one snapshot.",
-            "size(array_distinct(arrays_zip(offsets.broker_name, offsets.queue_id))) = size(offsets)",
+            no_queue_twice("offsets"),
         ),
         Expectation(
-            "offsets_are_not_negative",
-            "Offsets are 0 or more.",
-            "least(it.broker_offset, it.consumer_offset, it.pull_offset) >= 0",
+            "offsets_are_possible",
+            "Offsets are 0 to 10^15.",
+            numbers_possible("broker_offset", "consumer_offset", "pull_offset"),
+            each="offsets",
+        ),
+        Expectation(
+            "times_are_possible",
+            "Times of storing are of the years 1970 to 9999.",
+            times_possible("last_timestamp"),
             each="offsets",
         ),
         Expectation(
             "consumer_is_not_ahead_of_broker",
             "A group has not consumed more than there is; the two are read one after the other, so up to "
             "`offset_tolerance` more is possible.",
-            "it.consumer_offset <= it.broker_offset + offset_tolerance",
+            "it.consumer_offset <= try_add(it.broker_offset, offset_tolerance)",
             each="offsets",
         ),
     ),

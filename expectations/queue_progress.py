@@ -14,16 +14,13 @@ _QUEUE = ("step_start", "cluster", "consumer_group", "topic", "broker_name", "qu
 
 
 def with_allocation_and_lag_before(progress: DataFrame, others: Mapping[Table, DataFrame]) -> DataFrame:
-    """Adds `is_allocated`: a view's interval with this start has the queue; `lag_before` and `offset_before`: the
-    queue's lag and consumer offset at the end of its interval before.
+    """Adds `is_allocated`: a view's interval with this start has the queue; `lag_before`: the queue's lag at the end of
+    its interval before.
     """
     key = (*_QUEUE, "interval_start")
     allocated = others[ALLOCATIONS].select(*key).distinct().withColumn("is_allocated", F.lit(True))
     in_order = Window.partitionBy(*_QUEUE).orderBy("interval_start")
-    before = {"lag_before": "lag_last", "offset_before": "consumer_offset"}
-    return progress.withColumns({name: F.lag(column).over(in_order) for name, column in before.items()}).join(
-        allocated, on=list(key), how="left"
-    )
+    return progress.withColumn("lag_before", F.lag("lag_last").over(in_order)).join(allocated, on=list(key), how="left")
 
 
 SUITE = Suite(

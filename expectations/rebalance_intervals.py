@@ -22,7 +22,8 @@ _ASCII = r"array_join({}, '') RLIKE '^[ -~]*$'"
 
 def with_neighbours_and_allocations(intervals: DataFrame, others: Mapping[Table, DataFrame]) -> DataFrame:
     """Adds `covered_until`, where the topic's intervals before end (null: it is the first); `topic_end`, where its
-    last one ends; `view_end`, where the one before in its view ends; and, of its allocations, `allocated`, readable
+    last one ends; `view_end`, where the one before in its view ends; `common_end`, where those before of all brokers
+    together end; and, of its allocations, `allocated`, readable
     queues; `without`, those without an owner; `twice`, those with more; `owned`, owners of all queues together.
     """
     per_topic = Window.partitionBy(*_TOPIC)
@@ -42,6 +43,7 @@ def with_neighbours_and_allocations(intervals: DataFrame, others: Mapping[Table,
     )
     return (
         intervals.withColumn("covered_until", F.max("interval_end").over(before))
+        .withColumn("common_end", F.max(F.when(F.col("membership_view") == "*", F.col("interval_end"))).over(before))
         .withColumn("topic_end", F.max("interval_end").over(per_topic))
         .withColumn("view_end", F.lag("interval_end").over(in_view))
         .join(allocated, on=list(_INTERVAL), how="left")
@@ -55,8 +57,10 @@ SUITE = Suite(
     expectations=(
         Expectation(
             "intervals_of_a_view_do_not_overlap",
-            "In one view an interval begins where the one before has ended, or later.",
-            "view_end <= interval_start",
+            "In one view an interval begins where the one before has ended, or later; so it does if the one before or "
+            "itself is of all brokers together.",
+            "(view_end <= interval_start OR view_end IS NULL) AND (common_end <= interval_start OR common_end IS NULL) "
+            "AND (membership_view <> '*' OR covered_until <= interval_start)",
         ),
         Expectation(
             "intervals_leave_no_hole",

@@ -1,6 +1,6 @@
 """Which brokers host a topic, with how many queues."""
 
-from expectations.common import CLUSTER, TOPIC, captured, present
+from expectations.common import CLUSTER, TOPIC, captured, filled, named_each, present
 from expectations.suite import Expectation, Suite
 from schemas import ROUTE_SNAPSHOTS
 
@@ -16,7 +16,7 @@ SUITE = Suite(
         Expectation(
             "brokers_are_names",
             "Every entry names its broker, in 1 to 255 characters.",
-            "it.broker_name IS NOT NULL AND length(it.broker_name) BETWEEN 1 AND 255",
+            named_each("broker_name"),
             each="queues",
         ),
         Expectation(
@@ -27,13 +27,13 @@ SUITE = Suite(
         Expectation(
             "perm_is_0_to_7",
             "A permission has three bits.",
-            "it.perm IS NOT NULL AND it.perm BETWEEN 0 AND 7",
+            f"{filled('perm')} AND it.perm BETWEEN 0 AND 7",
             each="queues",
         ),
         Expectation(
             "queue_counts_are_0_to_65535",
             "Numbers of read and write queues are 0 to 65535.",
-            "it.read_queue_nums IS NOT NULL AND it.write_queue_nums IS NOT NULL "
+            f"{filled('read_queue_nums', 'write_queue_nums')} "
             "AND it.read_queue_nums BETWEEN 0 AND 65535 AND it.write_queue_nums BETWEEN 0 AND 65535",
             each="queues",
         ),

@@ -14,8 +14,8 @@ from schemas import SOURCES, Table
 class Severity(StrEnum):
     """What a broken expectation does to a run."""
 
-    CRITICAL = "critical"  # nothing is published
-    WARNING = "warning"  # published, exit code 2
+    CRITICAL = "critical"  # nothing is published; a source's row is quarantined, and the others are used
+    WARNING = "warning"  # published, exit code 2; a source's row is used
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,8 @@ class Expectation:
     """A rule that every row of a table keeps.
 
     `holds` is SQL over the columns of the table, what the suite adds to them, and the settings of `Quality`; a row
-    for which it is unknown (null) keeps it. With `each` it speaks of the elements of that array column, as `it`.
+    for which it is unknown (null) keeps it. With `each` it speaks of the elements of that array column, as `it`: a
+    null element is the business of `common.present` alone.
     """
 
     name: str
@@ -55,10 +56,15 @@ class Suite:
         return Severity.WARNING if self.table in SOURCES else one.severity
 
     @property
+    def rejecting(self) -> tuple[Expectation, ...]:
+        """The expectations that a row must keep to be used."""
+        return tuple(one for one in self.expectations if one.severity is Severity.CRITICAL)
+
+    @property
     def nullable(self) -> tuple[str, ...]:
         """The columns of which it is remembered how often they are null."""
         return tuple(field.name for field in self.table.schema if field.nullable and field.name in self.table.columns)
 
 
 #: The rule that every suite has; it is about rows together, so it is not looked at like the others.
-KEYS_ARE_UNIQUE = Expectation("keys_are_unique", "No two rows have the same key.", "true")
+KEYS_ARE_UNIQUE = Expectation("keys_are_unique", "No two rows that keep the other rules have the same key.", "true")

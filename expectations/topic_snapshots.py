@@ -1,6 +1,6 @@
 """What the brokers hold of a topic."""
 
-from expectations.common import CLUSTER, TOPIC, captured, present
+from expectations.common import CLUSTER, TOPIC, captured, no_queue_twice, numbered_queue, numbers_possible, present
 from expectations.suite import Expectation, Suite
 from schemas import TOPIC_SNAPSHOTS
 
@@ -16,18 +16,18 @@ SUITE = Suite(
         Expectation(
             "queues_are_named",
             "Every queue has its broker and its number, which is 0 to 65535.",
-            "it.broker_name IS NOT NULL AND it.queue_id IS NOT NULL AND it.queue_id BETWEEN 0 AND 65535",
+            numbered_queue(),
             each="queues",
         ),
         Expectation(
             "queues_are_there_once",
             "No queue is there twice.",
-            "size(array_distinct(arrays_zip(queues.broker_name, queues.queue_id))) = size(queues)",
+            no_queue_twice("queues"),
         ),
         Expectation(
-            "offsets_are_not_negative",
-            "Offsets are 0 or more.",
-            "(it.min_offset >= 0 OR it.min_offset IS NULL) AND (it.max_offset >= 0 OR it.max_offset IS NULL)",
+            "offsets_are_possible",
+            "Offsets are 0 to 10^15.",
+            numbers_possible("min_offset", "max_offset"),
             each="queues",
         ),
         Expectation(

@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from expectations.suite import Severity
+from expectations.suite import KEYS_ARE_UNIQUE, Severity
 from schemas import QUALITY_RESULTS, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.conflicts import unless_outrun
@@ -82,8 +82,8 @@ class Gate:
     def _without_rejected(self, check: Check, frame: DataFrame, found: list[Result]) -> DataFrame:
         """The table without rows that break a rule; the table itself, untouched, where none does."""
         name = check.suite.table.name
-        broken = sum(one.unexpected_count or 0 for one in found if one.table_name == name)
-        if not broken:
+        rejecting = {one.name for one in (*check.suite.rejecting, KEYS_ARE_UNIQUE)}
+        if not any(one.unexpected_count for one in found if one.table_name == name and one.expectation in rejecting):
             return frame
         judged = with_reasons(check.suite, check.rows).localCheckpoint()
         rejected = quarantined(check.suite, judged, self.run_id).localCheckpoint()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -14,9 +15,12 @@ from schemas import Table
 _ESCAPED = "<>&\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 STEP, ROWS, SERIES, BROKEN, NULLS, REJECTED = "step_start", "rows", "series", "broken", "nulls", "rejected"
 
+#: Characters of an example's key that are shown: a key of the longest names that are allowed is not cut.
+_LONGEST_KEY = 1_500
+
 
 def flagged(
-    suite: Suite, frame: DataFrame, others: Mapping[Table, DataFrame], settings: Mapping[str, float | Column]
+    suite: Suite, frame: DataFrame, others: Mapping[Table, DataFrame], settings: Mapping[str, Any]
 ) -> DataFrame:
     """The rows of a table with one boolean column per expectation, named as it is: whether the row keeps it.
 
@@ -45,21 +49,21 @@ def _keeps(one: Expectation) -> Column:
 
 def step_facts(suite: Suite, rows: DataFrame) -> DataFrame:
     """One row per step of `flagged` rows: `rows`; `series`, how many there are; `broken` and `nulls`, numbers of rows
-    by expectation and by column; `rejected`, rows that break any expectation.
+    by expectation and by column; `rejected`, rows that break one that a row must keep to be used.
 
     Rows are aggregated per series first: the keys of one are few enough to be counted exactly.
     """
     names = [one.name for one in suite.expectations]
     every = F.lit(True)
-    for name in names:
-        every = every & F.col(name)
+    for one in suite.rejecting:
+        every = every & F.col(one.name)
     counts = {_broken(name): F.count_if(~F.col(name)) for name in names}
     counts |= {_nulls(name): F.count_if(F.col(name).isNull()) for name in suite.nullable}
     counts |= {ROWS: F.count(F.lit(1)), REJECTED: F.count_if(~every)}
-    distinct = F.size(F.collect_set(F.xxhash64(*suite.table.key)))
+    repeated = F.count_if(every) - F.size(F.collect_set(F.when(every, F.xxhash64(*suite.table.key))))
     per_series = rows.groupBy(STEP, *suite.series).agg(
         *(value.alias(name) for name, value in counts.items()),
-        (F.count(F.lit(1)) - distinct).alias(_broken(KEYS_ARE_UNIQUE.name)),
+        repeated.alias(_broken(KEYS_ARE_UNIQUE.name)),
     )
     sums = [F.sum(name).alias(name) for name in (*counts, _broken(KEYS_ARE_UNIQUE.name))]
     summed = per_series.groupBy(STEP).agg(*sums, F.count(F.lit(1)).alias(SERIES))
@@ -82,8 +86,12 @@ def examples(suite: Suite, rows: DataFrame, name: str, limit: int = 5) -> DataFr
 
 
 def _key(suite: Suite) -> Column:
-    """What a stranger named a group is shown on pages: what could be markup, or turn the writing around, as escapes."""
+    """What a stranger named a group is shown on pages: no novels, and what could be markup, or turn the writing around,
+    as escapes.
+    """
     text = F.to_json(F.struct(*suite.table.key))
+    is_long = F.length(text) > _LONGEST_KEY
+    text = F.when(is_long, F.concat(F.left(text, F.lit(_LONGEST_KEY)), F.lit("…"))).otherwise(text)
     for character in _ESCAPED:
         text = F.replace(text, F.lit(character), F.lit(f"\\u{ord(character):04x}"))
     return text.alias("key")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from great_expectations.expectations.metadata_types import FailureSeverity
 from pyspark.sql import Column, DataFrame
@@ -30,14 +31,15 @@ def source_checks(
 ) -> list[Check]:
     """One per source table: each row on its own; of each step, how many are rejected, missing or unusual."""
     length, steps = configuration.grid.length, _steps(request.interval, configuration)
-    numbers = settings(configuration, F.lit(request.topic is None))
+    numbers = settings(request.interval, configuration, F.lit(request.topic is None))
+    in_steps = {table: frame.withColumn(STEP, _step(length)) for table, frame in sources.items()}
     return [
         Check(
             BY_TABLE[table],
-            flagged(BY_TABLE[table], frame.withColumn(STEP, _step(length)), sources, numbers),
+            flagged(BY_TABLE[table], frame, in_steps, numbers),
             (*of_sources(table, request.interval, configuration), *as_usual(table, usual, steps)),
         )
-        for table, frame in sources.items()
+        for table, frame in in_steps.items()
     ]
 
 
@@ -49,7 +51,7 @@ def output_checks(
     whole_groups: Column,
 ) -> list[Check]:
     """One per output table."""
-    steps, numbers = _steps(interval, configuration), settings(configuration, whole_groups)
+    steps, numbers = _steps(interval, configuration), settings(interval, configuration, whole_groups)
     return [
         Check(
             BY_TABLE[table],
@@ -60,11 +62,13 @@ def output_checks(
     ]
 
 
-def settings(configuration: Configuration, whole_groups: Column) -> dict[str, float | Column]:
-    """The numbers that expectations name. A run of one topic publishes what concerns its whole groups without what
+def settings(interval: Interval, configuration: Configuration, whole_groups: Column) -> dict[str, Any]:
+    """The values that expectations name. A run of one topic publishes what concerns its whole groups without what
     their other topics have: `whole_groups` is false for its rows.
     """
     return {
+        "read_start": interval.start - configuration.look_back,
+        "read_end": interval.end,
         "step_seconds": int(configuration.grid.length.total_seconds()),
         "offset_tolerance": configuration.quality.offset_tolerance,
         "whole_groups": whole_groups,

@@ -10,12 +10,13 @@ from schemas import QUARANTINE
 from spark_jobs.conflicts import unless_outrun
 from spark_jobs.warehouse import Warehouse
 
-#: Characters of a row that are kept.
+#: Characters of a row, or of its key, that are kept.
 _KEPT_CONTENT = 64 * 1024
 
 
 def with_reasons(suite: Suite, rows: DataFrame) -> DataFrame:
-    """Adds to `facts.flagged` rows `reasons`: every expectation that the row breaks, as enum names; empty: it is used.
+    """Adds to `facts.flagged` rows `reasons`: every rejecting expectation that the row breaks, as enum names; empty: it
+    is used.
 
     Of rows with one key that break nothing else one is used if they say the same, and none if they do not: which one
     is true is not known.
@@ -27,7 +28,7 @@ def with_reasons(suite: Suite, rows: DataFrame) -> DataFrame:
     repeats = F.col("breaks_nothing") & ((contents > 1) | (place > 1))
     return (
         rows.withColumn(
-            "reasons", F.array_compact(F.array(*(_reason(~F.col(one.name), one.name) for one in suite.expectations)))
+            "reasons", F.array_compact(F.array(*(_reason(~F.col(one.name), one.name) for one in suite.rejecting)))
         )
         .withColumn("breaks_nothing", F.size("reasons") == 0)
         .withColumn("content", content)
@@ -50,7 +51,7 @@ def quarantined(suite: Suite, rows: DataFrame, run_id: str) -> DataFrame:
         "source_table": F.lit(suite.table.name),
         "source_file": F.lit(None),
         "line_number": F.lit(None),
-        "key": F.to_json(F.struct(*suite.table.key)),
+        "key": F.left(F.to_json(F.struct(*suite.table.key)), F.lit(_KEPT_CONTENT)),
         "reasons": F.col("reasons"),
         "detail": F.when(is_cut, F.concat(F.lit("cut: the row has so many characters: "), F.length(row))),
         "run_id": F.lit(run_id),

@@ -1,0 +1,88 @@
+"""Cases of `expectations/findings.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from expectations.findings import SUITE
+from schemas import ALLOCATIONS, FINDINGS, REBALANCE_INTERVALS
+from tests.expectations.cases import OWN, Cases, Row, Rows
+from tests.snapshots import at
+
+GROUP = {"step_start": at(0), "cluster": OWN, "consumer_group": "g"}
+TOPIC = GROUP | {"topic": "t"}
+QUEUE = {"topic": "t", "broker_name": "b", "queue_id": 3}
+MESSAGES = {"backlog_start": 10, "backlog_end": 13, "backlog_max": 13, "produced": 5, "consumed": 2}
+
+
+def queue(**changes: Any) -> Row:
+    return QUEUE | MESSAGES | {"role": "UNASSIGNED"} | changes
+
+
+def row(**changes: Any) -> Row:
+    """Queue 3 of t was nobody's: 10 and 5 more came, 2 went, 13 are left."""
+    what = {"rule": "UNASSIGNED_QUEUE", "severity": "ERROR", "subject": "b:3", "cause": "GROUP_OFFLINE"}
+    when = {"start": at(0), "end": at(3600)}
+    return TOPIC | {"finding_id": OWN, "evidence": MESSAGES | {"queues": [queue()]}} | what | when | changes
+
+
+def good(**changes: Any) -> Rows:
+    return {FINDINGS: [row(**changes)], REBALANCE_INTERVALS: [TOPIC], ALLOCATIONS: [TOPIC | QUEUE, TOPIC | QUEUE]}
+
+
+def with_evidence(**changes: Any) -> Rows:
+    return good(evidence=row()["evidence"] | changes)
+
+
+def with_queue(**changes: Any) -> Rows:
+    return with_evidence(queues=[queue(), queue(**changes)])
+
+
+def audited(*intervals: Row, **changes: Any) -> Rows:
+    return {FINDINGS: [row(**changes)], REBALANCE_INTERVALS: intervals, ALLOCATIONS: [TOPIC | QUEUE]}
+
+
+CASES = Cases(
+    SUITE,
+    breaks={
+        "span_is_inside_the_step": [
+            good(start=at(-1)),
+            good(end=at(3600.001)),
+            good(start=at(9), end=at(9)),
+            good(start=at(9), end=at(8)),
+        ],
+        "rule_is_known": [good(rule="ODD")],
+        "severity_is_known": [good(severity="FATAL"), good(severity="error")],
+        "cause_is_known": [good(cause="ODD"), good(cause="NOBODY_CONNECTED"), good(cause=None)],
+        "group_was_audited": [audited(topic=None), audited(TOPIC | {"consumer_group": "g2"}, topic=None)],
+        "topic_was_audited": [audited(TOPIC | {"topic": "t2"})],
+        "queues_are_allocated": [
+            with_queue(queue_id=4),
+            with_queue(broker_name="b2", role="DOUBLE_OWNED"),
+            {FINDINGS: [row()], REBALANCE_INTERVALS: [TOPIC]},
+        ],
+        "evidence_is_not_negative": [with_evidence(**{name: -1}) for name in MESSAGES],
+        "backlog_balances": [with_queue(**{name: MESSAGES[name] + 1}) for name in MESSAGES if name != "backlog_max"],
+        "keys_are_unique": [{**good(), FINDINGS: [row(), row()]}, {**good(), FINDINGS: [row(), row(subject="b:4")]}],
+    },
+    keeps=[
+        good(),
+        good(topic=None),
+        good(rule="GROUP_OFFLINE", cause="NOBODY_CONNECTED"),
+        good(start=at(3599.999)),
+        audited(TOPIC, TOPIC, TOPIC | {"topic": "t2"}),
+        with_queue(queue_id=4, role="DISPUTED"),
+        with_queue(queue_id=4, role=None),
+        with_evidence(**dict.fromkeys(MESSAGES)),
+        with_evidence(**dict.fromkeys(MESSAGES, 0)),
+        with_evidence(queues=None),
+        with_evidence(queues=[]),
+        # Where a backlog is 0 the consumer may have been ahead of the broker's reading; unknown is no number.
+        with_queue(backlog_start=0),
+        with_queue(backlog_end=0),
+        with_queue(produced=None),
+        with_queue(backlog_start=None, consumed=9),
+    ],
+    # A run of one topic publishes findings of whole groups without the allocations of their other topics.
+    keeps_in_part=[with_queue(queue_id=4)],
+)

@@ -1,0 +1,62 @@
+"""Cases of `expectations/route_snapshots.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from expectations.route_snapshots import SUITE
+from schemas import ROUTE_SNAPSHOTS
+from tests.expectations.cases import OWN, Cases, Row, Rows
+from tests.snapshots import at, route
+
+
+def good(**changes: Any) -> Rows:
+    return {ROUTE_SNAPSHOTS: [row(**changes)]}
+
+
+def row(**changes: Any) -> Row:
+    return route(0, 4) | {"cluster": OWN} | changes
+
+
+def entry(**changes: Any) -> Row:
+    one: Row = route(0, 4)["queues"][0] | changes
+    return one
+
+
+def with_entry(**changes: Any) -> Rows:
+    return good(queues=[entry(**changes)])
+
+
+CASES = Cases(
+    SUITE,
+    breaks={
+        "cluster_is_a_name": [good(cluster=name) for name in (None, "", "c" * 256)],
+        "topic_is_a_name": [good(topic=name) for name in (None, "", "t" * 256)],
+        "captured_at_is_of_the_run": [good(captured_at=moment) for moment in (None, at(-300.001), at(3600))],
+        "queues_are_there": [good(queues=None)],
+        "queues_have_no_null": [good(queues=[None]), good(queues=[entry(), None])],
+        "brokers_are_names": [with_entry(broker_name=name) for name in (None, "", "b" * 256)],
+        "brokers_are_there_once": [good(queues=[entry(), entry()]), good(queues=[entry(), entry(perm=4)])],
+        "perm_is_0_to_7": [with_entry(perm=perm) for perm in (None, -1, 8, 2**31 - 1)],
+        "queue_counts_are_0_to_65535": [
+            with_entry(**{name: count})
+            for name in ("read_queue_nums", "write_queue_nums")
+            for count in (None, -1, 65536)
+        ],
+        "keys_are_unique": [{ROUTE_SNAPSHOTS: [row(), row()]}, {ROUTE_SNAPSHOTS: [row(), row(queues=[])]}],
+    },
+    keeps=[
+        good(),
+        good(cluster="c" * 255),
+        good(topic="%RETRY%" + "t" * 248),
+        good(captured_at=at(-300)),
+        good(captured_at=at(3599.999999)),
+        good(queues=[]),
+        good(queues=[entry(), entry(broker_name="b" * 255)]),
+        with_entry(perm=0),
+        with_entry(perm=7),
+        with_entry(read_queue_nums=0, write_queue_nums=0),
+        with_entry(read_queue_nums=65535, write_queue_nums=65535),
+        {ROUTE_SNAPSHOTS: [row(), row(topic="t2"), row(captured_at=at(1))]},
+    ],
+)
