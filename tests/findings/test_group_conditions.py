@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -30,8 +30,17 @@ Rows = Iterator[tuple[Table, dict[str, Any]]]
 EXPECTED = """
     split for 80 s       | t-split for 80 s | MEMBERSHIP_VIEW_SPLIT | ERROR | BROKERS_DISAGREE      | 100 | 180
     split for 80 s       | t-split for 80 s | UNASSIGNED_QUEUE      | WARN  | VIEWS_DISAGREE        | 100 | 180
+    split, changing      | t-split, changing | MEMBERSHIP_VIEW_SPLIT | ERROR | BROKERS_DISAGREE     | 100 | 180
+    split, changing      | t-split, changing | UNASSIGNED_QUEUE      | WARN  | VIEWS_DISAGREE       | 100 | 180
+    split, one is over   | t-split, one is over | MEMBERSHIP_VIEW_SPLIT | ERROR | BROKERS_DISAGREE  | 100 | 300
+    split, one is over   | t-split, one is over | UNASSIGNED_QUEUE   | WARN  | VIEWS_DISAGREE       | 100 | 300
     offline, produced    |                  | GROUP_OFFLINE         | ERROR | NOBODY_CONNECTED      | 200 | 400
     offline, backlog     |                  | GROUP_OFFLINE         | ERROR | NOBODY_CONNECTED      | 200 | 400
+    offline, backlog set |                  | GROUP_OFFLINE         | ERROR | NOBODY_CONNECTED      | 200 | 400
+    offline from the start |                | GROUP_OFFLINE         | ERROR | NOBODY_CONNECTED      | 0   | 400
+    offline twice        |                  | GROUP_OFFLINE         | ERROR | NOBODY_CONNECTED      | 200 | 300
+    offline twice        |                  | GROUP_OFFLINE         | ERROR | NOBODY_CONNECTED      | 400 | 500
+    offline, two topics  |                  | GROUP_OFFLINE         | ERROR | NOBODY_CONNECTED      | 200 | 400
     flapping             |                  | SUBSCRIPTION_MISMATCH | ERROR | DIFFERENT_EXPRESSIONS | 200 | 300
     go and java          |                  | MIXED_CLIENTS         | WARN  | DIFFERENT_LANGUAGES   | 0   | 640
     many topics          |                  | LOAD_IMBALANCE        | INFO  | REMAINDERS            | 0   | 640
@@ -61,22 +70,68 @@ def _listed(group: str, second: int, *ids: str, broker: str = "b") -> tuple[Tabl
     return MEMBERSHIP_SNAPSHOTS, membership(second, *ids, group=group, broker=broker, topics=[f"t-{group}"])
 
 
-def _split(group: str, until: int, others: tuple[str, ...]) -> Rows:
-    """Broker b2 lists `others` from 100 s on; both are asked at once."""
+def _split(group: str, changes: dict[str, dict[int, str | None]], *, model: str = "CLUSTERING") -> Rows:
+    """Broker b lists c1 and c2, the others what they list from each second on (None: not heard); all are asked at
+    once. They host the group's retry topic, too.
+    """
+    brokers = ["b", *changes]
     for second in TIMES:
-        yield _hosted(group, second, [("b", 6), ("b2", 6)])
-        yield _listed(group, second, "c1", "c2")
-        yield _listed(group, second, *(others if _between(second, 100, until) else ("c1", "c2")), broker="b2")
+        for topic in (f"t-{group}", f"%RETRY%{group}"):
+            table, row = _hosted(group, second, [(broker, 6) for broker in brokers])
+            yield table, {**row, "topic": topic}
+        for broker in brokers:
+            lists = {0: "c1 c2", **changes.get(broker, {})}
+            ids = next(ids for since, ids in sorted(lists.items(), reverse=True) if since <= second)
+            if ids is not None:
+                table, row = _listed(group, second, *ids.split(), broker=broker)
+                retry = {**row["subscriptions"][0], "topic": f"%RETRY%{group}"} if ids else None
+                subscriptions = [*row["subscriptions"], *([retry] if retry else [])]
+                yield table, {**row, "subscriptions": subscriptions, "message_model": model if ids else None}
 
 
-def _offline(group: str, *, rate: int, reading: tuple[int, int, int]) -> Rows:
-    """Nobody from 200 to 400 s, while `rate` messages a second come to queue 0."""
+#: Queue 0 at a second: next offset to write, to consume, last timestamp.
+Reading = Callable[[int], tuple[int, int, int]]
+
+
+def _offline(group: str, reading: Reading, *, since: int = 200, until: int = 400, model: str = "CLUSTERING") -> Rows:
+    """Nobody for a while."""
     for second in TIMES:
+        ids = () if _between(second, since, until) else ("c1",)
         yield _hosted(group, second, [("b", 6)], queues=1)
-        yield _listed(group, second, *(() if _between(second, 200, 400) else ("c1",)))
-        end, consumed, stored = reading
-        come = rate * max(0, min(second, 400) - 200)
-        yield OFFSET_SNAPSHOTS, offsets(second, (end + come, consumed, stored), topic=f"t-{group}", group=group)
+        table, row = _listed(group, second, *ids)
+        yield table, {**row, "message_model": model if ids else None}
+        yield OFFSET_SNAPSHOTS, offsets(second, reading(second), topic=f"t-{group}", group=group)
+
+
+def _produced(second: int) -> tuple[int, int, int]:
+    """A message a second from 200 to 400 s; never committed."""
+    return max(0, min(second, 400) - 200), 0, 0
+
+
+def _elsewhere(group: str) -> Rows:
+    """A broker that does not host the topic lists somebody."""
+    yield from _offline(group, _produced)
+    yield from (_listed(group, second, "c1", broker="x") for second in TIMES)
+
+
+def _twice(group: str) -> Rows:
+    """Nobody from 200 to 300 s and from 400 to 500 s; a message a second all the time."""
+    for second in TIMES:
+        away = _between(second, 200, 300) or _between(second, 400, 500)
+        yield _hosted(group, second, [("b", 6)], queues=1)
+        yield _listed(group, second, *(() if away else ("c1",)))
+        yield OFFSET_SNAPSHOTS, offsets(second, (second, 0, 0), topic=f"t-{group}", group=group)
+
+
+def _two_topics(group: str) -> Rows:
+    """Of which the second gets another queue while nobody is there."""
+    topics = [f"t-{group}", f"t2-{group}"]
+    for second in TIMES:
+        for topic, queues in zip(topics, (1, 1 if second < 300 else 2), strict=True):
+            yield ROUTE_SNAPSHOTS, route(second, queues, topic=topic)
+            yield OFFSET_SNAPSHOTS, offsets(second, _produced(second), topic=topic, group=group)
+        ids = () if _between(second, 200, 400) else ("c1",)
+        yield MEMBERSHIP_SNAPSHOTS, membership(second, *ids, group=group, topics=topics)
 
 
 def _resubscribing(group: str, texts: dict[int, str]) -> Rows:
@@ -142,13 +197,22 @@ def _silent(group: str, until: int, *silent: Table) -> Rows:
 
 
 def histories() -> Rows:
-    yield from _split("split for 80 s", 180, ("c1",))
-    yield from _split("split for 40 s", 140, ("c1",))
-    yield from _split("b2 came back and lists nobody", 400, ())
-    yield from _offline("offline, produced", rate=1, reading=(0, 0, 0))
-    yield from _offline("offline, backlog", rate=0, reading=(100, 90, 1))
-    yield from _offline("offline, nothing to do", rate=0, reading=(100, 100, 1))
-    yield from _offline("offline, unknown", rate=0, reading=(100, 0, 0))
+    yield from _split("split for 80 s", {"b2": {100: "c1 c1", 180: "c1 c2"}})
+    yield from _split("split for 40 s", {"b2": {100: "c1", 140: "c1 c2"}})
+    yield from _split("split, changing", {"b2": {100: "c1", 140: "c2", 180: "c1 c2"}})
+    yield from _split("split, one is over", {"b2": {100: "c1", 140: None}, "b3": {100: "c2", 300: "c1 c2"}})
+    yield from _split("split, broadcasting", {"b2": {100: "c1"}}, model="BROADCASTING")
+    yield from _split("b2 came back and lists nobody", {"b2": {100: "", 400: "c1 c2"}})
+    yield from _offline("offline, produced", _produced)
+    yield from _offline("offline, backlog", lambda _: (100, 90, 1))
+    yield from _offline("offline, backlog set", lambda second: (100, 90 if second < 300 else 100, 1))
+    yield from _offline("offline from the start", lambda _: (100, 90, 1), since=0)
+    yield from _offline("offline, nothing to do", lambda _: (100, 100, 1))
+    yield from _offline("offline, unknown", lambda _: (100, 0, 0))
+    yield from _offline("offline, broadcasting", lambda _: (100, 90, 1), model="BROADCASTING")
+    yield from _elsewhere("offline but elsewhere")
+    yield from _twice("offline twice")
+    yield from _two_topics("offline, two topics")
     yield from _resubscribing("flapping", {0: "A", 200: "B", 240: "A", 280: "B", 300: "A"})
     yield from _resubscribing("changed once", {0: "A", 200: "B"})
     yield from _languages("go and java", "GO")
@@ -180,13 +244,19 @@ def test_each_fires_where_it_must_and_nowhere_else(spark: SparkSession, warehous
     by_hand = [tuple(cell.strip() for cell in line.split("|")) for line in EXPECTED.strip().splitlines()]
     assert sorted(map(_line, found)) == sorted(by_hand)
     evidence = {one["consumer_group"]: one["evidence"] for one in found if one["rule"] in RULES}
+    # A twin is named once; and those that began the split are named, not who changed in it.
     assert _parties(evidence["split for 80 s"]) == {"b": ["c1", "c2"], "b2": ["c1"]}
+    assert _parties(evidence["split, changing"]) == {"b": ["c1", "c2"], "b2": ["c1"]}
     assert _parties(evidence["flapping"]) == {"t-flapping: A": None, "t-flapping: B": None}
     assert _parties(evidence["go and java"]) == {"GO 493": ["c2"], "JAVA 493": ["c1"]}
     assert _parties(evidence["many topics"]) == {"6 queues": ["c1"], "3 queues": ["c2", "c3"]}
-    (disputed,) = (one["subject"] for one in found if one["cause"] == "VIEWS_DISAGREE")
-    # By both lists c1 has the first half, the queues of b.
-    assert disputed == "b2:0-3"
+    disputed = {one["consumer_group"]: one["subject"] for one in found if one["cause"] == "VIEWS_DISAGREE"}
+    # By both lists c1 has the first half, the queues of b; where b3 lists c2 alone, no queue is anybody's by all.
+    assert disputed == {
+        "split for 80 s": "b2:0-3",
+        "split, changing": "b2:0-3",
+        "split, one is over": "b:0-3, b2:0-3, b3:0-3",
+    }
     assert _parties(evidence["no members, 200 to 300"]) == {"membership_snapshots": None}
     assert list(_parties(evidence["nothing, 200 to 300"])) == [
         "membership_snapshots",
@@ -198,7 +268,9 @@ def test_each_fires_where_it_must_and_nowhere_else(spark: SparkSession, warehous
     assert _measures(evidence["hot topic"]) == {"most_consumed": 3480, "least_consumed": 1160}
     # Read at 200, 220 … 380 s; what was never committed is an unknown backlog.
     assert _measures(evidence["offline, produced"]) == {"produced": 180, "backlog_end": None}
+    assert _measures(evidence["offline, two topics"]) == {"produced": 2 * 180, "backlog_end": None}
     assert _measures(evidence["offline, backlog"]) == {"produced": 0, "backlog_end": 10}
+    assert _measures(evidence["offline, backlog set"]) == {"produced": 0, "backlog_end": 0}
     assert _measures(evidence["gone, backlog"]) == {"last_known_backlog": 10}
 
 

@@ -27,13 +27,23 @@ def fleet(
     *,
     routes: Mapping[str, Mapping[int, str]],
     queue_0: Mapping[int, tuple[int, int]] | None = None,
+    late: int = 0,
 ) -> Fleet:
-    """The group `plain`; per topic a route, as `a2 b4`, and the offsets of queue 0 of broker a in topic T."""
+    """The group `plain`; per topic a route, as `a2 b4`, and the offsets of queue 0 of broker a in topic T.
+
+    Each broker is asked so many seconds after the one before it.
+    """
     topics = frozenset(routes)
     offsets = [OffsetSnapshot(moment(second), (_entry(*pair),)) for second, pair in (queue_0 or {}).items()]
     return Fleet(
         name,
-        memberships={"plain": tuple(one for broker in lists for one in _listed(broker, lists[broker], topics))},
+        memberships={
+            "plain": tuple(
+                MembershipSnapshot(broker, moment(second + place * late), ids, "CLUSTERING", topics)
+                for place, (broker, changes) in enumerate(lists.items())
+                for second, ids in _listed(changes)
+            )
+        },
         clients={"plain": ()},
         routes={topic: tuple(_routes(route)) for topic, route in routes.items()},
         offsets={("plain", topic): tuple(offsets) if topic == "T" else () for topic in routes},
@@ -44,11 +54,11 @@ def _entry(end: int, consumed: int) -> Entry:
     return Entry("a", 0, end, consumed, consumed, 1)
 
 
-def _listed(broker: str, lists: Lists, topics: frozenset[str]) -> Iterator[MembershipSnapshot]:
+def _listed(changes: Lists) -> Iterator[tuple[int, tuple[str, ...]]]:
     for second in ROUNDS:
-        ids = [ids for since, ids in lists.items() if since <= second][-1]
+        ids = [ids for since, ids in changes.items() if since <= second][-1]
         if ids is not None:
-            yield MembershipSnapshot(broker, moment(second), tuple(ids.split()), "CLUSTERING", topics)
+            yield second, tuple(ids.split())
 
 
 def _routes(route: Mapping[int, str]) -> Iterator[RouteSnapshot]:
@@ -76,6 +86,11 @@ COMES_ONLINE = fleet(
     routes={"T": {-70: "a2"}},
     queue_0={-60: (100, 100), -10: (100, 100), 0: (100, 100), 10: (110, 105)},
 )
+#: Half a cadence, and a second less: the brokers disagree, or the recorder asks one after another.
+HALF_A_CADENCE, LESS = (
+    fleet(name, {"a": {-70: "p", 0: "p q"}, "b": {-70: "p", 0: "p q"}}, routes={"T": {-70: "a2 b2"}}, late=late)
+    for name, late in (("half a cadence", 5), ("less", 4))
+)
 #: Retry topics count for no total, however many queues they have.
 RETRYING = fleet(
     "retrying",
@@ -83,7 +98,7 @@ RETRYING = fleet(
     routes={"T": {-70: "a2"}, "%RETRY%plain": {-70: "a8"}},
     queue_0={0: (100, 90), 10: (200, 90)},
 )
-FLEETS = (VIEW_OVER, NEW_BROKER, RECONNECTED, OFFLINE, COMES_ONLINE, RETRYING)
+FLEETS = (VIEW_OVER, NEW_BROKER, RECONNECTED, OFFLINE, COMES_ONLINE, HALF_A_CADENCE, LESS, RETRYING)
 
 
 class Found(NamedTuple):

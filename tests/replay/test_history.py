@@ -16,20 +16,25 @@ from tests.replay.random_fleets import START, Fleet
 from tests.replay.timelines import intervals_of, sources
 
 _MACHINE_ROOM = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueByMachineRoom"
-_ROUTE = (RouteEntry("room1@a", 6, 4, 4),)
+_ROUTE = (RouteEntry("room1@a", 6, 4, 4), RouteEntry("room1@b", 6, 4, 4))
 _FLEET = Fleet(
     "one",
     memberships={},
-    clients={"plain": (), "plain too": (), "rooms only": (ClientSnapshot("c1", START, strategy_class=_MACHINE_ROOM),)},
+    clients={
+        "plain": (),
+        "plain too": (),
+        "circle": (),
+        "rooms only": (ClientSnapshot("c1", START, strategy_class=_MACHINE_ROOM),),
+    },
     routes={"T": tuple(RouteSnapshot(START + timedelta(seconds=second), _ROUTE) for second in range(-70, 200, 10))},
     offsets={},
 )
 
 
-def listed(members: Mapping[int, str]) -> tuple[MembershipSnapshot, ...]:
+def listed(members: Mapping[int, str], broker: str = "room1@a") -> tuple[MembershipSnapshot, ...]:
     """One broker's lists, by the second of the first step."""
     return tuple(
-        MembershipSnapshot("room1@a", START + timedelta(seconds=second), tuple(ids.split()), topics=frozenset("T"))
+        MembershipSnapshot(broker, START + timedelta(seconds=second), tuple(ids.split()), topics=frozenset("T"))
         for second, ids in members.items()
     )
 
@@ -41,12 +46,13 @@ def replayed(spark: SparkSession) -> dict[str, list[Row]]:
         "plain": listed({0: "c1", 10: "c1", 13: "c1 c1", 16: "c1 c1"}),
         "plain too": listed(dict.fromkeys(range(-50, 40, 10), "c1 c1")),
         "rooms only": listed({0: "c1", 10: "c1"}),
+        "circle": listed({0: "c1", 10: "c1", 20: "c2"}) + listed({3: "c1", 13: "c1"}, "room1@b"),
     }
     seconds = ((F.unix_micros(name) - F.unix_micros("step_start")) / 1e6 for name in ("start", "end", "seen_at"))
     found = (
         intervals_of(sources(spark, [_FLEET._replace(memberships=memberships)]))
         .where((F.col("step_start") == F.lit(START)) & (F.col("status") == "REPLAYED"))
-        .orderBy("start")
+        .orderBy("start", "membership_view")
         .select("consumer_group", F.array(*seconds).alias("seconds"), "members", "source")
     )
     per_group = defaultdict(list)
@@ -57,6 +63,13 @@ def replayed(spark: SparkSession) -> dict[str, list[Row]]:
 
 def test_seen_at_is_the_last_snapshot_that_showed_the_members(replayed: dict[str, list[Row]]) -> None:
     assert [row.seconds for row in replayed["plain"]] == [[0, 13, 10], [13, 36, 16]]
+
+
+def test_hosts_that_agree_were_last_seen_by_the_last_of_them_and_others_each_by_itself(
+    replayed: dict[str, list[Row]],
+) -> None:
+    # b saw c1 at 13 s; from 20 s on a sees c2, and b's list holds until 33 s.
+    assert [row.seconds for row in replayed["circle"]] == [[0, 20, 13], [20, 33, 20], [20, 33, 13], [33, 40, 20]]
 
 
 def test_addresses_are_those_at_the_beginning(replayed: dict[str, list[Row]]) -> None:

@@ -78,6 +78,10 @@ def _check_by_hand(said: dict[tuple[str, str, str], Any]) -> None:
     begun = {(one.start, one.view): one.triggers for one in said["rebalances", "new broker", "T"]}
     assert begun[moment(0), "a"] == (("QUEUES_ADDED", "b:0-1"),)
     assert begun[moment(0), "b"] == (("QUEUES_ADDED", "b:0-1"), ("MEMBER_LEFT", "q"))
+    views = {
+        name: {one.view for one in said["intervals of the step", name, "T"]} for name in ("half a cadence", "less")
+    }
+    assert views == {"half a cadence": {"*", "a", "b"}, "less": {"*"}}
     # r owns a queue of T and none of S.
     assert said["groups", "reconnected", ""].counts == (3, 3, 0, 5, 5, 0, 0)
     assert said["groups", "offline", ""].counts == (0, 0, 0, 2, 0, 0, 2)
