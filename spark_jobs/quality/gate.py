@@ -120,9 +120,13 @@ def failures(results: Sequence[Result], severity: Severity) -> list[str]:
 
 
 def raise_if_critical(results: Sequence[Result]) -> None:
-    """Raises `QualityError` naming every critical expectation that failed."""
+    """Raises `QualityError` naming what failed critically; where that is about a step, what its rows break too."""
     if failed := failures(results, Severity.CRITICAL):
-        raise QualityError("\n".join(["the data-quality gate is closed, nothing was published:", *failed]))
+        critical = [one for one in results if not one.success and one.severity == Severity.CRITICAL]
+        steps = {(one.table_name, one.step_start) for one in critical if one.unexpected_count is None}
+        of_steps = [one for one in results if (one.table_name, one.step_start) in steps and one.unexpected_count]
+        why = [f"  {words}" for words in failures(of_steps, Severity.WARNING)]
+        raise QualityError("\n".join(["the data-quality gate is closed, nothing was published:", *failed, *why]))
 
 
 def _words(one: Result) -> str:

@@ -29,7 +29,7 @@ ROW_COUNT, SEEN_PERCENT, QUARANTINED_PERCENT, NULL_PERCENT = "row_count", "seen"
 
 class StepFacts(TableMetricProvider):
     """`steps`: what `facts.step_facts` says, in order, steps as ISO 8601; `examples`: keys of rows that break an
-    expectation, by its name.
+    expectation, by its name, each with its step.
     """
 
     metric_name = _METRIC
@@ -47,10 +47,15 @@ class StepFacts(TableMetricProvider):
         suite = _BY_NAME[metric_value_kwargs["suite"]]
         steps = [step.asDict(recursive=True) for step in step_facts(suite, rows).orderBy(STEP).collect()]
         broken = sorted({name for step in steps for name, count in step[BROKEN].items() if count})
-        keys = {name: [row["key"] for row in examples(suite, rows, name).collect()] for name in broken}
+        keys = {name: [(_iso(row), row["key"]) for row in examples(suite, rows, name).collect()] for name in broken}
         for step in steps:
-            step[STEP] = step[STEP].replace(tzinfo=UTC).isoformat()
+            step[STEP] = _iso(step)
         return {"steps": steps, "examples": keys}
+
+
+def _iso(of: Any) -> str:
+    text: str = of[STEP].replace(tzinfo=UTC).isoformat()
+    return text
 
 
 class _OfSteps(BatchExpectation):
@@ -73,8 +78,12 @@ class _OfSteps(BatchExpectation):
 
     def _validate(self, metrics: dict[str, Any], *_: object, **__: object) -> dict[str, Any]:
         facts = metrics[_METRIC]
-        looked_at = self._looked_at(facts["steps"])
-        steps = [{STEP: step[STEP], ROWS: step[ROWS], **self._judged(step)} for step in looked_at]
+        found = facts["examples"].get(self.name, [])
+        steps = [
+            {STEP: one[STEP], ROWS: one[ROWS], "examples": [key for step, key in found if step == one[STEP]]}
+            | self._judged(one)
+            for one in self._looked_at(facts["steps"])
+        ]
         rows, unexpected = sum(step[ROWS] for step in steps), sum(step.get("unexpected") or 0 for step in steps)
         failed = [step for step in steps if not step["success"]]
         observed = "; ".join(f"{step[STEP]}: {step['observed']:g}" for step in failed[:5])
@@ -85,7 +94,7 @@ class _OfSteps(BatchExpectation):
                 "element_count": rows,
                 "unexpected_count": unexpected,
                 "unexpected_percent": 100 * unexpected / rows if rows else 0.0,
-                "partial_unexpected_list": facts["examples"].get(self.name, []),
+                "partial_unexpected_list": [key for _, key in found],
                 "details": {"steps": steps},
             },
         }

@@ -182,7 +182,7 @@ def _results(table: str, validated: ExpectationValidationResult) -> Iterator[Res
             observed_value=float(step["observed"]),
             unexpected_count=unexpected,
             unexpected_percent=None if unexpected is None else 100 * unexpected / step[ROWS],
-            examples=validated.result["partial_unexpected_list"] if unexpected else [],
+            examples=step["examples"],
         )
 
 

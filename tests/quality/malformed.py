@@ -167,7 +167,7 @@ def malformed_rows(seed: int, count: int) -> Iterator[Malformed]:
     number = 0
     while number < count:
         table = draw.choice(SOURCES)
-        row = good_row(table, draw.randrange(20), draw.randrange(-290, 3600) + number / 1_000_000)
+        row = good_row(table, draw.randrange(20), draw.randrange(-270, 3600) + number / 1_000_000)
         names = draw.sample([*_COLUMNS[table], *_ELEMENTS[table]], draw.choice((1, 1, 2)))
         is_bad = sum(_change(draw, table, row, name) for name in names) > 0
         if draw.random() < 0.002:
