@@ -57,10 +57,10 @@ ROWS = [
     *seen("same", [7] * 14),
     *seen("never", [0] * 5, column="topic"),
     *seen("young", [100] * 4),
-    # A rerun of one day: the newest value counts, whichever stands first.
-    *seen("rerun", [5], checked=60),
-    *seen("rerun", [100, 100, 100, 100, 100], checked=0),
-    *seen("rerun", [100], checked=120),
+    # Reruns: the newest value of each day counts, wherever it stands.
+    *seen("rerun", [5] * 5, checked=0),
+    *seen("rerun", [100] * 5, checked=120),
+    *seen("rerun", [5] * 5, checked=60),
     # Five days, of which one is another hour's, and one is too long ago.
     *seen("hours", [100] * 4),
     *seen("hours", [100], step=ELEVEN - timedelta(hours=2)),
