@@ -28,6 +28,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 _LONGEST_FIRST = ("test_cutting_law", "recording", "test_run", "test_mutations")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """`make test` runs two processes: tests that share what takes long to make stay in one."""
 

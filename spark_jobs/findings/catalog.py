@@ -67,5 +67,10 @@ RULES: tuple[Rule, ...] = (
 def advice() -> Column:
     """What to do, for a row's `rule` and `cause`."""
     texts = {f"{rule.name} {name}": cause.advice for rule in RULES for name, cause in rule.causes.items()}
-    in_turns = (F.lit(text) for entry in texts.items() for text in entry)
-    return F.try_element_at(F.create_map(*in_turns), F.concat_ws(" ", "rule", "cause"))
+    entries = ", ".join(_literal(text) for entry in texts.items() for text in entry)
+    return F.expr(f"try_element_at(map({entries}), concat_ws(' ', rule, cause))")
+
+
+def _literal(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

@@ -20,9 +20,12 @@ _EVIDENCE = FINDINGS.schema["evidence"].dataType
 
 
 def all_touches(audited: Audited) -> DataFrame:
-    """One row per touch of any rule, with the finding it belongs to."""
+    """One row per touch of any rule, with the finding it belongs to.
+
+    Kept before it is looked at: Spark analyses the whole plan again for each column that is added.
+    """
     found = (rule.touches(audited) for rule in RULES)
-    return reduce(DataFrame.unionByName, found).transform(with_finding)
+    return reduce(DataFrame.union, found).transform(audited.keep).transform(with_finding)
 
 
 def findings(audited: Audited) -> DataFrame:

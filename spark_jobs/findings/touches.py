@@ -56,9 +56,10 @@ def touches(rows: DataFrame, rule: str, **columns: Column) -> DataFrame:
     """One row per touch in the common shape; what neither `rows` nor `columns` have is null."""
     named = rows.withColumns({**columns, "rule": F.lit(rule)})
     present = set(named.columns)
-    return named.select(
+    # As texts: each Column that Python makes costs several calls into the JVM, and this is done for every rule.
+    return named.selectExpr(
         *(
-            (F.col(name) if name in present else F.lit(None)).cast(data_type).alias(name)
+            f"CAST({f'`{name}`' if name in present else 'NULL'} AS {data_type}) AS `{name}`"
             for name, data_type in _TYPES.items()
         )
     )

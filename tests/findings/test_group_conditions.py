@@ -209,7 +209,7 @@ def histories() -> Rows:
     yield from _offline("offline from the start", lambda _: (100, 90, 1), since=0)
     yield from _offline("offline, nothing to do", lambda _: (100, 100, 1))
     yield from _offline("offline, unknown", lambda _: (100, 0, 0))
-    yield from _offline("offline, broadcasting", lambda _: (100, 90, 1), model="BROADCASTING")
+    yield from _offline("offline, broadcasting", lambda _: (100, 90, 1), since=0, model="BROADCASTING")
     yield from _elsewhere("offline but elsewhere")
     yield from _twice("offline twice")
     yield from _two_topics("offline, two topics")
