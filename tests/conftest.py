@@ -28,15 +28,16 @@ def warehouse(tmp_path: Path) -> Warehouse:
 _LONGEST_FIRST = ("test_cutting_law", "recording", "test_run", "test_mutations")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def _group(item: pytest.Item) -> str:
+    folder, name = item.path.parent.name, item.path.stem
+    return "recording" if folder == "recording" and name != "test_cutting_law" else name
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
     """`make test` runs two processes: tests that share what takes long to make stay in one."""
+    item.add_marker(pytest.mark.xdist_group(_group(item)))
 
-    def group(item: pytest.Item) -> str:
-        folder, name = item.path.parent.name, item.path.stem
-        return "recording" if folder == "recording" and name != "test_cutting_law" else name
 
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(group(item)))
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     places = {name: place for place, name in enumerate(_LONGEST_FIRST)}
-    items.sort(key=lambda item: places.get(group(item), len(places)))
+    items.sort(key=lambda item: places.get(_group(item), len(places)))
