@@ -25,19 +25,10 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 #: What takes longest comes first, so that no process waits long for the other at the end.
-_LONGEST_FIRST = ("test_cutting_law", "recording", "test_run", "test_mutations")
-
-
-def _group(item: pytest.Item) -> str:
-    folder, name = item.path.parent.name, item.path.stem
-    return "recording" if folder == "recording" and name != "test_cutting_law" else name
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """`make test` runs two processes: tests that share what takes long to make stay in one."""
-    item.add_marker(pytest.mark.xdist_group(_group(item)))
+_LONGEST_FIRST = ("test_cutting_law", "test_timeline", "test_truth", "test_quality", "test_run", "test_mutations")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`make test` runs two processes, which take one file after the other."""
     places = {name: place for place, name in enumerate(_LONGEST_FIRST)}
-    items.sort(key=lambda item: places.get(_group(item), len(places)))
+    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
