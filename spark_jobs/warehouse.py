@@ -75,9 +75,12 @@ class Warehouse:
         return int(self.delta_table(spark, table).history(1).select("version").head()[0])  # type: ignore[index]
 
     def version_of(self, spark: SparkSession, table: Table, mark: str) -> int:
-        """The Delta version whose commit, one of the last, carries this user metadata."""
+        """The Delta version whose commit, one of the last, carries this user metadata; the newest where nothing had to be
+        replaced by nothing, which is no commit.
+        """
         commits = self.delta_table(spark, table).history(_LAST_COMMITS).where(F.col("userMetadata") == mark)
-        return int(commits.select("version").head()[0])  # type: ignore[index]
+        commit = commits.select("version").head()
+        return int(commit[0]) if commit else self.version(spark, table)
 
     def read(self, spark: SparkSession, table: Table, version: int | None = None) -> DataFrame:
         """The table, at one version if given (a run pins its sources); raises if it is missing or of another schema."""
