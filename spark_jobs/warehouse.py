@@ -75,8 +75,9 @@ class Warehouse:
         return int(self.delta_table(spark, table).history(1).select("version").head()[0])  # type: ignore[index]
 
     def version_of(self, spark: SparkSession, table: Table, mark: str) -> int:
-        """The Delta version whose commit, one of the last, carries this user metadata; the newest where nothing had to be
-        replaced by nothing, which is no commit.
+        """The Delta version whose commit, one of the last, carries this user metadata.
+
+        The newest where there is none: replacing nothing by nothing is no commit.
         """
         commits = self.delta_table(spark, table).history(_LAST_COMMITS).where(F.col("userMetadata") == mark)
         commit = commits.select("version").head()
