@@ -7,12 +7,16 @@ from pyspark.sql import functions as F
 
 from expectations.common import one_of
 from expectations.suite import Expectation, Suite
-from schemas import ALLOCATIONS, FINDINGS, REBALANCE_INTERVALS, Table
+from schemas import ALLOCATIONS, CLIENT_SNAPSHOTS, FINDINGS, REBALANCE_INTERVALS, Table
+from spark_jobs.findings import unobserved
 from spark_jobs.findings.catalog import RULES
+from spark_jobs.findings.conditions import SEVERITIES
 
 _GROUP = ("step_start", "cluster", "consumer_group")
 _QUEUE = (*_GROUP, "topic", "broker_name", "queue_id")
 _RULES = one_of(rule.name for rule in RULES)
+#: What clients tell, and silence, may be about a group or topic of which too little is known for an interval.
+_OF_SOURCES = one_of(rule.name for rule in RULES if CLIENT_SNAPSHOTS in rule.needs or rule is unobserved.RULE)
 
 
 def with_subjects(findings: DataFrame, others: Mapping[Table, DataFrame]) -> DataFrame:
@@ -45,18 +49,22 @@ SUITE = Suite(
             "start >= step_start AND start < end AND end <= timestampadd(SECOND, step_seconds, step_start)",
         ),
         Expectation("rule_is_known", "The rule is one of the catalog.", f"rule IN {_RULES}"),
-        Expectation("severity_is_known", "The severity is one of the enum.", "severity IN ('INFO', 'WARN', 'ERROR')"),
+        Expectation("severity_is_known", "The severity is one of the enum.", f"severity IN {one_of(SEVERITIES)}"),
         Expectation(
             "cause_is_known",
             "The cause is one of the causes of its rule.",
             f"rule NOT IN {_RULES} OR concat_ws(' ', rule, cause) IN "
             + one_of(f"{rule.name} {cause}" for rule in RULES for cause in rule.causes),
         ),
-        Expectation("group_was_audited", "The group has intervals in the step.", "coalesce(has_group, false)"),
+        Expectation(
+            "group_was_audited",
+            "The group has intervals in the step; clients and silence may tell of another.",
+            f"coalesce(has_group, false) OR rule IN {_OF_SOURCES}",
+        ),
         Expectation(
             "topic_was_audited",
-            "The topic, if one is named, has intervals in the step.",
-            "topic IS NULL OR coalesce(has_topic, false)",
+            "The topic, if one is named, has intervals in the step; clients may tell of another.",
+            f"topic IS NULL OR coalesce(has_topic, false) OR rule IN {_OF_SOURCES}",
         ),
         Expectation(
             "queues_are_allocated",

@@ -9,9 +9,10 @@ from expectations.common import one_of
 from expectations.suite import Expectation, Suite
 from schemas import FINDINGS, GROUP_STATUS, Table
 from spark_jobs.domain.capacity import Limit
+from spark_jobs.findings.conditions import SEVERITIES
 
 _GROUP = ("step_start", "cluster", "consumer_group")
-_SEVERITIES = "array('INFO', 'WARN', 'ERROR')"
+_SEVERITIES = f"array{one_of(SEVERITIES)}"
 
 
 def with_findings(groups: DataFrame, others: Mapping[Table, DataFrame]) -> DataFrame:

@@ -17,6 +17,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 from schemas import Table
 from spark_jobs.conflicts import unless_outrun
 from spark_jobs.errors import SchemaMismatchError, WarehouseError
+from spark_jobs.sql import literal
 
 #: Runs side by side commit to one table; more than so many do not in the time of one commit.
 _LAST_COMMITS = 100
@@ -139,24 +140,18 @@ def _ddl(table: Table, identifier: str) -> str:
             parts.append(f"GENERATED ALWAYS AS ({table.generated[field.name]})")
         if not field.nullable:
             parts.append("NOT NULL")
-        return " ".join([*parts, "COMMENT", _literal(field.metadata["comment"])])
+        return " ".join([*parts, "COMMENT", literal(field.metadata["comment"])])
 
     lines = [f"CREATE TABLE IF NOT EXISTS {identifier} ({', '.join(map(column, table.schema))}) USING delta"]
     if table.partition_by:
         lines.append(f"PARTITIONED BY ({', '.join(table.partition_by)})")
     if table.cluster_by:
         lines.append(f"CLUSTER BY ({', '.join(table.cluster_by)})")
-    lines.append(f"COMMENT {_literal(table.comment)}")
+    lines.append(f"COMMENT {literal(table.comment)}")
     if table.checks:
-        checks = (f"'delta.constraints.{name}' = {_literal(check)}" for name, check in table.checks.items())
+        checks = (f"'delta.constraints.{name}' = {literal(check)}" for name, check in table.checks.items())
         lines.append(f"TBLPROPERTIES ({', '.join(checks)})")
     return "\n".join(lines)
-
-
-def _literal(text: str) -> str:
-    """The text as a SQL string."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 def check_schema(found: StructType, table: Table, where: str) -> None:

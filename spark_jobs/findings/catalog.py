@@ -32,6 +32,7 @@ from spark_jobs.findings import (
     unobserved,
 )
 from spark_jobs.findings.rule import Rule
+from spark_jobs.sql import literal
 
 RULES: tuple[Rule, ...] = (
     duplicate_client_id.RULE,
@@ -67,10 +68,5 @@ RULES: tuple[Rule, ...] = (
 def advice() -> Column:
     """What to do, for a row's `rule` and `cause`."""
     texts = {f"{rule.name} {name}": cause.advice for rule in RULES for name, cause in rule.causes.items()}
-    entries = ", ".join(_literal(text) for entry in texts.items() for text in entry)
+    entries = ", ".join(literal(text) for entry in texts.items() for text in entry)
     return F.expr(f"try_element_at(map({entries}), concat_ws(' ', rule, cause))")
-
-
-def _literal(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.config import Configuration
 from spark_jobs.findings.touches import IDENTITY
+from spark_jobs.replay.spans import with_island
 from spark_jobs.replay.steps import seconds_between
 from spark_jobs.replay.views import ALL_HOSTS
 
@@ -19,21 +20,16 @@ def with_finding(touches: DataFrame) -> DataFrame:
     The id is stable: it hashes the identity and where the condition begins inside the step. Conditions that were
     over before their step began are dropped.
     """
-    # A null in the identity is a value like any other: a window puts equal nulls into one partition.
-    per_identity = Window.partitionBy(*IDENTITY).orderBy("start", "end")
-    covered_until = F.max("end").over(per_identity.rowsBetween(Window.unboundedPreceding, -1))
-    with_peers = per_identity.rangeBetween(Window.unboundedPreceding, Window.currentRow)
-    whole = Window.partitionBy(*IDENTITY, "condition")
+    whole = Window.partitionBy(*IDENTITY, "island")
     names = [F.coalesce(F.col(name), F.lit("")) for name in IDENTITY if name != "step_start"]
     first = F.date_format(F.greatest("began", "step_start"), "yyyy-MM-dd'T'HH:mm:ss.SSSSSS")
     return (
-        touches.withColumn("starts", F.when(F.col("start") <= covered_until, 0).otherwise(1))
-        .withColumn("condition", F.sum("starts").over(with_peers))
+        with_island(touches, IDENTITY)
         .withColumn("began", F.min("start").over(whole))
         .withColumn("ended", F.max("end").over(whole))
         .where(F.col("ended") > F.col("step_start"))
         .withColumn("finding_id", F.substring(F.sha2(F.concat_ws("\n", *names, first), 256), 1, 16))
-        .drop("starts", "condition")
+        .drop("island")
     )
 
 

@@ -122,5 +122,6 @@ def _subjects(queues: DataFrame) -> DataFrame:
     per_name = ends.groupBy("finding_id", "broker_name").agg(
         F.sort_array(F.collect_list(F.struct("a", text.alias("t")))).alias("r")
     )
-    named = F.concat("broker_name", F.lit(":"), F.array_join(F.transform("r", lambda run: run["t"]), ","))
-    return per_name.groupBy("finding_id").agg(F.array_join(F.sort_array(F.collect_list(named)), ", ").alias("subject"))
+    text = F.concat("broker_name", F.lit(":"), F.array_join("r.t", ","))
+    named = F.sort_array(F.collect_list(F.struct("broker_name", text.alias("t"))))
+    return per_name.groupBy("finding_id").agg(F.array_join(named["t"], ", ").alias("subject"))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from spark_jobs.findings.rule import Audited, Cause, Rule
 from spark_jobs.findings.touches import nothing, touches
 from spark_jobs.replay.history import TOPIC, Changes
-from spark_jobs.replay.spans import gaps
+from spark_jobs.replay.spans import gaps, with_island
 from spark_jobs.replay.steps import StepWindow
 from spark_jobs.replay.subscriptions import RETRY
 from spark_jobs.replay.views import ALL_HOSTS, GROUP_STEP, GROUP_TOPIC
@@ -59,12 +59,8 @@ def silences(changes: Changes, topics: DataFrame, window: StepWindow) -> DataFra
 
 def together(silences: DataFrame) -> DataFrame:
     """One row per (group, step, maximal time without a moment at which all its sources spoke): `sources`."""
-    in_order = Window.partitionBy(*GROUP_STEP).orderBy("start")
-    covered = F.max("end").over(in_order.rowsBetween(Window.unboundedPreceding, -1))
-    with_peers = in_order.rangeBetween(Window.unboundedPreceding, Window.currentRow)
     return (
-        silences.withColumn("begins", F.when(F.col("start") <= covered, 0).otherwise(1))
-        .withColumn("island", F.sum("begins").over(with_peers))
+        with_island(silences, GROUP_STEP)
         .groupBy(*GROUP_STEP, "island")
         .agg(F.min("start").alias("start"), F.max("end").alias("end"), F.collect_set("source").alias("sources"))
         .withColumn("sources", F.sort_array("sources"))

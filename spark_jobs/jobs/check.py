@@ -96,7 +96,7 @@ class Gate:
         return clean
 
     def _usual_values(self) -> Usual | None:
-        if self.request.filters() or self.request.topic is not None:
+        if not self.request.is_of_everything:
             return None
         return usual_in(self.spark, self.warehouse, self.request.interval, self.configuration)
 

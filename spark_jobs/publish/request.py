@@ -7,11 +7,7 @@ from dataclasses import dataclass
 
 from schemas import FINDINGS, Table
 from spark_jobs.domain.intervals import Interval
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
+from spark_jobs.sql import literal
 
 
 @dataclass(frozen=True)
@@ -29,10 +25,15 @@ class RunRequest:
         parts = (str(self.interval), self.cluster, self.consumer_group, self.topic)
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
+    @property
+    def is_of_everything(self) -> bool:
+        """Whether it is of all clusters, groups and topics."""
+        return self == RunRequest(self.interval)
+
     def filters(self) -> list[str]:
         """SQL conditions on cluster and group, for any table that has them."""
         named = {"cluster": self.cluster, "consumer_group": self.consumer_group}
-        return [f"{column} = {_quoted(value)}" for column, value in named.items() if value is not None]
+        return [f"{column} = {literal(value)}" for column, value in named.items() if value is not None]
 
     def replaces(self, table: Table) -> str:
         """SQL condition of the rows that this run publishes, and so replaces.
@@ -42,7 +43,7 @@ class RunRequest:
         start, end = (moment.strftime("%Y-%m-%d %H:%M:%S") for moment in (self.interval.start, self.interval.end))
         conditions = [f"step_start >= TIMESTAMP '{start}'", f"step_start < TIMESTAMP '{end}'", *self.filters()]
         if self.topic is not None and "topic" in table.columns:
-            of_topic = f"topic = {_quoted(self.topic)}"
+            of_topic = f"topic = {literal(self.topic)}"
             conditions.append(f"({of_topic} OR topic IS NULL)" if table is FINDINGS else of_topic)
         return " AND ".join(conditions)
 

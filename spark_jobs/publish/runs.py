@@ -23,11 +23,6 @@ class PublishedRun:
     step_seconds: int
     contents: Mapping[str, Content]
 
-    @property
-    def is_of_everything(self) -> bool:
-        """Whether it was of all clusters, groups and topics."""
-        return self.request == RunRequest(self.request.interval)
-
     def rows_of_its_groups(self) -> str:
         """SQL condition of what it audited, in any output table: whole groups, also if it published one topic."""
         return replace(self.request, topic=None).replaces(GROUP_STATUS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from great_expectations.expectations.metadata_types import FailureSeverity
@@ -21,6 +21,7 @@ from spark_jobs.quality.drift import Usual, as_usual
 from spark_jobs.quality.facts import STEP, flagged
 from spark_jobs.quality.metric import QUARANTINED_PERCENT, SEEN_PERCENT, ExpectStepsWithin
 from spark_jobs.quality.validation import Check, Result
+from spark_jobs.replay.steps import step_of
 
 #: Recorded every cadence; the other sources are polled less often.
 _EVERY_CADENCE = (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, OFFSET_SNAPSHOTS)
@@ -32,7 +33,7 @@ def source_checks(
     """One per source table: each row on its own; of each step, how many are rejected, missing or unusual."""
     length, steps = configuration.grid.length, _steps(request.interval, configuration)
     numbers = settings(request.interval, configuration, F.lit(request.topic is None))
-    in_steps = {table: frame.withColumn(STEP, _step(length)) for table, frame in sources.items()}
+    in_steps = {table: frame.withColumn(STEP, step_of("captured_at", length)) for table, frame in sources.items()}
     return [
         Check(
             BY_TABLE[table],
@@ -77,11 +78,6 @@ def settings(interval: Interval, configuration: Configuration, whole_groups: Col
 
 def _steps(interval: Interval, configuration: Configuration) -> list[datetime]:
     return [step.start for step in configuration.grid.steps(interval)]
-
-
-def _step(length: timedelta) -> Column:
-    seconds = int(length.total_seconds())
-    return F.timestamp_seconds(F.floor(F.unix_seconds("captured_at") / seconds) * seconds)
 
 
 def of_sources(table: Table, interval: Interval, configuration: Configuration) -> Iterable[ExpectStepsWithin]:

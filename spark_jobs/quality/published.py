@@ -40,5 +40,5 @@ def _last_word(runs: Sequence[PublishedRun], interval: Interval) -> Iterable[Pub
     for place, run in enumerate(runs):
         steps = run.request.interval
         is_replaced = any(newer.request.overlaps(run.request) for newer in runs[:place])
-        if run.is_of_everything and steps.intersect(interval) == steps and not is_replaced:
+        if run.request.is_of_everything and steps.intersect(interval) == steps and not is_replaced:
             yield run

@@ -118,3 +118,18 @@ def gaps(spans: DataFrame, key: Sequence[str], window: StepWindow) -> DataFrame:
     following = F.coalesce(F.lead("start").over(in_order), window.step_end)
     gap = F.struct(covered.alias("start"), following.alias("end"))
     return spans.select(*key, gap.alias("gap")).where("gap.start < gap.end").select(*key, "gap.*")
+
+
+def with_island(rows: DataFrame, key: Sequence[str]) -> DataFrame:
+    """Adds `island`, the number within the key of the maximal time that rows (`start`, `end`) cover without a gap.
+
+    A null in the key is a value like any other: a window puts equal nulls into one partition.
+    """
+    in_order = Window.partitionBy(*key).orderBy("start", "end")
+    covered_until = F.max("end").over(in_order.rowsBetween(Window.unboundedPreceding, -1))
+    with_peers = in_order.rangeBetween(Window.unboundedPreceding, Window.currentRow)
+    return (
+        rows.withColumn("begins", F.when(F.col("start") <= covered_until, 0).otherwise(1))
+        .withColumn("island", F.sum("begins").over(with_peers))
+        .drop("begins")
+    )

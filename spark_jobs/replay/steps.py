@@ -53,16 +53,19 @@ def seconds_between(start: Column | str, end: Column | str) -> Column:
     return (F.unix_micros(end) - F.unix_micros(start)) / 1_000_000
 
 
+def step_of(moment: Column | str, step: timedelta) -> Column:
+    """Start of the audit step that holds a moment (`domain.intervals.StepGrid.floor`)."""
+    seconds = int(step.total_seconds())
+    return F.timestamp_seconds(F.floor(F.unix_seconds(moment) / seconds) * seconds)
+
+
 def with_step(window: StepWindow) -> Transformation:
     """One row per (snapshot, step whose window holds it): a snapshot shortly before a step is in its look-back too."""
-    seconds = int(window.step.total_seconds())
-
-    def floor(moment: Column) -> Column:
-        return F.timestamp_seconds(F.floor(F.unix_seconds(moment) / seconds) * seconds)
 
     def transform(snapshots: DataFrame) -> DataFrame:
         captured_at = F.col("captured_at")
-        steps = F.sequence(floor(captured_at), floor(captured_at + duration(window.look_back)), duration(window.step))
+        first, last = (step_of(at, window.step) for at in (captured_at, captured_at + duration(window.look_back)))
+        steps = F.sequence(first, last, duration(window.step))
         return snapshots.withColumn("step_start", F.explode(steps)).where(
             (F.col("step_start") >= F.lit(window.run.start)) & (F.col("step_start") < F.lit(window.run.end))
         )

@@ -213,6 +213,7 @@ def histories() -> Rows:
     yield from _elsewhere("offline but elsewhere")
     yield from _twice("offline twice")
     yield from _two_topics("offline, two topics")
+    yield from (_listed("nobody, of no topic", second) for second in TIMES if second < 400)
     yield from _resubscribing("flapping", {0: "A", 200: "B", 240: "A", 280: "B", 300: "A"})
     yield from _resubscribing("changed once", {0: "A", 200: "B"})
     yield from _languages("go and java", "GO")

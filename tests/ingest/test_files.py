@@ -104,6 +104,7 @@ def test_a_quarantined_line_keeps_its_head_and_its_id(tmp_path: Path) -> None:
         "key": None,
         "reasons": ["NOT_UTF8"],
         "detail": "invalid start byte at byte 0",
+        "run_id": None,
         "content": "�\n",
     }
     assert len({row["quarantine_id"] for row in rows}) == 3

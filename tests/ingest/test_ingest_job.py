@@ -102,7 +102,7 @@ def test_every_kind_of_line_in_its_table(spark: SparkSession, warehouse: Warehou
         (True, 20, ["0 true", "1 false"], 1795226515156)
     ]
     assert rows(spark, warehouse, QUARANTINE, *QUARANTINE.columns[1:]) == [
-        (None, "all.jsonl", 7, None, ["NOT_UTF8"], "invalid start byte at byte 0", "�\n")
+        (None, "all.jsonl", 7, None, ["NOT_UTF8"], "invalid start byte at byte 0", None, "�\n")
     ]
 
 

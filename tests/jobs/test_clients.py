@@ -52,6 +52,8 @@ class Group:
     usual: dict[str, Any] = field(default_factory=dict)
     #: When nobody was asked.
     gap: tuple[int, ...] = ()
+    #: Whether more is known of the group than what its clients say.
+    recorded: bool = True
 
 
 BUSY = {"consume_status": [("t", 400.0, 2.5, 0.0, 1.0, 2.0)], "consume_threads": 1}
@@ -81,6 +83,7 @@ GROUPS = {
     "unlocked-once": Group(200, 200, queue={"locked": False}, said={"consume_orderly": True}),
     "full": Group(200, 260, queue=FULL),
     "full-once": Group(200, 200, queue=FULL),
+    "full-unlisted": Group(200, 260, queue=FULL, recorded=False),
     "busy": Group(200, 300, said=BUSY),
     "busy-100": Group(200, 280, said=BUSY),
     "slower": Group(200, 300, said=SLOW, usual=FAST),
@@ -104,6 +107,7 @@ joined-late ALLOCATION_DRIFT     HOLDS_MORE       220 260 2,3
 grown-late  ALLOCATION_DRIFT     HOLDS_LESS       250 300 2,3
 unlocked    ORDERLY_LOCK_MISSING NOT_LOCKED       200 240 0,1
 full        FLOW_CONTROLLED      CACHED_MESSAGES  200 280 0,1
+full-unlisted FLOW_CONTROLLED    CACHED_MESSAGES  200 280 0,1
 busy        SLOW_LISTENER        ALL_THREADS_BUSY 200 320 -
 slower      SLOW_LISTENER        RESPONSE_TIME_ROSE 200 320 -
 slower-since SLOW_LISTENER       RESPONSE_TIME_ROSE 0 60 -
@@ -115,10 +119,11 @@ def snapshots(name: str, group: Group) -> Iterator[tuple[Any, dict[str, Any]]]:
         queues = 8 if second >= group.grows else 4
         members = ["c1", "c2"] if group.joins <= second < group.leaves else ["c1"]
         listed = [*members, *members] if group.twins else members
-        yield MEMBERSHIP_SNAPSHOTS, membership(second, *listed, group=name, topics=(name,))
-        yield ROUTE_SNAPSHOTS, route(second, queues, topic=name)
-        readings = [(100 + second, 100 + second, 1)] * queues
-        yield OFFSET_SNAPSHOTS, offsets(second + 1, *readings, topic=name, group=name)
+        if group.recorded:
+            yield MEMBERSHIP_SNAPSHOTS, membership(second, *listed, group=name, topics=(name,))
+            yield ROUTE_SNAPSHOTS, route(second, queues, topic=name)
+            readings = [(100 + second, 100 + second, 1)] * queues
+            yield OFFSET_SNAPSHOTS, offsets(second + 1, *readings, topic=name, group=name)
         if second not in group.gap:
             for client_id in members:
                 share = SHARES[len(listed), queues][client_id]
@@ -194,6 +199,7 @@ def test_the_measures_are_those_of_the_worst_moment(audited: RunResult) -> None:
     }
     assert measures == {
         "full": {"cached_count": 1001, "cached_mib": 0, "cached_span": 0},
+        "full-unlisted": {"cached_count": 1001, "cached_mib": 0, "cached_span": 0},
         "busy": {"busy_threads": 1, "consume_threads": 1, "consume_rt_ms": 400, "pull_rt_ms": 1},
         "slower": SLOWER,
         "slower-since": SLOWER,

@@ -17,6 +17,7 @@ from spark_jobs.domain.intervals import Interval
 from spark_jobs.quality.drift import Subject, Usual, as_mapping, as_usual, usual_values
 from spark_jobs.quality.facts import flagged
 from spark_jobs.quality.validation import Check, Result, Validator
+from tests.quality.pages import SETTINGS, no_routes
 from tests.snapshots import at, membership
 
 #: Two steps, and the days before them.
@@ -118,7 +119,7 @@ def test_an_unusual_step_is_a_warning_and_look_back_is_not_looked_at(spark: Spar
         Subject(table.name, "consume_type"): {TEN: (0.0, 50.0)},
     }
     expected = tuple(as_usual(table, known, [TEN, ELEVEN]))
-    found = Validator("r", None).validate([Check(suite, flagged(suite, frame, {}, {}), expected)])
+    found = Validator("r", None).validate([Check(suite, flagged(suite, frame, no_routes(spark), SETTINGS), expected)])
     drift = [one for one in found if one.expectation.endswith("_is_usual")]
     assert {one.severity for one in drift} == {"warning"}
 
