@@ -145,15 +145,21 @@ def test_no_snapshots_is_unobserved_and_not_an_error(spark: SparkSession, wareho
     assert "nothing was observed" in result.warnings[0]
 
 
-def test_a_filtered_run_replaces_only_its_group(spark: SparkSession, warehouse: Warehouse) -> None:
-    rows = healthy_group(EVERY_20_S, "c1", "c2")
+def test_a_filtered_run_replaces_only_what_it_is_about(spark: SparkSession, warehouse: Warehouse) -> None:
+    rows = healthy_group(EVERY_20_S, "c1", "c1", queues=1)
     rows[MEMBERSHIP_SNAPSHOTS] += [membership(second, "d1", group="other") for second in EVERY_20_S]
     load(spark, warehouse, rows)
     run(spark, warehouse, REQUEST, Configuration())
-    before = content(warehouse.read(spark, REBALANCE_INTERVALS))
+    intervals, found = (content(warehouse.read(spark, table)) for table in (REBALANCE_INTERVALS, FINDINGS))
+    # The duplicate, its one queue owned twice, and of each group where the history ends.
+    assert found.rows == 4
     result = run(spark, warehouse, RunRequest(HOUR, "c", "other", None), Configuration())
     assert result.run["row_counts"]["rebalance_intervals"] == 2
-    assert content(warehouse.read(spark, REBALANCE_INTERVALS)) == before
+    assert content(warehouse.read(spark, REBALANCE_INTERVALS)) == intervals
+    # Findings of a whole group are published with any of its topics.
+    run(spark, warehouse, RunRequest(HOUR, "c", "g", "t"), Configuration())
+    assert content(warehouse.read(spark, REBALANCE_INTERVALS)) == intervals
+    assert content(warehouse.read(spark, FINDINGS)) == found
 
 
 def test_without_client_snapshots_the_audit_does_without(spark: SparkSession, warehouse: Warehouse) -> None:
@@ -197,12 +203,3 @@ def test_steps_that_another_run_holds_are_refused_and_nothing_changes(
         run(spark, warehouse, REQUEST, Configuration())
     assert versions(spark, warehouse) == before
     assert not warehouse.exists(spark, AUDIT_RUNS)
-
-
-def test_findings_of_a_group_are_published_with_any_of_its_topics(spark: SparkSession, warehouse: Warehouse) -> None:
-    load(spark, warehouse, healthy_group(EVERY_20_S, "c1", "c1", queues=1))
-    run(spark, warehouse, REQUEST, Configuration())
-    before = content(warehouse.read(spark, FINDINGS))
-    assert before.rows == 3  # the duplicate, its one queue owned twice, and where the history ends
-    run(spark, warehouse, RunRequest(HOUR, "c", "g", "t"), Configuration())
-    assert content(warehouse.read(spark, FINDINGS)) == before
