@@ -4,8 +4,9 @@ from expectations.common import (
     CLUSTER,
     GROUP,
     captured,
-    filled,
+    each,
     named,
+    named_each,
     numbered_queue,
     numbers_possible,
     one_of,
@@ -45,11 +46,11 @@ SUITE = Suite(
         present("subscriptions"),
         present("owned_queues"),
         present("consume_status"),
-        Expectation(
+        each(
             "owned_queues_are_named",
             "Every queue has its topic, its broker and its number, which is 0 to 65535.",
-            f"{filled('topic')} AND {numbered_queue()}",
-            each="owned_queues",
+            "owned_queues",
+            named_each("topic") & numbered_queue(),
         ),
         Expectation(
             "caches_are_not_negative",
@@ -57,23 +58,23 @@ SUITE = Suite(
             "least(it.cached_count, it.cached_mib) >= 0",
             each="owned_queues",
         ),
-        Expectation(
+        each(
             "cached_offsets_are_possible",
             "Offsets of cached messages are 0 to 10^15.",
+            "owned_queues",
             numbers_possible("cached_min_offset", "cached_max_offset"),
-            each="owned_queues",
         ),
-        Expectation(
+        each(
             "times_are_possible",
             "Times of pulling and consuming are of the years 1970 to 9999; 0 is never.",
+            "owned_queues",
             times_possible("last_pull", "last_consume"),
-            each="owned_queues",
         ),
-        Expectation(
+        each(
             "rates_are_possible",
             "Response times and rates are 0 to 10^15.",
+            "consume_status",
             numbers_possible("consume_rt_ms", "consume_ok_tps", "consume_failed_tps", "pull_rt_ms", "pull_tps"),
-            each="consume_status",
         ),
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from expectations.suite import Expectation
 
@@ -37,42 +38,81 @@ def captured() -> Expectation:
     )
 
 
+@dataclass(frozen=True)
+class Elements:
+    """What is true of every element of an array: SQL of one, `it`; and `at_once` of all of them, `{array}`, true only
+    if it is true of each, without a lambda over them.
+    """
+
+    holds: str
+    at_once: str
+
+    def __and__(self, other: Elements) -> Elements:
+        return Elements(f"{self.holds} AND {other.holds}", f"{self.at_once} AND {other.at_once}")
+
+
+def each(name: str, says: str, array: str, elements: Elements) -> Expectation:
+    """A rule of the elements of an array."""
+    return Expectation(name, says, elements.holds, each=array, at_once=elements.at_once.format(array=array))
+
+
 def filled(*fields: str) -> str:
     """SQL: an element has these fields."""
     return f"(it IS NULL OR ({' AND '.join(f'it.{field} IS NOT NULL' for field in fields)}))"
 
 
-def named_each(field: str) -> str:
-    """SQL: an element has a name in this field."""
-    return f"{filled(field)} AND length(it.{field}) BETWEEN 1 AND {_LONGEST_NAME}"
+def named_each(field: str) -> Elements:
+    """An element has a name in this field."""
+    names = f"{{array}}.{field}"
+    # Where a null is among them, and no '', `array_contains` is null, not false.
+    short = f"forall(array_distinct({names}), name -> length(name) <= {_LONGEST_NAME})"
+    return Elements(
+        f"{filled(field)} AND length(it.{field}) BETWEEN 1 AND {_LONGEST_NAME}",
+        f"NOT array_contains({names}, '') AND {short}",
+    )
 
 
-def numbered_queue() -> str:
-    """SQL: an element has a queue's broker and number."""
-    return f"{named_each('broker_name')} AND {filled('queue_id')} AND it.queue_id BETWEEN 0 AND 65535"
+def within(field: str, highest: int) -> Elements:
+    """An element has a number from 0 to `highest` in this field."""
+    return Elements(
+        f"{filled(field)} AND it.{field} BETWEEN 0 AND {highest}",
+        f"NOT array_contains({{array}}.{field}, -1) AND {_all_between((field,), highest).at_once}",
+    )
 
 
-def numbers_possible(*fields: str) -> str:
-    """SQL: an element's offsets or rates, where they are known, are 0 to 10^15: sums of them do not overflow."""
+def numbered_queue() -> Elements:
+    """An element has a queue's broker and number."""
+    return named_each("broker_name") & within("queue_id", 65535)
+
+
+def numbers_possible(*fields: str) -> Elements:
+    """An element's offsets or rates, where they are known, are 0 to 10^15: sums of them do not overflow."""
     return _all_between(fields, _MOST_MESSAGES)
 
 
-def times_possible(*fields: str) -> str:
-    """SQL: an element's times in milliseconds, where they are known, are of the years 1970 to 9999; 0 is never."""
+def times_possible(*fields: str) -> Elements:
+    """An element's times in milliseconds, where they are known, are of the years 1970 to 9999; 0 is never."""
     return _all_between(fields, _LAST_MS)
 
 
-def _all_between(fields: Iterable[str], highest: int) -> str:
-    return " AND ".join(f"coalesce(it.{field} BETWEEN 0 AND {highest}L, true)" for field in fields)
+def _all_between(fields: Iterable[str], highest: int) -> Elements:
+    def between(lowest_is: str, highest_is: str) -> str:
+        return f"coalesce({lowest_is} >= 0 AND {highest_is} <= {highest}L, true)"
+
+    names = [f"{{array}}.{field}" for field in fields]
+    return Elements(
+        " AND ".join(f"coalesce(it.{field} BETWEEN 0 AND {highest}L, true)" for field in fields),
+        " AND ".join(between(f"array_min({name})", f"array_max({name})") for name in names),
+    )
 
 
 def no_queue_twice(array: str) -> str:
-    """SQL: no (broker, number) is twice in an array. Different hashes suffice; only where two are equal the queues
-    are compared, which is slow.
+    """SQL: no (broker, number) is twice in an array. It suffices that all numbers, or all hashes, differ; only where
+    two hashes are equal the queues are compared, which is slow.
     """
     hashes = f"transform({array}, it -> xxhash64(it.broker_name, it.queue_id))"
     queues = f"arrays_zip({array}.broker_name, {array}.queue_id)"
-    return f"size(array_distinct({hashes})) = size({array}) OR size(array_distinct({queues})) = size({array})"
+    return " OR ".join(f"size(array_distinct({of})) = size({array})" for of in (f"{array}.queue_id", hashes, queues))
 
 
 def one_of(values: Iterable[str]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from expectations.common import CLUSTER, GROUP, captured, named, named_each, one_of, present
+from expectations.common import CLUSTER, GROUP, captured, each, named, named_each, one_of, present
 from expectations.suite import Expectation, Severity, Suite
 from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 
@@ -54,11 +54,11 @@ SUITE = Suite(
         ),
         Expectation("connections_are_there", "Nobody online is an empty array, not null.", "connections IS NOT NULL"),
         present("connections"),
-        Expectation(
+        each(
             "client_ids_are_names",
             "Every connection has a client id of 1 to 255 characters.",
+            "connections",
             named_each("client_id"),
-            each="connections",
         ),
         Expectation(
             "client_addresses_are_host_and_port",
@@ -67,11 +67,11 @@ SUITE = Suite(
             each="connections",
         ),
         present("subscriptions"),
-        Expectation(
+        each(
             "subscribed_topics_are_names",
             "Every subscription names its topic, in 1 to 255 characters.",
+            "subscriptions",
             named_each("topic"),
-            each="subscriptions",
         ),
         Expectation(
             "brokers_are_the_hosts",

@@ -5,6 +5,7 @@ from expectations.common import (
     GROUP,
     TOPIC,
     captured,
+    each,
     no_queue_twice,
     numbered_queue,
     numbers_possible,
@@ -24,28 +25,28 @@ SUITE = Suite(
         captured(),
         Expectation("offsets_are_there", "No queues is an empty array, not null.", "offsets IS NOT NULL"),
         present("offsets"),
-        Expectation(
+        each(
             "queues_are_named",
             "Every reading has its broker and its queue's number, which is 0 to 65535.",
+            "offsets",
             numbered_queue(),
-            each="offsets",
         ),
         Expectation(
             "queues_are_there_once",
             "No queue is read twice in one snapshot.",
             no_queue_twice("offsets"),
         ),
-        Expectation(
+        each(
             "offsets_are_possible",
             "Offsets are 0 to 10^15.",
+            "offsets",
             numbers_possible("broker_offset", "consumer_offset", "pull_offset"),
-            each="offsets",
         ),
-        Expectation(
+        each(
             "times_are_possible",
             "Times of storing are of the years 1970 to 9999.",
+            "offsets",
             times_possible("last_timestamp"),
-            each="offsets",
         ),
         Expectation(
             "consumer_is_not_ahead_of_broker",

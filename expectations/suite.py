@@ -24,7 +24,8 @@ class Expectation:
 
     `holds` is SQL over the columns of the table, what the suite adds to them, and the settings of `Quality`; a row
     for which it is unknown (null) keeps it. With `each` it speaks of the elements of that array column, as `it`: a
-    null element is the business of `common.present` alone.
+    null element is the business of `common.present` alone. `at_once`, of the array as a whole, is true only if every
+    element keeps the rule; Spark compiles it, while it interprets lambdas.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Expectation:
     holds: str
     severity: Severity = Severity.CRITICAL
     each: str | None = None
+    at_once: str | None = None
 
 
 def _nothing_added(frame: DataFrame, _: Mapping[Table, DataFrame]) -> DataFrame:

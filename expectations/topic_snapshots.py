@@ -1,6 +1,15 @@
 """What the brokers hold of a topic."""
 
-from expectations.common import CLUSTER, TOPIC, captured, no_queue_twice, numbered_queue, numbers_possible, present
+from expectations.common import (
+    CLUSTER,
+    TOPIC,
+    captured,
+    each,
+    no_queue_twice,
+    numbered_queue,
+    numbers_possible,
+    present,
+)
 from expectations.suite import Expectation, Suite
 from schemas import TOPIC_SNAPSHOTS
 
@@ -13,22 +22,22 @@ SUITE = Suite(
         captured(),
         Expectation("queues_are_there", "A topic without queues has an empty array, not null.", "queues IS NOT NULL"),
         present("queues"),
-        Expectation(
+        each(
             "queues_are_named",
             "Every queue has its broker and its number, which is 0 to 65535.",
+            "queues",
             numbered_queue(),
-            each="queues",
         ),
         Expectation(
             "queues_are_there_once",
             "No queue is there twice.",
             no_queue_twice("queues"),
         ),
-        Expectation(
+        each(
             "offsets_are_possible",
             "Offsets are 0 to 10^15.",
+            "queues",
             numbers_possible("min_offset", "max_offset"),
-            each="queues",
         ),
         Expectation(
             "min_offset_is_not_above_max_offset",

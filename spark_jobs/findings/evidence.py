@@ -118,10 +118,10 @@ def _subjects(queues: DataFrame) -> DataFrame:
     ends = runs.groupBy("finding_id", "broker_name", "run").agg(
         F.min("queue_id").alias("a"), F.max("queue_id").alias("b")
     )
-    text = F.when(F.col("a") == F.col("b"), F.col("a").cast("string")).otherwise(F.concat_ws("-", "a", "b"))
+    numbers = F.when(F.col("a") == F.col("b"), F.col("a").cast("string")).otherwise(F.concat_ws("-", "a", "b"))
     per_name = ends.groupBy("finding_id", "broker_name").agg(
-        F.sort_array(F.collect_list(F.struct("a", text.alias("t")))).alias("r")
+        F.sort_array(F.collect_list(F.struct("a", numbers.alias("t")))).alias("r")
     )
-    text = F.concat("broker_name", F.lit(":"), F.array_join("r.t", ","))
-    named = F.sort_array(F.collect_list(F.struct("broker_name", text.alias("t"))))
+    of_broker = F.concat("broker_name", F.lit(":"), F.array_join("r.t", ","))
+    named = F.sort_array(F.collect_list(F.struct("broker_name", of_broker.alias("t"))))
     return per_name.groupBy("finding_id").agg(F.array_join(named["t"], ", ").alias("subject"))

@@ -22,29 +22,16 @@ _LONGEST_KEY = 1_500
 def flagged(
     suite: Suite, frame: DataFrame, others: Mapping[Table, DataFrame], settings: Mapping[str, Any]
 ) -> DataFrame:
-    """The rows of a table with one boolean column per expectation, named as it is: whether the row keeps it.
-
-    Most arrays are clean, so one lambda asks all rules of an array at once, and each rule alone only where that fails.
-    """
+    """The rows of a table with one boolean column per expectation, named as it is: whether the row keeps it."""
     prepared = suite.prepare(frame, others).withColumns({name: F.lit(value) for name, value in settings.items()})
-    arrays = sorted({one.each for one in suite.expectations if one.each})
-    clean = {_clean(array): _forall(array, suite.expectations) for array in arrays}
-    return prepared.withColumns(clean).withColumns({one.name: _keeps(one) for one in suite.expectations})
-
-
-def _clean(array: str) -> str:
-    return f"{array}_is_clean"
-
-
-def _forall(array: str, expectations: Sequence[Expectation]) -> Column:
-    rules = " AND ".join(f"({one.holds})" for one in expectations if one.each == array)
-    return F.expr(f"coalesce(forall({array}, it -> coalesce({rules}, true)), true)")
+    return prepared.withColumns({one.name: _keeps(one) for one in suite.expectations})
 
 
 def _keeps(one: Expectation) -> Column:
     if one.each is None:
         return F.expr(f"coalesce({one.holds}, true)")
-    return F.expr(f"{_clean(one.each)} OR forall({one.each}, it -> coalesce({one.holds}, true))")
+    keeps = f"coalesce(forall({one.each}, it -> coalesce({one.holds}, true)), true)"
+    return F.expr(f"coalesce({one.at_once}, false) OR {keeps}" if one.at_once else keeps)
 
 
 def step_facts(suite: Suite, rows: DataFrame) -> DataFrame:
