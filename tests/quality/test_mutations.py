@@ -79,9 +79,9 @@ def a_queue_is_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(f"{JOB}.published_allocations", lambda owned: published_allocations(owned).where("queue_id <> 3"))
 
 
-def hand_overs_are_lost(patch: pytest.MonkeyPatch) -> None:
+def stuck_owners_are_lost(patch: pytest.MonkeyPatch) -> None:
     parts = attribution.parts
-    patch.setattr(attribution, "parts", lambda: parts() | {Part.RESIDUAL: F.lit(0)})
+    patch.setattr(attribution, "parts", lambda: parts() | {Part.STUCK_OWNER: F.lit(0)})
 
 
 def the_end_is_the_beginning(patch: pytest.MonkeyPatch) -> None:
@@ -119,7 +119,7 @@ MUTATIONS = [
         a_queue_is_forgotten,
         {"rebalance_intervals: every_readable_queue_is_allocated_once", "queue_progress: queue_is_allocated"},
     ),
-    Mutation(hand_overs_are_lost, {"group_status: parts_add_up_to_the_growth"}),
+    Mutation(stuck_owners_are_lost, {"group_status: parts_add_up_to_the_growth"}),
     Mutation(the_end_is_the_beginning, {"group_status: growth_is_end_less_start"}),
     Mutation(findings_leave_their_step, {"findings: span_is_inside_the_step"}),
 ]
