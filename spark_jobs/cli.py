@@ -18,12 +18,18 @@ from spark_jobs.domain.intervals import Interval
 from spark_jobs.errors import ExitCode, RebalanceAuditError
 
 SEVERITIES = ("INFO", "WARN", "ERROR")
+NEVER = "NEVER"
 #: As a shell says it: 128 + number of the signal.
 INTERRUPTED, READER_GONE = 130, 141
 
 #: Every option and argument, once; a command names those it takes.
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "FILE": {"nargs": "+", "metavar": "FILE", "help": "recording to load: .jsonl or .jsonl.gz"},
+    "TASK": {
+        "choices": ("check_sources", "audit", "validate", "publish", "report"),
+        "metavar": "TASK",
+        "help": "check_sources, audit, validate, publish or report",
+    },
     "--warehouse": {"metavar": "URI", "help": "where the tables are: a path, a URI, or catalog.schema"},
     "--cluster-name": {
         "metavar": "NAME",
@@ -42,15 +48,16 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--fail-on": {
         "metavar": "SEVERITY",
         "type": str.upper,
-        "choices": SEVERITIES,
-        "default": "ERROR",
-        "help": "exit with 1 if a finding is INFO, WARN or ERROR at least (default: ERROR)",
+        "choices": (*SEVERITIES, NEVER),
+        "help": "exit with 1 if a finding is INFO, WARN or ERROR at least, or never",
     },
+    "--run": {"metavar": "NAME", "help": "the scheduler's name of the run, the same in all of its tasks"},
+    "--new-findings": {"metavar": "FILE", "help": "write the findings that the run was the first to publish, as JSON"},
     "--json": {"action": "store_true", "help": "print one JSON document, and nothing else, on stdout"},
     "--verbose": {"action": "store_true", "help": "log every step on stderr"},
     "--debug": {"action": "store_true", "help": "show the traceback of an unexpected error"},
 }
-REQUIRED = frozenset({"--warehouse", "--interval"})
+REQUIRED = frozenset({"--warehouse", "--interval", "--run"})
 COMMON = ("--verbose", "--debug")
 
 
@@ -101,6 +108,17 @@ COMMANDS: Mapping[str, Command] = {
             "--warehouse /data/audit --interval 2026-11-21/2026-11-22 --config audit.yaml",
             "--warehouse lake.audit --interval 2026-11-21/2026-11-22 --group G --json",
         ),
+        {"--fail-on": "ERROR"},
+    ),
+    "task": Command(
+        "One task of a scheduled run: what the Airflow DAGs submit, one after the other.",
+        _job("task"),
+        (
+            *("TASK", "--run", "--warehouse", "--interval", "--cluster", "--group", "--config", "--fail-on"),
+            "--new-findings",
+        ),
+        ("check_sources --run nightly-1 --warehouse /data/audit --interval 2026-11-21/2026-11-22",),
+        {"--fail-on": NEVER},
     ),
     "validate": Command(
         "Run the data-quality expectations on what is in the warehouse, without auditing.",

@@ -11,19 +11,21 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 from rich.console import Console
 
 from expectations.suite import Severity
-from spark_jobs.cli import SEVERITIES
+from spark_jobs.cli import NEVER, SEVERITIES
 from spark_jobs.config import load
 from spark_jobs.domain.intervals import format_utc
 from spark_jobs.errors import ExitCode
 from spark_jobs.jobs.demo import demo, example_files, next_steps
 from spark_jobs.jobs.ingest import ingest
 from spark_jobs.jobs.run import RunRequest, RunResult, run
+from spark_jobs.jobs.tasks import TASKS, ScheduledRun
 from spark_jobs.jobs.validate import Validation, table_named, validate
 from spark_jobs.quality.validation import Result
 from spark_jobs.session import JARS_DIR, get_session
@@ -38,7 +40,7 @@ def exit_code(severities: Iterable[str], fail_on: str, *, doubtful: bool = False
     failed, but no critical one), else 0.
     """
     ranks = [SEVERITIES.index(severity) for severity in severities]
-    if any(rank >= SEVERITIES.index(fail_on) for rank in ranks):
+    if any(rank >= (*SEVERITIES, NEVER).index(fail_on) for rank in ranks):
         return ExitCode.FINDINGS
     return ExitCode.WARNINGS if doubtful or SEVERITIES.index("WARN") in ranks else ExitCode.CLEAN
 
@@ -98,6 +100,25 @@ def _run(arguments: Namespace) -> int:
     return exit_code(severities, arguments.fail_on, doubtful=bool(result.quality_warnings))
 
 
+def _task(arguments: Namespace) -> int:
+    """Exit code 0 also with warnings: a scheduler takes any other for a failure."""
+    configuration, warehouse = load(arguments.config), Warehouse.parse(arguments.warehouse)
+    configuration.grid.check_whole_steps(arguments.interval)
+    request = RunRequest(arguments.interval, arguments.cluster, arguments.group)
+    with progress_on(Console(stderr=True)) as say:
+        scheduled = ScheduledRun(_start_spark(say), warehouse, request, configuration, arguments.run, say)
+        outcome = TASKS[arguments.TASK](scheduled)
+    if arguments.TASK == "report":
+        show_findings(Console(), outcome.new_findings)
+    print(printable(outcome.says))
+    for warning in outcome.warnings:
+        print(f"rebalance-audit: warning: {printable(warning)}", file=sys.stderr)
+    if arguments.new_findings:
+        Path(arguments.new_findings).write_text(as_json({"findings": outcome.new_findings}), encoding="utf-8")
+    code = exit_code((finding["severity"] for finding in outcome.new_findings), arguments.fail_on)
+    return ExitCode.CLEAN if code is ExitCode.WARNINGS else code
+
+
 def _validate(arguments: Namespace) -> int:
     configuration, warehouse = load(arguments.config), Warehouse.parse(arguments.warehouse)
     table = table_named(arguments.table) if arguments.table is not None else None
@@ -152,6 +173,7 @@ def _show(result: RunResult, warehouse: Warehouse, *, as_document: bool) -> None
 COMMANDS: Mapping[str, Callable[[Namespace], int]] = {
     "ingest": _ingest,
     "run": _run,
+    "task": _task,
     "validate": _validate,
     "demo": _demo,
 }

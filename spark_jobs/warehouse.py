@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 from delta.tables import DeltaTable
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
@@ -84,6 +85,12 @@ class Warehouse:
         commit = commits.select("version").head()
         return int(commit[0]) if commit else self.version(spark, table)
 
+    def version_before(self, spark: SparkSession, table: Table, mark: str) -> int:
+        """The Delta version before the first commit that carries this user metadata; the newest where none does."""
+        commits = self.delta_table(spark, table).history(_LAST_COMMITS).where(F.col("userMetadata") == mark)
+        first = commits.agg(F.min("version")).head()
+        return int(first[0]) - 1 if first and first[0] else self.version(spark, table)
+
     def read(self, spark: SparkSession, table: Table, version: int | None = None) -> DataFrame:
         """The table, at one version if given (a run pins its sources); raises if it is missing or of another schema."""
         self.delta_table(spark, table)
@@ -112,6 +119,17 @@ class Warehouse:
             return spark.read.table(f"{self.location}._staging_{name}")
         writer.parquet(f"{self.location}/_staging/{name}")
         return spark.read.schema(frame.schema).parquet(f"{self.location}/_staging/{name}")
+
+    def staged(self, spark: SparkSession, name: str) -> DataFrame | None:
+        """What `stage` wrote under the name; None where nothing is (any more)."""
+        try:
+            if self.in_catalog:
+                return spark.read.table(f"{self.location}._staging_{name}")
+            return spark.read.parquet(f"{self.location}/_staging/{name}")
+        except AnalysisException as error:
+            if error.getCondition() in ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND"):
+                return None
+            raise
 
     def drop_stage(self, spark: SparkSession, name: str) -> None:
         """Remove what `stage` wrote."""

@@ -14,6 +14,7 @@ from spark_jobs.findings.looks import client_looks
 from spark_jobs.findings.rebalances import rebalances
 from spark_jobs.findings.rule import Audited
 from spark_jobs.progress.queue_progress import queue_progress
+from spark_jobs.publish.request import RunRequest
 from spark_jobs.replay.history import changes, rebalance_intervals
 from spark_jobs.replay.moves import with_moves
 from spark_jobs.replay.settings import group_settings
@@ -37,6 +38,11 @@ Progress = Callable[[str], None]
 def keep(frame: DataFrame) -> DataFrame:
     """The frame, computed once and without its history: plans that are built on it stay small."""
     return frame.localCheckpoint()
+
+
+def window_of(request: RunRequest, configuration: Configuration) -> StepWindow:
+    """The steps of the request, with the warm-up and look-back that each reads before itself."""
+    return StepWindow(request.interval, configuration.grid.length, configuration.warm_up, configuration.look_back)
 
 
 def audit(

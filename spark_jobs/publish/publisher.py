@@ -23,17 +23,17 @@ _LOG = logging.getLogger(__name__)
 
 
 def stage(
-    spark: SparkSession, warehouse: Warehouse, request: RunRequest, outputs: Mapping[Table, DataFrame]
+    spark: SparkSession, warehouse: Warehouse, name: str, request: RunRequest, outputs: Mapping[Table, DataFrame]
 ) -> dict[Table, DataFrame]:
     """The outputs, written beside the tables and read back: computed once, whatever happens while publishing.
 
-    Staged under the request's own name, so what a killed run left behind is overwritten by the next try.
+    `name` is that of the request, or of a scheduled run: what a killed run left behind is overwritten by the next try.
     """
 
     def staged(table: Table, frame: DataFrame) -> DataFrame:
         published = frame.where(request.replaces(table)).select(*table.columns)
         in_order = published.repartition("step_start").sortWithinPartitions(*table.key)
-        return warehouse.stage(spark, f"{request.key}_{table.name}", in_order)
+        return warehouse.stage(spark, f"{name}_{table.name}", in_order)
 
     return _side_by_side(staged, outputs)
 
@@ -57,9 +57,13 @@ def publish(
     # Findings last: who reads one finds everything it speaks of.
     others = {table: frame for table, frame in staged.items() if table is not FINDINGS}
     contents = _side_by_side(published, others) | {FINDINGS: published(FINDINGS, staged[FINDINGS])}
-    for table in staged:
-        warehouse.drop_stage(spark, f"{request.key}_{table.name}")
     return {table.name: found for table, found in contents.items()}
+
+
+def unstage(spark: SparkSession, warehouse: Warehouse, name: str) -> None:
+    """Removes what is staged under the name, once it is published and `audit_runs` says so."""
+    for table in OUTPUTS:
+        warehouse.drop_stage(spark, f"{name}_{table.name}")
 
 
 def _side_by_side(act: Callable[[Table, DataFrame], T], frames: Mapping[Table, DataFrame]) -> dict[Table, T]:

@@ -58,7 +58,7 @@ def check(spark: SparkSession, warehouse: Warehouse, count: int) -> None:
         assert len(for_sure) > len(bad[table]) / 10
         assert not for_sure & set(keys)
     outputs = audit(used, WINDOW, CONFIGURATION, lambda _: None)
-    gate.outputs(stage(spark, warehouse, REQUEST, outputs))
+    gate.outputs(stage(spark, warehouse, REQUEST.key, REQUEST, outputs))
     gate.record()
 
 

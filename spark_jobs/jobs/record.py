@@ -1,0 +1,119 @@
+"""What a run's row of `audit_runs` says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+from pyspark.sql import functions as F
+
+from schemas import AUDIT_RUNS, CLIENT_SNAPSHOTS
+from spark_jobs.config import Configuration
+from spark_jobs.conflicts import unless_outrun
+from spark_jobs.errors import QualityError
+from spark_jobs.findings.catalog import RULES
+from spark_jobs.publish.content import Published
+from spark_jobs.publish.request import RunRequest
+from spark_jobs.replay.sources import Sources
+from spark_jobs.sql import literal
+from spark_jobs.warehouse import Warehouse
+
+
+def not_evaluated(sources: Sources) -> list[str]:
+    """Names of the rules that need an optional source which holds nothing of the run's time (or does not exist)."""
+    empty = {CLIENT_SNAPSHOTS} if sources.clients.isEmpty() else set()
+    return sorted(rule.name for rule in RULES if empty.intersection(rule.needs))
+
+
+def what_was_not_audited(intervals: DataFrame, request: RunRequest, not_evaluated: list[str]) -> list[str]:
+    """What the reader of the findings should know of what was not audited."""
+    observed = intervals.where("status <> 'UNOBSERVED'")
+    if observed.isEmpty():
+        return [f"nothing was observed in {request.interval}: there are no snapshots, so silence says nothing"]
+    skipped = (
+        intervals.where("status = 'NOT_REPLAYABLE'")
+        .groupBy("cluster", "consumer_group", "reason")
+        .agg(F.array_join(F.sort_array(F.collect_set("topic")), ", ").alias("topics"))
+        .orderBy("cluster", "consumer_group", "reason")
+    )
+    warnings = [
+        f"{row.cluster}/{row.consumer_group} could not be replayed for {row.topics}: {row.reason}"
+        for row in skipped.limit(20).collect()
+    ]
+    assumed = observed.where("strategy_source = 'DEFAULT' AND member_count > 0").select("cluster", "consumer_group")
+    if groups := assumed.distinct().count():
+        warnings.append(f"AVG was assumed for {groups} groups: nothing tells their strategy (see strategy_source)")
+    if not_evaluated:
+        warnings.append(f"not evaluated, as {CLIENT_SNAPSHOTS.name} holds nothing: {', '.join(not_evaluated)}")
+    return warnings
+
+
+def _code_version() -> str:
+    try:
+        return version("rebalance-audit")
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def asked(
+    run_id: str,
+    started_at: datetime,
+    request: RunRequest,
+    versions: Mapping[str, int],
+    configuration: Configuration,
+) -> dict[str, Any]:
+    """What the run's row of `audit_runs` says before anything has come of it."""
+    return {
+        "run_id": run_id,
+        "started_at": started_at,
+        "interval_start": request.interval.start,
+        "interval_end": request.interval.end,
+        "step_seconds": int(configuration.grid.length.total_seconds()),
+        "cluster": request.cluster,
+        "consumer_group": request.consumer_group,
+        "topic": request.topic,
+        "source_versions": dict(versions),
+        "configuration_hash": configuration.hash(),
+        "configuration": configuration.canonical_json(),
+        "code_version": _code_version(),
+    }
+
+
+def rejected(error: QualityError) -> dict[str, Any]:
+    """What it says besides when the gate was closed."""
+    nothing: dict[str, Any] = {"not_evaluated": [], "row_counts": {}, "content_hashes": {}, "published_versions": {}}
+    return nothing | {"finished_at": datetime.now(UTC), "outcome": "rejected", "message": str(error)}
+
+
+def published(tables: Mapping[str, Published], not_evaluated: list[str], warnings: list[str]) -> dict[str, Any]:
+    """What it says besides when the tables are published, by table name."""
+    return {
+        "finished_at": datetime.now(UTC),
+        "not_evaluated": not_evaluated,
+        "row_counts": {name: found.content.rows for name, found in tables.items()},
+        "content_hashes": {name: found.content.hash for name, found in tables.items()},
+        "published_versions": {name: found.version for name, found in tables.items()},
+        "outcome": "published",
+        "message": "; ".join(warnings) or None,
+    }
+
+
+def append(spark: SparkSession, warehouse: Warehouse, record: Mapping[str, Any]) -> None:
+    """Appends the row to `audit_runs`."""
+    writer = _writer(spark, warehouse, record).mode("append")
+    unless_outrun(lambda: warehouse.save(writer, AUDIT_RUNS), "record the run")
+
+
+def replace(spark: SparkSession, warehouse: Warehouse, record: Mapping[str, Any]) -> None:
+    """Writes the row to `audit_runs` in place of what the same run wrote there before."""
+    same_run = f"run_id = {literal(record['run_id'])}"
+    writer = _writer(spark, warehouse, record).mode("overwrite").option("replaceWhere", same_run)
+    unless_outrun(lambda: warehouse.save(writer, AUDIT_RUNS), "record the run")
+
+
+def _writer(spark: SparkSession, warehouse: Warehouse, record: Mapping[str, Any]) -> DataFrameWriter:
+    warehouse.create(spark, [AUDIT_RUNS])
+    return spark.createDataFrame([record], AUDIT_RUNS.schema).write.format("delta")

@@ -1,0 +1,16 @@
+"""What spark-submit is given: the command line, with an exit code that schedulers understand.
+
+It has a folder of its own because Python looks for modules beside the script first.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from spark_jobs.cli import main
+from spark_jobs.errors import ExitCode
+
+if __name__ == "__main__":
+    code = main(sys.argv[1:])
+    # Warnings are in the log; a scheduler takes every code but 0 for a failure.
+    sys.exit(ExitCode.CLEAN if code == ExitCode.WARNINGS else code)

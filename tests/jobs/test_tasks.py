@@ -1,0 +1,120 @@
+"""One audit as five tasks, each of which may be run again, leaves the tables of one `run`."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import timedelta
+
+import pytest
+from pyspark.sql import SparkSession
+
+from schemas import AUDIT_RUNS, FINDINGS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, OUTPUTS, QUARANTINE, ROUTE_SNAPSHOTS
+from spark_jobs.config import Configuration
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.errors import IntervalError, QualityError, WarehouseError
+from spark_jobs.jobs.run import RunRequest, run
+from spark_jobs.jobs.tasks import TASKS, Outcome, ScheduledRun
+from spark_jobs.publish.content import content
+from spark_jobs.warehouse import Warehouse
+from tests.snapshots import at, load, membership, offsets, route
+
+HOUR = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
+CONFIGURATION = Configuration()
+#: 4 queues over the members a, a, b: both a own the first two, b the last, and nobody the third.
+RULES = ["DOUBLE_OWNED_QUEUE", "DUPLICATE_CLIENT_ID", "UNASSIGNED_QUEUE"]
+
+
+def history(spark: SparkSession, warehouse: Warehouse, *, broken_rows: int = 1) -> None:
+    """Twins, so that there are findings, and rows that break a rule: a run allows for 1 %, which is one of 181."""
+    times = range(0, 3600, 20)
+    broken = [membership(10 * number + 5, "x", group="") for number in range(broken_rows)]
+    load(
+        spark,
+        warehouse,
+        {
+            MEMBERSHIP_SNAPSHOTS: [*(membership(second, "a", "a", "b") for second in times), *broken],
+            ROUTE_SNAPSHOTS: [route(second, 4) for second in times],
+            OFFSET_SNAPSHOTS: [offsets(second, *[(100 + second, 100 + second, 1)] * 4) for second in times],
+        },
+    )
+
+
+@pytest.fixture(scope="module")
+def scheduled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> ScheduledRun:
+    warehouse = Warehouse.parse(str(tmp_path_factory.mktemp("tasks") / "warehouse"))
+    history(spark, warehouse)
+    return ScheduledRun(spark, warehouse, RunRequest(HOUR), CONFIGURATION, "scheduled__1")
+
+
+def hashes(scheduled: ScheduledRun) -> dict[str, str]:
+    return {t.name: content(scheduled.warehouse.read(scheduled.spark, t)).hash for t in OUTPUTS}
+
+
+def do(scheduled: ScheduledRun, *names: str) -> Outcome:
+    return [TASKS[name](scheduled) for name in names][-1]
+
+
+def test_a_task_out_of_turn_says_which_one_to_run(scheduled: ScheduledRun) -> None:
+    for name in ("audit", "validate", "publish", "report"):
+        with pytest.raises(WarehouseError, match="task check_sources of run scheduled__1 has left nothing for 2026"):
+            do(scheduled, name)
+    do(scheduled, "check_sources")
+    for name in ("validate", "publish"):
+        with pytest.raises(WarehouseError, match="task audit of run scheduled__1 has left nothing"):
+            do(scheduled, name)
+    with pytest.raises(WarehouseError, match="task publish of run"):
+        do(scheduled, "report")
+    with pytest.raises(WarehouseError, match="begun with another configuration"):
+        do(dataclasses.replace(scheduled, configuration=Configuration(max_gap_seconds=61)), "audit")
+    assert not scheduled.warehouse.exists(scheduled.spark, FINDINGS)
+
+
+def test_tasks_run_again_leave_the_tables_of_one_run(scheduled: ScheduledRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is done again, as a retry or a clear would; publishing is killed first, before it is written down."""
+    spark, warehouse = scheduled.spark, scheduled.warehouse
+    do(scheduled, "check_sources", "audit")
+    do(scheduled, "check_sources")
+    with pytest.raises(WarehouseError, match="task audit of run"):
+        do(scheduled, "validate")
+    do(scheduled, "audit", "validate", "validate")
+    with monkeypatch.context() as patch:
+        patch.setattr("spark_jobs.jobs.tasks.replace", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            do(scheduled, "publish")
+    assert not warehouse.exists(spark, AUDIT_RUNS)
+    do(scheduled, "publish")
+    told = do(scheduled, "report", "report")
+    assert sorted(finding["rule"] for finding in told.new_findings) == RULES
+    version = warehouse.version(spark, FINDINGS)
+    assert "is published already" in do(scheduled, "publish").says
+    assert warehouse.version(spark, FINDINGS) == version
+    (row,) = warehouse.read(spark, AUDIT_RUNS).collect()
+    assert (row.outcome, row.content_hashes) == ("published", hashes(scheduled))
+    assert "1 rows of membership_snapshots are in quarantine" in row.message
+    assert warehouse.read(spark, QUARANTINE).count() == 1
+    assert warehouse.staged(spark, f"{scheduled.staging}_findings") is None
+    by_tasks = hashes(scheduled)
+    run(spark, warehouse, RunRequest(HOUR), CONFIGURATION)
+    assert hashes(scheduled) == by_tasks
+
+
+def test_a_finding_is_told_once_whatever_runs_again(scheduled: ScheduledRun) -> None:
+    """A second scheduled run of the same steps publishes the same findings, and has none to tell."""
+    again = dataclasses.replace(scheduled, name="manual__2")
+    assert do(again, *TASKS).new_findings == ()
+
+
+def test_a_closed_gate_leaves_a_rejected_run_and_no_later_task(spark: SparkSession, warehouse: Warehouse) -> None:
+    history(spark, warehouse, broken_rows=3)
+    scheduled = ScheduledRun(spark, warehouse, RunRequest(HOUR), CONFIGURATION, "scheduled__1")
+    with pytest.raises(QualityError, match="few_rows_are_quarantined"):
+        do(scheduled, "check_sources")
+    assert [row.outcome for row in warehouse.read(spark, AUDIT_RUNS).collect()] == ["rejected"]
+    with pytest.raises(WarehouseError, match="check_sources"):
+        do(scheduled, "audit")
+
+
+def test_a_step_off_the_grid_is_refused_before_anything_is_read(scheduled: ScheduledRun) -> None:
+    off = Interval(at(1), at(1) + timedelta(hours=1))
+    with pytest.raises(IntervalError, match="step"):
+        do(dataclasses.replace(scheduled, request=RunRequest(off)), "check_sources")
