@@ -1,0 +1,193 @@
+"""What the DAGs share: how a command of rebalance-audit becomes a spark-submit task.
+
+Nothing here imports Spark or the project; paths and settings are looked up when a task runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+from datetime import datetime, timedelta
+from importlib.util import find_spec
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import Asset, Connection, Param, Variable
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+CONNECTION = "spark_default"
+OWNER = "rebalance-audit"
+#: Downstream DAGs can be scheduled on what a run has published.
+TABLES = [
+    Asset(f"rebalance_audit_{table}")
+    for table in ("rebalance_intervals", "allocations", "queue_progress", "group_status", "findings")
+]
+DEFAULT_ARGS = {
+    "owner": OWNER,
+    "retries": 2,
+    "retry_delay": timedelta(seconds=int(os.environ.get("REBALANCE_AUDIT_RETRY_SECONDS", "300"))),
+    "execution_timeout": timedelta(hours=2),
+    "pool": os.environ.get("REBALANCE_AUDIT_POOL", "default_pool"),
+}
+_SAYS = "rebalance-audit: "
+#: Exit codes that stay the same however often a task is tried: findings or a closed gate, wrong usage or data.
+_FINAL = (1, 3)
+_TEXT = {"type": ["null", "string"], "maxLength": 255}
+_MOMENT = r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2})?)?Z?"
+PARAMS = {
+    "interval": Param(
+        None,
+        type=["null", "string"],
+        pattern=f"^{_MOMENT}/{_MOMENT}$",
+        title="Interval",
+        description="START/END in UTC, END excluded, whole audit steps. Empty: the run's data interval.",
+    ),
+    "cluster": Param(None, **_TEXT, title="Cluster", description="Audit only this cluster."),
+    "group": Param(None, **_TEXT, title="Consumer group", description="Audit only this consumer group."),
+    "fail_on": Param(
+        "NEVER",
+        enum=["NEVER", "ERROR", "WARN", "INFO"],
+        title="Fail on",
+        description="The task report fails if a new finding is at least this severe.",
+    ),
+}
+
+
+def interval(params: dict[str, Any], start: datetime | None, end: datetime | None) -> str:
+    """START/END of a run: what its form says, else its data interval; raises where there is neither, or it is empty."""
+    if params.get("interval"):
+        return str(params["interval"])
+    if start is None or end is None:
+        raise AirflowFailException("this run has no data interval: start it with the param interval, START/END in UTC")
+    if start >= end:
+        raise AirflowFailException(
+            f"the data interval of this run, {start:%FT%TZ}/{end:%FT%TZ}, is empty: schedule the DAG with "
+            "CronDataIntervalTimetable, or start it with the param interval"
+        )
+    return f"{start:%FT%TZ}/{end:%FT%TZ}"
+
+
+def days_before(moment: datetime, days: int) -> str:
+    """START/END of so many whole days before a moment's midnight."""
+    end = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    return f"{end - timedelta(days=int(days)):%F}/{end:%F}"
+
+
+def application() -> str:
+    """The script of the installed project that spark-submit is given."""
+    found = find_spec("spark_jobs")
+    if found is None or found.origin is None:
+        raise AirflowFailException(f"rebalance-audit is not installed for {sys.executable}: pip install it there")
+    return str(Path(found.origin).with_name("submit") / "main.py")
+
+
+def delta_jars() -> str:
+    """Delta's jars, where `python -m spark_jobs.setup_jars` puts them; empty: the cluster has them."""
+    jars = Path(sys.prefix, "share", "rebalance-audit", "jars").glob("*.jar")
+    return ",".join(sorted(map(str, jars)))
+
+
+MACROS = {
+    "audit_interval": interval,
+    "days_before": days_before,
+    "audit_application": application,
+    "delta_jars": delta_jars,
+    "interpreter": lambda: sys.executable,
+}
+INTERVAL = "{{ audit_interval(params, data_interval_start | default(none), data_interval_end | default(none)) }}"
+
+
+class AuditOperator(SparkSubmitOperator):
+    """One command of rebalance-audit, submitted to the Spark of the connection `spark_default`.
+
+    Settings are Variables: `rebalance_audit_warehouse` (required), `rebalance_audit_config` (a file that the driver
+    can read), `rebalance_audit_spark_conf` (JSON object of Spark settings, over those made here).
+    """
+
+    def __init__(self, *, command: str, arguments: tuple[str, ...] = (), **settings: Any) -> None:
+        super().__init__(
+            application="{{ audit_application() }}",
+            jars="{{ delta_jars() }}",
+            name=f"rebalance-audit {command}",
+            conn_id=CONNECTION,
+            conf={
+                "spark.log.level": "ERROR",
+                "spark.ui.enabled": "false",
+                "spark.pyspark.driver.python": "{{ interpreter() }}",
+            },
+            application_args=[
+                *command.split(),
+                "--warehouse={{ var.value.rebalance_audit_warehouse }}",
+                *arguments,
+            ],
+            **settings,
+        )
+
+    def execute(self, context: Any) -> None:
+        """Submits; what is missing on this worker is said in one sentence, and not tried again."""
+        _check_worker()
+        self.conf = {**(self.conf or {}), **json.loads(Variable.get("rebalance_audit_spark_conf", default="{}"))}
+        self.jars = self.jars or None
+        try:
+            super().execute(context)
+        except AirflowException as error:
+            raise _said(error) from error
+
+
+class ReportOperator(AuditOperator):
+    """Tells a notifier of the findings that the run was the first to publish.
+
+    Variable `rebalance_audit_notifier`, JSON: `class`, an Airflow notifier; `kwargs`, what it is made with, where
+    templates see `findings`; `severity`, the least that is told (ERROR). Without it nobody is told.
+    """
+
+    template_fields = (*AuditOperator.template_fields, "findings_file")
+
+    def __init__(self, *, findings_file: str, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.findings_file = findings_file
+        self.application_args = [*(self.application_args or []), f"--new-findings={findings_file}"]
+
+    def execute(self, context: Any) -> None:
+        """Submits, then notifies: also where the submitted report failed because of its findings."""
+        file = Path(self.findings_file)
+        file.unlink(missing_ok=True)
+        try:
+            super().execute(context)
+        finally:
+            if file.exists():
+                notify(json.loads(file.read_text(encoding="utf-8"))["findings"], context)
+                file.unlink()
+
+
+def _said(error: AirflowException) -> AirflowException:
+    """The error with what rebalance-audit itself said; one that another try cannot mend is not tried again."""
+    text = str(error)
+    said = [line.partition(_SAYS)[2] for line in text.splitlines() if line.startswith(_SAYS)]
+    code = re.search(r"Error code is: (-?\d+)", text)
+    is_final = said and code and int(code[1]) in _FINAL
+    return (AirflowFailException if is_final else AirflowException)("\n".join(said) or text)
+
+
+def notify(findings: list[dict[str, Any]], context: Any) -> None:
+    """Calls the configured notifier with the findings that are severe enough, if there are any."""
+    settings = json.loads(Variable.get("rebalance_audit_notifier", default="{}"))
+    severities = ("INFO", "WARN", "ERROR")
+    least = severities.index(settings.get("severity", "ERROR"))
+    told = [finding for finding in findings if severities.index(finding["severity"]) >= least]
+    if settings and told:
+        resolve_name(settings["class"])(**settings.get("kwargs", {}))({**context, "findings": told})
+
+
+def _check_worker() -> None:
+    try:
+        Connection.get(CONNECTION)
+    except Exception as error:
+        raise AirflowFailException(f"there is no connection {CONNECTION}: add it, host = the Spark master") from error
+    if shutil.which("spark-submit") is None:
+        raise AirflowFailException("there is no spark-submit on this worker's PATH: install Spark, or pip's pyspark")

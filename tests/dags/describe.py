@@ -1,0 +1,105 @@
+"""What Airflow makes of the DAG files, as JSON on stdout: a process of its own, with an AIRFLOW_HOME of its own."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+started = time.perf_counter()
+import airflow.sdk  # noqa: E402, F401 - what every Airflow has imported before it reads a DAG
+
+airflow_took = time.perf_counter() - started
+
+from airflow.dag_processing.dagbag import BundleDagBag  # noqa: E402
+from airflow.sdk import Variable  # noqa: E402
+
+DAGS = Path(__file__).parents[2] / "dags"
+
+
+class Variables:
+    """`var.value` of a template."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self.get(name)
+
+    def get(self, name: str, *default: Any) -> Any:
+        return Variable.get(name, default=default[0]) if default else Variable.get(name)
+
+
+def context(dag: Any, task: Any) -> dict[str, Any]:
+    """What a template sees in the run of 02:00 to 03:00."""
+    import airflow.sdk.execution_time.macros as macros
+
+    end = datetime(2026, 11, 21, 3, tzinfo=UTC)
+    return {
+        "dag": dag,
+        "task": task,
+        "params": {name: param.value if hasattr(param, "value") else param for name, param in dag.params.items()},
+        "run_id": "scheduled__2026-11-21T02:00:00+00:00",
+        "data_interval_start": end.replace(hour=2),
+        "data_interval_end": end,
+        "dag_run": SimpleNamespace(run_after=end),
+        "ti": SimpleNamespace(id="TI"),
+        "var": {"value": Variables()},
+        "macros": macros,
+    }
+
+
+def described(dag: Any) -> dict[str, Any]:
+    return {
+        "owner": dag.owner,
+        "start": dag.start_date.isoformat(),
+        "catchup": dag.catchup,
+        "max_active_runs": dag.max_active_runs,
+        "schedule": [type(dag.timetable).__name__, dag.timetable.expression],
+        "tasks": {
+            task.task_id: {
+                "type": task.task_type,
+                "then": sorted(task.downstream_task_ids),
+                "retries": task.retries,
+                "timeout": task.execution_timeout.total_seconds(),
+                "outlets": [asset.name for asset in task.outlets],
+            }
+            for task in dag.tasks
+        },
+    }
+
+
+def command(dag: Any, task: Any) -> str:
+    """The task's rendered spark-submit, or when it waits until."""
+    task.render_template_fields(context(dag, task))
+    if not hasattr(task, "application_args"):
+        return f"until {task.target_time}"
+    task.jars = task.jars or None
+    words = task._get_hook()._build_spark_submit_command(task.application)
+    places = {str(DAGS.parent): "PROJECT", sys.executable: "PYTHON", task.jars or "no jars": "JARS"}
+    text = " ".join(words)
+    for place, name in places.items():
+        text = text.replace(place, name)
+    return text
+
+
+def main() -> None:
+    began = time.perf_counter()
+    bag = BundleDagBag(DAGS, bundle_path=DAGS, bundle_name="dags")
+    imported = time.perf_counter() - began
+    heavy = {"pyspark", "great_expectations", "delta", "spark_jobs", "schemas", "expectations"}
+    found = {
+        "errors": bag.import_errors,
+        "imported_in": imported,
+        "heavy": sorted(heavy & set(sys.modules)),
+        "dags": {name: described(dag) for name, dag in bag.dags.items()},
+        "commands": {
+            f"{dag.dag_id}.{task.task_id}": command(dag, task) for dag in bag.dags.values() for task in dag.tasks
+        },
+    }
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

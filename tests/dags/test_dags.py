@@ -1,0 +1,75 @@
+"""What Airflow reads from the DAG files: their tasks, edges, settings and commands."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from schemas import OUTPUTS
+from tests.dags.conftest import DAGS, ROOT, Airflow
+
+TABLES = [f"rebalance_audit_{table.name}" for table in OUTPUTS]
+HOUR, DAY = 3600.0, 86400.0
+
+
+@pytest.fixture(scope="module")
+def described(airflow: Airflow) -> dict[str, Any]:
+    variables = {"warehouse": "s3a://lake/audit", "config": "/etc/rebalance-audit.yaml"}
+    said = airflow(str(ROOT / "tests" / "dags" / "describe.py"), variables=variables)
+    assert said.returncode == 0, said.stdout
+    document: dict[str, Any] = json.loads(said.stdout.splitlines()[-1])
+    return document
+
+
+def task(then: str | None = None, *, kind: str = "AuditOperator", timeout: float = 2 * HOUR) -> dict[str, Any]:
+    return {"type": kind, "then": [then] if then else [], "retries": 2, "timeout": timeout, "outlets": []}
+
+
+def dag(cron: str, at_once: int, tasks: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "owner": "rebalance-audit",
+        "start": "2026-01-01T00:00:00+00:00",
+        "catchup": False,
+        "max_active_runs": at_once,
+        "schedule": ["CronDataIntervalTimetable", cron],
+        "tasks": tasks,
+    }
+
+
+def test_dags_are_these_and_no_others(described: dict[str, Any]) -> None:
+    assert described["errors"] == {}
+    assert described["dags"] == {
+        "rebalance_audit_hourly": dag(
+            "0 * * * *",
+            4,
+            {
+                "wait_for_sources": task("check_sources", kind="DateTimeSensorAsync", timeout=HOUR),
+                "check_sources": task("audit"),
+                "audit": task("validate"),
+                "validate": task("publish"),
+                "publish": task("report") | {"outlets": TABLES},
+                "report": task(kind="ReportOperator"),
+            },
+        ),
+        "rebalance_audit_late": dag("30 3 * * *", 1, {"audit_late_steps": task() | {"outlets": TABLES}}),
+        "rebalance_audit_maintain": dag("0 5 * * 0", 1, {"maintain": task(timeout=6 * HOUR)}),
+    }
+
+
+def test_commands_are_those_of_the_checked_in_file(described: dict[str, Any]) -> None:
+    expected = (ROOT / "tests" / "dags" / "commands.txt").read_text(encoding="utf-8")
+    assert "".join(f"{name}\n  {said}\n" for name, said in sorted(described["commands"].items())) == expected
+
+
+def test_reading_the_files_costs_next_to_nothing(described: dict[str, Any]) -> None:
+    """At most a second beside Airflow itself, and nothing of Spark: the processor reads them every half minute."""
+    assert described["heavy"] == []
+    assert described["imported_in"] < 1
+
+
+def test_files_are_short() -> None:
+    assert {path.name for path in DAGS.glob("*.py") if len(path.read_text().splitlines()) > 60} == {
+        "rebalance_audit_tasks.py"
+    }
