@@ -53,6 +53,17 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     },
     "--run": {"metavar": "NAME", "help": "the scheduler's name of the run, the same in all of its tasks"},
     "--new-findings": {"metavar": "FILE", "help": "write the findings that the run was the first to publish, as JSON"},
+    "--jobs": {
+        "metavar": "N",
+        "type": int,
+        "choices": range(1, 17),
+        "default": 1,
+        "help": "audit so many steps at a time, 1 to 16 (default: 1)",
+    },
+    "--only-missing": {
+        "action": "store_true",
+        "help": "leave out steps that are published with the same configuration",
+    },
     "--json": {"action": "store_true", "help": "print one JSON document, and nothing else, on stdout"},
     "--verbose": {"action": "store_true", "help": "log every step on stderr"},
     "--debug": {"action": "store_true", "help": "show the traceback of an unexpected error"},
@@ -119,6 +130,16 @@ COMMANDS: Mapping[str, Command] = {
         ),
         ("check_sources --run nightly-1 --warehouse /data/audit --interval 2026-11-21/2026-11-22",),
         {"--fail-on": NEVER},
+    ),
+    "backfill": Command(
+        "Audit whole steps of a long history, each by a run of its own; one that fails does not stop the others.",
+        _job("backfill"),
+        ("--warehouse", "--interval", "--config", "--jobs", "--only-missing", "--fail-on", "--json"),
+        (
+            "--warehouse /data/audit --interval 2026-11-01/2026-12-01 --jobs 2",
+            "--warehouse /data/audit --interval 2026-11-01/2026-12-01 --only-missing --json",
+        ),
+        {"--fail-on": "ERROR"},
     ),
     "validate": Command(
         "Run the data-quality expectations on what is in the warehouse, without auditing.",
@@ -188,8 +209,9 @@ def main(argv: Sequence[str]) -> int:
         return int(leaving.code or 0)
     except RebalanceAuditError as error:
         return _failed(error.exit_code, str(error))
-    except KeyboardInterrupt:
-        return _failed(INTERRUPTED, "interrupted; the published tables are as they were")
+    except KeyboardInterrupt as interrupt:
+        how_things_are = getattr(interrupt, "__notes__", ["the published tables are as they were"])
+        return _failed(INTERRUPTED, "; ".join(("interrupted", *how_things_are)))
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return READER_GONE
@@ -226,7 +248,8 @@ def _bug(error: Exception, debug: bool) -> int:
     if debug:
         traceback.print_exception(error)
     first, hint = (str(error).splitlines() or [""])[0], "" if debug else "; --debug shows where"
-    return _failed(ExitCode.NOT_PUBLISHED, f"this is a bug: {type(error).__name__}: {first}{hint}")
+    lines = (f"this is a bug: {type(error).__name__}: {first}{hint}", *getattr(error, "__notes__", ()))
+    return _failed(ExitCode.NOT_PUBLISHED, "\n".join(lines))
 
 
 if __name__ == "__main__":

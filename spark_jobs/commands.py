@@ -20,8 +20,9 @@ from rich.console import Console
 from expectations.suite import Severity
 from spark_jobs.cli import NEVER, SEVERITIES
 from spark_jobs.config import load
-from spark_jobs.domain.intervals import format_utc
+from spark_jobs.domain.intervals import Interval, format_utc
 from spark_jobs.errors import ExitCode
+from spark_jobs.jobs.backfill import Backfill, backfill, published_steps
 from spark_jobs.jobs.demo import demo, example_files, next_steps
 from spark_jobs.jobs.ingest import ingest
 from spark_jobs.jobs.run import RunRequest, RunResult, run
@@ -31,6 +32,7 @@ from spark_jobs.quality.validation import Result
 from spark_jobs.session import JARS_DIR, get_session
 from spark_jobs.setup_jars import check_jars, check_java
 from spark_jobs.terminal import printable, progress_on, show_findings, show_steps
+from spark_jobs.terminal_backfill import bar_on, show_backfill
 from spark_jobs.terminal_failures import show_failures
 from spark_jobs.warehouse import Warehouse
 
@@ -43,6 +45,16 @@ def exit_code(severities: Iterable[str], fail_on: str, *, doubtful: bool = False
     if any(rank >= (*SEVERITIES, NEVER).index(fail_on) for rank in ranks):
         return ExitCode.FINDINGS
     return ExitCode.WARNINGS if doubtful or SEVERITIES.index("WARN") in ranks else ExitCode.CLEAN
+
+
+def backfill_exit_code(found: Backfill, fail_on: str) -> ExitCode:
+    """The worst of all steps: `exit_code` of those that were audited, the error's of those that failed. Findings at or
+    above `fail_on` are worse than warnings only.
+    """
+    codes = {exit_code(one.findings, fail_on, doubtful=bool(one.quality_warnings)) for one in found.audited.values()}
+    codes |= {one.exit_code for one in found.failed.values()}
+    worst_first = (ExitCode.NOT_PUBLISHED, ExitCode.USAGE, ExitCode.FINDINGS, ExitCode.WARNINGS)
+    return next((code for code in worst_first if code in codes), ExitCode.CLEAN)
 
 
 def quality_exit_code(failed: Iterable[Result]) -> ExitCode:
@@ -119,6 +131,37 @@ def _task(arguments: Namespace) -> int:
     return ExitCode.CLEAN if code is ExitCode.WARNINGS else code
 
 
+def _backfill(arguments: Namespace) -> int:
+    configuration, warehouse = load(arguments.config), Warehouse.parse(arguments.warehouse)
+    steps, console = list(configuration.grid.steps(arguments.interval)), Console(stderr=True)
+    with progress_on(console) as say:
+        spark = _start_spark(say)
+        done = published_steps(spark, warehouse, arguments.interval, configuration) if arguments.only_missing else set()
+    missing = [step for step in steps if step not in done]
+    with bar_on(console, len(missing)) as tell:
+        found = backfill(spark, warehouse, missing, configuration, arguments.jobs, tell)
+    if arguments.json:
+        print(as_json(_backfill_document(arguments.interval, found, sorted(done))))
+    else:
+        show_backfill(Console(), found, len(done))
+    warnings = Counter(text for one in found.audited.values() for text in (*one.warnings, *one.quality_warnings))
+    for text, times in warnings.items():
+        print(f"rebalance-audit: warning, in steps: {times}: {printable(text)}", file=sys.stderr)
+    return backfill_exit_code(found, arguments.fail_on)
+
+
+def _backfill_document(interval: Interval, found: Backfill, left_out: Iterable[Interval]) -> dict[str, Any]:
+    return {
+        "interval": str(interval),
+        "audited": [{"step": str(step)} | dataclasses.asdict(one) for step, one in found.audited.items()],
+        "left_out": [str(step) for step in left_out],
+        "failed": [{"step": str(step)} | dataclasses.asdict(one) for step, one in found.failed.items()],
+        "findings": {
+            severity: sum(one.findings.get(severity, 0) for one in found.audited.values()) for severity in SEVERITIES
+        },
+    }
+
+
 def _validate(arguments: Namespace) -> int:
     configuration, warehouse = load(arguments.config), Warehouse.parse(arguments.warehouse)
     table = table_named(arguments.table) if arguments.table is not None else None
@@ -174,6 +217,7 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = {
     "ingest": _ingest,
     "run": _run,
     "task": _task,
+    "backfill": _backfill,
     "validate": _validate,
     "demo": _demo,
 }

@@ -5,6 +5,7 @@ Names come from clients and may hold anything: no control character, and no mark
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, timedelta
@@ -37,7 +38,7 @@ def show_findings(console: Console, findings: Sequence[Finding]) -> None:
     else:
         for finding in findings:
             console.print(_line(finding), soft_wrap=True, markup=False, highlight=False)
-    console.print(_summary(findings), highlight=False)
+    console.print(findings_text(Counter(finding["severity"] for finding in findings)), highlight=False)
 
 
 @contextmanager
@@ -137,10 +138,11 @@ def _line(finding: Finding) -> str:
     return " ".join(printable(word) for word in words)
 
 
-def _summary(findings: Sequence[Finding]) -> str:
-    counts = {severity: sum(f["severity"] == severity for f in findings) for severity in _SEVERITIES}
-    told = ", ".join(f"{count} {severity}" for severity, count in counts.items() if count)
-    return f"{len(findings)} finding{'' if len(findings) == 1 else 's'}: {told}" if told else "No findings."
+def findings_text(counts: Mapping[str, int]) -> str:
+    """How many findings there are, by severity: `3 findings: 1 ERROR, 2 INFO`."""
+    number = sum(counts.values())
+    told = ", ".join(f"{counts[severity]} {severity}" for severity in _SEVERITIES if counts.get(severity))
+    return f"{number} finding{'' if number == 1 else 's'}: {told}" if told else "No findings."
 
 
 def show_steps(console: Console, steps: Iterable[tuple[str, str]]) -> None:

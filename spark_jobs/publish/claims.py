@@ -35,17 +35,18 @@ def claim(warehouse: Warehouse, request: RunRequest, run_id: str) -> Iterator[No
         return
     folder = root / "_claims"
     folder.mkdir(parents=True, exist_ok=True)
-    own = FileLock(folder / f"{run_id}.lock")
-    with FileLock(folder / "all.lock"):
+    own, everything = FileLock(folder / f"{run_id}.lock"), FileLock(folder / "all.lock")
+    with everything:
         _check_unclaimed(folder, request)
         own.acquire()
         (folder / f"{run_id}.json").write_text(_to_json(request), encoding="utf-8")
     try:
         yield
     finally:
-        (folder / f"{run_id}.json").unlink(missing_ok=True)
-        own.release()
-        Path(own.lock_file).unlink(missing_ok=True)
+        with everything:  # whoever looks sees the claim whole or not at all
+            (folder / f"{run_id}.json").unlink(missing_ok=True)
+            own.release()
+            Path(own.lock_file).unlink(missing_ok=True)
 
 
 def _check_unclaimed(folder: Path, request: RunRequest) -> None:

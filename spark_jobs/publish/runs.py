@@ -17,10 +17,13 @@ from spark_jobs.publish.request import RunRequest
 
 @dataclass(frozen=True)
 class PublishedRun:
-    """What a run was asked to audit, in steps of how many seconds, and the content it published, by table name."""
+    """What a run was asked to audit, in steps of how many seconds, with which configuration, and the content it
+    published, by table name.
+    """
 
     request: RunRequest
     step_seconds: int
+    configuration_hash: str
     contents: Mapping[str, Content]
 
     def rows_of_its_groups(self) -> str:
@@ -42,6 +45,7 @@ def published_runs(audit_runs: DataFrame, interval: Interval) -> list[PublishedR
                 Interval(_utc(row.interval_start), _utc(row.interval_end)), row.cluster, row.consumer_group, row.topic
             ),
             row.step_seconds,
+            row.configuration_hash,
             {name: Content(rows, row.content_hashes[name]) for name, rows in row.row_counts.items()},
         )
         for row in found

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import great_expectations as gx
+from filelock import FileLock
 from great_expectations.core.expectation_validation_result import ExpectationValidationResult
 from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext
 from great_expectations.data_context.types.base import (
@@ -93,7 +94,7 @@ class Validator:
         """Data Docs with this run's pages; their index, or None without a site."""
         if self._site is None:
             return None
-        with _writing(self._site):
+        with _writing(self._site), FileLock(self._site / "pages.lock"):  # runs side by side forget the same old ones
             _forget_old_runs(self._site)
             self._context.build_data_docs(resource_identifiers=self._seen)
         return self._site / "data_docs" / "index.html"

@@ -1,0 +1,87 @@
+"""What a person sees of a backfill: a bar while it goes on, then what became of every step; plain lines where nobody
+watches.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+
+from rich.box import HORIZONTALS
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.jobs import backfill
+from spark_jobs.jobs.backfill import Backfill
+from spark_jobs.terminal import findings_text, printable, stacked
+
+
+@contextmanager
+def bar_on(console: Console, total: int) -> Iterator[backfill.Progress]:
+    """A function that is told of the steps, of which there are so many: a bar, and what is being done to each step, on
+    a terminal, else one line per step that has come to its end.
+    """
+    if not console.is_terminal:
+        ended = count(1)
+
+        def line(step: Interval, message: str, has_ended: bool) -> None:
+            if has_ended:
+                words = f"{next(ended)} of {total}: {step} {message}"
+                console.print(printable(words), soft_wrap=True, markup=False, highlight=False)
+
+        yield line
+        return
+    columns = (
+        SpinnerColumn(finished_text="✓"),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console) as display:
+        whole = display.add_task(f"{total} steps", total=total)
+        under_way: dict[Interval, TaskID] = {}
+
+        def tell(step: Interval, message: str, has_ended: bool) -> None:
+            if not has_ended and step not in under_way:
+                under_way[step] = display.add_task("", total=None)
+            if step in under_way:
+                display.update(under_way[step], description=printable(f"{step} {message}"), visible=not has_ended)
+            display.advance(whole, int(has_ended))
+
+        yield tell
+
+
+def show_backfill(console: Console, found: Backfill, left_out: int) -> None:
+    """What became of every step, its findings by severity or the reason it failed, and how many were left out."""
+    if (found.audited or found.failed) and console.is_terminal:
+        console.print(_table(found))
+    else:
+        for words in _lines(found):
+            console.print(printable(words), soft_wrap=True, markup=False, highlight=False)
+    together = sum((Counter(one.findings) for one in found.audited.values()), Counter[str]())
+    told = f"{len(found.audited)} steps audited, {left_out} left out, {len(found.failed)} failed. "
+    console.print(told + findings_text(together), soft_wrap=True, highlight=False)
+
+
+def _table(found: Backfill) -> Table:
+    table = Table(title="Steps (UTC)", title_justify="left", box=HORIZONTALS)
+    table.pad_edge, table.padding = False, (0, 1, 0, 0)
+    for heading in ("", "step", "findings"):
+        table.add_column(heading, overflow="fold")
+    for step, audited in found.audited.items():
+        table.add_row("audited", str(step), findings_text(audited.findings))
+    for step, failed in found.failed.items():
+        table.add_row(Text("failed", "bold red"), str(step), stacked(failed.error, *failed.reason.splitlines()))
+    return table
+
+
+def _lines(found: Backfill) -> Iterator[str]:
+    for step, audited in found.audited.items():
+        yield f"audited {step} run={audited.run_id} {findings_text(audited.findings)}"
+    for step, failed in found.failed.items():
+        yield f"failed {step} {failed.error}: {' '.join(failed.reason.split())}"
