@@ -141,6 +141,15 @@ COMMANDS: Mapping[str, Command] = {
         ),
         {"--fail-on": "ERROR"},
     ),
+    "late": Command(
+        "Audit again the steps whose snapshots came, or changed, after they were published.",
+        _job("late"),
+        ("--warehouse", "--interval", "--config", "--fail-on", "--json"),
+        (
+            "--warehouse ./warehouse --interval 2026-11-21/2026-11-22",
+            "--warehouse lake.audit --interval 2026-11-14/2026-11-21 --config audit.yaml --json",
+        ),
+    ),
     "validate": Command(
         "Run the data-quality expectations on what is in the warehouse, without auditing.",
         _job("validate"),

@@ -21,10 +21,11 @@ from expectations.suite import Severity
 from spark_jobs.cli import NEVER, SEVERITIES
 from spark_jobs.config import load
 from spark_jobs.domain.intervals import Interval, format_utc
-from spark_jobs.errors import ExitCode
+from spark_jobs.errors import ExitCode, RebalanceAuditError
 from spark_jobs.jobs.backfill import Backfill, backfill, published_steps
 from spark_jobs.jobs.demo import demo, example_files, next_steps
 from spark_jobs.jobs.ingest import ingest
+from spark_jobs.jobs.late import Reaudit, reaudit_late
 from spark_jobs.jobs.run import RunRequest, RunResult, run
 from spark_jobs.jobs.tasks import TASKS, ScheduledRun
 from spark_jobs.jobs.validate import Validation, table_named, validate
@@ -108,8 +109,39 @@ def _run(arguments: Namespace) -> int:
     with progress_on(Console(stderr=True)) as say:
         result = run(_start_spark(say), warehouse, request, configuration, say)
     _show(result, warehouse, as_document=arguments.json)
+    return _run_exit_code(result, arguments.fail_on)
+
+
+def _run_exit_code(result: RunResult, fail_on: str) -> ExitCode:
     severities = (finding["severity"] for finding in result.findings)
-    return exit_code(severities, arguments.fail_on, doubtful=bool(result.quality_warnings))
+    return exit_code(severities, fail_on, doubtful=bool(result.quality_warnings))
+
+
+def _late(arguments: Namespace) -> int:
+    """The highest of the exit codes that the late steps have, each by itself."""
+    configuration, warehouse = load(arguments.config), Warehouse.parse(arguments.warehouse)
+    configuration.grid.check_whole_steps(arguments.interval)
+    with progress_on(Console(stderr=True)) as say:
+        late = reaudit_late(_start_spark(say), warehouse, configuration, arguments.interval, say)
+    if arguments.json:
+        print(as_json({"interval": str(arguments.interval), "late": [_reaudit_document(one) for one in late]}))
+    else:
+        for one in late:
+            found = one.outcome
+            told = f"audited again, {len(found.findings)} findings" if isinstance(found, RunResult) else str(found)
+            print(f"{one.step}: {printable(told)}")
+        print(f"{len(late)} published steps of {arguments.interval} were late.")
+    return max((_reaudit_exit_code(one.outcome, arguments.fail_on) for one in late), default=ExitCode.CLEAN)
+
+
+def _reaudit_document(one: Reaudit) -> dict[str, Any]:
+    if isinstance(one.outcome, RebalanceAuditError):
+        return {"step": str(one.step), "error": str(one.outcome)}
+    return {"step": str(one.step)} | _run_document(one.outcome)
+
+
+def _reaudit_exit_code(outcome: RunResult | RebalanceAuditError, fail_on: str) -> ExitCode:
+    return outcome.exit_code if isinstance(outcome, RebalanceAuditError) else _run_exit_code(outcome, fail_on)
 
 
 def _task(arguments: Namespace) -> int:
@@ -204,8 +236,7 @@ def _demo(arguments: Namespace) -> int:
 
 def _show(result: RunResult, warehouse: Warehouse, *, as_document: bool) -> None:
     if as_document:
-        warnings = {"warnings": result.warnings, "quality_warnings": result.quality_warnings}
-        print(as_json({"run": result.run, "findings": result.findings} | warnings))
+        print(as_json(_run_document(result)))
     else:
         show_findings(Console(), result.findings)
         print(f"The tables are in {printable(warehouse.location)}")
@@ -213,11 +244,17 @@ def _show(result: RunResult, warehouse: Warehouse, *, as_document: bool) -> None
         print(f"rebalance-audit: warning: {printable(warning)}", file=sys.stderr)
 
 
+def _run_document(result: RunResult) -> dict[str, Any]:
+    warnings = {"warnings": result.warnings, "quality_warnings": result.quality_warnings}
+    return {"run": result.run, "findings": result.findings} | warnings
+
+
 COMMANDS: Mapping[str, Callable[[Namespace], int]] = {
     "ingest": _ingest,
     "run": _run,
     "task": _task,
     "backfill": _backfill,
+    "late": _late,
     "validate": _validate,
     "demo": _demo,
 }

@@ -18,6 +18,9 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.adaptive.enabled": "true",
+    # A version can be read as long as it is there. Else Delta goes by its commit's age: a source that was quiet for
+    # a week could not be read any more at the version that a run has pinned, once something is added to it.
+    "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
     # The defaults (50 and 200) make small tables crawl; adaptive execution splits what is large.
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.sql.shuffle.partitions": "16",

@@ -76,7 +76,7 @@ def validate(
     with claim(warehouse, RunRequest(interval or _EVER), run_id):
         frames = {one: _rows(spark, warehouse, one, interval) for one in BY_TABLE}
         runs = _runs(spark, warehouse, interval or _EVER)
-    _check_step(runs, configuration)
+    check_step(runs, configuration)
     interval = interval or _hull((frames[one] for one in wanted), runs, configuration)
     if interval is None:
         return Validation(run_id, None, [], None)
@@ -110,7 +110,8 @@ def _runs(spark: SparkSession, warehouse: Warehouse, interval: Interval) -> list
     return published_runs(warehouse.read(spark, AUDIT_RUNS), interval)
 
 
-def _check_step(runs: Iterable[PublishedRun], configuration: Configuration) -> None:
+def check_step(runs: Iterable[PublishedRun], configuration: Configuration) -> None:
+    """Raises `ConfigurationError` for a run with steps of another length than the configuration's."""
     for run in runs:
         if run.step_seconds != configuration.step_seconds:
             raise ConfigurationError(

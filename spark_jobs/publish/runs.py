@@ -17,13 +17,14 @@ from spark_jobs.publish.request import RunRequest
 
 @dataclass(frozen=True)
 class PublishedRun:
-    """What a run was asked to audit, in steps of how many seconds, with which configuration, and the content it
-    published, by table name.
+    """What a run was asked to audit, in steps of how many seconds, with which configuration, the version of every source
+    table it read (none of a table that was not there), and the content it published, by table name.
     """
 
     request: RunRequest
     step_seconds: int
     configuration_hash: str
+    source_versions: Mapping[str, int]
     contents: Mapping[str, Content]
 
     def rows_of_its_groups(self) -> str:
@@ -46,6 +47,7 @@ def published_runs(audit_runs: DataFrame, interval: Interval) -> list[PublishedR
             ),
             row.step_seconds,
             row.configuration_hash,
+            row.source_versions,
             {name: Content(rows, row.content_hashes[name]) for name, rows in row.row_counts.items()},
         )
         for row in found

@@ -1,0 +1,194 @@
+"""Steps whose snapshots came, or changed, after they were audited."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import reduce
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from schemas import AUDIT_RUNS, SOURCES, Table
+from spark_jobs.config import Configuration
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.errors import RebalanceAuditError
+from spark_jobs.jobs.audit import Progress
+from spark_jobs.jobs.run import RunRequest, RunResult, run
+from spark_jobs.jobs.sources import pinned_versions
+from spark_jobs.jobs.validate import check_step
+from spark_jobs.publish.content import Content, content_of_steps
+from spark_jobs.publish.runs import published_runs
+from spark_jobs.replay.steps import StepWindow, with_step
+from spark_jobs.warehouse import Warehouse
+
+_LOG = logging.getLogger(__name__)
+#: Commits that leave every row as it is.
+_SAME_ROWS = frozenset(
+    {
+        "OPTIMIZE",
+        "VACUUM START",
+        "VACUUM END",
+        "SET TBLPROPERTIES",
+        "UNSET TBLPROPERTIES",
+        "ADD CONSTRAINT",
+        "DROP CONSTRAINT",
+        "CLUSTER BY",
+    }
+)
+#: What is said of a version whose commits or files have been cleaned up.
+_GONE = (
+    "DELTA_VERSION_NOT_FOUND",
+    "DELTA_TRUNCATED_TRANSACTION_LOG",
+    "DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION",
+    "FILE_NOT_EXIST",
+)
+
+
+@dataclass(frozen=True)
+class Reaudit:
+    """A late step, and what its new audit published, or why it did not."""
+
+    step: Interval
+    outcome: RunResult | RebalanceAuditError
+
+
+def reaudit_late(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    configuration: Configuration,
+    interval: Interval,
+    progress: Progress = lambda _: None,
+) -> list[Reaudit]:
+    """Audits the `late_steps` of the interval again, one after the other; one that fails does not keep the next back.
+
+    Raises what `late_steps` raises.
+    """
+    progress("looking for late snapshots")
+    return [
+        Reaudit(step, _audited(spark, warehouse, configuration, step, progress))
+        for step in late_steps(spark, warehouse, configuration, interval)
+    ]
+
+
+def _audited(
+    spark: SparkSession, warehouse: Warehouse, configuration: Configuration, step: Interval, progress: Progress
+) -> RunResult | RebalanceAuditError:
+    progress(f"auditing {step} again")
+    try:
+        return run(spark, warehouse, RunRequest(step), configuration, progress)
+    except RebalanceAuditError as error:
+        return error
+
+
+def late_steps(
+    spark: SparkSession, warehouse: Warehouse, configuration: Configuration, interval: Interval
+) -> list[Interval]:
+    """The published steps of the interval that would now read other rows than their last run of everything, in order.
+
+    A step reads `[start - look_back, end)`. It also counts as late if the version that its run has read is gone: then
+    nothing can tell. Raises `IntervalError` off the grid, `WarehouseError` or `SchemaMismatchError` where a source
+    cannot be read, `ConfigurationError` for another step than the warehouse was audited with.
+    """
+    configuration.grid.check_whole_steps(interval)
+    versions = _versions_read(spark, warehouse, configuration, interval)
+    present = pinned_versions(spark, warehouse) if versions else {}
+    late: set[Interval] = set()
+    for table in SOURCES:
+        by_version: dict[int | None, list[Interval]] = {}
+        for step, read in versions.items():
+            by_version.setdefault(read.get(table.name), []).append(step)
+        rewritten = _rewritten(spark, warehouse, table, by_version, present.get(table.name))
+        if rewritten:
+            late |= _changed(spark, warehouse, table, rewritten, present.get(table.name), configuration)
+    return sorted(late)
+
+
+def _versions_read(
+    spark: SparkSession, warehouse: Warehouse, configuration: Configuration, interval: Interval
+) -> dict[Interval, Mapping[str, int]]:
+    """The source versions that the last run of everything has read, by step; steps without such a run are left out."""
+    if not warehouse.exists(spark, AUDIT_RUNS):
+        return {}
+    runs = published_runs(warehouse.read(spark, AUDIT_RUNS), interval)
+    check_step(runs, configuration)
+    versions: dict[Interval, Mapping[str, int]] = {}
+    for one in runs:  # newest first
+        asked = one.request.interval.intersect(interval)
+        if asked and one.request.is_of_everything:
+            for step in configuration.grid.steps(asked):
+                versions.setdefault(step, one.source_versions)
+    return versions
+
+
+#: Steps by the version of a table that their last run has read; None: there was no such table.
+_Steps = Mapping[int | None, list[Interval]]
+
+
+def _rewritten(
+    spark: SparkSession, warehouse: Warehouse, table: Table, steps: _Steps, present: int | None
+) -> dict[int | None, list[Interval]]:
+    """Without the versions that hold the same rows as the present one, as far as Delta's history tells."""
+    earlier = [version for version in steps if version is not None and present is not None and version < present]
+    if present is None or not earlier:
+        return {version: found for version, found in steps.items() if version != present}
+    history = warehouse.delta_table(spark, table).history(present - min(earlier))
+    commits = {row.version: row.operation for row in history.select("version", "operation").collect()}
+    same = {v for v in earlier if all(commits.get(later) in _SAME_ROWS for later in range(v + 1, present + 1))}
+    return {version: found for version, found in steps.items() if version not in {present, *same}}
+
+
+def _changed(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    table: Table,
+    steps: _Steps,
+    present: int | None,
+    configuration: Configuration,
+) -> set[Interval]:
+    """The steps whose rows differ between the version read and the present one; all of a version that is gone."""
+
+    def contents(versions: _Steps) -> dict[datetime, Content]:
+        """Of every step that has rows; one job."""
+        frames = [
+            _rows(spark, warehouse, table, version, found, configuration)
+            for version, found in versions.items()
+            if version is not None
+        ]
+        return content_of_steps(reduce(DataFrame.union, frames)) if frames else {}
+
+    everything = [step for found in steps.values() for step in found]
+    if present is None:
+        return set(everything)
+    try:
+        before, now = contents(steps), contents({present: everything})
+    except (PySparkException, Py4JJavaError) as error:
+        if not any(name in str(error) for name in _GONE):
+            raise
+        if len(steps) > 1:  # which of them is gone?
+            parts = (_changed(spark, warehouse, table, dict([one]), present, configuration) for one in steps.items())
+            return set().union(*parts)
+        _LOG.warning("%s: version %s is gone, the steps that read it count as late", table.name, *steps)
+        return set(everything)
+    return {step for step in everything if before.get(step.start) != now.get(step.start)}
+
+
+def _rows(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    table: Table,
+    version: int,
+    steps: list[Interval],
+    configuration: Configuration,
+) -> DataFrame:
+    """What the steps read of the table at a version, each row once per step that reads it."""
+    around = Interval(min(step.start for step in steps), max(step.end for step in steps))
+    window = StepWindow(around, configuration.grid.length, configuration.warm_up, configuration.look_back)
+    captured_at = F.col("captured_at")
+    in_window = (captured_at >= F.lit(window.read.start)) & (captured_at < F.lit(window.read.end))
+    rows = warehouse.read(spark, table, version).where(in_window).select(*table.columns)
+    return rows.transform(with_step(window)).where(F.col("step_start").isin([step.start for step in steps]))
