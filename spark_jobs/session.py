@@ -37,6 +37,8 @@ _LOCAL_SETTINGS = {
     "spark.driver.memory": "3g",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    # Delta's VACUUM lists folders in so many tasks; the default (10,000) takes half a minute for a table of any size.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",
     # Throughput counts, not pauses: measured 10 % faster than G1.
     "spark.driver.extraJavaOptions": "-XX:+UseParallelGC "
     f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')}",

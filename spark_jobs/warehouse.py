@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlparse
@@ -130,6 +131,16 @@ class Warehouse:
             if error.getCondition() in ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND"):
                 return None
             raise
+
+    def stages(self) -> dict[str, datetime]:
+        """When what `stage` wrote under each name was last touched, UTC; of a local warehouse only, else empty."""
+        folder = self.local_path / "_staging" if self.local_path else None
+        if folder is None or not folder.is_dir():
+            return {}
+        return {
+            stage.name: datetime.fromtimestamp(max(path.lstat().st_mtime for path in (stage, *stage.rglob("*"))), UTC)
+            for stage in folder.iterdir()
+        }
 
     def drop_stage(self, spark: SparkSession, name: str) -> None:
         """Remove what `stage` wrote."""

@@ -17,7 +17,8 @@ import pytest
 from rich.console import Console
 
 from spark_jobs import cli
-from spark_jobs.commands import as_json, exit_code
+from spark_jobs.command_common import as_json, exit_code
+from spark_jobs.command_table import COMMANDS, Command
 from spark_jobs.errors import ExitCode, SetupError
 from spark_jobs.terminal import duration_text, printable, progress_on, show_findings
 from spark_jobs.terminal_failures import show_failures
@@ -30,7 +31,7 @@ def help_of(command: str, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", cli.COMMANDS)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_example_of_the_help_parses(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     examples = re.findall(r"^  rebalance-audit (.*)$", help_of(command, capsys), re.MULTILINE)
     assert examples, "a command without an example"
@@ -65,11 +66,11 @@ def test_wrong_usage_exits_with_3(line: str, message: str, capsys: pytest.Captur
     assert (out, message in err) == ("", True), err
 
 
-def execute_raising(error: BaseException) -> cli.Command:
+def execute_raising(error: BaseException) -> Command:
     def execute(_: Namespace) -> int:
         raise error
 
-    return cli.Command("", execute)
+    return Command("", execute)
 
 
 @pytest.mark.parametrize(

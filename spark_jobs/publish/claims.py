@@ -49,18 +49,32 @@ def claim(warehouse: Warehouse, request: RunRequest, run_id: str) -> Iterator[No
             Path(own.lock_file).unlink(missing_ok=True)
 
 
+def drop_dead_claims(warehouse: Warehouse) -> None:
+    """Removes what killed runs have left in the folder of claims; claims that are held stay."""
+    folder = warehouse.local_path / "_claims" if warehouse.local_path else None
+    if folder and folder.is_dir():
+        with FileLock(folder / "all.lock"):
+            list(_held(folder))
+
+
 def _check_unclaimed(folder: Path, request: RunRequest) -> None:
+    for path in _held(folder):
+        other = _from_json(path.read_text(encoding="utf-8"))
+        if request.overlaps(other):
+            raise PublishConflictError(
+                f"run {path.stem} is auditing {other.interval} in this warehouse, which overlaps "
+                f"{request.interval}: wait for it to end, or audit other steps"
+            )
+
+
+def _held(folder: Path) -> Iterator[Path]:
+    """The claims of runs that are alive; those of killed runs are removed on the way."""
     for path in sorted(folder.glob("*.json")):
         lock = FileLock(path.with_suffix(".lock"))
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            other = _from_json(path.read_text(encoding="utf-8"))
-            if request.overlaps(other):
-                raise PublishConflictError(
-                    f"run {path.stem} is auditing {other.interval} in this warehouse, which overlaps "
-                    f"{request.interval}: wait for it to end, or audit other steps"
-                ) from None
+            yield path
         else:
             _LOG.warning("run %s was killed: its claim is removed", path.stem)
             path.unlink(missing_ok=True)

@@ -17,8 +17,8 @@ from spark_jobs.publish.request import RunRequest
 
 @dataclass(frozen=True)
 class PublishedRun:
-    """What a run was asked to audit, in steps of how many seconds, with which configuration, the version of every source
-    table it read (none of a table that was not there), and the content it published, by table name.
+    """What a run was asked to audit, in steps of how many seconds, with which configuration; the version of every
+    source table it read (none of a table that was not there), and the content it published, by table name.
     """
 
     request: RunRequest

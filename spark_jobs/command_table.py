@@ -1,0 +1,176 @@
+"""The commands of the command line: what each does, takes and assumes. Nothing heavy is imported here."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from typing import Any
+
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.errors import ExitCode
+
+SEVERITIES = ("INFO", "WARN", "ERROR")
+NEVER = "NEVER"
+#: Every option and argument, once; a command names those it takes.
+OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "FILE": {"nargs": "+", "metavar": "FILE", "help": "recording to load: .jsonl or .jsonl.gz"},
+    "TASK": {
+        "choices": ("check_sources", "audit", "validate", "publish", "report"),
+        "metavar": "TASK",
+        "help": "check_sources, audit, validate, publish or report",
+    },
+    "--warehouse": {"metavar": "URI", "help": "where the tables are: a path, a URI, or catalog.schema"},
+    "--cluster-name": {
+        "metavar": "NAME",
+        "help": "cluster of the recording (default: as the recording says)",
+    },
+    "--interval": {
+        "metavar": "START/END",
+        "type": Interval.parse,
+        "help": "time in UTC, END excluded; whole steps (of 1 hour unless configured)",
+    },
+    "--cluster": {"metavar": "NAME", "help": "audit only this cluster"},
+    "--group": {"metavar": "NAME", "help": "audit only this consumer group"},
+    "--topic": {"metavar": "NAME", "help": "audit only this topic"},
+    "--table": {"metavar": "NAME", "help": "look only at this table"},
+    "--config": {"metavar": "FILE", "help": "YAML file: step, cadence, thresholds, strategies of groups"},
+    "--retention-days": {
+        "metavar": "DAYS",
+        "type": int,
+        "default": 30,
+        "help": "how long old versions stay readable, at least 7 days (default: 30)",
+    },
+    "--fail-on": {
+        "metavar": "SEVERITY",
+        "type": str.upper,
+        "choices": (*SEVERITIES, NEVER),
+        "help": "exit with 1 if a finding is INFO, WARN or ERROR at least, or never",
+    },
+    "--run": {"metavar": "NAME", "help": "the scheduler's name of the run, the same in all of its tasks"},
+    "--new-findings": {"metavar": "FILE", "help": "write the findings that the run was the first to publish, as JSON"},
+    "--jobs": {
+        "metavar": "N",
+        "type": int,
+        "choices": range(1, 17),
+        "default": 1,
+        "help": "audit so many steps at a time, 1 to 16 (default: 1)",
+    },
+    "--only-missing": {
+        "action": "store_true",
+        "help": "leave out steps that are published with the same configuration",
+    },
+    "--json": {"action": "store_true", "help": "print one JSON document, and nothing else, on stdout"},
+    "--verbose": {"action": "store_true", "help": "log every step on stderr"},
+    "--debug": {"action": "store_true", "help": "show the traceback of an unexpected error"},
+}
+REQUIRED = frozenset({"--warehouse", "--interval", "--run"})
+COMMON = ("--verbose", "--debug")
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command: what it does, takes and assumes, and how it is used."""
+
+    summary: str
+    execute: Callable[[Namespace], int]
+    options: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    optional: tuple[str, ...] = ()
+
+
+def _version(_: Namespace) -> int:
+    for package in ("rebalance-audit", "pyspark", "delta-spark"):
+        found = [distribution.version for distribution in metadata.distributions(name=package)]
+        print(package, *(found[:1] or ["not installed"]))
+    return ExitCode.CLEAN
+
+
+def _job(name: str) -> Callable[[Namespace], int]:
+    def execute(arguments: Namespace) -> int:
+        from spark_jobs import commands  # imports pyspark: --help does not wait for it
+
+        return commands.COMMANDS[name](arguments)
+
+    return execute
+
+
+COMMANDS: Mapping[str, Command] = {
+    "ingest": Command(
+        "Load recordings of RocketMQ's answers into the source tables; loading one twice changes nothing.",
+        _job("ingest"),
+        ("FILE", "--warehouse", "--cluster-name", "--json"),
+        (
+            "examples/recording.jsonl.gz --warehouse ./warehouse",
+            "day1.jsonl.gz day2.jsonl.gz --warehouse s3a://lake/audit --cluster-name eu",
+        ),
+    ),
+    "run": Command(
+        "Audit whole steps of the recorded history, publish the tables, and show the findings.",
+        _job("run"),
+        ("--warehouse", "--interval", "--cluster", "--group", "--topic", "--config", "--fail-on", "--json"),
+        (
+            "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00",
+            "--warehouse /data/audit --interval 2026-11-21/2026-11-22 --config audit.yaml",
+            "--warehouse lake.audit --interval 2026-11-21/2026-11-22 --group G --json",
+        ),
+        {"--fail-on": "ERROR"},
+    ),
+    "task": Command(
+        "One task of a scheduled run: what the Airflow DAGs submit, one after the other.",
+        _job("task"),
+        (
+            *("TASK", "--run", "--warehouse", "--interval", "--cluster", "--group", "--config", "--fail-on"),
+            "--new-findings",
+        ),
+        ("check_sources --run nightly-1 --warehouse /data/audit --interval 2026-11-21/2026-11-22",),
+        {"--fail-on": NEVER},
+    ),
+    "backfill": Command(
+        "Audit whole steps of a long history, each by a run of its own; one that fails does not stop the others.",
+        _job("backfill"),
+        ("--warehouse", "--interval", "--config", "--jobs", "--only-missing", "--fail-on", "--json"),
+        (
+            "--warehouse /data/audit --interval 2026-11-01/2026-12-01 --jobs 2",
+            "--warehouse /data/audit --interval 2026-11-01/2026-12-01 --only-missing --json",
+        ),
+        {"--fail-on": "ERROR"},
+    ),
+    "late": Command(
+        "Audit again the steps whose snapshots came, or changed, after they were published.",
+        _job("late"),
+        ("--warehouse", "--interval", "--config", "--fail-on", "--json"),
+        (
+            "--warehouse ./warehouse --interval 2026-11-21/2026-11-22",
+            "--warehouse lake.audit --interval 2026-11-14/2026-11-21 --config audit.yaml --json",
+        ),
+        {"--fail-on": "ERROR"},
+    ),
+    "validate": Command(
+        "Run the data-quality expectations on what is in the warehouse, without auditing.",
+        _job("validate"),
+        ("--warehouse", "--table", "--interval", "--config", "--json"),
+        (
+            "--warehouse ./warehouse",
+            "--warehouse /data/audit --interval 2026-11-21/2026-11-22 --config audit.yaml",
+            "--warehouse lake.audit --table allocations --json",
+        ),
+        optional=("--interval",),
+    ),
+    "maintain": Command(
+        "Put small files together, remove old ones, and check the constraints of all tables; their rows stay the same.",
+        _job("maintain"),
+        ("--warehouse", "--retention-days", "--json"),
+        ("--warehouse ./warehouse", "--warehouse lake.audit --retention-days 90 --json"),
+    ),
+    "demo": Command(
+        "Load the recording of a real cluster that ships with the project, audit it, and show the findings.",
+        _job("demo"),
+        ("--warehouse",),
+        ("", "--warehouse /data/demo"),
+        {"--warehouse": "./warehouse"},
+    ),
+    "version": Command("Print the versions of the audit, Spark and Delta.", _version, examples=("",)),
+}

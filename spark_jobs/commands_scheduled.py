@@ -1,0 +1,134 @@
+"""The commands of a schedule: tasks of a scheduled run, backfill, what came late, maintenance."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from spark_jobs.command_common import as_json, exit_code, run_document, run_exit_code, start_spark, worst
+from spark_jobs.command_table import SEVERITIES
+from spark_jobs.config import load
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.errors import ExitCode, RebalanceAuditError
+from spark_jobs.jobs.backfill import Backfill, backfill, published_steps
+from spark_jobs.jobs.late import Reaudit, reaudit_late
+from spark_jobs.jobs.maintain import check_retention, maintain
+from spark_jobs.jobs.run import RunRequest, RunResult
+from spark_jobs.jobs.tasks import TASKS, ScheduledRun
+from spark_jobs.terminal import printable, progress_on, show_findings
+from spark_jobs.terminal_backfill import bar_on, show_backfill
+from spark_jobs.terminal_maintained import show_maintained
+from spark_jobs.warehouse import Warehouse
+
+
+def backfill_exit_code(found: Backfill, fail_on: str) -> ExitCode:
+    """The worst of all steps: `exit_code` of those that were audited, the error's of those that failed. Findings at or
+    above `fail_on` are worse than warnings only.
+    """
+    codes = {exit_code(one.findings, fail_on, doubtful=bool(one.quality_warnings)) for one in found.audited.values()}
+    return worst(codes | {one.exit_code for one in found.failed.values()})
+
+
+def _task(arguments: Namespace) -> int:
+    """Exit code 0 also with warnings: a scheduler takes any other for a failure."""
+    configuration, warehouse = load(arguments.config), Warehouse.parse(arguments.warehouse)
+    configuration.grid.check_whole_steps(arguments.interval)
+    request = RunRequest(arguments.interval, arguments.cluster, arguments.group)
+    with progress_on(Console(stderr=True)) as say:
+        scheduled = ScheduledRun(start_spark(say), warehouse, request, configuration, arguments.run, say)
+        outcome = TASKS[arguments.TASK](scheduled)
+    if arguments.TASK == "report":
+        show_findings(Console(), outcome.new_findings)
+    print(printable(outcome.says))
+    for warning in outcome.warnings:
+        print(f"rebalance-audit: warning: {printable(warning)}", file=sys.stderr)
+    if arguments.new_findings:
+        Path(arguments.new_findings).write_text(as_json({"findings": outcome.new_findings}), encoding="utf-8")
+    code = exit_code((finding["severity"] for finding in outcome.new_findings), arguments.fail_on)
+    return ExitCode.CLEAN if code is ExitCode.WARNINGS else code
+
+
+def _backfill(arguments: Namespace) -> int:
+    configuration, warehouse = load(arguments.config), Warehouse.parse(arguments.warehouse)
+    steps, console = list(configuration.grid.steps(arguments.interval)), Console(stderr=True)
+    with progress_on(console) as say:
+        spark = start_spark(say)
+        done = published_steps(spark, warehouse, arguments.interval, configuration) if arguments.only_missing else set()
+    missing = [step for step in steps if step not in done]
+    with bar_on(console, len(missing)) as tell:
+        found = backfill(spark, warehouse, missing, configuration, arguments.jobs, tell)
+    if arguments.json:
+        print(as_json(_backfill_document(arguments.interval, found, sorted(done))))
+    else:
+        show_backfill(Console(), found, len(done))
+    warnings = Counter(text for one in found.audited.values() for text in (*one.warnings, *one.quality_warnings))
+    for text, times in warnings.items():
+        print(f"rebalance-audit: warning, in steps: {times}: {printable(text)}", file=sys.stderr)
+    return backfill_exit_code(found, arguments.fail_on)
+
+
+def _backfill_document(interval: Interval, found: Backfill, left_out: Iterable[Interval]) -> dict[str, Any]:
+    return {
+        "interval": str(interval),
+        "audited": [{"step": str(step)} | dataclasses.asdict(one) for step, one in found.audited.items()],
+        "left_out": [str(step) for step in left_out],
+        "failed": [{"step": str(step)} | dataclasses.asdict(one) for step, one in found.failed.items()],
+        "findings": {
+            severity: sum(one.findings.get(severity, 0) for one in found.audited.values()) for severity in SEVERITIES
+        },
+    }
+
+
+def _late(arguments: Namespace) -> int:
+    """The worst of the exit codes that the late steps have, each by itself."""
+    configuration, warehouse = load(arguments.config), Warehouse.parse(arguments.warehouse)
+    configuration.grid.check_whole_steps(arguments.interval)
+    with progress_on(Console(stderr=True)) as say:
+        late = reaudit_late(start_spark(say), warehouse, configuration, arguments.interval, say)
+    if arguments.json:
+        print(as_json({"interval": str(arguments.interval), "late": [_reaudit_document(one) for one in late]}))
+    else:
+        for one in late:
+            found = one.outcome
+            told = f"audited again, {len(found.findings)} findings" if isinstance(found, RunResult) else str(found)
+            print(f"{one.step}: {printable(told)}")
+        print(f"{len(late)} published steps of {arguments.interval} were late.")
+    return worst(_reaudit_exit_code(one.outcome, arguments.fail_on) for one in late)
+
+
+def _reaudit_document(one: Reaudit) -> dict[str, Any]:
+    if isinstance(one.outcome, RebalanceAuditError):
+        return {"step": str(one.step), "error": str(one.outcome)}
+    return {"step": str(one.step)} | run_document(one.outcome)
+
+
+def _reaudit_exit_code(outcome: RunResult | RebalanceAuditError, fail_on: str) -> ExitCode:
+    return outcome.exit_code if isinstance(outcome, RebalanceAuditError) else run_exit_code(outcome, fail_on)
+
+
+def _maintain(arguments: Namespace) -> int:
+    warehouse, retention = Warehouse.parse(arguments.warehouse), timedelta(days=arguments.retention_days)
+    check_retention(retention)
+    with progress_on(Console(stderr=True)) as say:
+        maintained = maintain(start_spark(say), warehouse, retention, say)
+    if arguments.json:
+        print(as_json({"tables": [dataclasses.asdict(one) for one in maintained]}))
+    else:
+        show_maintained(Console(), maintained)
+    return ExitCode.CLEAN
+
+
+SCHEDULED: Mapping[str, Callable[[Namespace], int]] = {
+    "task": _task,
+    "backfill": _backfill,
+    "late": _late,
+    "maintain": _maintain,
+}

@@ -1,0 +1,166 @@
+"""Old files go, small ones are put together, and what the last runs have read or published stays readable."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+from rich.console import Console
+
+from schemas import ALLOCATIONS, MEMBERSHIP_SNAPSHOTS, OUTPUTS, SOURCES, TABLES, Table
+from spark_jobs import cli
+from spark_jobs.config import Configuration
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.errors import WarehouseError
+from spark_jobs.jobs.late import late_steps
+from spark_jobs.jobs.maintain import Maintained, maintain
+from spark_jobs.jobs.run import RunRequest, run
+from spark_jobs.publish.claims import claim
+from spark_jobs.publish.content import Content, content
+from spark_jobs.terminal_maintained import show_maintained
+from spark_jobs.warehouse import Warehouse
+from tests.snapshots import healthy_group, load, membership
+
+HOUR = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
+MONTH = timedelta(days=30)
+
+
+def age(path: Path, days: float) -> None:
+    then = time.time() - days * 86400
+    os.utime(path, (then, then))
+
+
+def age_commits(warehouse: Warehouse, table: Table, days: float) -> None:
+    """As if all commits so far had been made so many days ago, a second after one another."""
+    for place, commit in enumerate(sorted((Path(warehouse.location) / table.name / "_delta_log").glob("*.json"))):
+        age(commit, days - place / 86400)
+
+
+def contents(spark: SparkSession, warehouse: Warehouse, versions: dict[str, int]) -> dict[str, Content]:
+    return {
+        table.name: content(warehouse.read(spark, table, versions[table.name]).select(*table.columns))
+        for table in (*SOURCES, *OUTPUTS)
+    }
+
+
+def test_the_rows_stay_and_so_do_the_versions_of_the_last_runs(spark: SparkSession, warehouse: Warehouse) -> None:
+    """Memberships were last written 40 days before the run."""
+    for start in (0, 200, 400):
+        load(spark, warehouse, healthy_group(range(start, start + 200, 20), "c1", "c2"))
+    age_commits(warehouse, MEMBERSHIP_SNAPSHOTS, 40)
+    record = run(spark, warehouse, RunRequest(HOUR), Configuration()).run
+    versions = record["source_versions"] | record["published_versions"]
+    before = contents(spark, warehouse, versions)
+    assert before["membership_snapshots"].rows == 30
+    stray = Path(warehouse.location) / ALLOCATIONS.name / "part-of-nothing.parquet"
+    stray.write_bytes(b"left behind by a writer that was killed")
+    age(stray, 31)
+
+    by_name = {one.table: one for one in maintain(spark, warehouse, MONTH)}
+    assert list(by_name) == [table.name for table in TABLES if warehouse.exists(spark, table)]
+    assert not stray.exists()
+    memberships, allocations = by_name["membership_snapshots"], by_name["allocations"]
+    assert (memberships.files_before > 1, memberships.files_after) == (True, 1)
+    assert (memberships.retention_days, allocations.retention_days) == (41, 30)
+    assert (memberships.version_before, memberships.version_after) == (3, 7)  # properties, OPTIMIZE, VACUUM twice
+    assert contents(spark, warehouse, versions) == before
+    newest = {table.name: warehouse.version(spark, table) for table in (*SOURCES, *OUTPUTS)}
+    assert contents(spark, warehouse, newest) == before
+    assert late_steps(spark, warehouse, Configuration(), HOUR) == []
+
+
+@pytest.fixture
+def small(spark: SparkSession, warehouse: Warehouse) -> Warehouse:
+    """Two tables that have constraints."""
+    warehouse.create(spark, [MEMBERSHIP_SNAPSHOTS, ALLOCATIONS])
+    columns = StructType([field for field in MEMBERSHIP_SNAPSHOTS.schema if field.name in MEMBERSHIP_SNAPSHOTS.columns])
+    frame = spark.createDataFrame([membership(0, "c1"), membership(20)], columns)
+    warehouse.save(frame.write.format("delta").mode("append"), MEMBERSHIP_SNAPSHOTS)
+    return warehouse
+
+
+def test_every_constraint_that_is_missing_or_broken_is_named(
+    spark: SparkSession, small: Warehouse, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for table, name in (
+        (MEMBERSHIP_SNAPSHOTS, "known_message_model"),
+        (ALLOCATIONS, "unassigned_has_a_cause"),
+    ):
+        spark.sql(f"ALTER TABLE {small.identifier(table.name)} DROP CONSTRAINT {name}")
+    spark.sql(f"UPDATE {small.identifier('membership_snapshots')} SET message_model = 'SHOUTING'")
+    assert cli.main(["maintain", "--warehouse", small.location, "--json"]) == 3
+    out, err = capsys.readouterr()
+    check = "message_model IS NULL OR message_model IN ('CLUSTERING', 'BROADCASTING')"
+    assert out == ""
+    assert [line for line in err.splitlines() if "constraint " in line] == [
+        "rebalance-audit: membership_snapshots: the constraint known_message_model is missing, and should be " + check,
+        "rebalance-audit: membership_snapshots: 2 rows break the constraint known_message_model: " + check,
+        "rebalance-audit: allocations: the constraint unassigned_has_a_cause is missing, and should be "
+        "(size(owners) = 0) = (unassigned_cause IS NOT NULL)",
+    ]
+
+
+def test_what_killed_runs_left_behind_goes_and_what_is_in_use_stays(spark: SparkSession, warehouse: Warehouse) -> None:
+    root = Path(warehouse.location)
+    for name, days in (("dead_findings", 31), ("young_findings", 29), ("written_findings", 31)):
+        (root / "_staging" / name).mkdir(parents=True)
+        part = root / "_staging" / name / "part.parquet"
+        part.write_bytes(b"")
+        age(part, 1 if name == "written_findings" else days)
+        age(part.parent, days)
+    with claim(warehouse, RunRequest(HOUR), "alive"):
+        for suffix in ("json", "lock"):
+            shutil.copy(root / "_claims" / f"alive.{suffix}", root / "_claims" / f"dead.{suffix}")
+        assert maintain(spark, warehouse, MONTH) == []
+        assert sorted(path.name for path in (root / "_claims").iterdir()) == ["alive.json", "alive.lock", "all.lock"]
+    assert sorted(path.name for path in (root / "_staging").iterdir()) == ["written_findings", "young_findings"]
+
+
+def test_less_than_a_week_is_refused(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["maintain", "--warehouse", str(tmp_path), "--retention-days", "6"]) == 3
+    assert capsys.readouterr().err == (
+        "rebalance-audit: a retention of 6 days is too short: at least 7, "
+        "as younger files may be those of a run that is reading or writing\n"
+    )
+    with pytest.raises(WarehouseError, match="a retention of 6 days is too short"):
+        maintain(spark, Warehouse.parse(str(tmp_path)), timedelta(days=6))
+
+
+def test_the_second_time_only_vacuum_commits_and_json_is_all_that_is_on_stdout(
+    spark: SparkSession, small: Warehouse
+) -> None:
+    first = maintain(spark, small, MONTH)
+    command = [sys.executable, "-m", "spark_jobs.cli", "maintain", "--warehouse", small.location, "--json"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True)
+    again = json.loads(answer.stdout)["tables"]
+    assert [(one["table"], one["version_after"]) for one in again] == [
+        (one.table, one.version_after + 2) for one in first
+    ]
+    assert "Deleted 0 files" in answer.stderr
+
+
+MAINTAINED = Maintained("allocations", 12, 3, 4_200_000, 3_900_000, 7, 11, 30)
+
+
+def test_maintained_tables_are_lines_where_nobody_watches_and_a_table_on_a_terminal() -> None:
+    file = io.StringIO()
+    show_maintained(Console(file=file, width=40), [MAINTAINED])
+    assert file.getvalue().splitlines() == [
+        "allocations files=12→3 MB=4.2→3.9 version=7→11 days_kept=30",
+        "1 tables maintained; their constraints hold.",
+    ]
+    terminal = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
+    show_maintained(terminal, [MAINTAINED])
+    assert isinstance(terminal.file, io.StringIO)
+    rows = [line.split() for line in terminal.file.getvalue().splitlines()]
+    assert ["allocations", "12→3", "4.2→3.9", "7→11", "30"] in rows
