@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.intervals import Interval, format_utc
 from spark_jobs.jobs import backfill
 from spark_jobs.jobs.backfill import Backfill
 from spark_jobs.terminal import findings_text, printable, stacked
@@ -26,32 +26,35 @@ def bar_on(console: Console, total: int) -> Iterator[backfill.Progress]:
     """A function that is told of the steps, of which there are so many: a bar, and what is being done to each step, on
     a terminal, else one line per step that has come to its end.
     """
+    ended = count(1)
     if not console.is_terminal:
-        ended = count(1)
 
         def line(step: Interval, message: str, has_ended: bool) -> None:
             if has_ended:
-                words = f"{next(ended)} of {total}: {step} {message}"
+                words = f"{next(ended)} of {total}: {step} {' '.join(message.split())}"
                 console.print(printable(words), soft_wrap=True, markup=False, highlight=False)
 
         yield line
         return
     columns = (
         SpinnerColumn(finished_text="✓"),
+        BarColumn(bar_width=10),
         TextColumn("{task.description}", markup=False),
-        BarColumn(),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console) as display:
-        whole = display.add_task(f"{total} steps", total=total)
+        whole = display.add_task(f"0 of {total} steps", total=total)
         under_way: dict[Interval, TaskID] = {}
 
         def tell(step: Interval, message: str, has_ended: bool) -> None:
-            if not has_ended and step not in under_way:
-                under_way[step] = display.add_task("", total=None)
+            words = printable(f"{format_utc(step.start)} {message}")
             if step in under_way:
-                display.update(under_way[step], description=printable(f"{step} {message}"), visible=not has_ended)
-            display.advance(whole, int(has_ended))
+                display.update(under_way[step], description=words)
+            else:
+                under_way[step] = display.add_task(words, total=None)
+            if has_ended:
+                display.remove_task(under_way.pop(step))
+                display.update(whole, advance=1, description=f"{next(ended)} of {total} steps")
 
         yield tell
 
@@ -64,7 +67,7 @@ def show_backfill(console: Console, found: Backfill, left_out: int) -> None:
         for words in _lines(found):
             console.print(printable(words), soft_wrap=True, markup=False, highlight=False)
     together = sum((Counter(one.findings) for one in found.audited.values()), Counter[str]())
-    told = f"{len(found.audited)} steps audited, {left_out} left out, {len(found.failed)} failed. "
+    told = f"Steps: {len(found.audited)} audited, {left_out} left out, {len(found.failed)} failed. "
     console.print(told + findings_text(together), soft_wrap=True, highlight=False)
 
 

@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 from argparse import Namespace
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,12 @@ from rich.console import Console
 from spark_jobs import cli
 from spark_jobs.command_common import as_json, exit_code
 from spark_jobs.command_table import COMMANDS, Command
+from spark_jobs.commands_scheduled import backfill_exit_code
+from spark_jobs.domain.intervals import Interval, StepGrid
 from spark_jobs.errors import ExitCode, SetupError
+from spark_jobs.jobs.backfill import Audited, Backfill, Failed
 from spark_jobs.terminal import duration_text, printable, progress_on, show_findings
+from spark_jobs.terminal_backfill import bar_on, show_backfill
 from spark_jobs.terminal_failures import show_failures
 
 HOUR = "2026-11-21T02:00/2026-11-21T03:00"
@@ -55,6 +60,11 @@ def test_every_example_of_the_help_parses(command: str, capsys: pytest.CaptureFi
         ("run --warehouse w --interval 2026-11-21T02:30/2026-11-21T03:00", "is off the grid"),
         (f"run --warehouse w --interval {HOUR} --config no.yaml", "no.yaml: cannot be read"),
         (f"run --warehouse= --interval {HOUR}", "the warehouse is empty"),
+        ("backfill --warehouse w", "the following arguments are required: --interval"),
+        ("backfill --warehouse w --interval 2026-11-21/2026-11-21", "is empty"),
+        ("backfill --warehouse w --interval 2026-11-21/2026-11-21T02:30", "is off the grid"),
+        (f"backfill --warehouse w --interval {HOUR} --jobs 0", "argument --jobs: invalid choice: 0"),
+        (f"backfill --warehouse w --interval {HOUR} --group g", "unrecognized arguments: --group g"),
         ("validate", "the following arguments are required: --warehouse"),
         ("validate --warehouse w --table audit_runs", "known are membership_snapshots, route_snapshots"),
         ("validate --warehouse w --interval 2026-11-21T02:30/2026-11-21T03:00", "is off the grid"),
@@ -73,11 +83,22 @@ def execute_raising(error: BaseException) -> Command:
     return Command("", execute)
 
 
+def noted(error: BaseException) -> BaseException:
+    error.add_note("how to go on")
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "code", "message"),
     [
         (SetupError("no Java\x1b[2J"), 3, "rebalance-audit: no Java\\x1b[2J\n"),
         (KeyboardInterrupt(), 130, "rebalance-audit: interrupted; the published tables are as they were\n"),
+        (noted(KeyboardInterrupt()), 130, "rebalance-audit: interrupted; how to go on\n"),
+        (
+            noted(ZeroDivisionError()),
+            4,
+            "rebalance-audit: this is a bug: ZeroDivisionError: ; --debug shows where\nrebalance-audit: how to go on\n",
+        ),
         (
             ZeroDivisionError("x\ny"),
             4,
@@ -140,6 +161,134 @@ def test_doubtful_data_is_a_warning_of_the_run() -> None:
     assert exit_code([], "ERROR", doubtful=True) is ExitCode.WARNINGS
     assert exit_code(["INFO"], "WARN", doubtful=True) is ExitCode.WARNINGS
     assert exit_code(["ERROR"], "ERROR", doubtful=True) is ExitCode.FINDINGS
+
+
+def audited(quality_warnings: Sequence[str] = (), **findings: int) -> Audited:
+    return Audited("r1", findings, ["AVG was assumed\x1b"], quality_warnings)
+
+
+STEPS = list(StepGrid(timedelta(hours=1)).steps(Interval.parse("2026-11-21T02:00/2026-11-21T05:00")))
+HELD = Failed("PublishConflictError", "run\x1b x\nholds it", ExitCode.NOT_PUBLISHED)
+REJECTED = Failed("QualityError", "closed", ExitCode.FINDINGS)
+WRONG = Failed("WarehouseError", "no table", ExitCode.USAGE)
+
+
+@pytest.mark.parametrize(
+    ("steps", "failed", "fail_on", "code"),
+    [
+        ([], [], "ERROR", ExitCode.CLEAN),
+        ([audited(INFO=1)], [], "ERROR", ExitCode.CLEAN),
+        ([audited(), audited(WARN=2)], [], "ERROR", ExitCode.WARNINGS),
+        ([audited(["in quarantine"]), audited()], [], "ERROR", ExitCode.WARNINGS),
+        ([audited(WARN=1), audited(ERROR=1)], [], "ERROR", ExitCode.FINDINGS),
+        ([audited(WARN=1), audited()], [], "WARN", ExitCode.FINDINGS),
+        ([audited(WARN=1)], [REJECTED], "ERROR", ExitCode.FINDINGS),
+        ([audited(ERROR=1)], [WRONG], "ERROR", ExitCode.USAGE),
+        ([audited(ERROR=1)], [WRONG, HELD], "ERROR", ExitCode.NOT_PUBLISHED),
+    ],
+)
+def test_exit_code_of_a_backfill(steps: list[Audited], failed: list[Failed], fail_on: str, code: ExitCode) -> None:
+    found = Backfill(dict(zip(STEPS, steps, strict=False)), dict(zip(STEPS, failed, strict=False)))
+    assert backfill_exit_code(found, fail_on) is code
+
+
+@pytest.fixture
+def backfilled(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What a backfill is asked to do, and without Spark: its first step is published already, its third fails."""
+    asked: dict[str, Any] = {}
+
+    def backfill(_: Any, __: Any, steps: Any, ___: Any, jobs: int, progress: Any) -> Backfill:
+        asked.update(steps=steps, jobs=jobs)
+        progress(STEPS[1], "audited", True)
+        progress(STEPS[2], "failed: it's\nheld", True)
+        return Backfill({STEPS[1]: audited(ERROR=1, INFO=2)}, {STEPS[2]: HELD})
+
+    monkeypatch.setattr("spark_jobs.commands._start_spark", lambda _: None)
+    monkeypatch.setattr("spark_jobs.commands.published_steps", lambda *_: {STEPS[0]})
+    monkeypatch.setattr("spark_jobs.commands.backfill", backfill)
+    return asked
+
+
+BACKFILL = "backfill --warehouse w --interval 2026-11-21T02:00/2026-11-21T05:00"
+
+
+def test_a_backfill_leaves_out_only_what_it_is_told_to(backfilled: dict[str, Any]) -> None:
+    assert cli.main(shlex.split(BACKFILL)) == 4
+    assert backfilled == {"steps": STEPS, "jobs": 1}
+    assert cli.main(shlex.split(f"{BACKFILL} --only-missing --jobs 2")) == 4
+    assert backfilled == {"steps": STEPS[1:], "jobs": 2}
+
+
+def test_a_backfill_as_json(backfilled: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(shlex.split(f"{BACKFILL} --only-missing --json")) == 4
+    out, err = capsys.readouterr()
+    assert json.loads(out) == {
+        "interval": "2026-11-21T02:00Z/2026-11-21T05:00Z",
+        "audited": [
+            {
+                "step": "2026-11-21T03:00Z/2026-11-21T04:00Z",
+                "run_id": "r1",
+                "findings": {"ERROR": 1, "INFO": 2},
+                "warnings": ["AVG was assumed\x1b"],
+                "quality_warnings": [],
+            }
+        ],
+        "left_out": ["2026-11-21T02:00Z/2026-11-21T03:00Z"],
+        "failed": [
+            {
+                "step": "2026-11-21T04:00Z/2026-11-21T05:00Z",
+                "error": "PublishConflictError",
+                "reason": "run\x1b x\nholds it",
+                "exit_code": 4,
+            }
+        ],
+        "findings": {"INFO": 2, "WARN": 0, "ERROR": 1},
+    }
+    assert err.splitlines() == [
+        "1 of 2: 2026-11-21T03:00Z/2026-11-21T04:00Z audited",
+        "2 of 2: 2026-11-21T04:00Z/2026-11-21T05:00Z failed: it's held",
+        "rebalance-audit: warning, in steps: 1: AVG was assumed\\x1b",
+    ]
+
+
+def test_a_backfill_is_lines_where_nobody_watches(
+    backfilled: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    cli.main(shlex.split(f"{BACKFILL} --only-missing"))
+    assert capsys.readouterr().out.splitlines() == [
+        "audited 2026-11-21T03:00Z/2026-11-21T04:00Z run=r1 3 findings: 1 ERROR, 2 INFO",
+        "failed 2026-11-21T04:00Z/2026-11-21T05:00Z PublishConflictError: run\\x1b x holds it",
+        "Steps: 1 audited, 1 left out, 1 failed. 3 findings: 1 ERROR, 2 INFO",
+    ]
+
+
+def on_terminal() -> tuple[Console, io.StringIO]:
+    file = io.StringIO()
+    return Console(file=file, width=100, force_terminal=True, color_system=None), file
+
+
+def test_a_backfill_is_a_bar_on_a_terminal() -> None:
+    terminal, file = on_terminal()
+    with bar_on(terminal, 2) as tell:
+        tell(STEPS[0], "compressing the snapshots to their changes [b]\x9b", False)
+        terminal.print("now")
+        tell(STEPS[0], "audited", True)
+        tell(STEPS[1], "failed: held", True)
+    after = file.getvalue().partition("now")[2]
+    assert "2026-11-21T02:00Z compressing the snapshots to their changes [b]\\x9b " in after
+    last = after.rpartition("compressing")[2]
+    assert "2 of 2 steps" in last
+    assert "failed" not in last.rpartition("2 of 2 steps")[2]
+
+
+def test_a_backfill_is_a_table_on_a_terminal() -> None:
+    terminal, file = on_terminal()
+    show_backfill(terminal, Backfill({STEPS[0]: audited(WARN=1)}, {STEPS[1]: HELD}), 0)
+    rows = [line.split() for line in file.getvalue().splitlines()]
+    assert ["audited", "2026-11-21T02:00Z/2026-11-21T03:00Z", "1", "finding:", "1", "WARN"] in rows
+    assert ["failed", "2026-11-21T03:00Z/2026-11-21T04:00Z", "PublishConflictError"] in rows
+    assert ["run\\x1b", "x"] in rows
+    assert rows[-1] == ["Steps:", *["1", "audited,", "0", "left", "out,", "1", "failed.", "1", "finding:", "1", "WARN"]]
 
 
 def finding(**values: Any) -> dict[str, Any]:

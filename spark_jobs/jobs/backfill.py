@@ -37,7 +37,9 @@ class Audited:
 
 @dataclass(frozen=True)
 class Failed:
-    """A step that was not published, or not wholly: name, text and exit code of the error."""
+    """A step whose run ended in an error: its name, text and exit code. `audit_runs` says whether it was published all
+    the same, as it is where only the pages could not be written.
+    """
 
     error: str
     reason: str

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.errors import PublishConflictError
@@ -47,6 +49,27 @@ def test_a_claim_ends_with_its_run(warehouse: Warehouse) -> None:
         pass
     with claim(warehouse, RunRequest(TEN), "second"):
         pass
+
+
+def test_who_looks_at_the_claims_sees_none_half_gone(warehouse: Warehouse) -> None:
+    assert warehouse.local_path is not None
+    folder = warehouse.local_path / "_claims"
+    held, ends = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with claim(warehouse, RunRequest(TEN), "first"):
+            held.set()
+            ends.wait(timeout=10)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert held.wait(timeout=10)
+    with FileLock(folder / "all.lock"):
+        ends.set()
+        holder.join(timeout=0.3)
+        assert len(list(folder.glob("first.*"))) == 2
+    holder.join(timeout=10)
+    assert list(folder.glob("first.*")) == []
 
 
 def test_a_killed_run_blocks_nobody(warehouse: Warehouse, tmp_path: Path) -> None:

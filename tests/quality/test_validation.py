@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -112,3 +115,23 @@ def test_pages_ask_nothing_of_the_network_and_run_nothing(spark: SparkSession, t
         assert "//" not in text, page
         assert "<script" not in text, page
         assert "default-src 'none'" in text, page
+
+
+def test_runs_side_by_side_forget_old_runs_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(4):
+        (tmp_path / "validations" / "suite" / f"old{number}").mkdir(parents=True)
+    alone, remove = threading.Lock(), shutil.rmtree
+
+    def slowly(folder: Path) -> None:
+        assert alone.acquire(blocking=False)
+        time.sleep(0.05)
+        remove(folder)
+        alone.release()
+
+    monkeypatch.setattr(validation, "_RUNS_SHOWN", 0)
+    monkeypatch.setattr(shutil, "rmtree", slowly)
+    validators = [Validator(f"r{number}", tmp_path) for number in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        pages = list(pool.map(Validator.write_pages, validators))
+    assert pages == [tmp_path / "data_docs" / "index.html"] * 2
+    assert list(tmp_path.glob("validations/*/old*")) == []
