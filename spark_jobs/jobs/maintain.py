@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from schemas import AUDIT_RUNS, TABLES, Table
+from schemas import AUDIT_RUNS, SOURCES, TABLES, Table
 from spark_jobs.conflicts import unless_outrun
 from spark_jobs.errors import WarehouseError
 from spark_jobs.jobs.audit import Progress
@@ -63,12 +63,13 @@ def maintain(
     are removed if nothing touched them for the retention, and so are the claims of killed runs. The rows of all tables
     stay the same.
 
-    Raises `WarehouseError` for a retention of less than 7 days, or where a table lacks a constraint of its module in
-    `schemas` or has rows that break one, naming all of them; `PublishConflictError` if other writers leave no gap.
+    Raises `WarehouseError` for a retention of less than 7 days, where there is no table at all, or where one lacks a
+    constraint of its module in `schemas` or has rows that break one, naming all of them; `PublishConflictError` if
+    other writers leave no gap.
     """
     check_retention(retention)
     since = datetime.now(UTC) - retention
-    tables = [table for table in TABLES if warehouse.exists(spark, table)]
+    tables = [table for table in TABLES if warehouse.exists(spark, table)] or [SOURCES[0]]
     oldest = _oldest_versions(spark, warehouse, since)
     maintained = []
     for table in tables:

@@ -112,6 +112,7 @@ def test_every_constraint_that_is_missing_or_broken_is_named(
 
 def test_what_killed_runs_left_behind_goes_and_what_is_in_use_stays(spark: SparkSession, warehouse: Warehouse) -> None:
     root = Path(warehouse.location)
+    warehouse.create(spark, [MEMBERSHIP_SNAPSHOTS])
     for name, days in (("dead_findings", 31), ("young_findings", 29), ("written_findings", 31)):
         (root / "_staging" / name).mkdir(parents=True)
         part = root / "_staging" / name / "part.parquet"
@@ -121,12 +122,14 @@ def test_what_killed_runs_left_behind_goes_and_what_is_in_use_stays(spark: Spark
     with claim(warehouse, RunRequest(HOUR), "alive"):
         for suffix in ("json", "lock"):
             shutil.copy(root / "_claims" / f"alive.{suffix}", root / "_claims" / f"dead.{suffix}")
-        assert maintain(spark, warehouse, MONTH) == []
+        maintain(spark, warehouse, MONTH)
         assert sorted(path.name for path in (root / "_claims").iterdir()) == ["alive.json", "alive.lock", "all.lock"]
     assert sorted(path.name for path in (root / "_staging").iterdir()) == ["written_findings", "young_findings"]
 
 
-def test_less_than_a_week_is_refused(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_less_than_a_week_is_refused_and_so_is_no_warehouse(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.main(["maintain", "--warehouse", str(tmp_path), "--retention-days", "6"]) == 3
     assert capsys.readouterr().err == (
         "rebalance-audit: a retention of 6 days is too short: at least 7, "
@@ -134,6 +137,8 @@ def test_less_than_a_week_is_refused(spark: SparkSession, tmp_path: Path, capsys
     )
     with pytest.raises(WarehouseError, match="a retention of 6 days is too short"):
         maintain(spark, Warehouse.parse(str(tmp_path)), timedelta(days=6))
+    with pytest.raises(WarehouseError, match="there is no table membership_snapshots"):
+        maintain(spark, Warehouse.parse(str(tmp_path)), MONTH)
 
 
 def test_the_second_time_only_vacuum_commits_and_json_is_all_that_is_on_stdout(
