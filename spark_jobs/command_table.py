@@ -13,6 +13,13 @@ from spark_jobs.errors import ExitCode
 
 SEVERITIES = ("INFO", "WARN", "ERROR")
 NEVER = "NEVER"
+
+
+def _if_any(text: str) -> str | None:
+    """A name, or None for an empty one: what a template has left empty is not given."""
+    return text or None
+
+
 #: Every option and argument, once; a command names those it takes.
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "FILE": {"nargs": "+", "metavar": "FILE", "help": "recording to load: .jsonl or .jsonl.gz"},
@@ -31,11 +38,15 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "type": Interval.parse,
         "help": "time in UTC, END excluded; whole steps (of 1 hour unless configured)",
     },
-    "--cluster": {"metavar": "NAME", "help": "audit only this cluster"},
-    "--group": {"metavar": "NAME", "help": "audit only this consumer group"},
-    "--topic": {"metavar": "NAME", "help": "audit only this topic"},
+    "--cluster": {"metavar": "NAME", "type": _if_any, "help": "audit only this cluster"},
+    "--group": {"metavar": "NAME", "type": _if_any, "help": "audit only this consumer group"},
+    "--topic": {"metavar": "NAME", "type": _if_any, "help": "audit only this topic"},
     "--table": {"metavar": "NAME", "help": "look only at this table"},
-    "--config": {"metavar": "FILE", "help": "YAML file: step, cadence, thresholds, strategies of groups"},
+    "--config": {
+        "metavar": "FILE",
+        "type": _if_any,
+        "help": "YAML file: step, cadence, thresholds, strategies of groups",
+    },
     "--retention-days": {
         "metavar": "DAYS",
         "type": int,

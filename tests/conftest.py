@@ -8,15 +8,18 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.session import get_session
+from spark_jobs import session
 from spark_jobs.warehouse import Warehouse
+
+# Tests run much code a few times: what the second compiler would make of it comes too late to be worth its time.
+session._LOCAL_SETTINGS["spark.driver.extraJavaOptions"] += " -XX:TieredStopAtLevel=1"
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    session = get_session()
-    yield session
-    session.stop()
+    started = session.get_session()
+    yield started
+    started.stop()
 
 
 @pytest.fixture
@@ -25,7 +28,15 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 #: What takes longest comes first, so that no process waits long for the other at the end.
-_LONGEST_FIRST = ("test_cutting_law", "test_timeline", "test_truth", "test_quality", "test_run", "test_mutations")
+_LONGEST_FIRST = (
+    "test_cutting_law",
+    "test_timeline",
+    "test_truth",
+    "test_quality",
+    "test_backfill",
+    "test_run",
+    "test_mutations",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -17,6 +17,8 @@ from spark_jobs.warehouse import Warehouse
 from tests.dags.conftest import Airflow
 from tests.jobs.test_tasks import HOUR, RULES, history
 
+pytestmark = pytest.mark.slow
+
 #: `dags test` takes the hour that ended then.
 HOUR_FROM_TEN = ("-m", "airflow", "dags", "test", "rebalance_audit_hourly", "2026-03-01T11:00:00+00:00")
 
@@ -51,6 +53,6 @@ def test_a_closed_gate_fails_its_task_once_and_says_why(
     history(spark, warehouse, broken_rows=3)
     ran = airflow(*HOUR_FROM_TEN, variables={"warehouse": warehouse.location})
     assert ran.returncode != 0
-    assert "membership_snapshots: few_rows_are_quarantined failed in the step 2026-03-01T10:00:00Z" in ran.stdout
+    assert "membership_snapshots: few_rows_are_quarantined failed in the step 2026-03-01T10:00Z" in ran.stdout
     assert [row.outcome for row in warehouse.read(spark, AUDIT_RUNS).collect()] == ["rejected"]
     assert not warehouse.exists(spark, FINDINGS)

@@ -74,6 +74,7 @@ def test_two_steps_at_a_time_publish_what_one_run_does(
     assert told.index((begun[1], "checking the sources", False)) < told.index((ended[0], "audited", True))
 
 
+@pytest.mark.slow
 def test_steps_that_fail_fail_alone_and_are_what_is_missing(
     spark: SparkSession, warehouse: Warehouse, in_one_run: dict[str, Content]
 ) -> None:

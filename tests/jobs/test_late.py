@@ -161,6 +161,7 @@ def test_a_version_that_is_gone_makes_its_steps_late(
     assert "membership_snapshots: version 1 is gone, the steps that read it count as late" in caplog.text
 
 
+@pytest.mark.slow
 def test_late_steps_are_audited_again_and_one_that_fails_does_not_keep_the_others_back(
     spark: SparkSession, copied: Warehouse, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -141,6 +141,7 @@ def test_less_than_a_week_is_refused_and_so_is_no_warehouse(
         maintain(spark, Warehouse.parse(str(tmp_path)), MONTH)
 
 
+@pytest.mark.slow
 def test_the_second_time_only_vacuum_commits_and_json_is_all_that_is_on_stdout(
     spark: SparkSession, small: Warehouse
 ) -> None:
