@@ -1,0 +1,1 @@
+"""For spark-submit, which wants a file."""
