@@ -56,6 +56,7 @@ def in_one_run(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
     return contents(spark, warehouse)
 
 
+@pytest.mark.slow
 def test_two_steps_at_a_time_publish_what_one_run_does(
     spark: SparkSession, warehouse: Warehouse, in_one_run: dict[str, Content]
 ) -> None:

@@ -26,6 +26,8 @@ from spark_jobs.publish.content import content_of_steps
 from spark_jobs.warehouse import Warehouse
 from tests.snapshots import at, healthy_group, load, membership
 
+pytestmark = pytest.mark.slow
+
 TEN, ELEVEN, TWELVE = (Interval.parse(f"2026-03-01T{hour}:00/2026-03-01T{hour + 1}:00") for hour in (10, 11, 12))
 AUDITED = Interval(TEN.start, TWELVE.end)
 DAY = Interval.parse("2026-03-01/2026-03-02")
@@ -161,7 +163,6 @@ def test_a_version_that_is_gone_makes_its_steps_late(
     assert "membership_snapshots: version 1 is gone, the steps that read it count as late" in caplog.text
 
 
-@pytest.mark.slow
 def test_late_steps_are_audited_again_and_one_that_fails_does_not_keep_the_others_back(
     spark: SparkSession, copied: Warehouse, capsys: pytest.CaptureFixture[str]
 ) -> None:

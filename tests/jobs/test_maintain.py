@@ -31,6 +31,8 @@ from spark_jobs.terminal_maintained import show_maintained
 from spark_jobs.warehouse import Warehouse
 from tests.snapshots import healthy_group, load, membership
 
+pytestmark = pytest.mark.slow
+
 HOUR = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
 MONTH = timedelta(days=30)
 
@@ -141,7 +143,6 @@ def test_less_than_a_week_is_refused_and_so_is_no_warehouse(
         maintain(spark, Warehouse.parse(str(tmp_path)), MONTH)
 
 
-@pytest.mark.slow
 def test_the_second_time_only_vacuum_commits_and_json_is_all_that_is_on_stdout(
     spark: SparkSession, small: Warehouse
 ) -> None:

@@ -69,6 +69,7 @@ def test_a_task_out_of_turn_says_which_one_to_run(scheduled: ScheduledRun) -> No
     assert not scheduled.warehouse.exists(scheduled.spark, FINDINGS)
 
 
+@pytest.mark.slow
 def test_tasks_run_again_leave_the_tables_of_one_run(scheduled: ScheduledRun, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each is done again, as a retry or a clear would; publishing is killed first, before it is written down."""
     spark, warehouse = scheduled.spark, scheduled.warehouse
@@ -98,6 +99,7 @@ def test_tasks_run_again_leave_the_tables_of_one_run(scheduled: ScheduledRun, mo
     assert hashes(scheduled) == by_tasks
 
 
+@pytest.mark.slow
 def test_a_finding_is_told_once_whatever_runs_again(scheduled: ScheduledRun) -> None:
     """A second scheduled run of the same steps publishes the same findings, and has none to tell."""
     again = dataclasses.replace(scheduled, name="manual__2")
