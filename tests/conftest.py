@@ -8,18 +8,15 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs import session
+from spark_jobs.session import get_session
 from spark_jobs.warehouse import Warehouse
-
-# Tests run much code a few times: what the second compiler would make of it comes too late to be worth its time.
-session._LOCAL_SETTINGS["spark.driver.extraJavaOptions"] += " -XX:TieredStopAtLevel=1"
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    started = session.get_session()
-    yield started
-    started.stop()
+    session = get_session()
+    yield session
+    session.stop()
 
 
 @pytest.fixture
