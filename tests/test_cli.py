@@ -203,9 +203,9 @@ def backfilled(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         progress(STEPS[2], "failed: it's\nheld", True)
         return Backfill({STEPS[1]: audited(ERROR=1, INFO=2)}, {STEPS[2]: HELD})
 
-    monkeypatch.setattr("spark_jobs.commands._start_spark", lambda _: None)
-    monkeypatch.setattr("spark_jobs.commands.published_steps", lambda *_: {STEPS[0]})
-    monkeypatch.setattr("spark_jobs.commands.backfill", backfill)
+    monkeypatch.setattr("spark_jobs.commands_scheduled.start_spark", lambda _: None)
+    monkeypatch.setattr("spark_jobs.commands_scheduled.published_steps", lambda *_: {STEPS[0]})
+    monkeypatch.setattr("spark_jobs.commands_scheduled.backfill", backfill)
     return asked
 
 

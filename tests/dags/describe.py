@@ -77,7 +77,8 @@ def command(dag: Any, task: Any) -> str:
         return f"until {task.target_time}"
     task.jars = task.jars or None
     words = task._get_hook()._build_spark_submit_command(task.application)
-    places = {str(DAGS.parent): "PROJECT", sys.executable: "PYTHON", task.jars or "no jars": "JARS"}
+    # The project last: the interpreter and the jars may be inside it.
+    places = {task.jars or "no jars": "JARS", sys.executable: "PYTHON", str(DAGS.parent): "PROJECT"}
     text = " ".join(words)
     for place, name in places.items():
         text = text.replace(place, name)
