@@ -3,11 +3,11 @@
 The five tasks are those of `rebalance-audit task`; each is a transaction, so it may be retried or cleared at any time.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from airflow.providers.standard.sensors.date_time import DateTimeSensorAsync
 from airflow.sdk import DAG, CronDataIntervalTimetable
-from rebalance_audit_tasks import DEFAULT_ARGS, INTERVAL, MACROS, PARAMS, TABLES, AuditOperator, ReportOperator
+from rebalance_audit_tasks import DEFAULT_ARGS, DUE, INTERVAL, PARAMS, SETTINGS, TABLES, AuditOperator, ReportOperator
 
 #: The same in all tasks of a run, and in no other run.
 ARGUMENTS = (
@@ -23,18 +23,15 @@ with DAG(
     "rebalance_audit_hourly",
     description="Audits the consumer load balancing of the last hour",
     schedule=CronDataIntervalTimetable("0 * * * *", timezone="UTC"),
-    start_date=datetime(2026, 1, 1, tzinfo=UTC),
-    catchup=False,
     max_active_runs=4,
     params=PARAMS,
     default_args=DEFAULT_ARGS | {"priority_weight": 10},
-    user_defined_macros=MACROS,
-    tags=["rocketmq", "rebalance-audit"],
     doc_md=__doc__,
+    **SETTINGS,
 ) as dag:
     wait_for_sources = DateTimeSensorAsync(
         task_id="wait_for_sources",
-        target_time="{{ ((data_interval_end | default(none)) or dag_run.run_after) + " + GRACE + " }}",
+        target_time="{{ " + DUE + " + " + GRACE + " }}",
         execution_timeout=timedelta(hours=1),
     )
     check_sources = AuditOperator(task_id="check_sources", command="task check_sources", arguments=ARGUMENTS)

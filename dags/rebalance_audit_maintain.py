@@ -1,21 +1,18 @@
 """Once a week the tables are compacted, old files removed (none that a run refers to), and constraints checked."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from airflow.sdk import DAG, CronDataIntervalTimetable
-from rebalance_audit_tasks import DEFAULT_ARGS, MACROS, AuditOperator
+from rebalance_audit_tasks import DEFAULT_ARGS, SETTINGS, AuditOperator
 
 with DAG(
     "rebalance_audit_maintain",
     description="Compacts the tables and removes old files",
     schedule=CronDataIntervalTimetable("0 5 * * 0", timezone="UTC"),
-    start_date=datetime(2026, 1, 1, tzinfo=UTC),
-    catchup=False,
     max_active_runs=1,
     default_args=DEFAULT_ARGS | {"priority_weight": 1, "execution_timeout": timedelta(hours=6)},
-    user_defined_macros=MACROS,
-    tags=["rocketmq", "rebalance-audit"],
     doc_md=__doc__,
+    **SETTINGS,
 ) as dag:
     AuditOperator(
         task_id="maintain",

@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import sys
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import resolve_name
@@ -99,6 +99,15 @@ MACROS = {
     "delta_jars": delta_jars,
     "interpreter": lambda: sys.executable,
 }
+#: What all DAGs have.
+SETTINGS: dict[str, Any] = {
+    "start_date": datetime(2026, 1, 1, tzinfo=UTC),
+    "catchup": False,
+    "user_defined_macros": MACROS,
+    "tags": ["rocketmq", "rebalance-audit"],
+}
+#: When a run was due; one that was started by hand may have no data interval.
+DUE = "((data_interval_end | default(none)) or dag_run.run_after)"
 INTERVAL = "{{ audit_interval(params, data_interval_start | default(none), data_interval_end | default(none)) }}"
 
 

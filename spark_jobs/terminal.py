@@ -83,8 +83,7 @@ def duration_text(span: timedelta) -> str:
 def _table(findings: Sequence[Finding]) -> Table:
     dated = len({moment.astimezone(UTC).date() for f in findings for moment in (f["start"], f["end"])}) > 1
     day = "" if dated else f" of {findings[0]['start'].astimezone(UTC):%Y-%m-%d}"
-    table = Table(title=f"Findings{day} (UTC)", title_justify="left", box=HORIZONTALS, show_lines=True)
-    table.pad_edge, table.padding = False, (0, 1, 0, 0)
+    table = titled_table(f"Findings{day} (UTC)", show_lines=True)
     table.add_column("", no_wrap=True)
     table.add_column("rule\ncause", no_wrap=True)
     table.add_column("group\ntopic\nsubject", overflow="fold")
@@ -104,6 +103,13 @@ def _cells(number: int, finding: Finding, dated: bool) -> Iterable[Text]:
     yield stacked(finding["consumer_group"], finding["topic"], finding["subject"])
     yield Text.assemble(f"{start:{form}}{dash}{end:{form}}", (f"\n{duration_text(end - start)}", "dim"))
     yield Text("unknown" if backlog is None else f"{backlog:,}", style="dim" if backlog is None else "")
+
+
+def titled_table(title: str, *, show_lines: bool = False) -> Table:
+    """An empty table as all of ours look."""
+    table = Table(title=title, title_justify="left", box=HORIZONTALS, show_lines=show_lines)
+    table.pad_edge, table.padding = False, (0, 1, 0, 0)
+    return table
 
 
 def stacked(first: str, *below: str | None) -> Text:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 
-from rich.box import HORIZONTALS
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -18,7 +17,7 @@ from rich.text import Text
 from spark_jobs.domain.intervals import Interval, format_utc
 from spark_jobs.jobs import backfill
 from spark_jobs.jobs.backfill import Backfill
-from spark_jobs.terminal import findings_text, printable, stacked
+from spark_jobs.terminal import findings_text, printable, stacked, titled_table
 
 
 @contextmanager
@@ -72,8 +71,7 @@ def show_backfill(console: Console, found: Backfill, left_out: int) -> None:
 
 
 def _table(found: Backfill) -> Table:
-    table = Table(title="Steps (UTC)", title_justify="left", box=HORIZONTALS)
-    table.pad_edge, table.padding = False, (0, 1, 0, 0)
+    table = titled_table("Steps (UTC)")
     for heading in ("", "step", "findings"):
         table.add_column(heading, overflow="fold")
     for step, audited in found.audited.items():

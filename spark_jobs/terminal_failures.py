@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rich.box import HORIZONTALS
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from spark_jobs.domain.intervals import format_utc
-from spark_jobs.terminal import printable, stacked
+from spark_jobs.terminal import printable, stacked, titled_table
 
 #: A result of an expectation that failed in a step, as its row of `quality_results`.
 Failure = Mapping[str, Any]
@@ -39,8 +38,7 @@ def show_failures(console: Console, failures: Sequence[Failure], looked_at: int)
 
 
 def _table(failures: Iterable[Sequence[Failure]]) -> Table:
-    table = Table(title="Failed expectations", title_justify="left", box=HORIZONTALS, show_lines=True)
-    table.pad_edge, table.padding = False, (0, 1, 0, 0)
+    table = titled_table("Failed expectations", show_lines=True)
     for heading in ("", "expectation\ntable", "first step\nfailed steps", "observed", "for example"):
         table.add_column(heading, overflow="fold")
     for of_one in failures:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.box import HORIZONTALS
 from rich.console import Console
 from rich.table import Table
 
 from spark_jobs.jobs.maintain import Maintained
+from spark_jobs.terminal import titled_table
 
 
 def show_maintained(console: Console, maintained: Sequence[Maintained]) -> None:
@@ -24,8 +24,7 @@ def show_maintained(console: Console, maintained: Sequence[Maintained]) -> None:
 
 
 def _table(maintained: Sequence[Maintained]) -> Table:
-    table = Table(title="Maintained tables", title_justify="left", box=HORIZONTALS)
-    table.pad_edge, table.padding = False, (0, 1, 0, 0)
+    table = titled_table("Maintained tables")
     table.add_column("table", overflow="fold")
     for heading in ("files", "MB", "version", "days kept"):
         table.add_column(heading, justify="right", no_wrap=True)

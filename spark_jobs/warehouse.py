@@ -82,15 +82,16 @@ class Warehouse:
 
         The newest where there is none: replacing nothing by nothing is no commit.
         """
-        commits = self.delta_table(spark, table).history(_LAST_COMMITS).where(F.col("userMetadata") == mark)
-        commit = commits.select("version").head()
+        commit = self._commits(spark, table, mark).select("version").head()
         return int(commit[0]) if commit else self.version(spark, table)
 
     def version_before(self, spark: SparkSession, table: Table, mark: str) -> int:
         """The Delta version before the first commit that carries this user metadata; the newest where none does."""
-        commits = self.delta_table(spark, table).history(_LAST_COMMITS).where(F.col("userMetadata") == mark)
-        first = commits.agg(F.min("version")).head()
+        first = self._commits(spark, table, mark).agg(F.min("version")).head()
         return int(first[0]) - 1 if first and first[0] else self.version(spark, table)
+
+    def _commits(self, spark: SparkSession, table: Table, mark: str) -> DataFrame:
+        return self.delta_table(spark, table).history(_LAST_COMMITS).where(F.col("userMetadata") == mark)
 
     def read(self, spark: SparkSession, table: Table, version: int | None = None) -> DataFrame:
         """The table, at one version if given (a run pins its sources); raises if it is missing or of another schema."""

@@ -19,7 +19,7 @@ from spark_jobs.domain.intervals import Interval
 from spark_jobs.errors import RebalanceAuditError
 from spark_jobs.jobs.audit import Progress
 from spark_jobs.jobs.run import RunRequest, RunResult, run
-from spark_jobs.jobs.sources import pinned_versions
+from spark_jobs.jobs.sources import during, pinned_versions
 from spark_jobs.jobs.validate import check_step
 from spark_jobs.publish.content import Content, content_of_steps
 from spark_jobs.publish.runs import published_runs
@@ -188,7 +188,5 @@ def _rows(
     """What the steps read of the table at a version, each row once per step that reads it."""
     around = Interval(min(step.start for step in steps), max(step.end for step in steps))
     window = StepWindow(around, configuration.grid.length, configuration.warm_up, configuration.look_back)
-    captured_at = F.col("captured_at")
-    in_window = (captured_at >= F.lit(window.read.start)) & (captured_at < F.lit(window.read.end))
-    rows = warehouse.read(spark, table, version).where(in_window).select(*table.columns)
+    rows = warehouse.read(spark, table, version).where(during(window.read, "captured_at")).select(*table.columns)
     return rows.transform(with_step(window)).where(F.col("step_start").isin([step.start for step in steps]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from schemas import CLIENT_SNAPSHOTS, SOURCES, Table
@@ -31,6 +31,11 @@ def pinned_versions(spark: SparkSession, warehouse: Warehouse) -> dict[str, int]
     }
 
 
+def during(interval: Interval, time: str) -> Column:
+    """Whether the time in the column of that name is in the interval, its end excluded."""
+    return (F.col(time) >= F.lit(interval.start)) & (F.col(time) < F.lit(interval.end))
+
+
 def read_sources(
     spark: SparkSession, warehouse: Warehouse, versions: Mapping[str, int], window: Interval, request: RunRequest
 ) -> Sources:
@@ -40,10 +45,7 @@ def read_sources(
         if table.name not in versions:
             _LOG.info("%s: there is no such table, the audit does without", table.name)
             return spark.createDataFrame([], table.schema)
-        in_window = F.col("captured_at").between(F.lit(window.start), F.lit(window.end)) & (
-            F.col("captured_at") < F.lit(window.end)
-        )
-        frame = warehouse.read(spark, table, versions[table.name]).where(in_window)
+        frame = warehouse.read(spark, table, versions[table.name]).where(during(window, "captured_at"))
         for condition in request.filters():
             if condition.split(" ", 1)[0] in frame.columns:
                 frame = frame.where(condition)

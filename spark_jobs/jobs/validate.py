@@ -20,6 +20,7 @@ from spark_jobs.domain.intervals import EPOCH, Interval
 from spark_jobs.errors import ConfigurationError, WarehouseError
 from spark_jobs.jobs.audit import Progress
 from spark_jobs.jobs.check import record, site, usual_in
+from spark_jobs.jobs.sources import during
 from spark_jobs.publish.claims import claim
 from spark_jobs.publish.content import content_of_steps
 from spark_jobs.publish.request import RunRequest
@@ -96,8 +97,7 @@ def _rows(spark: SparkSession, warehouse: Warehouse, table: Table, interval: Int
     rows = warehouse.read(spark, table, warehouse.version(spark, table))
     if interval is None:
         return rows
-    time = F.col(_time(table))
-    return rows.where((time >= F.lit(interval.start)) & (time < F.lit(interval.end)))
+    return rows.where(during(interval, _time(table)))
 
 
 def _time(table: Table) -> str:
