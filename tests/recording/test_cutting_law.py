@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from schemas import AUDIT_RUNS, OUTPUTS, Table
-from spark_jobs.config import load
+from spark_jobs.config import Configuration, load
 from spark_jobs.domain.intervals import Interval, StepGrid
 from spark_jobs.jobs.run import RunRequest, run
 from spark_jobs.publish.content import Content, content
@@ -134,6 +134,25 @@ def test_killed_while_publishing_then_run_again(
     assert unaudited.local_path is not None
     assert list(unaudited.local_path.glob("_staging/*")) == []
     whoever_reads_goes_by_the_runs(spark, unaudited, in_one_run)
+
+
+@pytest.mark.slow
+def test_killed_before_and_after_publishing_and_audited_twice(
+    spark: SparkSession,
+    unaudited: Warehouse,
+    configuration_file: Path,
+    in_one_run: Contents,
+) -> None:
+    kill_when(start_audit(unaudited, configuration_file, WHOLE), "checking the results")
+    assert not any(unaudited.exists(spark, table) for table in (*OUTPUTS, AUDIT_RUNS))
+    # Something older stands there, audited without the configuration, which the next killed run replaces.
+    older = run(spark, unaudited, RunRequest(WHOLE), Configuration(step_seconds=300)).run
+    kill_when(start_audit(unaudited, configuration_file, WHOLE), "writing down what the checks saw")
+    assert contents(spark, unaudited) == in_one_run
+    assert audit(spark, unaudited, configuration_file, [STEPS[1], STEPS[1]]) == in_one_run
+    for table in OUTPUTS:
+        as_it_was = unaudited.read(spark, table, older["published_versions"][table.name])
+        assert content(as_it_was).hash == older["content_hashes"][table.name]
 
 
 def whoever_reads_goes_by_the_runs(spark: SparkSession, warehouse: Warehouse, expected: Contents) -> None:
