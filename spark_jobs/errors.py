@@ -37,6 +37,10 @@ class WarehouseError(RebalanceAuditError):
     """A warehouse, schema or table that is missing or cannot be opened."""
 
 
+class NothingPublishedError(RebalanceAuditError):
+    """A warehouse, group or time of which no run has published anything."""
+
+
 class SchemaMismatchError(RebalanceAuditError):
     """A table whose columns are not those of its module in `schemas`; the text lists every difference."""
 
