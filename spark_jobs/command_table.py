@@ -38,9 +38,9 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "type": Interval.parse,
         "help": "time in UTC, END excluded; whole steps (of 1 hour unless configured)",
     },
-    "--cluster": {"metavar": "NAME", "type": _if_any, "help": "audit only this cluster"},
-    "--group": {"metavar": "NAME", "type": _if_any, "help": "audit only this consumer group"},
-    "--topic": {"metavar": "NAME", "type": _if_any, "help": "audit only this topic"},
+    "--cluster": {"metavar": "NAME", "type": _if_any, "help": "only this cluster"},
+    "--group": {"metavar": "NAME", "type": _if_any, "help": "only this consumer group"},
+    "--topic": {"metavar": "NAME", "type": _if_any, "help": "only this topic"},
     "--table": {"metavar": "NAME", "help": "look only at this table"},
     "--config": {
         "metavar": "FILE",
@@ -71,6 +71,14 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--only-missing": {
         "action": "store_true",
         "help": "leave out steps that are published with the same configuration",
+    },
+    "--out": {"metavar": "FILE", "help": "where the page is written, over what stands there"},
+    "--details": {
+        "metavar": "N",
+        "type": int,
+        "choices": range(1, 201),
+        "default": 20,
+        "help": "so many of the worst groups get a page of their own, 1 to 200 (default: 20)",
     },
     "--json": {"action": "store_true", "help": "print one JSON document, and nothing else, on stdout"},
     "--verbose": {"action": "store_true", "help": "log every step on stderr"},
@@ -175,6 +183,16 @@ COMMANDS: Mapping[str, Command] = {
         _job("maintain"),
         ("--warehouse", "--retention-days", "--json"),
         ("--warehouse ./warehouse", "--warehouse lake.audit --retention-days 90 --json"),
+    ),
+    "report": Command(
+        "Write what was published of an interval as one HTML file: who owned each queue when, findings, backlog.",
+        _job("report"),
+        ("--warehouse", "--interval", "--cluster", "--group", "--out", "--details"),
+        (
+            "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00",
+            "--warehouse lake.audit --interval 2026-11-21/2026-11-22 --group G --out G.html",
+        ),
+        {"--out": "report.html"},
     ),
     "demo": Command(
         "Load the recording of a real cluster that ships with the project, audit it, and show the findings.",

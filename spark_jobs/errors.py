@@ -75,3 +75,9 @@ class QualitySiteError(RebalanceAuditError):
     """The results and pages of the data-quality checks cannot be written."""
 
     exit_code = ExitCode.NOT_PUBLISHED
+
+
+class ReportFileError(RebalanceAuditError):
+    """The page of the report cannot be written where it should be."""
+
+    exit_code = ExitCode.NOT_PUBLISHED

@@ -1,0 +1,141 @@
+"""One group's part of the page: charts, tables and notes."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bokeh.document import Document
+from bokeh.embed.util import standalone_docs_json_and_render_items
+from bokeh.models import Range1d
+from bokeh.plotting import figure
+
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.report.axes import time_range
+from spark_jobs.report.lines import backlog_chart, is_known, rates_chart
+from spark_jobs.report.texts import clock, messages, milliseconds
+from spark_jobs.report.timelines import ROWS, Numbers, members_timeline, numbers_of, ownership_timeline
+
+Row = Mapping[str, Any]
+
+#: Topics of a group that have charts, at most: those with most queues in trouble first.
+TOPICS = 12
+
+
+@dataclass(frozen=True)
+class GroupRows:
+    """What the published tables say of one group, folded: `fleet`'s row of it, and the rows of each section."""
+
+    fleet: Row
+    members: Sequence[Row]
+    ownership: Sequence[Row]
+    states: Sequence[Row]
+    backlog: Sequence[Row]
+    findings: Sequence[Row]
+    status: Sequence[Row]
+    notes: Sequence[str]
+
+
+def group_page(rows: GroupRows, interval: Interval, asked: Interval, id: str) -> dict[str, Any]:
+    """What the template of a group's page shows."""
+    time, numbers = time_range(interval, asked), numbers_of(rows.members)
+    roots: list[figure] = []
+
+    def place(chart: figure) -> str:
+        roots.append(chart)
+        return str(chart.id)
+
+    charts = {"members": place(members_timeline(rows.members, numbers, interval, time))}
+    names, quiet = _topics(rows)
+    topics = [_topic(name, rows, numbers, interval, time, place) for name in names[:TOPICS]]
+    notes = list(rows.notes)
+    if len(numbers) > ROWS:
+        notes.append(f"{len(numbers) - ROWS} of {len(numbers)} members are left out of the chart.")
+    if quiet:
+        notes.append(f"Every queue of {', '.join(quiet)} had one owner, and no backlog: not drawn.")
+    if names[TOPICS:]:
+        notes.append(f"Without charts: {', '.join(names[TOPICS:])}.")
+    return {
+        "id": id,
+        "row": rows.fleet,
+        "notes": notes,
+        "findings": rows.findings,
+        "status": rows.status,
+        "growth": [(step["step_start"], part) for step in rows.status for part in step["attribution"] or ()],
+        "topics": topics,
+        "charts": charts | {"data": _packed(roots)},
+    }
+
+
+def _topics(rows: GroupRows) -> tuple[list[str], list[str]]:
+    """Topics, those with queues that had not exactly one owner first, retry topics last; and apart from them the retry
+    topics with neither trouble nor backlog.
+    """
+    troubles = {state["topic"]: 0 for state in rows.states}
+    waits = {row["topic"] for row in rows.backlog if row["lag_max"]}
+    for span in rows.ownership:
+        troubles[span["topic"]] += len(span["owners"]) != 1
+    quiet = {name for name in troubles if name.startswith("%RETRY%") and not troubles[name] and name not in waits}
+    names = sorted(troubles.keys() - quiet, key=lambda name: (name.startswith("%RETRY%"), -troubles[name], name))
+    return names, sorted(quiet)
+
+
+def _topic(
+    name: str, rows: GroupRows, numbers: Numbers, interval: Interval, time: Range1d, place: Any
+) -> dict[str, Any]:
+    spans, states, backlog = (
+        [row for row in section if row["topic"] == name] for section in (rows.ownership, rows.states, rows.backlog)
+    )
+    topic: dict[str, Any] = dict.fromkeys(("ownership", "backlog", "rates"))
+    topic |= {"name": name, "notes": _unreplayed(states), "rebalances": []}
+    if spans:
+        chart, left_out = ownership_timeline(spans, states, numbers, interval, time)
+        topic |= {"ownership": place(chart), "rebalances": _rebalances(states)}
+        if left_out:
+            topic["notes"].append(f"{left_out} queues are left out of the chart: those with trouble are in it.")
+    if is_known(backlog):
+        topic |= {"backlog": place(backlog_chart(backlog, time)), "rates": place(rates_chart(backlog, time))}
+    elif backlog:
+        topic["notes"].append("The backlog is unknown: the group has committed no offset, or none was read.")
+    return topic
+
+
+def _unreplayed(states: Sequence[Row]) -> list[str]:
+    """What was not replayed for another reason than that nobody looked, in words."""
+    return [
+        f"{state['status'].replace('_', ' ').capitalize()} ({state['reason']}): {clock(state['start'])} – "
+        f"{clock(state['end'])} UTC."
+        for state in states
+        if state["status"] in ("NOT_APPLICABLE", "NOT_REPLAYABLE")
+    ]
+
+
+def _rebalances(states: Sequence[Row]) -> list[tuple[float, str]]:
+    """(moment in ms, words) of each rebalance, and the last moment that was replayed."""
+    replayed = sorted((row for row in states if row["status"] == "REPLAYED"), key=lambda row: row["start"])
+    found = [
+        (
+            milliseconds(row["start"]),
+            f"{clock(row['start'])} {row['trigger']} {row['trigger_subject'] or ''}"
+            + (f", {messages(row['queues_moved'])} queues moved" if row["queues_moved"] is not None else ""),
+        )
+        for row in replayed
+        if row["trigger"]
+    ]
+    end = max(row["end"] for row in replayed)
+    return [(milliseconds(end), f"{clock(end)} the end of what was replayed"), *found]
+
+
+def _packed(roots: Sequence[figure]) -> str:
+    """The charts as Bokeh embeds them, compressed: names and times repeat in every span."""
+    document = Document()
+    with document.models.freeze():  # else each root is looked through again for each other
+        for root in roots:
+            document.add_root(root)
+    docs, (item,) = standalone_docs_json_and_render_items(document)
+    text = json.dumps({"docs": docs, "item": item.to_json()}, separators=(",", ":"))
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()

@@ -1,0 +1,148 @@
+"""Lines over time: backlog per queue and in total, and what came in and went out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from math import nan
+from typing import Any
+
+from bokeh.models import ColumnDataSource, DataRange1d, DataRenderer, HoverTool, NumeralTickFormatter, Range1d
+from bokeh.plotting import figure
+
+from spark_jobs.report.axes import time_figure
+from spark_jobs.report.colours import INK, OWNERS, PAPER, UNOBSERVED
+from spark_jobs.report.texts import clock, messages, milliseconds
+
+Row = Mapping[str, Any]
+
+#: Queues that have a line with a name of its own; the others are grey.
+_NAMED = 4
+_DASHES = ("solid", "dashed", "dotdash", "dotted")
+
+
+def is_known(rows: Iterable[Row]) -> bool:
+    """Whether any backlog of the queues is known."""
+    return any(row["lag_first"] is not None or row["lag_last"] is not None for row in rows)
+
+
+def backlog_chart(rows: Sequence[Row], time: Range1d) -> figure:
+    """Messages that wait, over time: a line per queue, those with most first, and a thick one for the whole topic.
+
+    A line joins what the first and the last reading of each interval say; where nothing is known it is broken.
+    """
+    chart = time_figure(time, frame_height=130, name="Backlog", y_range=DataRange1d(start=0))
+    chart.yaxis.axis_label = "backlog (messages)"
+    queues = _by_queue(rows)
+    worst = sorted(queues, key=lambda queue: -max((row["lag_max"] or 0 for row in queues[queue]), default=0))
+    others = [_points(queues[queue]) for queue in worst[_NAMED:]]
+    if others:
+        chart.multi_line(
+            [[x for x, _ in line] for line in others],
+            [[y for _, y in line] for line in others],
+            color=UNOBSERVED,
+            line_width=1,
+            legend_label="other queues",
+        )
+    _draw_lines(chart, {f"{queue[0]}:{queue[1]}": _points(queues[queue]) for queue in worst[:_NAMED]}, 1.5)
+    _draw_total(chart, rows)
+    return _finished(chart)
+
+
+def rates_chart(rows: Sequence[Row], time: Range1d) -> figure:
+    """Messages a second that came in (solid) and went out (dashed), of the whole topic, interval by interval."""
+    chart = time_figure(time, frame_height=80, name="Rates", y_range=DataRange1d(start=0))
+    chart.yaxis.axis_label = "messages/s"
+    _draw_lines(chart, {column: list(_steps(rows, column)) for column in ("produced", "consumed")}, 2)
+    return _finished(chart)
+
+
+def _by_queue(rows: Iterable[Row]) -> dict[tuple[str, int], list[Row]]:
+    queues: dict[tuple[str, int], list[Row]] = {}
+    for row in sorted(rows, key=lambda row: row["start"]):
+        queues.setdefault((row["broker_name"], row["queue_id"]), []).append(row)
+    return queues
+
+
+def _points(rows: Iterable[Row]) -> list[tuple[float, float]]:
+    """Two points per row, and a break behind a row that the next does not follow at once."""
+    points: list[tuple[float, float]] = []
+    for row in rows:
+        if points and points[-1][0] != milliseconds(row["start"]):
+            points.append((points[-1][0], nan))
+        points.append((milliseconds(row["start"]), _number(row["lag_first"])))
+        points.append((milliseconds(row["end"]), _number(row["lag_last"])))
+    return points
+
+
+def _steps(rows: Iterable[Row], column: str) -> Iterable[tuple[float, float]]:
+    for together in _together(rows):
+        known = [row[column] / row["seconds"] for row in together if row[column] is not None and row["seconds"]]
+        rate = sum(known) if known else nan
+        yield milliseconds(together[0]["start"]), rate
+        yield milliseconds(together[0]["end"]), rate
+
+
+def _together(rows: Iterable[Row]) -> Iterable[list[Row]]:
+    """The rows of the same time, in order."""
+    in_order = sorted(rows, key=lambda row: (row["start"], row["end"]))
+    return (list(of_one) for _, of_one in groupby(in_order, key=lambda row: (row["start"], row["end"])))
+
+
+def _draw_total(chart: figure, rows: Iterable[Row]) -> None:
+    points = [
+        (together[0][moment], [row[column] for row in together])
+        for together in _together(rows)
+        for moment, column in (("start", "lag_first"), ("end", "lag_last"))
+    ]
+    source = ColumnDataSource(
+        {
+            "x": [milliseconds(moment) for moment, _ in points],
+            "y": [_number(_sum(lags)) for _, lags in points],
+            "at": [f"{clock(moment)} UTC" for moment, _ in points],
+            "told": [_told(lags) for _, lags in points],
+        }
+    )
+    chart.line("x", "y", source=source, color=INK, line_width=3, legend_label="all queues", name="total")
+    dots = chart.scatter("x", "y", source=source, color=INK, size=5)
+    chart.add_tools(HoverTool(renderers=[dots], tooltips=[("time", "@at"), ("all queues", "@told")]))
+
+
+def _sum(numbers: Iterable[int | None]) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if known else None
+
+
+def _told(lags: Sequence[int | None]) -> str:
+    unknown = lags.count(None)
+    return f"{messages(_sum(lags))} messages" + (f", and {unknown} queues unknown" if unknown else "")
+
+
+def _draw_lines(chart: figure, lines: Mapping[str, Sequence[tuple[float, float]]], width: float) -> None:
+    """A line per label, told apart by colour and by dashes."""
+    drawn: list[DataRenderer] = []
+    for place, (label, points) in enumerate(lines.items()):
+        source = ColumnDataSource(
+            {"x": [x for x, _ in points], "y": [y for _, y in points], "label": [label] * len(points)}
+        )
+        line = chart.line("x", "y", source=source, legend_label=label, name=label, color=OWNERS[place])
+        line.glyph.update(line_dash=_DASHES[place], line_width=width)
+        drawn.append(line)
+    chart.add_tools(HoverTool(renderers=drawn, tooltips=[("", "@label"), ("", "@y{0,0.[0]}")]))
+
+
+def _number(value: float | None) -> float:
+    return nan if value is None else value
+
+
+def _finished(chart: figure) -> figure:
+    chart.yaxis.formatter = NumeralTickFormatter(format="0,0")
+    chart.legend.location = "top_left"
+    chart.legend.label_text_color = INK
+    chart.legend.label_text_font_size = "11px"
+    chart.legend.background_fill_color = PAPER
+    chart.legend.background_fill_alpha = 0.7
+    chart.legend.spacing = 0
+    chart.legend.glyph_height = 14
+    chart.legend.click_policy = "hide"
+    return chart

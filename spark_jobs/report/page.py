@@ -1,0 +1,128 @@
+"""The page: templates filled with what the sections found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import bokeh
+import numpy as np
+from bokeh.resources import Resources
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.report.evidence import evidence_facts
+from spark_jobs.report.fleet import PARTS
+from spark_jobs.report.groups import GroupRows, group_page
+from spark_jobs.report.texts import clock, messages, milliseconds
+from spark_jobs.terminal import duration_text
+
+Row = Mapping[str, Any]
+
+_VIEWS = Path(__file__).with_name("views")
+_SEVERITIES = (None, "INFO", "WARN", "ERROR")
+_SPARK = (96, 22)
+#: Runs that the footer names, at most.
+RUNS = 50
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a page is made of. `fleet` holds a row per group; those of `groups` have a page of their own."""
+
+    asked: Interval
+    interval: Interval
+    fleet: Sequence[Row]
+    groups: Sequence[GroupRows]
+    notes: Sequence[str]
+    runs: Sequence[Row]
+    warehouse: str
+    versions: Mapping[str, int]
+
+
+def page(content: Content) -> str:
+    """The report as HTML that loads nothing and is safe whatever the groups and clients are called."""
+    ids = {_name(group.fleet): f"group-{place}" for place, group in enumerate(content.groups, start=1)}
+    fleet = [_fleet_row(row, ids.get(_name(row))) for row in content.fleet]
+    by_id = {row["id"]: row for row in fleet}
+    groups = [group_page(group, content.interval, content.asked, ids[_name(group.fleet)]) for group in content.groups]
+    versions = ", ".join(f"{name} {version}" for name, version in sorted(content.versions.items()))
+    return _templates().get_template("page.html").render(
+        title=_title(fleet),
+        asked=content.asked,
+        interval=content.interval,
+        fleet=fleet,
+        groups=[group | {"row": by_id[group["id"]]} for group in groups],
+        notes=content.notes,
+        runs=content.runs[:RUNS],
+        runs_left_out=max(0, len(content.runs) - RUNS),
+        warehouse=content.warehouse,
+        versions=versions,
+        code_version=version("rebalance-audit"),
+        bokeh_version=bokeh.__version__,
+        bokeh=_script("".join(Resources(mode="inline", components=["bokeh"]).js_raw)),
+        script=_script((_VIEWS / "report.js").read_text(encoding="utf-8")),
+        css=Markup((_VIEWS / "report.css").read_text(encoding="utf-8")),
+    )  # fmt: skip
+
+
+def _name(row: Row) -> tuple[str, str]:
+    return row["cluster"], row["consumer_group"]
+
+
+def _title(fleet: Sequence[Row]) -> str:
+    if len(fleet) == 1:
+        return f"Consumer group {fleet[0]['consumer_group']}"
+    return f"Consumer load balancing of {', '.join(sorted({row['cluster'] for row in fleet}))}"
+
+
+def _fleet_row(row: Row, id: str | None) -> dict[str, Any]:
+    severity, rules = _SEVERITIES[row["rank"] or 0], row["rules"] or []
+    words = (row["cluster"], row["consumer_group"], severity or "fine", *(one["rule"] for one in rules))
+    spark, peak = sparkline(row["lines"] or [])
+    return {
+        **row, "id": id, "severity": severity, "rules": rules, "search": " ".join(words).lower(), "spark": spark,
+        "peak": peak,
+    }  # fmt: skip
+
+
+def sparkline(lines: Iterable[Row]) -> tuple[str, int | None]:
+    """The points of a small line, in pixels, and the highest backlog in it: the sum over the topics, each known at some
+    parts of the interval and interpolated between them. Empty, and None, where nothing is known.
+    """
+    known = [line["points"] for line in lines if line["points"]]
+    if not known:
+        return "", None
+    parts = np.arange(PARTS)
+    total = sum(
+        np.interp(parts, [one["part"] for one in points], [one["backlog"] for one in points]) for points in known
+    )
+    assert isinstance(total, np.ndarray)
+    width, height = _SPARK
+    highest = max(float(total.max()), 1.0)
+    points = zip(parts * (width / (PARTS - 1)), height - 1 - total / highest * (height - 2), strict=True)
+    return " ".join(f"{x:.0f},{y:.1f}" for x, y in points), round(float(total.max()))
+
+
+def _templates() -> Environment:
+    templates = Environment(
+        loader=FileSystemLoader(_VIEWS), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    templates.filters |= {
+        "clock": clock,
+        "messages": messages,
+        "ms": milliseconds,
+        "facts": evidence_facts,
+        "lasted": lambda finding: duration_text(finding["end"] - finding["start"]),
+        "rate": lambda value: "unknown" if value is None else f"{value:,.1f}",
+    }
+    return templates
+
+
+def _script(text: str) -> Markup:
+    """A script as an HTML element may hold it."""
+    return Markup(text.replace("</script", "<\\/script"))
