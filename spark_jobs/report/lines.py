@@ -7,7 +7,8 @@ from itertools import groupby
 from math import nan
 from typing import Any
 
-from bokeh.models import ColumnDataSource, DataRange1d, DataRenderer, HoverTool, NumeralTickFormatter, Range1d
+from bokeh.models import ColumnDataSource, DataRange1d, HoverTool, NumeralTickFormatter, Range1d
+from bokeh.models.renderers import DataRenderer
 from bokeh.plotting import figure
 
 from spark_jobs.report.axes import time_figure
