@@ -79,8 +79,9 @@ def _demo(arguments: Namespace) -> int:
     """Exit code 0 also with findings: the recording is full of them, and the demo has worked."""
     warehouse, files = Warehouse.parse(arguments.warehouse), example_files()
     with progress_on(Console(stderr=True)) as say:
-        result = demo(start_spark(say), warehouse, files, say)
-    _show(result, warehouse, as_document=False)
+        found = demo(start_spark(say), warehouse, files, say)
+    _show(found.result, warehouse, as_document=False)
+    print(f"The report is in {printable(str(found.report))}: open it in a browser")
     show_steps(Console(), next_steps(warehouse))
     return ExitCode.CLEAN
 

@@ -10,6 +10,9 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.session import get_session
 from spark_jobs.warehouse import Warehouse
+from tests.opened import browser, open_page
+
+__all__ = ["browser", "open_page"]
 
 
 @pytest.fixture(scope="session")

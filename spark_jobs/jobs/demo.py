@@ -14,11 +14,14 @@ from spark_jobs.config import load
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.errors import InputFileError
 from spark_jobs.jobs.ingest import ingest
+from spark_jobs.jobs.report import ReportRequest, report, write_page
 from spark_jobs.jobs.run import RunRequest, RunResult, run
 from spark_jobs.warehouse import Warehouse
 
 #: The hour that holds the recording (02:02:27 to 02:26:28).
 INTERVAL = Interval.parse("2026-11-21T02:00/2026-11-21T03:00")
+#: The part of it that was recorded.
+RECORDED = Interval.parse("2026-11-21T02:02/2026-11-21T02:27")
 _EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
@@ -40,11 +43,24 @@ def example_files() -> ExampleFiles:
     return files
 
 
-def demo(spark: SparkSession, warehouse: Warehouse, files: ExampleFiles, progress: Callable[[str], None]) -> RunResult:
-    """Load the recording into the warehouse and audit its hour; a second time changes nothing."""
+class Demo(NamedTuple):
+    """What the demo has found, and where its report is."""
+
+    result: RunResult
+    report: Path
+
+
+def demo(spark: SparkSession, warehouse: Warehouse, files: ExampleFiles, progress: Callable[[str], None]) -> Demo:
+    """Load the recording into the warehouse, audit its hour, and write the report: beside the tables, or in the working
+    directory where they are in a catalog or a remote store. A second time changes nothing.
+    """
     configuration = load(files.configuration)
     ingest(spark, warehouse, [files.recording], progress=progress)
-    return run(spark, warehouse, RunRequest(INTERVAL, None, None, None), configuration, progress)
+    result = run(spark, warehouse, RunRequest(INTERVAL, None, None, None), configuration, progress)
+    page = report(spark, warehouse, ReportRequest(RECORDED), progress)
+    file = (warehouse.local_path or Path.cwd()) / "report.html"
+    write_page(page, file)
+    return Demo(result, file)
 
 
 def next_steps(warehouse: Warehouse) -> list[tuple[str, str]]:

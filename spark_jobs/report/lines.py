@@ -47,7 +47,7 @@ def backlog_chart(rows: Sequence[Row], time: Range1d) -> figure:
         )
     _draw_lines(chart, {f"{queue[0]}:{queue[1]}": _points(queues[queue]) for queue in worst[:_NAMED]}, 1.5)
     _draw_total(chart, rows)
-    return _finished(chart)
+    return _finished(chart, "0,0")
 
 
 def rates_chart(rows: Sequence[Row], time: Range1d) -> figure:
@@ -55,7 +55,7 @@ def rates_chart(rows: Sequence[Row], time: Range1d) -> figure:
     chart = time_figure(time, frame_height=80, name="Rates", y_range=DataRange1d(start=0))
     chart.yaxis.axis_label = "messages/s"
     _draw_lines(chart, {column: list(_steps(rows, column)) for column in ("produced", "consumed")}, 2)
-    return _finished(chart)
+    return _finished(chart, "0,0.[0]")
 
 
 def _by_queue(rows: Iterable[Row]) -> dict[tuple[str, int], list[Row]]:
@@ -129,15 +129,15 @@ def _draw_lines(chart: figure, lines: Mapping[str, Sequence[tuple[float, float]]
         line = chart.line("x", "y", source=source, legend_label=label, name=label, color=OWNERS[place])
         line.glyph.update(line_dash=_DASHES[place], line_width=width)
         drawn.append(line)
-    chart.add_tools(HoverTool(renderers=drawn, tooltips=[("", "@label"), ("", "@y{0,0.[0]}")]))
+    chart.add_tools(HoverTool(renderers=drawn, tooltips=[("line", "@label"), ("value", "@y{0,0.[0]}")]))
 
 
 def _number(value: float | None) -> float:
     return nan if value is None else value
 
 
-def _finished(chart: figure) -> figure:
-    chart.yaxis.formatter = NumeralTickFormatter(format="0,0")
+def _finished(chart: figure, numbers: str) -> figure:
+    chart.yaxis.formatter = NumeralTickFormatter(format=numbers)
     chart.legend.location = "top_left"
     chart.legend.label_text_color = INK
     chart.legend.label_text_font_size = "11px"

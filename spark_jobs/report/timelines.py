@@ -23,7 +23,6 @@ ROWS = 250
 _ROW_PIXELS = 19
 #: A span shorter than this part of the whole is not labelled: the label would not fit.
 _LABELLED = 0.025
-_SEVERAL = "right_diagonal_line"
 
 
 def numbers_of(members: Iterable[Row]) -> dict[tuple[str, str], int]:
@@ -42,7 +41,9 @@ def members_timeline(members: Sequence[Row], numbers: Numbers, interval: Interva
         place: f"{number}  {shortened(key[0], 24)}" for key, number in numbers.items() if (place := number) <= ROWS
     }
     chart = _rows_figure(labels, time, "Members")
-    _draw_spans(chart, rows, interval, {"client id": "@client_id", "address": "@address", "time": "@span", "": "@why"})
+    _draw_spans(
+        chart, rows, interval, {"client id": "@client_id", "address": "@address", "time": "@span", "note": "@why"}
+    )
     return chart
 
 
@@ -55,7 +56,7 @@ def ownership_timeline(
     rows = [_queue_span(span, places, numbers) for span in spans if _row_key(span) in places]
     rows += [row for state in states for row in _unreplayed_spans(state, places)]
     chart = _rows_figure({place: _row_label(key) for key, place in places.items()}, time, "Owners")
-    tips = {"queue": "@queue", "": "@state", "owner": "@owner", "why": "@why", "time": "@span", "lag": "@lag"}
+    tips = {"queue": "@queue", "state": "@state", "owner": "@owner", "why": "@why", "time": "@span", "lag": "@lag"}
     _draw_spans(chart, rows, interval, tips)
     _draw_rebalances(chart, states)
     return chart, len(keys) - len(places)
@@ -80,13 +81,13 @@ def _troubled_first(spans: Iterable[Row]) -> Any:
     return lambda key: (key not in troubled, key)
 
 
-def _span(start: datetime, end: datetime, place: int, colour: str, label: str, hatch: str = " ") -> dict[str, Any]:
+def _span(start: datetime, end: datetime, place: int, colour: str, label: str, several: bool = False) -> dict[str, Any]:
     return {
         "y": place,
         "left": milliseconds(start),
         "right": milliseconds(end),
         "colour": colour,
-        "hatch": hatch,
+        "several": several,
         "label": label,
         "ink": ink_on(colour),
         "span": f"{clock(start)} – {clock(end)} UTC",
@@ -96,9 +97,8 @@ def _span(start: datetime, end: datetime, place: int, colour: str, label: str, h
 def _member_span(row: Row, numbers: Numbers) -> dict[str, Any]:
     number = numbers[_key(row)]
     why = "another connection has this client id" if row["twins"] else row["strategy"] or ""
-    hatch = _SEVERAL if row["twins"] else " "
     facts = {"client_id": row["client_id"], "address": row["client_addr"], "why": why}
-    return _span(row["start"], row["end"], number, owner_colour(number), str(number), hatch) | facts
+    return _span(row["start"], row["end"], number, owner_colour(number), str(number), row["twins"]) | facts
 
 
 def _queue_span(span: Row, places: Mapping[tuple[str, str, int], int], numbers: Numbers) -> dict[str, Any]:
@@ -111,9 +111,7 @@ def _queue_span(span: Row, places: Mapping[tuple[str, str, int], int], numbers: 
     colour = owner_colour(owned_by[0]) if owners else NOBODY
     label = "+".join(map(str, owned_by)) if owners else "nobody"
     lag = f"{messages(span['lag_first'])} → {messages(span['lag_last'])}, at most {messages(span['lag_max'])} messages"
-    return _span(
-        span["start"], span["end"], places[_row_key(span)], colour, label, _SEVERAL if len(owners) > 1 else " "
-    ) | {
+    return _span(span["start"], span["end"], places[_row_key(span)], colour, label, len(owners) > 1) | {
         "queue": f"{span['broker_name']}:{span['queue_id']}" + ("" if span["readable"] else " (not readable)"),
         "state": state,
         "owner": ", ".join(names),
@@ -152,11 +150,15 @@ def _rows_figure(labels: Mapping[int, str], time: Range1d, what: str) -> figure:
 
 
 def _draw_spans(chart: figure, rows: Sequence[Row], interval: Interval, tips: Mapping[str, str]) -> None:
-    source = _source(rows, ("y", "left", "right", "colour", "hatch", "span", *_fields(tips)))
-    bars = chart.hbar(
-        y="y", left="left", right="right", height=0.86, source=source, fill_color="colour", line_color=PAPER,
-        line_width=1, hatch_pattern="hatch", hatch_color="#000000", hatch_alpha=0.6, hatch_scale=9, hatch_weight=1.5,
-        name="spans",
+    place = ("y", "left", "right")
+    look: dict[str, Any] = {"y": "y", "left": "left", "right": "right", "height": 0.86, "line_color": PAPER}
+    source = _source(rows, (*place, "colour", "span", *_fields(tips)))
+    bars = chart.hbar(source=source, fill_color="colour", name="spans", **look)
+    # Apart from the others: where the pattern is a column, a browser makes one for every span.
+    hatched = _source([row for row in rows if row["several"]], (*place, *_fields(tips)))
+    chart.hbar(
+        source=hatched, fill_color=None, hatch_pattern="right_diagonal_line", hatch_color="#000000", hatch_alpha=0.6,
+        hatch_scale=9, hatch_weight=1.5, name="several", **look,
     )  # fmt: skip
     chart.add_tools(HoverTool(renderers=[bars], tooltips=list(tips.items()), point_policy="follow_mouse"))
     length = (interval.end - interval.start).total_seconds() * 1000
@@ -187,7 +189,7 @@ def _draw_rebalances(chart: figure, states: Sequence[Row]) -> None:
         VSpan(x="x", line_color=INK, line_width=1.5, line_dash="dashed"),
         name="rebalances",
     )
-    tips = [("rebalance", "@at"), ("trigger", "@trigger"), ("", "@subject"), ("moved", "@moved")]
+    tips = [("rebalance", "@at"), ("trigger", "@trigger"), ("of", "@subject"), ("moved", "@moved")]
     chart.add_tools(HoverTool(renderers=[lines], tooltips=tips))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.browser import CHROMIUM, needs_browser
 from tests.quality.pages import HOSTILE, rows, validated
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no Chromium on the PATH, and none comes with requirements.lock: apt-get install chromium"
-)
+pytestmark = needs_browser
 #: Opens a page in a frame, and writes down what the browser made of it.
 LOOK = """<!DOCTYPE html><iframe src="%s" width="1200" height="2000"></iframe><pre></pre><script>
 onload = () => {

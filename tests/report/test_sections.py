@@ -21,8 +21,8 @@ _KEY = "step_start timestamp, cluster string, consumer_group string, topic strin
 _KEY += "interval_start timestamp, "
 _ALLOCATIONS = _KEY + (
     "interval_end timestamp, broker_name string, queue_id int, readable boolean, "
-    "owners array<struct<client_id: string, client_addr: string>>, unassigned_cause string, unassigned_client_id string, "
-    "double_owned_cause string"
+    "owners array<struct<client_id: string, client_addr: string>>, unassigned_cause string, "
+    "unassigned_client_id string, double_owned_cause string"
 )
 _PROGRESS = _KEY + (
     "interval_end timestamp, broker_name string, queue_id int, lag_first bigint, lag_last bigint, lag_max bigint, "
@@ -167,8 +167,8 @@ def test_the_first_rows_of_every_group_say_how_many_there_are(spark: SparkSessio
 
 
 _STATUS = (
-    "cluster string, consumer_group string, step_start timestamp, backlog_start bigint, backlog_end bigint, members int, "
-    "queues int, owned_twice int, owned_never int, limit string, advice string"
+    "cluster string, consumer_group string, step_start timestamp, backlog_start bigint, backlog_end bigint, "
+    "members int, queues int, owned_twice int, owned_never int, limit string, advice string"
 )
 _FINDINGS = "cluster string, consumer_group string, rule string, severity string, evidence struct<backlog_max: bigint>"
 

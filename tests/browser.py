@@ -1,0 +1,12 @@
+"""The browser that pages are tested in; tests that need one are skipped where there is none."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+needs_browser = pytest.mark.skipif(
+    CHROMIUM is None, reason="no Chromium on the PATH, and none comes with requirements.lock: apt-get install chromium"
+)

@@ -1,0 +1,132 @@
+"""A small report by hand: what the sections found of two groups, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.report.groups import GroupRows
+from spark_jobs.report.page import Content
+from tests.snapshots import at
+
+HOUR = Interval(at(0), at(3600))
+_EVIDENCE = dict.fromkeys(
+    (
+        *("persistence", "connections", "client_ids", "member_count", "queue_count", "queues"),
+        *("backlog_start", "backlog_end", "backlog_max", "produced", "consumed", "unknown_queues"),
+        *("if_deduplicated", "if_unique", "measures", "parties"),
+    )
+)
+
+
+def fleet_row(group: str, **facts: Any) -> dict[str, Any]:
+    """What `report.fleet` says of a group: nothing found, nothing known, unless told otherwise."""
+    unknown = ("rank", "errors", "piled_up", "rules", "lines", "backlog_start", "backlog_end", "members", "queues")
+    row = dict.fromkeys((*unknown, "owned_twice", "owned_never"))
+    return row | {"cluster": "c", "consumer_group": group, "limit": "NO_BACKLOG", "advice": "Nothing to help."} | facts
+
+
+def finding(start: float, end: float, **facts: Any) -> dict[str, Any]:
+    """A finding of that time, by default queue 1 without owner."""
+    told = {"finding_id": "f1", "rule": "UNASSIGNED_QUEUE", "severity": "ERROR", "topic": "t", "subject": "b:1"}
+    evidence = _EVIDENCE | {"backlog_max": 1234, "queues": [], "member_count": 2}
+    cause = {"cause": "DUPLICATE_CLIENT_ID", "advice": "Make it unique.", "evidence": evidence}
+    return told | cause | {"start": at(start), "end": at(end)} | facts
+
+
+def span(start: float, end: float, queue_id: int, *owners: str, **facts: Any) -> dict[str, Any]:
+    """Who owned a queue of `b` in that time; an owner `a` has the address `a:1`."""
+    connections = [{"client_id": owner.split(":")[0], "client_addr": owner} for owner in owners]
+    causes = {"unassigned_cause": None if owners else "DUPLICATE_CLIENT_ID", "double_owned_cause": None}
+    place = {"topic": "t", "membership_view": "*", "broker_name": "b", "queue_id": queue_id, "readable": True}
+    lags = {"lag_first": 10, "lag_last": 20, "lag_max": 1500}
+    return place | causes | lags | {"owners": connections, "start": at(start), "end": at(end)} | facts
+
+
+def state(start: float, end: float, trigger: str | None, **facts: Any) -> dict[str, Any]:
+    """A replayed state of the topic; a trigger moved one of two queues."""
+    told = {"topic": "t", "membership_view": "*", "status": "REPLAYED", "reason": None, "trigger": trigger}
+    moves = {"trigger_subject": "a", "queues_moved": 1, "queues_preserved": 1, "least_moves": 1}
+    return told | moves | {"start": at(start), "end": at(end)} | facts
+
+
+def member(start: float, end: float, connection: str, *, twins: bool = False) -> dict[str, Any]:
+    """A connection of that time."""
+    client_id = connection.split(":")[0]
+    facts = {"client_id": client_id, "client_addr": connection, "twins": twins, "strategy": "AVG", "version": 493}
+    return facts | {"start": at(start), "end": at(end)}
+
+
+def lag(start: float, end: float, queue_id: int, first: int | None, last: int | None) -> dict[str, Any]:
+    """The backlog of a queue, and one message a second in and out."""
+    place = {"topic": "t", "broker_name": "b", "queue_id": queue_id}
+    seconds = end - start
+    rates = {"produced": seconds, "consumed": seconds / 2, "seconds": seconds}
+    told = {"lag_first": first, "lag_last": last, "lag_max": None if last is None else max(first or 0, last)}
+    return place | rates | told | {"start": at(start), "end": at(end)}
+
+
+def step(**facts: Any) -> dict[str, Any]:
+    """`group_status` of the hour."""
+    numbers = {"members": 2, "queues": 2, "backlog_start": 20, "backlog_end": 40, "in_rate": 2.0, "out_rate": None}
+    told = {"limit": "ALLOCATION", "advice": "No: correct the ids.", "attribution": [], "step_start": at(0)}
+    return numbers | told | facts
+
+
+def twins(fleet: Mapping[str, Any]) -> GroupRows:
+    """Ten minutes of one owner each, forty of twins that own queue 0 while nobody owns queue 1, ten unobserved."""
+    return GroupRows(
+        fleet=fleet,
+        members=[
+            member(0, 600, "one:1"),
+            member(0, 600, "two:1"),
+            member(600, 3000, "twin:1", twins=True),
+            member(600, 3000, "twin:2", twins=True),
+        ],
+        ownership=[
+            span(0, 600, 0, "one:1"),
+            span(0, 600, 1, "two:1"),
+            span(600, 3000, 0, "twin:1", "twin:2", double_owned_cause="DUPLICATE_CLIENT_ID"),
+            span(600, 3000, 1),
+        ],
+        states=[
+            state(0, 600, None),
+            state(600, 3000, "MEMBER_JOINED"),
+            state(3000, 3600, None, status="UNOBSERVED", reason="NO_ROUTE_SNAPSHOT"),
+        ],
+        backlog=[
+            lag(0, 600, 0, 10, 20),
+            lag(0, 600, 1, 10, 20),
+            lag(600, 3000, 0, 20, 20),
+            lag(600, 3000, 1, 20, 1500),
+        ],
+        findings=[finding(600, 3000)],
+        status=[step()],
+        notes=[],
+    )
+
+
+def content(*groups: GroupRows, others: tuple[dict[str, Any], ...] = (), **facts: Any) -> Content:
+    """The page of these groups, and of others without details."""
+    run = {"run_id": "run-1", "finished_at": at(7200), "interval_start": at(0), "interval_end": at(3600)}
+    run |= {"cluster": None, "consumer_group": None, "topic": None, "code_version": "0.1.0"}
+    run |= {"source_versions": {"route_snapshots": 7}, "configuration_hash": "abcdef0123456789"}
+    told: dict[str, Any] = {
+        "asked": HOUR,
+        "interval": HOUR,
+        "fleet": [*(group.fleet for group in groups), *others],
+        "groups": groups,
+        "notes": [],
+        "runs": [run],
+        "warehouse": "/data/audit",
+        "versions": {"findings": 3},
+    }
+    return Content(**(told | facts))
+
+
+def troubled(group: str = "twins") -> dict[str, Any]:
+    """The fleet's row of a group with one finding."""
+    lines = [{"topic": "t", "points": [{"part": 0, "backlog": 20}, {"part": 47, "backlog": 1500}]}]
+    rules = [{"rule": "UNASSIGNED_QUEUE", "findings": 1}]
+    return fleet_row(group, rank=3, errors=1, piled_up=1234, rules=rules, lines=lines, members=2, queues=2)
