@@ -7,7 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,31 +16,33 @@ import pytest
 ROOT = Path(__file__).parents[2]
 DAGS = ROOT / "dags"
 
-#: Runs a command with the variables given besides; its outcome, with stdout and stderr together.
-Airflow = Callable[..., subprocess.CompletedProcess[str]]
 
+@dataclass(frozen=True)
+class Airflow:
+    """An Airflow with a home of its own, and no DAGs but ours."""
 
-@pytest.fixture(scope="session")
-def airflow(tmp_path_factory: pytest.TempPathFactory) -> Airflow:
-    home = tmp_path_factory.mktemp("airflow")
-    # Dropped in, as an operator would: nothing beside them is there.
-    shutil.copytree(DAGS, home / "dags", ignore=shutil.ignore_patterns("__pycache__"))
-    own = {
-        "AIRFLOW_HOME": str(home),
-        "AIRFLOW__CORE__DAGS_FOLDER": str(home / "dags"),
-        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
-        "REBALANCE_AUDIT_RETRY_SECONDS": "1",
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
-    }
+    home: Path
 
-    def command(*words: str, variables: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    def environment(self, variables: Mapping[str, str] | None = None) -> dict[str, str]:
+        """What its processes find in their environment; variables are Airflow's, without their prefix."""
+        own = {
+            "AIRFLOW_HOME": str(self.home),
+            "AIRFLOW__CORE__DAGS_FOLDER": str(self.home / "dags"),
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
+            "REBALANCE_AUDIT_RETRY_SECONDS": "1",
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT),
+        }
         settings = {f"AIRFLOW_VAR_REBALANCE_AUDIT_{name.upper()}": value for name, value in (variables or {}).items()}
+        return os.environ | own | settings
+
+    def __call__(self, *words: str, variables: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        """Runs a command of this Python; its outcome, with stdout and stderr together."""
         return subprocess.run(
             [sys.executable, *words],
-            env=os.environ | own | settings,
-            cwd=home,
+            env=self.environment(variables),
+            cwd=self.home,
             check=False,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -47,4 +50,10 @@ def airflow(tmp_path_factory: pytest.TempPathFactory) -> Airflow:
             timeout=900,
         )
 
-    return command
+
+@pytest.fixture(scope="session")
+def airflow(tmp_path_factory: pytest.TempPathFactory) -> Airflow:
+    home = tmp_path_factory.mktemp("airflow")
+    # Dropped in, as an operator would: nothing beside them is there.
+    shutil.copytree(DAGS, home / "dags", ignore=shutil.ignore_patterns("__pycache__"))
+    return Airflow(home)
