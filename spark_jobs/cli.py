@@ -51,7 +51,8 @@ def _settings(command: Command, option: str) -> dict[str, Any]:
     settings = dict(OPTIONS[option])
     if default := command.defaults.get(option):
         return settings | {"default": default, "help": f"{settings['help']} (default: {default})"}
-    return settings | ({"required": True} if option in REQUIRED and option not in command.optional else {})
+    required = option in command.required or (option in REQUIRED and option not in command.optional)
+    return settings | ({"required": True} if required else {})
 
 
 def main(argv: Sequence[str]) -> int:

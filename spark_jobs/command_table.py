@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any
 
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.intervals import Interval, parse_utc
 from spark_jobs.errors import ExitCode
 
 SEVERITIES = ("INFO", "WARN", "ERROR")
@@ -38,9 +38,10 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "type": Interval.parse,
         "help": "time in UTC, END excluded; whole steps (of 1 hour unless configured)",
     },
-    "--cluster": {"metavar": "NAME", "type": _if_any, "help": "audit only this cluster"},
-    "--group": {"metavar": "NAME", "type": _if_any, "help": "audit only this consumer group"},
-    "--topic": {"metavar": "NAME", "type": _if_any, "help": "audit only this topic"},
+    "--cluster": {"metavar": "NAME", "type": _if_any, "help": "only this cluster"},
+    "--group": {"metavar": "NAME", "type": _if_any, "help": "only this consumer group"},
+    "--topic": {"metavar": "NAME", "type": _if_any, "help": "only this topic"},
+    "--at": {"metavar": "TIME", "type": parse_utc, "help": "moment in UTC, such as 2026-11-21T02:10:30Z"},
     "--table": {"metavar": "NAME", "help": "look only at this table"},
     "--config": {
         "metavar": "FILE",
@@ -76,7 +77,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--verbose": {"action": "store_true", "help": "log every step on stderr"},
     "--debug": {"action": "store_true", "help": "show the traceback of an unexpected error"},
 }
-REQUIRED = frozenset({"--warehouse", "--interval", "--run"})
+REQUIRED = frozenset({"--warehouse", "--interval", "--run", "--at"})
 COMMON = ("--verbose", "--debug")
 
 
@@ -90,6 +91,7 @@ class Command:
     examples: tuple[str, ...] = ()
     defaults: Mapping[str, str] = field(default_factory=dict)
     optional: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
 
 
 def _version(_: Namespace) -> int:
@@ -169,6 +171,22 @@ COMMANDS: Mapping[str, Command] = {
             "--warehouse lake.audit --table allocations --json",
         ),
         optional=("--interval",),
+    ),
+    "status": Command(
+        "Show the newest step of every group: what needs attention, its backlog, and what limits it.",
+        _job("status"),
+        ("--warehouse", "--cluster", "--group", "--json"),
+        ("--warehouse ./warehouse", "--warehouse lake.audit --cluster eu --json"),
+    ),
+    "explain": Command(
+        "Tell in words who owned what in a group at one moment, why, and what was wrong.",
+        _job("explain"),
+        ("--warehouse", "--cluster", "--group", "--topic", "--at", "--json"),
+        (
+            "--warehouse ./warehouse --group payment-service --at 2026-11-21T02:10Z",
+            "--warehouse lake.audit --cluster eu --group G --topic T --at 2026-11-21T02:10:30Z --json",
+        ),
+        required=("--group",),
     ),
     "maintain": Command(
         "Put small files together, remove old ones, and check the constraints of all tables; their rows stay the same.",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, timedelta
+from datetime import UTC
 from typing import Any
 
 from rich.box import HORIZONTALS
@@ -17,12 +17,13 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from spark_jobs.domain.intervals import duration_text as duration_text
 from spark_jobs.domain.intervals import format_utc
 
 Finding = Mapping[str, Any]
 
-_STYLES = {"ERROR": "bold red", "WARN": "yellow", "INFO": "cyan"}
-_SEVERITIES = tuple(_STYLES)
+SEVERITY_STYLES = {"ERROR": "bold red", "WARN": "yellow", "INFO": "cyan"}
+_SEVERITIES = tuple(SEVERITY_STYLES)
 
 
 def printable(text: str) -> str:
@@ -66,20 +67,6 @@ def progress_on(console: Console) -> Iterator[Callable[[str], None]]:
         done()
 
 
-def duration_text(span: timedelta) -> str:
-    """The two largest units: `45 s`, `10 min 23 s`, `1 h 05 min`, `2 d 03 h`."""
-    seconds = round(span.total_seconds())
-    for unit, size, below, below_size in (
-        ("d", 86_400, "h", 3_600),
-        ("h", 3_600, "min", 60),
-        ("min", 60, "s", 1),
-    ):
-        if seconds >= size:
-            whole, rest = divmod(seconds, size)
-            return f"{whole} {unit} {rest // below_size:02} {below}"
-    return f"{seconds} s"
-
-
 def _table(findings: Sequence[Finding]) -> Table:
     dated = len({moment.astimezone(UTC).date() for f in findings for moment in (f["start"], f["end"])}) > 1
     day = "" if dated else f" of {findings[0]['start'].astimezone(UTC):%Y-%m-%d}"
@@ -98,7 +85,7 @@ def _cells(number: int, finding: Finding, dated: bool) -> Iterable[Text]:
     severity, backlog = finding["severity"], finding["evidence"]["backlog_max"]
     start, end = (finding[name].astimezone(UTC) for name in ("start", "end"))
     form, dash = ("%m-%d %H:%M:%S", " –\n") if dated else ("%H:%M:%S", "–")
-    yield Text.assemble((severity, _STYLES[severity]), (f"\n#{number}", "dim"))
+    yield Text.assemble((severity, SEVERITY_STYLES[severity]), (f"\n#{number}", "dim"))
     yield stacked(finding["rule"], finding["cause"])
     yield stacked(finding["consumer_group"], finding["topic"], finding["subject"])
     yield Text.assemble(f"{start:{form}}{dash}{end:{form}}", (f"\n{duration_text(end - start)}", "dim"))
