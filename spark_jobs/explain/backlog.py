@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -90,11 +90,14 @@ def _known(backlog: Backlog, owned: bool) -> str:
         moved = f"{number(backlog.produced)} produced, {number(backlog.consumed)} consumed"
     if not backlog.verdicts and backlog.last_reading_at:
         return f"Backlog {number(backlog.last)} at the only reading, {format_utc(backlog.last_reading_at)}; {moved}."
-    verdicts = ", ".join(
-        verdict if len(backlog.verdicts) == 1 else f"{verdict} on {count(queues, 'queue')}"
-        for verdict, queues in backlog.verdicts.items()
-    )
-    return f"Backlog {number(backlog.first)} → {number(backlog.last)}; {moved}{f'; {verdicts}' if owned else ''}."
+    told = f"Backlog {number(backlog.first)} → {number(backlog.last)}; {moved}"
+    return f"{told}; {_verdicts(backlog.verdicts)}." if owned and backlog.verdicts else f"{told}."
+
+
+def _verdicts(verdicts: Mapping[str, int]) -> str:
+    if len(verdicts) == 1:
+        return f"verdict {next(iter(verdicts))}"
+    return "verdicts " + ", ".join(f"{verdict} on {count(queues, 'queue')}" for verdict, queues in verdicts.items())
 
 
 def _unknown_text(unknown: Unknown, alone: bool) -> str:

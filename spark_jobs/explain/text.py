@@ -46,9 +46,11 @@ def _topic(topic: TopicStory) -> Iterator[Line]:
         names = joined([view.membership_view for view in topic.views])
         yield Line(f"The brokers disagreed: {names} listed different members. A client asks one of them at random.", 1)
     for view in topic.views:
+        told = view_lines(view)
         if len(topic.views) > 1:
-            yield Line(f"As {view.membership_view} listed it:", 1, "heading")
-        yield from view_lines(view)
+            yield Line(f"As {view.membership_view} listed them:", 1, "heading")
+            told = (line._replace(indent=line.indent + 1) for line in told)
+        yield from told
     if any(view.status == "REPLAYED" for view in topic.views):
         yield Line(f"Whole topic: {_lower(backlog_text(topic.backlog, owned=False))}", 1)
 

@@ -13,7 +13,7 @@ from spark_jobs.explain.words import REASONS, count, joined, positions_text
 _SOURCES = {
     "CLIENT": "as the clients say",
     "CONFIGURATION": "as configured",
-    "DEFAULT": "assumed: nothing tells what the clients run",
+    "DEFAULT": "assumed, as nothing tells what the clients run",
 }
 
 
@@ -37,7 +37,7 @@ def view_lines(view: ViewStory) -> Iterator[Line]:
         yield Line(REASONS[view.reason or ""], 1)
     yield from _members(view)
     if view.queue_count is not None:
-        yield Line(f"{count(view.queue_count, 'queue')}, in the order of every client: {view.queues or 'none'}", 1)
+        yield Line(f"{count(view.queue_count, 'queue')}, sorted likewise: {view.queues or 'none'}", 1)
     if view.status == "REPLAYED":
         yield from _cut(view)
         yield from _owned(view)
@@ -45,7 +45,7 @@ def view_lines(view: ViewStory) -> Iterator[Line]:
 
 def _span(view: ViewStory) -> str:
     start, end = _bounds(view)
-    return f"It held from {start} to {end} ({duration_text(view.end - view.start)})."
+    return f"Unchanged from {start} to {end} ({duration_text(view.end - view.start)})."
 
 
 def _bounds(view: ViewStory) -> tuple[str, str]:
@@ -56,7 +56,7 @@ def _bounds(view: ViewStory) -> tuple[str, str]:
 
 def _began(began: Began) -> str:
     if began.trigger == "FIRST_OBSERVATION":
-        return "It is the first that was recorded of the group, so what began it is not known."
+        return "It is the first that was recorded, so what began it is not known."
     if not began.known:
         return "What began it is not known: it held before the step already."
     if not began.triggers:
@@ -82,7 +82,7 @@ def _members(view: ViewStory) -> Iterator[Line]:
         return
     ids = len({member.client_id for member in members})
     twins = f" with {count(ids, 'client id')}" if ids < len(members) else ""
-    yield Line(f"{count(len(members), 'member')}{twins}, at their positions in the order of every client:", 1)
+    yield Line(f"{count(len(members), 'member')}{twins}, in the order in which every client sorts them:", 1)
     mixed = len({member.strategy for member in members}) > 1
     for member in members:
         yield Line(_member(member, mixed), 2)
@@ -110,7 +110,7 @@ def _cut(view: ViewStory) -> Iterator[Line]:
 
 
 def _owned(view: ViewStory) -> Iterator[Line]:
-    yield Line("Who owned what, and its messages from the interval's first reading to its last:", 1)
+    yield Line("Who owned what, with its backlog in messages from the first reading of this time to the last:", 1)
     for member in view.members:
         if member.queues:
             held = f"Position {member.position} owned {member.queues} ({member.queue_count:,})."
