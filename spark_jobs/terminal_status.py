@@ -26,7 +26,8 @@ def show_statuses(console: Console, found: Statuses) -> None:
         for group in found.groups:
             console.print(Text(printable(_line(group, found.newest_step))), soft_wrap=True)
     told = f"{len(found.groups):,} group{'' if len(found.groups) == 1 else 's'}"
-    console.print(f"{told}; the newest step began at {format_utc(found.newest_step)}.", soft_wrap=True, highlight=False)
+    newest = f"the newest step began at {format_utc(found.newest_step)}" if found.newest_step else "nothing was audited"
+    console.print(f"{told}; {newest}.", soft_wrap=True, highlight=False)
 
 
 def _table(found: Statuses) -> Table:
@@ -42,7 +43,7 @@ def _table(found: Statuses) -> Table:
     return table
 
 
-def _cells(group: Group, newest: datetime) -> Iterable[Text]:
+def _cells(group: Group, newest: datetime | None) -> Iterable[Text]:
     severity = group["worst_severity"]
     step = f"{format_utc(group['step_start'])}{_age(group, newest)}"
     yield Text.assemble((severity or "-", SEVERITY_STYLES.get(severity, "dim")), (f"\n{group['finding_count']}", "dim"))
@@ -55,7 +56,7 @@ def _cells(group: Group, newest: datetime) -> Iterable[Text]:
     yield stacked(group["limit"], group["advice"])
 
 
-def _line(group: Group, newest: datetime) -> str:
+def _line(group: Group, newest: datetime | None) -> str:
     return " ".join(
         (
             group["worst_severity"] or "-",
@@ -76,7 +77,7 @@ def _line(group: Group, newest: datetime) -> str:
     )
 
 
-def _age(group: Group, newest: datetime) -> str:
+def _age(group: Group, newest: datetime | None) -> str:
     return "" if group["step_start"] == newest else " (old)"
 
 

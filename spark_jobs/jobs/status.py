@@ -12,7 +12,8 @@ from pyspark.sql import functions as F
 
 from schemas import GROUP_STATUS
 from spark_jobs.domain.intervals import EPOCH, Interval
-from spark_jobs.publish.published import check_group, published_tables
+from spark_jobs.errors import NothingPublishedError
+from spark_jobs.publish.published import PublishedTables, check_group, published_tables
 from spark_jobs.warehouse import Warehouse
 
 _EVER = Interval(EPOCH, datetime(9999, 1, 1, tzinfo=UTC))
@@ -21,9 +22,11 @@ _WORST_FIRST = ("ERROR", "WARN", "INFO", None)
 
 @dataclass(frozen=True)
 class Statuses:
-    """A row of `group_status` per group, those that need attention first; `newest_step`: of all groups together."""
+    """A row of `group_status` per group, those that need attention first; `newest_step`: of all groups together, None
+    where no group was audited.
+    """
 
-    newest_step: datetime
+    newest_step: datetime | None
     groups: list[dict[str, Any]]
 
 
@@ -46,8 +49,15 @@ def statuses(
         newest = newest.where(F.col(name) == F.lit(value)) if value is not None else newest
     (last,) = everything.agg(F.max("step_start")).collect()
     rows = [row.asDict(recursive=True) for row in newest.collect()]
+    if cluster is not None and not rows:
+        raise NothingPublishedError(f"there is no cluster {cluster}: {_clusters(tables)}")
     groups = [row | {"step_start": row["step_start"].replace(tzinfo=UTC)} for row in rows]
-    return Statuses(last[0].replace(tzinfo=UTC), in_order(groups))
+    return Statuses(last[0].replace(tzinfo=UTC) if last[0] else None, in_order(groups))
+
+
+def _clusters(tables: PublishedTables) -> str:
+    known = sorted(row.cluster for row in tables.groups().select("cluster").distinct().collect())
+    return f"known are {', '.join(known)}" if known else "no group was audited"
 
 
 def in_order(groups: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
