@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from spark_jobs.domain.allocation import KeepsWhatItHad
+from spark_jobs.domain.duplicates import duplicate_ids
 from spark_jobs.domain.message_queue import MessageQueue
 from spark_jobs.domain.ownership import Member
 from spark_jobs.domain.strategies import CONFIG, CONSISTENT_HASH, Strategy
@@ -35,9 +35,10 @@ def _losses(
     strategy: Strategy | None, members: Sequence[Member], topic: str, queues: Sequence[MessageQueue]
 ) -> Iterator[str]:
     client_ids = [member.client_id for member in members]
-    for client_id, times in Counter(client_ids).items():
-        if times > 1:
-            yield _twins(client_id, strategy, client_ids, queues)
+    twins = duplicate_ids(client_ids)
+    got = _sizes(strategy, queues, client_ids) if twins and strategy else None
+    for client_id in twins:
+        yield _twins(client_id, strategy, client_ids, got)
     strangers = [place for place, member in enumerate(members) if not member.subscribes]
     if strangers and len(strangers) < len(members):
         where, one = positions_text(strangers).capitalize(), len(strangers) == 1
@@ -45,7 +46,7 @@ def _losses(
         yield f"{where} {'does' if one else 'do'} not subscribe {topic}, but {told} to nobody."
 
 
-def _twins(client_id: str, strategy: Strategy | None, client_ids: Sequence[str], queues: Sequence[MessageQueue]) -> str:
+def _twins(client_id: str, strategy: Strategy | None, client_ids: Sequence[str], got: Mapping[int, int] | None) -> str:
     places = [place for place, one in enumerate(client_ids) if one == client_id]
     first, later = places[0], places[1:]
     told = f"{client_id} is there {len(places)} times, at {positions_text(places)}"
@@ -58,7 +59,6 @@ def _twins(client_id: str, strategy: Strategy | None, client_ids: Sequence[str],
     if strategy and strategy.name == CONFIG:
         return f"{told}: each of its connections takes the same list."
     told += f": each of its connections computes the share of the first of these, position {first}."
-    got = _sizes(strategy, queues, client_ids) if strategy else None
     if got is None:
         return f"{told} What else is theirs belongs to nobody."
     lost = sum(got[place] for place in later)

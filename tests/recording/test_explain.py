@@ -68,6 +68,13 @@ def test_a_moment_is_told(spark: SparkSession, audited: Audited, name: str, grou
     assert file.getvalue() == (EXPLAINED / f"{name}.txt").read_text(encoding="utf-8")
 
 
+def test_the_readme_shows_what_is_told() -> None:
+    readme = (EXPLAINED.parents[2] / "README.md").read_text(encoding="utf-8")
+    excerpt = readme.partition("the way a colleague would:\n\n```text\n")[2].partition("```")[0]
+    assert excerpt
+    assert excerpt in (EXPLAINED / "twins.txt").read_text(encoding="utf-8")
+
+
 def test_a_retry_topic_is_told_when_it_is_named(spark: SparkSession, audited: Audited) -> None:
     """Nobody ever consumed again: the group has committed nothing there."""
     asked = question("payment-service", "2026-11-21T02:10Z", "%RETRY%payment-service")
