@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 
 from rich_argparse import RawDescriptionRichHelpFormatter
 
-from spark_jobs.command_table import COMMANDS, COMMON, OPTIONS, REQUIRED, Command
+from spark_jobs.command_options import COMMON, OPTIONS, REQUIRED
+from spark_jobs.command_table import COMMANDS, Command
 from spark_jobs.errors import ExitCode, RebalanceAuditError
 
 #: As a shell says it: 128 + number of the signal.
