@@ -86,6 +86,18 @@ def ids(text: str) -> list[str]:
             "get 1, position 2 gets none.",
         ),
         (
+            CIRCLE,
+            "a:2",
+            "c1",
+            "2 queues, 1 member, dealt like cards: queue i of the list goes to position i % 1, so position 0 gets 2.",
+        ),
+        (
+            nearby("AVG"),
+            "a-1:2",
+            "a-x a-y",
+            "Room by room, each by AVG. Room a: 2 queues, 2 members of its own: 2 % 2 = 0, so every position gets 1.",
+        ),
+        (
             ROOMS,
             "other:4 r1@b:5",
             "c1 c2",

@@ -83,22 +83,37 @@ def test_why_it_began(values: dict[str, Any], sentence: str) -> None:
     assert told(given(60, interval(30, 90, C1, C2, **values)))[2].strip() == sentence
 
 
-def test_a_gap_between_what_is_known() -> None:
+@pytest.mark.parametrize(
+    ("seconds", "missing"),
+    [
+        (100, "route of the topic"),
+        (110, "route of the topic"),
+        (130, "list of the group's members"),
+        (199.999, "list of the group's members"),
+    ],
+)
+def test_a_gap_between_what_is_known(seconds: float, missing: str) -> None:
     """Two kinds of silence that follow each other are one gap; of a group that came back with one member less."""
     before, after = interval(0, 100, C1, C2), interval(200, 3600, C1, unassigned_queues=1)
     rows = [before, unobserved(100, 130, "NO_ROUTE_SNAPSHOT"), unobserved(130, 200), after, unobserved(3600, 3700)]
-    assert told(given(150, *rows, **owned(before))) == [
+    assert told(given(seconds, *rows, **owned(before))) == [
         "T",
-        "  Nothing was recorded from 2026-03-01T10:01:40Z to 2026-03-01T10:03:20Z: at this moment no list of the "
-        "group's members is known.",
+        f"  Nothing was recorded from 2026-03-01T10:01:40Z to 2026-03-01T10:03:20Z: at this moment no {missing} is "
+        "known.",
         "  Last known, until 2026-03-01T10:01:40Z: 2 members, 2 queues by AVG; 0 owned by nobody, 0 by several. "
         "Backlog 10 → 4; 1,000 produced, 1,006 consumed. Backlog of a:1 unknown: no offset was read; what was "
         "produced, too.",
         "  First known again, from 2026-03-01T10:03:20Z: 1 member, 2 queues by AVG; 1 owned by nobody, 0 by several.",
     ]
-    assert wanted_intervals(rows, given(150, *rows)) == [before]
-    assert wanted_intervals(rows, given(250, *rows)) == [after]
-    assert "Whether something was wrong is not known." in whole(given(150, *rows))
+    assert wanted_intervals(rows, given(seconds, *rows)) == [before]
+    assert "Whether something was wrong is not known." in whole(given(seconds, *rows))
+
+
+def test_a_moment_belongs_to_the_interval_that_begins_with_it() -> None:
+    rows = interval(0, 100, C1), interval(100, 200, C1, C2)
+    assert told(given(99.999, *rows))[3].startswith("  1 member,")
+    assert told(given(100, *rows))[3].startswith("  2 members,")
+    assert wanted_intervals(rows, given(100, *rows)) == [rows[1]]
 
 
 def test_nothing_is_known_of_a_whole_step() -> None:
