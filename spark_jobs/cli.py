@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 
 from rich_argparse import RawDescriptionRichHelpFormatter
 
-from spark_jobs.command_table import COMMANDS, COMMON, OPTIONS, REQUIRED, Command
+from spark_jobs.command_options import COMMON, OPTIONS, REQUIRED
+from spark_jobs.command_table import COMMANDS, Command
 from spark_jobs.errors import ExitCode, RebalanceAuditError
 
 #: As a shell says it: 128 + number of the signal.
@@ -51,7 +52,8 @@ def _settings(command: Command, option: str) -> dict[str, Any]:
     settings = dict(OPTIONS[option])
     if default := command.defaults.get(option):
         return settings | {"default": default, "help": f"{settings['help']} (default: {default})"}
-    return settings | ({"required": True} if option in REQUIRED and option not in command.optional else {})
+    required = option in command.required or (option in REQUIRED and option not in command.optional)
+    return settings | ({"required": True} if required else {})
 
 
 def main(argv: Sequence[str]) -> int:

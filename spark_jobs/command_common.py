@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from expectations.suite import Severity
-from spark_jobs.command_table import NEVER, SEVERITIES
+from spark_jobs.command_options import NEVER, SEVERITIES
 from spark_jobs.domain.intervals import format_utc
 from spark_jobs.errors import ExitCode
 from spark_jobs.jobs.run import RunResult

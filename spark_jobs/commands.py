@@ -12,8 +12,8 @@ from typing import Any
 from rich.console import Console
 
 from spark_jobs.command_common import as_json, quality_exit_code, run_document, run_exit_code, start_spark
+from spark_jobs.commands_reading import READING
 from spark_jobs.commands_scheduled import SCHEDULED
-from spark_jobs.commands_seen import SEEN
 from spark_jobs.config import load
 from spark_jobs.errors import ExitCode
 from spark_jobs.jobs.demo import demo, example_files, next_steps
@@ -98,7 +98,7 @@ def _show(result: RunResult, warehouse: Warehouse, *, as_document: bool) -> None
 
 COMMANDS: Mapping[str, Callable[[Namespace], int]] = {
     **SCHEDULED,
-    **SEEN,
+    **READING,
     "ingest": _ingest,
     "run": _run,
     "validate": _validate,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, timedelta
+from datetime import UTC
 from typing import Any
 
 from rich.box import HORIZONTALS
@@ -17,17 +17,23 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from spark_jobs.domain.intervals import duration_text as duration_text
 from spark_jobs.domain.intervals import format_utc
 
 Finding = Mapping[str, Any]
 
-_STYLES = {"ERROR": "bold red", "WARN": "yellow", "INFO": "cyan"}
-_SEVERITIES = tuple(_STYLES)
+SEVERITY_STYLES = {"ERROR": "bold red", "WARN": "yellow", "INFO": "cyan"}
+_SEVERITIES = tuple(SEVERITY_STYLES)
 
 
 def printable(text: str) -> str:
     """The text with every character that could steer a terminal (or hide) written as an escape."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def print_line(console: Console, text: str) -> None:
+    """The text as one line, as it is: no markup, no emoji codes, nothing that could steer a terminal."""
+    console.print(Text(printable(text)), soft_wrap=True)
 
 
 def show_findings(console: Console, findings: Sequence[Finding]) -> None:
@@ -37,7 +43,7 @@ def show_findings(console: Console, findings: Sequence[Finding]) -> None:
         console.print(_table(findings), Text(), _advice(findings), sep="\n")
     else:
         for finding in findings:
-            console.print(_line(finding), soft_wrap=True, markup=False, highlight=False)
+            print_line(console, _line(finding))
     console.print(findings_text(Counter(finding["severity"] for finding in findings)), highlight=False)
 
 
@@ -45,7 +51,7 @@ def show_findings(console: Console, findings: Sequence[Finding]) -> None:
 def progress_on(console: Console) -> Iterator[Callable[[str], None]]:
     """A function that says what is being done: a spinner with its time on a terminal, else one line each."""
     if not console.is_terminal:
-        yield lambda message: console.print(printable(message), soft_wrap=True, markup=False, highlight=False)
+        yield lambda message: print_line(console, message)
         return
     columns = (
         SpinnerColumn(finished_text="✓"),
@@ -66,20 +72,6 @@ def progress_on(console: Console) -> Iterator[Callable[[str], None]]:
         done()
 
 
-def duration_text(span: timedelta) -> str:
-    """The two largest units: `45 s`, `10 min 23 s`, `1 h 05 min`, `2 d 03 h`."""
-    seconds = round(span.total_seconds())
-    for unit, size, below, below_size in (
-        ("d", 86_400, "h", 3_600),
-        ("h", 3_600, "min", 60),
-        ("min", 60, "s", 1),
-    ):
-        if seconds >= size:
-            whole, rest = divmod(seconds, size)
-            return f"{whole} {unit} {rest // below_size:02} {below}"
-    return f"{seconds} s"
-
-
 def _table(findings: Sequence[Finding]) -> Table:
     dated = len({moment.astimezone(UTC).date() for f in findings for moment in (f["start"], f["end"])}) > 1
     day = "" if dated else f" of {findings[0]['start'].astimezone(UTC):%Y-%m-%d}"
@@ -98,7 +90,7 @@ def _cells(number: int, finding: Finding, dated: bool) -> Iterable[Text]:
     severity, backlog = finding["severity"], finding["evidence"]["backlog_max"]
     start, end = (finding[name].astimezone(UTC) for name in ("start", "end"))
     form, dash = ("%m-%d %H:%M:%S", " –\n") if dated else ("%H:%M:%S", "–")
-    yield Text.assemble((severity, _STYLES[severity]), (f"\n#{number}", "dim"))
+    yield Text.assemble((severity, SEVERITY_STYLES[severity]), (f"\n#{number}", "dim"))
     yield stacked(finding["rule"], finding["cause"])
     yield stacked(finding["consumer_group"], finding["topic"], finding["subject"])
     yield Text.assemble(f"{start:{form}}{dash}{end:{form}}", (f"\n{duration_text(end - start)}", "dim"))
@@ -141,7 +133,7 @@ def _line(finding: Finding) -> str:
         f"piled_up={'unknown' if backlog is None else backlog}",
         f"advice: {finding['advice']}",
     )
-    return " ".join(printable(word) for word in words)
+    return " ".join(words)
 
 
 def findings_text(counts: Mapping[str, int]) -> str:

@@ -17,7 +17,7 @@ from rich.text import Text
 from spark_jobs.domain.intervals import Interval, format_utc
 from spark_jobs.jobs import backfill
 from spark_jobs.jobs.backfill import Backfill
-from spark_jobs.terminal import findings_text, printable, stacked, titled_table
+from spark_jobs.terminal import findings_text, print_line, printable, stacked, titled_table
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def bar_on(console: Console, total: int) -> Iterator[backfill.Progress]:
         def line(step: Interval, message: str, has_ended: bool) -> None:
             if has_ended:
                 words = f"{next(ended)} of {total}: {step} {' '.join(message.split())}"
-                console.print(printable(words), soft_wrap=True, markup=False, highlight=False)
+                print_line(console, words)
 
         yield line
         return
@@ -64,7 +64,7 @@ def show_backfill(console: Console, found: Backfill, left_out: int) -> None:
         console.print(_table(found))
     else:
         for words in _lines(found):
-            console.print(printable(words), soft_wrap=True, markup=False, highlight=False)
+            print_line(console, words)
     together = sum((Counter(one.findings) for one in found.audited.values()), Counter[str]())
     told = f"Steps: {len(found.audited)} audited, {left_out} left out, {len(found.failed)} failed. "
     console.print(told + findings_text(together), soft_wrap=True, highlight=False)

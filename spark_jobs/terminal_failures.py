@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from spark_jobs.domain.intervals import format_utc
-from spark_jobs.terminal import printable, stacked, titled_table
+from spark_jobs.terminal import print_line, printable, stacked, titled_table
 
 #: A result of an expectation that failed in a step, as its row of `quality_results`.
 Failure = Mapping[str, Any]
@@ -32,7 +32,7 @@ def show_failures(console: Console, failures: Sequence[Failure], looked_at: int)
         console.print(_table(by_name.values()))
     else:
         for of_one in by_name.values():
-            console.print(_line(of_one), soft_wrap=True, markup=False, highlight=False)
+            print_line(console, _line(of_one))
     told = f"{len(by_name)} failed" if by_name else "all hold"
     console.print(f"{looked_at} expectations × steps looked at: {told}.", soft_wrap=True, highlight=False)
 
@@ -64,7 +64,7 @@ def _line(of_one: Sequence[Failure]) -> str:
         f"observed={_observed(first)}",
         *(f"example={key}" for key in first["examples"][:1]),
     )
-    return " ".join(printable(word) for word in words)
+    return " ".join(words)
 
 
 def _expectation(failure: Failure) -> str:

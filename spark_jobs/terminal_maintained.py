@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from spark_jobs.jobs.maintain import Maintained
-from spark_jobs.terminal import titled_table
+from spark_jobs.terminal import print_line, titled_table
 
 
 def show_maintained(console: Console, maintained: Sequence[Maintained]) -> None:
@@ -19,7 +19,7 @@ def show_maintained(console: Console, maintained: Sequence[Maintained]) -> None:
         console.print(_table(maintained))
     else:
         for one in maintained:
-            console.print(_line(one), soft_wrap=True, markup=False, highlight=False)
+            print_line(console, _line(one))
     console.print(f"{len(maintained)} tables maintained; their constraints hold.", soft_wrap=True, highlight=False)
 
 

@@ -65,6 +65,11 @@ def test_every_example_of_the_help_parses(command: str, capsys: pytest.CaptureFi
         ("backfill --warehouse w --interval 2026-11-21/2026-11-21T02:30", "is off the grid"),
         (f"backfill --warehouse w --interval {HOUR} --jobs 0", "argument --jobs: invalid choice: 0"),
         (f"backfill --warehouse w --interval {HOUR} --group g", "unrecognized arguments: --group g"),
+        ("status --group g", "the following arguments are required: --warehouse"),
+        ("status --warehouse w --at 2026-11-21T02:10", "unrecognized arguments: --at"),
+        ("explain --warehouse w --at 2026-11-21T02:10", "the following arguments are required: --group"),
+        ("explain --warehouse w --group g", "the following arguments are required: --at"),
+        ("explain --warehouse w --group g --at yesterday", "'yesterday' is not a time: write it as 2026-11-21T02:00"),
         ("validate", "the following arguments are required: --warehouse"),
         ("validate --warehouse w --table audit_runs", "known are membership_snapshots, route_snapshots"),
         ("validate --warehouse w --interval 2026-11-21T02:30/2026-11-21T03:00", "is off the grid"),
@@ -315,12 +320,12 @@ def shown(console: Console, *findings: dict[str, Any]) -> str:
 
 
 def test_findings_are_lines_where_nobody_watches() -> None:
-    info = finding(severity="INFO", topic=None, cause=None, evidence={"backlog_max": None}, subject="a\x1b[2J")
+    info = finding(severity="INFO", topic=None, cause=None, evidence={"backlog_max": None}, subject="a\x1b[2J:bomb:[red]")
     assert shown(Console(file=io.StringIO(), width=40), info, finding()).splitlines() == [
         "ERROR UNASSIGNED_QUEUE cluster=demo group=payment-service topic=payments subject=broker-a:4-7 "
         "2026-11-21T02:07:01Z/2026-11-21T02:17:24Z (10 min 23 s) cause=DUPLICATE_CLIENT_ID piled_up=12345 "
         "advice: Give every client its own name.",
-        "INFO UNASSIGNED_QUEUE cluster=demo group=payment-service topic=- subject=a\\x1b[2J "
+        "INFO UNASSIGNED_QUEUE cluster=demo group=payment-service topic=- subject=a\\x1b[2J:bomb:[red] "
         "2026-11-21T02:07:01Z/2026-11-21T02:17:24Z (10 min 23 s) cause=- piled_up=unknown "
         "advice: Give every client its own name.",
         "2 findings: 1 ERROR, 1 INFO",

@@ -145,7 +145,7 @@ def _machine_room(rooms: frozenset[str], queues: Sequence[MessageQueue], member_
 
 def _nearby(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> _Pairs:
     """The inner strategy, room by room: over the room's own positions, or over all where it has no client."""
-    queues_of, positions_of = _by_room(strategy, queues, client_ids)
+    queues_of, positions_of = by_room(strategy, queues, client_ids)
     for room, indexes in queues_of.items():
         positions = positions_of.get(room, range(len(client_ids)))
         inner = _plain(
@@ -158,7 +158,7 @@ def _nearby(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequ
             yield indexes[queue], positions[position]
 
 
-def _by_room(
+def by_room(
     strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequence[str]
 ) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
     """Per room the indexes of its queues and the positions of its clients; raises `KeepsWhatItHad`."""

@@ -35,6 +35,20 @@ def format_utc(moment: datetime) -> str:
     return text.replace("+00:00", "Z")
 
 
+def duration_text(span: timedelta) -> str:
+    """The two largest units: `45 s`, `10 min 23 s`, `1 h 05 min`, `2 d 03 h`."""
+    seconds = round(span.total_seconds())
+    for unit, size, below, below_size in (
+        ("d", 86_400, "h", 3_600),
+        ("h", 3_600, "min", 60),
+        ("min", 60, "s", 1),
+    ):
+        if seconds >= size:
+            whole, rest = divmod(seconds, size)
+            return f"{whole} {unit} {rest // below_size:02} {below}"
+    return f"{seconds} s"
+
+
 @dataclass(frozen=True, order=True)
 class Interval:
     """A half-open span `[start, end)` in UTC, never empty."""

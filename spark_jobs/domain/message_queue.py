@@ -72,6 +72,25 @@ def readable_queues(topic: str, route: Sequence[RouteEntry]) -> list[MessageQueu
     return [queue for queue, unreadable in all_queues(topic, route) if unreadable is None]
 
 
+def queue_ranges(queues: Iterable[tuple[str, int]]) -> str:
+    """Queues of one topic, each (broker name, queue id), as text in allocation order: `broker-a:0,4-7, broker-b:0`."""
+    ids_of: dict[str, list[int]] = {}
+    for broker, queue_id in sorted(set(queues), key=lambda queue: (java_order(queue[0]), queue[1])):
+        ids_of.setdefault(broker, []).append(queue_id)
+    return ", ".join(f"{broker}:{number_ranges(ids)}" for broker, ids in ids_of.items())
+
+
+def number_ranges(numbers: Sequence[int]) -> str:
+    """Ascending numbers, neighbours as ranges: `0,4-7`."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+
+
 def _unreadable(entry: RouteEntry, queue_id: int) -> UnassignedCause | None:
     if not entry.perm & PERM_READ:
         return UnassignedCause.BROKER_NOT_READABLE

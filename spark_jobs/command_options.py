@@ -1,0 +1,85 @@
+"""The options of the command line: how each is written and read. Nothing heavy is imported here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from spark_jobs.domain.intervals import Interval, parse_utc
+
+SEVERITIES = ("INFO", "WARN", "ERROR")
+NEVER = "NEVER"
+
+
+def _if_any(text: str) -> str | None:
+    """A name, or None for an empty one: what a template has left empty is not given."""
+    return text or None
+
+
+#: Every option and argument, once; a command names those it takes.
+OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "FILE": {"nargs": "+", "metavar": "FILE", "help": "recording to load: .jsonl or .jsonl.gz"},
+    "TASK": {
+        "choices": ("check_sources", "audit", "validate", "publish", "report"),
+        "metavar": "TASK",
+        "help": "check_sources, audit, validate, publish or report",
+    },
+    "--warehouse": {"metavar": "URI", "help": "where the tables are: a path, a URI, or catalog.schema"},
+    "--cluster-name": {
+        "metavar": "NAME",
+        "help": "cluster of the recording (default: as the recording says)",
+    },
+    "--interval": {
+        "metavar": "START/END",
+        "type": Interval.parse,
+        "help": "time in UTC, END excluded; whole steps (of 1 hour unless configured)",
+    },
+    "--cluster": {"metavar": "NAME", "type": _if_any, "help": "only this cluster"},
+    "--group": {"metavar": "NAME", "type": _if_any, "help": "only this consumer group"},
+    "--topic": {"metavar": "NAME", "type": _if_any, "help": "only this topic"},
+    "--at": {"metavar": "TIME", "type": parse_utc, "help": "moment in UTC, such as 2026-11-21T02:10:30Z"},
+    "--table": {"metavar": "NAME", "help": "look only at this table"},
+    "--config": {
+        "metavar": "FILE",
+        "type": _if_any,
+        "help": "YAML file: step, cadence, thresholds, strategies of groups",
+    },
+    "--retention-days": {
+        "metavar": "DAYS",
+        "type": int,
+        "default": 30,
+        "help": "how long old versions stay readable, at least 7 days (default: 30)",
+    },
+    "--fail-on": {
+        "metavar": "SEVERITY",
+        "type": str.upper,
+        "choices": (*SEVERITIES, NEVER),
+        "help": "exit with 1 if a finding is INFO, WARN or ERROR at least, or never",
+    },
+    "--run": {"metavar": "NAME", "help": "the scheduler's name of the run, the same in all of its tasks"},
+    "--new-findings": {"metavar": "FILE", "help": "write the findings that the run was the first to publish, as JSON"},
+    "--jobs": {
+        "metavar": "N",
+        "type": int,
+        "choices": range(1, 17),
+        "default": 1,
+        "help": "audit so many steps at a time, 1 to 16 (default: 1)",
+    },
+    "--only-missing": {
+        "action": "store_true",
+        "help": "leave out steps that are published with the same configuration",
+    },
+    "--out": {"metavar": "FILE", "help": "where the page is written, over what stands there"},
+    "--details": {
+        "metavar": "N",
+        "type": int,
+        "choices": range(1, 201),
+        "default": 20,
+        "help": "so many of the worst groups get a page of their own, 1 to 200 (default: 20)",
+    },
+    "--json": {"action": "store_true", "help": "print one JSON document, and nothing else, on stdout"},
+    "--verbose": {"action": "store_true", "help": "log every step on stderr"},
+    "--debug": {"action": "store_true", "help": "show the traceback of an unexpected error"},
+}
+REQUIRED = frozenset({"--warehouse", "--interval", "--run", "--at"})
+COMMON = ("--verbose", "--debug")

@@ -1,0 +1,150 @@
+"""How a strategy cuts the queues: the arithmetic of one allocation, as sentences.
+
+Positions are those of the sorted member list, from 0. The sizes come from the domain's own replay, so they are those of
+the allocation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from spark_jobs.domain.allocation import KeepsWhatItHad, by_room, shares
+from spark_jobs.domain.message_queue import MessageQueue, queue_ranges
+from spark_jobs.domain.rooms import machine_room
+from spark_jobs.domain.strategies import (
+    AVG,
+    AVG_BY_CIRCLE,
+    CONFIG,
+    CONSISTENT_HASH,
+    MACHINE_ROOM,
+    MACHINE_ROOM_NEARBY,
+    Strategy,
+)
+from spark_jobs.errors import StrategyError
+from spark_jobs.explain.words import count, joined, shares_text
+
+Queues = Sequence[MessageQueue]
+ClientIds = Sequence[str]
+#: More configured lists than so many are not written out.
+_MOST_LISTS = 8
+
+
+def arithmetic(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> list[str]:
+    """How the strategy divides the sorted queues among the positions of the sorted members."""
+    if not client_ids:
+        return ["No member was connected, so nobody computed a share."]
+    try:
+        return list(_SENTENCES[strategy.base](strategy, queues, client_ids))
+    except (KeepsWhatItHad, StrategyError):
+        return ["The configuration of the newest run does not say how: what was replayed then stands below."]
+
+
+def sizes(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> dict[int, int]:
+    """Queues in the share of each position, whoever takes it; raises as `domain.allocation.shares` does."""
+    found = Counter(share.position for share in shares(strategy, queues, client_ids))
+    return {position: found[position] for position in range(len(client_ids))}
+
+
+def _averagely(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterator[str]:
+    q, n, got = len(queues), len(client_ids), sizes(strategy, queues, client_ids)
+    told = f"{count(q, 'queue')}, {count(n, 'member')}"
+    if n == 1:
+        yield f"{told}: position 0 gets all."
+    elif q < n:
+        yield f"{told}: not enough for all, so {shares_text(got)}."
+    else:
+        yield f"{told}: {q:,} % {n:,} = {q % n:,}, so {shares_text(got, n)}, in slices that follow each other."
+
+
+def _by_circle(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterator[str]:
+    q, n, got = len(queues), len(client_ids), sizes(strategy, queues, client_ids)
+    dealt = f"queue i of the list goes to position i % {n:,}"
+    yield f"{count(q, 'queue')}, {count(n, 'member')}, dealt like cards: {dealt}, so {shares_text(got, n)}."
+
+
+def _config(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterator[str]:
+    lists: dict[int, list[tuple[str, int]]] = {}
+    for queue, position in shares(strategy, queues, client_ids):
+        lists.setdefault(position, []).append((queues[queue].broker_name, queues[queue].queue_id))
+    yield "Every client has the list that is configured for it, whoever else is there."
+    if not lists:
+        yield "No list names a queue of this topic."
+        return
+    told = [f"position {position} has {queue_ranges(listed)}" for position, listed in sorted(lists.items())]
+    more = [f"{len(told) - _MOST_LISTS:,} more have lists"] if len(told) > _MOST_LISTS else []
+    yield f"Of this topic, {joined(told[:_MOST_LISTS] + more)}."
+    names = Counter(queue for listed in lists.values() for queue in listed)
+    several = [queue for queue, times in names.items() if times > 1]
+    none = [(queue.broker_name, queue.queue_id) for queue in queues if queue[1:] not in names]
+    if several:
+        yield f"{queue_ranges(several)} {_stand(several)} in more than one list."
+    if none:
+        yield f"{queue_ranges(none)} {_stand(none)} in none."
+
+
+def _stand(queues: Sequence[object]) -> str:
+    return "stands" if len(queues) == 1 else "stand"
+
+
+def _machine_room(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterator[str]:
+    got, n = sizes(strategy, queues, client_ids), len(client_ids)
+    rooms = ", ".join(sorted(strategy.rooms or ()))
+    kept = sum(machine_room(queue.broker_name) in (strategy.rooms or ()) for queue in queues)
+    each, rest = divmod(kept, n)
+    yield (
+        f"Only brokers that are named room@broker, of the configured rooms ({rooms}), count: {kept:,} of "
+        f"{count(len(queues), 'queue')}."
+    )
+    over = f"the {rest:,} left over go to the first" if rest > 1 else "the 1 left over goes to the first"
+    yield (
+        f"{count(kept, 'queue')}, {count(n, 'member')}: {kept:,} // {n:,} = {each:,} for everyone, "
+        f"{over if rest else 'and none is left over'}, so {shares_text(got, n)}."
+    )
+    if kept < len(queues):
+        yield f"The other {count(len(queues) - kept, 'queue')} belong to nobody, by design."
+
+
+def _nearby(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterator[str]:
+    queues_of, positions_of = by_room(strategy, queues, client_ids)
+    inner = Strategy(strategy.inner or "", strategy.virtual_node_cnt)
+    yield f"Room by room, each by {inner.name}."
+    for room, indexes in sorted(queues_of.items()):
+        positions = positions_of.get(room, list(range(len(client_ids))))
+        local = sizes(inner, [queues[index] for index in indexes], [client_ids[position] for position in positions])
+        got = {positions[place]: size for place, size in local.items()}
+        who = f"{count(len(positions), 'member')} of its own"
+        if room not in positions_of:
+            who = f"no member of its own, so all {len(positions):,} share them"
+        rest = _remainder(inner.name, len(indexes), len(positions))
+        yield f"Room {room}: {count(len(indexes), 'queue')}, {who}: {rest}{shares_text(got, len(client_ids))}."
+    if len(queues_of) > 1:
+        yield f"Together {shares_text(sizes(strategy, queues, client_ids), len(client_ids))}."
+
+
+def _remainder(name: str, q: int, n: int) -> str:
+    return f"{q:,} % {n:,} = {q % n:,}, so " if name != CONSISTENT_HASH and 1 < n <= q else ""
+
+
+def _consistent_hash(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterator[str]:
+    points = strategy.virtual_node_cnt
+    if not points:
+        yield "Every member has 0 points on the ring of hashes, so nobody gets a queue."
+        return
+    got = sizes(strategy, queues, client_ids)
+    own = {client_ids.index(client_id): got[client_ids.index(client_id)] for client_id in client_ids}
+    yield (
+        f"Every member has {count(points, 'point')} on a ring of hashes, and a queue goes to the first point at or "
+        "after its own hash."
+    )
+    yield f"Of {count(len(queues), 'queue')}, {shares_text(own, len(client_ids))}."
+
+
+_SENTENCES: Mapping[str, Callable[[Strategy, Queues, ClientIds], Iterator[str]]] = {
+    AVG: _averagely,
+    AVG_BY_CIRCLE: _by_circle,
+    CONFIG: _config,
+    MACHINE_ROOM: _machine_room,
+    MACHINE_ROOM_NEARBY: _nearby,
+    CONSISTENT_HASH: _consistent_hash,
+}

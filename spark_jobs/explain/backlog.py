@@ -1,0 +1,107 @@
+"""What waited in some queues, and what went in and out, over one interval."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from spark_jobs.domain.intervals import format_utc
+from spark_jobs.domain.message_queue import queue_ranges
+from spark_jobs.domain.verdicts import Verdict
+from spark_jobs.explain.given import Row
+from spark_jobs.explain.words import count, number
+
+_WHY_UNKNOWN = {"NEVER_COMMITTED": "the group has never committed there", "NO_READING": "no offset was read"}
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Queues without a known backlog, why, and messages produced to them (None: unknown)."""
+
+    queues: str
+    queue_count: int
+    quality: str
+    produced: int | None
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """Messages of the queues whose backlog is known: at the interval's first and last reading, and what came and went
+    (None: no pair of readings); `verdicts` counts these queues by verdict, which takes two readings; `last_reading_at`:
+    the last reading of any of them.
+    """
+
+    queue_count: int
+    first: int | None
+    last: int | None
+    produced: int | None
+    consumed: int | None
+    verdicts: dict[str, int]
+    last_reading_at: datetime | None
+    unknown: list[Unknown]
+
+
+def backlog_of(rows: Sequence[Row]) -> Backlog | None:
+    """The rows of `queue_progress` added up; None without any."""
+    if not rows:
+        return None
+    known = [row for row in rows if row["lag_last"] is not None]
+    unread = [row for row in rows if row["lag_last"] is None]
+    counted = Counter(row["verdict"] for row in known if row["verdict"])
+    return Backlog(
+        queue_count=len(known),
+        first=_sum(row["lag_first"] for row in known),
+        last=_sum(row["lag_last"] for row in known),
+        produced=_sum(row["produced"] for row in known),
+        consumed=_sum(row["consumed"] for row in known),
+        verdicts={verdict.value: counted[verdict] for verdict in Verdict if counted[verdict]},
+        last_reading_at=max((row["last_reading_at"] for row in known if row["last_reading_at"]), default=None),
+        unknown=[_unknown(quality, unread) for quality in sorted({row["lag_quality"] for row in unread})],
+    )
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def _unknown(quality: str, rows: Sequence[Row]) -> Unknown:
+    rows = [row for row in rows if row["lag_quality"] == quality]
+    queues = queue_ranges((row["broker_name"], row["queue_id"]) for row in rows)
+    return Unknown(queues, len(rows), quality, _sum(row["produced"] for row in rows))
+
+
+def backlog_text(backlog: Backlog | None, *, owned: bool = True) -> str:
+    """One or more sentences, such as `Backlog 27 → 6,120; 6,193 produced, 76 consumed.` With `owned` the verdicts too:
+    of a queue that nobody consumes they say nothing.
+    """
+    if backlog is None:
+        return "Backlog unknown: no offset was read."
+    alone = not backlog.queue_count and len(backlog.unknown) == 1
+    known = [_known(backlog, owned)] if backlog.queue_count else []
+    return " ".join([*known, *(_unknown_text(one, alone) for one in backlog.unknown)])
+
+
+def _known(backlog: Backlog, owned: bool) -> str:
+    moved = "what came and went is unknown"
+    if backlog.produced is not None or backlog.consumed is not None:
+        moved = f"{number(backlog.produced)} produced, {number(backlog.consumed)} consumed"
+    if not backlog.verdicts and backlog.last_reading_at:
+        return f"Backlog {number(backlog.last)} at the only reading, {format_utc(backlog.last_reading_at)}; {moved}."
+    told = f"Backlog {number(backlog.first)} → {number(backlog.last)}; {moved}"
+    return f"{told}; {_verdicts(backlog.verdicts)}." if owned and backlog.verdicts else f"{told}."
+
+
+def _verdicts(verdicts: Mapping[str, int]) -> str:
+    if len(verdicts) == 1:
+        return f"verdict {next(iter(verdicts))}"
+    return "verdicts " + ", ".join(f"{verdict} on {count(queues, 'queue')}" for verdict, queues in verdicts.items())
+
+
+def _unknown_text(unknown: Unknown, alone: bool) -> str:
+    where = "" if alone else f" of {unknown.queues}"
+    why = _WHY_UNKNOWN.get(unknown.quality, unknown.quality)
+    produced = "what was produced, too" if unknown.produced is None else f"{unknown.produced:,} produced"
+    return f"Backlog{where} unknown: {why}; {produced}."

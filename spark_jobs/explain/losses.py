@@ -1,0 +1,76 @@
+"""What becomes of shares that their position does not take: twins, members that do not subscribe, mixed strategies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from spark_jobs.domain.allocation import KeepsWhatItHad
+from spark_jobs.domain.duplicates import duplicate_ids
+from spark_jobs.domain.message_queue import MessageQueue
+from spark_jobs.domain.ownership import Member
+from spark_jobs.domain.strategies import CONFIG, CONSISTENT_HASH, Strategy
+from spark_jobs.errors import StrategyError
+from spark_jobs.explain.arithmetic import arithmetic, sizes
+from spark_jobs.explain.words import count, positions_text
+
+
+def how_it_was_cut(members: Sequence[Member], topic: str, queues: Sequence[MessageQueue]) -> list[str]:
+    """The arithmetic of every strategy that a member runs, then what keeps shares from being taken.
+
+    Sentences; `members` come as every client sorts them, duplicates kept.
+    """
+    client_ids = [member.client_id for member in members]
+    strategies = sorted({member.strategy for member in members}, key=lambda strategy: strategy.name)
+    if len(strategies) < 2:
+        strategy = strategies[0] if strategies else Strategy("AVG")
+        return [*arithmetic(strategy, queues, client_ids), *_losses(strategy, members, topic, queues)]
+    told = ["Each member computes with its own strategy, and takes its own position's share only."]
+    for strategy in strategies:
+        who = positions_text([place for place, member in enumerate(members) if member.strategy == strategy])
+        told += [f"By {strategy.name} ({who}): {' '.join(arithmetic(strategy, queues, client_ids))}"]
+    return [*told, *_losses(None, members, topic, queues)]
+
+
+def _losses(
+    strategy: Strategy | None, members: Sequence[Member], topic: str, queues: Sequence[MessageQueue]
+) -> Iterator[str]:
+    client_ids = [member.client_id for member in members]
+    twins = duplicate_ids(client_ids)
+    got = _sizes(strategy, queues, client_ids) if twins and strategy else None
+    for client_id in twins:
+        yield _twins(client_id, strategy, client_ids, got)
+    strangers = [place for place, member in enumerate(members) if not member.subscribes]
+    if strangers and len(strangers) < len(members):
+        where, one = positions_text(strangers).capitalize(), len(strangers) == 1
+        told = "counts all the same: its share belongs" if one else "count all the same: their shares belong"
+        yield f"{where} {'does' if one else 'do'} not subscribe {topic}, but {told} to nobody."
+
+
+def _twins(client_id: str, strategy: Strategy | None, client_ids: Sequence[str], got: Mapping[int, int] | None) -> str:
+    places = [place for place, one in enumerate(client_ids) if one == client_id]
+    first, later = places[0], places[1:]
+    told = f"{client_id} is there {len(places)} times, at {positions_text(places)}"
+    if strategy and strategy.name == CONSISTENT_HASH:
+        points = strategy.virtual_node_cnt * len(places)
+        return (
+            f"{told}: it has {count(points, 'point')} and one share, which each of its connections takes. "
+            "Nothing is lost, but all of it is consumed more than once."
+        )
+    if strategy and strategy.name == CONFIG:
+        return f"{told}: each of its connections takes the same list."
+    told += f": each of its connections computes the share of the first of these, position {first}."
+    if got is None:
+        return f"{told} What else is theirs belongs to nobody."
+    lost = sum(got[place] for place in later)
+    what = f"{'the share' if len(later) == 1 else 'the shares'} of {positions_text(later)}"
+    if not lost:
+        return f"{told} {what.capitalize()} would be empty, so nothing is lost."
+    belong = "belongs" if len(later) == 1 else "belong"
+    return f"{told} {what.capitalize()} ({count(lost, 'queue')}) {belong} to nobody."
+
+
+def _sizes(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> Mapping[int, int] | None:
+    try:
+        return sizes(strategy, queues, client_ids)
+    except (KeepsWhatItHad, StrategyError):
+        return None

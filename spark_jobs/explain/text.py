@@ -1,0 +1,118 @@
+"""The explanation as lines of plain English."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from spark_jobs.domain.intervals import duration_text, format_utc
+from spark_jobs.explain.backlog import backlog_text
+from spark_jobs.explain.story import GroupStory, TopicStory
+from spark_jobs.explain.text_view import Line, view_lines
+from spark_jobs.explain.words import count, joined, number
+
+_SEVERITIES = ("ERROR", "WARN", "INFO")
+
+
+def lines(story: GroupStory) -> Iterator[Line]:
+    """One line per statement; the names in them are as the clients gave them."""
+    yield Line(f"{story.consumer_group} (cluster {story.cluster}) at {format_utc(story.at)}", 0, "title")
+    yield Line(f"{_verdict(story)} All times are UTC; the audited step is {story.step}.", 0)
+    for topic in story.topics:
+        yield Line("", 0)
+        yield from _topic(topic)
+    if story.quiet_topics:
+        yield Line("", 0)
+        yield Line(_quiet(story.quiet_topics), 0)
+    yield Line("", 0)
+    yield from _findings(story)
+    if story.status:
+        yield Line("", 0)
+        yield from _step(story.status)
+
+
+def _verdict(story: GroupStory) -> str:
+    counts = Counter(one["severity"] for one in story.findings)
+    told = [f"{counts[severity]} {severity}" for severity in _SEVERITIES if counts[severity]]
+    if not told:
+        return "No finding holds at this moment."
+    return f"{count(len(story.findings), 'finding')} held then: {joined(told)}."
+
+
+def _topic(topic: TopicStory) -> Iterator[Line]:
+    yield Line(topic.topic, 0, "title")
+    if len(topic.views) > 1:
+        names = joined([view.membership_view for view in topic.views])
+        yield Line(f"The brokers disagreed: {names} listed different members. A client asks one of them at random.", 1)
+    for view in topic.views:
+        told = view_lines(view)
+        if len(topic.views) > 1:
+            yield Line(f"As {view.membership_view} listed them:", 1, "heading")
+            told = (line._replace(indent=line.indent + 1) for line in told)
+        yield from told
+    if any(view.status == "REPLAYED" for view in topic.views):
+        yield Line(f"Whole topic: {_lower(backlog_text(topic.backlog, owned=False))}", 1)
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _quiet(topics: list[str]) -> str:
+    named = f"--topic {topics[0]}" if len(topics) == 1 else "--topic NAME"
+    return f"{count(len(topics), 'retry topic')}: nothing worse than INFO there; {named} shows more."
+
+
+def _findings(story: GroupStory) -> Iterator[Line]:
+    if not story.findings:
+        silent = all(view.status == "UNOBSERVED" for topic in story.topics for view in topic.views)
+        yield Line("Whether something was wrong is not known." if silent else "Nothing was wrong then.", 0, "title")
+        return
+    yield Line("What was wrong", 0, "title")
+    for finding in story.findings:
+        yield from _finding(finding)
+
+
+def _finding(finding: Mapping[str, Any]) -> Iterator[Line]:
+    evidence = finding["evidence"]
+    about = "".join(f" {word} {finding[name]}" for word, name in (("in", "topic"), ("by", "cause")) if finding[name])
+    yield Line(f"{finding['severity']} {finding['rule']}{about}: {finding['subject']}", 1, finding["severity"])
+    span = f"From {format_utc(finding['start'])} to {format_utc(finding['end'])}"
+    yield Line(f"{span} ({duration_text(finding['end'] - finding['start'])}).{_piled_up(evidence)}", 2)
+    if evidence["measures"]:
+        told = (f"{one['name'].replace('_', ' ')} {_measure(one['value'])}" for one in evidence["measures"])
+        yield Line(f"Measured: {', '.join(told)}.", 2)
+    for party in evidence["parties"] or ():
+        ids = ", ".join(party["client_ids"] or ())
+        yield Line(f"{party['name']}: {ids}" if ids else party["name"], 2)
+    yield Line(f"What to do: {finding['advice']}", 2, "advice")
+
+
+def _piled_up(evidence: Mapping[str, Any]) -> str:
+    end, unknown = evidence["backlog_end"], evidence["unknown_queues"]
+    if end is not None:
+        told = f" Backlog {number(evidence['backlog_start'])} → {end:,}"
+        return f"{told}, unknown for {count(unknown, 'queue')}." if unknown else f"{told}."
+    return f" Backlog unknown for {count(unknown, 'queue')}." if unknown else ""
+
+
+def _measure(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:,.2f}".removesuffix("0").removesuffix("0").removesuffix(".")
+
+
+def _step(status: Mapping[str, Any]) -> Iterator[Line]:
+    yield Line("The step as a whole", 0, "title")
+    yield Line(f"Would more consumers have helped? {status['advice']} ({status['limit']})", 1, "advice")
+    if status["backlog_end"] is None and status["in_rate"] is None:
+        yield Line("Its backlog and rates are not known.", 1)
+        return
+    unknown = f", unknown for {count(status['unknown_queues'], 'queue')}" if status["unknown_queues"] else ""
+    backlog = f"Backlog {number(status['backlog_start'])} → {number(status['backlog_end'])}{unknown}"
+    yield Line(
+        f"{backlog}; {_rate(status['in_rate'])} messages a second produced, {_rate(status['out_rate'])} consumed.", 1
+    )
+
+
+def _rate(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:,.1f}"

@@ -1,0 +1,111 @@
+"""The pieces that sentences are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+from spark_jobs.domain.causes import DoubleOwnedCause, UnassignedCause
+from spark_jobs.domain.moves import Trigger
+from spark_jobs.domain.timeline import Reason
+
+#: More parts than so many are told by their extremes.
+_MOST_PARTS = 8
+
+#: Why nobody owned some queues; `{}` is the client id in whose share they lie.
+UNASSIGNED: Mapping[str, str] = {
+    UnassignedCause.BROKER_NOT_READABLE: "no client lists what its broker gives no read permission for",
+    UnassignedCause.BEYOND_READ_QUEUES: "no client lists what lies beyond readQueueNums (writeQueueNums is larger)",
+    UnassignedCause.GROUP_OFFLINE: "no member was connected",
+    UnassignedCause.MIXED_STRATEGIES: "this lies in the share of {} by a strategy that it does not run",
+    UnassignedCause.DUPLICATE_CLIENT_ID: "this lies in the share of a further position of {}, which nobody computes",
+    UnassignedCause.MEMBER_NOT_SUBSCRIBED: "this lies in the share of {}, which does not subscribe the topic",
+    UnassignedCause.ROOM_FILTER: "by design, MACHINE_ROOM leaves out brokers of other rooms than the configured ones",
+    UnassignedCause.CONFIG_HOLE: "no configured list names this",
+    UnassignedCause.NO_VIRTUAL_NODES: "nobody has a point on the hash ring (virtualNodeCnt is 0)",
+}
+#: Why several connections owned some queues.
+DOUBLE_OWNED: Mapping[str, str] = {
+    DoubleOwnedCause.DUPLICATE_CLIENT_ID: "the owners have one client id",
+    DoubleOwnedCause.MIXED_STRATEGIES: "the owners compute with different strategies",
+    DoubleOwnedCause.CONFIG_OVERLAP: "several configured lists name this",
+}
+#: What set off a rebalance; `{}` is whom or what it is about.
+TRIGGERS: Mapping[str, str] = {
+    Trigger.BROKER_GONE: "{} left the route",
+    Trigger.BROKER_BACK: "{} came back into the route",
+    Trigger.QUEUES_REMOVED: "the queues {} were removed",
+    Trigger.QUEUES_ADDED: "the queues {} were added",
+    Trigger.MEMBER_RESTARTED: "{} restarted",
+    Trigger.MEMBER_EXPIRED: "{} had fallen silent and expired",
+    Trigger.MEMBER_LEFT: "{} left",
+    Trigger.MEMBER_JOINED: "{} joined",
+    Trigger.STRATEGY_CHANGED: "{} changed the strategy",
+    Trigger.SUBSCRIPTION_CHANGED: "{} changed the subscription",
+}
+#: Why nothing was replayed.
+REASONS: Mapping[str, str] = {
+    Reason.NO_ROUTE_SNAPSHOT: "no route of the topic",
+    Reason.NO_MEMBERSHIP_SNAPSHOT: "no list of the group's members",
+    Reason.NO_ROUTE: "The topic had no broker in its route: clients keep what they had.",
+    Reason.BROADCASTING: "The group broadcasts: every member consumes every queue, nothing is allocated, and the "
+    "brokers keep no offsets.",
+    Reason.BROKER_REBALANCE: "The broker assigns the queues (POP): no client computes a share, so no queue has an "
+    "owner to tell.",
+    Reason.NOT_SUBSCRIBED: "No member subscribes the topic (any more): nobody consumes it.",
+    Reason.NO_READABLE_QUEUE: "No queue of the topic can be read: clients keep what they had.",
+    Reason.UNKNOWN_STRATEGY: "A member runs a strategy of its own: configure which of RocketMQ's it equals.",
+    Reason.SETTINGS_MISSING: "The strategy cannot be replayed without its rooms or queue lists: configure them.",
+    Reason.ROOM_UNRESOLVABLE: "The room of a client or broker cannot be told by the configured patterns: clients keep "
+    "what they had.",
+}
+
+
+def count(number: int, thing: str) -> str:
+    """A number of things: `1 queue`, `1,234 queues`."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def number(value: int | None) -> str:
+    """With thousands separators; null is unknown."""
+    return "unknown" if value is None else f"{value:,}"
+
+
+def joined(parts: Sequence[str]) -> str:
+    """Parts of a sentence: `a`, `a and b`, `a, b and c`."""
+    return " and ".join(part for part in (", ".join(parts[:-1]), *parts[-1:]) if part)
+
+
+def positions_text(positions: Sequence[int]) -> str:
+    """Ascending positions: `position 0`, `positions 0 and 1`, `positions 0 to 3 and 5`."""
+    runs = [
+        [position for _, position in run]
+        for _, run in groupby(enumerate(positions), lambda placed: placed[1] - placed[0])
+    ]
+    parts = [
+        text
+        for run in runs
+        for text in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else [str(position) for position in run])
+    ]
+    return f"position{'' if len(positions) == 1 else 's'} {joined(parts)}"
+
+
+def shares_text(sizes: Mapping[int, int], of_all: int | None = None) -> str:
+    """How many queues each position gets: `position 0 gets 6, positions 1 and 2 get 5`; `every position gets 4` where
+    they are all of so many.
+    """
+    positions_of: dict[int, list[int]] = {}
+    for position, size in sorted(sizes.items()):
+        positions_of.setdefault(size, []).append(position)
+    if len(positions_of) > _MOST_PARTS:
+        return f"a position gets from {min(positions_of):,} to {max(positions_of):,}"
+    if len(positions_of) == 1 and len(sizes) == of_all and len(sizes) > 1:
+        return f"every position gets {_size(next(iter(positions_of)))}"
+    return ", ".join(
+        f"{positions_text(positions)} {'gets' if len(positions) == 1 else 'get'} {_size(size)}"
+        for size, positions in positions_of.items()
+    )
+
+
+def _size(size: int) -> str:
+    return f"{size:,}" if size else "none"

@@ -1,0 +1,109 @@
+"""What a person sees of all groups: a table of their newest steps, or plain lines where nobody watches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from spark_jobs.domain.intervals import duration_text, format_utc
+from spark_jobs.jobs.status import Statuses
+from spark_jobs.terminal import SEVERITY_STYLES, printable, stacked, titled_table
+
+#: A row of `group_status`.
+Group = Mapping[str, Any]
+
+
+def show_statuses(console: Console, found: Statuses) -> None:
+    """One row per group in the order given; whose newest step is not the newest of all is marked as old."""
+    if found.groups and console.is_terminal:
+        console.print(_table(found))
+    else:
+        for group in found.groups:
+            console.print(Text(printable(_line(group, found.newest_step))), soft_wrap=True)
+    told = f"{len(found.groups):,} group{'' if len(found.groups) == 1 else 's'}"
+    newest = f"the newest step began at {format_utc(found.newest_step)}" if found.newest_step else "nothing was audited"
+    console.print(f"{told}; {newest}.", soft_wrap=True, highlight=False)
+
+
+def _table(found: Statuses) -> Table:
+    table = titled_table("Newest step of every group (UTC)", show_lines=True)
+    for heading in ("worst\nfindings", "group\ncluster\nstep"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("members\nidle", "queues owned\nonce/twice/never", "backlog\nunknown queues", "in/s\nout/s"):
+        table.add_column(heading, justify="right")
+    table.add_column("oldest\nmessage", justify="right")
+    table.add_column("limit\nwould more consumers have helped?", overflow="fold")
+    for group in found.groups:
+        table.add_row(*_cells(group, found.newest_step))
+    return table
+
+
+def _cells(group: Group, newest: datetime | None) -> Iterable[Text]:
+    severity = group["worst_severity"]
+    step = f"{format_utc(group['step_start'])}{_age(group, newest)}"
+    yield Text.assemble((severity or "-", SEVERITY_STYLES.get(severity, "dim")), (f"\n{group['finding_count']}", "dim"))
+    yield stacked(group["consumer_group"], group["cluster"], step)
+    yield stacked(_number(group["members"]), _number(group["idle_members"]))
+    yield Text(_owned(group))
+    yield stacked(_backlog(group), f"{group['unknown_queues']:,}" if group["unknown_queues"] else None)
+    yield stacked(_rate(group["in_rate"]), _rate(group["out_rate"]))
+    yield Text(_oldest(group))
+    yield stacked(group["limit"], group["advice"])
+
+
+def _line(group: Group, newest: datetime | None) -> str:
+    return " ".join(
+        (
+            group["worst_severity"] or "-",
+            f"cluster={group['cluster']}",
+            f"group={group['consumer_group']}",
+            f"step={format_utc(group['step_start'])}{_age(group, newest)}",
+            f"findings={group['finding_count']}",
+            f"members={_number(group['members'])}",
+            f"queues={_owned(group)}",
+            f"backlog={_backlog(group)}",
+            f"unknown_queues={group['unknown_queues']}",
+            f"oldest={_oldest(group)}",
+            f"in={_rate(group['in_rate'])}/s",
+            f"out={_rate(group['out_rate'])}/s",
+            f"limit={group['limit']}",
+            f"advice: {group['advice']}",
+        )
+    )
+
+
+def _age(group: Group, newest: datetime | None) -> str:
+    return "" if group["step_start"] == newest else " (old)"
+
+
+def _number(value: int | None) -> str:
+    return "unknown" if value is None else f"{value:,}"
+
+
+def _rate(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:,.1f}"
+
+
+def _owned(group: Group) -> str:
+    """Queues with one owner, with several, with none."""
+    if group["queues"] is None:
+        return "unknown"
+    return "/".join(f"{group[name]:,}" for name in ("owned_once", "owned_twice", "owned_never"))
+
+
+def _backlog(group: Group) -> str:
+    start, end = group["backlog_start"], group["backlog_end"]
+    return "unknown" if start is None and end is None else f"{_number(start)} → {_number(end)}"
+
+
+def _oldest(group: Group) -> str:
+    """Age of the oldest message not consumed, at its highest; null where nothing waited, or nothing is known."""
+    age = group["oldest_message_ms"]
+    if age is None:
+        return "unknown" if group["backlog_end"] is None else "-"
+    return duration_text(timedelta(milliseconds=age))

@@ -1,0 +1,122 @@
+"""Published rows made by hand: one group, one step from 10:00 to 11:00, times in seconds after 10:00."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.explain.given import GroupStep, Row
+from spark_jobs.explain.group import explain
+from spark_jobs.explain.text import lines
+
+STEP = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
+
+
+def at(seconds: float) -> datetime:
+    return datetime(2026, 3, 1, 10, tzinfo=UTC) + timedelta(seconds=seconds)
+
+
+def member(client_id: str, addr: str | None = "10.0.0.1:1", **values: Any) -> dict[str, Any]:
+    named = {"client_id": client_id, "client_addr": addr, "language": "JAVA", "version": 493}
+    return named | {"strategy": "AVG", "subscribes": True} | values
+
+
+def queues(text: str) -> list[dict[str, Any]]:
+    """`a:2 b:1`: queues 0 and 1 of a, 0 of b."""
+    counts = (entry.rpartition(":") for entry in text.split())
+    return [{"broker_name": broker, "queue_id": number} for broker, _, n in counts for number in range(int(n))]
+
+
+def interval(start: float, end: float, *members: dict[str, Any], of: str = "a:2", **values: Any) -> dict[str, Any]:
+    """A replayed interval of the topic T, as all hosts list it."""
+    replayed: dict[str, Any] = {
+        "topic": "T",
+        "membership_view": "*",
+        "interval_start": at(start),
+        "interval_end": at(end),
+        "status": "REPLAYED",
+        "reason": None,
+        "strategy": "AVG",
+        "strategy_source": "CLIENT",
+        "members": list(members),
+        "queues": queues(of),
+        "member_count": len(members),
+        "queue_count": len(queues(of)),
+        "unassigned_queues": 0,
+        "double_owned_queues": 0,
+        "trigger": None,
+        "triggers": [],
+        "queues_moved": 0,
+        "queues_preserved": len(queues(of)),
+        "least_moves": 0,
+    }
+    return replayed | values
+
+
+def unobserved(start: float, end: float, reason: str = "NO_MEMBERSHIP_SNAPSHOT") -> dict[str, Any]:
+    unknown = ("strategy", "strategy_source", "members", "queues", "member_count", "queue_count", "triggers")
+    return interval(start, end) | dict.fromkeys(unknown) | {"status": "UNOBSERVED", "reason": reason}
+
+
+def allocation(row: Row, queue: str, *owners: dict[str, Any], **values: Any) -> dict[str, Any]:
+    """The owners of the queue `broker:id` in an interval."""
+    broker, _, number = queue.rpartition(":")
+    names = ("topic", "membership_view", "interval_start", "interval_end")
+    nobody = dict.fromkeys(("unassigned_cause", "unassigned_client_id", "double_owned_cause"))
+    owned = [{name: owner[name] for name in ("client_id", "client_addr")} for owner in owners]
+    of_interval = {name: row[name] for name in names} | {"broker_name": broker, "queue_id": int(number)}
+    return of_interval | {"readable": True, "owners": owned} | nobody | values
+
+
+def progress(row: Row, queue: str, **values: Any) -> dict[str, Any]:
+    """One queue that went from 10 to 4 messages behind."""
+    broker, _, number = queue.rpartition(":")
+    names = ("topic", "membership_view", "interval_start", "interval_end")
+    measured = {
+        "broker_name": broker,
+        "queue_id": int(number),
+        "lag_quality": "MEASURED",
+        "last_reading_at": at(50),
+        "produced": 1000,
+        "consumed": 1006,
+        "lag_first": 10,
+        "lag_last": 4,
+        "verdict": "OK",
+    }
+    return {name: row[name] for name in names} | measured | values
+
+
+def finding(**values: Any) -> dict[str, Any]:
+    evidence = dict.fromkeys(
+        ("backlog_start", "backlog_end", "unknown_queues", "measures", "parties", "client_ids", "queues")
+    )
+    found: dict[str, Any] = {
+        "cluster": "C",
+        "consumer_group": "G",
+        "severity": "ERROR",
+        "rule": "GROUP_OFFLINE",
+        "topic": None,
+        "subject": "G",
+        "start": at(0),
+        "end": at(3600),
+        "cause": "NOBODY_CONNECTED",
+        "evidence": evidence,
+        "advice": "Start it.",
+    }
+    return found | values | {"evidence": evidence | values.get("evidence", {})}
+
+
+def given(seconds: float, *intervals: Row, **values: Any) -> GroupStep:
+    return GroupStep("C", "G", at(seconds), STEP, intervals, **values)
+
+
+def told(given: GroupStep) -> list[str]:
+    """The text of the topics, without header and findings."""
+    text = [" " * 2 * line.indent + line.text for line in lines(explain(given))]
+    return text[3 : text.index("", 3)]
+
+
+def whole(given: GroupStep) -> Sequence[str]:
+    return [" " * 2 * line.indent + line.text for line in lines(explain(given))]

@@ -1,0 +1,319 @@
+"""The arithmetic of every strategy, worked out by hand."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from spark_jobs.domain.allocation import allocate
+from spark_jobs.domain.message_queue import MessageQueue
+from spark_jobs.domain.ownership import Member
+from spark_jobs.domain.strategies import ConfigQueues, Strategy
+from spark_jobs.explain.arithmetic import arithmetic
+from spark_jobs.explain.losses import how_it_was_cut
+
+AVG, CIRCLE = Strategy("AVG"), Strategy("AVG_BY_CIRCLE")
+ROOMS = Strategy("MACHINE_ROOM", rooms=frozenset({"r1", "r2"}))
+#: `a-1` is in room a, `r1@b` in room r1.
+ROOM = "^([a-z][0-9]?)"
+
+
+def nearby(inner: str) -> Strategy:
+    return Strategy(f"MACHINE_ROOM_NEARBY-{inner}", broker_room=ROOM, client_room=ROOM)
+
+
+def queues(text: str, topic: str = "T") -> list[MessageQueue]:
+    """`a:2 b:1`: queues 0 and 1 of a, 0 of b."""
+    counts = (entry.rpartition(":") for entry in text.split())
+    return [MessageQueue(topic, broker, queue_id) for broker, _, n in counts for queue_id in range(int(n))]
+
+
+def ids(text: str) -> list[str]:
+    return text.split()
+
+
+@pytest.mark.parametrize(
+    ("strategy", "of", "members", "told"),
+    [
+        (
+            AVG,
+            "a:8 b:8",
+            "c1 c2 c3",
+            "16 queues, 3 members: 16 % 3 = 1, so position 0 gets 6, positions 1 and 2 get 5, in slices that follow "
+            "each other.",
+        ),
+        (
+            AVG,
+            "a:12",
+            "c1 c2 c3 c4 c5",
+            "12 queues, 5 members: 12 % 5 = 2, so positions 0 and 1 get 3, positions 2 to 4 get 2, in slices that "
+            "follow each other.",
+        ),
+        (
+            AVG,
+            "a:10",
+            "c1 c2 c3 c4",
+            "10 queues, 4 members: 10 % 4 = 2, so positions 0 and 1 get 3, positions 2 and 3 get 2, in slices that "
+            "follow each other.",
+        ),
+        (
+            AVG,
+            "a:3",
+            "c1 c2 c3",
+            "3 queues, 3 members: 3 % 3 = 0, so every position gets 1, in slices that follow each other.",
+        ),
+        (AVG, "a:8", "c1", "8 queues, 1 member: position 0 gets all."),
+        (AVG, "a:1", "c1", "1 queue, 1 member: position 0 gets all."),
+        (
+            AVG,
+            "a:2",
+            "c1 c2 c3",
+            "2 queues, 3 members: not enough for all, so positions 0 and 1 get 1, position 2 gets none.",
+        ),
+        (
+            CIRCLE,
+            "a:6 b:6",
+            "c1 c2 c3 c4 c5",
+            "12 queues, 5 members, dealt like cards: queue i of the list goes to position i % 5, so positions 0 and 1 "
+            "get 3, positions 2 to 4 get 2.",
+        ),
+        (
+            CIRCLE,
+            "a:2",
+            "c1 c2 c3",
+            "2 queues, 3 members, dealt like cards: queue i of the list goes to position i % 3, so positions 0 and 1 "
+            "get 1, position 2 gets none.",
+        ),
+        (
+            CIRCLE,
+            "a:2",
+            "c1",
+            "2 queues, 1 member, dealt like cards: queue i of the list goes to position i % 1, so position 0 gets 2.",
+        ),
+        (
+            nearby("AVG"),
+            "a-1:2",
+            "a-x a-y",
+            "Room by room, each by AVG. Room a: 2 queues, 2 members of its own: 2 % 2 = 0, so every position gets 1.",
+        ),
+        (
+            ROOMS,
+            "other:4 r1@b:5",
+            "c1 c2",
+            "Only brokers that are named room@broker, of the configured rooms (r1, r2), count: 5 of 9 queues. "
+            "5 queues, 2 members: 5 // 2 = 2 for everyone, the 1 left over goes to the first, so position 0 gets 3, "
+            "position 1 gets 2. "
+            "The other 4 queues belong to nobody, by design.",
+        ),
+        (
+            ROOMS,
+            "r1@b:5 r2@b:3",
+            "c1 c2 c3",
+            "Only brokers that are named room@broker, of the configured rooms (r1, r2), count: 8 of 8 queues. "
+            "8 queues, 3 members: 8 // 3 = 2 for everyone, the 2 left over go to the first, so positions 0 and 1 get "
+            "3, position 2 gets 2.",
+        ),
+        (
+            ROOMS,
+            "other:4",
+            "c1 c2",
+            "Only brokers that are named room@broker, of the configured rooms (r1, r2), count: 0 of 4 queues. "
+            "0 queues, 2 members: 0 // 2 = 0 for everyone, and none is left over, so every position gets none. "
+            "The other 4 queues belong to nobody, by design.",
+        ),
+        (
+            nearby("AVG"),
+            "a-1:5 b-1:4",
+            "a-x a-y b-z",
+            "Room by room, each by AVG. "
+            "Room a: 5 queues, 2 members of its own: 5 % 2 = 1, so position 0 gets 3, position 1 gets 2. "
+            "Room b: 4 queues, 1 member of its own: position 2 gets 4. "
+            "Together position 0 gets 3, position 1 gets 2, position 2 gets 4.",
+        ),
+        (
+            nearby("AVG_BY_CIRCLE"),
+            "a-1:3 b-1:4",
+            "a-x a-y",
+            "Room by room, each by AVG_BY_CIRCLE. "
+            "Room a: 3 queues, 2 members of its own: 3 % 2 = 1, so position 0 gets 2, position 1 gets 1. "
+            "Room b: 4 queues, no member of its own, so all 2 share them: 4 % 2 = 0, so every position gets 2. "
+            "Together position 0 gets 4, position 1 gets 3.",
+        ),
+        (Strategy("CONSISTENT_HASH", 0), "a:2", "c1", "Every member has 0 points on the ring of hashes, so nobody "
+            "gets a queue."),
+        (AVG, "a:2", "", "No member was connected, so nobody computed a share."),
+        (
+            nearby("AVG"),
+            "1:2",
+            "c1",
+            "The configuration of the newest run does not say how: what was replayed then stands below.",
+        ),
+    ],
+)  # fmt: skip
+def test_how_a_strategy_cuts(strategy: Strategy, of: str, members: str, told: str) -> None:
+    assert " ".join(arithmetic(strategy, queues(of), ids(members))) == told
+
+
+#: Topic `topic`, broker `brokerName`, three points a member: results of the Java class.
+@pytest.mark.parametrize(
+    ("of", "members", "told"),
+    [
+        (
+            "brokerName:6",
+            "CID-0 CID-1 CID-2",
+            "Of 6 queues, position 0 gets 1, position 1 gets 2, position 2 gets 3.",
+        ),
+        (
+            "brokerName:10",
+            "CID-0 CID-1 CID-2 CID-3",
+            "Of 10 queues, position 0 gets 1, position 1 gets none, position 2 gets 4, position 3 gets 5.",
+        ),
+    ],
+)
+def test_how_a_ring_of_hashes_cuts(of: str, members: str, told: str) -> None:
+    first, second = arithmetic(Strategy("CONSISTENT_HASH", 3), queues(of, "topic"), ids(members))
+    assert first == (
+        "Every member has 3 points on a ring of hashes, and a queue goes to the first point at or after its own hash."
+    )
+    assert second == told
+
+
+LISTS = Strategy("CONFIG", config_queues=(ConfigQueues("c1", "T", "a", (0, 1)), ConfigQueues("c2", "T", "a", (1, 2))))
+
+
+@pytest.mark.parametrize(
+    ("of", "topic", "told"),
+    [
+        (
+            "a:4",
+            "T",
+            "Of this topic, position 0 has a:0-1 and position 1 has a:1-2. a:1 stands in more than one list. "
+            "a:3 stands in none.",
+        ),
+        ("a:1", "T", "Of this topic, position 0 has a:0."),
+        ("a:5", "U", "No list names a queue of this topic."),
+    ],
+)
+def test_configured_lists(of: str, topic: str, told: str) -> None:
+    first, *others = arithmetic(LISTS, queues(of, topic), ids("c1 c2 c3"))
+    assert first == "Every client has the list that is configured for it, whoever else is there."
+    assert " ".join(others) == told
+
+
+def test_many_positions_are_told_in_few_words() -> None:
+    """2,000 = 300 × 6 + 200."""
+    (told,) = arithmetic(AVG, queues("a:2000"), [f"c{i:03}" for i in range(300)])
+    assert told == (
+        "2,000 queues, 300 members: 2,000 % 300 = 200, so positions 0 to 199 get 7, positions 200 to 299 get 6, in "
+        "slices that follow each other."
+    )
+    _, ring = arithmetic(Strategy("CONSISTENT_HASH"), queues("a:2000"), [f"c{i:03}" for i in range(300)])
+    assert re.fullmatch(r"Of 2,000 queues, a position gets from \d+ to \d+\.", ring), ring
+    lists = tuple(ConfigQueues(f"c{i}", "T", "a", (i,)) for i in range(10))
+    _, of_topic = arithmetic(Strategy("CONFIG", config_queues=lists), queues("a:10"), [f"c{i}" for i in range(10)])
+    assert of_topic.endswith("position 6 has a:6, position 7 has a:7 and 2 more have lists.")
+
+
+def members(text: str, strategy: Strategy = AVG, strangers: str = "") -> list[Member]:
+    return [Member(one, None, strategy, one not in strangers.split()) for one in text.split()]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "of", "who", "told"),
+    [
+        (
+            AVG,
+            "a:8",
+            "c1 c1 c2",
+            "c1 is there 2 times, at positions 0 and 1: each of its connections computes the share of the first of "
+            "these, position 0. The share of position 1 (3 queues) belongs to nobody.",
+        ),
+        (
+            AVG,
+            "a:8",
+            "c1 c2 c2",
+            "c2 is there 2 times, at positions 1 and 2: each of its connections computes the share of the first of "
+            "these, position 1. The share of position 2 (2 queues) belongs to nobody.",
+        ),
+        (
+            CIRCLE,
+            "a:8",
+            "c1 c1 c1 c2",
+            "c1 is there 3 times, at positions 0 to 2: each of its connections computes the share of the first of "
+            "these, position 0. The shares of positions 1 and 2 (4 queues) belong to nobody.",
+        ),
+        (
+            AVG,
+            "a:2",
+            "c1 c2 c3 c3",
+            "c3 is there 2 times, at positions 2 and 3: each of its connections computes the share of the first of "
+            "these, position 2. The share of position 3 would be empty, so nothing is lost.",
+        ),
+        (
+            Strategy("CONSISTENT_HASH", 3),
+            "a:8",
+            "c1 c1 c2",
+            "c1 is there 2 times, at positions 0 and 1: it has 6 points and one share, which each of its connections "
+            "takes. Nothing is lost, but all of it is consumed more than once.",
+        ),
+        (LISTS, "a:4", "c1 c1", "c1 is there 2 times, at positions 0 and 1: each of its connections takes the same "
+            "list."),
+    ],
+)  # fmt: skip
+def test_what_twins_lose(strategy: Strategy, of: str, who: str, told: str) -> None:
+    assert how_it_was_cut(members(who, strategy), "T", queues(of))[-1] == told
+
+
+def test_the_share_of_who_does_not_subscribe_is_nobodys() -> None:
+    *_, one = how_it_was_cut(members("c1 c2", strangers="c2"), "T", queues("a:4"))
+    assert one == "Position 1 does not subscribe T, but counts all the same: its share belongs to nobody."
+    *_, two = how_it_was_cut(members("c1 c2 c3", strangers="c1 c3"), "T", queues("a:4"))
+    assert two == "Positions 0 and 2 do not subscribe T, but count all the same: their shares belong to nobody."
+
+
+def test_everybody_computes_with_its_own_strategy() -> None:
+    mixed = [*members("c1 c2"), *members("c3", CIRCLE), *members("c3")]
+    assert how_it_was_cut(mixed, "T", queues("a:8")) == [
+        "Each member computes with its own strategy, and takes its own position's share only.",
+        "By AVG (positions 0, 1 and 3): 8 queues, 4 members: 8 % 4 = 0, so every position gets 2, in slices that "
+        "follow each other.",
+        "By AVG_BY_CIRCLE (position 2): 8 queues, 4 members, dealt like cards: queue i of the list goes to position "
+        "i % 4, so every position gets 2.",
+        "c3 is there 2 times, at positions 2 and 3: each of its connections computes the share of the first of these, "
+        "position 2. What else is theirs belongs to nobody.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "strategy", [AVG, CIRCLE, ROOMS, nearby("AVG"), nearby("CONSISTENT_HASH")], ids=lambda s: s.name
+)
+@pytest.mark.parametrize("member_count", range(1, 8))
+def test_the_numbers_are_those_of_the_clients(strategy: Strategy, member_count: int) -> None:
+    """What is said of every position is what its client allocates."""
+    of, who = queues("r1-x:4 r1@b:7 r2-y:2"), [f"r{i % 2 + 1}-{i}" for i in range(member_count)]
+    of, who = sorted(of), sorted(who)
+    told = arithmetic(strategy, of, who)
+    said = told[-2] if told[-1].startswith("The other") else told[-1]
+    got = {who.index(one): len(allocate(strategy, one, of, who) or []) for one in who}
+    assert said_of_positions(said, len(who), len(of)) == got
+
+
+def said_of_positions(sentence: str, member_count: int, queue_count: int) -> dict[int, int]:
+    """The sizes that a sentence tells, read back."""
+    if sentence.endswith("position 0 gets all."):
+        return {0: queue_count}
+    found: dict[int, int] = {}
+    for who, size in re.findall(
+        r"(every position|positions? [\d ,and]*?(?:to \d+)?[\d ,and]*) gets? (\d+|none)", sentence
+    ):
+        for position in range(member_count) if who.startswith("every") else positions(who):
+            found[position] = 0 if size == "none" else int(size)
+    return found
+
+
+def positions(text: str) -> list[int]:
+    found: list[int] = []
+    for first, last in re.findall(r"(\d+)(?: to (\d+))?", text):
+        found += range(int(first), int(last or first) + 1)
+    return found

@@ -1,0 +1,233 @@
+"""What is told of situations that the recording does not have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from spark_jobs.config import GroupSettings, QueueList
+from spark_jobs.domain.allocation import allocate
+from spark_jobs.domain.message_queue import MessageQueue, queue_ranges
+from spark_jobs.domain.timeline import Reason, Status
+from spark_jobs.errors import NothingPublishedError
+from spark_jobs.explain.group import explain, wanted_intervals
+from spark_jobs.explain.views import strategy_of
+from spark_jobs.explain.words import joined, positions_text
+from tests.explain.rows import allocation, at, finding, given, interval, member, progress, told, unobserved, whole
+
+C1, C2 = member("c1", "10.0.0.1:1"), member("c2", None)
+
+
+def owned(row: dict[str, Any]) -> dict[str, Any]:
+    """Each of two members owns one of two queues, of which one is not known."""
+    unread = dict.fromkeys(("lag_first", "lag_last", "produced", "consumed", "verdict", "last_reading_at"))
+    return {
+        "allocations": [allocation(row, "a:0", C1), allocation(row, "a:1", C2)],
+        "progress": [progress(row, "a:0"), progress(row, "a:1", lag_quality="NO_READING", **unread)],
+    }
+
+
+def test_an_interval_that_reaches_over_the_step() -> None:
+    row = interval(0, 3600, C1, C2, triggers=None, strategy_source="DEFAULT")
+    assert told(given(60, row, **owned(row))) == [
+        "T",
+        "  Unchanged from 2026-03-01T10:00Z or earlier (the step begins there) to 2026-03-01T11:00Z or later (the step "
+        "ends there) (1 h 00 min).",
+        "  What began it is not known: it held before the step already.",
+        "  2 members, in the order in which every client sorts them:",
+        "    0  c1  10.0.0.1:1",
+        "    1  c2  address unknown",
+        "  2 queues, sorted likewise: a:0-1",
+        "  Strategy AVG, assumed, as nothing tells what the clients run:",
+        "    2 queues, 2 members: 2 % 2 = 0, so every position gets 1, in slices that follow each other.",
+        "  Who owned what, with its backlog in messages from the first reading of this time to the last:",
+        "    Position 0 owned a:0 (1). Backlog 10 → 4; 1,000 produced, 1,006 consumed; verdict OK.",
+        "    Position 1 owned a:1 (1). Backlog unknown: no offset was read; what was produced, too.",
+        "  Whole topic: backlog 10 → 4; 1,000 produced, 1,006 consumed. Backlog of a:1 unknown: no offset was read; "
+        "what was produced, too.",
+    ]
+
+
+def trigger(*pairs: tuple[str, str | None]) -> list[dict[str, Any]]:
+    return [{"trigger": name, "subject": subject} for name, subject in pairs]
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"triggers": []}, "Nothing differs from what held before it."),
+        (
+            {"trigger": "FIRST_OBSERVATION", "triggers": trigger(("FIRST_OBSERVATION", None)), "queues_moved": None},
+            "It is the first that was recorded, so what began it is not known.",
+        ),
+        (
+            {"triggers": trigger(("BROKER_BACK", "b"), ("MEMBER_EXPIRED", "c3"), ("MEMBER_JOINED", "c1, c2"))}
+            | {"queues_moved": 1_500, "queues_preserved": 300, "least_moves": 1_200},
+            "It began because b came back into the route, c3 had fallen silent and expired and c1, c2 joined. "
+            "1,500 of 1,800 queues changed hands; 1,200 would have been enough with these shares.",
+        ),
+        (
+            {"triggers": trigger(("QUEUES_ADDED", "a:8-9")), "queues_moved": 0, "least_moves": 0},
+            "It began because the queues a:8-9 were added. No queue changed hands.",
+        ),
+        (
+            {"triggers": trigger(("STRATEGY_CHANGED", "c1")), "queues_moved": 1, "queues_preserved": 0}
+            | {"least_moves": 1},
+            "It began because c1 changed the strategy. 1 of 1 queue changed hands: the fewest possible with these "
+            "shares.",
+        ),
+    ],
+)
+def test_why_it_began(values: dict[str, Any], sentence: str) -> None:
+    assert told(given(60, interval(30, 90, C1, C2, **values)))[2].strip() == sentence
+
+
+@pytest.mark.parametrize(
+    ("seconds", "missing"),
+    [
+        (100, "route of the topic"),
+        (110, "route of the topic"),
+        (130, "list of the group's members"),
+        (199.999, "list of the group's members"),
+    ],
+)
+def test_a_gap_between_what_is_known(seconds: float, missing: str) -> None:
+    """Two kinds of silence that follow each other are one gap; of a group that came back with one member less."""
+    before, after = interval(0, 100, C1, C2), interval(200, 3600, C1, unassigned_queues=1)
+    rows = [before, unobserved(100, 130, "NO_ROUTE_SNAPSHOT"), unobserved(130, 200), after, unobserved(3600, 3700)]
+    assert told(given(seconds, *rows, **owned(before))) == [
+        "T",
+        f"  Nothing was recorded from 2026-03-01T10:01:40Z to 2026-03-01T10:03:20Z: at this moment no {missing} is "
+        "known.",
+        "  Last known, until 2026-03-01T10:01:40Z: 2 members, 2 queues by AVG; 0 owned by nobody, 0 by several. "
+        "Backlog 10 → 4; 1,000 produced, 1,006 consumed. Backlog of a:1 unknown: no offset was read; what was "
+        "produced, too.",
+        "  First known again, from 2026-03-01T10:03:20Z: 1 member, 2 queues by AVG; 1 owned by nobody, 0 by several.",
+    ]
+    assert wanted_intervals(rows, given(seconds, *rows)) == [before]
+    assert "Whether something was wrong is not known." in whole(given(seconds, *rows))
+
+
+def test_a_moment_belongs_to_the_interval_that_begins_with_it() -> None:
+    rows = interval(0, 100, C1), interval(100, 200, C1, C2)
+    assert told(given(99.999, *rows))[3].startswith("  1 member,")
+    assert told(given(100, *rows))[3].startswith("  2 members,")
+    assert wanted_intervals(rows, given(100, *rows)) == [rows[1]]
+
+
+def test_nothing_is_known_of_a_whole_step() -> None:
+    assert told(given(150, unobserved(0, 3600)))[-2:] == [
+        "  Nothing is known before it in this step.",
+        "  Nothing is known after it in this step.",
+    ]
+
+
+@pytest.mark.parametrize("reason", [one for one in Reason if one.status is not Status.UNOBSERVED])
+def test_what_cannot_be_replayed_says_why(reason: Reason) -> None:
+    unknown: dict[str, Any] = {"strategy": None, "strategy_source": None, "triggers": None, "queues_moved": None}
+    row = interval(0, 60, C1, status=reason.status.value, reason=reason.value, **unknown)
+    text = told(given(30, row))
+    assert text[2].endswith((".", "configure them."))
+    assert text[3:] == [
+        "  1 member, in the order in which every client sorts them:",
+        "    0  c1  10.0.0.1:1",
+        "  2 queues, sorted likewise: a:0-1",
+    ]
+
+
+def test_brokers_that_disagree_are_told_one_by_one() -> None:
+    """Progress belongs to one of the views, and is told of the queues under both."""
+    one = interval(0, 60, C1, C2, membership_view="a")
+    two = interval(0, 60, C1, membership_view="b")
+    seen = {
+        "allocations": [
+            allocation(one, "a:0", C1),
+            allocation(one, "a:1", C2),
+            *(allocation(two, queue, C1) for queue in ("a:0", "a:1")),
+        ],
+        "progress": [progress(one, queue, verdict=verdict) for queue, verdict in (("a:0", "OK"), ("a:1", "STOP"))],
+    }
+    text = told(given(30, two, one, **seen))
+    assert text[1] == "  The brokers disagreed: a and b listed different members. A client asks one of them at random."
+    assert text[2] == "  As a listed them:"
+    of_b = text.index("  As b listed them:")
+    assert "    Not listed here, but elsewhere: c2" in text[of_b:]
+    assert "    Not listed here, but elsewhere: c2" not in text[:of_b]
+    assert text[-2:] == [
+        "      Position 0 owned a:0-1 (2). Backlog 20 → 8; 2,000 produced, 2,012 consumed; verdicts STOP on 1 queue, "
+        "OK on 1 queue.",
+        "  Whole topic: backlog 20 → 8; 2,000 produced, 2,012 consumed.",
+    ]
+
+
+def test_a_retry_topic_is_told_of_only_if_something_is_wrong_there() -> None:
+    retry = "%RETRY%G"
+    rows = interval(0, 60, C1), interval(0, 60, C1, topic=retry), interval(0, 60, C1, topic="%RETRY%other")
+    harmless, harm = (finding(topic=retry, severity=severity) for severity in ("INFO", "WARN"))
+    quiet = explain(given(30, *rows, findings=[harmless]))
+    assert ([one.topic for one in quiet.topics], quiet.quiet_topics) == (["T"], [retry, "%RETRY%other"])
+    assert "2 retry topics: nothing worse than INFO there; --topic NAME shows more." in whole(
+        given(30, *rows, findings=[harmless])
+    )
+    loud = explain(given(30, *rows, findings=[harm]))
+    assert ([one.topic for one in loud.topics], loud.quiet_topics) == (["T", retry], ["%RETRY%other"])
+
+
+def test_findings_are_told_the_worst_first() -> None:
+    """And those of the whole group before those of its topics; of one topic only, if it is named."""
+    found = [
+        finding(severity="INFO", rule="A"),
+        finding(rule="B", topic="T", evidence={"backlog_end": 1234, "unknown_queues": 2}),
+        finding(rule="C", evidence={"measures": [{"name": "x_max", "value": 1234.5}, {"name": "y", "value": None}]}),
+        finding(severity="WARN", rule="D", topic="U", cause=None),
+        finding(rule="E", topic="%RETRY%G", evidence={"parties": [{"name": "p", "client_ids": ["c1", "c2"]}]}),
+    ]
+    rows = interval(0, 60, C1), interval(0, 60, C1, topic="U")
+    text = whole(given(30, *rows, findings=found))
+    assert text[1].startswith("5 findings held then: 3 ERROR, 1 WARN and 1 INFO. ")
+    assert text[text.index("What was wrong") + 1 :] == [
+        "  ERROR C by NOBODY_CONNECTED: G",
+        "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min).",
+        "    Measured: x max 1,234.5, y unknown.",
+        "    What to do: Start it.",
+        "  ERROR B in T by NOBODY_CONNECTED: G",
+        "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min). Backlog unknown → 1,234, unknown for 2 queues.",
+        "    What to do: Start it.",
+        "  ERROR E in %RETRY%G by NOBODY_CONNECTED: G",
+        "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min).",
+        "    p: c1, c2",
+        "    What to do: Start it.",
+        "  WARN D in U: G",
+        "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min).",
+        "    What to do: Start it.",
+        "  INFO A by NOBODY_CONNECTED: G",
+        "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min).",
+        "    What to do: Start it.",
+    ]
+    only = explain(given(30, *rows, findings=found, topic="U"))
+    assert [one["rule"] for one in only.findings] == ["C", "D", "A"]
+    assert [one.topic for one in only.topics] == ["U"]
+
+
+def test_a_topic_that_the_group_does_not_have() -> None:
+    with pytest.raises(NothingPublishedError, match=r"^G has no topic order in .*: did you mean orders"):
+        explain(given(30, interval(0, 60, topic="orders"), topic="order"))
+
+
+def test_settings_are_those_of_the_configuration() -> None:
+    lists = (QueueList(client="c1", topic="T", broker="a", queues=(1,)),)
+    strategy = strategy_of("CONFIG", GroupSettings(config_queues=lists, rooms=("r",), virtual_node_count=7))
+    queues = [MessageQueue("T", "a", number) for number in range(3)]
+    assert allocate(strategy, "c1", queues, ["c1"]) == queues[1:2]
+    assert (strategy.rooms, strategy.virtual_node_cnt) == (frozenset({"r"}), 7)
+    assert strategy_of("AVG", GroupSettings()).rooms is None
+
+
+def test_words() -> None:
+    assert [joined(list(text)) for text in ("", "a", "ab", "abc")] == ["", "a", "a and b", "a, b and c"]
+    assert positions_text([3]) == "position 3"
+    assert positions_text([0, 2]) == "positions 0 and 2"
+    assert positions_text([0, 1, 4, 5, 6]) == "positions 0, 1 and 4 to 6"
+    assert queue_ranges([("b", 0), ("a", 10), ("a", 9), ("a", 2), ("a", 9)]) == "a:2,9-10, b:0"
+    assert at(0.5).isoformat() == "2026-03-01T10:00:00.500000+00:00"

@@ -1,0 +1,80 @@
+"""Which step of a group is its newest, in tables written by hand."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from schemas import AUDIT_RUNS, GROUP_STATUS, OUTPUTS, Table
+from spark_jobs.errors import NothingPublishedError
+from spark_jobs.jobs.status import Statuses, statuses
+from spark_jobs.warehouse import Warehouse
+
+HOUR = datetime(2026, 11, 21, 2, tzinfo=UTC)
+
+
+def status(cluster: str, group: str, hours: int, severity: str | None = None) -> dict[str, Any]:
+    counts = {"finding_count": 0, "unknown_queues": 0, "limit": "NO_BACKLOG", "advice": f"{hours}"}
+    key = {"step_start": HOUR + timedelta(hours=hours), "cluster": cluster, "consumer_group": group}
+    return key | {"worst_severity": severity} | counts
+
+
+def write(spark: SparkSession, warehouse: Warehouse, table: Table, *rows: dict[str, Any]) -> None:
+    values = [tuple(row.get(name) for name in table.columns) for row in rows]
+    frame = spark.createDataFrame(values, table.schema)
+    warehouse.save(frame.write.format("delta").mode("append"), table)
+
+
+def published(spark: SparkSession, warehouse: Warehouse) -> dict[str, Any]:
+    """A run that left the tables as they are now."""
+    return {
+        **dict.fromkeys(("run_id", "configuration_hash", "configuration", "code_version"), "r"),
+        **dict.fromkeys(("started_at", "finished_at", "interval_start", "interval_end"), HOUR),
+        **{name: {} for name in ("source_versions", "row_counts", "content_hashes")},
+        "step_seconds": 3600,
+        "not_evaluated": [],
+        "published_versions": {table.name: warehouse.version(spark, table) for table in OUTPUTS},
+        "outcome": "published",
+    }
+
+
+def test_the_newest_step_of_every_group_that_a_run_has_published(spark: SparkSession, warehouse: Warehouse) -> None:
+    warehouse.create(spark, (*OUTPUTS, AUDIT_RUNS))
+    rows = [status("eu", "a", 0, "ERROR"), status("eu", "a", 1), status("eu", "b", 0, "WARN"), status("us", "a", 1)]
+    write(spark, warehouse, GROUP_STATUS, *rows)
+    write(spark, warehouse, AUDIT_RUNS, published(spark, warehouse))
+    # A run that has not come to its end: its rows are not published.
+    write(spark, warehouse, GROUP_STATUS, status("eu", "a", 2, "ERROR"))
+
+    found = statuses(spark, warehouse)
+    assert found.newest_step == HOUR + timedelta(hours=1)
+    told = [(one["cluster"], one["consumer_group"], one["step_start"], one["advice"]) for one in found.groups]
+    assert told == [
+        ("eu", "b", HOUR, "0"),
+        ("eu", "a", HOUR + timedelta(hours=1), "1"),
+        ("us", "a", HOUR + timedelta(hours=1), "1"),
+    ]
+    # What is old is told by all groups, also where only old ones are asked for.
+    only = statuses(spark, warehouse, None, "b")
+    assert ([one["consumer_group"] for one in only.groups], only.newest_step) == (["b"], HOUR + timedelta(hours=1))
+    assert [one["cluster"] for one in statuses(spark, warehouse, "us").groups] == ["us"]
+    with pytest.raises(NothingPublishedError, match=r"a is in several clusters \(eu, us\)"):
+        statuses(spark, warehouse, None, "a")
+    with pytest.raises(NothingPublishedError, match="there is no cluster asia: known are eu, us"):
+        statuses(spark, warehouse, "asia")
+
+
+def test_a_warehouse_in_which_nothing_was_published(spark: SparkSession, warehouse: Warehouse) -> None:
+    with pytest.raises(NothingPublishedError, match="nothing has been published in the warehouse"):
+        statuses(spark, warehouse)
+
+
+def test_a_run_that_found_no_group(spark: SparkSession, warehouse: Warehouse) -> None:
+    warehouse.create(spark, (*OUTPUTS, AUDIT_RUNS))
+    write(spark, warehouse, AUDIT_RUNS, published(spark, warehouse))
+    assert statuses(spark, warehouse) == Statuses(None, [])
+    with pytest.raises(NothingPublishedError, match="there is no cluster eu: no group was audited"):
+        statuses(spark, warehouse, "eu")

@@ -1,0 +1,173 @@
+"""What `explain` says of moments of the recording, whole texts.
+
+The texts in `explained` are checked against the recording's script (moments after T0), its `connection` lines (members
+and addresses, as broker-a sees them) and its `stats` lines (backlog, produced and consumed, added up by hand).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import defaultdict
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from schemas import ALLOCATIONS, REBALANCE_INTERVALS
+from spark_jobs.command_common import as_json
+from spark_jobs.config import settings_for
+from spark_jobs.domain.intervals import parse_utc
+from spark_jobs.domain.message_queue import MessageQueue
+from spark_jobs.errors import NothingPublishedError
+from spark_jobs.explain.arithmetic import sizes
+from spark_jobs.explain.text import lines
+from spark_jobs.explain.views import strategy_of
+from spark_jobs.jobs.explain import Question, explain_group
+from spark_jobs.jobs.status import statuses
+from spark_jobs.terminal_explain import show_explanation
+from spark_jobs.terminal_status import show_statuses
+from tests.recording.conftest import EXAMPLE, RECORDING, Audited
+
+EXPLAINED = Path(__file__).with_name("explained")
+pytestmark = pytest.mark.skipif(RECORDING != EXAMPLE, reason="the texts are those of the recording of the project")
+
+#: Name of the text | group | at.
+MOMENTS = """
+healthy            | order-service   | 2026-11-21T02:05Z
+twins              | payment-service | 2026-11-21T02:10Z
+offline            | batch-export    | 2026-11-21T02:10Z
+hung               | audit-service   | 2026-11-21T02:12Z
+split-subscription | notify-service  | 2026-11-21T02:10Z
+configured-hole    | config-service  | 2026-11-21T02:10Z
+rooms              | geo-service     | 2026-11-21T02:10Z
+hash-ring-twins    | tick-service    | 2026-11-21T02:12Z
+broadcast          | price-cache     | 2026-11-21T02:10Z
+gap                | order-service   | 2026-11-21T02:40Z
+brokers-disagree   | order-service   | 2026-11-21T02:24Z
+"""
+
+
+def moments() -> list[list[str]]:
+    return [[cell.strip() for cell in line.split("|")] for line in MOMENTS.strip().splitlines()]
+
+
+def question(group: str, at: str, topic: str | None = None, cluster: str | None = None) -> Question:
+    return Question(group, parse_utc(at), cluster, topic)
+
+
+@pytest.mark.parametrize(("name", "group", "at"), moments(), ids=[name for name, _, _ in moments()])
+def test_a_moment_is_told(spark: SparkSession, audited: Audited, name: str, group: str, at: str) -> None:
+    story = explain_group(spark, audited.warehouse, question(group, at))
+    file = io.StringIO()
+    show_explanation(Console(file=file, width=80), lines(story))
+    assert file.getvalue() == (EXPLAINED / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def test_the_readme_shows_what_is_told() -> None:
+    readme = (EXPLAINED.parents[2] / "README.md").read_text(encoding="utf-8")
+    excerpt = readme.partition("the way a colleague would:\n\n```text\n")[2].partition("```")[0]
+    assert excerpt
+    assert excerpt in (EXPLAINED / "twins.txt").read_text(encoding="utf-8")
+
+
+def test_a_retry_topic_is_told_when_it_is_named(spark: SparkSession, audited: Audited) -> None:
+    """Nobody ever consumed again: the group has committed nothing there."""
+    asked = question("payment-service", "2026-11-21T02:10Z", "%RETRY%payment-service")
+    story = explain_group(spark, audited.warehouse, asked)
+    document = json.loads(as_json(asdict(story)))
+    (topic,) = document["topics"]
+    (view,) = topic["views"]
+    assert (topic["topic"], topic["is_retry"], document["quiet_topics"]) == ("%RETRY%payment-service", True, [])
+    assert (view["queues"], view["members"][0]["queues"], view["members"][1]["queues"]) == ("broker-a:0",) * 3
+    assert topic["backlog"]["unknown"] == [
+        {"queues": "broker-a:0", "queue_count": 1, "quality": "NEVER_COMMITTED", "produced": 0}
+    ]
+    found = {finding["topic"] for finding in document["findings"]}
+    assert found == {None, "%RETRY%payment-service"}
+    assert document["at"] == "2026-11-21T02:10Z"
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (
+            question("paymentservice", "2026-11-21T02:10Z"),
+            "there is no consumer group paymentservice: did you mean payment-service or",
+        ),
+        (
+            question("payment-service", "2026-11-21T02:10Z", "payment"),
+            "payment-service has no topic payment in 2026-11-21T02:00Z/2026-11-21T03:00Z: did you mean payments?",
+        ),
+        (
+            question("payment-service", "2026-11-21T02:10Z", "zzz"),
+            "payment-service has no topic zzz in 2026-11-21T02:00Z/2026-11-21T03:00Z: known are "
+            "%RETRY%payment-service, payments",
+        ),
+        (
+            question("payment-service", "2026-11-21T03:00Z"),
+            "payment-service was not audited in 2026-11-21T03:00Z/2026-11-21T04:00Z: its first audited step began at "
+            "2026-11-21T02:00Z, its last at 2026-11-21T02:00Z",
+        ),
+        (
+            question("payment-service", "2026-11-21T02:10Z", cluster="elsewhere"),
+            "there is no cluster elsewhere with a group payment-service: that group is in demo",
+        ),
+    ],
+)
+def test_what_is_not_there_is_an_error_that_helps(
+    spark: SparkSession, audited: Audited, asked: Question, message: str
+) -> None:
+    with pytest.raises(NothingPublishedError) as error:
+        explain_group(spark, audited.warehouse, asked)
+    assert str(error.value).startswith(message)
+
+
+def test_the_arithmetic_is_that_of_every_allocation(spark: SparkSession, audited: Audited) -> None:
+    """Of every replayed interval: what is told of a position is what the allocations give its client."""
+    owned: dict[tuple[Any, ...], int] = defaultdict(int)
+    for row in audited.rows(spark, ALLOCATIONS):
+        for owner in row["owners"]:
+            owned[(*key(row), owner["client_id"], owner["client_addr"])] += 1
+    looked_at = set()
+    for row in audited.rows(spark, REBALANCE_INTERVALS):
+        settings = settings_for(audited.configuration, row["cluster"], row["consumer_group"])
+        if row["status"] != "REPLAYED":
+            continue
+        queues = [MessageQueue(row["topic"], queue["broker_name"], queue["queue_id"]) for queue in row["queues"]]
+        client_ids = [member["client_id"] for member in row["members"]]
+        for member in row["members"]:
+            told = sizes(strategy_of(member["strategy"], settings), queues, client_ids)
+            share = told[client_ids.index(member["client_id"])] if member["subscribes"] else 0
+            assert owned[(*key(row), member["client_id"], member["client_addr"])] == share, row
+            looked_at.add(member["strategy"])
+    assert looked_at == {"AVG", "AVG_BY_CIRCLE", "CONFIG", "CONSISTENT_HASH", "MACHINE_ROOM", "MACHINE_ROOM_NEARBY-AVG"}
+
+
+def key(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("consumer_group", "topic", "membership_view", "interval_start"))
+
+
+def test_the_status_of_all_groups(spark: SparkSession, audited: Audited) -> None:
+    """The worst first, then what waits: mixed-service's three queues without owner, legacy-import's slow listener."""
+    found = statuses(spark, audited.warehouse)
+    assert found.newest_step == datetime(2026, 11, 21, 2, tzinfo=UTC)
+    names = [group["consumer_group"] for group in found.groups]
+    assert names[:3] == ["mixed-service", "legacy-import", "tag-service"]
+    assert names[-5:] == ["geo-service", "inventory-service", "ledger", "pop-service", "price-cache"]
+    assert len(names) == 17
+    (only,) = statuses(spark, audited.warehouse, "demo", "legacy-import").groups
+    file = io.StringIO()
+    show_statuses(Console(file=file, width=80), statuses(spark, audited.warehouse, None, only["consumer_group"]))
+    assert file.getvalue().splitlines() == [
+        "ERROR cluster=demo group=legacy-import step=2026-11-21T02:00Z findings=4 members=2 queues=4/0/0 "
+        "backlog=73 → 2,229 unknown_queues=5 oldest=9 min 26 s in=7.8/s out=6.4/s limit=LISTENER "
+        "advice: No: the listener is the limit. Make it faster, or give it more threads.",
+        "1 group; the newest step began at 2026-11-21T02:00Z.",
+    ]
+    with pytest.raises(NothingPublishedError, match="did you mean payment-service"):
+        statuses(spark, audited.warehouse, None, "paymnt-service")
