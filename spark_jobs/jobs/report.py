@@ -28,8 +28,8 @@ from spark_jobs.warehouse import Warehouse
 
 #: Groups that the page lists, at most.
 GROUPS = 10_000
-#: Rows of a section that one group has, at most.
-ROWS_OF_ONE = 20_000
+#: Rows of a section, at most: of one group, and of all that have a page of their own.
+ROWS_OF_ONE, ROWS_OF_ALL = 20_000, 200_000
 
 Row = Mapping[str, Any]
 
@@ -57,7 +57,8 @@ def report(spark: SparkSession, warehouse: Warehouse, request: ReportRequest, pr
     if not groups:
         raise _nothing(tables, request)
     listed, chosen = groups[:GROUPS], groups[: request.detailed]
-    sections = _sections({table: _of_groups(frame, chosen) for table, frame in found.items()}, interval, progress)
+    of_chosen = {table: _of_groups(frame, chosen) for table, frame in found.items()}
+    sections = _sections(of_chosen, interval, min(ROWS_OF_ONE, ROWS_OF_ALL // len(chosen)), progress)
     progress("drawing")
     return page(
         Content(
@@ -107,9 +108,11 @@ def _fleet(found: Mapping[Table, DataFrame], interval: Interval) -> list[Row]:
 
 
 def _sections(
-    found: Mapping[Table, DataFrame], interval: Interval, progress: Callable[[str], None]
+    found: Mapping[Table, DataFrame], interval: Interval, rows: int, progress: Callable[[str], None]
 ) -> dict[str, dict[tuple[str, str], list[Row]]]:
-    """The rows of each section, by (cluster, group): one query each, already folded to what the page shows."""
+    """The rows of each section, by (cluster, group), so many of each group: one query each, already folded to what the
+    page shows.
+    """
     by_time, queue = "start", ("topic", "broker_name", "queue_id")
     queries: dict[str, tuple[DataFrame, Sequence[str | Column]]] = {
         "members": (members(found[REBALANCE_INTERVALS]), (by_time, "client_id", "client_addr")),
@@ -123,7 +126,7 @@ def _sections(
     for name, (frame, order) in queries.items():
         progress(f"reading {name}")
         by_group: dict[tuple[str, str], list[Row]] = defaultdict(list)
-        for row in frame.transform(at_most(ROWS_OF_ONE, order)).collect():
+        for row in frame.transform(at_most(rows, order)).collect():
             by_group[row.cluster, row.consumer_group].append(row.asDict(recursive=True))
         sections[name] = by_group
     return sections

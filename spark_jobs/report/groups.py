@@ -91,7 +91,7 @@ def _topic(
         [row for row in section if row["topic"] == name] for section in (rows.ownership, rows.states, rows.backlog)
     )
     topic: dict[str, Any] = dict.fromkeys(("ownership", "backlog", "rates"))
-    topic |= {"name": name, "notes": _unreplayed(states), "rebalances": []}
+    topic |= {"name": name, "notes": _unreplayed(states, drawn=bool(spans)), "rebalances": []}
     if spans:
         chart, left_out = ownership_timeline(spans, states, numbers, interval, time)
         topic |= {"ownership": place(chart), "rebalances": _rebalances(states)}
@@ -104,13 +104,13 @@ def _topic(
     return topic
 
 
-def _unreplayed(states: Sequence[Row]) -> list[str]:
-    """What was not replayed for another reason than that nobody looked, in words."""
+def _unreplayed(states: Sequence[Row], *, drawn: bool) -> list[str]:
+    """What was not replayed, and why, in words; where there is a chart it shows what was not observed."""
     return [
         f"{state['status'].replace('_', ' ').capitalize()} ({state['reason']}): {clock(state['start'])} – "
         f"{clock(state['end'])} UTC."
         for state in states
-        if state["status"] in ("NOT_APPLICABLE", "NOT_REPLAYABLE")
+        if state["status"] != "REPLAYED" and not (drawn and state["status"] == "UNOBSERVED")
     ]
 
 

@@ -37,13 +37,10 @@ def numbers_of(members: Iterable[Row]) -> dict[tuple[str, str], int]:
 def members_timeline(members: Sequence[Row], numbers: Numbers, interval: Interval, time: Range1d) -> figure:
     """A row per connection: when it was in the group; hatched while another had its client id."""
     rows = [_member_span(row, numbers) for row in members if numbers[_key(row)] <= ROWS]
-    labels = {
-        place: f"{number}  {shortened(key[0], 24)}" for key, number in numbers.items() if (place := number) <= ROWS
-    }
+    labels = {number: f"{number}  {shortened(key[0], 24)}" for key, number in numbers.items() if number <= ROWS}
     chart = _rows_figure(labels, time, "Members")
-    _draw_spans(
-        chart, rows, interval, {"client id": "@client_id", "address": "@address", "time": "@span", "note": "@why"}
-    )
+    tips = {"client id": "@client_id", "address": "@address", "time": "@span", "note": "@why"}
+    _draw_spans(chart, rows, interval, tips)
     return chart
 
 
@@ -104,9 +101,7 @@ def _member_span(row: Row, numbers: Numbers) -> dict[str, Any]:
 def _queue_span(span: Row, places: Mapping[tuple[str, str, int], int], numbers: Numbers) -> dict[str, Any]:
     owners = span["owners"]
     owned_by = [numbers.get(_key(owner), 0) for owner in owners]
-    names = [
-        f"{number} {owner['client_id']} {owner['client_addr']}" for number, owner in zip(owned_by, owners, strict=True)
-    ]
+    names = (f"{numbers.get(_key(owner), 0)} {' '.join(_key(owner))}" for owner in owners)
     state = ("nobody", "one owner", "several owners: consumed more than once")[min(len(owners), 2)]
     colour = owner_colour(owned_by[0]) if owners else NOBODY
     label = "+".join(map(str, owned_by)) if owners else "nobody"

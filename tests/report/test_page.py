@@ -176,6 +176,21 @@ def test_a_group_without_findings_is_told_so(open_page: Open) -> None:
     assert "Nothing: no rule found anything wrong." in text
 
 
+def test_a_topic_that_was_never_replayed_says_why_in_words(open_page: Open) -> None:
+    states = [
+        state(0, 600, None, status="UNOBSERVED", reason="NO_ROUTE_SNAPSHOT"),
+        state(600, 3600, None, status="NOT_APPLICABLE", reason="BROADCASTING"),
+    ]
+    group = replace(twins(fleet_row("g")), members=[], ownership=[], states=states, backlog=[])
+    seen = open_page(page(content(group)))
+    seen.charts("group-1")
+    assert seen.page.locator(".topic .note").all_inner_texts() == [
+        "Unobserved (NO_ROUTE_SNAPSHOT): 2026-03-01 10:00:00 – 2026-03-01 10:10:00 UTC.",
+        "Not applicable (BROADCASTING): 2026-03-01 10:10:00 – 2026-03-01 11:00:00 UTC.",
+    ]
+    assert seen.page.locator(".topic .chart").count() == 0
+
+
 HOSTILE = (
     "<script>window.hit = 1</script>",
     '"><img src=x onerror="window.hit = 1">',
