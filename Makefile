@@ -4,7 +4,7 @@ UV_VERSION := 0.13.8
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format fuzz mutate slow bench lock clean check-tools
+.PHONY: help demo test lint format fuzz mutate slow airflow bench lock clean check-tools
 
 help: ## show the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -32,6 +32,9 @@ mutate: .venv/installed ## rules of the domain broken on purpose: which expectat
 
 slow: .venv/installed ## tests of whole runs that would make `make test` too long
 	@$(BIN)/python -m pytest -m slow
+
+airflow: .venv/installed ## only those of a real Airflow: a run, a closed gate, a backfill by a real scheduler
+	@$(BIN)/python -m pytest -m slow tests/dags
 
 bench: .venv/installed ## a made fleet, and the times and memory of auditing it
 	@$(BIN)/python -m benchmarks
