@@ -151,8 +151,8 @@ def test_it_is_dark_where_the_reader_likes_it_dark(open_page: Open) -> None:
     chart = "Bokeh.documents.at(-1).get_model_by_name('Owners').background_fill_color"
     assert (seen.page.evaluate(paper), seen.page.evaluate(chart)) == ("rgb(22, 24, 28)", "#16181c")
     seen.page.emulate_media(color_scheme="light")
-    seen.page.wait_for_function(f"{chart} === '#ffffff'")
-    assert seen.page.evaluate(paper) == "rgb(255, 255, 255)"
+    seen.page.wait_for_selector("#group-1[data-drawn=light]")
+    assert (seen.page.evaluate(paper), seen.page.evaluate(chart)) == ("rgb(255, 255, 255)", "#ffffff")
 
 
 def test_paper_has_no_buttons(open_page: Open) -> None:

@@ -29,6 +29,7 @@
     const found = Bokeh.documents.find((one) => one.roots().some((root) => root.id in roots));
     drawn.set(group, {scheme, document: found, time: found.get_model_by_name('time')});
     allocations(group);
+    group.dataset.drawn = scheme;
   }
 
   function shown() { return groups.find((group) => !group.hidden); }
@@ -38,7 +39,7 @@
     const group = groups.find((one) => one.id === wanted) || (fleet.dataset.single ? groups[0] : null);
     for (const one of groups) one.hidden = one !== group;
     fleet.hidden = Boolean(group);
-    if (group) draw(group, dark.matches ? 'dark' : 'light').then(() => { group.dataset.drawn = 'yes'; });
+    if (group) draw(group, dark.matches ? 'dark' : 'light');
     scrollTo(0, 0);
   }
 
