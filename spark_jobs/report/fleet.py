@@ -16,7 +16,7 @@ def fleet(status: DataFrame, findings: DataFrame, progress: DataFrame, interval:
     """One row per (cluster, group) that was audited in the interval, what needs attention first.
 
     Counts of members and queues are those of its newest step, `backlog_start` of its oldest, `piled_up` the highest
-    backlog (messages) of any finding, `rules` how many findings of each rule, `lines` the backlog over time.
+    backlog (messages) of any finding, `rules` how many conditions each rule found, `lines` the backlog over time.
     """
     return (
         _statuses(status)
@@ -37,10 +37,12 @@ def _statuses(status: DataFrame) -> DataFrame:
 
 
 def _found(findings: DataFrame) -> DataFrame:
+    """A condition that goes on over several steps, and so is a finding in each, counts once."""
+    condition = F.struct("topic", "subject", "cause")
     per_rule = findings.groupBy(*GROUP, "rule").agg(
-        F.count(F.lit(1)).cast("int").alias("findings"),
+        F.count_distinct(condition).cast("int").alias("findings"),
         F.max(severity_rank()).alias("rank"),
-        F.count_if(F.col("severity") == "ERROR").alias("errors"),
+        F.count_distinct(F.when(F.col("severity") == "ERROR", condition)).alias("errors"),
         F.max("evidence.backlog_max").alias("piled_up"),
     )
     rule = F.struct(-F.col("rank"), "rule", "findings")

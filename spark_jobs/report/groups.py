@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,8 @@ from spark_jobs.report.timelines import ROWS, Numbers, members_timeline, numbers
 
 Row = Mapping[str, Any]
 
+#: The worst first.
+SEVERITIES = ("ERROR", "WARN", "INFO")
 #: Topics of a group that have charts, at most: those with most queues in trouble first.
 TOPICS = 12
 
@@ -63,12 +65,36 @@ def group_page(rows: GroupRows, interval: Interval, asked: Interval, id: str) ->
         "id": id,
         "row": rows.fleet,
         "notes": notes,
-        "findings": rows.findings,
+        "findings": conditions(rows.findings),
         "status": rows.status,
         "growth": [(step["step_start"], part) for step in rows.status for part in step["attribution"] or ()],
         "topics": topics,
         "charts": charts | {"data": _packed(roots)},
     }
+
+
+def conditions(findings: Iterable[Row]) -> list[Row]:
+    """Findings that go on from step to step as one: from the first's start to the last's end, the worst severity, and
+    everything else from the one with the highest backlog. `steps` says how many, `of` which time the numbers are of.
+
+    The most severe first, then the first.
+    """
+    found: dict[tuple[Any, ...], list[list[Row]]] = {}
+    for row in sorted(findings, key=lambda row: (row["start"], row["finding_id"])):
+        runs = found.setdefault(tuple(row[name] for name in ("rule", "topic", "subject", "cause")), [])
+        if runs and runs[-1][-1]["end"] == row["start"]:
+            runs[-1].append(row)
+        else:
+            runs.append([row])
+    joined = [_joined(run) for runs in found.values() for run in runs]
+    return sorted(joined, key=lambda row: (SEVERITIES.index(row["severity"]), row["start"], row["rule"]))
+
+
+def _joined(run: Sequence[Row]) -> Row:
+    shown = max(run, key=lambda row: row["evidence"]["backlog_max"] or 0)
+    severity = min((row["severity"] for row in run), key=SEVERITIES.index)
+    span = {"start": run[0]["start"], "end": run[-1]["end"], "of": (shown["start"], shown["end"])}
+    return {**shown, **span, "severity": severity, "steps": len(run)}
 
 
 def _topics(rows: GroupRows) -> tuple[list[str], list[str]]:

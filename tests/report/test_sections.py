@@ -170,7 +170,10 @@ _STATUS = (
     "cluster string, consumer_group string, step_start timestamp, backlog_start bigint, backlog_end bigint, "
     "members int, queues int, owned_twice int, owned_never int, limit string, advice string"
 )
-_FINDINGS = "cluster string, consumer_group string, rule string, severity string, evidence struct<backlog_max: bigint>"
+_FINDINGS = (
+    "cluster string, consumer_group string, rule string, severity string, topic string, subject string, cause string, "
+    "evidence struct<backlog_max: bigint>"
+)
 
 
 def test_the_fleet_lists_what_needs_attention_first(spark: SparkSession) -> None:
@@ -180,12 +183,14 @@ def test_the_fleet_lists_what_needs_attention_first(spark: SparkSession) -> None
         *(("c", group, at(0), None, None, None, None, None, None, "NO_BACKLOG", "") for group in ("z", "y", "x", "w")),
     ]
     findings = [
-        ("c", "x", "UNOBSERVED", "INFO", (None,)),
-        ("c", "y", "CLIENT_HUNG", "ERROR", (10,)),
-        ("c", "z", "UNASSIGNED_QUEUE", "ERROR", (7,)),
-        ("c", "z", "UNASSIGNED_QUEUE", "INFO", (70,)),
-        ("c", "z", "IDLE_CONSUMER", "WARN", (None,)),
-        ("c", "w", "UNASSIGNED_QUEUE", "ERROR", (None,)),
+        ("c", "x", "UNOBSERVED", "INFO", None, "x", None, (None,)),
+        ("c", "y", "CLIENT_HUNG", "ERROR", None, "a", None, (10,)),
+        ("c", "y", "CLIENT_HUNG", "ERROR", None, "a", None, (1000,)),  # goes on in the next step
+        ("c", "z", "UNASSIGNED_QUEUE", "ERROR", "t", "b:1", "MIXED_STRATEGIES", (7,)),
+        ("c", "z", "UNASSIGNED_QUEUE", "ERROR", "t", "b:2", "MIXED_STRATEGIES", (7,)),
+        ("c", "z", "UNASSIGNED_QUEUE", "INFO", "t", "b:2", "GROUP_OFFLINE", (70,)),
+        ("c", "z", "IDLE_CONSUMER", "WARN", None, "z", None, (None,)),
+        ("c", "w", "UNASSIGNED_QUEUE", "ERROR", "t", "b:1", "CONFIG_HOLE", (None,)),
     ]
     rows = fleet(
         spark.createDataFrame(status, _STATUS),
@@ -195,13 +200,13 @@ def test_the_fleet_lists_what_needs_attention_first(spark: SparkSession) -> None
     ).collect()
     assert [(row.consumer_group, row.rank, row.piled_up) for row in rows] == [
         ("z", 3, 70),
-        ("y", 3, 10),
+        ("y", 3, 1000),
         ("w", 3, None),
         ("x", 1, None),
         ("quiet", None, None),
     ]
     rules = [(rule.rule, rule.findings) for rule in rows[0].rules]
-    assert rules == [("UNASSIGNED_QUEUE", 2), ("IDLE_CONSUMER", 1)]
+    assert rules == [("UNASSIGNED_QUEUE", 3), ("IDLE_CONSUMER", 1)]
     last = rows[-1]
     assert (last.backlog_start, last.backlog_end, last.members, last.owned_never) == (1, 9, 5, 1)
     assert (last.limit, last.advice, last.rules, last.lines) == ("LISTENER", "second", None, None)
