@@ -51,7 +51,8 @@ def what_was_not_audited(intervals: DataFrame, request: RunRequest, not_evaluate
     return warnings
 
 
-def _code_version() -> str:
+def code_version() -> str:
+    """The version of rebalance-audit, or that it was not installed."""
     try:
         return version("rebalance-audit")
     except PackageNotFoundError:
@@ -78,7 +79,7 @@ def asked(
         "source_versions": dict(versions),
         "configuration_hash": configuration.hash(),
         "configuration": configuration.canonical_json(),
-        "code_version": _code_version(),
+        "code_version": code_version(),
     }
 
 

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from schemas import ALLOCATIONS, AUDIT_RUNS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
 from spark_jobs.domain.intervals import Interval, format_utc
 from spark_jobs.errors import NothingPublishedError, ReportFileError
+from spark_jobs.jobs.record import code_version
 from spark_jobs.publish.published import PublishedTables, check_group, published_tables
 from spark_jobs.report.fleet import fleet
 from spark_jobs.report.groups import GroupRows
@@ -70,6 +71,7 @@ def report(spark: SparkSession, warehouse: Warehouse, request: ReportRequest, pr
             runs=_runs(tables, interval),
             warehouse=warehouse.location,
             versions=tables.versions,
+            code_version=code_version(),
         )
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +41,7 @@ class Content:
     runs: Sequence[Row]
     warehouse: str
     versions: Mapping[str, int]
+    code_version: str
 
 
 def page(content: Content) -> str:
@@ -62,7 +62,7 @@ def page(content: Content) -> str:
         runs_left_out=max(0, len(content.runs) - RUNS),
         warehouse=content.warehouse,
         versions=versions,
-        code_version=version("rebalance-audit"),
+        code_version=content.code_version,
         bokeh_version=bokeh.__version__,
         bokeh=_script("".join(Resources(mode="inline", components=["bokeh"]).js_raw)),
         script=_script((_VIEWS / "report.js").read_text(encoding="utf-8")),

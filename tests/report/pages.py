@@ -121,6 +121,7 @@ def content(*groups: GroupRows, others: tuple[dict[str, Any], ...] = (), **facts
         "runs": [run],
         "warehouse": "/data/audit",
         "versions": {"findings": 3},
+        "code_version": "0.1.0",
     }
     return Content(**(told | facts))
 
