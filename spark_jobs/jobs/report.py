@@ -18,7 +18,7 @@ from schemas import ALLOCATIONS, AUDIT_RUNS, FINDINGS, GROUP_STATUS, QUEUE_PROGR
 from spark_jobs.domain.intervals import Interval, format_utc
 from spark_jobs.errors import NothingPublishedError, ReportFileError
 from spark_jobs.jobs.record import code_version
-from spark_jobs.publish.published import PublishedTables, check_group, published_tables
+from spark_jobs.publish.published import PublishedTables, check_cluster, check_group, published_tables
 from spark_jobs.report.fleet import fleet
 from spark_jobs.report.groups import GroupRows
 from spark_jobs.report.history import backlog, states
@@ -169,10 +169,11 @@ def _runs(tables: PublishedTables, interval: Interval) -> list[Row]:
 def _nothing(tables: PublishedTables, request: ReportRequest) -> Exception:
     if request.consumer_group is not None:
         check_group(tables, request.interval, request.cluster, request.consumer_group)
+    elif request.cluster is not None:
+        check_cluster(tables, request.cluster)
     bounds = tables.groups().agg(F.min("first_step"), F.max("last_step")).head()
     assert bounds is not None
     return NothingPublishedError(
-        f"nothing was audited in {tables.steps(request.interval)}"
-        + (f" of the cluster {request.cluster}" if request.cluster else "")
-        + f": the first audited step began at {format_utc(bounds[0])}, the last at {format_utc(bounds[1])}"
+        f"nothing was audited in {tables.steps(request.interval)}: the first audited step began at "
+        f"{format_utc(bounds[0])}, the last at {format_utc(bounds[1])}"
     )

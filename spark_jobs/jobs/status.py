@@ -12,8 +12,7 @@ from pyspark.sql import functions as F
 
 from schemas import GROUP_STATUS
 from spark_jobs.domain.intervals import EPOCH, Interval
-from spark_jobs.errors import NothingPublishedError
-from spark_jobs.publish.published import PublishedTables, check_group, published_tables
+from spark_jobs.publish.published import check_cluster, check_group, published_tables
 from spark_jobs.warehouse import Warehouse
 
 _EVER = Interval(EPOCH, datetime(9999, 1, 1, tzinfo=UTC))
@@ -50,14 +49,9 @@ def statuses(
     (last,) = everything.agg(F.max("step_start")).collect()
     rows = [row.asDict(recursive=True) for row in newest.collect()]
     if cluster is not None and not rows:
-        raise NothingPublishedError(f"there is no cluster {cluster}: {_clusters(tables)}")
+        check_cluster(tables, cluster)
     groups = [row | {"step_start": row["step_start"].replace(tzinfo=UTC)} for row in rows]
     return Statuses(last[0].replace(tzinfo=UTC) if last[0] else None, in_order(groups))
-
-
-def _clusters(tables: PublishedTables) -> str:
-    known = sorted(row.cluster for row in tables.groups().select("cluster").distinct().collect())
-    return f"known are {', '.join(known)}" if known else "no group was audited"
 
 
 def in_order(groups: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

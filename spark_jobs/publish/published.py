@@ -62,6 +62,13 @@ def published_tables(spark: SparkSession, warehouse: Warehouse) -> PublishedTabl
     )
 
 
+def check_cluster(tables: PublishedTables, cluster: str) -> None:
+    """Raises `NothingPublishedError`, naming those that were audited, if the cluster never was."""
+    known = sorted(row.cluster for row in tables.groups().select("cluster").distinct().collect())
+    if cluster not in known:
+        raise NothingPublishedError(f"there is no cluster {cluster}: audited are {', '.join(known) or 'none'}")
+
+
 def check_group(tables: PublishedTables, interval: Interval, cluster: str | None, consumer_group: str) -> str:
     """The cluster of a group that was audited in some step of the interval.
 

@@ -63,7 +63,7 @@ def test_the_newest_step_of_every_group_that_a_run_has_published(spark: SparkSes
     assert [one["cluster"] for one in statuses(spark, warehouse, "us").groups] == ["us"]
     with pytest.raises(NothingPublishedError, match=r"a is in several clusters \(eu, us\)"):
         statuses(spark, warehouse, None, "a")
-    with pytest.raises(NothingPublishedError, match="there is no cluster asia: known are eu, us"):
+    with pytest.raises(NothingPublishedError, match="there is no cluster asia: audited are eu, us"):
         statuses(spark, warehouse, "asia")
 
 
@@ -76,5 +76,5 @@ def test_a_run_that_found_no_group(spark: SparkSession, warehouse: Warehouse) ->
     warehouse.create(spark, (*OUTPUTS, AUDIT_RUNS))
     write(spark, warehouse, AUDIT_RUNS, published(spark, warehouse))
     assert statuses(spark, warehouse) == Statuses(None, [])
-    with pytest.raises(NothingPublishedError, match="there is no cluster eu: no group was audited"):
+    with pytest.raises(NothingPublishedError, match="there is no cluster eu: audited are none"):
         statuses(spark, warehouse, "eu")
