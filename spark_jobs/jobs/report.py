@@ -19,6 +19,7 @@ from spark_jobs.domain.intervals import Interval, format_utc
 from spark_jobs.errors import NothingPublishedError, ReportFileError
 from spark_jobs.jobs.record import code_version
 from spark_jobs.publish.published import PublishedTables, check_cluster, check_group, published_tables
+from spark_jobs.publish.runs import runs_of
 from spark_jobs.report.fleet import fleet
 from spark_jobs.report.groups import GroupRows
 from spark_jobs.report.history import backlog, states
@@ -157,12 +158,7 @@ def _left_out(groups: Sequence[Row], chosen: Sequence[Row]) -> list[str]:
 
 
 def _runs(tables: PublishedTables, interval: Interval) -> list[Row]:
-    runs = (
-        tables.warehouse.read(tables.spark, AUDIT_RUNS)
-        .where("outcome = 'published'")
-        .where((F.col("interval_start") < F.lit(interval.end)) & (F.col("interval_end") > F.lit(interval.start)))
-        .orderBy(F.desc("finished_at"))
-    )
+    runs = runs_of(tables.warehouse.read(tables.spark, AUDIT_RUNS), interval)
     return [row.asDict(recursive=True) for row in runs.collect()]
 
 
@@ -172,7 +168,8 @@ def _nothing(tables: PublishedTables, request: ReportRequest) -> Exception:
     elif request.cluster is not None:
         check_cluster(tables, request.cluster)
     bounds = tables.groups().agg(F.min("first_step"), F.max("last_step")).head()
-    assert bounds is not None
+    if bounds is None or bounds[0] is None:
+        return NothingPublishedError(f"no run has found a consumer group in the warehouse {tables.warehouse.location}")
     return NothingPublishedError(
         f"nothing was audited in {tables.steps(request.interval)}: the first audited step began at "
         f"{format_utc(bounds[0])}, the last at {format_utc(bounds[1])}"

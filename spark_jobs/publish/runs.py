@@ -32,14 +32,14 @@ class PublishedRun:
         return replace(self.request, topic=None).replaces(GROUP_STATUS)
 
 
+def runs_of(audit_runs: DataFrame, interval: Interval) -> DataFrame:
+    """The rows of the runs that published some of the interval's steps, newest first."""
+    overlap = (F.col("interval_start") < F.lit(interval.end)) & (F.col("interval_end") > F.lit(interval.start))
+    return audit_runs.where("outcome = 'published'").where(overlap).orderBy(F.desc("finished_at"))
+
+
 def published_runs(audit_runs: DataFrame, interval: Interval) -> list[PublishedRun]:
     """The runs that published some of the interval's steps, newest first."""
-    found = (
-        audit_runs.where("outcome = 'published'")
-        .where((F.col("interval_start") < F.lit(interval.end)) & (F.col("interval_end") > F.lit(interval.start)))
-        .orderBy(F.desc("finished_at"))
-        .collect()
-    )
     return [
         PublishedRun(
             RunRequest(
@@ -50,7 +50,7 @@ def published_runs(audit_runs: DataFrame, interval: Interval) -> list[PublishedR
             row.source_versions,
             {name: Content(rows, row.content_hashes[name]) for name, rows in row.row_counts.items()},
         )
-        for row in found
+        for row in runs_of(audit_runs, interval).collect()
     ]
 
 
