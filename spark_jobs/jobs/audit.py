@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame
 
-from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
+from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, OUTPUTS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
 from spark_jobs.config import Configuration
 from spark_jobs.findings.finding import findings
 from spark_jobs.findings.looks import client_looks
@@ -48,7 +48,10 @@ def window_of(request: RunRequest, configuration: Configuration) -> StepWindow:
 def audit(
     sources: Sources, window: StepWindow, configuration: Configuration, progress: Progress
 ) -> dict[Table, DataFrame]:
-    """The output tables of the window's steps."""
+    """The output tables of the window's steps; without rows, at once, where nothing was recorded."""
+    if all(frame.isEmpty() for frame in sources.tables):
+        session = sources.memberships.sparkSession
+        return {table: session.createDataFrame([], table.schema) for table in OUTPUTS}
     audited = _replayed(sources, window, configuration, progress)
     progress("looking for what was wrong")
     found = keep(findings(audited))

@@ -115,8 +115,8 @@ def _sum(numbers: Iterable[int | None]) -> int | None:
 
 
 def _told(lags: Sequence[int | None]) -> str:
-    unknown = lags.count(None)
-    return f"{messages(_sum(lags))} messages" + (f", and {unknown} queues unknown" if unknown else "")
+    unknown, total = lags.count(None), f"{messages(_sum(lags))} messages"
+    return f"{total}, and {unknown} queue{'s' * (unknown > 1)} unknown" if unknown else total
 
 
 def _draw_lines(chart: figure, lines: Mapping[str, Sequence[tuple[float, float]]], width: float) -> None:

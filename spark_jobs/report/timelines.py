@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, PlainText, Range1d, VSpan
+from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, Range1d, VSpan
 from bokeh.plotting import figure
 
 from spark_jobs.domain.intervals import Interval
@@ -138,8 +138,7 @@ def _rows_figure(labels: Mapping[int, str], time: Range1d, what: str) -> figure:
     count = max(len(labels), 1)
     chart = time_figure(time, frame_height=_ROW_PIXELS * count, y_range=Range1d(start=count + 0.5, end=0.5), name=what)
     chart.yaxis.ticker = FixedTicker(ticks=list(labels))
-    # As plain text: else a name between dollars would be read as a formula.
-    chart.yaxis.major_label_overrides = {place: PlainText(text=label) for place, label in labels.items()}
+    chart.yaxis.major_label_overrides = {place: label for place, label in labels.items()}  # noqa: C416
     chart.ygrid.visible = False
     return chart
 

@@ -84,8 +84,29 @@ def test_lines_add_up_the_queues_and_break_where_nothing_is_known(open_page: Ope
         (ms(600), 40, "40 messages"),
         (ms(3000), 1520, "1,520 messages"),
     ]
+    assert [(one["x"], one["y"]) for one in seen.data("Backlog", "b:1")] == [
+        *((ms(0), 10), (ms(600), 20), (ms(600), 20), (ms(3000), 1500))
+    ]
     assert {(one["x"], one["y"]) for one in seen.data("Rates", "produced")} == {(ms(s), 2.0) for s in (0, 600, 3000)}
     assert {one["y"] for one in seen.data("Rates", "consumed")} == {1.0}
+
+
+def test_a_line_is_broken_where_nothing_is_known(open_page: Open) -> None:
+    rows = [lag(0, 600, 0, 10, 20), lag(0, 600, 1, 5, None), lag(600, 900, 0, None, None), lag(900, 1200, 0, 1, 2)]
+    seen = open_page(page(content(replace(twins(troubled()), backlog=[*rows, lag(1500, 1800, 0, 3, 4)]))))
+    seen.charts("group-1")
+    assert [one["told"] for one in seen.data("Backlog", "total")] == [
+        *("15 messages", "20 messages, and 1 queue unknown"),
+        *("unknown messages, and 1 queue unknown",) * 2,
+        *("1 messages", "2 messages", "3 messages", "4 messages"),
+    ]
+    numbers = [one["y"] if one["y"] == one["y"] else None for one in seen.data("Backlog", "total")]
+    assert numbers == [15, 20, None, None, 1, 2, 3, 4]
+    line = [(one["x"], one["y"] if one["y"] == one["y"] else None) for one in seen.data("Backlog", "b:0")]
+    assert line == [
+        *((ms(0), 10), (ms(600), 20), (ms(600), None), (ms(900), None), (ms(900), 1), (ms(1200), 2)),
+        *((ms(1200), None), (ms(1500), 3), (ms(1800), 4)),
+    ]
 
 
 def test_a_tooltip_says_queue_owners_times_and_lag(open_page: Open) -> None:
