@@ -70,6 +70,7 @@ def test_twins_are_hatched_nobody_is_red_and_what_nobody_saw_is_grey(open_page: 
     assert [(one["x"], one["trigger"], one["moved"]) for one in seen.data("Owners", "rebalances")] == [
         (ms(600), "MEMBER_JOINED", "1 of 2 queues moved, at least 1 had to")
     ]
+    assert seen.page.locator(".topic .note").count() == 0  # the chart says what nobody saw
     members = [(1, "one"), (2, "two"), (3, "twin"), (4, "twin")]
     assert [(one["y"], one["client_id"]) for one in seen.data("Members", "spans")] == members
     assert [(one["y"], one["client_id"]) for one in seen.data("Members", "several")] == members[2:]
