@@ -30,6 +30,23 @@ def test_it_asks_for_nothing_but_itself_and_complains_of_nothing(open_page: Open
     assert seen.complaints == []
 
 
+@pytest.mark.parametrize(
+    ("attempt", "forbidden"),
+    [
+        ("new Image().src = 'https://example.org/x.png'", "img-src"),
+        ("fetch('https://example.org/').catch(() => 0)", "connect-src"),
+        (
+            "Object.assign(document.head.appendChild(document.createElement('script')), {src: '//example.org'})",
+            "script-src-elem",
+        ),
+    ],
+)
+def test_it_could_not_load_anything_if_it_wanted_to(open_page: Open, attempt: str, forbidden: str) -> None:
+    wait = "new Promise((tell) => addEventListener('securitypolicyviolation', (one) => tell(one.effectiveDirective)))"
+    seen = open_page(HTML).page
+    assert seen.evaluate(f"() => {{ const told = {wait}; {attempt}; return told; }}") == forbidden
+
+
 def test_the_fleet_says_what_is_known_of_each_group(open_page: Open) -> None:
     rows = open_page(HTML).page.locator(".fleet tbody tr")
     assert " ".join(rows.nth(0).inner_text().split()) == (
