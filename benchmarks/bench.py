@@ -54,6 +54,12 @@ class Bench:
         self._files |= {name: files[str(self.root / name)] for name in missing}
         self._made |= missing
 
+    def any_name(self) -> str:
+        """Some fleet that was made; a small one, if none was."""
+        if not self._made:
+            self.make({"small": Fleet(groups=5, hours=1)})
+        return next(iter(self._made))
+
     def files(self, name: str) -> dict[str, list[str]]:
         """Of a fleet that was made: the Parquet files of each table, by the table's name."""
         return self._files[name]

@@ -38,18 +38,16 @@ def wanted(names: Sequence[str] | None, *, quick: bool) -> list[Measure]:
 def results(bench: Bench, measures: Sequence[Measure]) -> Iterator[Result]:
     """What came out of each; a goal of a fleet-day is not judged by less."""
     for measure in measures:
-        yield measured(measure, bench, judged=bench.is_fleet_day or not measure.of_fleet_day)
+        result = measured(measure, bench, judged=bench.is_fleet_day or not measure.of_fleet_day)
+        bench.say(f"{measure.what}: {result.text}")
+        yield result
 
 
 def table(rows: Sequence[Result]) -> Table:
     """Every measure with its goal beside its value."""
     found = Table("measure", "value", "goal", "verdict", "from", title="Cost of an audit", title_justify="left")
     for row in rows:
-        limit, unit = row.measure.limit, f" {row.measure.unit}" if row.measure.unit else ""
-        value = f"{row.taken.value:.3g}{unit}" if row.taken else ""
-        goal = "" if limit is None else f"≤ {limit:g}{unit}"
-        detail = row.taken.detail if row.taken else row.why_not
-        found.add_row(*map(escape, (row.measure.what, value, goal, row.verdict, detail)))
+        found.add_row(*map(escape, (row.measure.what, row.value, row.measure.goal, row.verdict, row.detail)))
     return found
 
 

@@ -42,6 +42,15 @@ class Measure:
     of_fleet_day: bool = False
     is_quick: bool = False
 
+    @property
+    def goal(self) -> str:
+        """The limit with its unit; empty where there is none."""
+        return "" if self.limit is None else self.in_words(self.limit, "≤ ")
+
+    def in_words(self, value: float, before: str = "") -> str:
+        """A value with its unit."""
+        return f"{before}{value:.3g} {self.unit}".rstrip()
+
 
 @dataclass(frozen=True)
 class Result:
@@ -70,6 +79,21 @@ class Result:
         if self._over <= 0:
             return "met"
         return f"missed by {self._over:.0%}" if self.missed else f"met, within {TOLERANCE:.0%}"
+
+    @property
+    def value(self) -> str:
+        """The value with its unit; empty where there is none."""
+        return self.measure.in_words(self.taken.value) if self.taken else ""
+
+    @property
+    def detail(self) -> str:
+        """What the value was computed from, or why there is none."""
+        return self.taken.detail if self.taken else self.why_not
+
+    @property
+    def text(self) -> str:
+        """All of it in a line."""
+        return f"{self.value} ({self.verdict})" if self.taken else self.why_not
 
     @property
     def _over(self) -> float | None:

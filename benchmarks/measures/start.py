@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from statistics import median
 
 from benchmarks.bench import EMPTY, Bench
-from benchmarks.fleet import Fleet
 from benchmarks.measure import NotMeasuredError, Taken
 from benchmarks.process import MeasurementError
 
@@ -26,8 +25,7 @@ def help_text(bench: Bench) -> Taken:
 
 def empty_step(bench: Bench) -> Taken:
     """`rebalance-audit run` over an hour in which nothing was recorded, the whole process."""
-    bench.make({"small": Fleet(groups=5, hours=1)})
-    warehouse = str(bench.root / "small")
+    warehouse = str(bench.root / bench.any_name())
     return _command(bench, [*_AUDIT, "run", "--warehouse", warehouse, "--interval", str(EMPTY)])
 
 
