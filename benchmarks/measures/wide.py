@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from benchmarks.bench import Bench
@@ -10,18 +11,11 @@ from benchmarks.fleet import START_MS, Fleet
 from benchmarks.measure import Taken
 
 _ROOMS = 4
-_SHARED = {
-    "hours": 1,
-    "brokers": 8,
-    "rooms": _ROOMS,
-    "churn": 0.0,
-    "duplicates": 0.0,
-    # No client says what it runs: the configuration does, so that one fleet serves every strategy.
-    "says_strategy": False,
-}
-#: 2,000 members and 4,096 queues in one group; 2,000 and 4,000 in 500.
-WIDE = Fleet(groups=1, fewest_members=2000, most_members=2000, queues=4096, hosts=8, **_SHARED)  # type: ignore[arg-type]
-ORDINARY = Fleet(groups=500, fewest_members=4, most_members=4, queues=8, **_SHARED)  # type: ignore[arg-type]
+#: No client says what it runs: the configuration does, so that one fleet serves every strategy.
+_SHARED = Fleet(hours=1, brokers=8, rooms=_ROOMS, churn=0.0, duplicates=0.0, says_strategy=False)
+#: 2,000 members and 4,096 queues in one group; 2,000 and 4,000 in 500. One broker lists the members of each.
+WIDE = replace(_SHARED, groups=1, fewest_members=2000, most_members=2000, queues=4096)
+ORDINARY = replace(_SHARED, groups=500, fewest_members=4, most_members=4, queues=8)
 STRATEGIES = (
     *("AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH", "MACHINE_ROOM", "CONFIG"),
     *("MACHINE_ROOM_NEARBY-AVG", "MACHINE_ROOM_NEARBY-AVG_BY_CIRCLE", "MACHINE_ROOM_NEARBY-CONSISTENT_HASH"),
