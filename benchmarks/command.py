@@ -19,6 +19,8 @@ from benchmarks.measures import MEASURES, growth
 from spark_jobs.terminal import progress_on
 
 _CORES = 2
+#: Characters; where nobody sets one, as in a log, less is assumed, and every cell breaks.
+_TABLE_WIDTH = 130
 #: Measures that need every size audited; the others need the whole fleet only.
 _OF_SIZES = ("groups", "line")
 _EPILOG = """\
@@ -100,7 +102,9 @@ def main(argv: Sequence[str]) -> int:
     ):
         bench = _bench(arguments, Path(root), measures, say)
         rows = list(results(bench, measures))
-    Console().print(table(rows))
+    console = Console()
+    console.width = max(console.width, _TABLE_WIDTH)
+    console.print(table(rows))
     if arguments.points and bench.points:
         arguments.points.write_text(growth.points_json(bench.points, bench.whole.hours), encoding="utf-8")
     return int(any(row.missed for row in rows))

@@ -87,8 +87,8 @@ class Result:
 
     @property
     def detail(self) -> str:
-        """What the value was computed from, or why there is none."""
-        return self.taken.detail if self.taken else self.why_not
+        """What the value was computed from, or the first line of why there is none."""
+        return self.taken.detail if self.taken else self.why_not.partition("\n")[0]
 
     @property
     def text(self) -> str:

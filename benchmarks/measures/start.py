@@ -40,7 +40,8 @@ def _seconds(command: Sequence[str]) -> float:
     began = time.perf_counter()
     answer = subprocess.run(command, check=False, capture_output=True, text=True)
     if answer.returncode not in (0, 2):  # 2: warnings
-        raise MeasurementError(f"{' '.join(command)} ended with {answer.returncode}:\n{answer.stderr[-2000:]}")
+        what = f"rebalance-audit {command[len(_AUDIT)]}"
+        raise MeasurementError(f"{what} ended with {answer.returncode}:\n{answer.stderr[-2000:]}")
     return time.perf_counter() - began
 
 

@@ -50,12 +50,12 @@ def test_what_is_not_there_is_no_miss_and_what_fails_is_one(tmp_path: Path) -> N
         raise NotMeasuredError("there is no mvn")
 
     def broken(_: Bench) -> Taken:
-        raise MeasurementError("audit ended with 1")
+        raise MeasurementError("audit ended with 1:\njava.lang.OutOfMemoryError")
 
     found = [measured(Measure("one", "one", 1.0, take), bench(tmp_path), judged=True) for take in (absent, broken)]
-    assert [(result.verdict, result.why_not, result.missed) for result in found] == [
+    assert [(result.verdict, result.detail, result.missed) for result in found] == [
         ("not measured", "not measured: there is no mvn", False),
-        ("failed", "audit ended with 1", True),
+        ("failed", "audit ended with 1:", True),
     ]
 
 
