@@ -4,10 +4,10 @@ UV_VERSION := 0.13.8
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format fuzz mutate slow airflow bench lock clean check-tools
+.PHONY: help demo test lint format fuzz mutate slow test-airflow bench bench-quick lock clean check-tools
 
 help: ## show the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 demo: .venv/installed ## load the recording that ships with the project, audit it, show the findings, write the report
 	@$(BIN)/rebalance-audit demo
@@ -33,11 +33,14 @@ mutate: .venv/installed ## rules of the domain broken on purpose: which expectat
 slow: .venv/installed ## tests of whole runs that would make `make test` too long
 	@$(BIN)/python -m pytest -m slow
 
-airflow: .venv/installed ## only those of a real Airflow: a run, a closed gate, a backfill by a real scheduler
+test-airflow: .venv/installed ## only those of a real Airflow: a run, a closed gate, a backfill by a real scheduler
 	@$(BIN)/python -m pytest -m slow tests/dags
 
-bench: .venv/installed ## a made fleet, and the times and memory of auditing it
+bench: .venv/installed ## made fleets: what auditing them costs, beside its goals (hours)
 	@$(BIN)/python -m benchmarks
+
+bench-quick: .venv/installed ## the same, small: the fixed costs (3 minutes)
+	@$(BIN)/python -m benchmarks --quick
 
 lock: .venv/bin/uv ## pin what setup.cfg asks for; UPGRADE=1 takes the newest versions
 	@$(BIN)/uv pip compile setup.cfg --quiet --all-extras --universal --python-version 3.11 --generate-hashes \

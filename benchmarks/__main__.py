@@ -2,7 +2,7 @@
 
 import sys
 
-from benchmarks.bench import main
+from benchmarks.command import main
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

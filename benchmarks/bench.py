@@ -1,140 +1,131 @@
-"""The benchmark: what an audit costs in units of a scan of the same tables, and how that grows."""
+"""One run of the benchmark: its fleets, made once, and what several measures share."""
 
 from __future__ import annotations
 
-import argparse
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from statistics import median
+from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
-from benchmarks.fleet import FLAP_MS, Fleet
-from benchmarks.process import MeasurementError, Outcome, perform
+from benchmarks.fleet import Fleet
+from benchmarks.process import Outcome, perform
 from spark_jobs.domain.intervals import Interval
-from spark_jobs.terminal import progress_on
 
-_EPILOG = """\
-examples:
-  python -m benchmarks                   # the default fleet: 2.16 million membership snapshots, 34.6 million readings
-  python -m benchmarks --quick           # small, a few minutes: does it work, what is the fixed cost
-  python -m benchmarks --groups 100 --hours 6 --rounds 5
-"""
+#: The parts of the groups whose audits the line is drawn through.
+SIZES = (0.1, 0.25, 0.5, 0.75, 1.0)
+#: Nobody recorded anything in this hour.
+EMPTY = Interval.parse("2026-01-01T00:00/2026-01-01T01:00")
 
 
-@dataclass(frozen=True)
-class Measured:
-    """One row of the result: a value beside its goal, and what it was computed from."""
+@dataclass
+class Bench:
+    """`whole` is the fleet that the others are parts of. `sizes` of it are audited: the last one is all of it.
 
-    name: str
-    value: str
-    goal: str
-    detail: str
-
-
-def fleets(groups: int, hours: int, *, quick: bool) -> dict[str, Fleet]:
-    """The fleets by name: 1×, 2× and 4× groups; a day and a week; one group flaps, or none."""
-    whole = Fleet(groups=groups, hours=hours)
-    history = Fleet(groups=max(groups // 10, 5), hours=24)
-    stable = Fleet(groups=5 if quick else 20, hours=1, cadence_ms=FLAP_MS, churn=0, duplicates=0)
-    return {
-        "1x": replace(whole, groups=max(groups // 4, 1)),
-        "2x": replace(whole, groups=max(groups // 2, 1)),
-        "4x": whole,
-        "day": history,
-        "week": replace(history, hours=7 * 24),
-        "stable": stable,
-        "flapping": replace(stable, flapping=1),
-    }
-
-
-def audited(name: str, fleet: Fleet) -> Interval:
-    """What is audited of a fleet: all of it, but of a long history its last hour."""
-    whole = fleet.interval
-    return Interval(whole.end - timedelta(hours=1), whole.end) if name in ("day", "week") else whole
-
-
-def _task(action: str, root: Path, made: Mapping[str, Fleet], rounds: int) -> dict[str, object]:
-    """A task over some fleets; its warm-up is the first one's first hour."""
-    first = next(iter(made.values())).interval.start
-    targets = [{"warehouse": str(root / name), "interval": str(audited(name, fleet))} for name, fleet in made.items()]
-    warm_up = str(Interval(first, first + timedelta(hours=1)))
-    return {"action": action, "targets": targets, "warm_up": warm_up, "rounds": rounds}
-
-
-def measure(root: Path, made: Mapping[str, Fleet], rounds: int) -> Iterator[str | Measured]:
-    """What is being done (text), then what came out; raises `MeasurementError`.
-
-    Scans and audits run in a process of their own each, which nothing has warmed up or filled before.
+    `points`: groups and seconds of every size, once the line through them is drawn.
     """
-    yield f"making {len(made)} fleets of up to {max(fleet.groups for fleet in made.values())} groups"
-    perform({"action": "make", "fleets": {str(root / name): asdict(fleet) for name, fleet in made.items()}})
-    yield "scanning the largest one"
-    scan = perform(_task("scan", root, {"4x": made["4x"]}, rounds))
-    yield f"auditing every fleet, {rounds} × in turns"
-    yield from _compared(made, scan, perform(_task("audit", root, made, rounds)))
 
+    root: Path
+    whole: Fleet
+    rounds: int
+    say: Callable[[str], None]
+    sizes: Sequence[float] = SIZES
+    test_log: Path | None = None
+    points: list[tuple[int, float]] = field(default_factory=list)
+    _made: dict[str, Fleet] = field(default_factory=dict)
+    _files: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
-def _compared(made: Mapping[str, Fleet], scan: Outcome, audit: Outcome) -> Iterator[Measured]:
-    scanned = median(scan.result["seconds"][0])
-    took = dict(zip(made, map(median, audit.result["seconds"]), strict=True))
+    @property
+    def is_fleet_day(self) -> bool:
+        """Whether the goals that are about a fleet-day can be judged."""
+        day = Fleet()
+        return self.whole.groups >= day.groups and self.whole.hours >= day.hours
 
-    def ratio(what: str, over: str, base: str, goal: str) -> Measured:
-        return Measured(what, f"{took[over] / took[base]:.2f}", goal, f"{took[over]:.1f} s ÷ {took[base]:.1f} s")
+    def make(self, fleets: Mapping[str, Fleet]) -> None:
+        """Makes the fleets by name that are not there yet."""
+        missing = {name: fleet for name, fleet in fleets.items() if name not in self._made}
+        if not missing:
+            return
+        self.say(f"making {len(missing)} fleets: {', '.join(missing)}")
+        task = {"action": "make", "fleets": {str(self.root / name): asdict(fleet) for name, fleet in missing.items()}}
+        files = perform(task).result
+        self._files |= {name: files[str(self.root / name)] for name in missing}
+        self._made |= missing
 
-    groups = {name: fleet.groups for name, fleet in made.items()}
-    by_scan = f"{took['4x']:.1f} s ÷ {scanned:.1f} s, {groups['4x']} groups × {made['4x'].hours} h"
-    yield Measured("audit ÷ scan", f"{took['4x'] / scanned:.2f}", "≤ 4", by_scan)
-    yield ratio(f"2 × the groups ({groups['1x']} → {groups['2x']})", "2x", "1x", "≤ 2")
-    yield ratio(f"4 × the groups ({groups['1x']} → {groups['4x']})", "4x", "1x", "≤ 4")
-    yield ratio("one hour of a week ÷ of a day", "week", "day", "≈ 1")
-    yield ratio(f"one of {groups['stable']} groups flaps 1,000 × an hour ÷ none", "flapping", "stable", "≈ 1")
-    heap = audit.result["heap"]
-    yield Measured("peak memory", f"{audit.peak_bytes / 2**30:.1f} GiB", "≤ 6 GiB", f"Python and a JVM of {heap} heap")
+    def any_name(self) -> str:
+        """Some fleet that was made; a small one, if none was."""
+        if not self._made:
+            self.make({"small": Fleet(groups=5, hours=1)})
+        return next(iter(self._made))
 
+    def files(self, name: str) -> dict[str, list[str]]:
+        """Of a fleet that was made: the Parquet files of each table, by the table's name."""
+        return self._files[name]
 
-def _table(rows: Sequence[Measured]) -> Table:
-    table = Table("measurement", "value", "goal", "from", title="Cost of an audit", title_justify="left")
-    for row in rows:
-        table.add_row(row.name, row.value, row.goal, row.detail)
-    return table
+    def target(
+        self, name: str, interval: Interval | None = None, configuration: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """What a task works on: a fleet that was made, over an interval (None: all of it)."""
+        return {
+            "warehouse": str(self.root / name),
+            "interval": str(interval or self._made[name].interval),
+            "configuration": dict(configuration or {}),
+        }
 
+    def perform(
+        self, action: str, targets: Sequence[Mapping[str, Any]], warm_up: int = 0, command: Sequence[str] = ()
+    ) -> Outcome:
+        """The task over some targets in a process of its own; its warm-up is the first hour of one of them."""
+        interval = Interval.parse(targets[warm_up]["interval"])
+        hour = Interval(interval.start, interval.start + timedelta(hours=1))
+        first = {**targets[warm_up], "interval": str(hour)}
+        task = {"action": action, "targets": targets, "warm_up": first, "rounds": self.rounds}
+        return perform(task, command=command)
 
-def _arguments(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks",
-        description=__doc__,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--quick", action="store_true", help="20 groups × 2 h, one round")
-    parser.add_argument("--groups", type=int, metavar="N", help="groups of the largest fleet (500)")
-    parser.add_argument("--hours", type=int, metavar="N", help="length of its history (24)")
-    parser.add_argument("--rounds", type=int, metavar="N", help="how often a time is taken; the median counts (3)")
-    parser.add_argument("--directory", type=Path, help="where the fleets are made, and deleted afterwards (temporary)")
-    return parser.parse_args(argv)
+    def seconds(self, action: str, targets: Sequence[Mapping[str, Any]], command: Sequence[str] = ()) -> list[float]:
+        """The median of each target's rounds."""
+        return list(map(median, self.perform(action, targets, command=command).result["seconds"]))
 
+    def size(self, part: float) -> str:
+        """Name of the fleet that has this part of the groups."""
+        return f"groups-{self.groups(part)}"
 
-def main(argv: Sequence[str]) -> int:
-    """Prints the table; 1 if a measurement failed, whatever the values are."""
-    arguments = _arguments(argv)
-    groups, hours, rounds = (20, 2, 1) if arguments.quick else (500, 24, 3)
-    made = fleets(arguments.groups or groups, arguments.hours or hours, quick=arguments.quick)
-    console = Console(stderr=True)
-    rows: list[Measured] = []
-    try:
-        with tempfile.TemporaryDirectory(dir=arguments.directory) as root, progress_on(console) as say:
-            for event in measure(Path(root), made, arguments.rounds or rounds):
-                if isinstance(event, Measured):
-                    rows.append(event)
-                else:
-                    say(event)
-    except MeasurementError as error:
-        console.print(f"a measurement failed: {error}", markup=False)
-        return 1
-    Console().print(_table(rows))
-    return 0
+    def groups(self, part: float) -> int:
+        """So many groups are this part of the whole fleet; at least one."""
+        return max(round(self.whole.groups * part), 1)
+
+    @cached_property
+    def whole_name(self) -> str:
+        """The whole fleet, made."""
+        self.make({self.size(part): replace(self.whole, groups=self.groups(part)) for part in self.sizes})
+        return self.size(1.0)
+
+    @cached_property
+    def scan_seconds(self) -> float:
+        """A scan of what the audit of the whole fleet reads."""
+        name = self.whole_name
+        self.say("scanning the whole fleet")
+        return self.seconds("scan", [self.target(name)])[0]
+
+    @cached_property
+    def audits(self) -> Outcome:
+        """Audits of an empty step and of every size, in turns: `seconds` and `stages` per target and round."""
+        name = self.whole_name
+        self.say(f"auditing {len(self.sizes)} sizes up to the whole fleet, {self.rounds} × in turns")
+        sizes = [self.target(self.size(part)) for part in self.sizes]
+        return self.perform("audit", [self.target(name, EMPTY), *sizes], warm_up=len(sizes))
+
+    @property
+    def empty_seconds(self) -> float:
+        """A run without snapshots, in a process that has run before: what is paid whatever is read."""
+        return self._audited(0)
+
+    def audit_seconds(self, part: float = 1.0) -> float:
+        """A run over a size."""
+        return self._audited(1 + self.sizes.index(part))
+
+    def _audited(self, target: int) -> float:
+        seconds: list[float] = self.audits.result["seconds"][target]
+        return median(seconds)

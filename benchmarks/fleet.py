@@ -26,7 +26,8 @@ class Fleet:
 
     `churn` is the share of groups that in any one hour lose a member and get it back; `duplicates` is the share of
     groups in which two connections have one client id (they do not churn); the first `flapping` groups have a
-    member that comes and goes 1,000 times an hour, which a cadence of `FLAP_MS` shows in full.
+    member that comes and goes 1,000 times an hour, which a cadence of `FLAP_MS` shows in full. With `rooms` the
+    brokers are named room<n>@broker-…, in turns. Clients say that they run AVG, or (`says_strategy`) do not say.
     """
 
     groups: int = 500
@@ -42,6 +43,8 @@ class Fleet:
     churn: float = 0.05
     duplicates: float = 0.05
     flapping: int = 0
+    rooms: int = 0
+    says_strategy: bool = True
     seed: int = 1
 
     @property
@@ -117,20 +120,27 @@ def subscriptions() -> Column:
 
 
 def host(fleet: Fleet, number: Column) -> Column:
-    """Name of one of the hosts of the group's topics, numbered from 0; in order of their names."""
-    first = F.col("group") % (fleet.brokers // fleet.hosts) * fleet.hosts
-    return F.format_string("broker-%02d", first + number)
+    """Name of one of the hosts of the group's topics, numbered from 0; in order of their names if without rooms."""
+    broker = F.col("group") % (fleet.brokers // fleet.hosts) * fleet.hosts + number
+    if fleet.rooms:
+        return F.format_string("room%d@broker-%02d", broker % fleet.rooms, broker)
+    return F.format_string("broker-%02d", broker)
 
 
 def client_id(member: Column) -> Column:
-    """Client id of a member, numbered from 0 in order of their ids; the second of two twins has the first one's."""
+    """Client id of a member, numbered from 0; the second of two twins has the first one's."""
     own = F.when(F.col("twins") & (member == 1), 0).otherwise(member)
-    return F.format_string("10.31.%d.%d@7#%d", F.col("group") % 200, own + 100, START_MS + own)
+    return F.format_string("%s@7#%d", _ip(own), START_MS + own)
+
+
+def _ip(member: Column) -> Column:
+    """Of the first hundred members of a group: in order of their numbers."""
+    return F.format_string("10.%d.%d.%d", F.floor(member / 100) + 31, F.col("group") % 200, member % 100 + 100)
 
 
 def connection(member: Column) -> Column:
     """A connection as its broker knows it: twins differ in their port."""
-    address = F.format_string("10.31.%d.%d:%d", F.col("group") % 200, member + 100, member + 40_000)
+    address = F.format_string("%s:%d", _ip(member), member + 40_000)
     return F.struct(client_id(member), address, F.lit("JAVA"), F.lit(493))
 
 

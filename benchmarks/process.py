@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 import psutil  # type: ignore[import-untyped]
 
 from spark_jobs.errors import RebalanceAuditError
 
 _SAMPLE_SECONDS = 0.2
+_PROJECT = Path(__file__).parents[1]
 
 
 class MeasurementError(RebalanceAuditError):
@@ -31,19 +34,33 @@ class Outcome:
     peak_bytes: int
 
 
-def perform(task: Mapping[str, Any]) -> Outcome:
-    """The outcome of `worker.perform` in a process of its own; raises `MeasurementError`."""
-    command = [sys.executable, "-m", "benchmarks.worker", json.dumps(task)]
-    with tempfile.TemporaryFile("w+") as log, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log) as process:
+def perform(task: Mapping[str, Any], command: Sequence[str] = ()) -> Outcome:
+    """The outcome of `worker.perform`, or of another command that takes the file of a task, in a process of its own.
+
+    Raises `MeasurementError`.
+    """
+    with tempfile.TemporaryDirectory() as scratch, tempfile.TemporaryFile("w+") as log:
+        # A file, as tasks grow larger than an argument may be.
+        given = Path(scratch, "task.json")
+        given.write_text(json.dumps(task), encoding="utf-8")
+        line = [*(command or (sys.executable, "-m", "benchmarks.worker")), str(given)]
+        code, output, peak = _ended(line, log)
+        if code != 0:
+            log.seek(0)
+            raise MeasurementError(f"{task['action']} ended with {code}:\n" + "".join(list(log)[-15:]))
+    return Outcome(json.loads(output.splitlines()[-1]), peak)
+
+
+def _ended(line: Sequence[str], log: IO[str]) -> tuple[int, bytes, int]:
+    """Exit code, output, and most bytes held at one moment, of a command; what it logs goes into the file."""
+    environment = os.environ | {"PYTHONPATH": str(_PROJECT)}
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=log, env=environment) as process:
         peak = [0]
         watcher = threading.Thread(target=_watch, args=(process, peak), daemon=True)
         watcher.start()
         output, _ = process.communicate()
         watcher.join()
-        if process.returncode != 0:
-            log.seek(0)
-            raise MeasurementError(f"{task['action']} ended with {process.returncode}:\n" + "".join(list(log)[-15:]))
-    return Outcome(json.loads(output.splitlines()[-1]), peak[0])
+    return process.returncode, output, peak[0]
 
 
 def _watch(process: subprocess.Popen[bytes], peak: list[int]) -> None:

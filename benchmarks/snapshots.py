@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from urllib.parse import unquote, urlparse
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -31,6 +32,8 @@ from schemas import (
 )
 from spark_jobs.warehouse import Warehouse
 
+_AVERAGELY = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely"
+
 
 def make(spark: SparkSession, warehouse: Warehouse, fleet: Fleet) -> None:
     """Makes the source tables and appends the history: a file per table and hour, so that a reader skips by time."""
@@ -39,6 +42,12 @@ def make(spark: SparkSession, warehouse: Warehouse, fleet: Fleet) -> None:
         frame = snapshots(spark, fleet)
         columns = [F.col(name).cast(table.schema[name].dataType).alias(name) for name in table.columns]
         warehouse.save(frame.select(*columns).write.format("delta").mode("append"), table)
+
+
+def files(spark: SparkSession, warehouse: Warehouse) -> dict[str, list[str]]:
+    """The Parquet files of the newest version of every source table, as paths, by the table's name."""
+    frames = {table.name: warehouse.read(spark, table) for table in SOURCES}
+    return {name: [unquote(urlparse(uri).path) for uri in frame.inputFiles()] for name, frame in frames.items()}
 
 
 def memberships(spark: SparkSession, fleet: Fleet) -> DataFrame:
@@ -106,7 +115,7 @@ def clients(spark: SparkSession, fleet: Fleet) -> DataFrame:
             {
                 "client_id": client_id(member),
                 "answered": F.lit(True),
-                "strategy_class": F.lit("org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely"),
+                "strategy_class": F.lit(_AVERAGELY if fleet.says_strategy else None),
                 "message_model": F.lit("CLUSTERING"),
                 "consume_orderly": F.lit(False),
                 "client_rebalance": F.lit(True),

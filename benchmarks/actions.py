@@ -1,0 +1,149 @@
+"""What is timed in a Spark session: a scan, an audit, or a part of one."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
+from spark_jobs.config import Configuration
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.jobs.audit import keep, window_of
+from spark_jobs.jobs.run import RunRequest, run
+from spark_jobs.jobs.sources import pinned_versions, read_sources
+from spark_jobs.progress.queue_progress import queue_progress
+from spark_jobs.replay.history import changes, rebalance_intervals
+from spark_jobs.replay.settings import group_settings
+from spark_jobs.replay.sources import Sources
+from spark_jobs.replay.states import owned_queues, replayed_states
+from spark_jobs.replay.steps import StepWindow
+from spark_jobs.warehouse import Warehouse
+
+#: What an audit of a healthy route reads, and therefore what the scan that it is compared with reads.
+_SCANNED: tuple[tuple[Table, str], ...] = (
+    (
+        MEMBERSHIP_SNAPSHOTS,
+        "cluster consumer_group broker_name captured_at message_model connections subscriptions.topic",
+    ),
+    (ROUTE_SNAPSHOTS, "cluster topic captured_at queues"),
+    (
+        OFFSET_SNAPSHOTS,
+        "cluster consumer_group topic captured_at offsets.broker_name offsets.queue_id offsets.broker_offset "
+        "offsets.consumer_offset offsets.last_timestamp",
+    ),
+    (
+        CLIENT_SNAPSHOTS,
+        "cluster consumer_group client_id captured_at answered strategy_class client_rebalance subscriptions.topic",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is worked on: the snapshots of a warehouse in an interval, with a configuration."""
+
+    warehouse: Warehouse
+    interval: Interval
+    configuration: Configuration
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Target:
+        """The target of a task."""
+        configuration = Configuration.model_validate_json(json.dumps(given["configuration"]))
+        return cls(Warehouse.parse(given["warehouse"]), Interval.parse(given["interval"]), configuration)
+
+    def window(self) -> StepWindow:
+        """The steps of the interval."""
+        return window_of(RunRequest(self.interval), self.configuration)
+
+    def sources(self, spark: SparkSession) -> Sources:
+        """The snapshots that an audit of the interval reads."""
+        versions = pinned_versions(spark, self.warehouse)
+        return read_sources(spark, self.warehouse, versions, self.window().read, RunRequest(self.interval))
+
+
+#: Does the work once; seconds of its parts, by their names.
+Act = Callable[[], Mapping[str, float]]
+
+
+def say(text: str) -> None:
+    """A line for the log."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def scan(spark: SparkSession, target: Target) -> Act:
+    """Reads what an audit reads, table by table, and throws it away."""
+    start, end = F.lit(target.interval.start), F.lit(target.interval.end)
+    within = (F.col("captured_at") >= start) & (F.col("captured_at") < end)
+
+    def act() -> Mapping[str, float]:
+        for table, names in _SCANNED:
+            columns = [F.col(name).alias(name.replace(".", "_")) for name in names.split()]
+            _throw_away(target.warehouse.read(spark, table).where(within).select(*columns))
+        return {}
+
+    return act
+
+
+def audit(spark: SparkSession, target: Target) -> Act:
+    """A whole run, from the source tables to the published ones."""
+
+    def act() -> Mapping[str, float]:
+        began: list[tuple[str, float]] = []
+        request, configuration = RunRequest(target.interval), target.configuration
+        run(spark, target.warehouse, request, configuration, lambda stage: began.append((stage, time.perf_counter())))
+        ends = [at for _, at in began[1:]] + [time.perf_counter()]
+        return {stage: end - at for (stage, at), end in zip(began, ends, strict=True)}
+
+    return act
+
+
+def _intervals(sources: Sources, target: Target) -> DataFrame:
+    """The rebalance intervals, computed."""
+    window, configuration = target.window(), target.configuration
+    changed = changes(sources, window, configuration.max_gap, keep)
+    return keep(rebalance_intervals(changed, window, configuration.cadence, group_settings(configuration), keep))
+
+
+def allocate(spark: SparkSession, target: Target) -> Act:
+    """From the rebalance intervals, which are there before, to the owners of every queue in each."""
+    intervals = _intervals(target.sources(spark), target)
+
+    def act() -> Mapping[str, float]:
+        _throw_away(owned_queues(intervals, keep(replayed_states(intervals))))
+        return {}
+
+    return act
+
+
+def replay(spark: SparkSession, target: Target) -> Act:
+    """From the snapshots to intervals, owners, and what the offsets say of every queue in each interval."""
+
+    def act() -> Mapping[str, float]:
+        sources, allowed_lag = target.sources(spark), target.configuration.thresholds.allowed_lag
+        intervals = _intervals(sources, target)
+        states = keep(replayed_states(intervals))
+        _throw_away(owned_queues(intervals, states))
+        _throw_away(queue_progress(intervals, states, sources.offsets, target.window(), allowed_lag))
+        return {}
+
+    return act
+
+
+def _throw_away(frame: DataFrame) -> None:
+    frame.write.format("noop").mode("overwrite").save()
+
+
+ACTIONS: Mapping[str, Callable[[SparkSession, Target], Act]] = {
+    "scan": scan,
+    "audit": audit,
+    "allocate": allocate,
+    "replay": replay,
+}

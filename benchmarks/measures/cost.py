@@ -1,0 +1,32 @@
+"""What an audit of the whole fleet costs."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from benchmarks.bench import Bench
+from benchmarks.measure import Taken
+
+#: What `run` says when it begins the work of the gate.
+_GATE = ("checking the sources", "checking the results", "writing down what the checks saw")
+
+
+def audit_by_scan(bench: Bench) -> Taken:
+    """A whole `run` ÷ reading the same columns of the same tables into a `noop` sink."""
+    audited, scanned = bench.audit_seconds(), bench.scan_seconds
+    fleet = f"{bench.whole.groups} groups × {bench.whole.hours} h"
+    return Taken(audited / scanned, f"{audited:.1f} s ÷ {scanned:.1f} s, {fleet}")
+
+
+def gate_by_audit(bench: Bench) -> Taken:
+    """The stages of a run in which the gate checks ÷ all of its other stages."""
+    rounds = bench.audits.result["stages"][-1]
+    gate = median(sum(stages[name] for name in _GATE) for stages in rounds)
+    rest = median(sum(seconds for name, seconds in stages.items() if name not in _GATE) for stages in rounds)
+    return Taken(gate / rest, f"{gate:.1f} s ÷ {rest:.1f} s")
+
+
+def peak_memory(bench: Bench) -> Taken:
+    """The most that Python and the JVM, driver and executors in one, held at one moment of the audits."""
+    peak = bench.audits.peak_bytes / 2**30
+    return Taken(peak, f"Python and a JVM of {bench.audits.result['heap']} heap")

@@ -1,0 +1,27 @@
+"""Whether the age of a table costs anything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from benchmarks.bench import Bench
+from benchmarks.fleet import Fleet
+from benchmarks.measure import Taken
+from spark_jobs.domain.intervals import Interval
+
+
+def month_by_day(bench: Bench) -> Taken:
+    """A run over the last hour of a 30-day table ÷ over that of a 1-day table; a twentieth of the groups."""
+    day = replace(bench.whole, groups=max(bench.groups(0.05), 5), hours=24)
+    fleets = {"day": day, "month": replace(day, hours=30 * 24)}
+    bench.make(fleets)
+    bench.say("auditing the last hour of 30 days and of one")
+    targets = [bench.target(name, _last_hour(fleet)) for name, fleet in fleets.items()]
+    of_day, of_month = bench.seconds("audit", targets)
+    return Taken(of_month / of_day, f"{of_month:.1f} s ÷ {of_day:.1f} s, {day.groups} groups")
+
+
+def _last_hour(fleet: Fleet) -> Interval:
+    end = fleet.interval.end
+    return Interval(end - timedelta(hours=1), end)

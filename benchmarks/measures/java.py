@@ -1,0 +1,85 @@
+"""RocketMQ's own classes in a loop: what it would take to ask them instead."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+from benchmarks.bench import Bench
+from benchmarks.duckdb_replay import connect, export_states, load
+from benchmarks.measure import NotMeasuredError, Taken
+from benchmarks.process import MeasurementError
+from spark_jobs.config import Configuration
+
+_SOURCES = Path(__file__).parents[1] / "java"
+#: Where the class path of RocketMQ's client is put, once.
+CLASS_PATH = Path(sys.prefix) / "share" / "rebalance-audit" / "rocketmq-client-5.4.0"
+
+
+def hash_loop(bench: Bench) -> Taken:
+    """The whole audit ÷ AllocateMessageQueueConsistentHash for every snapshot, client and topic, input in memory."""
+    loop, calls = _loop(bench, "CONSISTENT_HASH")
+    audited = bench.audit_seconds()
+    return Taken(audited / loop, f"{audited:.1f} s ÷ {loop:.1f} s of {calls:,} calls")
+
+
+def avg_loop(bench: Bench) -> Taken:
+    """From rebalance intervals to the owners of every queue in each ÷ AllocateMessageQueueAveragely in that loop."""
+    loop, calls = _loop(bench, "AVG")
+    bench.say("replaying the states of the whole fleet")
+    (seconds,) = bench.seconds("allocate", [bench.target(bench.whole_name)])
+    return Taken(seconds / loop, f"{seconds:.2f} s ÷ {loop:.2f} s of {calls:,} calls")
+
+
+def _loop(bench: Bench, strategy: str) -> tuple[float, int]:
+    """Seconds and calls of the loop over all snapshots: the median of its equal rounds × their number."""
+    jars = class_path(CLASS_PATH)
+    states = bench.root / "states.tsv"
+    if not states.exists():
+        with connect(threads=2) as connection:
+            load(connection, bench.files(bench.whole_name), bench.whole.interval, Configuration())
+            export_states(connection, states)
+    bench.say(f"asking RocketMQ's own {strategy}")
+    answers = [line.split() for line in run_loop(jars, states, strategy, bench.rounds)]
+    return median(float(seconds) for seconds, _, _ in answers) * bench.rounds, sum(
+        int(calls) for _, calls, _ in answers
+    )
+
+
+def run_loop(jars: Path, states: Path, strategy: str, rounds: int) -> list[str]:
+    """What `AllocationLoop.java` prints: seconds, calls and a sum per round. Raises `MeasurementError`."""
+    with tempfile.TemporaryDirectory() as home:  # RocketMQ's logs go there
+        command = ["java", f"-Duser.home={home}", "-cp", f"{jars}/*", str(_SOURCES / "AllocationLoop.java")]
+        answer = subprocess.run(
+            [*command, str(states), strategy, str(rounds)], check=False, capture_output=True, text=True
+        )
+    if answer.returncode:
+        raise MeasurementError(f"the loop of {strategy} ended with {answer.returncode}:\n{answer.stderr[-2000:]}")
+    return answer.stdout.splitlines()
+
+
+def class_path(directory: Path) -> Path:
+    """The folder with the jars of RocketMQ's client, fetched by Maven if they are not there: all of them or none.
+
+    Raises `NotMeasuredError` without Java, or without Maven or network where they have to be fetched.
+    """
+    if not shutil.which("java"):
+        raise NotMeasuredError("there is no java on the PATH")
+    if directory.is_dir():
+        return directory
+    if not shutil.which("mvn"):
+        raise NotMeasuredError("there is no mvn on the PATH, which would fetch RocketMQ's client")
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".rocketmq-") as scratch:
+        jars = Path(scratch, "jars")
+        goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={jars}"]
+        command = ["mvn", "--quiet", "--batch-mode", "--file", str(_SOURCES / "pom.xml"), *goal]
+        answer = subprocess.run(command, check=False, capture_output=True, text=True)
+        if answer.returncode or not any(jars.glob("rocketmq-client-*.jar")):
+            raise NotMeasuredError("mvn could not fetch RocketMQ's client 5.4.0: is there network?")
+        jars.rename(directory)
+    return directory

@@ -1,0 +1,92 @@
+"""What a value says about its goal, and what the benchmark says to its caller."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from benchmarks import command
+from benchmarks.bench import Bench
+from benchmarks.fleet import Fleet
+from benchmarks.measure import Measure, NotMeasuredError, Result, Taken, measured
+from benchmarks.process import MeasurementError
+
+
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path, Fleet(), 1, lambda _: None)
+
+
+def of(value: float, limit: float | None) -> Measure:
+    return Measure("one", "one ÷ other", limit, lambda _: Taken(value, "from"))
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "verdict", "missed"),
+    [
+        (1.9, 2.0, "met", False),
+        (2.0, 2.0, "met", False),
+        (2.1, 2.0, "met, within 10%", False),
+        (2.3, 2.0, "missed by 15%", True),
+        (28.0, 2.0, "missed by 1300%", True),
+        (99.0, None, "", False),
+    ],
+)
+def test_a_goal_is_missed_by_more_than_a_tenth(
+    value: float, limit: float | None, verdict: str, missed: bool, tmp_path: Path
+) -> None:
+    result = measured(of(value, limit), bench(tmp_path), judged=True)
+    assert (result.verdict, result.missed) == (verdict, missed)
+
+
+def test_less_than_a_fleet_day_is_not_judged(tmp_path: Path) -> None:
+    result = measured(of(28.0, 2.0), bench(tmp_path), judged=False)
+    assert (result.verdict, result.missed) == ("not a fleet-day", False)
+
+
+def test_what_is_not_there_is_no_miss_and_what_fails_is_one(tmp_path: Path) -> None:
+    def absent(_: Bench) -> Taken:
+        raise NotMeasuredError("there is no mvn")
+
+    def broken(_: Bench) -> Taken:
+        raise MeasurementError("audit ended with 1:\njava.lang.OutOfMemoryError")
+
+    found = [measured(Measure("one", "one", 1.0, take), bench(tmp_path), judged=True) for take in (absent, broken)]
+    assert [(result.verdict, result.detail, result.missed) for result in found] == [
+        ("not measured", "not measured: there is no mvn", False),
+        ("failed", "audit ended with 1:", True),
+    ]
+
+
+@pytest.mark.parametrize(("value", "code"), [(1.0, 0), (1.2, 1)])
+def test_the_exit_code_says_whether_a_goal_was_missed(
+    value: float, code: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "MEASURES", (of(value, 1.0),))
+    monkeypatch.setattr(command, "_on_two_cores", lambda: None)
+    assert command.main(["--directory", str(tmp_path)]) == code
+    assert "one ÷ other" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_goal_stands_beside_its_value() -> None:
+    row = Result(Measure("memory", "peak memory", 4.0, lambda _: Taken(0, ""), unit="GiB"), Taken(3.24, "a [heap]"))
+    console = Console(width=120, record=True, file=None)
+    with console.capture() as printed:
+        console.print(command.table([row]))
+    assert [cell.strip() for cell in printed.get().splitlines()[4].strip("│").split("│")] == [
+        "peak memory",
+        "3.24 GiB",
+        "≤ 4 GiB",
+        "met",
+        "a [heap]",
+    ]
+
+
+def test_what_was_asked_for_is_measured_in_the_order_of_the_table() -> None:
+    assert [one.name for one in command.wanted(["gate", "scan"], quick=False)] == ["scan", "gate"]
+    quick = {one.name for one in command.wanted(None, quick=True)}
+    assert {"scan", "duckdb", "help"} <= quick
+    assert not {"history", "wide", "groups"} & quick
+    assert len(command.wanted(None, quick=False)) == 16
