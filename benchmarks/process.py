@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,14 +73,18 @@ def _resident(pid: int) -> int:
     try:
         root = psutil.Process(pid)
         return sum(_of_one(process) for process in (root, *root.children(recursive=True)))
-    except psutil.NoSuchProcess:
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
         return 0
+
+
+def _is_fork_of_jvm(process: psutil.Process) -> bool:
+    """Whether a JVM has just forked it (for a chmod): it still shows the JVM's own memory, a second time."""
+    parent = process.parent()
+    return Path(process.exe()).name == "java" and parent is not None and parent.exe() == process.exe()
 
 
 def _of_one(process: psutil.Process) -> int:
     try:
-        # A process that the JVM has just forked (for a chmod) still shows the JVM's own memory, a second time.
-        is_settled = time.time() - process.create_time() > 1
-        return int(process.memory_info().rss) if is_settled else 0
-    except psutil.NoSuchProcess:
+        return 0 if _is_fork_of_jvm(process) else int(process.memory_info().rss)
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
         return 0

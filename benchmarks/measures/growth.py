@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.bench import Bench
-from benchmarks.measure import Taken
+from benchmarks.measure import NotMeasuredError, Taken
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,8 @@ class Line:
 def ten_times(bench: Bench) -> Taken:
     """A run over all groups ÷ over a tenth of them, the time of a run over an empty step taken off both."""
     empty, ten, one = bench.empty_seconds, bench.audit_seconds(1.0), bench.audit_seconds(0.1)
+    if one <= empty:
+        raise NotMeasuredError(f"a tenth of the groups takes no longer than an empty step ({one:.1f}, {empty:.1f} s)")
     return Taken((ten - empty) / (one - empty), f"({ten:.1f} − {empty:.1f}) s ÷ ({one:.1f} − {empty:.1f}) s")
 
 
