@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.replay.steps import seconds_between
-from spark_jobs.report.keys import QUEUE, TOPIC, part_of
+from spark_jobs.report.keys import QUEUE, TOPIC, known_lags, part_of
 
 #: Points per line of backlog, at most.
 PARTS = 240
@@ -59,9 +59,7 @@ def backlog(progress: DataFrame, interval: Interval) -> DataFrame:
         .agg(
             F.min("interval_start").alias("start"),
             F.max("interval_end").alias("end"),
-            F.min_by("lag_first", F.when(F.col("lag_first").isNotNull(), F.col("interval_start"))).alias("lag_first"),
-            F.max_by("lag_last", F.when(F.col("lag_last").isNotNull(), F.col("interval_start"))).alias("lag_last"),
-            F.max("lag_max").alias("lag_max"),
+            *known_lags("interval_start"),
             F.sum("produced").alias("produced"),
             F.sum("consumed").alias("consumed"),
             F.sum(seconds).alias("seconds"),

@@ -43,3 +43,14 @@ def part_of(moment: str, interval: Interval, parts: int) -> Column:
     length = (interval.end - interval.start).total_seconds() / parts
     place = F.floor(seconds_between(F.lit(interval.start), moment) / F.lit(length))
     return F.least(place, F.lit(parts - 1)).cast("int")
+
+
+def known_lags(at: str) -> tuple[Column, Column, Column]:
+    """Aggregates over intervals that begin at `at`: `lag_first` and `lag_last`, the first and last known lag, and
+    `lag_max`, the highest, in messages; null where none is known.
+    """
+    return (
+        F.min_by("lag_first", F.when(F.col("lag_first").isNotNull(), F.col(at))).alias("lag_first"),
+        F.max_by("lag_last", F.when(F.col("lag_last").isNotNull(), F.col(at))).alias("lag_last"),
+        F.max("lag_max").alias("lag_max"),
+    )

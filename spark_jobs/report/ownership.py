@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.replay.spans import with_island
-from spark_jobs.report.keys import GROUP, QUEUE, TOPIC
+from spark_jobs.report.keys import GROUP, QUEUE, TOPIC, known_lags
 
 _INTERVAL = ("step_start", *TOPIC, "membership_view", "interval_start")
 _STATE = ("readable", "owners", "unassigned_cause", "unassigned_client_id", "double_owned_cause")
@@ -28,9 +28,7 @@ def ownership(allocations: DataFrame, progress: DataFrame) -> DataFrame:
         .agg(
             F.min("start").alias("start"),
             F.max("end").alias("end"),
-            F.min_by("lag_first", F.when(F.col("lag_first").isNotNull(), F.col("start"))).alias("lag_first"),
-            F.max_by("lag_last", F.when(F.col("lag_last").isNotNull(), F.col("start"))).alias("lag_last"),
-            F.max("lag_max").alias("lag_max"),
+            *known_lags("start"),
         )
         .drop("island")
     )
