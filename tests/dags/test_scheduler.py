@@ -47,6 +47,8 @@ def scheduler(airflow: Airflow, warehouse: Warehouse, tmp_path: Path) -> Iterato
     port = free_port()
     variables = {"warehouse": warehouse.location, "spark_conf": json.dumps({"spark.driver.memory": "1g"})}
     environment = airflow.environment(variables) | {
+        # Its processes write to one SQLite file: they wait for each other.
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{airflow.home}/airflow.db?timeout=120",
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
         "AIRFLOW__CORE__PARALLELISM": "2",
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://localhost:{port}/execution/",

@@ -144,14 +144,15 @@ def test_a_part_of_the_backlog_keeps_its_first_last_and_highest_lag_and_the_time
     """An hour has 240 parts of 15 s."""
     rows = [
         progress(0, 5, 0, None, None, None, None, None),
-        progress(5, 10, 0, 3, 4, 8, 10, 9),
-        progress(10, 15, 0, 4, 6, 6, 20, 18),
+        progress(5, 8, 0, 3, 4, 8, 10, 9),
+        progress(8, 12, 0, 4, 6, 6, 20, 18),
+        progress(12, 15, 0, None, None, None, None, None),
         progress(15, 3600, 0, 6, 1, 7, 100, 105),
     ]
     parts = backlog(spark.createDataFrame(rows, _PROGRESS), HOUR)
     columns = ("start", "end", "lag_first", "lag_last", "lag_max", "produced", "consumed", "seconds")
     assert found(parts, *columns) == sorted(
-        [(at(0), at(15), 3, 6, 8, 30, 27, 10.0), (at(15), at(3600), 6, 1, 7, 100, 105, 3585.0)], key=repr
+        [(at(0), at(15), 3, 6, 8, 30, 27, 7.0), (at(15), at(3600), 6, 1, 7, 100, 105, 3585.0)], key=repr
     )
 
 
@@ -207,6 +208,8 @@ def test_the_fleet_lists_what_needs_attention_first(spark: SparkSession) -> None
     ]
     rules = [(rule.rule, rule.findings) for rule in rows[0].rules]
     assert rules == [("UNASSIGNED_QUEUE", 3), ("IDLE_CONSUMER", 1)]
+    assert [(rule.rule, rule.findings) for rule in rows[1].rules] == [("CLIENT_HUNG", 1)]
+    assert [row.errors for row in rows[:3]] == [2, 1, 1]
     last = rows[-1]
     assert (last.backlog_start, last.backlog_end, last.members, last.owned_never) == (1, 9, 5, 1)
     assert (last.limit, last.advice, last.rules, last.lines) == ("LISTENER", "second", None, None)
