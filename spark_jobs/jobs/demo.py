@@ -71,7 +71,9 @@ def next_steps(warehouse: Warehouse) -> list[tuple[str, str]]:
     audit += f" --config {configuration}"
     query = f"SELECT rule, consumer_group, subject, start, end FROM {warehouse.identifier('findings')}"
     script = f'from spark_jobs.session import get_session; get_session().sql("{query}").show(50, False)'
+    explain = f"{command} explain --warehouse {shlex.quote(warehouse.location)} --group payment-service"
     return [
+        ("one group at one moment, in words", f"{explain} --at 2026-11-21T02:10"),
         ("one group only", f"{audit} --group payment-service"),
         ("for a program: one JSON document", f"{audit} --json"),
         ("the tables, with SQL", f"{shlex.quote(_from_here(Path(sys.executable)))} -c {shlex.quote(script)}"),
