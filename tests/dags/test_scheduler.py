@@ -32,6 +32,7 @@ DAG = "rebalance_audit_hourly"
 THREE_HOURS = Interval.parse("2026-03-01T10:00/2026-03-01T13:00")
 #: Airflow names a run of a backfill after the end of its interval.
 RUNS = [f"backfill__2026-03-01T{hour}:00:00+00:00" for hour in (11, 12, 13)]
+_LAUNCHER = "org.apache.spark.launcher.Main"
 _STEPS = "step_start >= TIMESTAMP '2026-03-01 10:00' AND step_start < TIMESTAMP '2026-03-01 13:00'"
 
 
@@ -115,9 +116,13 @@ def succeeded(command: Callable[..., str], run_id: str) -> bool:
 
 
 def spark_of(warehouse: Warehouse, task: str) -> list[psutil.Process]:
-    """The Java processes that do the task on the warehouse."""
+    """The Java processes that do the task on the warehouse, not those that only work out how to start one."""
     wanted = {"task", task, f"--warehouse={warehouse.location}"}
-    return [one for one in psutil.process_iter() if one.name() == "java" and wanted <= set(one.cmdline())]
+    return [
+        one
+        for one in psutil.process_iter()
+        if one.name() == "java" and wanted <= (words := set(one.cmdline())) and _LAUNCHER not in words
+    ]
 
 
 def hashes(spark: SparkSession, warehouse: Warehouse) -> dict[str, str]:
