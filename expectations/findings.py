@@ -8,9 +8,9 @@ from pyspark.sql import functions as F
 from expectations.common import one_of
 from expectations.suite import Expectation, Suite
 from schemas import ALLOCATIONS, CLIENT_SNAPSHOTS, FINDINGS, REBALANCE_INTERVALS, Table
+from spark_jobs.domain.severities import SEVERITIES
 from spark_jobs.findings import unobserved
 from spark_jobs.findings.catalog import RULES
-from spark_jobs.findings.conditions import SEVERITIES
 
 _GROUP = ("step_start", "cluster", "consumer_group")
 _QUEUE = (*_GROUP, "topic", "broker_name", "queue_id")

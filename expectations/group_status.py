@@ -9,7 +9,7 @@ from expectations.common import one_of
 from expectations.suite import Expectation, Suite
 from schemas import FINDINGS, GROUP_STATUS, Table
 from spark_jobs.domain.capacity import Limit
-from spark_jobs.findings.conditions import SEVERITIES
+from spark_jobs.domain.severities import SEVERITIES
 
 _GROUP = ("step_start", "cluster", "consumer_group")
 _SEVERITIES = f"array{one_of(SEVERITIES)}"

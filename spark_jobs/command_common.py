@@ -12,8 +12,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from expectations.suite import Severity
-from spark_jobs.command_options import NEVER, SEVERITIES
+from spark_jobs.command_options import NEVER
 from spark_jobs.domain.intervals import format_utc
+from spark_jobs.domain.severities import SEVERITIES
 from spark_jobs.errors import ExitCode
 from spark_jobs.jobs.run import RunResult
 from spark_jobs.quality.validation import Result

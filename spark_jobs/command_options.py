@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_jobs.domain.intervals import Interval, parse_utc
+from spark_jobs.domain.severities import SEVERITIES
 
-SEVERITIES = ("INFO", "WARN", "ERROR")
 NEVER = "NEVER"
 
 

@@ -14,9 +14,9 @@ from typing import Any
 from rich.console import Console
 
 from spark_jobs.command_common import as_json, exit_code, run_document, run_exit_code, start_spark, worst
-from spark_jobs.command_options import SEVERITIES
 from spark_jobs.config import load
 from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.severities import SEVERITIES
 from spark_jobs.errors import ExitCode, RebalanceAuditError
 from spark_jobs.jobs.backfill import Backfill, backfill, published_steps
 from spark_jobs.jobs.late import Reaudit, reaudit_late

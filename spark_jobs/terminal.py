@@ -19,6 +19,7 @@ from rich.text import Text
 
 from spark_jobs.domain.intervals import duration_text as duration_text
 from spark_jobs.domain.intervals import format_utc
+from spark_jobs.words import number_text
 
 Finding = Mapping[str, Any]
 
@@ -94,7 +95,7 @@ def _cells(number: int, finding: Finding, dated: bool) -> Iterable[Text]:
     yield stacked(finding["rule"], finding["cause"])
     yield stacked(finding["consumer_group"], finding["topic"], finding["subject"])
     yield Text.assemble(f"{start:{form}}{dash}{end:{form}}", (f"\n{duration_text(end - start)}", "dim"))
-    yield Text("unknown" if backlog is None else f"{backlog:,}", style="dim" if backlog is None else "")
+    yield Text(number_text(backlog), style="dim" if backlog is None else "")
 
 
 def titled_table(title: str, *, show_lines: bool = False) -> Table:

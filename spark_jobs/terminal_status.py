@@ -12,7 +12,8 @@ from rich.text import Text
 
 from spark_jobs.domain.intervals import duration_text, format_utc
 from spark_jobs.jobs.status import Statuses
-from spark_jobs.terminal import SEVERITY_STYLES, printable, stacked, titled_table
+from spark_jobs.terminal import SEVERITY_STYLES, print_line, stacked, titled_table
+from spark_jobs.words import UNKNOWN, count, number_text, rate_text
 
 #: A row of `group_status`.
 Group = Mapping[str, Any]
@@ -24,10 +25,9 @@ def show_statuses(console: Console, found: Statuses) -> None:
         console.print(_table(found))
     else:
         for group in found.groups:
-            console.print(Text(printable(_line(group, found.newest_step))), soft_wrap=True)
-    told = f"{len(found.groups):,} group{'' if len(found.groups) == 1 else 's'}"
+            print_line(console, _line(group, found.newest_step))
     newest = f"the newest step began at {format_utc(found.newest_step)}" if found.newest_step else "nothing was audited"
-    console.print(f"{told}; {newest}.", soft_wrap=True, highlight=False)
+    console.print(f"{count(len(found.groups), 'group')}; {newest}.", soft_wrap=True, highlight=False)
 
 
 def _table(found: Statuses) -> Table:
@@ -48,10 +48,10 @@ def _cells(group: Group, newest: datetime | None) -> Iterable[Text]:
     step = f"{format_utc(group['step_start'])}{_age(group, newest)}"
     yield Text.assemble((severity or "-", SEVERITY_STYLES.get(severity, "dim")), (f"\n{group['finding_count']}", "dim"))
     yield stacked(group["consumer_group"], group["cluster"], step)
-    yield stacked(_number(group["members"]), _number(group["idle_members"]))
+    yield stacked(number_text(group["members"]), number_text(group["idle_members"]))
     yield Text(_owned(group))
     yield stacked(_backlog(group), f"{group['unknown_queues']:,}" if group["unknown_queues"] else None)
-    yield stacked(_rate(group["in_rate"]), _rate(group["out_rate"]))
+    yield stacked(rate_text(group["in_rate"]), rate_text(group["out_rate"]))
     yield Text(_oldest(group))
     yield stacked(group["limit"], group["advice"])
 
@@ -64,13 +64,13 @@ def _line(group: Group, newest: datetime | None) -> str:
             f"group={group['consumer_group']}",
             f"step={format_utc(group['step_start'])}{_age(group, newest)}",
             f"findings={group['finding_count']}",
-            f"members={_number(group['members'])}",
+            f"members={number_text(group['members'])}",
             f"queues={_owned(group)}",
             f"backlog={_backlog(group)}",
             f"unknown_queues={group['unknown_queues']}",
             f"oldest={_oldest(group)}",
-            f"in={_rate(group['in_rate'])}/s",
-            f"out={_rate(group['out_rate'])}/s",
+            f"in={rate_text(group['in_rate'])}/s",
+            f"out={rate_text(group['out_rate'])}/s",
             f"limit={group['limit']}",
             f"advice: {group['advice']}",
         )
@@ -81,29 +81,21 @@ def _age(group: Group, newest: datetime | None) -> str:
     return "" if group["step_start"] == newest else " (old)"
 
 
-def _number(value: int | None) -> str:
-    return "unknown" if value is None else f"{value:,}"
-
-
-def _rate(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:,.1f}"
-
-
 def _owned(group: Group) -> str:
     """Queues with one owner, with several, with none."""
     if group["queues"] is None:
-        return "unknown"
+        return UNKNOWN
     return "/".join(f"{group[name]:,}" for name in ("owned_once", "owned_twice", "owned_never"))
 
 
 def _backlog(group: Group) -> str:
     start, end = group["backlog_start"], group["backlog_end"]
-    return "unknown" if start is None and end is None else f"{_number(start)} → {_number(end)}"
+    return UNKNOWN if start is None and end is None else f"{number_text(start)} → {number_text(end)}"
 
 
 def _oldest(group: Group) -> str:
     """Age of the oldest message not consumed, at its highest; null where nothing waited, or nothing is known."""
     age = group["oldest_message_ms"]
     if age is None:
-        return "unknown" if group["backlog_end"] is None else "-"
+        return UNKNOWN if group["backlog_end"] is None else "-"
     return duration_text(timedelta(milliseconds=age))

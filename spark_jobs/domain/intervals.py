@@ -82,6 +82,8 @@ class Interval:
         return Interval(start, end) if start < end else None
 
 
+#: All of history, and more.
+EVER = Interval(EPOCH, datetime(9999, 1, 1, tzinfo=UTC))
 _EXAMPLE = "2026-03-01T10:00/2026-03-01T11:00"
 
 

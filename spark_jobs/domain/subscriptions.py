@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
+#: What RocketMQ puts before a group's name to name its retry topic.
+RETRY = "%RETRY%"
 #: One topic with its normal expression; a client's subscriptions are a set of them.
 Subscriptions = frozenset[tuple[str, str]]
 

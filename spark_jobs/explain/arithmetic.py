@@ -22,7 +22,8 @@ from spark_jobs.domain.strategies import (
     Strategy,
 )
 from spark_jobs.errors import StrategyError
-from spark_jobs.explain.words import count, joined, shares_text
+from spark_jobs.explain.words import joined, shares_text
+from spark_jobs.words import count
 
 Queues = Sequence[MessageQueue]
 ClientIds = Sequence[str]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from spark_jobs.domain.intervals import format_utc
 from spark_jobs.domain.message_queue import queue_ranges
 from spark_jobs.domain.verdicts import Verdict
 from spark_jobs.explain.given import Row
-from spark_jobs.explain.words import count, number
+from spark_jobs.words import count, known_sum, number_text
 
 _WHY_UNKNOWN = {"NEVER_COMMITTED": "the group has never committed there", "NO_READING": "no offset was read"}
 
@@ -52,25 +52,20 @@ def backlog_of(rows: Sequence[Row]) -> Backlog | None:
     counted = Counter(row["verdict"] for row in known if row["verdict"])
     return Backlog(
         queue_count=len(known),
-        first=_sum(row["lag_first"] for row in known),
-        last=_sum(row["lag_last"] for row in known),
-        produced=_sum(row["produced"] for row in known),
-        consumed=_sum(row["consumed"] for row in known),
+        first=known_sum(row["lag_first"] for row in known),
+        last=known_sum(row["lag_last"] for row in known),
+        produced=known_sum(row["produced"] for row in known),
+        consumed=known_sum(row["consumed"] for row in known),
         verdicts={verdict.value: counted[verdict] for verdict in Verdict if counted[verdict]},
         last_reading_at=max((row["last_reading_at"] for row in known if row["last_reading_at"]), default=None),
         unknown=[_unknown(quality, unread) for quality in sorted({row["lag_quality"] for row in unread})],
     )
 
 
-def _sum(values: Iterable[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
-
-
 def _unknown(quality: str, rows: Sequence[Row]) -> Unknown:
     rows = [row for row in rows if row["lag_quality"] == quality]
     queues = queue_ranges((row["broker_name"], row["queue_id"]) for row in rows)
-    return Unknown(queues, len(rows), quality, _sum(row["produced"] for row in rows))
+    return Unknown(queues, len(rows), quality, known_sum(row["produced"] for row in rows))
 
 
 def backlog_text(backlog: Backlog | None, *, owned: bool = True) -> str:
@@ -87,10 +82,12 @@ def backlog_text(backlog: Backlog | None, *, owned: bool = True) -> str:
 def _known(backlog: Backlog, owned: bool) -> str:
     moved = "what came and went is unknown"
     if backlog.produced is not None or backlog.consumed is not None:
-        moved = f"{number(backlog.produced)} produced, {number(backlog.consumed)} consumed"
+        moved = f"{number_text(backlog.produced)} produced, {number_text(backlog.consumed)} consumed"
     if not backlog.verdicts and backlog.last_reading_at:
-        return f"Backlog {number(backlog.last)} at the only reading, {format_utc(backlog.last_reading_at)}; {moved}."
-    told = f"Backlog {number(backlog.first)} → {number(backlog.last)}; {moved}"
+        return (
+            f"Backlog {number_text(backlog.last)} at the only reading, {format_utc(backlog.last_reading_at)}; {moved}."
+        )
+    told = f"Backlog {number_text(backlog.first)} → {number_text(backlog.last)}; {moved}"
     return f"{told}; {_verdicts(backlog.verdicts)}." if owned and backlog.verdicts else f"{told}."
 
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from spark_jobs.domain.intervals import format_utc
+from spark_jobs.domain.severities import WORST_FIRST
+from spark_jobs.domain.subscriptions import RETRY
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.explain.backlog import backlog_of
 from spark_jobs.explain.given import GroupStep, Row, holding, last_before
 from spark_jobs.explain.story import GroupStory, TopicStory
 from spark_jobs.explain.views import view_story
-
-#: What RocketMQ puts before a group's name to name its retry topic.
-RETRY = "%RETRY%"
-_SEVERITIES = ("ERROR", "WARN", "INFO")
+from spark_jobs.words import did_you_mean
 
 
 def explain(given: GroupStep) -> GroupStory:
@@ -41,8 +39,7 @@ def check_topic(given: GroupStep, topics: Sequence[str]) -> None:
     """Raises `NothingPublishedError`, naming the nearest, unless the group's topics hold the one that is asked for."""
     if given.topic is None or given.topic in topics:
         return
-    near = get_close_matches(given.topic, topics, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(topics)}"
+    hint = did_you_mean(given.topic, topics) or f"known are {', '.join(topics)}"
     raise NothingPublishedError(f"{given.consumer_group} has no topic {given.topic} in {given.step}: {hint}")
 
 
@@ -83,7 +80,7 @@ def _findings(given: GroupStep) -> list[dict[str, Any]]:
 
 def _rank(finding: Row) -> tuple[object, ...]:
     """What concerns the whole group comes before its topics: it tends to be the cause."""
-    severity, topic = _SEVERITIES.index(finding["severity"]), finding["topic"] or ""
+    severity, topic = WORST_FIRST.index(finding["severity"]), finding["topic"] or ""
     return severity, topic.startswith(RETRY), topic, finding["rule"], finding["start"], finding["subject"]
 
 

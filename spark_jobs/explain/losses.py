@@ -11,7 +11,8 @@ from spark_jobs.domain.ownership import Member
 from spark_jobs.domain.strategies import CONFIG, CONSISTENT_HASH, Strategy
 from spark_jobs.errors import StrategyError
 from spark_jobs.explain.arithmetic import arithmetic, sizes
-from spark_jobs.explain.words import count, positions_text
+from spark_jobs.explain.words import positions_text
+from spark_jobs.words import count
 
 
 def how_it_was_cut(members: Sequence[Member], topic: str, queues: Sequence[MessageQueue]) -> list[str]:

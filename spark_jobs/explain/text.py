@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from spark_jobs.domain.intervals import duration_text, format_utc
+from spark_jobs.domain.severities import WORST_FIRST
 from spark_jobs.explain.backlog import backlog_text
 from spark_jobs.explain.story import GroupStory, TopicStory
 from spark_jobs.explain.text_view import Line, view_lines
-from spark_jobs.explain.words import count, joined, number
-
-_SEVERITIES = ("ERROR", "WARN", "INFO")
+from spark_jobs.explain.words import joined
+from spark_jobs.words import count, number_text, rate_text
 
 
 def lines(story: GroupStory) -> Iterator[Line]:
@@ -34,7 +34,7 @@ def lines(story: GroupStory) -> Iterator[Line]:
 
 def _verdict(story: GroupStory) -> str:
     counts = Counter(one["severity"] for one in story.findings)
-    told = [f"{counts[severity]} {severity}" for severity in _SEVERITIES if counts[severity]]
+    told = [f"{counts[severity]} {severity}" for severity in WORST_FIRST if counts[severity]]
     if not told:
         return "No finding holds at this moment."
     return f"{count(len(story.findings), 'finding')} held then: {joined(told)}."
@@ -92,7 +92,7 @@ def _finding(finding: Mapping[str, Any]) -> Iterator[Line]:
 def _piled_up(evidence: Mapping[str, Any]) -> str:
     end, unknown = evidence["backlog_end"], evidence["unknown_queues"]
     if end is not None:
-        told = f" Backlog {number(evidence['backlog_start'])} → {end:,}"
+        told = f" Backlog {number_text(evidence['backlog_start'])} → {end:,}"
         return f"{told}, unknown for {count(unknown, 'queue')}." if unknown else f"{told}."
     return f" Backlog unknown for {count(unknown, 'queue')}." if unknown else ""
 
@@ -108,11 +108,6 @@ def _step(status: Mapping[str, Any]) -> Iterator[Line]:
         yield Line("Its backlog and rates are not known.", 1)
         return
     unknown = f", unknown for {count(status['unknown_queues'], 'queue')}" if status["unknown_queues"] else ""
-    backlog = f"Backlog {number(status['backlog_start'])} → {number(status['backlog_end'])}{unknown}"
-    yield Line(
-        f"{backlog}; {_rate(status['in_rate'])} messages a second produced, {_rate(status['out_rate'])} consumed.", 1
-    )
-
-
-def _rate(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:,.1f}"
+    backlog = f"Backlog {number_text(status['backlog_start'])} → {number_text(status['backlog_end'])}{unknown}"
+    in_rate, out_rate = rate_text(status["in_rate"]), rate_text(status["out_rate"])
+    yield Line(f"{backlog}; {in_rate} messages a second produced, {out_rate} consumed.", 1)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from spark_jobs.domain.intervals import duration_text, format_utc
 from spark_jobs.explain.backlog import backlog_text
 from spark_jobs.explain.story import Began, Known, MemberStory, OddQueues, ViewStory
-from spark_jobs.explain.words import REASONS, count, joined, positions_text
+from spark_jobs.explain.words import REASONS, joined, positions_text
+from spark_jobs.words import count
 
 _SOURCES = {
     "CLIENT": "as the clients say",

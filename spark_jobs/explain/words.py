@@ -61,16 +61,6 @@ REASONS: Mapping[str, str] = {
 }
 
 
-def count(number: int, thing: str) -> str:
-    """A number of things: `1 queue`, `1,234 queues`."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
-def number(value: int | None) -> str:
-    """With thousands separators; null is unknown."""
-    return "unknown" if value is None else f"{value:,}"
-
-
 def joined(parts: Sequence[str]) -> str:
     """Parts of a sentence: `a`, `a and b`, `a, b and c`."""
     return " and ".join(part for part in (", ".join(parts[:-1]), *parts[-1:]) if part)

@@ -6,12 +6,21 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark_jobs.config import Configuration
+from spark_jobs.domain.severities import SEVERITIES
 from spark_jobs.findings.touches import IDENTITY
 from spark_jobs.replay.spans import with_island
 from spark_jobs.replay.steps import seconds_between
 from spark_jobs.replay.views import ALL_HOSTS
 
-SEVERITIES = ["INFO", "WARN", "ERROR"]
+
+def severity_rank() -> Column:
+    """1 for INFO, 2 for WARN, 3 for ERROR."""
+    return F.array_position(F.lit([*SEVERITIES]), F.col("severity"))
+
+
+def severity_of(rank: str) -> Column:
+    """The severity of a rank; null for null."""
+    return F.try_element_at(F.lit([*SEVERITIES]), F.col(rank).cast("int"))
 
 
 def with_finding(touches: DataFrame) -> DataFrame:
@@ -57,13 +66,13 @@ def conditions(touches: DataFrame, configuration: Configuration) -> DataFrame:
             _worst("if_deduplicated"),
             _worst("if_unique"),
             F.max("patience").alias("patience"),
-            F.max(F.array_position(F.lit(SEVERITIES), F.col("severity"))).alias("rank"),
+            F.max(severity_rank()).alias("rank"),
             F.max(worst).alias("worst"),
         )
         .where(seconds_between("began", "ended") >= patience)
         .withColumn("is_persistent", seconds_between("began", "seen_at") >= thresholds.persistent_after_seconds)
         .withColumn("start", F.greatest("began", "step_start"))
-        .withColumn("severity", F.try_element_at(F.lit(SEVERITIES), F.col("rank").cast("int")))
+        .withColumn("severity", severity_of("rank"))
         .withColumnRenamed("ended", "end")
         .select("*", "worst.measures", "worst.parties")
         .drop("began", "only_split", "seen_at", "patience", "rank", "worst")

@@ -7,12 +7,12 @@ from pyspark.sql import functions as F
 
 from spark_jobs.domain.balance import ImbalanceCause
 from spark_jobs.domain.strategies import CONFIG, CONSISTENT_HASH
+from spark_jobs.domain.subscriptions import RETRY
 from spark_jobs.findings.loads import member_loads
 from spark_jobs.findings.mixtures import mixed_strategies
 from spark_jobs.findings.rule import Audited, Cause, Rule
 from spark_jobs.findings.touches import measures, nothing, parties, touches
 from spark_jobs.findings.traffic import member_traffic, unequal_traffic
-from spark_jobs.replay.subscriptions import RETRY
 from spark_jobs.replay.views import ALL_HOSTS, GROUP_STEP
 
 NAME = "LOAD_IMBALANCE"

@@ -6,9 +6,9 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark_jobs.domain.strategies import AVG, AVG_BY_CIRCLE
+from spark_jobs.domain.subscriptions import RETRY
 from spark_jobs.findings.rule import Audited
 from spark_jobs.replay.clients import CLIENT
-from spark_jobs.replay.subscriptions import RETRY
 from spark_jobs.replay.views import ALL_HOSTS
 
 _CLIENT = (*CLIENT, "step_start")

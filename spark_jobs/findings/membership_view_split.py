@@ -5,10 +5,10 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from spark_jobs.domain.subscriptions import RETRY
 from spark_jobs.findings.rule import Audited, Cause, Rule
 from spark_jobs.findings.touches import nothing, touches
 from spark_jobs.replay.intervals import VIEW
-from spark_jobs.replay.subscriptions import RETRY
 from spark_jobs.replay.views import ALL_HOSTS, GROUP_TOPIC
 
 NAME = "MEMBERSHIP_VIEW_SPLIT"

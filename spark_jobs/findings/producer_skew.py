@@ -5,9 +5,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from spark_jobs.domain.subscriptions import RETRY
 from spark_jobs.findings.rule import Audited, Cause, Rule
 from spark_jobs.findings.touches import HOT, measures, nothing, queue, touches
-from spark_jobs.replay.subscriptions import RETRY
 from spark_jobs.replay.views import ALL_HOSTS, GROUP_TOPIC
 
 NAME = "PRODUCER_SKEW"

@@ -8,8 +8,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.config.model import Thresholds
+from spark_jobs.domain.subscriptions import RETRY
 from spark_jobs.replay.steps import duration, seconds_between
-from spark_jobs.replay.subscriptions import RETRY
 from spark_jobs.replay.views import ALL_HOSTS, GROUP_STEP
 
 _TRAFFIC = ("consumed", "client_id", "produced", "queue_seconds", "start", "end")

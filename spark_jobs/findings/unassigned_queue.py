@@ -6,9 +6,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.domain.causes import UnassignedCause
+from spark_jobs.domain.subscriptions import RETRY
 from spark_jobs.findings.rule import Audited, Cause, Rule
 from spark_jobs.findings.touches import DISPUTED, UNASSIGNED, nothing, queue, touches
-from spark_jobs.replay.subscriptions import RETRY
 from spark_jobs.replay.views import ALL_HOSTS, GROUP_TOPIC
 
 NAME = "UNASSIGNED_QUEUE"

@@ -6,12 +6,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
+from spark_jobs.domain.subscriptions import RETRY
 from spark_jobs.findings.rule import Audited, Cause, Rule
 from spark_jobs.findings.touches import nothing, touches
 from spark_jobs.replay.history import TOPIC, Changes
 from spark_jobs.replay.spans import gaps, with_island
 from spark_jobs.replay.steps import StepWindow
-from spark_jobs.replay.subscriptions import RETRY
 from spark_jobs.replay.views import ALL_HOSTS, GROUP_STEP, GROUP_TOPIC
 
 NAME = "UNOBSERVED"

@@ -46,7 +46,7 @@ def _read(tables: PublishedTables, moment: Interval, question: Question) -> Grou
     """One group and one step; of allocations and progress only the intervals that matter."""
 
     def of_group(table: Table) -> DataFrame:
-        return tables.read(table, moment).where(_is_asked(question))
+        return tables.read(table, moment, question.cluster, question.consumer_group)
 
     intervals, step, at = _rows(of_group(REBALANCE_INTERVALS)), tables.steps(moment), F.lit(question.at)
     settings = _settings(tables, step, question)
@@ -61,11 +61,6 @@ def _read(tables: PublishedTables, moment: Interval, question: Question) -> Grou
         findings=_rows(of_group(FINDINGS).where((F.col("start") <= at) & (at < F.col("end")))),
         status=next(iter(_rows(of_group(GROUP_STATUS))), None),
     )
-
-
-def _is_asked(question: Question) -> Column:
-    of_cluster = F.col("cluster") == F.lit(question.cluster)
-    return of_cluster & (F.col("consumer_group") == F.lit(question.consumer_group))
 
 
 def _of_intervals(intervals: Sequence[Row]) -> Column:

@@ -17,13 +17,14 @@ from pyspark.sql import functions as F
 from schemas import ALLOCATIONS, AUDIT_RUNS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
 from spark_jobs.domain.intervals import Interval, format_utc
 from spark_jobs.errors import NothingPublishedError, ReportFileError
+from spark_jobs.findings.conditions import severity_rank
 from spark_jobs.jobs.record import code_version
 from spark_jobs.publish.published import PublishedTables, check_cluster, check_group, published_tables
 from spark_jobs.publish.runs import runs_of
 from spark_jobs.report.fleet import fleet
 from spark_jobs.report.groups import GroupRows
 from spark_jobs.report.history import backlog, states
-from spark_jobs.report.keys import ROWS_OF_GROUP, at_most, severity_rank
+from spark_jobs.report.keys import ROWS_OF_GROUP, at_most
 from spark_jobs.report.ownership import members, ownership
 from spark_jobs.report.page import Content, page
 from spark_jobs.warehouse import Warehouse
@@ -54,7 +55,7 @@ def report(spark: SparkSession, warehouse: Warehouse, request: ReportRequest, pr
     progress("reading what was published")
     tables = published_tables(spark, warehouse)
     interval = tables.steps(request.interval)
-    found = {table: _of_request(tables.read(table, interval), request) for table in _READ}
+    found = {table: tables.read(table, interval, request.cluster, request.consumer_group) for table in _READ}
     groups = _fleet(found, interval)
     if not groups:
         raise _nothing(tables, request)
@@ -89,13 +90,6 @@ def write_page(page: str, file: Path) -> None:
 
 
 _READ = (REBALANCE_INTERVALS, ALLOCATIONS, QUEUE_PROGRESS, GROUP_STATUS, FINDINGS)
-
-
-def _of_request(frame: DataFrame, request: ReportRequest) -> DataFrame:
-    for name, value in (("cluster", request.cluster), ("consumer_group", request.consumer_group)):
-        if value is not None:
-            frame = frame.where(F.col(name) == F.lit(value))
-    return frame
 
 
 def _of_groups(frame: DataFrame, groups: Sequence[Row]) -> DataFrame:

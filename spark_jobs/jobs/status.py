@@ -11,12 +11,10 @@ from pyspark.sql import SparkSession, Window
 from pyspark.sql import functions as F
 
 from schemas import GROUP_STATUS
-from spark_jobs.domain.intervals import EPOCH, Interval
+from spark_jobs.domain.intervals import EVER
+from spark_jobs.domain.severities import WORST_FIRST
 from spark_jobs.publish.published import check_cluster, check_group, published_tables
 from spark_jobs.warehouse import Warehouse
-
-_EVER = Interval(EPOCH, datetime(9999, 1, 1, tzinfo=UTC))
-_WORST_FIRST = ("ERROR", "WARN", "INFO", None)
 
 
 @dataclass(frozen=True)
@@ -40,8 +38,8 @@ def statuses(
     tables = published_tables(spark, warehouse)
     progress("reading the newest step of every group")
     if consumer_group is not None:
-        cluster = check_group(tables, _EVER, cluster, consumer_group)
-    everything = warehouse.read(spark, GROUP_STATUS, tables.versions[GROUP_STATUS.name])
+        cluster = check_group(tables, EVER, cluster, consumer_group)
+    everything = tables.read(GROUP_STATUS, EVER)
     per_group = Window.partitionBy("cluster", "consumer_group").orderBy(F.desc("step_start"))
     newest = everything.withColumn("age", F.row_number().over(per_group)).where("age = 1").drop("age")
     for name, value in (("cluster", cluster), ("consumer_group", consumer_group)):
@@ -59,7 +57,7 @@ def in_order(groups: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
     def rank(group: dict[str, Any]) -> tuple[object, ...]:
         backlog = group["backlog_end"]
-        severity = _WORST_FIRST.index(group["worst_severity"])
+        severity = (*WORST_FIRST, None).index(group["worst_severity"])
         return severity, backlog is None, -(backlog or 0), group["consumer_group"], group["cluster"]
 
     return sorted(groups, key=rank)

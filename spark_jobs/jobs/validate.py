@@ -7,7 +7,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from expectations import BY_TABLE
 from schemas import AUDIT_RUNS, OUTPUTS, SOURCES, Table
 from spark_jobs.config import Configuration
-from spark_jobs.domain.intervals import EPOCH, Interval
+from spark_jobs.domain.intervals import EVER, Interval
 from spark_jobs.errors import ConfigurationError, WarehouseError
 from spark_jobs.jobs.audit import Progress
 from spark_jobs.jobs.check import record, site, usual_in
@@ -30,8 +30,6 @@ from spark_jobs.quality.gate import output_checks, source_checks
 from spark_jobs.quality.published import as_published
 from spark_jobs.quality.validation import Check, Result, Validator
 from spark_jobs.warehouse import Warehouse
-
-_EVER = Interval(EPOCH, datetime(9999, 1, 1, tzinfo=UTC))
 
 
 @dataclass(frozen=True)
@@ -74,9 +72,9 @@ def validate(
     for one in wanted:
         warehouse.delta_table(spark, one)
     run_id = uuid.uuid4().hex
-    with claim(warehouse, RunRequest(interval or _EVER), run_id):
+    with claim(warehouse, RunRequest(interval or EVER), run_id):
         frames = {one: _rows(spark, warehouse, one, interval) for one in BY_TABLE}
-        runs = _runs(spark, warehouse, interval or _EVER)
+        runs = _runs(spark, warehouse, interval or EVER)
     check_step(runs, configuration)
     interval = interval or _hull((frames[one] for one in wanted), runs, configuration)
     if interval is None:

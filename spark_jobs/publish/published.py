@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from difflib import get_close_matches
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
@@ -13,7 +12,9 @@ from pyspark.sql import functions as F
 from schemas import AUDIT_RUNS, GROUP_STATUS, Table
 from spark_jobs.domain.intervals import Interval, StepGrid, format_utc
 from spark_jobs.errors import NothingPublishedError
+from spark_jobs.publish.request import RunRequest
 from spark_jobs.warehouse import Warehouse
+from spark_jobs.words import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -25,12 +26,16 @@ class PublishedTables:
     versions: Mapping[str, int]
     grid: StepGrid
 
-    def read(self, table: Table, interval: Interval) -> DataFrame:
-        """The table's rows of the steps that overlap the interval."""
+    def read(
+        self, table: Table, interval: Interval, cluster: str | None = None, consumer_group: str | None = None
+    ) -> DataFrame:
+        """The table's rows of the steps that overlap the interval, of everything or of the names that are given."""
         frame = self.warehouse.read(self.spark, table, self.versions[table.name])
         of_interval = (F.col("step_start") >= F.lit(self.steps(interval).start)) & (
             F.col("step_start") < F.lit(interval.end)
         )
+        for condition in RunRequest(interval, cluster, consumer_group).filters():
+            frame = frame.where(condition)
         return frame.where(of_interval)
 
     def steps(self, interval: Interval) -> Interval:
@@ -75,10 +80,7 @@ def check_group(tables: PublishedTables, interval: Interval, cluster: str | None
     Raises `NothingPublishedError` if there is none of that name (it names the nearest), if it was audited at other
     times only (it says which), or if the group is in several clusters and none was named.
     """
-    named = F.col("consumer_group") == F.lit(consumer_group)
-    if cluster is not None:
-        named &= F.col("cluster") == F.lit(cluster)
-    found = tables.read(GROUP_STATUS, interval).where(named).select("cluster").distinct().collect()
+    found = tables.read(GROUP_STATUS, interval, cluster, consumer_group).select("cluster").distinct().collect()
     if len(found) == 1:
         return str(found[0].cluster)
     if found:
@@ -102,7 +104,6 @@ def _why_no_group(groups: Iterable[Row], interval: Interval, cluster: str | None
     if elsewhere:
         return f"there is no cluster {cluster} with a group {consumer_group}: that group is in {', '.join(elsewhere)}"
     names = sorted({row.consumer_group for row in groups if cluster in (None, row.cluster)})
-    near = get_close_matches(consumer_group, names, n=3, cutoff=0.5)
     where = "" if cluster is None else f" in the cluster {cluster}"
-    hint = f"did you mean {' or '.join(near)}?" if near else f"{len(names)} groups were audited{where}"
+    hint = did_you_mean(consumer_group, names) or f"{len(names)} groups were audited{where}"
     return f"there is no consumer group {consumer_group}{where}: {hint}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-RETRY = "%RETRY%"
+from spark_jobs.domain.subscriptions import RETRY
 
 
 def normal_subscriptions(subscriptions: Column) -> Column:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from spark_jobs.report.texts import messages
+from spark_jobs.words import UNKNOWN, number_text
 
 _COUNTS = ("member_count", "queue_count", "unknown_queues")
 _MESSAGES = ("backlog_start", "backlog_end", "backlog_max", "produced", "consumed")
@@ -22,13 +22,13 @@ def evidence_facts(evidence: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "client ids", ", ".join(evidence["client_ids"])
     for name in _COUNTS:
         if evidence[name] is not None:
-            yield name.replace("_count", "s").replace("_", " "), messages(evidence[name])
+            yield name.replace("_count", "s").replace("_", " "), number_text(evidence[name])
     for name in _MESSAGES if evidence["queues"] else ():
-        yield name.replace("_", " "), f"{messages(evidence[name])} messages"
+        yield name.replace("_", " "), f"{number_text(evidence[name])} messages"
     for name, text in _CURES.items():
         if cure := evidence[name]:
             yield text, f"{cure['unassigned_queues']} queues without owner, {cure['double_owned_queues']} owned twice"
     for measure in evidence["measures"] or ():
-        yield measure["name"].replace("_", " "), "unknown" if measure["value"] is None else f"{measure['value']:,.6g}"
+        yield measure["name"].replace("_", " "), UNKNOWN if measure["value"] is None else f"{measure['value']:,.6g}"
     for party in evidence["parties"] or ():
         yield party["name"], ", ".join(party["client_ids"] or ())

@@ -15,15 +15,16 @@ from bokeh.models import Range1d
 from bokeh.plotting import figure
 
 from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.severities import WORST_FIRST
+from spark_jobs.domain.subscriptions import RETRY
 from spark_jobs.report.axes import time_range
 from spark_jobs.report.lines import backlog_chart, is_known, rates_chart
-from spark_jobs.report.texts import clock, messages, milliseconds
+from spark_jobs.report.texts import clock, milliseconds
 from spark_jobs.report.timelines import ROWS, Numbers, members_timeline, numbers_of, ownership_timeline
+from spark_jobs.words import number_text
 
 Row = Mapping[str, Any]
 
-#: The worst first.
-SEVERITIES = ("ERROR", "WARN", "INFO")
 #: Topics of a group that have charts, at most: those with most queues in trouble first.
 TOPICS = 12
 
@@ -63,7 +64,6 @@ def group_page(rows: GroupRows, interval: Interval, asked: Interval, id: str) ->
         notes.append(f"Without charts: {', '.join(names[TOPICS:])}.")
     return {
         "id": id,
-        "row": rows.fleet,
         "notes": notes,
         "findings": conditions(rows.findings),
         "status": rows.status,
@@ -87,12 +87,12 @@ def conditions(findings: Iterable[Row]) -> list[Row]:
         else:
             runs.append([row])
     joined = [_joined(run) for runs in found.values() for run in runs]
-    return sorted(joined, key=lambda row: (SEVERITIES.index(row["severity"]), row["start"], row["rule"]))
+    return sorted(joined, key=lambda row: (WORST_FIRST.index(row["severity"]), row["start"], row["rule"]))
 
 
 def _joined(run: Sequence[Row]) -> Row:
     shown = max(run, key=lambda row: row["evidence"]["backlog_max"] or 0)
-    severity = min((row["severity"] for row in run), key=SEVERITIES.index)
+    severity = min((row["severity"] for row in run), key=WORST_FIRST.index)
     span = {"start": run[0]["start"], "end": run[-1]["end"], "of": (shown["start"], shown["end"])}
     return {**shown, **span, "severity": severity, "steps": len(run)}
 
@@ -105,8 +105,8 @@ def _topics(rows: GroupRows) -> tuple[list[str], list[str]]:
     waits = {row["topic"] for row in rows.backlog if row["lag_max"]}
     for span in rows.ownership:
         troubles[span["topic"]] += len(span["owners"]) != 1
-    quiet = {name for name in troubles if name.startswith("%RETRY%") and not troubles[name] and name not in waits}
-    names = sorted(troubles.keys() - quiet, key=lambda name: (name.startswith("%RETRY%"), -troubles[name], name))
+    quiet = {name for name in troubles if name.startswith(RETRY) and not troubles[name] and name not in waits}
+    names = sorted(troubles.keys() - quiet, key=lambda name: (name.startswith(RETRY), -troubles[name], name))
     return names, sorted(quiet)
 
 
@@ -147,7 +147,7 @@ def _rebalances(states: Sequence[Row]) -> list[tuple[float, str]]:
         (
             milliseconds(row["start"]),
             f"{clock(row['start'])} {row['trigger']} {row['trigger_subject'] or ''}"
-            + (f", {messages(row['queues_moved'])} queues moved" if row["queues_moved"] is not None else ""),
+            + (f", {number_text(row['queues_moved'])} queues moved" if row["queues_moved"] is not None else ""),
         )
         for row in replayed
         if row["trigger"]

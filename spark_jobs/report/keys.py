@@ -8,7 +8,6 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark_jobs.domain.intervals import Interval
-from spark_jobs.findings.conditions import SEVERITIES
 from spark_jobs.replay.steps import Transformation, seconds_between
 
 GROUP = ("cluster", "consumer_group")
@@ -16,11 +15,6 @@ TOPIC = (*GROUP, "topic")
 QUEUE = (*TOPIC, "broker_name", "queue_id")
 #: Column that says how many rows its group had before `at_most`.
 ROWS_OF_GROUP = "rows_of_group"
-
-
-def severity_rank() -> Column:
-    """1 for INFO, 2 for WARN, 3 for ERROR."""
-    return F.array_position(F.lit(SEVERITIES), F.col("severity"))
 
 
 def at_most(rows: int, order: Sequence[str | Column]) -> Transformation:

@@ -13,7 +13,8 @@ from bokeh.plotting import figure
 
 from spark_jobs.report.axes import time_figure
 from spark_jobs.report.colours import INK, OWNERS, PAPER, UNOBSERVED
-from spark_jobs.report.texts import clock, messages, milliseconds
+from spark_jobs.report.texts import clock, milliseconds
+from spark_jobs.words import count, known_sum, number_text
 
 Row = Mapping[str, Any]
 
@@ -99,7 +100,7 @@ def _draw_total(chart: figure, rows: Iterable[Row]) -> None:
     source = ColumnDataSource(
         {
             "x": [milliseconds(moment) for moment, _ in points],
-            "y": [_number(_sum(lags)) for _, lags in points],
+            "y": [_number(known_sum(lags)) for _, lags in points],
             "at": [f"{clock(moment)} UTC" for moment, _ in points],
             "told": [_told(lags) for _, lags in points],
         }
@@ -109,14 +110,9 @@ def _draw_total(chart: figure, rows: Iterable[Row]) -> None:
     chart.add_tools(HoverTool(renderers=[dots], tooltips=[("time", "@at"), ("all queues", "@told")]))
 
 
-def _sum(numbers: Iterable[int | None]) -> int | None:
-    known = [number for number in numbers if number is not None]
-    return sum(known) if known else None
-
-
 def _told(lags: Sequence[int | None]) -> str:
-    unknown, total = lags.count(None), f"{messages(_sum(lags))} messages"
-    return f"{total}, and {unknown} queue{'s' * (unknown > 1)} unknown" if unknown else total
+    unknown, total = lags.count(None), f"{number_text(known_sum(lags))} messages"
+    return f"{total}, and {count(unknown, 'queue')} unknown" if unknown else total
 
 
 def _draw_lines(chart: figure, lines: Mapping[str, Sequence[tuple[float, float]]], width: float) -> None:

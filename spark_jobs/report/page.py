@@ -14,16 +14,17 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.severities import SEVERITIES
 from spark_jobs.report.evidence import evidence_facts
 from spark_jobs.report.fleet import PARTS
 from spark_jobs.report.groups import GroupRows, group_page
-from spark_jobs.report.texts import clock, messages, milliseconds
+from spark_jobs.report.texts import clock, milliseconds
 from spark_jobs.terminal import duration_text
+from spark_jobs.words import number_text, rate_text
 
 Row = Mapping[str, Any]
 
 _VIEWS = Path(__file__).with_name("views")
-_SEVERITIES = (None, "INFO", "WARN", "ERROR")
 _SPARK = (96, 22)
 #: Runs that the footer names, at most.
 RUNS = 50
@@ -81,7 +82,7 @@ def _title(fleet: Sequence[Row]) -> str:
 
 
 def _fleet_row(row: Row, id: str | None) -> dict[str, Any]:
-    severity, rules = _SEVERITIES[row["rank"] or 0], row["rules"] or []
+    severity, rules = (None, *SEVERITIES)[row["rank"] or 0], row["rules"] or []
     words = (row["cluster"], row["consumer_group"], severity or "fine", *(one["rule"] for one in rules))
     spark, peak = sparkline(row["lines"] or [])
     return {
@@ -114,11 +115,11 @@ def _templates() -> Environment:
     )
     templates.filters |= {
         "clock": clock,
-        "messages": messages,
+        "messages": number_text,
         "ms": milliseconds,
         "facts": evidence_facts,
         "lasted": lambda finding: duration_text(finding["end"] - finding["start"]),
-        "rate": lambda value: "unknown" if value is None else f"{value:,.1f}",
+        "rate": rate_text,
     }
     return templates
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-UNKNOWN = "unknown"
-
 
 def milliseconds(moment: datetime) -> float:
     """Since 1970, as charts count time."""
@@ -15,11 +13,6 @@ def milliseconds(moment: datetime) -> float:
 def clock(moment: datetime) -> str:
     """`2026-11-21 02:07:05`, UTC."""
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
-
-
-def messages(number: int | None) -> str:
-    """With thousands separators; `unknown` for null."""
-    return UNKNOWN if number is None else f"{number:,}"
 
 
 def shortened(name: str, length: int = 26) -> str:

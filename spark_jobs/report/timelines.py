@@ -10,9 +10,11 @@ from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, Range1d, VSpa
 from bokeh.plotting import figure
 
 from spark_jobs.domain.intervals import Interval
+from spark_jobs.replay.views import ALL_HOSTS
 from spark_jobs.report.axes import time_figure
 from spark_jobs.report.colours import INK, NOBODY, NOT_REPLAYED, PAPER, UNOBSERVED, ink_on, owner_colour
-from spark_jobs.report.texts import clock, messages, milliseconds, shortened
+from spark_jobs.report.texts import clock, milliseconds, shortened
+from spark_jobs.words import UNKNOWN, number_text
 
 Row = Mapping[str, Any]
 #: (client id, address) → number of the connection: its colour and its label.
@@ -64,8 +66,12 @@ def _key(row: Row) -> tuple[str, str]:
 
 
 def _row_key(span: Row) -> tuple[str, str, int]:
-    view = "" if span["membership_view"] == "*" else span["membership_view"]
-    return view, span["broker_name"], span["queue_id"]
+    return _view(span), span["broker_name"], span["queue_id"]
+
+
+def _view(row: Row) -> str:
+    """The broker whose list of members it is; empty for that of all hosts."""
+    return "" if row["membership_view"] == ALL_HOSTS else row["membership_view"]
 
 
 def _row_label(key: tuple[str, str, int]) -> str:
@@ -101,17 +107,17 @@ def _member_span(row: Row, numbers: Numbers) -> dict[str, Any]:
 def _queue_span(span: Row, places: Mapping[tuple[str, str, int], int], numbers: Numbers) -> dict[str, Any]:
     owners = span["owners"]
     owned_by = [numbers.get(_key(owner), 0) for owner in owners]
-    names = (f"{numbers.get(_key(owner), 0)} {' '.join(_key(owner))}" for owner in owners)
+    names = (f"{number} {' '.join(_key(owner))}" for number, owner in zip(owned_by, owners, strict=True))
     state = ("nobody", "one owner", "several owners: consumed more than once")[min(len(owners), 2)]
     colour = owner_colour(owned_by[0]) if owners else NOBODY
     label = "+".join(map(str, owned_by)) if owners else "nobody"
-    lag = f"{messages(span['lag_first'])} → {messages(span['lag_last'])}, at most {messages(span['lag_max'])} messages"
+    first, last, most = (number_text(span[name]) for name in ("lag_first", "lag_last", "lag_max"))
     return _span(span["start"], span["end"], places[_row_key(span)], colour, label, len(owners) > 1) | {
         "queue": f"{span['broker_name']}:{span['queue_id']}" + ("" if span["readable"] else " (not readable)"),
         "state": state,
         "owner": ", ".join(names),
         "why": span["unassigned_cause"] or span["double_owned_cause"] or "",
-        "lag": lag,
+        "lag": f"{first} → {last}, at most {most} messages",
     }
 
 
@@ -120,16 +126,15 @@ def _unreplayed_spans(state: Row, places: Mapping[tuple[str, str, int], int]) ->
     if state["status"] not in ("UNOBSERVED", "NOT_REPLAYABLE"):
         return
     colour = UNOBSERVED if state["status"] == "UNOBSERVED" else NOT_REPLAYED
-    view = "" if state["membership_view"] == "*" else state["membership_view"]
     name = state["status"].lower().replace("_", " ")
     for key, place in places.items():
-        if key[0] == view:
+        if key[0] == _view(state):
             facts = {
                 "queue": f"{key[1]}:{key[2]}",
                 "state": name,
                 "owner": "",
                 "why": state["reason"],
-                "lag": "unknown",
+                "lag": UNKNOWN,
             }
             yield _span(state["start"], state["end"], place, colour, "") | facts
 
@@ -146,7 +151,7 @@ def _rows_figure(labels: Mapping[int, str], time: Range1d, what: str) -> figure:
 def _draw_spans(chart: figure, rows: Sequence[Row], interval: Interval, tips: Mapping[str, str]) -> None:
     place = ("y", "left", "right")
     look: dict[str, Any] = {"y": "y", "left": "left", "right": "right", "height": 0.86, "line_color": PAPER}
-    source = _source(rows, (*place, "colour", "span", *_fields(tips)))
+    source = _source(rows, (*place, "colour", *_fields(tips)))
     bars = chart.hbar(source=source, fill_color="colour", name="spans", **look)
     # Apart from the others: where the pattern is a column, a browser makes one for every span.
     hatched = _source([row for row in rows if row["several"]], (*place, *_fields(tips)))
@@ -188,7 +193,7 @@ def _draw_rebalances(chart: figure, states: Sequence[Row]) -> None:
 
 
 def _fields(tips: Mapping[str, str]) -> list[str]:
-    return [text.removeprefix("@") for text in tips.values() if text != "@span"]
+    return [text.removeprefix("@") for text in tips.values()]
 
 
 def _source(rows: Sequence[Row], columns: Sequence[str]) -> ColumnDataSource:

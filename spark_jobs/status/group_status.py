@@ -6,10 +6,10 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from schemas import GROUP_STATUS
+from spark_jobs.domain.subscriptions import RETRY
 from spark_jobs.findings import unassigned_queue
-from spark_jobs.findings.conditions import SEVERITIES
+from spark_jobs.findings.conditions import severity_of, severity_rank
 from spark_jobs.progress.queue_progress import QUEUE
-from spark_jobs.replay.subscriptions import RETRY
 from spark_jobs.replay.views import GROUP_STEP, GROUP_TOPIC
 from spark_jobs.status.capacity import advice, busiest_share, limit, more_members_help
 
@@ -131,14 +131,13 @@ def _attributed(attribution: DataFrame) -> DataFrame:
 
 def _judged(findings: DataFrame) -> DataFrame:
     """One row per group and step with findings: how many, the worst severity, and their `signs` for the capacity."""
-    rank = F.array_position(F.lit(SEVERITIES), F.col("severity"))
     sign = F.when(F.col("rule") == unassigned_queue.NAME, F.concat_ws("/", "rule", "cause")).otherwise(F.col("rule"))
     judged = findings.groupBy(*GROUP_STEP).agg(
         F.count(F.lit(1)).cast("int").alias("finding_count"),
-        F.max(rank).alias("rank"),
+        F.max(severity_rank()).alias("rank"),
         F.collect_set(sign).alias("signs"),
     )
-    return judged.withColumn("worst_severity", F.try_element_at(F.lit(SEVERITIES), F.col("rank").cast("int")))
+    return judged.withColumn("worst_severity", severity_of("rank"))
 
 
 def with_capacity(groups: DataFrame) -> DataFrame:

@@ -24,9 +24,9 @@ CONFIGURATION = Configuration()
 RULES = ["DOUBLE_OWNED_QUEUE", "DUPLICATE_CLIENT_ID", "UNASSIGNED_QUEUE"]
 
 
-def history(spark: SparkSession, warehouse: Warehouse, *, broken_rows: int = 1) -> None:
+def history(spark: SparkSession, warehouse: Warehouse, *, broken_rows: int = 1, hours: int = 1) -> None:
     """Twins, so that there are findings, and rows that break a rule: a run allows for 1 %, which is one of 181."""
-    times = range(0, 3600, 20)
+    times = range(0, hours * 3600, 20)
     broken = [membership(10 * number + 5, "x", group="") for number in range(broken_rows)]
     load(
         spark,
