@@ -97,8 +97,12 @@ def audit(spark: SparkSession, target: Target) -> Act:
 
     def act() -> Mapping[str, float]:
         began: list[tuple[str, float]] = []
-        request, configuration = RunRequest(target.interval), target.configuration
-        run(spark, target.warehouse, request, configuration, lambda stage: began.append((stage, time.perf_counter())))
+
+        def begins(stage: str) -> None:
+            began.append((stage, time.perf_counter()))
+            spark.sparkContext.setJobDescription(stage)  # for `benchmarks.profile`
+
+        run(spark, target.warehouse, RunRequest(target.interval), target.configuration, begins)
         ends = [at for _, at in began[1:]] + [time.perf_counter()]
         return {stage: end - at for (stage, at), end in zip(began, ends, strict=True)}
 

@@ -64,8 +64,10 @@ def filled(*fields: str) -> str:
 def named_each(field: str) -> Elements:
     """An element has a name in this field."""
     names = f"{{array}}.{field}"
-    # Where a null is among them, and no '', `array_contains` is null, not false.
-    short = f"forall(array_distinct({names}), name -> length(name) <= {_LONGEST_NAME})"
+    # A text is not longer than all of them together. Where a null is among them, and no '', `array_contains` is null,
+    # not false.
+    together = f"octet_length(array_join({names}, '')) <= {_LONGEST_NAME}"
+    short = f"({together} OR forall({names}, name -> length(name) <= {_LONGEST_NAME}))"
     return Elements(
         f"{filled(field)} AND length(it.{field}) BETWEEN 1 AND {_LONGEST_NAME}",
         f"NOT array_contains({names}, '') AND {short}",

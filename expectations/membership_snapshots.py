@@ -19,22 +19,25 @@ def with_amiss(memberships: DataFrame, others: Mapping[Table, DataFrame]) -> Dat
 
     Only names are compared, a few per group and step, and what differs is small enough for every task to have it.
     """
+    # Whole lists are made distinct, as they are nearly always the same, before they become rows.
     lists = (F.size("connections") > 0).alias("lists")
     said = memberships.select(*_GROUP, "broker_name", lists, F.col("subscriptions.topic").alias("topics")).distinct()
+    listed = others[ROUTE_SNAPSHOTS].select(*_TOPIC, F.col("queues.broker_name").alias("hosts")).distinct()
+    routes = listed.select(*_TOPIC, F.explode("hosts").alias("host")).distinct()
     answers = said.groupBy(*_GROUP).agg(
         F.collect_set("broker_name").alias("answered"),
         F.collect_set(F.when(F.col("lists"), F.col("broker_name"))).alias("listing"),
+        F.array_distinct(F.flatten(F.collect_set("topics"))).alias("topics"),
     )
-    topics = said.select(*_GROUP, F.explode("topics").alias("topic")).distinct()
-    routes = others[ROUTE_SNAPSHOTS].select(*_TOPIC, F.explode("queues.broker_name").alias("host")).distinct()
     hosts = (
-        topics.join(routes, on=list(_TOPIC), how="left")
-        .groupBy(*_GROUP)
+        answers.select(*_GROUP, "answered", "listing", F.explode("topics").alias("topic"))
+        .join(routes, on=list(_TOPIC), how="left")
+        .groupBy(*_GROUP, "answered", "listing")
         .agg(F.collect_set("host").alias("hosts"), F.every(F.col("host").isNotNull()).alias("all_known"))
     )
     silent = F.size(F.array_except("hosts", "answered")) > 0
     strange = F.col("all_known") & (F.size(F.array_except("listing", "hosts")) > 0)
-    amiss = hosts.join(answers, on=list(_GROUP)).where(silent | strange).select(*_GROUP, F.lit(True).alias("amiss"))
+    amiss = hosts.where(silent | strange).select(*_GROUP, F.lit(True).alias("amiss"))
     return memberships.join(F.broadcast(amiss), on=list(_GROUP), how="left")
 
 

@@ -9,7 +9,7 @@ from spark_jobs.domain.causes import UnassignedCause
 from spark_jobs.progress.readings import group_readings, grown, topic_readings
 from spark_jobs.replay.sources import Sources
 from spark_jobs.replay.steps import StepWindow
-from spark_jobs.replay.views import as_of
+from spark_jobs.replay.views import GROUP_TOPIC, as_of
 
 _QUEUE = ("finding_id", "topic", "broker_name", "queue_id", "role")
 _PLACE = ("step_start", "cluster", "topic", "broker_name", "queue_id")
@@ -34,19 +34,12 @@ def readings_of(queues: DataFrame, sources: Sources, window: StepWindow) -> Data
         "cause",
     )
     touched = span.where(~stranded).drop("start", "span", "cause")
-    # Whole snapshots are left out before their queues become rows: most groups have no finding.
-    of_touched = sources.offsets.join(
-        F.broadcast(touched.select("cluster", "consumer_group", "topic").distinct()),
-        on=["cluster", "consumer_group", "topic"],
-        how="left_semi",
-    )
-    of_group = group_readings(of_touched, window).join(
+    of_group = group_readings(sources.offsets, window, touched.select(*GROUP_TOPIC)).join(
         F.broadcast(touched), on=[*_PLACE, "consumer_group"], how="inner"
     )
-    of_topic = topic_readings(sources.topics, window).join(
-        F.broadcast(span.where(stranded).drop("start", "span", "cause", "consumer_group")),
-        on=[*_PLACE],
-        how="inner",
+    not_read = span.where(stranded).drop("start", "span", "cause", "consumer_group")
+    of_topic = topic_readings(sources.topics, window, not_read.select("step_start", "cluster", "topic")).join(
+        F.broadcast(not_read), on=[*_PLACE], how="inner"
     )
     readings = of_group.drop("consumer_group").unionByName(of_topic).withColumnRenamed("captured_at", "at")
     events = span.withColumnRenamed("start", "at")

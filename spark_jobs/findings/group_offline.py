@@ -8,7 +8,6 @@ from pyspark.sql import functions as F
 from spark_jobs.findings.rule import Audited, Cause, Rule
 from spark_jobs.findings.touches import measures, nothing, touches
 from spark_jobs.progress.readings import group_readings, grown
-from spark_jobs.replay.clients import GROUP
 from spark_jobs.replay.views import ALL_HOSTS, GROUP_STEP, as_of
 
 NAME = "GROUP_OFFLINE"
@@ -18,10 +17,9 @@ NOBODY_CONNECTED = "NOBODY_CONNECTED"
 def groups_offline(audited: Audited) -> DataFrame:
     """One touch per maximal span in which a group with messages to consume had no connection; one condition each."""
     spans = audited.keep(offline_spans(audited.intervals, audited.changes.memberships))
-    concerned = audited.sources.offsets.join(
-        F.broadcast(spans.select(*GROUP).distinct()), on=list(GROUP), how="left_semi"
+    readings = group_readings(audited.sources.offsets, audited.window, spans.select(*GROUP_STEP)).withColumnRenamed(
+        "captured_at", "at"
     )
-    readings = group_readings(concerned, audited.window).withColumnRenamed("captured_at", "at")
     missed = missed_messages(spans, readings).where(is_missed(F.col("produced"), F.col("backlog_max")))
     return touches(
         missed,

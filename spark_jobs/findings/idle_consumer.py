@@ -5,7 +5,6 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.findings.loads import member_loads
 from spark_jobs.findings.rule import Audited, Cause, Rule
 from spark_jobs.findings.touches import nothing, touches
 from spark_jobs.replay.views import ALL_HOSTS
@@ -19,7 +18,7 @@ def idle_consumers(audited: Audited) -> DataFrame:
     """One touch per (client id, span in which it was a member and owned nothing); one condition per client id."""
     more_members = F.col("member_count") > F.col("queue_count")
     return touches(
-        member_loads(audited).where("queues = 0"),
+        audited.loads.where("queues = 0"),
         NAME,
         topic=nothing(),
         severity=F.lit("WARN"),

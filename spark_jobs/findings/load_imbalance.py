@@ -8,7 +8,6 @@ from pyspark.sql import functions as F
 from spark_jobs.domain.balance import ImbalanceCause
 from spark_jobs.domain.strategies import CONFIG, CONSISTENT_HASH
 from spark_jobs.domain.subscriptions import RETRY
-from spark_jobs.findings.loads import member_loads
 from spark_jobs.findings.mixtures import mixed_strategies
 from spark_jobs.findings.rule import Audited, Cause, Rule
 from spark_jobs.findings.touches import measures, nothing, parties, touches
@@ -23,7 +22,7 @@ def load_imbalances(audited: Audited) -> DataFrame:
     with uneven shares over all topics (one condition per group); and one per group whose members' queues got far
     from equal traffic, for all their time in the step.
     """
-    by_queues = _touches(_per_topic(audited)).union(_touches(_across_topics(member_loads(audited))))
+    by_queues = _touches(_per_topic(audited)).union(_touches(_across_topics(audited.loads)))
     return by_queues.union(_by_messages(audited))
 
 

@@ -7,21 +7,20 @@ from pyspark.sql import functions as F
 
 from spark_jobs.domain.strategies import AVG, AVG_BY_CIRCLE
 from spark_jobs.domain.subscriptions import RETRY
-from spark_jobs.findings.rule import Audited
 from spark_jobs.replay.clients import CLIENT
 from spark_jobs.replay.views import ALL_HOSTS
 
 _CLIENT = (*CLIENT, "step_start")
 
 
-def member_loads(audited: Audited) -> DataFrame:
+def member_loads(intervals: DataFrame) -> DataFrame:
     """One row per (client id, span of one load): `topics` it is a member for, `queues` it owns of them, `even_topics`
     that are shared by AVG or AVG_BY_CIRCLE, `member_count` and `queue_count`.
 
     A sweep over starts and ends of "is a member for a topic": linear in intervals × members, whatever number of
     topics the group has.
     """
-    shares = member_shares(audited.intervals)
+    shares = member_shares(intervals)
     counts = ("topics", "queues", "even_topics")
     opened = shares.select(*_CLIENT, F.col("start").alias("at"), *counts, "member_count", "queue_count")
     closed = shares.select(*_CLIENT, F.col("end").alias("at"), *((-F.col(name)).alias(name) for name in counts))

@@ -44,13 +44,12 @@ def with_last_offsets(moved: DataFrame, offsets: DataFrame, window: StepWindow) 
     up to `at`, when the allocation before was last seen to hold.
     """
     points = moved.select(*GROUP_TOPIC, "moment", "handed_over", F.col("before_seen_at").alias("at"))
-    of_moved = offsets.join(
-        F.broadcast(moved.select("cluster", "consumer_group", "topic").distinct()),
-        on=["cluster", "consumer_group", "topic"],
-        how="left_semi",
+    # Whole snapshots are left out before they are merged: in most steps of most groups nothing moved.
+    of_moved = offsets.transform(with_step(window)).join(
+        F.broadcast(moved.select(*GROUP_TOPIC).distinct()), on=[*GROUP_TOPIC], how="left_semi"
     )
     reading = F.struct(F.col("captured_at").alias("read_at"), "offsets").alias("reading")
-    events = of_moved.transform(with_step(window)).select(*GROUP_TOPIC, F.col("captured_at").alias("at"), reading)
+    events = of_moved.select(*GROUP_TOPIC, F.col("captured_at").alias("at"), reading)
     return as_of(events, points, GROUP_TOPIC, "reading")
 
 

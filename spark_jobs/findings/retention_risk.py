@@ -8,11 +8,12 @@ from pyspark.sql import functions as F
 from spark_jobs.domain.progress_rules import RetentionCause
 from spark_jobs.findings.rule import Audited, Cause, Rule
 from spark_jobs.findings.touches import AT_RISK, measures, nothing, queue, touches
-from spark_jobs.replay.steps import StepWindow, seconds_between, with_step
+from spark_jobs.replay.steps import seconds_between, with_step
 from spark_jobs.replay.views import as_of
 
 NAME = "RETENTION_RISK"
-_PLACE = ("step_start", "cluster", "topic", "broker_name", "queue_id")
+_TOPIC_STEP = ("step_start", "cluster", "topic")
+_PLACE = (*_TOPIC_STEP, "broker_name", "queue_id")
 
 
 def retention_cause(within_seconds: Column) -> Column:
@@ -33,12 +34,14 @@ def retention_risk(audited: Audited) -> DataFrame:
     behind = audited.progress.where(F.col("lag_last") > thresholds.allowed_lag).withColumn(
         "at", F.col("last_reading_at")
     )
-    topics = behind.select("cluster", "topic").distinct()
-    kept = audited.sources.topics.join(F.broadcast(topics), on=["cluster", "topic"], how="left_semi")
+    # Whole snapshots are left out before their queues become rows: most topics are consumed in most steps.
+    kept = audited.sources.topics.transform(with_step(audited.window)).join(
+        F.broadcast(behind.select(*_TOPIC_STEP).distinct()), on=[*_TOPIC_STEP], how="left_semi"
+    )
     seconds = seconds_between("interval_start", "at")
     lost = F.col("consumer_offset") < F.col("min_offset")
     return touches(
-        as_of(minimums(kept, audited.window), behind, _PLACE, "minimum")
+        as_of(minimums(kept), behind, _PLACE, "minimum")
         .select("*", "minimum.min_offset", "minimum.deleted_per_second")
         .withColumn("consumed_per_second", F.try_divide(F.col("consumed"), seconds))
         .withColumn("cause", retention_cause(F.lit(thresholds.retention_seconds)))
@@ -60,8 +63,8 @@ def retention_risk(audited: Audited) -> DataFrame:
     )
 
 
-def minimums(topics: DataFrame, window: StepWindow) -> DataFrame:
-    """One row per (queue, topic snapshot of the step's window, `at`): `minimum`, the oldest offset that the broker
+def minimums(topics: DataFrame) -> DataFrame:
+    """One row per (queue, topic snapshot of a step's window, `at`): `minimum`, the oldest offset that the broker
     still had, and how many messages a second it deleted since the window's first snapshot (null: it is the first).
     """
     so_far = Window.partitionBy(*_PLACE).orderBy("at").rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -69,8 +72,7 @@ def minimums(topics: DataFrame, window: StepWindow) -> DataFrame:
     seconds = seconds_between("first.at", "at")
     deleted = F.try_divide(F.col("min_offset") - F.col("first.min_offset"), seconds)
     return (
-        topics.transform(with_step(window))
-        .select("step_start", "cluster", "topic", F.col("captured_at").alias("at"), F.inline("queues"))
+        topics.select("step_start", "cluster", "topic", F.col("captured_at").alias("at"), F.inline("queues"))
         .withColumn("first", first)
         .withColumn("minimum", F.struct("min_offset", deleted.alias("deleted_per_second")))
     )

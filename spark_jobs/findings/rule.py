@@ -19,8 +19,8 @@ class Audited:
     """What rules look at. Intervals reach back over the warm-up: a condition's age is measured across steps.
 
     `intervals`: `moves.with_moves`; `states`: `replayed_states`; `owned`: `owned_queues`; `cures`: `cures`;
-    `rebalances`: what they moved, `rebalances.rebalances`; `looks`: `looks.client_looks`; `progress`:
-    `queue_progress`, inside the step only.
+    `rebalances`: what they moved, `rebalances.rebalances`; `loads`: `loads.member_loads`; `looks`:
+    `looks.client_looks`; `progress`: `queue_progress`, inside the step only.
     """
 
     sources: Sources
@@ -30,6 +30,7 @@ class Audited:
     owned: DataFrame
     cures: DataFrame
     rebalances: DataFrame
+    loads: DataFrame
     looks: DataFrame
     progress: DataFrame
     window: StepWindow

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, OUTPUTS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
 from spark_jobs.config import Configuration
 from spark_jobs.findings.finding import findings
+from spark_jobs.findings.loads import member_loads
 from spark_jobs.findings.looks import client_looks
 from spark_jobs.findings.rebalances import rebalances
 from spark_jobs.findings.rule import Audited
@@ -87,6 +88,7 @@ def _replayed(sources: Sources, window: StepWindow, configuration: Configuration
         owned=keep(owned_queues(intervals, states)),
         cures=cures(states),
         rebalances=keep(rebalances(moves, cadence)),
+        loads=keep(member_loads(moves)),
         looks=keep(client_looks(sources.clients, window, configuration, keep)),
         progress=keep(queue_progress(intervals, states, sources.offsets, window, allowed_lag)),
         window=window,

@@ -51,23 +51,33 @@ def queue_readings(snapshots: DataFrame) -> DataFrame:
     )
 
 
-def group_readings(offsets: DataFrame, window: StepWindow) -> DataFrame:
-    """One row per (group, topic, queue, time) inside its own step: `end_offset`, `consumed_to`, `backlog`.
+def _inside(snapshots: DataFrame, window: StepWindow, concerned: DataFrame) -> DataFrame:
+    """The snapshots inside their own step, of what `concerned` names (`step_start` and names; a few rows).
+
+    Whole snapshots are left out here, before their queues become rows: most groups are well in most steps.
+    """
+    inside = snapshots.transform(with_step(window)).where("captured_at >= step_start")
+    return inside.join(F.broadcast(concerned.distinct()), on=concerned.columns, how="left_semi")
+
+
+def group_readings(offsets: DataFrame, window: StepWindow, concerned: DataFrame) -> DataFrame:
+    """One row per (group, topic, queue, time) inside its own step, of the groups, or topics of them, and steps that
+    `concerned` names: `end_offset`, `consumed_to`, `backlog`.
 
     Messages; `consumed_to` and `backlog` are null where the group never committed.
     """
-    inside = offsets.transform(with_step(window)).where("captured_at >= step_start")
+    inside = _inside(offsets, window, concerned)
     return queue_readings(inside.select("step_start", "cluster", "consumer_group", "topic", "captured_at", "offsets"))
 
 
-def topic_readings(topics: DataFrame, window: StepWindow) -> DataFrame:
-    """One row per (topic, queue, time) inside its own step, for queues that nobody may read.
+def topic_readings(topics: DataFrame, window: StepWindow, concerned: DataFrame) -> DataFrame:
+    """One row per (topic, queue, time) inside its own step, of the topics and steps that `concerned` names, for
+    queues that nobody may read.
 
     Whatever the queue holds is its backlog; `consumed_to` is null, as no group has an offset there.
     """
     return (
-        topics.transform(with_step(window))
-        .where("captured_at >= step_start")
+        _inside(topics, window, concerned)
         .select("step_start", "cluster", "topic", "captured_at", F.inline("queues"))
         .select(
             "step_start",

@@ -30,10 +30,10 @@ def normal_expression(expression_type: Column, text: Column) -> Column:
     # Not the bare function: `transform` would give its second parameter, the characters to trim, the index.
     tags = F.transform(F.split(known_text, r"\|\|"), lambda tag: F.trim(tag))  # noqa: PLW0108
     sorted_tags = F.array_join(F.sort_array(F.array_distinct(F.filter(tags, lambda tag: tag != ""))), " || ")
-    return F.when(
-        F.coalesce(expression_type, F.lit("TAG")) == "TAG",
-        F.when(sorted_tags == "", "*").otherwise(sorted_tags),
-    ).otherwise(F.concat(expression_type, F.lit(" "), known_text))
+    # Nearly all subscribe everything: that is not parted, trimmed and sorted.
+    of_tags = F.when(known_text.isin("", "*") | (sorted_tags == ""), "*").otherwise(sorted_tags)
+    is_of_tags = F.coalesce(expression_type, F.lit("TAG")) == "TAG"
+    return F.when(is_of_tags, of_tags).otherwise(F.concat(expression_type, F.lit(" "), known_text))
 
 
 def told(connections: Column, book: Column) -> Column:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_jobs.progress.queue_progress import queue_progress
 from spark_jobs.replay.history import Changes, changes, rebalance_intervals
 from spark_jobs.replay.settings import group_settings
 from spark_jobs.replay.sources import Sources
@@ -79,6 +80,9 @@ def plans(spark: SparkSession, stored: Sources) -> dict[str, DataFrame]:
         "offset topics": found.offset_topics,
         "intervals": intervals,
         "states": replayed_states(left(intervals)),
+        "progress": queue_progress(
+            left(intervals), left(replayed_states(left(intervals))), stored.offsets, WINDOW, allowed_lag=0
+        ),
     }
 
 
