@@ -32,7 +32,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--interval": {
         "metavar": "START/END",
         "type": Interval.parse,
-        "help": "time in UTC, END excluded; whole steps (of 1 hour unless configured)",
+        "help": "time in UTC, END excluded; what is audited are whole steps (of 1 hour unless configured)",
     },
     "--cluster": {"metavar": "NAME", "type": _if_any, "help": "only this cluster"},
     "--group": {"metavar": "NAME", "type": _if_any, "help": "only this consumer group"},

@@ -68,11 +68,10 @@ def _shares(audited: Audited) -> DataFrame:
     Of intervals in which all hosts list the same members: else a client's share depends on which host it asks.
     """
     agreed = audited.intervals.where((F.col("status") == "REPLAYED") & (F.col("membership_view") == ALL_HOSTS))
-    shares = recorded(audited.states).select(*STATE, _queues_by_client().alias("shares"))
     each = (
         with_settled_at(agreed, audited.configuration.thresholds)
-        .join(shares, on=list(STATE), how="inner")
-        .select(*GROUP_TOPIC, "start", "end", "settled_at", F.inline("shares"))
+        .select(*GROUP_TOPIC, "state_id", "start", "end", "settled_at")
+        .join(_queues_by_client(recorded(audited.states)), on=list(STATE), how="inner")
     )
     return _events(each, "share", F.struct("queues", "settled_at"), until=F.col("end"))
 
@@ -92,17 +91,26 @@ def with_settled_at(intervals: DataFrame, thresholds: Thresholds) -> DataFrame:
     )
 
 
-def _queues_by_client() -> Column:
-    """array<client_id, queues> of a replayed state; twins own the same."""
-    ids = F.col("members.client_id")
+def _queues_by_client(states: DataFrame) -> DataFrame:
+    """One row per (replayed state, client id): `queues`, its share in order, empty if it has none; twins own the same.
 
-    def share(client_id: Column) -> Column:
-        position = (F.array_position(ids, client_id) - 1).cast("int")
-        own = F.filter("ownership", lambda queue: F.array_contains(queue["owners"], position))
-        places = F.transform(own, lambda q: F.struct(q["broker_name"], q["queue_id"]))
-        return F.struct(client_id.alias("client_id"), F.sort_array(places).alias("queues"))
+    As rows, not as arrays of arrays: a group of thousands of members and queues takes no longer than many small ones.
+    """
 
-    return F.transform(F.array_distinct(ids), share)
+    def owned(queue: Column) -> Column:
+        place = F.struct(queue["broker_name"].alias("broker_name"), queue["queue_id"].alias("queue_id"))
+        client_ids = F.transform(queue["owners"], lambda p: F.element_at("members", p + 1)["client_id"])
+        return F.struct(place.alias("place"), client_ids.alias("client_ids"))
+
+    owners = states.select(*STATE, F.inline(F.transform("ownership", owned))).select(
+        *STATE, F.explode("client_ids").alias("client_id"), "place"
+    )
+    members = states.select(*STATE, F.explode("members.client_id").alias("client_id"))
+    return (
+        owners.unionByName(members, allowMissingColumns=True)
+        .groupBy(*STATE, "client_id")
+        .agg(F.sort_array(F.collect_set("place")).alias("queues"))
+    )
 
 
 def _holdings(looks: DataFrame) -> DataFrame:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from spark_jobs.replay.hash_ring import owner, ring
+from spark_jobs.replay.hash_ring import in_blocks, owner, ring
 from spark_jobs.replay.inputs import Inputs, indices, let
 from spark_jobs.replay.java import matches
 from spark_jobs.replay.rooms import broker_rooms, client_rooms, in_rooms, is_unresolvable
@@ -67,7 +67,7 @@ def _consistent_hash(inputs: Inputs, queues: Column, clients: Column) -> Column:
 
         return F.transform(queues, pair)
 
-    return let(ring(inputs, clients), pairs)
+    return let(in_blocks(ring(inputs, clients)), pairs)
 
 
 _AVG, _CIRCLE, _MACHINE_ROOM = _dealt(_avg), _dealt(_circle), _dealt(_machine_room)
@@ -140,11 +140,13 @@ def _config(inputs: Inputs) -> Column:
             of_broker = (entry["topic"] == inputs.topic) & (entry["broker"] == queue["broker_name"])
             return of_broker & F.array_contains(entry["queues"], queue["queue_id"])
 
-        def holds(client_id: Column) -> Column:
-            return F.exists(entries, lambda entry: matches(client_id, entry["client"]))
+        def holding(entries: Column) -> Column:
+            def holds(client_id: Column) -> Column:
+                return F.exists(entries, lambda entry: matches(client_id, entry["client"]))
 
-        entries = F.filter(inputs.settings["config_queues"], names_queue)
-        ids = F.filter(F.array_distinct(inputs.client_ids), holds)
+            return F.filter(F.array_distinct(inputs.client_ids), holds)
+
+        ids = let(F.filter(inputs.settings["config_queues"], names_queue), holding)
         return F.transform(ids, lambda client_id: F.array_position(inputs.client_ids, client_id).cast("int") - 1)
 
     return F.transform(inputs.queues, holders)
