@@ -27,6 +27,8 @@ _SETTINGS = {
     # Spark prints every plan for its own UI and events; the replay's are long.
     "spark.sql.maxPlanStringLength": "10000",
     "spark.sql.ui.explainMode": "simple",
+    # PySpark would note for every column where in Python it was made: several calls into the JVM instead of one.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     # One audit compiles a few hundred classes, more than the default (100) would keep for the next one.
     "spark.sql.codegen.cache.maxEntries": "2000",
 }

@@ -16,6 +16,8 @@ from benchmarks.process import MeasurementError
 from spark_jobs.config import Configuration
 
 _SOURCES = Path(__file__).parents[1] / "java"
+#: At least so many equal parts: the first is gone through once more, to warm up.
+_PARTS = 5
 #: Where the class path of RocketMQ's client is put, once.
 CLASS_PATH = Path(sys.prefix) / "share" / "rebalance-audit" / "rocketmq-client-5.4.0"
 
@@ -44,10 +46,9 @@ def _loop(bench: Bench, strategy: str) -> tuple[float, int]:
             load(connection, bench.files(bench.whole_name), bench.whole.interval, Configuration())
             export_states(connection, states)
     bench.say(f"asking RocketMQ's own {strategy}")
-    answers = [line.split() for line in run_loop(jars, states, strategy, bench.rounds)]
-    return median(float(seconds) for seconds, _, _ in answers) * bench.rounds, sum(
-        int(calls) for _, calls, _ in answers
-    )
+    parts = max(bench.rounds, _PARTS)
+    answers = [line.split() for line in run_loop(jars, states, strategy, parts)]
+    return median(float(seconds) for seconds, _, _ in answers) * parts, sum(int(calls) for _, calls, _ in answers)
 
 
 def run_loop(jars: Path, states: Path, strategy: str, rounds: int) -> list[str]:
