@@ -100,7 +100,7 @@ def audit(spark: SparkSession, target: Target) -> Act:
 
         def begins(stage: str) -> None:
             began.append((stage, time.perf_counter()))
-            spark.sparkContext.setJobDescription(stage)  # for `benchmarks.profile`
+            spark.sparkContext.setJobDescription(stage)  # for `benchmarks.event_log`
 
         run(spark, target.warehouse, RunRequest(target.interval), target.configuration, begins)
         ends = [at for _, at in began[1:]] + [time.perf_counter()]

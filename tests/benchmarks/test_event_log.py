@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from benchmarks.profile import UNNAMED, Work, profile
+from benchmarks.event_log import UNNAMED, Work, profile
 
 
 def job(stage: int, description: str | None) -> str:

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.profile EVENTS`: where the time of an audit goes, stage by stage, as Spark tells it."""
+"""`python -m benchmarks.event_log EVENTS`: where the time of an audit goes, stage by stage, as Spark tells it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def table(work: Mapping[str, Work]) -> Table:
 
 def main(argv: Sequence[str]) -> int:
     """Prints the table of one log."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.profile", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.event_log", description=__doc__)
     parser.add_argument("events", type=Path, help="a log that is not compressed (docs/performance.md says how)")
     with parser.parse_args(argv).events.open(encoding="utf-8") as events:
         console = Console()
