@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -15,6 +15,7 @@ from spark_jobs.findings.conditions import condition_queues, conditions, with_fi
 from spark_jobs.findings.duplicate_client_id import probable_cause
 from spark_jobs.findings.evidence import finding_evidence, readings_of
 from spark_jobs.findings.rule import Audited
+from spark_jobs.side_by_side import side_by_side
 
 _EVIDENCE = FINDINGS.schema["evidence"].dataType
 
@@ -24,7 +25,7 @@ def all_touches(audited: Audited) -> DataFrame:
 
     Kept before it is looked at: Spark analyses the whole plan again for each column that is added.
     """
-    found = (rule.touches(audited) for rule in RULES)
+    found = side_by_side(*(partial(rule.touches, audited) for rule in RULES))
     return reduce(DataFrame.union, found).transform(audited.keep).transform(with_finding)
 
 

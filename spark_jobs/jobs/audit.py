@@ -29,6 +29,7 @@ from spark_jobs.replay.states import (
     replayed_states,
 )
 from spark_jobs.replay.steps import StepWindow
+from spark_jobs.side_by_side import side_by_side
 from spark_jobs.status.attribution import attribution, pace_before
 from spark_jobs.status.group_status import group_status
 
@@ -80,17 +81,24 @@ def _replayed(sources: Sources, window: StepWindow, configuration: Configuration
     moves = keep(with_moves(intervals, states, sources.clients, window, cadence))
     progress("measuring what went in and out")
     allowed_lag = configuration.thresholds.allowed_lag
+    measured, owned, moved, loads, looks = side_by_side(
+        lambda: keep(queue_progress(intervals, states, sources.offsets, window, allowed_lag)),
+        lambda: keep(owned_queues(intervals, states)),
+        lambda: keep(rebalances(moves, cadence)),
+        lambda: keep(member_loads(moves)),
+        lambda: keep(client_looks(sources.clients, window, configuration, keep)),
+    )
     return Audited(
         sources=sources,
         changes=changed,
         intervals=moves,
         states=states,
-        owned=keep(owned_queues(intervals, states)),
+        owned=owned,
         cures=cures(states),
-        rebalances=keep(rebalances(moves, cadence)),
-        loads=keep(member_loads(moves)),
-        looks=keep(client_looks(sources.clients, window, configuration, keep)),
-        progress=keep(queue_progress(intervals, states, sources.offsets, window, allowed_lag)),
+        rebalances=moved,
+        loads=loads,
+        looks=looks,
+        progress=measured,
         window=window,
         configuration=configuration,
         keep=keep,

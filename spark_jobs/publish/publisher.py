@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 from py4j.protocol import Py4JJavaError
@@ -16,6 +16,7 @@ from spark_jobs.conflicts import unless_outrun
 from spark_jobs.errors import PublishError
 from spark_jobs.publish.content import Published, content
 from spark_jobs.publish.request import RunRequest
+from spark_jobs.side_by_side import side_by_side
 from spark_jobs.warehouse import Warehouse
 
 T = TypeVar("T")
@@ -35,7 +36,7 @@ def stage(
         in_order = published.repartition("step_start").sortWithinPartitions(*table.key)
         return warehouse.stage(spark, f"{name}_{table.name}", in_order)
 
-    return _side_by_side(staged, outputs)
+    return _per_table(staged, outputs)
 
 
 def publish(
@@ -56,7 +57,7 @@ def publish(
 
     # Findings last: who reads one finds everything it speaks of.
     others = {table: frame for table, frame in staged.items() if table is not FINDINGS}
-    contents = _side_by_side(published, others) | {FINDINGS: published(FINDINGS, staged[FINDINGS])}
+    contents = _per_table(published, others) | {FINDINGS: published(FINDINGS, staged[FINDINGS])}
     return {table.name: found for table, found in contents.items()}
 
 
@@ -66,11 +67,9 @@ def unstage(spark: SparkSession, warehouse: Warehouse, name: str) -> None:
         warehouse.drop_stage(spark, f"{name}_{table.name}")
 
 
-def _side_by_side(act: Callable[[Table, DataFrame], T], frames: Mapping[Table, DataFrame]) -> dict[Table, T]:
+def _per_table(act: Callable[[Table, DataFrame], T], frames: Mapping[Table, DataFrame]) -> dict[Table, T]:
     """What `act` gives per table. Much of a small write is waiting for Delta's log, so the tables do not queue up."""
-    with ThreadPoolExecutor(max_workers=len(frames)) as pool:
-        futures = {table: pool.submit(act, table, frame) for table, frame in frames.items()}
-    return {table: future.result() for table, future in futures.items()}
+    return dict(zip(frames, side_by_side(*(partial(act, *item) for item in frames.items())), strict=True))
 
 
 def _replace(warehouse: Warehouse, table: Table, frame: DataFrame, condition: str, run_id: str) -> None:

@@ -23,6 +23,7 @@ from spark_jobs.replay.views import (
     one_row_per_view,
     with_sweeps_settled,
 )
+from spark_jobs.side_by_side import side_by_side
 
 BROKER = (*GROUP, "broker_name")
 TOPIC = ("cluster", "topic")
@@ -56,14 +57,15 @@ def changes(sources: Sources, window: StepWindow, max_gap: timedelta, keep: Tran
     )
     route = F.struct(F.sort_array("queues").alias("queues"))
     offset_topics = sources.offsets.select(*GROUP, "topic", "captured_at").transform(with_step(window))
-    return Changes(
-        memberships=keep(spans(sources.memberships, BROKER, membership, window, max_gap, keep)),
-        routes=keep(spans(sources.routes, TOPIC, route, window, max_gap, keep)),
-        clients=keep(client_spans(sources.clients, window, keep)),
-        offset_topics=keep(
+    memberships, routes, clients, of_offsets = side_by_side(
+        lambda: keep(spans(sources.memberships, BROKER, membership, window, max_gap, keep)),
+        lambda: keep(spans(sources.routes, TOPIC, route, window, max_gap, keep)),
+        lambda: keep(client_spans(sources.clients, window, keep)),
+        lambda: keep(
             offset_topics.groupBy(*GROUP_TOPIC).agg(gaps_behind(F.collect_set("captured_at"), window, max_gap))
         ),
     )
+    return Changes(memberships, routes, clients, of_offsets)
 
 
 def rebalance_intervals(
@@ -74,10 +76,12 @@ def rebalance_intervals(
     `members`, `queues` and `settings` are the inputs of the allocation, `state_id` their fingerprint; `mismatches` as
     in `merged`, `keep` as in `changes`.
     """
-    topics = group_topics(changes).transform(keep)
-    books = client_books(changes.clients, window).transform(keep)
-    members = tiling(changes.memberships, BROKER, window).transform(keep)
-    routes = tiling(changes.routes, TOPIC, window).transform(keep)
+    topics, books, members, routes = side_by_side(
+        lambda: group_topics(changes).transform(keep),
+        lambda: client_books(changes.clients, window).transform(keep),
+        lambda: tiling(changes.memberships, BROKER, window).transform(keep),
+        lambda: tiling(changes.routes, TOPIC, window).transform(keep),
+    )
     points = _points(topics, members, routes, books, window)
     return (
         membership_views(points, _seen(members, topics))

@@ -1,0 +1,25 @@
+"""Several computations of one session at once: while Spark works for one, another is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from pyspark import inheritable_thread_target
+from pyspark.sql import SparkSession
+
+T = TypeVar("T")
+#: More only wait for each other: Python and the planning of one query are a thread each.
+_AT_ONCE = 4
+
+
+def side_by_side(*acts: Callable[[], T]) -> list[T]:
+    """What each gives, in order; up to four are worked on at once.
+
+    Raises what the first of them raised, once all have ended. Spark's jobs keep the description of the caller's.
+    """
+    of_caller = inheritable_thread_target(SparkSession.active())
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+        futures = [pool.submit(of_caller(act)) for act in acts]
+    return [future.result() for future in futures]
