@@ -17,9 +17,14 @@ _AT_ONCE = 4
 def side_by_side(*acts: Callable[[], T]) -> list[T]:
     """What each gives, in order; up to four are worked on at once.
 
-    Raises what the first of them raised, once all have ended. Spark's jobs keep the description of the caller's.
+    Raises what the first of them raised, once those have ended that are being worked on; the others are not begun then,
+    nor when the user interrupts. Spark's jobs keep the description of the caller's.
     """
     of_caller = inheritable_thread_target(SparkSession.active())
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
         futures = [pool.submit(of_caller(act)) for act in acts]
-    return [future.result() for future in futures]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from threading import Barrier, Event
 
@@ -31,17 +32,26 @@ def test_four_are_worked_on_at_once(spark: SparkSession) -> None:
     assert sorted(side_by_side(*[together.wait] * 4)) == [0, 1, 2, 3]
 
 
-def test_the_first_error_is_raised_when_all_have_ended(spark: SparkSession) -> None:
-    ended = []
+def test_an_error_is_raised_when_what_was_begun_has_ended_and_nothing_else_begins(spark: SparkSession) -> None:
+    all_have_begun, ended, begun_later = Barrier(4, timeout=60), [], []
 
     def fails(text: str) -> None:
+        all_have_begun.wait()
         raise ValueError(text)
 
+    def takes_a_while() -> None:
+        all_have_begun.wait()
+        time.sleep(0.5)
+        ended.append(True)
+
+    def comes_later() -> None:
+        begun_later.append(True)
+        time.sleep(0.2)
+
     with pytest.raises(ValueError, match="the first"):
-        side_by_side(
-            partial(ended.append, 1), partial(fails, "the first"), partial(fails, "two"), lambda: ended.append(2)
-        )
-    assert sorted(ended) == [1, 2]
+        side_by_side(partial(fails, "the first"), partial(fails, "2"), *[takes_a_while] * 2, *[comes_later] * 20)
+    assert ended == [True, True]
+    assert len(begun_later) < 10
 
 
 def test_jobs_are_described_as_the_caller_says(spark: SparkSession) -> None:
