@@ -41,8 +41,8 @@ _LOCAL_SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     # Delta's VACUUM lists folders in so many tasks; the default (10,000) takes half a minute for a table of any size.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",
-    # Each operator of each task takes a page. By default that would be 64 MiB here, for a handful of rows: the garbage
-    # collector had five times as much to do.
+    # Each operator of each task takes a page. By default that would be 32 MiB here, for a handful of rows: the garbage
+    # collector had more than twice as much to do.
     "spark.buffer.pageSize": "2m",
     # Throughput counts, not pauses: measured 10 % faster than G1.
     "spark.driver.extraJavaOptions": "-XX:+UseParallelGC "
