@@ -27,19 +27,21 @@ def warehouse(tmp_path: Path) -> Warehouse:
     return Warehouse.parse(str(tmp_path / "warehouse"))
 
 
+#: Folders whose files share an audit, and so a process; every other file is on its own.
+_TOGETHER = ("recording", "jobs", "histories")
 #: What takes longest comes first, so that no process waits long for the other at the end.
-_LONGEST_FIRST = (
-    "test_cutting_law",
-    "test_timeline",
-    "test_truth",
-    "test_quality",
-    "test_backfill",
-    "test_run",
-    "test_mutations",
-)
+_LONGEST_FIRST = (*_TOGETHER, "test_mutations", "test_false_alarms", "test_malformed", "test_ingest_job")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """`make test` runs two processes, which take one file after the other."""
+    """`make test` runs two processes, which take one folder or file after the other."""
     places = {name: place for place, name in enumerate(_LONGEST_FIRST)}
-    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(_unit(item)))
+    items.sort(key=lambda item: places.get(_unit(item), len(places)))
+
+
+def _unit(item: pytest.Item) -> str:
+    folder = item.path.parent.name
+    return folder if folder in _TOGETHER else item.path.stem

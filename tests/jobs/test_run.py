@@ -14,7 +14,6 @@ from schemas import (
     CLIENT_SNAPSHOTS,
     FINDINGS,
     MEMBERSHIP_SNAPSHOTS,
-    OFFSET_SNAPSHOTS,
     OUTPUTS,
     REBALANCE_INTERVALS,
     ROUTE_SNAPSHOTS,
@@ -26,9 +25,9 @@ from spark_jobs.jobs.run import RunRequest, run
 from spark_jobs.publish.claims import claim
 from spark_jobs.publish.content import content
 from spark_jobs.warehouse import Warehouse
-from tests.snapshots import at, healthy_group, load, membership, offsets, route
+from tests.jobs.conftest import HOUR
+from tests.snapshots import at, healthy_group, load
 
-HOUR = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
 REQUEST = RunRequest(HOUR)
 EVERY_20_S = range(0, 600, 20)
 
@@ -82,61 +81,6 @@ def test_a_healthy_group_has_intervals_nothing_wrong_and_its_run_is_recorded(
     assert record.not_evaluated == need_clients
 
 
-def test_twins_are_one_finding_with_what_they_cost(spark: SparkSession, warehouse: Warehouse) -> None:
-    """8 queues, AVG, [c1, c1, c2]: 0–2 twice, 3–5 nobody's, 6–7 c2's. Queue 3 gets 10 a reading, 4 was never read."""
-    rows = healthy_group([], "c1")
-    twins = range(100, 400, 20)
-    for second in EVERY_20_S:
-        members = ("c1", "c1", "c2") if second in twins else ("c1", "c2")
-        rows[MEMBERSHIP_SNAPSHOTS].append(membership(second, *members))
-        rows[ROUTE_SNAPSHOTS].append(route(second, 8))
-        readings = [(100, 100, 1)] * 8
-        end = 100 + second // 2
-        readings[3] = (end, 100 if second < 400 else end, 1)
-        readings[4] = (50, 0, 0)
-        rows[OFFSET_SNAPSHOTS].append(offsets(second + 1, *readings))
-    load(spark, warehouse, rows)
-    findings = {row["rule"]: row for row in run(spark, warehouse, REQUEST, Configuration()).findings}
-    assert findings.pop("UNOBSERVED")["severity"] == "INFO"
-    assert set(findings) == {"DUPLICATE_CLIENT_ID", "UNASSIGNED_QUEUE", "DOUBLE_OWNED_QUEUE"}
-    for finding in findings.values():
-        assert (finding["start"], finding["end"]) == (at(100).replace(tzinfo=None), at(400).replace(tzinfo=None))
-    assert findings["DUPLICATE_CLIENT_ID"]["subject"] == "c1"
-    assert findings["DOUBLE_OWNED_QUEUE"]["subject"] == "b:0-2"
-    unassigned = findings["UNASSIGNED_QUEUE"]
-    assert (unassigned["subject"], unassigned["cause"], unassigned["severity"]) == (
-        "b:3-5",
-        "DUPLICATE_CLIENT_ID",
-        "ERROR",
-    )
-    queues = {queue["queue_id"]: queue for queue in unassigned["evidence"]["queues"]}
-    # Readings at 101 … 381 s see 50 … 190 more than the 100 consumed before.
-    measured = {
-        name: queues[3][name] for name in ("backlog_start", "backlog_end", "backlog_max", "produced", "consumed")
-    }
-    assert measured == {"backlog_start": 50, "backlog_end": 190, "backlog_max": 190, "produced": 140, "consumed": 0}
-    assert (queues[4]["backlog_start"], queues[4]["backlog_max"], queues[4]["consumed"]) == (None, None, None)
-    assert unassigned["evidence"]["unknown_queues"] == 1
-
-
-def test_how_long_twins_stand_decides(spark: SparkSession, warehouse: Warehouse) -> None:
-    """An old connection lives for up to 130 s, so what two snapshots 150 s apart show is a defect; and what is over
-    before a group can agree (20 s) is no finding at all."""
-    times = range(0, 600, 10)
-    stands_for = {"blip": 0, "stale": 140, "persistent": 160}
-    rows = healthy_group(times, "c1", "c2")
-    for group, seconds in stands_for.items():
-        rows[MEMBERSHIP_SNAPSHOTS] += [
-            membership(second, *(("c1", "c1", "c2") if 100 <= second <= 100 + seconds else ("c1", "c2")), group=group)
-            for second in times
-        ]
-    load(spark, warehouse, rows)
-    findings = run(spark, warehouse, REQUEST, Configuration()).findings
-    severities = {row["consumer_group"]: row["severity"] for row in findings if row["rule"] == "DUPLICATE_CLIENT_ID"}
-    assert severities == {"stale": "INFO", "persistent": "ERROR"}
-    assert {row["consumer_group"] for row in findings if row["rule"] != "UNOBSERVED"} == {"stale", "persistent"}
-
-
 def test_no_snapshots_is_unobserved_and_not_an_error(spark: SparkSession, warehouse: Warehouse) -> None:
     load(spark, warehouse, healthy_group(EVERY_20_S, "c1"))
     result = run(spark, warehouse, RunRequest(Interval.parse("2026-03-02T10:00/2026-03-02T11:00")), Configuration())
@@ -145,21 +89,16 @@ def test_no_snapshots_is_unobserved_and_not_an_error(spark: SparkSession, wareho
     assert "nothing was observed" in result.warnings[0]
 
 
-def test_a_filtered_run_replaces_only_what_it_is_about(spark: SparkSession, warehouse: Warehouse) -> None:
-    rows = healthy_group(EVERY_20_S, "c1", "c1", queues=1)
-    rows[MEMBERSHIP_SNAPSHOTS] += [membership(second, "d1", group="other") for second in EVERY_20_S]
-    load(spark, warehouse, rows)
-    run(spark, warehouse, REQUEST, Configuration())
-    intervals, found = (content(warehouse.read(spark, table)) for table in (REBALANCE_INTERVALS, FINDINGS))
-    # The duplicate, its one queue owned twice, and of each group where the history ends.
-    assert found.rows == 4
-    result = run(spark, warehouse, RunRequest(HOUR, "c", "other", None), Configuration())
-    assert result.run["row_counts"]["rebalance_intervals"] == 2
-    assert content(warehouse.read(spark, REBALANCE_INTERVALS)) == intervals
+def test_a_filtered_run_replaces_only_what_it_is_about(spark: SparkSession, copied: Warehouse) -> None:
+    intervals, found = (content(copied.read(spark, table)) for table in (REBALANCE_INTERVALS, FINDINGS))
+    assert (intervals.rows, found.rows) == (2, 2)
+    result = run(spark, copied, RunRequest(HOUR, "c", "other", None), Configuration())
+    assert result.run["row_counts"]["rebalance_intervals"] == 1
+    assert content(copied.read(spark, REBALANCE_INTERVALS)) == intervals
     # Findings of a whole group are published with any of its topics.
-    run(spark, warehouse, RunRequest(HOUR, "c", "g", "t"), Configuration())
-    assert content(warehouse.read(spark, REBALANCE_INTERVALS)) == intervals
-    assert content(warehouse.read(spark, FINDINGS)) == found
+    run(spark, copied, RunRequest(HOUR, "c", "g", "t"), Configuration())
+    assert content(copied.read(spark, REBALANCE_INTERVALS)) == intervals
+    assert content(copied.read(spark, FINDINGS)) == found
 
 
 def test_without_client_snapshots_the_audit_does_without(spark: SparkSession, warehouse: Warehouse) -> None:

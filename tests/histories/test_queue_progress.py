@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-from pyspark.sql import SparkSession
+from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, QUEUE_PROGRESS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
+from tests.histories.audited import Audited
+from tests.snapshots import at, membership, offsets, route
 
-from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, QUEUE_PROGRESS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS
-from spark_jobs.config import Configuration
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.jobs.run import RunRequest, run
-from spark_jobs.warehouse import Warehouse
-from tests.snapshots import at, load, membership, offsets, route
-
+CLUSTER = "progress"
 #: The last snapshot is of 580 s, and holds for 60 s.
 TIMES, LAST, END = range(0, 600, 20), 580, 640
 Offsets = tuple[int, int]
@@ -84,57 +79,42 @@ EXPECTED = """
 RULES = {line.split("|")[1].strip() for line in EXPECTED.strip().splitlines()}
 
 
-def snapshots() -> dict[Any, list[dict[str, Any]]]:
+def snapshots() -> Iterator[tuple[Table, dict[str, Any]]]:
     """One topic per group, of its name, with four queues."""
-    rows: dict[Any, list[dict[str, Any]]] = {
-        table: [] for table in (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, OFFSET_SNAPSHOTS, TOPIC_SNAPSHOTS)
-    }
     for group, queue_0 in QUEUE_0.items():
         members = MEMBERS.get(group, alone)
         for second in TIMES:
-            rows[MEMBERSHIP_SNAPSHOTS].append(membership(second, *members(second), group=group, topics=(group,)))
-            rows[ROUTE_SNAPSHOTS].append(route(second, 4, topic=group))
+            yield MEMBERSHIP_SNAPSHOTS, membership(second, *members(second), group=group, topics=(group,))
+            yield ROUTE_SNAPSHOTS, route(second, 4, topic=group)
             timestamp = 0 if group == "new" else 1
             readings = [(*queue_0(second), timestamp), *([(*caught_up(second), 1)] * 3)]
             times = {"unread": int(second < 300), "read-once": 2 * int(second == 0)}.get(group, 1)
-            rows[OFFSET_SNAPSHOTS] += [offsets(second, *readings, topic=group, group=group)] * times
+            for _ in range(times):
+                yield OFFSET_SNAPSHOTS, offsets(second, *readings, topic=group, group=group)
             if group in OLDEST:
                 queue = {"broker_name": "b", "queue_id": 0, "min_offset": OLDEST[group](second), "max_offset": 1000}
-                rows[TOPIC_SNAPSHOTS].append(
-                    {"cluster": "c", "topic": group, "captured_at": at(second), "queues": [queue]}
-                )
-    return rows
-
-
-@pytest.fixture(scope="module")
-def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
-    warehouse = Warehouse.parse(str(tmp_path_factory.mktemp("progress") / "warehouse"))
-    load(spark, warehouse, snapshots())
-    request = RunRequest(Interval.parse("2026-03-01T10:00/2026-03-01T11:00"))
-    found = run(spark, warehouse, request, Configuration()).findings
-    rows = [row.asDict() for row in warehouse.read(spark, QUEUE_PROGRESS).collect()]
-    return found, rows
+                yield TOPIC_SNAPSHOTS, {"cluster": "c", "topic": group, "captured_at": at(second), "queues": [queue]}
 
 
 def seconds(moment: datetime) -> int:
     return int((moment.replace(tzinfo=UTC) - at(0)).total_seconds())
 
 
-def test_rules_fire_where_they_should_and_nowhere_else(audited: tuple[Any, Any]) -> None:
+def test_rules_fire_where_they_should_and_nowhere_else(audited: Audited) -> None:
     found = {
         (row["consumer_group"], row["rule"], row["severity"], row["cause"], seconds(row["start"]), seconds(row["end"]))
-        for row in audited[0]
+        for row in audited.findings[CLUSTER]
         if row["rule"] in RULES
     }
     lines = ([cell.strip() for cell in line.split("|")] for line in EXPECTED.strip().splitlines())
     assert found == {(*texts, int(start), int(end)) for *texts, start, end in lines}
-    assert {row["subject"] for row in audited[0] if row["rule"] in RULES} == {"b:0"}
+    assert {row["subject"] for row in audited.findings[CLUSTER] if row["rule"] in RULES} == {"b:0"}
 
 
-def test_findings_say_by_how_much(audited: tuple[Any, Any]) -> None:
+def test_findings_say_by_how_much(audited: Audited) -> None:
     measured = {
         (row["consumer_group"], row["rule"]): {each["name"]: each["value"] for each in row["evidence"]["measures"]}
-        for row in audited[0]
+        for row in audited.findings[CLUSTER]
         if row["rule"] in RULES
     }
     assert measured["stopped", "CONSUMER_STOPPED"]["lag_last"] == 480  # 1580 written, 1100 consumed
@@ -149,8 +129,11 @@ def test_findings_say_by_how_much(audited: tuple[Any, Any]) -> None:
     }
 
 
-def test_what_comes_between_two_readings_belongs_to_the_later_ones_interval(audited: tuple[Any, Any]) -> None:
-    rows = {(row["consumer_group"], row["queue_id"], seconds(row["interval_start"])): row for row in audited[1]}
+def test_what_comes_between_two_readings_belongs_to_the_later_ones_interval(audited: Audited) -> None:
+    rows = {
+        (row["consumer_group"], row["queue_id"], seconds(row["interval_start"])): row
+        for row in audited.progress[CLUSTER]
+    }
     first, second = rows["rejoined", 1, 0], rows["rejoined", 1, 300]
     assert (seconds(first["interval_end"]), first["readings"], first["produced"], first["consumed"]) == (
         300,
@@ -161,8 +144,12 @@ def test_what_comes_between_two_readings_belongs_to_the_later_ones_interval(audi
     assert (seconds(second["interval_end"]), second["readings"], second["produced"]) == (END, 15, LAST - 280)
 
 
-def test_rows_say_what_is_known(audited: tuple[Any, Any]) -> None:
-    rows = {row["consumer_group"]: row for row in audited[1] if row["queue_id"] == 0 and row["readings"] == len(TIMES)}
+def test_rows_say_what_is_known(audited: Audited) -> None:
+    rows = {
+        row["consumer_group"]: row
+        for row in audited.progress[CLUSTER]
+        if row["queue_id"] == 0 and row["readings"] == len(TIMES)
+    }
     names = ("lag_quality", "produced", "consumed", "rewinds", "lag_first", "lag_last", "lag_max", "verdict")
     assert {group: tuple(rows[group][name] for name in names) for group in ("new", "anew", "reset", "slow")} == {
         "new": ("NEVER_COMMITTED", 0, None, None, None, None, None, None),
@@ -177,16 +164,16 @@ def test_rows_say_what_is_known(audited: tuple[Any, Any]) -> None:
     assert rows["slow"]["age_ms"] == int(at(LAST).timestamp() * 1000) - 1
 
 
-def test_a_snapshot_that_was_stored_twice_is_one_reading(audited: tuple[Any, Any]) -> None:
-    (row,) = (row for row in audited[1] if (row["consumer_group"], row["queue_id"]) == ("read-once", 0))
+def test_a_snapshot_that_was_stored_twice_is_one_reading(audited: Audited) -> None:
+    (row,) = (row for row in audited.progress[CLUSTER] if (row["consumer_group"], row["queue_id"]) == ("read-once", 0))
     names = ("readings", "produced", "consumed", "rewinds", "lag_last", "verdict")
     assert tuple(row[name] for name in names) == (1, None, None, None, 33, None)
 
 
-def test_without_a_reading_nothing_is_known(audited: tuple[Any, Any]) -> None:
+def test_without_a_reading_nothing_is_known(audited: Audited) -> None:
     (row,) = (
         row
-        for row in audited[1]
+        for row in audited.progress[CLUSTER]
         if (row["consumer_group"], row["queue_id"], seconds(row["interval_start"])) == ("unread", 0, 300)
     )
     assert (row["readings"], row["lag_quality"]) == (0, "NO_READING")

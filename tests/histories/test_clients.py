@@ -10,16 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import pytest
-from pyspark.sql import SparkSession
+from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
+from tests.histories.audited import Audited
+from tests.snapshots import DAY, at, membership, offsets, route
 
-from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS
-from spark_jobs.config import Configuration
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.jobs.run import RunRequest, RunResult, run
-from spark_jobs.warehouse import Warehouse
-from tests.snapshots import DAY, at, load, membership, offsets, route
-
+CLUSTER = "clients"
 TIMES = range(0, 620, 20)
 AVERAGELY = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely"
 RULES = {"CLIENT_HUNG", "ALLOCATION_DRIFT", "FLOW_CONTROLLED", "ORDERLY_LOCK_MISSING", "SLOW_LISTENER"}
@@ -114,7 +109,13 @@ slower-since SLOW_LISTENER       RESPONSE_TIME_ROSE 0 60 -
 """
 
 
-def snapshots(name: str, group: Group) -> Iterator[tuple[Any, dict[str, Any]]]:
+def snapshots() -> Iterator[tuple[Table, dict[str, Any]]]:
+    """All groups, each on a topic of its name."""
+    for name, group in GROUPS.items():
+        yield from _of_group(name, group)
+
+
+def _of_group(name: str, group: Group) -> Iterator[tuple[Table, dict[str, Any]]]:
     for second in TIMES:
         queues = 8 if second >= group.grows else 4
         members = ["c1", "c2"] if group.joins <= second < group.leaves else ["c1"]
@@ -157,21 +158,9 @@ def held(topic: str, queue_id: int, second: int, said: dict[str, Any]) -> dict[s
     return {"topic": topic, "broker_name": "b", "queue_id": queue_id} | healthy | offsets_ | said
 
 
-@pytest.fixture(scope="module")
-def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> RunResult:
-    warehouse = Warehouse.parse(str(tmp_path_factory.mktemp("clients") / "warehouse"))
-    made: dict[Any, list[dict[str, Any]]] = {}
-    for name, group in GROUPS.items():
-        for table, row in snapshots(name, group):
-            made.setdefault(table, []).append(row)
-    load(spark, warehouse, made)
-    hour = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
-    return run(spark, warehouse, RunRequest(hour), Configuration())
-
-
-def test_each_rule_fires_where_it_must_and_nowhere_else(audited: RunResult) -> None:
+def test_each_rule_fires_where_it_must_and_nowhere_else(audited: Audited) -> None:
     found = set()
-    for row in audited.findings:
+    for row in audited.findings[CLUSTER]:
         if row["rule"] in RULES:
             seconds = (int((row[name] - DAY.replace(tzinfo=None)).total_seconds()) for name in ("start", "end"))
             queues = ",".join(str(queue["queue_id"]) for queue in row["evidence"]["queues"]) or "-"
@@ -180,8 +169,8 @@ def test_each_rule_fires_where_it_must_and_nowhere_else(audited: RunResult) -> N
     assert found == {tuple(line.split()) for line in EXPECTED.strip().splitlines()}
 
 
-def test_messages_make_it_an_error_and_throttling_is_a_warning(audited: RunResult) -> None:
-    severities = {row["rule"]: row["severity"] for row in audited.findings if row["rule"] in RULES}
+def test_messages_make_it_an_error_and_throttling_is_a_warning(audited: Audited) -> None:
+    severities = {row["rule"]: row["severity"] for row in audited.findings[CLUSTER] if row["rule"] in RULES}
     assert severities == {
         "CLIENT_HUNG": "ERROR",
         "ALLOCATION_DRIFT": "ERROR",
@@ -191,10 +180,10 @@ def test_messages_make_it_an_error_and_throttling_is_a_warning(audited: RunResul
     }
 
 
-def test_the_measures_are_those_of_the_worst_moment(audited: RunResult) -> None:
+def test_the_measures_are_those_of_the_worst_moment(audited: Audited) -> None:
     measures = {
         row["consumer_group"]: {one["name"]: one["value"] for one in row["evidence"]["measures"]}
-        for row in audited.findings
+        for row in audited.findings[CLUSTER]
         if row["rule"] in ("FLOW_CONTROLLED", "SLOW_LISTENER")
     }
     assert measures == {
@@ -206,5 +195,5 @@ def test_the_measures_are_those_of_the_worst_moment(audited: RunResult) -> None:
     }
 
 
-def test_with_client_snapshots_every_rule_was_evaluated(audited: RunResult) -> None:
+def test_with_client_snapshots_every_rule_was_evaluated(audited: Audited) -> None:
     assert audited.run["not_evaluated"] == []

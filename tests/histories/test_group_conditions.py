@@ -1,19 +1,15 @@
-"""What whole groups suffer from, on hand-written histories of ten minutes: one audit of many groups."""
+"""What whole groups suffer from, on hand-written histories of ten minutes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
-from spark_jobs.config import Configuration
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.jobs.run import RunRequest, run
-from spark_jobs.warehouse import Warehouse
-from tests.snapshots import at, load, membership, offsets, route
+from tests.histories.audited import Audited
+from tests.snapshots import at, membership, offsets, route
 
+CLUSTER = "conditions"
 TIMES = range(0, 600, 20)
 RULES = {
     "GROUP_OFFLINE",
@@ -196,7 +192,8 @@ def _silent(group: str, until: int, *silent: Table) -> Rows:
         yield from ((table, row) for table, row in rows if table not in silent or not _between(second, 200, until))
 
 
-def histories() -> Rows:
+def snapshots() -> Rows:
+    """All groups."""
     yield from _split("split for 80 s", {"b2": {100: "c1 c1", 180: "c1 c2"}})
     yield from _split("split for 40 s", {"b2": {100: "c1", 140: "c1 c2"}})
     yield from _split("split, changing", {"b2": {100: "c1", 140: "c2", 180: "c1 c2"}})
@@ -235,13 +232,8 @@ def histories() -> Rows:
     yield from _silent("nothing, 200 to 240", 240, MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, OFFSET_SNAPSHOTS)
 
 
-def test_each_fires_where_it_must_and_nowhere_else(spark: SparkSession, warehouse: Warehouse) -> None:
-    rows: dict[Table, list[dict[str, Any]]] = {}
-    for table, row in histories():
-        rows.setdefault(table, []).append(row)
-    load(spark, warehouse, rows)
-    hour = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
-    found = list(filter(_is_meant, run(spark, warehouse, RunRequest(hour), Configuration()).findings))
+def test_each_fires_where_it_must_and_nowhere_else(audited: Audited) -> None:
+    found = list(filter(_is_meant, audited.findings[CLUSTER]))
     by_hand = [tuple(cell.strip() for cell in line.split("|")) for line in EXPECTED.strip().splitlines()]
     assert sorted(map(_line, found)) == sorted(by_hand)
     evidence = {one["consumer_group"]: one["evidence"] for one in found if one["rule"] in RULES}
