@@ -13,7 +13,7 @@ demo: .venv/installed ## load the recording that ships with the project, audit i
 	@$(BIN)/rebalance-audit demo
 
 test: lint ## linters, types and all tests
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+	@$(BIN)/python -m pytest --numprocesses 2 --no-loadscope-reorder
 
 lint: .venv/installed ## ruff and mypy
 	@$(BIN)/ruff check

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 from spark_jobs.session import get_session
 from spark_jobs.warehouse import Warehouse
@@ -33,15 +35,22 @@ _TOGETHER = ("recording", "jobs", "histories")
 _LONGEST_FIRST = (*_TOGETHER, "test_mutations", "test_false_alarms", "test_malformed", "test_ingest_job")
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """`make test` runs two processes, which take one folder or file after the other."""
+    """The units of `pytest_xdist_make_scheduler` in the order in which they are given out."""
     places = {name: place for place, name in enumerate(_LONGEST_FIRST)}
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(_unit(item)))
-    items.sort(key=lambda item: places.get(_unit(item), len(places)))
+    items.sort(key=lambda item: places.get(Path(_unit(item.path)).stem, len(places)))
 
 
-def _unit(item: pytest.Item) -> str:
-    folder = item.path.parent.name
-    return folder if folder in _TOGETHER else item.path.stem
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByUnit:
+    """`make test` runs two processes, which take one folder or file after the other."""
+    return _ByUnit(config, log)
+
+
+class _ByUnit(LoadScopeScheduling):  # type: ignore[misc]
+    def _split_scope(self, nodeid: str) -> str:
+        return _unit(Path(nodeid.partition("::")[0]))
+
+
+def _unit(file: Path) -> str:
+    return file.parent.name if file.parent.name in _TOGETHER else str(file)
