@@ -111,20 +111,23 @@ class Bench:
 
     @cached_property
     def audits(self) -> Outcome:
-        """Audits of an empty step and of every size, in turns: `seconds` and `stages` per target and round."""
+        """Audits of every size, and before them of an empty step if there are several: in turns, `seconds` and `stages`
+        per target and round.
+        """
         name = self.whole_name
         self.say(f"auditing {len(self.sizes)} sizes up to the whole fleet, {self.rounds} × in turns")
         sizes = [self.target(self.size(part)) for part in self.sizes]
-        return self.perform("audit", [self.target(name, EMPTY), *sizes], warm_up=len(sizes))
+        empty = [self.target(name, EMPTY)] if len(sizes) > 1 else []
+        return self.perform("audit", [*empty, *sizes], warm_up=-1)
 
     @property
     def empty_seconds(self) -> float:
-        """A run without snapshots, in a process that has run before: what is paid whatever is read."""
+        """A run without snapshots, in a process that has run before: paid whatever is read. Of several sizes only."""
         return self._audited(0)
 
     def audit_seconds(self, part: float = 1.0) -> float:
         """A run over a size."""
-        return self._audited(1 + self.sizes.index(part))
+        return self._audited(self.sizes.index(part) - len(self.sizes))
 
     def _audited(self, target: int) -> float:
         seconds: list[float] = self.audits.result["seconds"][target]

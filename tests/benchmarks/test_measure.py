@@ -87,6 +87,6 @@ def test_every_goal_stands_beside_its_value() -> None:
 def test_what_was_asked_for_is_measured_in_the_order_of_the_table() -> None:
     assert [one.name for one in command.wanted(["gate", "scan"], quick=False)] == ["scan", "gate"]
     quick = {one.name for one in command.wanted(None, quick=True)}
-    assert {"scan", "duckdb", "help"} <= quick
-    assert not {"history", "wide", "groups"} & quick
+    assert {"scan", "gate", "memory", "help"} <= quick
+    assert not {"history", "wide", "groups", "duckdb", "empty"} & quick
     assert len(command.wanted(None, quick=False)) == 16
