@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, SOURCES, Table
+from spark_jobs.domain.intervals import Interval
 from spark_jobs.warehouse import Warehouse
 
 DAY = datetime(2026, 3, 1, 10, tzinfo=UTC)
@@ -18,6 +19,10 @@ DAY = datetime(2026, 3, 1, 10, tzinfo=UTC)
 def at(seconds: float) -> datetime:
     """So many seconds after 2026-03-01T10:00Z."""
     return DAY + timedelta(seconds=seconds)
+
+
+#: The hour from there.
+HOUR = Interval(at(0), at(3600))
 
 
 def membership(

@@ -15,7 +15,8 @@ from spark_jobs.jobs.run import RunRequest, run
 from spark_jobs.publish.content import content
 from spark_jobs.warehouse import Warehouse
 from tests.dags.conftest import Airflow
-from tests.jobs.test_tasks import HOUR, RULES, history
+from tests.jobs.test_tasks import RULES, history
+from tests.snapshots import HOUR
 
 pytestmark = pytest.mark.slow
 

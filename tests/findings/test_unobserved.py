@@ -15,9 +15,8 @@ from spark_jobs.findings.unobserved import together
 from spark_jobs.replay.spans import gaps as gaps_between
 from spark_jobs.replay.spans import gaps_behind
 from spark_jobs.replay.steps import StepWindow
-from tests.snapshots import DAY, at
+from tests.snapshots import DAY, HOUR, at
 
-HOUR = Interval(at(0), at(3600))
 WINDOW = StepWindow(HOUR, timedelta(hours=1), timedelta(seconds=210), timedelta(seconds=270))
 HOLDS = timedelta(seconds=60)
 

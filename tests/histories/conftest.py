@@ -10,12 +10,11 @@ from pyspark.sql import SparkSession
 
 from schemas import QUEUE_PROGRESS, Table
 from spark_jobs.config import Configuration
-from spark_jobs.domain.intervals import Interval
 from spark_jobs.jobs.run import RunRequest, run
 from spark_jobs.warehouse import Warehouse
 from tests.histories import test_clients, test_group_conditions, test_queue_progress, test_twins
 from tests.histories.audited import Audited
-from tests.snapshots import load
+from tests.snapshots import HOUR, load
 
 HISTORIES = (test_clients, test_group_conditions, test_queue_progress, test_twins)
 
@@ -29,8 +28,7 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Au
         for table, row in history.snapshots():
             rows.setdefault(table, []).append({**row, "cluster": history.CLUSTER})
     load(spark, warehouse, rows)
-    hour = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
-    result = run(spark, warehouse, RunRequest(hour), Configuration())
+    result = run(spark, warehouse, RunRequest(HOUR), Configuration())
     progress = (row.asDict() for row in warehouse.read(spark, QUEUE_PROGRESS).collect())
     return Audited(result.run, _by_cluster(result.findings), _by_cluster(progress))
 

@@ -20,7 +20,6 @@ from rich.console import Console
 from schemas import ALLOCATIONS, MEMBERSHIP_SNAPSHOTS, OUTPUTS, SOURCES, TABLES, Table
 from spark_jobs import cli
 from spark_jobs.config import Configuration
-from spark_jobs.domain.intervals import Interval
 from spark_jobs.errors import WarehouseError
 from spark_jobs.jobs.late import late_steps
 from spark_jobs.jobs.maintain import Maintained, maintain
@@ -29,11 +28,10 @@ from spark_jobs.publish.claims import claim
 from spark_jobs.publish.content import Content, content
 from spark_jobs.terminal_maintained import show_maintained
 from spark_jobs.warehouse import Warehouse
-from tests.snapshots import healthy_group, load, membership
+from tests.snapshots import HOUR, healthy_group, load, membership
 
 pytestmark = pytest.mark.slow
 
-HOUR = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
 MONTH = timedelta(days=30)
 
 

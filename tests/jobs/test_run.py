@@ -25,8 +25,7 @@ from spark_jobs.jobs.run import RunRequest, run
 from spark_jobs.publish.claims import claim
 from spark_jobs.publish.content import content
 from spark_jobs.warehouse import Warehouse
-from tests.jobs.conftest import HOUR
-from tests.snapshots import at, healthy_group, load
+from tests.snapshots import HOUR, at, healthy_group, load
 
 REQUEST = RunRequest(HOUR)
 EVERY_20_S = range(0, 600, 20)
@@ -91,7 +90,7 @@ def test_no_snapshots_is_unobserved_and_not_an_error(spark: SparkSession, wareho
 
 def test_a_filtered_run_replaces_only_what_it_is_about(spark: SparkSession, copied: Warehouse) -> None:
     intervals, found = (content(copied.read(spark, table)) for table in (REBALANCE_INTERVALS, FINDINGS))
-    assert (intervals.rows, found.rows) == (2, 2)
+    assert (intervals.rows, found.rows) == (2, 4)
     result = run(spark, copied, RunRequest(HOUR, "c", "other", None), Configuration())
     assert result.run["row_counts"]["rebalance_intervals"] == 1
     assert content(copied.read(spark, REBALANCE_INTERVALS)) == intervals

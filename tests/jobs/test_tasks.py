@@ -16,9 +16,8 @@ from spark_jobs.jobs.run import RunRequest, run
 from spark_jobs.jobs.tasks import TASKS, Outcome, ScheduledRun
 from spark_jobs.publish.content import content
 from spark_jobs.warehouse import Warehouse
-from tests.snapshots import at, load, membership, offsets, route
+from tests.snapshots import HOUR, at, load, membership, offsets, route
 
-HOUR = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
 CONFIGURATION = Configuration()
 #: 4 queues over the members a, a, b: both a own the first two, b the last, and nobody the third.
 RULES = ["DOUBLE_OWNED_QUEUE", "DUPLICATE_CLIENT_ID", "UNASSIGNED_QUEUE"]

@@ -29,8 +29,7 @@ from spark_jobs.jobs.run import RunRequest
 from spark_jobs.jobs.validate import Validation, table_named, validate
 from spark_jobs.publish.claims import claim
 from spark_jobs.warehouse import Warehouse
-from tests.jobs.conftest import HOUR
-from tests.snapshots import at, load, membership
+from tests.snapshots import HOUR, at, load, membership
 
 CONFIGURATION = Configuration()
 
@@ -70,7 +69,7 @@ def test_the_documented_reader_sees_a_run_whole_while_another_is_publishing(
     exec(code, documented)
     spark.sql(f"DELETE FROM {copied.identifier(ALLOCATIONS.name)}")
     assert documented["as_published"](spark, copied.location, HOUR.start, "allocations").count() == 2
-    assert documented["as_published"](spark, copied.location, HOUR.start, "findings").count() == 2
+    assert documented["as_published"](spark, copied.location, HOUR.start, "findings").count() == 4
 
 
 def test_a_row_that_is_lost_after_publishing_is_missed(spark: SparkSession, copied: Warehouse) -> None:
@@ -85,7 +84,7 @@ def test_a_row_that_is_lost_after_publishing_is_missed(spark: SparkSession, copi
 
 
 def test_a_run_of_one_topic_leaves_groups_in_part(spark: SparkSession, copied: Warehouse) -> None:
-    """Of the two findings that the status counts one is gone: wrong, unless the group was last audited for a topic."""
+    """Of the two findings that a status counts one is gone: wrong, unless the group was last audited for a topic."""
     spark.sql(f"DELETE FROM {copied.identifier(FINDINGS.name)} WHERE rule = 'DOUBLE_OWNED_QUEUE'")
     broken = [("critical", "group_status", "findings_are_counted")]
     assert look_at(spark, copied, GROUP_STATUS) == broken

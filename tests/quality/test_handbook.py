@@ -3,12 +3,10 @@
 from expectations import SUITES
 from schemas import SOURCES, TABLES
 from spark_jobs.config import Configuration
-from spark_jobs.domain.intervals import Interval
 from spark_jobs.quality.drift import NULLS_ARE_USUAL, ROWS_ARE_USUAL
 from spark_jobs.quality.gate import of_sources
 from spark_jobs.quality.handbook import PAGE, handbook
-
-HOUR = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
+from tests.snapshots import HOUR
 
 
 def test_the_page_is_the_one_the_suites_make() -> None:

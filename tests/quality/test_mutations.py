@@ -15,7 +15,6 @@ from pyspark.sql import functions as F
 from schemas import AUDIT_RUNS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, OUTPUTS, QUALITY_RESULTS, ROUTE_SNAPSHOTS, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.attribution import Part
-from spark_jobs.domain.intervals import Interval
 from spark_jobs.errors import ExitCode, QualityError
 from spark_jobs.findings.finding import findings
 from spark_jobs.jobs.run import RunRequest, run
@@ -24,9 +23,8 @@ from spark_jobs.replay import java, ownership, strategies
 from spark_jobs.replay.states import published_allocations, published_intervals
 from spark_jobs.status import attribution, group_status
 from spark_jobs.warehouse import Warehouse
-from tests.snapshots import load, membership, offsets, route
+from tests.snapshots import HOUR, load, membership, offsets, route
 
-HOUR = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
 JOB = "spark_jobs.jobs.audit"
 Mutate = Callable[[pytest.MonkeyPatch], None]
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from spark_jobs.domain.intervals import Interval
 from spark_jobs.report.groups import GroupRows
 from spark_jobs.report.page import Content
-from tests.snapshots import at
+from tests.snapshots import HOUR, at
 
-HOUR = Interval(at(0), at(3600))
 _EVIDENCE = dict.fromkeys(
     (
         *("persistence", "connections", "client_ids", "member_count", "queue_count", "queues"),
