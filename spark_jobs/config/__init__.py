@@ -1,11 +1,12 @@
 """What the snapshots cannot tell: step length, cadence, thresholds, and the strategy settings of groups.
 
-docs/configuration.md and examples/demo.yaml show a file; nothing in it is required.
+docs/configuration.md and examples/demo.yaml show a file; nothing in it is required. `file.load` reads one; it is not
+imported here, because executors need the values but have no YAML.
 """
 
-from spark_jobs.config.file import load
-from spark_jobs.config.groups import GroupSettings, settings_for
-from spark_jobs.config.model import Configuration, GroupEntry, Quality, QueueList, Thresholds
+from spark_jobs.config.groups import GroupSettings, settings_for, strategy_settings
+from spark_jobs.config.model import Configuration, GroupEntry, Quality, QueueList
+from spark_jobs.domain.thresholds import Thresholds
 
 __all__ = [
     "Configuration",
@@ -14,6 +15,6 @@ __all__ = [
     "Quality",
     "QueueList",
     "Thresholds",
-    "load",
     "settings_for",
+    "strategy_settings",
 ]

@@ -10,8 +10,9 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from spark_jobs.config.model import Configuration, GroupEntry, Quality, QueueList, Thresholds
+from spark_jobs.config.model import Configuration, GroupEntry, Quality, QueueList
 from spark_jobs.config.values import nearest
+from spark_jobs.domain.thresholds import Thresholds
 from spark_jobs.errors import ConfigurationError
 
 #: Which keys are known where; positions in lists left out.

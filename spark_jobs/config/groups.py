@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from spark_jobs.config.model import Configuration, GroupEntry, QueueList
+from spark_jobs.domain.strategies import ConfigQueues, StrategySettings
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,19 @@ def settings_for(configuration: Configuration, cluster: str, group: str) -> Grou
     for entry in entries:
         settings |= {name: value for name in _NAMES if (value := getattr(entry, name)) is not None}
     return GroupSettings(**settings)
+
+
+def strategy_settings(configuration: Configuration, cluster: str, group: str) -> StrategySettings:
+    """What is configured of a group's strategy, as the kernel takes it."""
+    found = settings_for(configuration, cluster, group)
+    return StrategySettings(
+        strategy=found.strategy,
+        virtual_node_cnt=found.virtual_node_count,
+        rooms=None if found.rooms is None else frozenset(found.rooms),
+        broker_room=found.broker_room,
+        client_room=found.client_room,
+        config_queues=tuple(ConfigQueues(one.client, one.topic, one.broker, one.queues) for one in found.config_queues),
+    )
 
 
 _NAMES = tuple(field.name for field in fields(GroupSettings))

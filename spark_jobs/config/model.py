@@ -9,8 +9,10 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from spark_jobs.config.values import Count, NamePattern, Ratio, RoomPattern, Seconds, StrategyName, Tolerance
+from spark_jobs.config.values import NamePattern, RoomPattern, StrategyName
 from spark_jobs.domain.intervals import StepGrid
+from spark_jobs.domain.thresholds import Count, Seconds, Thresholds
+from spark_jobs.domain.window import SECOND, AuditSettings
 from spark_jobs.errors import IntervalError
 
 #: YAML gives lists; frozen values hold tuples.
@@ -21,36 +23,6 @@ class _Section(BaseModel):
     """A mapping of the file: unknown keys and near-misses of type are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class Thresholds(_Section):
-    """How long things may take before they count, in seconds (semantics of the client's timers), and how much it may
-    be, in messages.
-    """
-
-    convergence_seconds: Tolerance = 20
-    heartbeat_seconds: Tolerance = 30
-    persistent_after_seconds: Tolerance = 150
-    storm_rebalances: Annotated[Count, Field(ge=2)] = 5
-    storm_seconds: Seconds = 600
-    flapping_times: Annotated[Count, Field(ge=1)] = 3
-    redelivery_messages: Count = 10_000
-    route_poll_seconds: Tolerance = 30
-    silent_after_seconds: Tolerance = 60
-    pull_idle_seconds: Tolerance = 120
-    cached_messages: Count = 1000
-    cached_mib: Count = 100
-    cached_span: Count = 2000
-    busy_percent: Count = 90
-    busy_after_seconds: Tolerance = 120
-    rt_rise_ratio: Ratio = 3.0
-    slow_rt_ms: Count = 100
-    allowed_lag: Count = 32
-    stalled_after_seconds: Tolerance = 120
-    rewind_tolerance: Count = 64
-    skew_ratio: Ratio = 2.0
-    skew_messages_per_queue: Count = 100
-    retention_seconds: Tolerance = 21_600
 
 
 class QueueList(_Section):
@@ -134,6 +106,14 @@ class Configuration(_Section):
     def look_back(self) -> timedelta:
         """How far before a step snapshots are read: the warm-up, and the state that held when it began."""
         return self.warm_up + self.max_gap
+
+    @property
+    def audit_settings(self) -> AuditSettings:
+        """What the kernel needs of it."""
+        max_gap = self.max_gap_seconds or 3 * self.cadence_seconds
+        return AuditSettings(
+            self.step_seconds * SECOND, self.cadence_seconds * SECOND, max_gap * SECOND, self.thresholds
+        )
 
     def canonical_json(self) -> str:
         """One line with sorted keys and effective values: equal for files that mean the same."""

@@ -7,11 +7,10 @@ import re
 import warnings
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator
 
 from spark_jobs.domain.strategies import MACHINE_ROOM_NEARBY, STRATEGY_NAMES
 
-_A_WEEK = 7 * 86_400
 #: What only Python's `re` reads (Java's Pattern has another form, or takes it for an error).
 _PYTHON_ONLY = re.compile(r"\(\?[P#(]|\{,")
 
@@ -49,10 +48,6 @@ def _check_room_pattern(pattern: str) -> str:
     return pattern
 
 
-Seconds = Annotated[int, Field(gt=0, le=_A_WEEK)]
-Tolerance = Annotated[int, Field(ge=0, le=_A_WEEK)]
-Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
-Ratio = Annotated[float, Field(gt=1, allow_inf_nan=False)]
 StrategyName = Annotated[str, AfterValidator(_check_strategy)]
 #: Matches a whole name. It must mean the same to Python's `re` and Java's Pattern, as both are used: beware
 #: of `\w`, `\d` and `\s` on names that are not ASCII.

@@ -118,20 +118,25 @@ def _by_circle(queue_count: int, member_count: int) -> _Pairs:
 
 def _consistent_hash(virtual_node_cnt: int, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> _Pairs:
     """The ring knows ids, not positions: an id that is there twice has one, larger share."""
-    ring = HashRing(client_ids, virtual_node_cnt)
+    ring, first_of = HashRing(client_ids, virtual_node_cnt), first_positions(client_ids)
     for index, queue in enumerate(queues):
         owner = ring.owner(str(queue))
         if owner is not None:
-            yield index, client_ids.index(owner)
+            yield index, first_of[owner]
 
 
 def _config(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> _Pairs:
     """What is configured and in the route; several ids may have the same queue."""
-    for client_id in dict.fromkeys(client_ids):
-        configured = set(strategy.configured_queues(client_id) or ())
-        for index, queue in enumerate(queues):
-            if queue in configured:
-                yield index, client_ids.index(client_id)
+    places = {queue: index for index, queue in enumerate(queues)}
+    for client_id, position in first_positions(client_ids).items():
+        for queue in dict.fromkeys(strategy.configured_queues(client_id) or ()):
+            if queue in places:
+                yield places[queue], position
+
+
+def first_positions(client_ids: Sequence[str]) -> dict[str, int]:
+    """The first position of every client id: the one whose share all its connections compute."""
+    return {client_id: position for position, client_id in reversed(list(enumerate(client_ids)))}
 
 
 def _machine_room(rooms: frozenset[str], queues: Sequence[MessageQueue], member_count: int) -> _Pairs:

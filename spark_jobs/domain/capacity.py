@@ -27,19 +27,36 @@ class Limit(StrEnum):
 class GroupAtEnd:
     """A group at the end of a step.
 
-    `members`: connections; `queues`: readable queues of the topic with most, retry topics aside. `backlog_start` and
-    `backlog_end`: messages over all its topics, None is unknown. `out_rate`: messages a second consumed in the step.
-    `signs`: the rules that found something, those that need it with their cause: `UNASSIGNED_QUEUE/ROOM_FILTER`.
+    `members`: connections, None: it was never replayed; `queues`: readable queues of the topic with most, retry topics
+    aside. `backlog_start` and `backlog_end`: messages over all its topics, None is unknown. `out_rate`: messages a
+    second consumed in the step. `signs`: of its findings (`sign`).
     """
 
-    members: int
+    members: int | None
     queues: int
     backlog_start: int | None
     backlog_end: int | None
     out_rate: float | None = None
     signs: frozenset[str] = frozenset()
 
+    @property
+    def busiest_share(self) -> int | None:
+        """Queues of the member with the most, shared evenly; None without members."""
+        return busiest_share(self.queues, self.members)
 
+    @property
+    def share_after(self) -> int | None:
+        """The same with one more member."""
+        return None if self.members is None else busiest_share(self.queues, self.members + 1)
+
+
+def sign(rule: str, cause: str | None) -> str:
+    """What a finding says of a group's capacity: its rule, and the cause where that matters."""
+    return f"{rule}/{cause}" if rule == _TOLD_BY_CAUSE and cause is not None else rule
+
+
+#: The rule whose findings stand for different limits, by their cause.
+_TOLD_BY_CAUSE = "UNASSIGNED_QUEUE"
 #: Which findings stand for which limit, and what helps then.
 SIGNS: dict[Limit, tuple[str, ...]] = {
     Limit.DUPLICATE_IDS: ("DUPLICATE_CLIENT_ID",),
@@ -84,7 +101,8 @@ def limit(group: GroupAtEnd) -> Limit:
     if group.members == 0:
         return Limit.NOBODY_ONLINE
     signed = (found for found, signs in SIGNS.items() if group.signs.intersection(signs))
-    return next(signed, Limit.QUEUES if group.members >= group.queues else Limit.MEMBERS)
+    has_one_each = group.members is not None and group.members >= group.queues
+    return next(signed, Limit.QUEUES if has_one_each else Limit.MEMBERS)
 
 
 def more_members_help(found: Limit) -> bool | None:
@@ -94,13 +112,13 @@ def more_members_help(found: Limit) -> bool | None:
     return found in (Limit.MEMBERS, Limit.NOBODY_ONLINE)
 
 
-def busiest_share(queues: int, members: int) -> int | None:
+def busiest_share(queues: int, members: int | None) -> int | None:
     """Queues of the member with the most, shared evenly; None without members."""
     return -(-queues // members) if members else None
 
 
 def advice(group: GroupAtEnd) -> str:
     """The answer in words and numbers."""
-    shares = (busiest_share(group.queues, members) for members in (group.members, group.members + 1))
-    share, share_after = ("?" if share is None else share for share in shares)
-    return ADVICE[limit(group)].format(members=group.members, queues=group.queues, share=share, share_after=share_after)
+    values = {"members": group.members, "share": group.busiest_share, "share_after": group.share_after}
+    shown = {name: "?" if value is None else value for name, value in values.items()}
+    return ADVICE[limit(group)].format(queues=group.queues, **shown)

@@ -1,16 +1,18 @@
-"""What is wrong with one client, by what it says of itself (its running info).
+"""What one client says of itself (its running info), and what is wrong with it by that.
 
-Null (`None`) is unknown, and nothing is decided by it. Times in milliseconds unless named otherwise.
+Null (`None`) is unknown, and nothing is decided by it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from statistics import median
+from functools import cached_property
 from typing import NamedTuple
 
+from spark_jobs.domain.history import ClientState, OwnedQueue, Place
 from spark_jobs.domain.message_queue import MessageQueue
 
 
@@ -36,118 +38,79 @@ class ThrottleCause(StrEnum):
     CACHED_SPAN = "CACHED_SPAN"
 
 
-class CacheLimits(NamedTuple):
-    """What a client may hold of one queue: messages, MiB, and offsets between the oldest and the newest."""
+class Throttled(NamedTuple):
+    """A queue that its client does not pull for now: what it has cached of it (messages, MiB, offsets), and why."""
 
-    messages: int = 1000
-    mib: int = 100
-    span: int = 2000
+    queue: MessageQueue
+    cached_count: int | None
+    cached_mib: int | None
+    cached_span: int | None
+    cause: ThrottleCause
+
+
+class Busy(NamedTuple):
+    """A client with nearly all its threads busy; the response times (ms) are those of its busiest topic."""
+
+    busy_threads: float
+    consume_threads: int
+    consume_rt_ms: float | None
+    pull_rt_ms: float | None
+
+
+class Trouble(NamedTuple):
+    """What one snapshot shows beyond the state: queues that the client stopped pulling or throttles, busy threads."""
+
+    stale: tuple[MessageQueue, ...] = ()
+    throttled: tuple[Throttled, ...] = ()
+    busy: Busy | None = None
+
+
+NO_TROUBLE = Trouble()
 
 
 @dataclass(frozen=True)
-class HeldQueue:
-    """A process queue: what a client holds of a queue it owns."""
+class Said:
+    """What a client says as long as nothing changes, in health or not.
 
-    locked: bool | None = None
-    dropped: bool | None = None
-    cached_count: int | None = None
-    cached_mib: int | None = None
-    cached_span: int | None = None
-    last_pull: int | None = None
-
-
-class Status(NamedTuple):
-    """A client's own measure of one topic over its last minute: milliseconds, messages per second."""
-
-    consume_rt_ms: float | None
-    consume_ok_tps: float | None
-    consume_failed_tps: float | None
-    pull_tps: float | None
-
-
-class ResponseTimes(NamedTuple):
-    """A client's own measure of one topic over its last minute: milliseconds; messages per second, well or not."""
-
-    consume_rt_ms: float | None
-    pull_rt_ms: float | None
-    consumed_tps: float | None
-
-
-def is_stale(queue: HeldQueue, seen_at: int, idle_seconds: int) -> bool:
-    """Whether the client stopped pulling a queue: even an idle one is asked for every 15 s (long polling).
-
-    `last_pull` 0 is "never", which says nothing. Source: ProcessQueue.isPullExpired.
+    `topics`: that it subscribes, sorted; `owned`: its queues that are not dropped, sorted (None: it did not say);
+    `unlocked`: those of them that an orderly consumer has without the broker's lock.
     """
-    if queue.dropped or not queue.last_pull:
-        return False
-    return seen_at - queue.last_pull > idle_seconds * 1000
+
+    answered: bool
+    topics: tuple[str, ...]
+    owned: tuple[MessageQueue, ...] | None
+    unlocked: tuple[MessageQueue, ...]
+
+    @cached_property
+    def holdings(self) -> Mapping[str, frozenset[Place]]:
+        """What it has of each topic that it subscribes or has queues of; empty if it did not say."""
+        if self.owned is None:
+            return {}
+        found: dict[str, set[Place]] = defaultdict(set, {topic: set() for topic in self.topics})
+        for topic, broker_name, queue_id in self.owned:
+            found[topic].add((broker_name, queue_id))
+        return {topic: frozenset(places) for topic, places in found.items()}
 
 
-def throttle_cause(queue: HeldQueue, limits: CacheLimits, *, orderly: bool | None) -> ThrottleCause | None:
-    """Why the client pulls no more of the queue for now; None: it does, or nobody knows.
-
-    The span counts for concurrent consumers only. Source: DefaultMQPushConsumerImpl.pullMessage.
-    """
-    if queue.dropped:
-        return None
-    if queue.cached_count is not None and queue.cached_count > limits.messages:
-        return ThrottleCause.CACHED_MESSAGES
-    if queue.cached_mib is not None and queue.cached_mib > limits.mib:
-        return ThrottleCause.CACHED_SIZE
-    if orderly is False and queue.cached_span is not None and queue.cached_span > limits.span:
-        return ThrottleCause.CACHED_SPAN
-    return None
+def said_in(state: ClientState) -> Said:
+    """What a folded state says. A queue of which it is not known whether it is dropped is not."""
+    live = [queue for queue in state.owned or () if not queue.dropped]
+    return Said(
+        state.answered,
+        tuple(sorted(state.topics or ())),
+        None if state.owned is None else tuple(sorted(map(queue_of, live))),
+        tuple(queue_of(queue) for queue in live if lacks_lock(queue, state)),
+    )
 
 
-def lacks_lock(queue: HeldQueue, *, orderly: bool | None, message_model: str | None) -> bool:
+def queue_of(queue: OwnedQueue) -> MessageQueue:
+    """The queue that a process queue is of."""
+    return MessageQueue(queue.topic, queue.broker_name, queue.queue_id)
+
+
+def lacks_lock(queue: OwnedQueue, state: ClientState) -> bool:
     """Whether an orderly consumer owns a queue without the broker's lock; broadcasting needs none.
 
     Source: ConsumeMessageOrderlyService.ConsumeRequest.run, ProcessQueue.isLocked.
     """
-    return bool(orderly) and message_model == "CLUSTERING" and queue.locked is False and not queue.dropped
-
-
-def drift(owned: Sequence[MessageQueue], share: Sequence[MessageQueue]) -> dict[DriftCause, set[MessageQueue]]:
-    """The queues that a client owns beyond its share, and those of its share that it has not; {} if it agrees."""
-    found = {DriftCause.HOLDS_MORE: set(owned) - set(share), DriftCause.HOLDS_LESS: set(share) - set(owned)}
-    return {cause: queues for cause, queues in found.items() if queues}
-
-
-def busy_threads(statuses: Sequence[Status]) -> float | None:
-    """Threads that its messages keep busy: response time × rate, over all topics, as the thread pool is one.
-
-    The rate is what it consumes or, where that is more, what it pulls: with every thread busy it consumes no faster
-    than the listener lets it. Unknown if any part is.
-    """
-    total = 0.0
-    for status in statuses:
-        if None in status:
-            return None
-        rt, ok, failed, pulled = (value or 0.0 for value in status)
-        total += rt * max(ok + failed, pulled) / 1000
-    return total
-
-
-def rose(before: Sequence[float | None], now: float | None, ratio: float, slow_ms: float) -> bool | None:
-    """Whether a response time is slow, and so many times the usual one, the median of those before; None: unknown."""
-    if now is not None and now < slow_ms:
-        return False
-    known = [ms for ms in before if ms is not None]
-    return None if now is None or not known else now >= median(known) * ratio
-
-
-def listener_slowed(before: Sequence[ResponseTimes], now: ResponseTimes, ratio: float, slow_ms: float) -> bool:
-    """Whether a listener got slower by itself: consume RT rose while pull RT did not.
-
-    Where both rise, it is rather the machine or the network. A client that consumed nothing in its last minute
-    repeats an older response time, so that says nothing. Source: ConsumerStatsManager.getConsumeRT.
-    """
-    told = [times for times in before if times.consumed_tps]
-    consume = rose([times.consume_rt_ms for times in told], now.consume_rt_ms, ratio, slow_ms)
-    pull = rose([times.pull_rt_ms for times in told], now.pull_rt_ms, ratio, slow_ms)
-    return bool(now.consumed_tps) and consume is True and pull is False
-
-
-def is_saturated(busy: float | None, threads: int | None, percent: int) -> bool:
-    """Whether the busy threads are at least so many percent of those that the client has."""
-    return busy is not None and threads is not None and threads > 0 and busy * 100 >= threads * percent
+    return state.consume_orderly is True and state.message_model == "CLUSTERING" and queue.locked is False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 from hashlib import md5
 
@@ -22,10 +23,15 @@ class HashRing:
 
     def __init__(self, client_ids: Sequence[str], virtual_node_cnt: int) -> None:
         owners: dict[int, str] = {}
+        held: Counter[str] = Counter()
         for client_id in client_ids:
-            existing = sum(owner == client_id for owner in owners.values())
+            existing = held[client_id]
             for number in range(existing, existing + virtual_node_cnt):
-                owners[ring_hash(f"{client_id}-{number}")] = client_id
+                node = ring_hash(f"{client_id}-{number}")
+                if node in owners:
+                    held[owners[node]] -= 1
+                owners[node] = client_id
+                held[client_id] += 1
         self._owners = owners
         self._hashes = sorted(owners)
 

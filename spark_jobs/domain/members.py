@@ -1,16 +1,19 @@
-"""What is known of a group's members: the strategy each one runs, and whether it subscribes the topic."""
+"""The members of a view as the replay needs them: each with its strategy, and whether it subscribes the topic."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from spark_jobs.domain.snapshots import ClientSnapshot
-from spark_jobs.domain.strategies import AVG, MACHINE_ROOM_NEARBY, Strategy, strategy_of_class
+from spark_jobs.domain.audited_step import Member
+from spark_jobs.domain.history import ClientState, Connection
+from spark_jobs.domain.message_queue import java_order
+from spark_jobs.domain.strategies import AVG, MACHINE_ROOM_NEARBY, strategy_of_class
+
+#: Strategy of a member whose class is not RocketMQ's, where nothing is configured.
+UNKNOWN_STRATEGY = "UNKNOWN"
 
 
 class StrategySource(StrEnum):
@@ -22,39 +25,43 @@ class StrategySource(StrEnum):
 
 
 class Resolved(NamedTuple):
-    """A member's strategy; None: its class is not RocketMQ's and nothing is configured."""
+    """A member's strategy by name, and how it is known."""
 
-    strategy: Strategy | None
+    strategy: str
     source: StrategySource
 
 
-def known_at(clients: Iterable[ClientSnapshot], client_id: str, at: datetime) -> ClientSnapshot | None:
-    """What a client last answered at or before the moment, else what it first answers after it."""
-    answers = sorted(
-        (one for one in clients if one.client_id == client_id and one.answered),
-        key=lambda one: one.captured_at,
-    )
-    before = [one for one in answers if one.captured_at <= at]
-    return before[-1] if before else next(iter(answers), None)
+def in_allocation_order(connections: Iterable[Connection]) -> list[Connection]:
+    """As every client sorts the ids (Java's order); twins by their address, an unknown one first."""
+    return sorted(connections, key=lambda one: (java_order(one.client_id), one.client_addr or ""))
 
 
-def strategy_named(name: str, configured: Strategy | None) -> Strategy:
-    """A strategy by its name, with the settings that the configuration gives for the group."""
-    return replace(configured, name=name) if configured else Strategy(name)
+def members_of(
+    connections: Sequence[Connection], told: Mapping[str, ClientState], resolved: Sequence[Resolved], topic: str
+) -> tuple[Member, ...]:
+    """One per connection, in their order. A member of whom nothing is known is taken to subscribe the topic."""
+    each = ((one, told.get(one.client_id), its.strategy) for one, its in zip(connections, resolved, strict=True))
+    return tuple(Member(*one, strategy, _subscribes(said, topic), said is not None) for one, said, strategy in each)
 
 
-def resolve_strategies(classes: Sequence[str | None], configured: Strategy | None) -> list[Resolved]:
+def _subscribes(state: ClientState | None, topic: str) -> bool:
+    return state is None or state.topics is None or topic in state.topics
+
+
+def resolve_strategies(classes: Sequence[str | None], configured: str | None) -> list[Resolved]:
     """One per member, given the Java class it is known to run: its own, else configured, else that of others.
 
-    What others run is the most frequent strategy of the view (of equals the smallest name); if nobody's is
-    known, AVG.
+    What others run is the most frequent strategy of the view (of equals the smallest name); if nobody's is known, AVG,
+    RocketMQ's default.
     """
     own = [_own_strategy(class_name, configured) if class_name is not None else None for class_name in classes]
-    fallback = _fallback([one.strategy.name for one in own if one and one.strategy], configured)
+    if None not in own:
+        return [one for one in own if one]
+    fallback = _fallback([one.strategy for one in own if one and one.strategy != UNKNOWN_STRATEGY], configured)
     return [one or fallback for one in own]
 
 
-def group_source(resolved: Sequence[Resolved], configured: Strategy | None) -> StrategySource:
+def group_source(resolved: Sequence[Resolved], configured: str | None) -> StrategySource:
     """The weakest source among the members: DEFAULT, then CONFIGURATION, then CLIENT."""
     sources = {one.source for one in resolved}
     if not sources:
@@ -63,20 +70,20 @@ def group_source(resolved: Sequence[Resolved], configured: Strategy | None) -> S
     return next(source for source in weakest_first if source in sources)
 
 
-def _own_strategy(class_name: str, configured: Strategy | None) -> Resolved:
+def _own_strategy(class_name: str, configured: str | None) -> Resolved:
     """By its class; a class of the user's own, and what is inside NEARBY, only the configuration knows."""
     name = strategy_of_class(class_name)
     if name is None:
+        return Resolved(configured or UNKNOWN_STRATEGY, StrategySource.CONFIGURATION)
+    if name == MACHINE_ROOM_NEARBY and configured and configured.startswith(MACHINE_ROOM_NEARBY):
         return Resolved(configured, StrategySource.CONFIGURATION)
-    if name == MACHINE_ROOM_NEARBY and configured and configured.base == MACHINE_ROOM_NEARBY:
-        return Resolved(configured, StrategySource.CONFIGURATION)
-    return Resolved(strategy_named(name, configured), StrategySource.CLIENT)
+    return Resolved(name, StrategySource.CLIENT)
 
 
-def _fallback(known_names: Sequence[str], configured: Strategy | None) -> Resolved:
+def _fallback(known: Sequence[str], configured: str | None) -> Resolved:
     if configured:
         return Resolved(configured, StrategySource.CONFIGURATION)
-    if not known_names:
-        return Resolved(Strategy(AVG), StrategySource.DEFAULT)
-    counts = Counter(known_names)
-    return Resolved(Strategy(min(counts, key=lambda name: (-counts[name], name))), StrategySource.CLIENT)
+    if not known:
+        return Resolved(AVG, StrategySource.DEFAULT)
+    counts = Counter(known)
+    return Resolved(min(counts, key=lambda name: (-counts[name], name)), StrategySource.CLIENT)

@@ -1,124 +1,204 @@
-"""Who consumes each queue of a topic, and why nobody or more than one does."""
+"""Who consumes each queue of a topic, and why nobody or more than one does: one distinct state, replayed."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
-from spark_jobs.domain.allocation import shares
+from spark_jobs.domain.allocation import KeepsWhatItHad, first_positions, shares
+from spark_jobs.domain.audited_step import Allocation, Counts, Member
 from spark_jobs.domain.causes import DoubleOwnedCause, UnassignedCause
-from spark_jobs.domain.message_queue import MessageQueue, RouteEntry, all_queues, readable_queues
-from spark_jobs.domain.strategies import CONFIG, MACHINE_ROOM, Strategy
+from spark_jobs.domain.history import Place
+from spark_jobs.domain.message_queue import MessageQueue
+from spark_jobs.domain.strategies import CONFIG, MACHINE_ROOM, StrategySettings
 
 
-class Member(NamedTuple):
-    """One connection of the group; twins share `client_id`. `subscribes`: it consumes this topic."""
+class Inputs(NamedTuple):
+    """What an allocation is a function of. `members` and `queues` (readable) as every client sorts them; `unreadable`:
+    (broker name, queue id, why) of the other queues that can hold messages.
+    """
 
-    client_id: str
-    client_addr: str | None
-    strategy: Strategy
-    subscribes: bool
-
-
-class QueueOwnership(NamedTuple):
-    """One queue; `owners` are positions in the member list, with a cause if they are none or several."""
-
-    queue: MessageQueue
-    readable: bool
-    owners: tuple[int, ...]
-    unassigned_cause: UnassignedCause | None
-    unassigned_client_id: str | None
-    double_owned_cause: DoubleOwnedCause | None
+    topic: str
+    members: tuple[Member, ...]
+    queues: tuple[Place, ...]
+    unreadable: tuple[tuple[str, int, UnassignedCause], ...]
 
 
 class _Claim(NamedTuple):
     """Under this strategy, which some member runs, the queue lies in the share of this position."""
 
-    strategy: Strategy
+    strategy: str
     position: int
 
 
-def ownership(topic: str, members: Sequence[Member], route: Sequence[RouteEntry]) -> list[QueueOwnership]:
-    """One per queue of `all_queues`, in allocation order; members come sorted by client id, duplicates kept.
+class _Owned(NamedTuple):
+    owners: tuple[int, ...]
+    unassigned_cause: UnassignedCause | None = None
+    unassigned_client_id: str | None = None
+    double_owned_cause: DoubleOwnedCause | None = None
 
-    A queue is owned by every member whose own strategy gives it to the first position of its id, if it
-    subscribes. Where nobody owns it because of whose share it lies in, `unassigned_client_id` is the id at
-    the lowest position to which the cause applies. Raises `KeepsWhatItHad` and `StrategyError` like
-    `shares`.
+
+def replayed(inputs: Inputs, settings: StrategySettings) -> Allocation:
+    """The allocation, and what two cures would make of its duplicates. Linear in members and queues.
+
+    A queue is owned by every connection that subscribes and whose own strategy gives it to the first position of its
+    id. Raises `StrategyError` if settings are missing.
     """
-    claims = _claims(readable_queues(topic, route), members)
-    return [
-        _unowned(queue, readable=False, cause=unreadable) if unreadable else _owned(queue, claims[queue], members)
-        for queue, unreadable in all_queues(topic, route)
-    ]
+    allocation = _allocated(inputs, settings)
+    if not allocation.twin_ids:
+        return allocation
+    deduplicated = _allocated(inputs._replace(members=_deduplicated(inputs.members)), settings)
+    unique = _allocated(inputs._replace(members=_with_own_ids(inputs.members)), settings)
+    return replace(
+        allocation,
+        if_deduplicated=Counts(
+            deduplicated.counts.unassigned_queues, _consumed_twice(deduplicated, set(allocation.twin_ids))
+        ),
+        if_unique=unique.counts,
+    )
 
 
-def _claims(queues: Sequence[MessageQueue], members: Sequence[Member]) -> dict[MessageQueue, list[_Claim]]:
-    client_ids = [member.client_id for member in members]
-    claims: dict[MessageQueue, list[_Claim]] = defaultdict(list)
-    for strategy in {member.strategy for member in members}:
-        for share in shares(strategy, queues, client_ids):
-            claims[queues[share.queue]].append(_Claim(strategy, share.position))
+def _allocated(inputs: Inputs, settings: StrategySettings) -> Allocation:
+    members = inputs.members
+    owned = _Owners(members, _strategies_in_use(members)).of_all(_claims(inputs, settings))
+    lost = [_Owned((), cause) for _, _, cause in inputs.unreadable]
+    every = [*owned, *lost]
+    per_member = Counter(position for one in owned for position in one.owners)
+    ids = Counter(member.client_id for member in members)
+    return Allocation(
+        queues=(*inputs.queues, *((broker, queue_id) for broker, queue_id, _ in inputs.unreadable)),
+        readable_count=len(inputs.queues),
+        owners=[one.owners for one in every],
+        owner_ids=[tuple(sorted({members[position].client_id for position in one.owners})) for one in every],
+        unassigned_causes=[one.unassigned_cause for one in every],
+        unassigned_client_ids=[one.unassigned_client_id for one in every],
+        double_owned_causes=[one.double_owned_cause for one in every],
+        queues_per_member=[per_member[position] for position in range(len(members))],
+        counts=Counts(sum(not one.owners for one in owned), sum(len(one.owners) > 1 for one in owned)),
+        twin_ids=tuple(client_id for client_id, count in ids.items() if count > 1),
+    )
+
+
+def _strategies_in_use(members: Iterable[Member]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(member.strategy for member in members))
+
+
+def _claims(inputs: Inputs, settings: StrategySettings) -> list[list[_Claim]]:
+    """Per readable queue, in whose shares it lies. A strategy that throws gives none: clients keep what they had."""
+    client_ids = [member.client_id for member in inputs.members]
+    queues = [MessageQueue(inputs.topic, broker, queue_id) for broker, queue_id in inputs.queues]
+    claims: list[list[_Claim]] = [[] for _ in queues]
+    for name in _strategies_in_use(inputs.members):
+        try:
+            for share in shares(settings.named(name), queues, client_ids):
+                claims[share.queue].append(_Claim(name, share.position))
+        except KeepsWhatItHad:
+            continue
     return claims
 
 
-def _owned(queue: MessageQueue, claims: Sequence[_Claim], members: Sequence[Member]) -> QueueOwnership:
-    owners = tuple(
-        position
-        for position, member in enumerate(members)
-        if member.subscribes and _Claim(member.strategy, _first_position(position, members)) in claims
+@dataclass(frozen=True)
+class _Owners:
+    """From claims to owners; who takes a claim is found once for all queues it is about."""
+
+    members: Sequence[Member]
+    strategies: tuple[str, ...]
+
+    def of_all(self, claims: Iterable[Sequence[_Claim]]) -> list[_Owned]:
+        """One per queue."""
+        known: dict[tuple[_Claim, ...], _Owned] = {}
+        found = []
+        for of_queue in claims:
+            key = tuple(of_queue)
+            if key not in known:
+                known[key] = self._owned(key)
+            found.append(known[key])
+        return found
+
+    @cached_property
+    def _first(self) -> dict[str, int]:
+        return first_positions([member.client_id for member in self.members])
+
+    @cached_property
+    def _connections(self) -> Counter[str]:
+        return Counter(member.client_id for member in self.members)
+
+    def _is_first(self, position: int) -> bool:
+        return self._first[self.members[position].client_id] == position
+
+    def _takers(self, claim: _Claim) -> list[int]:
+        """Positions of who computes this share and takes it: all twins (they are neighbours) of a first position."""
+        if not self._is_first(claim.position):
+            return []
+        end = claim.position + self._connections[self.members[claim.position].client_id]
+        return [
+            position
+            for position in range(claim.position, end)
+            if self.members[position].subscribes and self.members[position].strategy == claim.strategy
+        ]
+
+    def _owned(self, claims: tuple[_Claim, ...]) -> _Owned:
+        owners = tuple(sorted({position for claim in claims for position in self._takers(claim)}))
+        if not owners:
+            return self._unowned(claims)
+        return _Owned(owners, double_owned_cause=self._double_owned_cause(owners))
+
+    def _double_owned_cause(self, owners: Sequence[int]) -> DoubleOwnedCause | None:
+        if len(owners) < 2:
+            return None
+        if len({self.members[owner].client_id for owner in owners}) == 1:
+            return DoubleOwnedCause.DUPLICATE_CLIENT_ID
+        if len({self.members[owner].strategy for owner in owners}) > 1:
+            return DoubleOwnedCause.MIXED_STRATEGIES
+        return DoubleOwnedCause.CONFIG_OVERLAP
+
+    def _unowned(self, claims: Sequence[_Claim]) -> _Owned:
+        """Claims that made nobody the owner are of three kinds; without any, the strategies left the queue out."""
+        if not claims:
+            return _Owned((), self._why_left_out())
+        causes = [(self._why_idle(claim), claim.position) for claim in claims]
+        cause = next(cause for cause in UnassignedCause if any(cause == found for found, _ in causes))
+        position = min(position for found, position in causes if found == cause)
+        return _Owned((), cause, self.members[position].client_id)
+
+    def _why_idle(self, claim: _Claim) -> UnassignedCause:
+        if not self._is_first(claim.position):
+            return UnassignedCause.DUPLICATE_CLIENT_ID
+        if not self.members[claim.position].subscribes:
+            return UnassignedCause.MEMBER_NOT_SUBSCRIBED
+        return UnassignedCause.MIXED_STRATEGIES
+
+    def _why_left_out(self) -> UnassignedCause:
+        if not self.strategies:
+            return UnassignedCause.GROUP_OFFLINE
+        if MACHINE_ROOM in self.strategies:
+            return UnassignedCause.ROOM_FILTER
+        return UnassignedCause.CONFIG_HOLE if CONFIG in self.strategies else UnassignedCause.NO_VIRTUAL_NODES
+
+
+def _deduplicated(members: Sequence[Member]) -> tuple[Member, ...]:
+    """The members with only the first connection of each id."""
+    return tuple({member.client_id: member for member in reversed(members)}.values())[::-1]
+
+
+def _with_own_ids(members: Sequence[Member]) -> tuple[Member, ...]:
+    """The members as if every further connection of an id had an id of its own, right after it in order."""
+    seen: Counter[str] = Counter()
+    renamed = []
+    for member in members:
+        number = seen[member.client_id]
+        seen[member.client_id] += 1
+        own = f"{member.client_id}#twin{number}" if number else member.client_id
+        renamed.append(member._replace(client_id=own))
+    return tuple(renamed)
+
+
+def _consumed_twice(deduplicated: Allocation, twin_ids: set[str]) -> int:
+    """Queues with several owners, where an owner whose id has twins stands for all of them."""
+    return sum(
+        len(owners) > 1 or any(client_id in twin_ids for client_id in ids)
+        for owners, ids in zip(deduplicated.owners, deduplicated.owner_ids, strict=True)
     )
-    if not owners:
-        return _why_unowned(queue, claims, members)
-    return QueueOwnership(queue, True, owners, None, None, _double_owned_cause([members[owner] for owner in owners]))
-
-
-def _first_position(position: int, members: Sequence[Member]) -> int:
-    return next(i for i, member in enumerate(members) if member.client_id == members[position].client_id)
-
-
-def _double_owned_cause(owners: Sequence[Member]) -> DoubleOwnedCause | None:
-    if len(owners) < 2:
-        return None
-    if len({owner.client_id for owner in owners}) == 1:
-        return DoubleOwnedCause.DUPLICATE_CLIENT_ID
-    if len({owner.strategy for owner in owners}) > 1:
-        return DoubleOwnedCause.MIXED_STRATEGIES
-    return DoubleOwnedCause.CONFIG_OVERLAP
-
-
-def _why_unowned(queue: MessageQueue, claims: Sequence[_Claim], members: Sequence[Member]) -> QueueOwnership:
-    """Claims that made nobody the owner are of three kinds; without any, the strategies left it out."""
-    claimants: dict[UnassignedCause, list[int]] = defaultdict(list)
-    for claim in claims:
-        claimants[_why_idle(claim, members)].append(claim.position)
-    for cause in UnassignedCause:
-        if cause in claimants:
-            return _unowned(queue, cause=cause, client_id=members[min(claimants[cause])].client_id)
-    return _unowned(queue, cause=_why_left_out(members))
-
-
-def _why_idle(claim: _Claim, members: Sequence[Member]) -> UnassignedCause:
-    if claim.position != _first_position(claim.position, members):
-        return UnassignedCause.DUPLICATE_CLIENT_ID
-    if not members[claim.position].subscribes:
-        return UnassignedCause.MEMBER_NOT_SUBSCRIBED
-    return UnassignedCause.MIXED_STRATEGIES
-
-
-def _why_left_out(members: Sequence[Member]) -> UnassignedCause:
-    names = {member.strategy.name for member in members}
-    if not names:
-        return UnassignedCause.GROUP_OFFLINE
-    if MACHINE_ROOM in names:
-        return UnassignedCause.ROOM_FILTER
-    if CONFIG in names:
-        return UnassignedCause.CONFIG_HOLE
-    return UnassignedCause.NO_VIRTUAL_NODES
-
-
-def _unowned(
-    queue: MessageQueue, *, cause: UnassignedCause, readable: bool = True, client_id: str | None = None
-) -> QueueOwnership:
-    return QueueOwnership(queue, readable, (), cause, client_id, None)

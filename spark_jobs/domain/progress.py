@@ -1,15 +1,23 @@
-"""What the offset readings of one queue in one interval say: how much came in and went out, and what is left."""
+"""What the offset readings say of every queue, interval by interval: how much came in and went out, and what is left.
+
+Readings are matrices of snapshots × queues. What lies between two readings is computed once for a step, and then summed
+for each interval; what came in and went out between two readings belongs to the later one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from itertools import pairwise
-from typing import NamedTuple
+from typing import Any
 
-from spark_jobs.domain.intervals import EPOCH
-from spark_jobs.domain.verdicts import Reading, Verdict, verdict
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_jobs.domain.audited_step import IntervalProgress, RebalanceInterval
+from spark_jobs.domain.history import UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.reading_pairs import ReadingPairs, reading_pairs
+from spark_jobs.domain.verdicts import verdicts
+from spark_jobs.domain.window import MILLISECOND, AuditSettings, StepWindow
 
 
 class LagQuality(StrEnum):
@@ -20,113 +28,188 @@ class LagQuality(StrEnum):
     NO_READING = "NO_READING"
 
 
-class QueueReading(NamedTuple):
-    """One look at a queue: next offset to write, next to consume, store time (ms) of the last consumed message."""
-
-    at: datetime
-    end_offset: int
-    consumer_offset: int
-    last_timestamp: int | None
-
-    @property
-    def consumed_to(self) -> int | None:
-        """Next offset to consume; None where the group never committed."""
-        return self.consumer_offset if self.consumer_offset or self.last_timestamp else None
-
-    @property
-    def lag(self) -> int | None:
-        """Messages; the two offsets are read one after the other, so a negative difference is none."""
-        return None if self.consumed_to is None else max(self.end_offset - self.consumed_to, 0)
+def lag_quality(readings: int, known: int) -> LagQuality:
+    """By the number of readings, and of those with a known consumer offset."""
+    if known:
+        return LagQuality.MEASURED
+    return LagQuality.NEVER_COMMITTED if readings else LagQuality.NO_READING
 
 
-class Progress(NamedTuple):
-    """The measures of `queue_progress`, in messages; None is unknown."""
+def one_at_a_time(
+    of_topic: Sequence[RebalanceInterval], window: StepWindow
+) -> Iterator[tuple[RebalanceInterval, int, int]]:
+    """The intervals of one topic inside the step, without overlaps, each with its start and end.
 
-    readings: int
-    lag_quality: LagQuality
-    last_reading_at: datetime | None
-    consumer_offset: int | None
-    produced: int | None
-    consumed: int | None
-    rewinds: int | None
-    rewound: int | None
-    rewound_max: int | None
-    rewound_at: datetime | None
-    moved_at: datetime | None
-    lag_first: int | None
-    lag_last: int | None
-    lag_max: int | None
-    age_ms: int | None
-    verdict: Verdict | None
-
-
-def progress(readings: Sequence[QueueReading], before: QueueReading | None, allowed_lag: int) -> Progress:
-    """What the readings of one interval say, in the order of time.
-
-    `before`: the queue's last reading before the interval. What came in and went out between two readings belongs to
-    the later one; what moved and the verdict are told from the interval's own readings.
+    Where views differ, a moment belongs to the interval that began last, of those that began together to a replayed
+    one, of those to the first view, and to none once that one is over.
     """
-    known = [one for one in readings if one.consumed_to is not None]
-    lags = [one.lag for one in known if one.lag is not None]
-    pairs = list(pairwise([*([before] if before else []), *readings]))
-    forward = [messages for pair in pairs if (messages := _forward(*pair)) is not None]
-    back = [(messages, pair[1].at) for pair in pairs if (messages := _back(*pair)) is not None]
-    greatest = max(back, default=(None, None))
-    quality = LagQuality.NEVER_COMMITTED if readings else LagQuality.NO_READING
-    return Progress(
-        readings=len(readings),
-        lag_quality=LagQuality.MEASURED if known else quality,
-        last_reading_at=known[-1].at if known else None,
-        consumer_offset=known[-1].consumed_to if known else None,
-        produced=_sum(messages for pair in pairs if (messages := _produced(*pair)) is not None),
-        consumed=_sum(forward),
-        rewinds=len(back) if forward or back else None,
-        rewound=_sum(messages for messages, _ in back),
-        rewound_max=greatest[0],
-        rewound_at=greatest[1],
-        moved_at=max((after.at for one, after in pairwise(readings) if _moved(one, after)), default=None),
-        lag_first=lags[0] if lags else None,
-        lag_last=lags[-1] if lags else None,
-        lag_max=max(lags, default=None),
-        age_ms=_age(known[-1]) if known else None,
-        verdict=verdict([_since(readings[0].at, one) for one in readings], allowed_lag),
-    )
+    inside = [(max(one.start, window.start), one) for one in of_topic if one.end > window.start]
+    inside.sort(key=lambda each: (each[0], each[1].allocation is None, each[1].view))
+    first = [each for place, each in enumerate(inside) if place == 0 or inside[place - 1][0] < each[0]]
+    for place, (start, one) in enumerate(first):
+        following = first[place + 1][0] if place + 1 < len(first) else one.end
+        yield one, start, min(following, one.end)
 
 
-def _sum(messages: Iterable[int]) -> int | None:
-    found = list(messages)
-    return sum(found) if found else None
+def topic_progress(
+    of_topic: Sequence[RebalanceInterval], readings: OffsetReadings | None, window: StepWindow, settings: AuditSettings
+) -> list[IntervalProgress]:
+    """One per replayed interval of a topic inside the step.
+
+    The last reading before the step is looked at too, if it is no older than a state holds without another: what came
+    in between belongs to the step.
+    """
+    replayed = [each for each in one_at_a_time(of_topic, window) if each[0].allocation is not None]
+    if not replayed:
+        return []
+    pairs = reading_pairs(readings, readings.inside(window.start - settings.max_gap, window.end)) if readings else None
+    return [_of_interval(one, start, end, pairs, settings) for one, start, end in replayed]
 
 
-def _produced(before: QueueReading, after: QueueReading) -> int | None:
-    """What came in; None where the broker's offset shrank: the topic was made anew, and no offset can be compared."""
-    return after.end_offset - before.end_offset if after.end_offset >= before.end_offset else None
+def _of_interval(
+    interval: RebalanceInterval, start: int, end: int, pairs: ReadingPairs | None, settings: AuditSettings
+) -> IntervalProgress:
+    assert interval.allocation
+    queues = interval.allocation.queues
+    measured: dict[str, Any] = {name: np.full(len(queues), UNKNOWN) for name in _MEASURES}
+    measured |= {"readings": np.zeros(len(queues), np.int64), "known": np.zeros(len(queues), np.int64)}
+    measured["verdicts"] = [None] * len(queues)
+    if pairs is not None:
+        first, behind = (int(place) for place in np.searchsorted(pairs.times, (start, end)))
+        _measure(measured, interval, pairs, first, behind, settings)
+    return IntervalProgress(interval=interval, start=start, end=end, **measured)
 
 
-def _forward(before: QueueReading, after: QueueReading) -> int | None:
-    """By how much the consumer offset went forward, or stood; None: back, or unknown."""
-    if None in (before.consumed_to, after.consumed_to, _produced(before, after)):
-        return None
-    growth = after.consumer_offset - before.consumer_offset
-    return growth if growth >= 0 else None
+_MEASURES = (
+    *("last_reading_at", "consumer_offset", "produced", "consumed", "rewinds", "rewound", "rewound_max", "rewound_at"),
+    *("moved_at", "lag_first", "lag_last", "lag_max", "age_ms"),
+)
 
 
-def _back(before: QueueReading, after: QueueReading) -> int | None:
-    """By how much the consumer offset went back; behind a known one, 0 without a timestamp is the beginning."""
-    if before.consumed_to is None or _produced(before, after) is None:
-        return None
-    return before.consumer_offset - after.consumer_offset if after.consumer_offset < before.consumer_offset else None
+def _measure(
+    measured: dict[str, Any],
+    interval: RebalanceInterval,
+    pairs: ReadingPairs,
+    first: int,
+    behind: int,
+    settings: AuditSettings,
+) -> None:
+    """Fills in what the readings from `first` to before `behind` say of the interval's queues."""
+    assert interval.allocation
+    columns = pairs.readings.columns
+    read = [(place, columns[queue]) for place, queue in enumerate(interval.allocation.queues) if queue in columns]
+    if first == behind or not read:
+        return
+    places, taken = (np.array(part, dtype=np.int64) for part in zip(*read, strict=True))
+    found = _Interval(pairs, first, behind, taken).measures(settings.thresholds.allowed_lag)
+    told = found.pop("verdicts")
+    for place, verdict in zip(places, told, strict=True):
+        measured["verdicts"][place] = verdict
+    for name, values in found.items():
+        measured[name][places] = values
 
 
-def _moved(before: QueueReading, after: QueueReading) -> bool:
-    return None not in (before.consumed_to, after.consumed_to) and before.consumed_to != after.consumed_to
+class _Interval:
+    """The readings of one interval, of the columns asked for."""
+
+    def __init__(self, pairs: ReadingPairs, first: int, behind: int, columns: NDArray[np.int64]) -> None:
+        def of(matrix: NDArray[Any]) -> NDArray[Any]:
+            rows = matrix[first:behind]
+            return rows if in_order else rows[:, columns]
+
+        in_order = np.array_equal(columns, np.arange(pairs.present.shape[1]))
+
+        self._times = pairs.times[first:behind]
+        self._present, self._consumed_to, self._lag = of(pairs.present), of(pairs.consumed_to), of(pairs.lag)
+        self._is_known = self._consumed_to != UNKNOWN
+        self._last_timestamp = of(pairs.last_timestamp)
+        self._produced, self._forward, self._back = of(pairs.produced), of(pairs.forward), of(pairs.back)
+        same_interval = of(pairs.previous) >= first
+        self._moved, self._fell = of(pairs.moved) & same_interval, of(pairs.fell) & same_interval
+
+    def measures(self, allowed_lag: int) -> dict[str, Any]:
+        """The fields of `IntervalProgress`, per column."""
+        known = self._is_known.sum(axis=0)
+        has_known = known > 0
+        first_known, last_known = _first_true(self._is_known), _last_true(self._is_known)
+        last_at = np.where(has_known, self._times[last_known], UNKNOWN)
+        moved_at = np.where(self._moved.any(axis=0), self._times[_last_true(self._moved)], UNKNOWN)
+        lag_last = _pick(self._lag, last_known, has_known)
+        found = {
+            "readings": self._present.sum(axis=0),
+            "known": known,
+            "last_reading_at": last_at,
+            "consumer_offset": _pick(self._consumed_to, last_known, has_known),
+            "produced": _sum(self._produced),
+            "consumed": _sum(self._forward),
+            "moved_at": moved_at,
+            "lag_first": _pick(self._lag, first_known, has_known),
+            "lag_last": lag_last,
+            "lag_max": _max(self._lag),
+            "age_ms": self._age(last_at, lag_last, last_known),
+        } | self._rewinds()
+        first_at = self._times[first_known]
+        found["verdicts"] = verdicts(
+            allowed_lag=allowed_lag,
+            known=known,
+            moving=moved_at - first_at,
+            standing=last_at - moved_at,
+            has_moved=moved_at != UNKNOWN,
+            consumer_offset=found["consumer_offset"],
+            consumed_to_max=_max(self._consumed_to),
+            consumed_to_min=_min(self._consumed_to),
+            lag_last=lag_last,
+            lag_min=_min(self._lag),
+            lag_fell=np.asarray(self._fell.any(axis=0)),
+        )
+        return found
+
+    def _rewinds(self) -> dict[str, NDArray[np.int64]]:
+        """How often and how far the offset went back; of equal rewinds the last one's time."""
+        went_back = self._back != UNKNOWN
+        rewinds, compared = went_back.sum(axis=0), (went_back | (self._forward != UNKNOWN)).any(axis=0)
+        greatest = len(self._back) - 1 - np.argmax(self._back[::-1], axis=0)
+        return {
+            "rewinds": np.where(compared, rewinds, UNKNOWN),
+            "rewound": _sum(self._back),
+            "rewound_max": _max(self._back),
+            "rewound_at": np.where(rewinds > 0, self._times[greatest], UNKNOWN),
+        }
+
+    def _age(
+        self, last_at: NDArray[np.int64], lag_last: NDArray[np.int64], last_known: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """From the storing of the last consumed message to the reading, in ms, where a lag is left."""
+        stored = np.take_along_axis(self._last_timestamp, last_known[None], axis=0)[0]
+        age = last_at // MILLISECOND - stored
+        return np.where((lag_last > 0) & (stored > 0) & (age >= 0), age, UNKNOWN)
 
 
-def _age(last: QueueReading) -> int | None:
-    """From the storing of the last consumed message to the reading, where a lag is left."""
-    age = (last.at - EPOCH) // timedelta(milliseconds=1) - (last.last_timestamp or 0)
-    return age if last.lag and last.last_timestamp and age >= 0 else None
+def _first_true(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+    return np.asarray(np.argmax(mask, axis=0), dtype=np.int64)
 
 
-def _since(start: datetime, one: QueueReading) -> Reading:
-    return Reading((one.at - start).total_seconds(), one.end_offset, one.consumed_to)
+def _last_true(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+    return len(mask) - 1 - _first_true(mask[::-1])
+
+
+def _pick(matrix: Matrix, rows: NDArray[np.int64], where: NDArray[np.bool_]) -> NDArray[np.int64]:
+    return np.where(where, np.take_along_axis(matrix, rows[None], axis=0)[0], UNKNOWN)
+
+
+def _sum(matrix: Matrix) -> NDArray[np.int64]:
+    """Sum of what is known; unknown where nothing is."""
+    is_known = matrix != UNKNOWN
+    return np.where(is_known.any(axis=0), np.where(is_known, matrix, 0).sum(axis=0), UNKNOWN)
+
+
+def _max(matrix: Matrix) -> NDArray[np.int64]:
+    """The greatest known one; `UNKNOWN` is less than any."""
+    return np.asarray(matrix.max(axis=0))
+
+
+def _min(matrix: Matrix) -> NDArray[np.int64]:
+    """The least known one; unknown where nothing is."""
+    greatest = np.iinfo(np.int64).max
+    least = np.where(matrix == UNKNOWN, greatest, matrix).min(axis=0)
+    return np.where(least == greatest, UNKNOWN, least)

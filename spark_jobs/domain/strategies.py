@@ -97,6 +97,22 @@ class Strategy:
         return [MessageQueue(e.topic, e.broker_name, i) for e in entries for i in e.queue_ids] if entries else None
 
 
+@dataclass(frozen=True)
+class StrategySettings:
+    """What is configured of a group's strategy; None is not configured. The fields are those of `Strategy`."""
+
+    strategy: str | None = None
+    virtual_node_cnt: int = 10
+    rooms: frozenset[str] | None = None
+    broker_room: str | None = None
+    client_room: str | None = None
+    config_queues: tuple[ConfigQueues, ...] = ()
+
+    def named(self, name: str) -> Strategy:
+        """The strategy of that name with these settings."""
+        return Strategy(name, self.virtual_node_cnt, self.rooms, self.broker_room, self.client_room, self.config_queues)
+
+
 def strategy_of_class(class_name: str) -> str | None:
     """Strategy name of a Java class, whatever its package; None for a class that RocketMQ does not ship."""
     return STRATEGY_OF_CLASS.get(class_name.rpartition(".")[2])

@@ -1,27 +1,28 @@
-"""The rebalance intervals of one audit step, by brute force: the oracle of their Spark builder."""
+"""The rebalance intervals of one step: the spans in which nothing that an allocation depends on changed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
-from typing import NamedTuple
 
-from spark_jobs.domain.allocation import KeepsWhatItHad, shares
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.allocation import KeepsWhatItHad, by_room
+from spark_jobs.domain.audited_step import ALL_HOSTS, Allocation, Member, Mismatch, RebalanceInterval
+from spark_jobs.domain.group_spans import Book, Books, GroupSpans
+from spark_jobs.domain.history import Membership
 from spark_jobs.domain.members import (
-    Resolved,
-    StrategySource,
+    UNKNOWN_STRATEGY,
     group_source,
-    known_at,
+    in_allocation_order,
+    members_of,
     resolve_strategies,
 )
-from spark_jobs.domain.message_queue import RouteQueue, all_queues
-from spark_jobs.domain.snapshots import GroupHistory, StepWindow
-from spark_jobs.domain.strategies import POP, Strategy
-from spark_jobs.domain.views import AGREED, Span, observed_spans
+from spark_jobs.domain.message_queue import MessageQueue, RouteEntry
+from spark_jobs.domain.ownership import Inputs
+from spark_jobs.domain.replays import Queues, Replays
+from spark_jobs.domain.strategies import MACHINE_ROOM_NEARBY, POP
+from spark_jobs.domain.views import Moment, Timeline, View, moments
+from spark_jobs.domain.window import AuditSettings, StepWindow
 
 
 class Status(StrEnum):
@@ -57,132 +58,155 @@ class Reason(StrEnum):
         return Status.NOT_REPLAYABLE
 
 
-class IntervalMember(NamedTuple):
-    """One connection of a view, in allocation order."""
-
-    client_id: str
-    strategy: str
-    subscribes: bool
-
-
 @dataclass(frozen=True)
-class RebalanceInterval:
-    """One maximal span of a view in which nothing changes; members and queues, as sorted, only where REPLAYED.
+class _Facts:
+    """What holds over a span of one view: the columns of a rebalance interval but its time."""
 
-    `strategy_source` is that of the span's beginning.
-    """
+    status: Status
+    reason: Reason | None
+    source: str | None
+    members: tuple[Member, ...] | None
+    queues: Queues | None
+    allocation: Allocation | None
+
+    def same_state(self, other: _Facts) -> bool:
+        """Whether nothing that an allocation depends on differs; what is not replayed differs by its reason only."""
+        return self is other or (self.reason is other.reason and self.allocation is other.allocation)
+
+
+@dataclass
+class _Open:
+    """An interval that may go on."""
 
     view: str
-    start: datetime
-    end: datetime
-    status: Status
-    reason: Reason | None = None
-    strategy_source: StrategySource | None = None
-    members: tuple[IntervalMember, ...] = ()
-    queues: tuple[RouteQueue, ...] = ()
-
-    def continues(self, earlier: RebalanceInterval) -> bool:
-        """Whether it is one interval with what ended where it starts."""
-        return earlier.end == self.start and self == replace(
-            earlier, start=self.start, end=self.end, strategy_source=self.strategy_source
-        )
+    start: int
+    end: int
+    facts: _Facts
+    seen_at: int | None
+    mismatches: list[Mismatch]
 
 
-def rebalance_intervals(history: GroupHistory, window: StepWindow) -> list[RebalanceInterval]:
-    """One per (view, maximal span) over `window.replayed`, by start and view; `clip` gives those of the step.
+class StepTimeline:
+    """The intervals of one step of one group, topic by topic."""
 
-    Empty where nothing in the window connects the group with the topic: no subscription and no offsets.
-    """
-    seen = history.seen_in(window)
-    if not seen.names_topic and not seen.offset_times:
-        return []
-    return sorted(_merged(_segments(seen, window)), key=lambda one: (one.start, one.view))
+    def __init__(self, spans: GroupSpans, window: StepWindow, settings: AuditSettings, replays: Replays) -> None:
+        self._spans, self._window, self._settings, self._replays = spans, window, settings, replays
+        self._members = {broker: Timeline(found) for broker, found in spans.memberships.items()}
+        self._books = Books(spans.clients, window)
+        changes = (timeline.changes(window) for timeline in self._members.values())
+        self._cuts = {window.observed_from, *self._books.starts}.union(*changes)
+        self._known: dict[tuple[object, ...], _Facts] = {}
 
+    def intervals(self) -> list[RebalanceInterval]:
+        """By topic, start and view, over the step and its warm-up. Of topics that subscriptions or offsets name."""
+        return [one for topic in sorted(self._spans.subscribed | self._spans.offset_topics) for one in self._of(topic)]
 
-def clip(intervals: Iterable[RebalanceInterval], step: Interval) -> list[RebalanceInterval]:
-    """The parts of the intervals inside the step, in their order."""
-    parts = [(one, Interval(one.start, one.end).intersect(step)) for one in intervals]
-    return [replace(one, start=part.start, end=part.end) for one, part in parts if part]
+    def _of(self, topic: str) -> list[RebalanceInterval]:
+        routes = Timeline(self._spans.routes.get(topic, ()))
+        cuts = sorted(self._cuts | routes.changes(self._window))
+        found = moments(cuts, self._window.end, routes, self._members, self._settings.cadence // 2)
+        merged = self._merged(topic, found)
+        return sorted((_closed(topic, one) for one in merged), key=lambda one: (one.start, one.view))
 
+    def _merged(self, topic: str, found: Iterable[Moment]) -> list[_Open]:
+        """Neighbours of one view in one state become one interval."""
+        done: list[_Open] = []
+        last: dict[str, _Open] = {}
+        for moment in found:
+            for view in moment.views or (None,):
+                name = view.name if view else ALL_HOSTS
+                facts = self._facts(topic, moment.route, view, moment.start)
+                seen_at = min(view.seen_at, moment.end) if view else None
+                before = last.get(name)
+                if before and before.end == moment.start and before.facts.same_state(facts):
+                    before.end, before.seen_at = moment.end, max(before.seen_at or 0, seen_at or 0) or None
+                else:
+                    before = last[name] = _Open(name, moment.start, moment.end, facts, seen_at, [])
+                    done.append(before)
+                if view:
+                    before.mismatches.extend(self._mismatch(view.membership, moment))
+        return done
 
-def _segments(history: GroupHistory, window: StepWindow) -> Iterator[RebalanceInterval]:
-    """In the order of time: every observed span, cut where a client's answer may change what is known."""
-    for span in observed_spans(history, window):
-        answers = {one.captured_at for one in history.clients if span.start < one.captured_at < span.end}
-        cuts = sorted({span.start, span.end} | answers)
-        for start, end in pairwise(cuts):
-            for view, client_ids in span.observation.views or ((AGREED, ()),):
-                yield _segment(history, span, view, client_ids, Interval(start, end))
+    def _mismatch(self, membership: Membership, moment: Moment) -> Iterator[Mismatch]:
+        book = self._books.at(moment.start)
+        told = book.told(membership)
+        if len({subscriptions for _, subscriptions in told}) > 1:
+            yield Mismatch(moment.start, moment.end, told)
 
+    def _facts(self, topic: str, route: tuple[RouteEntry, ...] | None, view: View | None, start: int) -> _Facts:
+        membership, book = view.membership if view else None, self._books.at(start)
+        key = (topic, id(route), id(membership), id(book))
+        if key not in self._known:
+            self._known[key] = self._resolved(topic, route, membership, book)
+        return self._known[key]
 
-def _merged(segments: Iterable[RebalanceInterval]) -> list[RebalanceInterval]:
-    merged: list[RebalanceInterval] = []
-    last: dict[str, int] = {}
-    for segment in segments:
-        place = last.get(segment.view)
-        if place is not None and segment.continues(merged[place]):
-            merged[place] = replace(merged[place], end=segment.end)
-        else:
-            last[segment.view] = len(merged)
-            merged.append(segment)
-    return merged
+    def _resolved(
+        self, topic: str, route: tuple[RouteEntry, ...] | None, membership: Membership | None, book: Book
+    ) -> _Facts:
+        configured = self._replays.settings.strategy
+        connections = in_allocation_order(membership.connections) if membership else []
+        states = [book.states.get(one.client_id) for one in connections]
+        resolved = resolve_strategies([state.strategy_class if state else None for state in states], configured)
+        members = members_of(connections, book.states, resolved, topic) if membership else None
+        queues = self._replays.queues_of(route) if route is not None else None
+        reason = _unseen(route, members) or self._not_applicable(topic, members)
+        reason = reason or self._not_replayable(members, queues)
+        if reason or members is None or queues is None:
+            return _Facts(reason.status if reason else Status.UNOBSERVED, reason, None, members, queues, None)
+        allocation = self._replays.allocation(Inputs(topic, members, queues.readable, queues.unreadable))
+        return _Facts(Status.REPLAYED, None, group_source(resolved, configured), members, queues, allocation)
 
-
-def _segment(
-    history: GroupHistory, span: Span, view: str, client_ids: tuple[str, ...], time: Interval
-) -> RebalanceInterval:
-    known = [known_at(history.clients, client_id, time.start) for client_id in client_ids]
-    topics = [one.topics if one else None for one in known]
-    resolved = resolve_strategies([one.strategy_class if one else None for one in known], history.configured)
-    queues = all_queues(history.topic, span.observation.route or ())
-    reason = _unseen(span) or _not_applicable(history, topics) or _not_replayable(queues, client_ids, resolved)
-    if reason:
-        return RebalanceInterval(view, time.start, time.end, reason.status, reason)
-    members = tuple(
-        IntervalMember(client_id, one.strategy.name, subscribed is None or history.topic in subscribed)
-        for client_id, one, subscribed in zip(client_ids, resolved, topics, strict=True)
-        if one.strategy
-    )
-    source = group_source(resolved, history.configured)
-    return RebalanceInterval(view, time.start, time.end, Status.REPLAYED, None, source, members, tuple(queues))
-
-
-def _unseen(span: Span) -> Reason | None:
-    if span.observation.route is None:
-        return Reason.NO_ROUTE_SNAPSHOT
-    if not span.observation.route:
-        return Reason.NO_ROUTE
-    return None if span.observation.views else Reason.NO_MEMBERSHIP_SNAPSHOT
-
-
-def _not_applicable(history: GroupHistory, topics: list[frozenset[str] | None]) -> Reason | None:
-    """`topics`: what each member is known to subscribe."""
-    if history.broadcasting:
-        return Reason.BROADCASTING
-    if history.broker_rebalance or (history.configured and history.configured.name == POP):
-        return Reason.BROKER_REBALANCE
-    nobody_subscribes = all(one is not None and history.topic not in one for one in topics)
-    if topics and (nobody_subscribes or not history.names_topic):
-        return Reason.NOT_SUBSCRIBED
-    return None
-
-
-def _not_replayable(
-    queues: Sequence[RouteQueue], client_ids: tuple[str, ...], resolved: list[Resolved]
-) -> Reason | None:
-    if not client_ids:
+    def _not_applicable(self, topic: str, members: tuple[Member, ...] | None) -> Reason | None:
+        if self._spans.broadcasting:
+            return Reason.BROADCASTING
+        if self._spans.broker_rebalance or self._replays.settings.strategy == POP:
+            return Reason.BROKER_REBALANCE
+        nobody_subscribes = all(member.known and not member.subscribes for member in members or ())
+        if members and (nobody_subscribes or topic not in self._spans.subscribed):
+            return Reason.NOT_SUBSCRIBED
         return None
-    readable = [one.queue for one in queues if one.unreadable is None]
-    if not readable:
-        return Reason.NO_READABLE_QUEUE
-    strategies: set[Strategy] = {one.strategy for one in resolved if one.strategy}
-    if any(one.strategy is None for one in resolved):
-        return Reason.UNKNOWN_STRATEGY
-    if any(strategy.settings_missing for strategy in strategies):
-        return Reason.SETTINGS_MISSING
-    try:
-        for strategy in strategies:
-            shares(strategy, readable, client_ids)
-    except KeepsWhatItHad:
-        return Reason.ROOM_UNRESOLVABLE
-    return None
+
+    def _not_replayable(self, members: tuple[Member, ...] | None, queues: Queues | None) -> Reason | None:
+        if not members or queues is None:
+            return None
+        if not queues.readable:
+            return Reason.NO_READABLE_QUEUE
+        names = {member.strategy for member in members}
+        if UNKNOWN_STRATEGY in names:
+            return Reason.UNKNOWN_STRATEGY
+        strategies = [self._replays.settings.named(name) for name in names]
+        if any(strategy.settings_missing for strategy in strategies):
+            return Reason.SETTINGS_MISSING
+        nearby = next((one for one in strategies if one.base == MACHINE_ROOM_NEARBY), None)
+        try:
+            if nearby:
+                by_room(nearby, [MessageQueue("", *place) for place in queues.readable], [m.client_id for m in members])
+        except KeepsWhatItHad:
+            return Reason.ROOM_UNRESOLVABLE
+        return None
+
+
+def _unseen(route: tuple[RouteEntry, ...] | None, members: tuple[Member, ...] | None) -> Reason | None:
+    if route is None:
+        return Reason.NO_ROUTE_SNAPSHOT
+    if not route:
+        return Reason.NO_ROUTE
+    return Reason.NO_MEMBERSHIP_SNAPSHOT if members is None else None
+
+
+def _closed(topic: str, one: _Open) -> RebalanceInterval:
+    facts = one.facts
+    return RebalanceInterval(
+        topic=topic,
+        view=one.view,
+        start=one.start,
+        end=one.end,
+        status=facts.status,
+        reason=facts.reason,
+        strategy_source=facts.source,
+        members=facts.members,
+        queues=facts.queues.readable if facts.queues else None,
+        seen_at=one.seen_at,
+        allocation=facts.allocation,
+        mismatches=tuple(one.mismatches),
+    )

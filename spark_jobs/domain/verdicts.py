@@ -7,10 +7,12 @@ consumer that moved and then stood still has stopped (STOP), one that never move
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
-from itertools import pairwise
-from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_jobs.domain.history import UNKNOWN
 
 
 class Verdict(StrEnum):
@@ -23,54 +25,35 @@ class Verdict(StrEnum):
     OK = "OK"
 
 
-class Reading(NamedTuple):
-    """One look at a queue: seconds, next offset to write, next to consume (None: the group never committed)."""
+def verdicts(
+    *,
+    allowed_lag: int,
+    known: NDArray[np.int64],
+    has_moved: NDArray[np.bool_],
+    moving: NDArray[np.int64],
+    standing: NDArray[np.int64],
+    consumer_offset: NDArray[np.int64],
+    consumed_to_max: NDArray[np.int64],
+    consumed_to_min: NDArray[np.int64],
+    lag_last: NDArray[np.int64],
+    lag_min: NDArray[np.int64],
+    lag_fell: NDArray[np.bool_],
+) -> list[str | None]:
+    """One per queue; None where fewer than two readings are known.
 
-    at: float
-    end_offset: int
-    consumed_to: int | None
-
-
-class _Known(NamedTuple):
-    at: float
-    consumed_to: int
-    lag: int
-
-
-def verdict(readings: Sequence[Reading], allowed_lag: int) -> Verdict | None:
-    """The verdict on readings in the order of time; None where fewer than two are known.
-
-    The two offsets are read one after the other, so a negative lag is none. What changed is told from readings that
-    follow each other and are both known.
+    `moving`: from the first known reading to the last that differs from the one before, `standing` from there to the
+    last known one (any unit; they count where it `has_moved`). Offsets and lags are those of the known readings.
     """
-    looks = [_known(reading) for reading in readings]
-    known = [look for look in looks if look]
-    if len(known) < 2:
-        return None
-    pairs = [(before, after) for before, after in pairwise(looks) if before and after]
-    last, least_lag = known[-1], min(look.lag for look in known)
-    if last.lag <= allowed_lag:
-        return Verdict.OK
-    if least_lag > 0 and _stopped(known, pairs):
-        return Verdict.STOP
-    if last.consumed_to < max(look.consumed_to for look in known):
-        return Verdict.REWIND
-    if least_lag <= allowed_lag:
-        return Verdict.OK
-    if len({look.consumed_to for look in known}) == 1:
-        return Verdict.STALL
-    if all(before.lag <= after.lag for before, after in pairs):
-        return Verdict.WARN
-    return Verdict.OK
-
-
-def _known(reading: Reading) -> _Known | None:
-    if reading.consumed_to is None:
-        return None
-    return _Known(reading.at, reading.consumed_to, max(reading.end_offset - reading.consumed_to, 0))
-
-
-def _stopped(known: Sequence[_Known], pairs: Sequence[tuple[_Known, _Known]]) -> bool:
-    """Whether the last move lies further back than the time over which the consumer was seen to move."""
-    moves = [after.at for before, after in pairs if after.consumed_to != before.consumed_to]
-    return bool(moves) and known[-1].at - moves[-1] > moves[-1] - known[0].at
+    lag_is_known = lag_last != UNKNOWN
+    conditions: list[tuple[NDArray[np.bool_], Verdict | None]] = [
+        (known < 2, None),
+        (lag_is_known & (lag_last <= allowed_lag), Verdict.OK),
+        (has_moved & (lag_min > 0) & (standing > moving), Verdict.STOP),
+        (consumer_offset < consumed_to_max, Verdict.REWIND),
+        ((lag_min != UNKNOWN) & (lag_min <= allowed_lag), Verdict.OK),
+        (consumed_to_min == consumed_to_max, Verdict.STALL),
+        (~lag_fell, Verdict.WARN),
+    ]
+    chosen = np.select([holds for holds, _ in conditions], list(range(len(conditions))), default=len(conditions))
+    names = [None if verdict is None else verdict.value for _, verdict in conditions] + [Verdict.OK.value]
+    return [names[place] for place in chosen]

@@ -1,114 +1,121 @@
-"""Who was in the group, as the brokers that host the topic list it: one view if they agree, else one each."""
+"""Who was in the group, as the brokers that host a topic list it: one view if they agree, else one each.
+
+A client asks a random broker *of the topic's route* for the members, so only those brokers count (RocketMQ:
+`MQClientInstance.findConsumerIdList`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from itertools import groupby, pairwise
-from typing import Protocol, TypeVar
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, NamedTuple, TypeVar
 
-from spark_jobs.domain.message_queue import RouteEntry, java_order, sort_client_ids
-from spark_jobs.domain.snapshots import GroupHistory, MembershipSnapshot, StepWindow
+from spark_jobs.domain.audited_step import ALL_HOSTS
+from spark_jobs.domain.history import Membership
+from spark_jobs.domain.message_queue import RouteEntry
+from spark_jobs.domain.series import Span
+from spark_jobs.domain.window import StepWindow
 
-#: Name of the view of brokers that agree.
-AGREED = "*"
+State = TypeVar("State")
 
 
-@dataclass(frozen=True)
-class Observation:
-    """What is known at one moment: the sorted route (None: unobserved) and the sorted client ids per view."""
+class View(NamedTuple):
+    """What a broker listed (or all of them, if they agree), and the last snapshot that showed it."""
 
+    name: str
+    membership: Membership
+    seen_at: int
+
+
+class Moment(NamedTuple):
+    """From `start` to `end` no snapshot says anything new: the route in force (None: unobserved), and the views."""
+
+    start: int
+    end: int
     route: tuple[RouteEntry, ...] | None
-    views: tuple[tuple[str, tuple[str, ...]], ...]
+    views: tuple[View, ...]
 
     @property
-    def split(self) -> bool:
+    def is_split(self) -> bool:
         """Whether the brokers disagree."""
         return len(self.views) > 1
 
 
 @dataclass(frozen=True)
-class Span:
-    """A maximal span `[start, end)` of one observation."""
+class Timeline(Generic[State]):
+    """The spans of one key, in order, and the time between them in which nothing is known."""
 
-    start: datetime
-    end: datetime
-    observation: Observation
+    spans: Sequence[Span[State]]
 
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [span.start for span in self.spans]
 
-def observed_spans(history: GroupHistory, window: StepWindow) -> list[Span]:
-    """Spans that tile `window.replayed`; a disagreement as short as a recorder's sweep is not one."""
-    start, end = window.replayed.start, window.replayed.end
-    captured = {one.captured_at for one in history.memberships} | {one.captured_at for one in history.routes}
-    moments = {start, end} | captured | {moment + window.max_gap for moment in captured}
-    cuts = sorted(moment for moment in moments if start <= moment <= end)
-    spans: list[Span] = []
-    for cut, until in pairwise(cuts):
-        observation = _observe(history, window.max_gap, cut)
-        if spans and spans[-1].observation == observation:
-            spans[-1] = replace(spans[-1], end=until)
-        else:
-            spans.append(Span(cut, until, observation))
-    return list(_settled(spans, tolerance=window.cadence / 2))
+    def at(self, moment: int) -> Span[State] | None:
+        """The span that holds the moment; None: unobserved."""
+        place = bisect_right(self._starts, moment) - 1
+        return self.spans[place] if place >= 0 and moment < self.spans[place].end else None
+
+    def changes(self, window: StepWindow) -> set[int]:
+        """When something begins to be known, or ends, inside the window."""
+        ends = {span.end for span in self.spans if span.end < window.end}
+        return set(self._starts) | ends
 
 
-def _settled(spans: Iterable[Span], tolerance: timedelta) -> Iterator[Span]:
-    """The spans, of which a run of disagreement shorter than the tolerance takes the members agreed at its end.
-
-    The recorder asks brokers one after another, so a change shows on one broker first.
-    """
-    runs = [list(run) for _, run in groupby(spans, key=lambda one: one.observation.split)]
-    for run, following in zip(runs, [*runs[1:], []], strict=True):
-        views = following[0].observation.views if following else ()
-        brief = run[-1].end - run[0].start < tolerance
-        for span in run:
-            settles = span.observation.split and brief and views
-            yield replace(span, observation=replace(span.observation, views=views)) if settles else span
-
-
-def _observe(history: GroupHistory, max_gap: timedelta, at: datetime) -> Observation:
-    route = in_force(history.routes, max_gap, at)
-    if route is None:
-        return Observation(None, ())
-    lists = []
-    for host in sorted({entry.broker_name for entry in route.entries}, key=java_order):
-        of_host = [one for one in history.memberships if one.broker_name == host]
-        membership = in_force(of_host, max_gap, at)
-        if membership is not None:
-            lists.append(membership)
-    entries = sorted(route.entries, key=lambda entry: java_order(entry.broker_name))
-    return Observation(tuple(entries), _views(lists))
+def moments(
+    cuts: Sequence[int],
+    end: int,
+    routes: Timeline[tuple[RouteEntry, ...]],
+    members: Mapping[str, Timeline[Membership]],
+    tolerance: int,
+) -> list[Moment]:
+    """One per span between `cuts` (ascending, the last one until `end`); brief disagreements settled (`_settled`)."""
+    found = []
+    for start, until in zip(cuts, [*cuts[1:], end], strict=True):
+        route = routes.at(start)
+        entries = route.state if route else None
+        found.append(Moment(start, until, entries, _views(entries or (), members, start)))
+    return _settled(found, tolerance)
 
 
-def _views(lists: Sequence[MembershipSnapshot]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _views(route: Sequence[RouteEntry], members: Mapping[str, Timeline[Membership]], moment: int) -> tuple[View, ...]:
     """A broker that lists nobody while another does just came back: who asks it keeps what it had."""
-    members = {one.broker_name: tuple(sort_client_ids(one.client_ids)) for one in lists}
-    if any(members.values()):
-        members = {broker: listed for broker, listed in members.items() if listed}
-    if len(set(members.values())) == 1:
-        return ((AGREED, next(iter(members.values()))),)
-    return tuple(members.items())
+    hosts = sorted({entry.broker_name for entry in route})
+    seen = ((host, members[host].at(moment)) for host in hosts if host in members)
+    known = [View(host, span.state, span.seen_at) for host, span in seen if span]
+    listing = [view for view in known if view.membership.connections] or known[:1]
+    if _agree(listing):
+        return (View(ALL_HOSTS, listing[0].membership, max(view.seen_at for view in listing)),) if listing else ()
+    return tuple(listing)
 
 
-class _Captured(Protocol):
-    @property
-    def captured_at(self) -> datetime: ...
+def _agree(views: Sequence[View]) -> bool:
+    return len({tuple(one.client_id for one in view.membership.connections) for view in views}) <= 1
 
 
-_Snapshot = TypeVar("_Snapshot", bound=_Captured)
-
-
-def in_force(snapshots: Iterable[_Snapshot], max_gap: timedelta, at: datetime) -> _Snapshot | None:
-    """The last snapshot of one key at a moment; None, unobserved, if there is none or it is past the gap."""
-    held = [one for one in snapshots if one.captured_at <= at < one.captured_at + max_gap]
-    return max(held, key=lambda one: one.captured_at, default=None)
-
-
-def may_be_unassigned(owners: Sequence[frozenset[str]]) -> bool:
-    """Whether clients that each take the list of some broker may leave a queue to nobody; its owners by each list.
-
-    A client that has the queue by every list has it whatever it asks. A queue that no list gives anybody is
-    unassigned for certain, for a cause of its own.
+def _settled(in_order: list[Moment], tolerance: int) -> list[Moment]:
+    """A disagreement shorter than the tolerance that ends in agreement is the recorder asking one broker after another:
+    the members agreed at its end hold from its start.
     """
-    return any(owners) and not frozenset.intersection(*owners)
+    following: Moment | None = None
+    began = _run_starts(in_order)
+    settled = []
+    for moment, start in zip(reversed(in_order), reversed(began), strict=True):
+        if not moment.is_split:
+            following = moment
+        elif following and following.views and following.start < start + tolerance:
+            moment = moment._replace(views=following.views)  # noqa: PLW2901 - the settled one takes its place
+        settled.append(moment)
+    return settled[::-1]
+
+
+def _run_starts(in_order: Sequence[Moment]) -> list[int]:
+    """Per moment where the disagreement that it belongs to began."""
+    starts, began = [], in_order[0].start if in_order else 0
+    for moment in in_order:
+        starts.append(began)
+        if not moment.is_split:
+            began = moment.end
+    return starts

@@ -1,0 +1,208 @@
+"""One step of one group, replayed and measured: what every rule looks at."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_jobs.domain.history import ClientState, GroupHistory, Membership, Place
+from spark_jobs.domain.message_queue import RouteEntry
+from spark_jobs.domain.moves import Trigger
+from spark_jobs.domain.series import Span
+from spark_jobs.domain.subscriptions import RETRY, Subscriptions
+from spark_jobs.domain.window import AuditSettings, StepWindow
+
+#: Name of the membership view of brokers that agree.
+ALL_HOSTS = "*"
+REPLAYED = "REPLAYED"
+
+
+class Counts(NamedTuple):
+    """Readable queues without owner, and with more than one."""
+
+    unassigned_queues: int
+    double_owned_queues: int
+
+
+class Member(NamedTuple):
+    """One connection of a view, in allocation order; None is unknown.
+
+    `strategy`: by its name; `subscribes`: it consumes the interval's topic, as far as is known; `known`: it was heard
+    of.
+    """
+
+    client_id: str
+    client_addr: str | None
+    language: str | None
+    version: int | None
+    strategy: str
+    subscribes: bool
+    known: bool
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """A distinct (members, queues, strategies), replayed once: who owns each queue, and why nobody or more than one.
+
+    The lists are aligned: readable queues in allocation order, then those that nobody may read. `owners` are positions
+    in the members' list; `owner_ids` their different client ids, sorted. `queues_per_member` is aligned with the
+    members. `cures` (DUPLICATE_CLIENT_ID only): what would be left with the list without repeats, and with ids of
+    their own.
+    """
+
+    queues: Sequence[Place]
+    readable_count: int
+    owners: Sequence[tuple[int, ...]]
+    owner_ids: Sequence[tuple[str, ...]]
+    unassigned_causes: Sequence[str | None]
+    unassigned_client_ids: Sequence[str | None]
+    double_owned_causes: Sequence[str | None]
+    queues_per_member: Sequence[int]
+    counts: Counts
+    twin_ids: tuple[str, ...] = ()
+    if_deduplicated: Counts | None = None
+    if_unique: Counts | None = None
+
+    @cached_property
+    def place_of(self) -> Mapping[Place, int]:
+        """Where each queue stands in the lists."""
+        return {queue: place for place, queue in enumerate(self.queues)}
+
+    @cached_property
+    def queues_of_client(self) -> Mapping[str, frozenset[Place]]:
+        """The queues that each owner owns, by client id; twins own the same."""
+        found: dict[str, set[Place]] = defaultdict(set)
+        for queue, ids in zip(self.queues, self.owner_ids, strict=True):
+            for client_id in ids:
+                found[client_id].add(queue)
+        return {client_id: frozenset(queues) for client_id, queues in found.items()}
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What began an interval, and what that moved, against the last replayed interval before it on its time line.
+
+    `triggers`: (trigger, subject) in the order of `Trigger`; subject None: the first observation. `joined`, `left`:
+    client ids. All but `triggers` is empty or None where there was no interval before. `handed_over`: queues that
+    had an owner and changed it. `before_seen_at`: when the allocation before was last seen to hold.
+    """
+
+    triggers: tuple[tuple[Trigger, str | None], ...]
+    joined: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    moved: int | None = None
+    preserved: int | None = None
+    least: int | None = None
+    handed_over: frozenset[Place] = frozenset()
+    before_seen_at: int | None = None
+
+
+class Mismatch(NamedTuple):
+    """A time in which members said that they subscribe differently: `told`, (client id, its subscriptions)."""
+
+    start: int
+    end: int
+    told: tuple[tuple[str, Subscriptions], ...]
+
+
+@dataclass(frozen=True)
+class RebalanceInterval:
+    """A maximal span of one view of one topic in which no input of the allocation changes, over step and warm-up.
+
+    `members` (None: unobserved) and `queues` (readable, None: no route was seen) as every client sorts them. Of the
+    members, addresses and versions are those at its start; `seen_at`: the last snapshot inside that showed them.
+    `allocation` only where REPLAYED; `moves` None: it stands since the window began, or was not replayed.
+    """
+
+    topic: str
+    view: str
+    start: int
+    end: int
+    status: str
+    reason: str | None
+    strategy_source: str | None
+    members: tuple[Member, ...] | None
+    queues: tuple[Place, ...] | None
+    seen_at: int | None
+    allocation: Allocation | None
+    mismatches: tuple[Mismatch, ...] = ()
+    moves: Moves | None = None
+
+    @property
+    def is_ordinary(self) -> bool:
+        """Whether its topic is no retry topic."""
+        return not self.topic.startswith(RETRY)
+
+
+@dataclass(frozen=True)
+class IntervalProgress:
+    """What went in and out of every queue of an interval's allocation, in messages; arrays aligned with its `queues`.
+
+    Null is `history.UNKNOWN` (verdicts: None). `start` and `end`: of the interval inside the step, ended early where
+    another view's interval begins. Times are microseconds. `known` counts the readings with a consumer offset.
+    """
+
+    interval: RebalanceInterval
+    start: int
+    end: int
+    readings: NDArray[np.int64]
+    known: NDArray[np.int64]
+    last_reading_at: NDArray[np.int64]
+    consumer_offset: NDArray[np.int64]
+    produced: NDArray[np.int64]
+    consumed: NDArray[np.int64]
+    rewinds: NDArray[np.int64]
+    rewound: NDArray[np.int64]
+    rewound_max: NDArray[np.int64]
+    rewound_at: NDArray[np.int64]
+    moved_at: NDArray[np.int64]
+    lag_first: NDArray[np.int64]
+    lag_last: NDArray[np.int64]
+    lag_max: NDArray[np.int64]
+    age_ms: NDArray[np.int64]
+    verdicts: Sequence[str | None]
+
+
+class Rebalance(NamedTuple):
+    """An interval that a known change began, with the `moment` that all topics of its group share for that change."""
+
+    moment: int
+    interval: RebalanceInterval
+    moves: Moves
+
+
+@dataclass(frozen=True)
+class AuditedStep:
+    """What the rules look at: one step of one group. Intervals reach back over the warm-up, as a condition's age is
+    measured across steps; progress is inside the step only.
+
+    `intervals` are sorted by topic, start, view. `memberships`, `routes`, `client_states`: spans inside the window by
+    broker, topic, client id. `offset_topics`: topics with an offset reading in the window.
+    """
+
+    history: GroupHistory
+    window: StepWindow
+    settings: AuditSettings
+    intervals: Sequence[RebalanceInterval]
+    progress: Sequence[IntervalProgress]
+    rebalances: Sequence[Rebalance]
+    memberships: Mapping[str, Sequence[Span[Membership]]] = field(default_factory=dict)
+    routes: Mapping[str, Sequence[Span[tuple[RouteEntry, ...]]]] = field(default_factory=dict)
+    client_states: Mapping[str, Sequence[Span[ClientState]]] = field(default_factory=dict)
+
+    @cached_property
+    def replayed(self) -> Sequence[RebalanceInterval]:
+        """The intervals with an allocation."""
+        return [one for one in self.intervals if one.allocation is not None]
+
+    def inside(self) -> Iterator[tuple[RebalanceInterval, int, int]]:
+        """The intervals of the step itself, each with its start and end inside it."""
+        for one in self.intervals:
+            if one.end > self.window.start:
+                yield one, max(one.start, self.window.start), one.end

@@ -1,0 +1,149 @@
+"""What lay in a group's queues over a step, came in and went out, from the progress of its intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_jobs.domain.audited_step import IntervalProgress
+from spark_jobs.domain.history import UNKNOWN, Place
+from spark_jobs.domain.window import SECOND
+
+Numbers = NDArray[np.int64]
+_MICRO = Decimal("0.000001")
+
+
+class Backlog(NamedTuple):
+    """Over all queues of a group; messages, milliseconds, messages a second; None is unknown.
+
+    `backlog_start`, `backlog_end`: sums of each queue's first and last known lag. `unknown_queues`: those without one.
+    """
+
+    backlog_start: int | None
+    backlog_end: int | None
+    unknown_queues: int
+    oldest_message_ms: int | None
+    in_rate: float | None
+    out_rate: float | None
+
+
+@dataclass(frozen=True)
+class QueueIntervals:
+    """The progress of a group in a step, an entry per (interval, queue), sorted by queue and, within, by time.
+
+    `queue`: the number of the queue; `row` and `place`: where the entry stands, in `rows` and in its interval's list.
+    """
+
+    rows: Sequence[IntervalProgress]
+    queue_count: int
+    queue: Numbers
+    row: Numbers
+    place: Numbers
+
+    def of(self, name: str) -> Numbers:
+        """A number of `IntervalProgress`, entry by entry."""
+        return _joined([getattr(row, name) for row in self.rows])[self._order]
+
+    @cached_property
+    def _order(self) -> Numbers:
+        """Where the entries stand in the joined lists of all rows."""
+        lengths = [len(row.readings) for row in self.rows]
+        return np.cumsum([0, *lengths])[self.row] + self.place
+
+    @cached_property
+    def _known(self) -> Numbers:
+        """The entries with a known lag."""
+        return np.flatnonzero(self.of("lag_last") != UNKNOWN)
+
+    @cached_property
+    def _is_first(self) -> NDArray[np.bool_]:
+        """Of the entries with a known lag, those that are their queue's first."""
+        queue = self.queue[self._known]
+        return np.append(True, queue[1:] != queue[:-1])[: len(queue)]
+
+    @cached_property
+    def topics_with_lag(self) -> set[str]:
+        """The topics of which any lag is known."""
+        return {self.rows[row].interval.topic for row in set(self.row[self._known].tolist())}
+
+    def grown(self) -> Iterator[tuple[IntervalProgress, int, int, int | None]]:
+        """The entries whose lag changed since the queue's entry before: (row, place in its lists, growth, produced).
+
+        A queue's first entry with a known lag begins at its own first reading, so that the growths of a queue add up
+        to the difference between its last and its first reading in the step.
+        """
+        first, last = self.of("lag_first")[self._known], self.of("lag_last")[self._known]
+        before = np.where(self._is_first, first, np.append(0, last[:-1]))
+        changed = np.flatnonzero((before != last) & (before != UNKNOWN))
+        entries = self._known[changed]
+        produced = self.of("produced")[entries]
+        growth = last[changed] - before[changed]
+        columns = (self.row[entries], self.place[entries], growth, produced)
+        for row, place, messages, came_in in zip(*(column.tolist() for column in columns), strict=True):
+            yield self.rows[row], place, messages, None if came_in == UNKNOWN else came_in
+
+    def backlog(self) -> Backlog:
+        """Of all queues together."""
+        is_last = np.append(self._is_first[1:], True)[: len(self._known)]
+        last = self.of("lag_last")[self._known][is_last]
+        oldest = int(self.of("age_ms").max(initial=UNKNOWN))
+        return Backlog(
+            backlog_start=_total(self.of("lag_first")[self._known][self._is_first]),
+            backlog_end=_total(last),
+            unknown_queues=self.queue_count - len(last),
+            oldest_message_ms=None if oldest == UNKNOWN else oldest,
+            in_rate=self._rate("produced"),
+            out_rate=self._rate("consumed"),
+        )
+
+    def _rate(self, name: str) -> float | None:
+        """Messages a second, over the intervals of each queue in which they are known; to six decimals a queue.
+
+        Decimals: the sum of doubles depends on the order of the queues, and the same audit must give the same content.
+        """
+        messages = self.of(name)
+        known = np.flatnonzero(messages != UNKNOWN)
+        if not len(known):
+            return None
+        lasting = np.array([row.end - row.start for row in self.rows])[self.row[known]]
+        firsts = np.flatnonzero(np.append(True, np.diff(self.queue[known]) != 0))
+        sums, micros = (np.add.reduceat(numbers, firsts).tolist() for numbers in (messages[known], lasting))
+        pairs = zip(sums, micros, strict=True)
+        return float(sum((_decimal(float(count * SECOND) / time) for count, time in pairs if count), Decimal(0)))
+
+
+def queue_intervals(progress: Sequence[IntervalProgress]) -> QueueIntervals:
+    """The entries of the progress of a group in a step."""
+    rows = sorted(progress, key=lambda row: row.start)
+    numbers: dict[tuple[str, Place], int] = {}
+    lists = [_queues(row) for row in rows]
+    queue = np.array([numbers.setdefault(one, len(numbers)) for one in [q for of_row in lists for q in of_row]], int)
+    order = np.argsort(queue, kind="stable")
+    lengths = [len(of_row) for of_row in lists]
+    row = np.repeat(np.arange(len(rows)), lengths)
+    place = _joined([np.arange(length) for length in lengths])
+    return QueueIntervals(rows, len(numbers), queue[order], row[order], place[order])
+
+
+def _queues(row: IntervalProgress) -> list[tuple[str, Place]]:
+    assert row.interval.allocation is not None
+    return [(row.interval.topic, place) for place in row.interval.allocation.queues]
+
+
+def _joined(parts: Sequence[Numbers]) -> Numbers:
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+
+def _total(messages: Numbers) -> int | None:
+    known = messages[messages != UNKNOWN]
+    return int(known.sum()) if len(known) else None
+
+
+def _decimal(rate: float) -> Decimal:
+    return Decimal(repr(rate)).quantize(_MICRO, ROUND_HALF_UP)

@@ -1,0 +1,186 @@
+"""What a condition cost, from the readings of its own time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_jobs.domain.audited_step import Counts
+from spark_jobs.domain.causes import UnassignedCause
+from spark_jobs.domain.history import UNKNOWN, Connection, GroupHistory, Matrix, OffsetReadings, TopicReadings
+from spark_jobs.domain.rules.rule import FindingQueue, Party
+
+
+class Measured(NamedTuple):
+    """Messages; None is unknown: no reading, or the group never committed there.
+
+    Produced and consumed need two readings; an offset that went backwards from the first to the last (a reset, a twin,
+    a topic made anew) leaves them unknown.
+    """
+
+    backlog_start: int | None = None
+    backlog_end: int | None = None
+    backlog_max: int | None = None
+    produced: int | None = None
+    consumed: int | None = None
+
+
+class QueueEvidence(NamedTuple):
+    """One queue of a finding in one role: since when rules hit it, and what its readings of that time say."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    role: str
+    start: int
+    end: int
+    backlog_start: int | None
+    backlog_end: int | None
+    backlog_max: int | None
+    produced: int | None
+    consumed: int | None
+
+
+class Evidence(NamedTuple):
+    """The facts of a finding. Totals are over the queues whose value is known, None where it is of none;
+    `unknown_queues` counts those without a known backlog (None: the finding has no queues).
+    """
+
+    persistence: str | None
+    connections: list[Connection] | None
+    client_ids: list[str]
+    member_count: int | None
+    queue_count: int | None
+    queues: list[QueueEvidence]
+    backlog_start: int | None
+    backlog_end: int | None
+    backlog_max: int | None
+    produced: int | None
+    consumed: int | None
+    unknown_queues: int | None
+    if_deduplicated: Counts | None
+    if_unique: Counts | None
+    measures: list[tuple[str, float | None]] | None
+    parties: list[Party] | None
+
+
+class QueueSpan(NamedTuple):
+    """From the first to the last hit of a queue in one role, inside the step: `[start, end)`, microseconds."""
+
+    queue: FindingQueue
+    start: int
+    end: int
+
+
+class _Readings(NamedTuple):
+    """Readings of queues: matrices of moments × spans. `inside`: the queue was read, in the time of its own span."""
+
+    inside: NDArray[np.bool_]
+    end_offset: Matrix
+    consumed_to: Matrix
+    backlog: Matrix
+
+
+def queue_evidence(
+    history: GroupHistory, cause: str | None, spans: Iterable[QueueSpan]
+) -> tuple[list[QueueEvidence], Measured]:
+    """What the readings say of each queue of a finding, sorted by queue and role, and of all of them together.
+
+    Nobody has offsets in queues that nobody may read: what the broker holds there is read from the topic's own
+    snapshots. Topics are read at different moments: their totals are added up afterwards.
+    """
+    queues: list[QueueEvidence] = []
+    backlogs: list[Measured] = []
+    for topic, of_topic in groupby(sorted(spans), key=lambda span: span.queue.topic):
+        in_topic = list(of_topic)
+        stranded = cause == UnassignedCause.BEYOND_READ_QUEUES
+        read = (history.topics if stranded else history.offsets).get(topic)
+        measured, backlog = _measured(read, in_topic) if read else ([Measured()] * len(in_topic), Measured())
+        queues += [QueueEvidence(*one.queue, one.start, one.end, *m) for one, m in zip(in_topic, measured, strict=True)]
+        backlogs.append(backlog)
+    return queues, Measured(
+        *(total(getattr(one, name) for one in backlogs) for name in Measured._fields[:3]),
+        *(total(getattr(one, name) for one in queues) for name in Measured._fields[3:]),
+    )
+
+
+def total(values: Iterable[int | None]) -> int | None:
+    """The sum of what is known; None if nothing is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def _measured(read: OffsetReadings | TopicReadings, spans: Sequence[QueueSpan]) -> tuple[list[Measured], Measured]:
+    """What the readings of one topic say of each span, and the backlog of its queues together."""
+    places = [(span.queue.broker_name, span.queue.queue_id) for span in spans]
+    known = [number for number, place in enumerate(places) if place in read.columns]
+    time = read.inside(min(span.start for span in spans), max(span.end for span in spans))
+    measured = [Measured()] * len(spans)
+    if not known or time.start == time.stop:
+        return measured, Measured()
+    columns = np.array([read.columns[places[number]] for number in known])
+    readings = _readings(read, time, columns, [spans[number] for number in known])
+    for number, one in zip(known, _per_queue(readings), strict=True):
+        measured[number] = one
+    return measured, _backlog_together(readings, columns)
+
+
+def _readings(
+    read: OffsetReadings | TopicReadings, time: slice, columns: NDArray[np.int64], spans: Sequence[QueueSpan]
+) -> _Readings:
+    times = read.times[time, np.newaxis]
+    own_time = (times >= [span.start for span in spans]) & (times < [span.end for span in spans])
+    inside = read.present[time, columns] & own_time
+    if isinstance(read, OffsetReadings):
+        matrices = (matrix[time, columns] for matrix in (read.end_offset, read.consumed_to, read.lag))
+        return _Readings(inside, *matrices)
+    oldest, end_offset = read.min_offset[time, columns], read.max_offset[time, columns]
+    whole = (oldest != UNKNOWN) & (end_offset != UNKNOWN)
+    held = np.where(whole, np.maximum(np.where(whole, end_offset, 0) - np.where(whole, oldest, 0), 0), UNKNOWN)
+    return _Readings(inside, end_offset, np.full_like(held, UNKNOWN), held)
+
+
+def _per_queue(readings: _Readings) -> list[Measured]:
+    """What the readings say of each span."""
+    was_read = readings.inside.any(axis=0)
+    first = readings.inside.argmax(axis=0)
+    last = len(readings.inside) - 1 - readings.inside[::-1].argmax(axis=0)
+    every = np.arange(len(first))
+
+    def at(moments: NDArray[np.int64], matrix: Matrix) -> Matrix:
+        return np.where(was_read, matrix[moments, every], UNKNOWN)
+
+    def grown(matrix: Matrix) -> Matrix:
+        before, after = at(first, matrix), at(last, matrix)
+        known = (before != UNKNOWN) & (after != UNKNOWN) & (first < last)
+        growth = np.where(known, after, 0) - np.where(known, before, 0)
+        return np.where(known & (growth >= 0), growth, UNKNOWN)
+
+    highest = np.where(readings.inside, readings.backlog, UNKNOWN).max(axis=0)
+    backlogs = at(first, readings.backlog), at(last, readings.backlog), highest
+    numbers = (*backlogs, grown(readings.end_offset), grown(readings.consumed_to))
+    return [Measured(*map(_or_none, one)) for one in zip(*(values.tolist() for values in numbers), strict=True)]
+
+
+def _backlog_together(readings: _Readings, columns: NDArray[np.int64]) -> Measured:
+    """The backlog of all queues of a topic: at its first moment, at its last, and at the highest.
+
+    Each is a sum over queues read at one moment, so that the highest is one the group really had. Queues whose backlog
+    is unknown at that moment are left out. A queue in two roles is one queue.
+    """
+    places, of_span = np.unique(columns, return_inverse=True)
+    inside = np.zeros((len(places), len(readings.inside)), dtype=bool)
+    np.logical_or.at(inside, of_span, readings.inside.T)
+    backlog = np.empty(inside.shape, dtype=np.int64)
+    backlog[of_span] = readings.backlog.T
+    known = inside & (backlog != UNKNOWN)
+    sums = np.where(known.any(axis=0), np.where(known, backlog, 0).sum(axis=0), UNKNOWN)[inside.any(axis=0)].tolist()
+    return Measured(*map(_or_none, (sums[0], sums[-1], max(sums)))) if sums else Measured()
+
+
+def _or_none(number: int) -> int | None:
+    return None if number == UNKNOWN else number

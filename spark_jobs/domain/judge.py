@@ -1,0 +1,124 @@
+"""The kernel: what was recorded of one consumer group → everything that its steps publish."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import TypeVar
+
+from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep, IntervalProgress, Rebalance, RebalanceInterval
+from spark_jobs.domain.findings import Finding, findings
+from spark_jobs.domain.group_spans import GroupSpans
+from spark_jobs.domain.group_status import GroupStatus, group_status
+from spark_jobs.domain.history import GroupHistory
+from spark_jobs.domain.moves import Trigger
+from spark_jobs.domain.progress import topic_progress
+from spark_jobs.domain.replays import Replays
+from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.domain.series import Span
+from spark_jobs.domain.strategies import StrategySettings
+from spark_jobs.domain.timeline import StepTimeline
+from spark_jobs.domain.triggers import with_moves
+from spark_jobs.domain.unanswered import expired_at
+from spark_jobs.domain.window import AuditSettings, StepWindow
+
+State = TypeVar("State")
+
+
+@dataclass(frozen=True)
+class JudgedStep:
+    """One step of one group; intervals, allocations and progress are those of `step`. `status` None: no interval."""
+
+    step: AuditedStep
+    findings: Sequence[Finding]
+    status: GroupStatus | None
+
+
+def judge(
+    history: GroupHistory, configured: StrategySettings, settings: AuditSettings, start: int, end: int
+) -> Iterator[JudgedStep]:
+    """One per audit step of `[start, end)`, microseconds on the grid, of which the history knows anything.
+
+    A step depends on the snapshots of its own window only. Raises nothing that a snapshot could cause.
+    """
+    replays = Replays(configured)
+    for step_start in range(start, end, settings.step):
+        step = audited_step(history, replays, settings, step_start)
+        if step.intervals or step.memberships or step.client_states:
+            found = findings(step, RULES)
+            yield JudgedStep(step, found, group_status(step, found))
+
+
+def audited_step(history: GroupHistory, replays: Replays, settings: AuditSettings, step_start: int) -> AuditedStep:
+    """The step replayed and measured. `replays` is the group's own: it knows the states of the steps before."""
+    window = settings.window(step_start)
+    spans = _spans(history, window, settings)
+    expired = partial(expired_at, history.clients, window, settings.cadence)
+    by_topic = {
+        topic: with_moves(list(of_topic), window.observed_from, expired)
+        for topic, of_topic in groupby(
+            StepTimeline(spans, window, settings, replays).intervals(), key=lambda one: one.topic
+        )
+    }
+    intervals = [one for of_topic in by_topic.values() for one in of_topic]
+    return AuditedStep(
+        history=history,
+        window=window,
+        settings=settings,
+        intervals=intervals,
+        progress=_progress(history, by_topic, window, settings),
+        rebalances=_rebalances(intervals, settings.cadence),
+        memberships=spans.memberships,
+        routes=spans.routes,
+        client_states=spans.clients,
+    )
+
+
+def _spans(history: GroupHistory, window: StepWindow, settings: AuditSettings) -> GroupSpans:
+    gap = settings.max_gap
+    return GroupSpans(
+        memberships=_seen((broker, one.spans(window, gap)) for broker, one in history.memberships.items()),
+        routes=_seen((topic, one.spans(window, gap)) for topic, one in history.routes.items()),
+        clients=_seen((client_id, one.answers.spans(window, None)) for client_id, one in history.clients.items()),
+        offset_topics=frozenset(
+            topic
+            for topic, one in history.offsets.items()
+            if (seen := one.inside(window.read_from, window.end)).start < seen.stop
+        ),
+    )
+
+
+def _seen(spans: Iterator[tuple[str, list[Span[State]]]]) -> dict[str, list[Span[State]]]:
+    return {key: several for key, several in spans if several}
+
+
+def _progress(
+    history: GroupHistory,
+    by_topic: dict[str, list[RebalanceInterval]],
+    window: StepWindow,
+    settings: AuditSettings,
+) -> list[IntervalProgress]:
+    return [
+        one
+        for topic, of_topic in by_topic.items()
+        for one in topic_progress(of_topic, history.offsets.get(topic), window, settings)
+    ]
+
+
+def _rebalances(intervals: Sequence[RebalanceInterval], cadence: int) -> list[Rebalance]:
+    """The intervals that a known change began, in order of time, each with its group's moment.
+
+    The recorder asks one thing after another, so one change starts the topics' intervals a little apart: a start less
+    than half a cadence after the one before belongs to the same rebalance, which has the first one's time. Only what
+    all hosts agree on counts: a broker that came back lists the members one by one.
+    """
+    agreed = [(one, one.moves) for one in intervals if one.view == ALL_HOSTS and one.moves and one.moves.triggers]
+    begun = [(one, moves) for one, moves in agreed if moves.triggers[0][0] != Trigger.FIRST_OBSERVATION]
+    begun.sort(key=lambda each: each[0].start)
+    found: list[Rebalance] = []
+    for place, (interval, moves) in enumerate(begun):
+        apart = place == 0 or interval.start - begun[place - 1][0].start >= cadence / 2
+        found.append(Rebalance(interval.start if apart else found[-1].moment, interval, moves))
+    return found

@@ -1,0 +1,35 @@
+"""Numbers and names as sentences, tables and pages write them: the same in every command. What is unknown is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+UNKNOWN = "unknown"
+
+
+def count(number: int, thing: str) -> str:
+    """A number of things: `1 queue`, `1,234 queues`."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def number_text(value: int | None) -> str:
+    """With thousands separators; null is unknown."""
+    return UNKNOWN if value is None else f"{value:,}"
+
+
+def rate_text(value: float | None) -> str:
+    """With one decimal; null is unknown."""
+    return UNKNOWN if value is None else f"{value:,.1f}"
+
+
+def known_sum(values: Iterable[int | None]) -> int | None:
+    """The sum of those that are known; null where none is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str | None:
+    """A question that names up to three names near to one that is not among them; None where none is near."""
+    near = get_close_matches(name, list(names), n=3, cutoff=0.5)
+    return f"did you mean {' or '.join(near)}?" if near else None

@@ -1,0 +1,75 @@
+"""Every offset reading beside the queue's reading before it: what lies between them is computed once for a step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_jobs.domain.history import UNKNOWN, Matrix, OffsetReadings
+
+
+@dataclass(frozen=True)
+class ReadingPairs:
+    """The readings of a step beside the reading before each of them: matrices of snapshots × queues.
+
+    `previous`: the place of the queue's reading before, -1: none. `produced`, `forward` and `back`: messages since
+    then, `UNKNOWN` where they are not known or, for the consumer's two directions, where it went the other way.
+    """
+
+    readings: OffsetReadings
+    times: NDArray[np.int64]
+    present: NDArray[np.bool_]
+    consumed_to: Matrix
+    lag: Matrix
+    last_timestamp: Matrix
+    previous: Matrix
+    produced: Matrix
+    forward: Matrix
+    back: Matrix
+    moved: NDArray[np.bool_]
+    fell: NDArray[np.bool_]
+
+
+def reading_pairs(readings: OffsetReadings, seen: slice) -> ReadingPairs:
+    """The readings at these places; the first of each queue has none before it."""
+    present, end = readings.present[seen], readings.end_offset[seen]
+    said, known, lag = readings.consumer_offset[seen], readings.consumed_to[seen], readings.lag[seen]
+    previous = _previous(present)
+    has_previous = present & (previous >= 0)
+    end_before, known_before, lag_before = (_at_previous(matrix, previous) for matrix in (end, known, lag))
+    comparable = has_previous & (end != UNKNOWN) & (end_before != UNKNOWN) & (end >= end_before)
+    went = has_previous & (known_before != UNKNOWN) & (said != UNKNOWN)
+    growth = np.where(went, said, 0) - np.where(went, known_before, 0)
+    forward = comparable & went & (known != UNKNOWN) & (growth >= 0)
+    back = comparable & went & (growth < 0)
+    both_known = has_previous & (known != UNKNOWN) & (known_before != UNKNOWN)
+    return ReadingPairs(
+        readings=readings,
+        times=readings.times[seen],
+        present=present,
+        consumed_to=known,
+        lag=lag,
+        last_timestamp=readings.last_timestamp[seen],
+        previous=previous,
+        produced=np.where(comparable, np.where(comparable, end, 0) - np.where(comparable, end_before, 0), UNKNOWN),
+        forward=np.where(forward, growth, UNKNOWN),
+        back=np.where(back, -growth, UNKNOWN),
+        moved=both_known & (known != known_before),
+        fell=has_previous & (lag != UNKNOWN) & (lag_before != UNKNOWN) & (lag < lag_before),
+    )
+
+
+def _previous(present: NDArray[np.bool_]) -> Matrix:
+    """Per reading the place of the queue's last reading before it; -1: there is none."""
+    places = np.where(present, np.arange(len(present))[:, None], -1)
+    before = np.full(present.shape, -1, dtype=np.int64)
+    if len(present) > 1:
+        before[1:] = np.maximum.accumulate(places, axis=0)[:-1]
+    return before
+
+
+def _at_previous(matrix: Matrix, previous: Matrix) -> Matrix:
+    """The matrix at the places of `previous`; anything where there is none."""
+    return np.take_along_axis(matrix, np.maximum(previous, 0), axis=0)

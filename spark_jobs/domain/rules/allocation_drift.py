@@ -1,0 +1,122 @@
+"""ALLOCATION_DRIFT: the queues that a client really has are not those of its share."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep
+from spark_jobs.domain.client_spans import client_spans
+from spark_jobs.domain.clients import DriftCause
+from spark_jobs.domain.history import Place
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, FindingQueue, Rule, RuleHit
+from spark_jobs.domain.window import SECOND
+
+NAME = "ALLOCATION_DRIFT"
+
+
+class Shares(NamedTuple):
+    """What every client's share is in one interval. `settled_at`: when the members must have followed the last change
+    of anything, and that of the route.
+    """
+
+    start: int
+    end: int
+    settled_at: int
+    client_ids: frozenset[str]
+    queues_of_client: Mapping[str, frozenset[Place]]
+
+
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per (client, topic, span of drift, queue); one condition per client, topic and direction.
+
+    A span ends with the last snapshot that showed it: a client that has left, or has followed since, is not drifting.
+    """
+    shares = _shares(step)
+    for client_id, spans in client_spans(step).items():
+        for start, _, seen_at, (said, _) in spans:
+            if start < seen_at:
+                for topic, held in said.holdings.items():
+                    yield from _drifting(shares.get(topic, ()), topic, client_id, held, (start, seen_at))
+
+
+def _drifting(
+    shares: Sequence[Shares], topic: str, client_id: str, held: frozenset[Place], seen: tuple[int, int]
+) -> Iterator[RuleHit]:
+    """While it has these queues of the topic; shares are in the order of time, and a search finds the first."""
+    place = bisect_right(shares, seen[0], key=lambda one: one.end)
+    while place < len(shares) and shares[place].start < seen[1]:
+        share, place = shares[place], place + 1
+        start, end = max(seen[0], share.settled_at), min(seen[1], share.end)
+        if start >= end or client_id not in share.client_ids:
+            continue
+        for cause, queues in drift(held, share.queues_of_client.get(client_id, frozenset())).items():
+            for broker_name, queue_id in sorted(queues):
+                yield RuleHit(
+                    start,
+                    end,
+                    cause=cause.value,
+                    topic=topic,
+                    client_id=client_id,
+                    view=ALL_HOSTS,
+                    seen_at=end,
+                    queue=FindingQueue(topic, broker_name, queue_id, cause.value),
+                    implicated=client_id,
+                )
+
+
+def drift(held: frozenset[Place], share: frozenset[Place]) -> Mapping[DriftCause, frozenset[Place]]:
+    """The queues that a client has beyond its share, and those of its share that it has not; {} if it agrees."""
+    if held == share:
+        return {}
+    return {DriftCause.HOLDS_MORE: held - share, DriftCause.HOLDS_LESS: share - held}
+
+
+def _shares(step: AuditedStep) -> Mapping[str, Sequence[Shares]]:
+    """By topic, of intervals in which all hosts list the same members: else a share depends on which host is asked."""
+    agree = step.settings.thresholds.convergence_seconds * SECOND
+    poll = step.settings.thresholds.route_poll_seconds * SECOND
+    found: dict[str, list[Shares]] = defaultdict(list)
+    route_since: dict[str, tuple[tuple[Place, ...] | None, int]] = {}
+    for one in step.replayed:
+        if one.view != ALL_HOSTS or one.allocation is None or one.members is None:
+            continue
+        queues, route_at = route_since.get(one.topic, (None, one.start))
+        if one.queues != queues:
+            route_at = one.start
+        route_since[one.topic] = one.queues, route_at
+        settled_at = max(one.start, route_at + poll) + agree
+        client_ids = frozenset(member.client_id for member in one.members)
+        found[one.topic].append(Shares(one.start, one.end, settled_at, client_ids, one.allocation.queues_of_client))
+    return found
+
+
+RULE = Rule(
+    name=NAME,
+    meaning="A client has queues that are not its share (`HOLDS_MORE`: somebody else consumes them as well), or has "
+    "not taken queues of its share (`HOLDS_LESS`: perhaps nobody consumes them). One finding per client, topic and "
+    "direction; the evidence names the queues.",
+    decided_by="what the client itself lists as its queues, without those it has dropped, against its share by replay, "
+    "while all hosts list the same members. Every change gives the clients `convergence_seconds` (20 s) to follow, a "
+    "changed route `route_poll_seconds` (30 s) more; what differs from then on, or later, and still does in a look "
+    "another `convergence_seconds` later, is drift. So a client that drops its queues after an offset reset, and takes "
+    "them again at its next rebalance, is none. Of twins one answers, and their shares are equal. INFO if nothing was "
+    "produced to the queues and no backlog is known.",
+    causes={
+        DriftCause.HOLDS_MORE: Cause(
+            "it has queues that are not its share",
+            "The client follows other rules than its group, or its rebalance is stuck: compare its strategy, settings "
+            "and version with its peers', look for errors in its rebalance log, and restart it.",
+        ),
+        DriftCause.HOLDS_LESS: Cause(
+            "it has not taken queues of its share",
+            "The client follows other rules than its group, its rebalance is stuck, or (an orderly one) it cannot get "
+            "the broker's lock: look for errors in its rebalance log, and restart it.",
+        ),
+    },
+    example="nothing: all clients have what the replay gives them, but for moments after a change or an offset reset.",
+    hits=hits,
+    needs=(CLIENT_SNAPSHOTS,),
+)

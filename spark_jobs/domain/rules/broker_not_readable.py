@@ -1,0 +1,135 @@
+"""BROKER_NOT_READABLE: a broker left a topic's route, or may not be read, while it holds messages for the group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep
+from spark_jobs.domain.history import UNKNOWN, OffsetReadings, Place
+from spark_jobs.domain.message_queue import PERM_READ, RouteEntry
+from spark_jobs.domain.rules.rule import Cause, FindingQueue, Rule, RuleHit
+from spark_jobs.domain.series import Span
+
+NAME = "BROKER_NOT_READABLE"
+NOT_READABLE = "NOT_READABLE"
+
+
+class NotReadableCause(StrEnum):
+    """Why a broker that holds messages of a topic cannot be read."""
+
+    LEFT_ROUTE = "LEFT_ROUTE"
+    NO_READ_PERMISSION = "NO_READ_PERMISSION"
+
+
+class NotReadable(NamedTuple):
+    """A maximal span `[start, end)` (microseconds) in which a broker could not be read for one cause."""
+
+    start: int
+    end: int
+    cause: NotReadableCause
+
+
+def hits(step: AuditedStep) -> Iterable[RuleHit]:
+    """One hit per (span in which a broker of a topic could not be read, queue with backlog there); one condition per
+    topic and cause.
+    """
+    return [
+        hit
+        for topic, route in step.routes.items()
+        if topic in step.history.offsets and not _is_well(route)
+        for broker, spans in not_readable_spans(route).items()
+        for hit in _of_broker(step, topic, broker, spans)
+    ]
+
+
+def not_readable_spans(route: Sequence[Span[tuple[RouteEntry, ...]]]) -> Mapping[str, Sequence[NotReadable]]:
+    """Per broker that is ever in the route; it is known from when it is first there."""
+    perms = [{entry.broker_name: entry.perm for entry in span.state} for span in route]
+    found: dict[str, list[NotReadable]] = {}
+    for span, perm_of in zip(route, perms, strict=True):
+        for broker in perm_of:
+            found.setdefault(broker, [])
+        for broker, spans in found.items():
+            cause = not_readable(perm_of.get(broker))
+            if cause and spans and spans[-1].end == span.start and spans[-1].cause == cause:
+                spans[-1] = spans[-1]._replace(end=span.end)
+            elif cause:
+                spans.append(NotReadable(span.start, span.end, cause))
+    return found
+
+
+def not_readable(perm: int | None) -> NotReadableCause | None:
+    """Why a broker that was in the route cannot be read, None: it can; `perm` None: it is no longer there."""
+    if perm is None:
+        return NotReadableCause.LEFT_ROUTE
+    return None if perm & PERM_READ else NotReadableCause.NO_READ_PERMISSION
+
+
+def held_backlog(readings: OffsetReadings, broker: str, start: int, end: int) -> dict[Place, int]:
+    """The last known backlog of each of the broker's queues that readings in `[start, end)` tell of."""
+    inside = readings.inside(start, end)
+    if inside.start >= inside.stop:
+        return {}
+    columns = [column for place, column in readings.columns.items() if place[0] == broker]
+    lag = readings.lag[inside][:, columns]
+    known = lag != UNKNOWN
+    last = len(lag) - 1 - known[::-1].argmax(axis=0)
+    backlogs = lag[last, np.arange(len(columns))]
+    named = zip(columns, backlogs.tolist(), strict=True)
+    return {readings.queues[column]: backlog for column, backlog in named if backlog != UNKNOWN}
+
+
+def _is_well(route: Sequence[Span[tuple[RouteEntry, ...]]]) -> bool:
+    """Whether there is nothing to look at: one route, of which every broker can be read."""
+    return len(route) <= 1 and all(entry.perm & PERM_READ for span in route for entry in span.state)
+
+
+def _of_broker(step: AuditedStep, topic: str, broker: str, spans: Sequence[NotReadable]) -> Iterable[RuleHit]:
+    """Readings count from one `max_gap` before a span, so that a broker which is gone has some; each counts for the
+    last span that it may count for.
+    """
+    gap, readings = step.settings.max_gap, step.history.offsets[topic]
+    for place, span in enumerate(spans):
+        following = spans[place + 1].start - gap if place + 1 < len(spans) else span.end
+        held = held_backlog(readings, broker, span.start - gap, min(span.end, following))
+        total = float(sum(held.values()))
+        for (_, queue_id), backlog in held.items():
+            if backlog > 0:
+                yield RuleHit(
+                    span.start,
+                    span.end,
+                    cause=span.cause,
+                    topic=topic,
+                    view=ALL_HOSTS,
+                    queue=FindingQueue(topic, broker, queue_id, NOT_READABLE),
+                    severity="ERROR",
+                    weight=total,
+                    measures={"last_known_backlog": total},
+                )
+
+
+RULE = Rule(
+    name=NAME,
+    meaning="A broker that holds messages for the group left the topic's route, or lost its read permission: nobody "
+    "can consume them until it is back. One finding per group, topic and cause; `subject` names the queues with a "
+    "backlog, `measures` how many messages it held when it was last read (`last_known_backlog`).",
+    decided_by="the topic's route, and the group's offset readings from one `max_gap` before. No known backlog, no "
+    "finding. A broker that left longer ago than a step looks back is no longer one of the topic. ERROR.",
+    causes={
+        NotReadableCause.LEFT_ROUTE: Cause(
+            "the route named the broker before and does not now",
+            "The broker is down or cut off from the name servers: bring it back, its messages can be read then. If "
+            "it was taken out on purpose, drain it first (perm 4: read only).",
+        ),
+        NotReadableCause.NO_READ_PERMISSION: Cause(
+            "the route names it without read permission",
+            "The broker has no read permission for the topic: give it back (perm 6) until the messages are drained.",
+        ),
+    },
+    example="broker-b is killed at 02:21:54 and back at 02:23:24: every group on it that had messages in flight there.",
+    hits=hits,
+)

@@ -1,0 +1,109 @@
+"""CLIENT_HUNG: a member that owns queues and does nothing with them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from spark_jobs.domain.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.client_spans import Statement, client_spans
+from spark_jobs.domain.clients import HungCause
+from spark_jobs.domain.message_queue import MessageQueue
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, FindingQueue, Rule, RuleHit
+from spark_jobs.domain.series import Span
+from spark_jobs.domain.window import SECOND
+
+NAME = "CLIENT_HUNG"
+HUNG = "HUNG"
+
+
+class Hung(NamedTuple):
+    """A time in which a client hangs; `stale`: the queues that this is about, None: all that it owns."""
+
+    start: int
+    end: int
+    seen_at: int
+    cause: HungCause
+    stale: frozenset[MessageQueue] | None
+
+
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per (client that hangs, interval, queue that it owns by replay); one condition per client and cause."""
+    seconds = step.settings.thresholds.silent_after_seconds
+    for client_id, spans in client_spans(step).items():
+        hung = _hung(spans, seconds)
+        if not hung:
+            continue
+        for interval in step.replayed:
+            yield from _owned_meanwhile(interval, client_id, hung, float(seconds))
+
+
+def _hung(spans: Sequence[Span[Statement]], seconds: int) -> list[Hung]:
+    """In the order of time. Unanswered: two snapshots or more, for so long. Not pulling: the age says it at once."""
+    found = []
+    for start, end, seen_at, (said, trouble) in spans:
+        if not said.answered and seen_at > start and end >= start + seconds * SECOND:
+            found.append(Hung(start, end, seen_at, HungCause.NO_ANSWER, None))
+        if trouble.stale:
+            found.append(Hung(start, end, seen_at, HungCause.NO_PULL, frozenset(trouble.stale)))
+    return found
+
+
+def _owned_meanwhile(
+    interval: RebalanceInterval, client_id: str, hung: Sequence[Hung], seconds: float
+) -> Iterator[RuleHit]:
+    """The queues that it owns in an interval while it hangs. Its spans are in the order of time, and a search finds
+    the first.
+    """
+    place = bisect_right(hung, interval.start, key=lambda one: one.end)
+    while place < len(hung) and hung[place].start < interval.end:
+        one, place = hung[place], place + 1
+        for queue in _concerned(interval, client_id, one):
+            yield RuleHit(
+                max(interval.start, one.start),
+                min(interval.end, one.end),
+                cause=one.cause.value,
+                client_id=client_id,
+                view=interval.view,
+                seen_at=one.seen_at if interval.seen_at is None else min(interval.seen_at, one.seen_at),
+                queue=FindingQueue(*queue, HUNG),
+                implicated=client_id,
+                minimum_seconds=seconds if one.cause is HungCause.NO_ANSWER else 0.0,
+            )
+
+
+def _concerned(interval: RebalanceInterval, client_id: str, hung: Hung) -> Iterator[MessageQueue]:
+    owned = interval.allocation.queues_of_client.get(client_id, ()) if interval.allocation else ()
+    for place in sorted(owned):
+        queue = MessageQueue(interval.topic, *place)
+        if hung.stale is None or queue in hung.stale:
+            yield queue
+
+
+RULE = Rule(
+    name=NAME,
+    meaning="A member of the group that owns queues does not answer, or has stopped pulling: nobody consumes these "
+    "queues until the broker drops the client's connection (about 120 s after its last heartbeat). One finding per "
+    "client and cause, over all the group's topics; the evidence names the queues.",
+    decided_by="the client is listed and owns the queues by replay. `NO_ANSWER`: no look got an answer for "
+    "`silent_after_seconds` (60 s, less than a broker takes to drop the connection), two looks at least. `NO_PULL`: a "
+    "look shows a queue whose last pull is more than `pull_idle_seconds` (120 s) ago; even an idle queue is asked for "
+    "every 15 s. The clocks of client and recorder are taken to agree. INFO if nothing was produced to the queues and "
+    "no backlog is known.",
+    causes={
+        HungCause.NO_ANSWER: Cause(
+            "it is connected, and does not answer a request for its running info",
+            "The process hangs or its network is cut: take a thread dump, look for long garbage collections, and "
+            "restart it. Its queues go to the others as soon as its connection is closed.",
+        ),
+        HungCause.NO_PULL: Cause(
+            "it answers, and does not pull",
+            "The client's pull thread is stuck: take a thread dump (PullMessageService) and restart it.",
+        ),
+    },
+    example="`audit-service`: the process of `10.31.82.5@7179…`, frozen at 02:10:54, is silent from 02:10:59 until "
+    "the broker drops it at 02:12:46; it owned two queues of `audit-log`.",
+    hits=hits,
+    needs=(CLIENT_SNAPSHOTS,),
+)

@@ -1,0 +1,35 @@
+"""CONSUMER_STALLED: a queue has an owner and a backlog, and its consumer offset never moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from spark_jobs.domain.audited_step import AuditedStep
+from spark_jobs.domain.rules.behind import DECIDED_BY, EXAMPLE, hits_behind
+from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
+from spark_jobs.domain.verdicts import Verdict
+
+NAME = "CONSUMER_STALLED"
+NO_PROGRESS = "NO_PROGRESS"
+
+
+def hits(step: AuditedStep) -> Iterable[RuleHit]:
+    """For the whole interval."""
+    return hits_behind(step, Verdict.STALL, "ERROR", NO_PROGRESS)
+
+
+RULE = Rule(
+    name=NAME,
+    meaning="The queue has an owner and a backlog, and its consumer offset did not move once in the whole interval. "
+    "One finding per group and topic; the evidence names its queues with their backlog.",
+    decided_by=DECIDED_BY.format("STALL"),
+    causes={
+        NO_PROGRESS: Cause(
+            "the consumer offset is the same in all readings, and the lag always above the allowed one",
+            "Look at the owner of the queue: one message that is never acknowledged holds the offset (a listener that "
+            "hangs, or an orderly one that suspends for ever).",
+        )
+    },
+    example=EXAMPLE,
+    hits=hits,
+)

@@ -1,0 +1,150 @@
+"""DUPLICATE_CLIENT_ID: two connections of a group with one client id, which RocketMQ takes for one client."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+
+from spark_jobs.domain.audited_step import Allocation, AuditedStep, RebalanceInterval
+from spark_jobs.domain.causes import DoubleOwnedCause, UnassignedCause
+from spark_jobs.domain.client_versions import UNIQUE_INSTANCE_NAME_VERSION
+from spark_jobs.domain.history import Connection
+from spark_jobs.domain.rules.queue_owners import double_owned_queues, unassigned_queues
+from spark_jobs.domain.rules.rule import Cause, Condition, FindingQueue, Rule, RuleHit
+
+NAME = "DUPLICATE_CLIENT_ID"
+
+
+class DuplicateCause(StrEnum):
+    """Probable reason why two connections carry one client id."""
+
+    STALE_CONNECTION = "STALE_CONNECTION"
+    CONTAINER_IDENTITY = "CONTAINER_IDENTITY"
+    FIXED_INSTANCE_NAME = "FIXED_INSTANCE_NAME"
+    CLONED_PROCESS = "CLONED_PROCESS"
+
+
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One for every (interval, client id with several connections), and one per queue that is harmed by it.
+
+    One condition per group and client id, over all the group's topics.
+    """
+    for interval in step.replayed:
+        if interval.allocation and interval.allocation.twin_ids:
+            yield from _of_ids(interval, interval.allocation)
+            yield from _of_queues(interval)
+
+
+def _of_ids(interval: RebalanceInterval, allocation: Allocation) -> Iterator[RuleHit]:
+    connections: dict[str, list[Connection]] = defaultdict(list)
+    for member in interval.members or ():
+        connections[member.client_id].append(Connection(*member[:4]))
+    for client_id in allocation.twin_ids:
+        yield RuleHit(
+            interval.start,
+            interval.end,
+            client_id=client_id,
+            view=interval.view,
+            seen_at=interval.seen_at,
+            implicated=client_id,
+            connections=tuple(connections[client_id]),
+            if_deduplicated=allocation.if_deduplicated,
+            if_unique=allocation.if_unique,
+        )
+
+
+def _of_queues(interval: RebalanceInterval) -> Iterator[RuleHit]:
+    """The share of a further position is nobody's; that of the first is consumed by all twins."""
+    for queue, cause, client_id in unassigned_queues(interval):
+        if cause == UnassignedCause.DUPLICATE_CLIENT_ID:
+            yield _of_queue(interval, queue, client_id)
+    for queue, cause, owner_ids in double_owned_queues(interval):
+        if cause == DoubleOwnedCause.DUPLICATE_CLIENT_ID:
+            yield _of_queue(interval, queue, owner_ids[0])
+
+
+def _of_queue(interval: RebalanceInterval, queue: FindingQueue, client_id: str | None) -> RuleHit:
+    span = (interval.start, interval.end)
+    return RuleHit(*span, client_id=client_id, view=interval.view, seen_at=interval.seen_at, queue=queue)
+
+
+def probable_cause(condition: Condition) -> DuplicateCause:
+    """Where a repeated id probably comes from, the first that fits.
+
+    A short-lived twin from the same host is the old connection of a client that came back. A bare number
+    is the PID (C++ and Python clients add `#DEFAULT`), and containers can have equal IP and PID, unless all
+    clients are Java clients that no longer use it. `PID#nanoTime` cannot meet twice unless the process was
+    cloned. Anything else was set by somebody. Source of the names: Java `ClientConfig.changeInstanceNameToPID`.
+    """
+    name, connections = instance_name(condition.client_id or ""), condition.connections
+    if not condition.is_persistent and _are_from_one_host(connections):
+        return DuplicateCause.STALE_CONNECTION
+    if re.fullmatch("[0-9]+(#DEFAULT)?", name) and any(map(_names_itself_by_pid, connections)):
+        return DuplicateCause.CONTAINER_IDENTITY
+    if re.fullmatch("[0-9]+#[0-9]+", name):
+        return DuplicateCause.CLONED_PROCESS
+    return DuplicateCause.FIXED_INSTANCE_NAME
+
+
+def instance_name(client_id: str) -> str:
+    """`instanceName` of `ip@instanceName[@unitName][@STREAM]`; empty if there is none."""
+    return client_id.partition("@")[2].partition("@")[0]
+
+
+def _are_from_one_host(connections: Sequence[Connection]) -> bool:
+    """Unknown hosts are not one host."""
+    hosts = {(one.client_addr or "").rpartition(":")[0] for one in connections}
+    return len(hosts) == 1 and "" not in hosts
+
+
+def _names_itself_by_pid(connection: Connection) -> bool:
+    is_java = connection.language == "JAVA"
+    return not is_java or connection.version is None or connection.version < UNIQUE_INSTANCE_NAME_VERSION
+
+
+def severity(condition: Condition) -> str:
+    """The old channel of a client that reconnects lives up to 130 s (expiry 120 s, scan 10 s): what ends by itself is
+    INFO.
+    """
+    return "ERROR" if condition.is_persistent else "INFO"
+
+
+RULE = Rule(
+    name=NAME,
+    meaning="Several connections of a group share a client id. Each of them computes the share of the id's *first* "
+    "position; the shares of the further positions are nobody's. One finding per group and client id, over all the "
+    "group's topics. The evidence says what two cures would leave: `if_deduplicated` (the list without repeats: no "
+    "hole, but twins still consume twice) and `if_unique` (every connection its own id).",
+    decided_by="an id that a host of the topic lists more than once. `PERSISTENT` (ERROR) if two snapshots 150 s or "
+    "more apart show it, else `TRANSIENT` (INFO).",
+    causes={
+        DuplicateCause.STALE_CONNECTION: Cause(
+            "transient, and all connections are from one host",
+            "Nothing, if it ends by itself: after a reconnect the old connection lives for up to 130 s.",
+        ),
+        DuplicateCause.CONTAINER_IDENTITY: Cause(
+            "the id is `ip@pid`, and a client names itself so (Java < 4.9.0, Go, C++, Python)",
+            "The id is ip@pid, and containers share both. Upgrade to a Java client ≥ 4.9.0, or give every consumer "
+            "its own instanceName.",
+        ),
+        DuplicateCause.FIXED_INSTANCE_NAME: Cause(
+            "any other name: somebody set it",
+            "Two consumers were given one instanceName. Leave it unset, or make it unique, for example from the pod "
+            "name.",
+        ),
+        DuplicateCause.CLONED_PROCESS: Cause(
+            "`pid#nanoTime`, and it stays",
+            "Two connections of one process id and start time: look for a process that was cloned or restored from a "
+            "snapshot, or two clients that share one id by code.",
+        ),
+    },
+    example="`payment-service`, from 02:07:05 to 02:17:26: two consumers `172.17.0.1@1`, queues 4–7 of `payments` "
+    "nobody's, about 6,100 messages piled up. With CONSISTENT_HASH (`tick-service`) nothing is lost, the id's share "
+    "only grows and is consumed twice.",
+    hits=hits,
+    severity=severity,
+    probable_cause=probable_cause,
+    shows_persistence=True,
+)

@@ -1,0 +1,152 @@
+"""FLAPPING_MEMBER: one member keeps coming and going, and its group rebalances every time."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep, Rebalance
+from spark_jobs.domain.moves import host
+from spark_jobs.domain.rules.rule import Cause, Party, Rule, RuleHit
+
+NAME = "FLAPPING_MEMBER"
+
+
+class FlappingCause(StrEnum):
+    """How a member that comes and goes is recognised."""
+
+    SAME_ID = "SAME_ID"
+    NEW_ID_EACH_TIME = "NEW_ID_EACH_TIME"
+
+
+class Passage(NamedTuple):
+    """A client id that came (or went) in one rebalance of a topic."""
+
+    rebalance: Rebalance
+    client_id: str
+    came: bool
+
+
+class Flapping(NamedTuple):
+    """Who flaps, an id or a host, with its comings and goings; `passages`, one per topic."""
+
+    cause: FlappingCause
+    subject: str
+    comings: int
+    goings: int
+    passages: Sequence[Passage]
+
+
+def hits(step: AuditedStep) -> Iterable[RuleHit]:
+    """One hit per id or host that flaps, from when it first came or went to the last time."""
+    if not step.rebalances:
+        return []
+    return [_hit(one) for one in flapping(step.rebalances, step.settings.thresholds.flapping_times)]
+
+
+def flapping(rebalances: Iterable[Rebalance], times: int) -> list[Flapping]:
+    """Who came at least so many times, and went so many times.
+
+    An id counts by its rebalances. A host counts by the ids that came and went, as a Java client ≥ 4.9 has a new one
+    every time; with several members at once it must be so many times each, so that restarting all of them in turn,
+    as a deploy does, is no flapping.
+    """
+    found = []
+    peers: dict[tuple[str, int], Counter[str | None]] = {}
+    for (cause, subject), passages in _by_subject(rebalances).items():
+        comings, goings = (_count(cause, passages, came) for came in (True, False))
+        fewest = min(comings, goings)
+        if fewest >= times and fewest >= times * _at_once(cause, subject, passages, peers):
+            found.append(Flapping(cause, subject, comings, goings, passages))
+    return found
+
+
+def _by_subject(rebalances: Iterable[Rebalance]) -> Mapping[tuple[FlappingCause, str], Sequence[Passage]]:
+    found: dict[tuple[FlappingCause, str], list[Passage]] = defaultdict(list)
+    for rebalance in rebalances:
+        for ids, came in ((rebalance.moves.joined, True), (rebalance.moves.left, False)):
+            for client_id in ids:
+                passage = Passage(rebalance, client_id, came)
+                found[FlappingCause.SAME_ID, client_id].append(passage)
+                if (address := host(client_id)) is not None:
+                    found[FlappingCause.NEW_ID_EACH_TIME, address].append(passage)
+    return found
+
+
+def _count(cause: FlappingCause, passages: Iterable[Passage], came: bool) -> int:
+    same = [one for one in passages if one.came == came]
+    by_id = cause is FlappingCause.SAME_ID
+    return len({one.rebalance.moment for one in same} if by_id else {one.client_id for one in same})
+
+
+def _at_once(
+    cause: FlappingCause,
+    subject: str,
+    passages: Iterable[Passage],
+    peers: dict[tuple[str, int], Counter[str | None]],
+) -> int:
+    """Most members that the host had after one of the rebalances; `peers` keeps them per host for each of these."""
+    if cause is FlappingCause.SAME_ID:
+        return 1
+    most = 1
+    for interval in (one.rebalance.interval for one in passages):
+        key = (interval.topic, interval.start)
+        if key not in peers:
+            peers[key] = Counter(host(member.client_id) for member in interval.members or ())
+        most = max(most, peers[key][subject])
+    return most
+
+
+def _hit(found: Flapping) -> RuleHit:
+    moments = [one.rebalance.moment for one in found.passages]
+    # An id that came may belong with one that left: what a rebalance of a topic moved counts once.
+    moves = {
+        (one.rebalance.interval.topic, one.rebalance.interval.start): one.rebalance.moves for one in found.passages
+    }
+    moved = sum(one.moved or 0 for one in moves.values())
+    least = sum(one.least or 0 for one in moves.values())
+    return RuleHit(
+        min(moments),
+        max(moments),
+        cause=found.cause,
+        client_id=found.subject,
+        view=ALL_HOSTS,
+        minimum_seconds=0.0,
+        severity="WARN",
+        measures={
+            "comings": float(found.comings),
+            "goings": float(found.goings),
+            "least_moves": float(least),
+            "moved_per_least_move": moved / least if least > 0 else None,
+            "queues_moved": float(moved),
+        },
+        parties=(Party(found.subject, tuple(sorted({one.client_id for one in found.passages}))),),
+    )
+
+
+RULE = Rule(
+    name=NAME,
+    meaning="One member keeps coming and going, and the group hands its queues over every time. `measures`: "
+    "`comings`, `goings`, `queues_moved` in those rebalances over all topics, `least_moves` (the fewest that "
+    "allocations with the same shares would have moved) and their ratio. `parties` lists the client ids.",
+    decided_by="a client id that joined and left at least `flapping_times` (3) times in the step and its warm-up; or a "
+    "host (the text before `@` in the id) from which so many new ids came and went, as a Java client ≥ 4.9 has a new "
+    "one each time. With several members of one host at once it must be so many times each: restarting all in turn is "
+    "a deploy.",
+    causes={
+        FlappingCause.SAME_ID: Cause(
+            "the id stays the same",
+            "The consumer loses its connection or restarts under a fixed instance name: look at its log, its network "
+            "and its garbage collection pauses.",
+        ),
+        FlappingCause.NEW_ID_EACH_TIME: Cause(
+            "every time with a new id: the process restarts",
+            "The process is restarted again and again: look at its exit code, out-of-memory kills and liveness probes.",
+        ),
+    },
+    example="`flapper`: `10.31.92.2` leaves and comes back every 25 s, six times from 02:12:19 to 02:16:56; its "
+    "sibling takes all 16 queues and gives half of them back each time.",
+    hits=hits,
+)

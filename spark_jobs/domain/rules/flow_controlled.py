@@ -1,0 +1,74 @@
+"""FLOW_CONTROLLED: a client holds as much of a queue as it may, and stops pulling until it has consumed some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spark_jobs.domain.audited_step import AuditedStep
+from spark_jobs.domain.client_spans import client_spans, symptoms
+from spark_jobs.domain.clients import ThrottleCause, Throttled
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, FindingQueue, Rule, RuleHit
+from spark_jobs.domain.thresholds import Thresholds
+
+NAME = "FLOW_CONTROLLED"
+THROTTLED = "THROTTLED"
+
+
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per (client, span, queue at a limit); one condition per client, topic and limit.
+
+    The measures are those of the queue that is furthest beyond its limit.
+    """
+    for client_id, spans in client_spans(step).items():
+        for start, end, seen_at, held in symptoms(spans, lambda one: one.trouble.throttled, lambda one: one.queue):
+            cached = {name: getattr(held, name) for name in ("cached_count", "cached_mib", "cached_span")}
+            yield RuleHit(
+                start,
+                end,
+                cause=held.cause.value,
+                topic=held.queue.topic,
+                client_id=client_id,
+                seen_at=seen_at,
+                queue=FindingQueue(*held.queue, THROTTLED),
+                implicated=client_id,
+                severity="WARN",
+                weight=_beyond(held, step.settings.thresholds),
+                measures={name: None if value is None else float(value) for name, value in cached.items()},
+            )
+
+
+def _beyond(held: Throttled, thresholds: Thresholds) -> float | None:
+    """How many times the limit it has reached; None: the limit is 0."""
+    value, limit = {
+        ThrottleCause.CACHED_MESSAGES: (held.cached_count, thresholds.cached_messages),
+        ThrottleCause.CACHED_SIZE: (held.cached_mib, thresholds.cached_mib),
+        ThrottleCause.CACHED_SPAN: (held.cached_span, thresholds.cached_span),
+    }[held.cause]
+    return value / limit if value is not None and limit else None
+
+
+_SLOWER = "The consumer is slow, not the broker: make the listener faster or give it more threads."
+
+RULE = Rule(
+    name=NAME,
+    meaning="A client has cached so much of a queue that it does not pull: it is throttling itself, so the consumer is "
+    "slow, not the broker. One finding per client, topic and limit. Measures of the worst queue: `cached_count` "
+    "(messages), `cached_mib` (MiB), `cached_span` (offsets from the oldest to the newest).",
+    decided_by="two successive looks at the client show the queue beyond a limit: `cached_messages` (1000), "
+    "`cached_mib` (100) or, for concurrent consumers, `cached_span` (2000). They are the client's defaults; configure "
+    "them if yours set `pullThresholdForQueue`, `pullThresholdSizeForQueue` or `consumeConcurrentlyMaxSpan`. WARN.",
+    causes={
+        ThrottleCause.CACHED_MESSAGES: Cause("more messages than `cached_messages`", _SLOWER),
+        ThrottleCause.CACHED_SIZE: Cause(
+            "more MiB than `cached_mib`", f"{_SLOWER} If single messages are large, raise pullThresholdSizeForQueue."
+        ),
+        ThrottleCause.CACHED_SPAN: Cause(
+            "the oldest cached message is more than `cached_span` behind the newest",
+            "One old message is not done while newer ones are: look for a call of the listener that hangs.",
+        ),
+    },
+    example="`legacy-import`: the slow consumer `10.31.83.1@…` holds more than 200 messages of each of its two queues "
+    "from 02:06:16 on (the recorded clients set `pullThresholdForQueue` to 200, and so does `examples/demo.yaml`).",
+    hits=hits,
+    needs=(CLIENT_SNAPSHOTS,),
+)

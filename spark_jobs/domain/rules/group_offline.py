@@ -1,0 +1,126 @@
+"""GROUP_OFFLINE: no consumer of the group is connected, and there are messages for it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from spark_jobs.domain.audited_step import ALL_HOSTS, REPLAYED, AuditedStep
+from spark_jobs.domain.history import UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
+
+NAME = "GROUP_OFFLINE"
+NOBODY_CONNECTED = "NOBODY_CONNECTED"
+#: `[start, end)`, microseconds.
+Time = tuple[int, int]
+
+
+class Missed(NamedTuple):
+    """Messages of the group's queues; None is unknown: produced needs two readings, a backlog a committed offset."""
+
+    produced: int | None
+    backlog_end: int | None
+    backlog_max: int | None
+
+
+def hits(step: AuditedStep) -> Iterable[RuleHit]:
+    """One hit per maximal span in which a group with messages to consume had no connection; one condition each."""
+    nobody = [(one.start, one.end) for one in step.intervals if one.status == REPLAYED and not one.members]
+    if not nobody:
+        return []
+    memberships = (span for spans in step.memberships.values() for span in spans)
+    somebody = [(span.start, span.end) for span in memberships if span.state.connections]
+    offline = offline_times(nobody, somebody)
+    found = ((start, end, missed(step.history.offsets, max(start, step.window.start), end)) for start, end in offline)
+    return [_hit(start, end, messages) for start, end, messages in found if is_missed(messages)]
+
+
+def offline_times(nobody: Iterable[Time], somebody: Iterable[Time]) -> list[Time]:
+    """The maximal times that are in one of `nobody` and in none of `somebody`: a sweep over where they begin and end.
+
+    `nobody`: the hosts of a topic list nobody; `somebody`: a broker lists connections.
+    """
+    changes: dict[int, list[int]] = defaultdict(lambda: [0, 0])
+    for kind, times in enumerate((nobody, somebody)):
+        for start, end in times:
+            changes[start][kind] += 1
+            changes[end][kind] -= 1
+    found: list[Time] = []
+    offline_since, none, some = None, 0, 0
+    for at in sorted(changes):
+        none, some = none + changes[at][0], some + changes[at][1]
+        is_offline = none > 0 and some == 0
+        if is_offline and offline_since is None:
+            offline_since = at
+        elif not is_offline and offline_since is not None:
+            found.append((offline_since, at))
+            offline_since = None
+    return found
+
+
+def missed(offsets: Mapping[str, OffsetReadings], start: int, end: int) -> Missed:
+    """What came and waited in `[start, end)`, over all topics, as far as is known."""
+    per_topic = [_per_queue(readings, start, end) for readings in offsets.values()]
+    return Missed(*(_known_sum([measured[place] for measured in per_topic]) for place in range(3)))
+
+
+def is_missed(messages: Missed) -> bool:
+    """Whether messages are known that somebody should consume; unknown is no evidence."""
+    return (messages.produced or 0) > 0 or (messages.backlog_max or 0) > 0
+
+
+def _per_queue(readings: OffsetReadings, start: int, end: int) -> tuple[Matrix, Matrix, Matrix]:
+    """Produced, backlog at the end, and greatest backlog of every queue read in that time."""
+    inside = readings.inside(start, end)
+    present = readings.present[inside]
+    columns = np.flatnonzero(present.any(axis=0))
+    if not len(columns):
+        return columns, columns, columns
+    first = present[:, columns].argmax(axis=0)
+    last = len(present) - 1 - present[::-1, columns].argmax(axis=0)
+    end_offset, lag = readings.end_offset[inside], readings.lag[inside]
+    begin, final = end_offset[first, columns], end_offset[last, columns]
+    # An offset that shrank is that of a topic made anew.
+    known = (begin != UNKNOWN) & (final >= begin) & (first < last)
+    produced = np.where(known, final, 0) - np.where(known, begin, 0)
+    return np.where(known, produced, UNKNOWN), lag[last, columns], lag[:, columns].max(axis=0)
+
+
+def _known_sum(parts: list[Matrix]) -> int | None:
+    known = [part[part != UNKNOWN] for part in parts]
+    return sum(int(part.sum()) for part in known) if any(len(part) for part in known) else None
+
+
+def _hit(start: int, end: int, messages: Missed) -> RuleHit:
+    return RuleHit(
+        start,
+        end,
+        cause=NOBODY_CONNECTED,
+        view=ALL_HOSTS,
+        severity="ERROR",
+        measures={
+            "backlog_end": None if messages.backlog_end is None else float(messages.backlog_end),
+            "produced": None if messages.produced is None else float(messages.produced),
+        },
+    )
+
+
+RULE = Rule(
+    name=NAME,
+    meaning="No consumer of the group is connected, while its topics receive messages or hold a backlog. One finding "
+    "per group; `measures` say how many messages came (`produced`) and waited (`backlog_end`) as far as is known.",
+    decided_by="the hosts of its topics list nobody, and no other broker lists anybody; offset readings of that time "
+    "show messages. Unknown offsets are no evidence: such a group has no finding, its queues are UNASSIGNED_QUEUE "
+    "all the same. Not for BROADCASTING and POP. ERROR.",
+    causes={
+        NOBODY_CONNECTED: Cause(
+            "no broker lists a connection of the group",
+            "No consumer of the group was connected: start it, or delete the group if it is no longer needed.",
+        ),
+    },
+    example="`batch-export`: both members leave at 02:05:54 and are back at 02:13:54.",
+    hits=hits,
+)

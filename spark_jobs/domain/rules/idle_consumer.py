@@ -1,0 +1,56 @@
+"""IDLE_CONSUMER: a member that owns no queue of any topic it subscribes, retry topics aside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep
+from spark_jobs.domain.member_loads import agreed_intervals, member_loads
+from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
+
+NAME = "IDLE_CONSUMER"
+MORE_MEMBERS_THAN_QUEUES = "MORE_MEMBERS_THAN_QUEUES"
+LEFT_OUT_BY_STRATEGY = "LEFT_OUT_BY_STRATEGY"
+
+
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per (client id, span in which it was a member and owned nothing); one condition per client id and cause."""
+    agreed = agreed_intervals(step.replayed)
+    # Who is idle in all topics is so in one.
+    if not any(one.allocation and 0 in one.allocation.queues_per_member for one in agreed):
+        return
+    for load in member_loads(agreed):
+        if load.queues == 0:
+            more_members = load.member_count > load.queue_count
+            yield RuleHit(
+                load.start,
+                load.end,
+                cause=MORE_MEMBERS_THAN_QUEUES if more_members else LEFT_OUT_BY_STRATEGY,
+                client_id=load.client_id,
+                view=ALL_HOSTS,
+                implicated=load.client_id,
+                member_count=load.member_count,
+                queue_count=load.queue_count,
+                severity="WARN",
+            )
+
+
+RULE = Rule(
+    name=NAME,
+    meaning="A member that owns no queue of any topic it subscribes, retry topics aside (they usually have one queue "
+    "per broker).",
+    decided_by="the replayed allocation, while all hosts list the same members. WARN: it is waste.",
+    causes={
+        MORE_MEMBERS_THAN_QUEUES: Cause(
+            "the group has more connections than the topic has queues",
+            "There are more members than queues, so more consumers cannot help: stop the surplus, or add queues.",
+        ),
+        LEFT_OUT_BY_STRATEGY: Cause(
+            "there are queues enough, and the strategy gives this member none",
+            "The strategy gives this member nothing: with CONSISTENT_HASH raise virtualNodeCnt, else check rooms and "
+            "configured queue lists.",
+        ),
+    },
+    example="`inventory-service`: three members on two queues, so the third is idle for the whole recording.",
+    hits=hits,
+)

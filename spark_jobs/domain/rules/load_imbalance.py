@@ -1,0 +1,198 @@
+"""LOAD_IMBALANCE: the queues of a group, or the messages in them, are shared unevenly."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+
+from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
+from spark_jobs.domain.member_loads import MemberLoad, agreed_intervals, member_loads, subscribed_loads
+from spark_jobs.domain.member_traffic import MemberTraffic, member_traffic
+from spark_jobs.domain.rules.parties import parties
+from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
+from spark_jobs.domain.strategies import CONFIG, CONSISTENT_HASH
+from spark_jobs.domain.window import SECOND, AuditSettings
+
+NAME = "LOAD_IMBALANCE"
+
+
+class ImbalanceCause(StrEnum):
+    """Why shares differ by more than one queue."""
+
+    HASH_RING = "HASH_RING"
+    CONFIGURED = "CONFIGURED"
+    ROOMS = "ROOMS"
+    REMAINDERS = "REMAINDERS"
+    UNEQUAL_TRAFFIC = "UNEQUAL_TRAFFIC"
+
+
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per interval with uneven shares of a topic (one condition per group, topic and cause), and per span with
+    uneven shares over all topics (one condition per group); and one if the queues of members got far from equal
+    traffic, for all their time in the step.
+    """
+    agreed = agreed_intervals(step.replayed)
+    for interval in agreed:
+        yield from _in_topic(interval)
+    if len({one.topic for one in agreed}) > 1:
+        yield from _across_topics(agreed)
+    yield from _by_messages(step)
+
+
+def _in_topic(interval: RebalanceInterval) -> Iterator[RuleHit]:
+    """By connections: twins count as often as they are there. Mixed strategies have a rule of their own."""
+    if not (interval.allocation and is_imbalanced(interval.allocation.queues_per_member)):
+        return
+    loads = list(subscribed_loads(interval))
+    strategies = {member.strategy for member in interval.members or ()}
+    if is_imbalanced([queues for queues, _ in loads]) and len(strategies) == 1:
+        cause = topic_cause(strategies.pop())
+        yield _uneven(interval.start, interval.end, cause, loads, interval)
+
+
+def _across_topics(agreed: Sequence[RebalanceInterval]) -> Iterator[RuleHit]:
+    """One per span in which members of the same number of topics, all shared by AVG or AVG_BY_CIRCLE, own unequal
+    numbers of queues.
+
+    An interval begins and ends for all its members at once, so the spans of the members of a group do too.
+    """
+    together: dict[int, list[MemberLoad]] = defaultdict(list)
+    for load in member_loads(agreed):
+        together[load.start].append(load)
+    for start, members in together.items():
+        topics = members[0].topics
+        comparable = topics > 1 and {(one.topics, one.even_topics) for one in members} == {(topics, topics)}
+        if comparable and is_imbalanced([one.queues for one in members]):
+            loads = sorted((one.queues, one.client_id) for one in members)
+            yield _uneven(start, max(one.end for one in members), ImbalanceCause.REMAINDERS, loads)
+
+
+def _uneven(
+    start: int,
+    end: int,
+    cause: ImbalanceCause,
+    loads: Sequence[tuple[int, str]],
+    interval: RebalanceInterval | None = None,
+) -> RuleHit:
+    queues = [count for count, _ in loads]
+    return RuleHit(
+        start,
+        end,
+        cause=cause,
+        topic=interval.topic if interval else None,
+        view=ALL_HOSTS,
+        seen_at=interval.seen_at if interval else None,
+        severity=severity(cause, queues),
+        weight=max(queues) - min(queues),
+        measures={"fewest_queues": min(queues), "most_queues": max(queues)},
+        parties=parties(loads, "{} queues".format, descending=True),
+    )
+
+
+def _by_messages(step: AuditedStep) -> Iterator[RuleHit]:
+    """INFO: the messages are consumed. Where a member does not keep up, another rule says so."""
+    members = member_traffic(step.progress)
+    found = unequal_traffic(members, step.settings)
+    if found:
+        said = [(one.consumed or 0, one.client_id) for one in found]
+        yield RuleHit(
+            min(one.start for one in members),
+            max(one.end for one in members),
+            cause=ImbalanceCause.UNEQUAL_TRAFFIC,
+            view=ALL_HOSTS,
+            severity="INFO",
+            measures={"least_consumed": found[1].consumed, "most_consumed": found[0].consumed},
+            parties=parties(said, "{} messages".format, descending=True),
+        )
+
+
+def is_imbalanced(queues: Sequence[int]) -> bool:
+    """Whether one member owns at least two queues more than another."""
+    return bool(queues) and max(queues) - min(queues) > 1
+
+
+def severity(cause: ImbalanceCause, queues: Sequence[int]) -> str:
+    """WARN where the busiest member owns more than twice the queues of the least busy one and two more, else INFO.
+
+    A hash ring is uneven by nature: INFO.
+    """
+    uneven = max(queues) > 2 * min(queues) + 2
+    return "WARN" if uneven and cause != ImbalanceCause.HASH_RING else "INFO"
+
+
+def topic_cause(strategy: str) -> ImbalanceCause:
+    """Why the shares of one topic differ: the other strategies divide evenly what they divide."""
+    if strategy == CONSISTENT_HASH:
+        return ImbalanceCause.HASH_RING
+    return ImbalanceCause.CONFIGURED if strategy == CONFIG else ImbalanceCause.ROOMS
+
+
+def unequal_traffic(
+    members: Sequence[MemberTraffic], settings: AuditSettings
+) -> tuple[MemberTraffic, MemberTraffic] | None:
+    """The members that consumed most and least, if the traffic of their queues is far from equal; else None.
+
+    Only members that owned queues from begin to end (± `max_gap`) and of which all is known are compared: traffic
+    changes over time. The one has consumed `skew_ratio` times as much as the other, and not because it owned more
+    queues, or worked off what had piled up, or the other was slow: as many times as much came into each of its queues,
+    and at least `skew_messages_per_queue` over the time.
+    """
+    start, end = min((m.start for m in members), default=0), max((m.end for m in members), default=0)
+    all_along = [m for m in members if m.start <= start + settings.max_gap and m.end >= end - settings.max_gap]
+    known = [m for m in all_along if m.consumed is not None and m.produced is not None]
+    if not known:
+        return None
+    in_order = sorted(known, key=lambda m: (m.consumed or 0, m.client_id))
+    least, most = in_order[0], in_order[-1]
+    ratio, least_messages = settings.thresholds.skew_ratio, settings.thresholds.skew_messages_per_queue
+    far_more = (most.consumed or 0) >= max((least.consumed or 0) * ratio, 1)
+    hotter = (most.pace or 0) >= (least.pace or 0) * ratio
+    enough = (most.pace or 0) * ((end - start) / SECOND) >= least_messages
+    return (most, least) if far_more and hotter and enough else None
+
+
+RULE = Rule(
+    name=NAME,
+    meaning="One member owns at least two queues more than another: in one topic, or over all topics of the group, "
+    "retry topics aside. `parties` are the numbers of queues with the clients that own so many, when the difference "
+    "was greatest (`most_queues`, `fewest_queues`). Or it consumes far more messages, though not for its number of "
+    "queues: `parties` are then these two members, and the measures, in messages of the step, `most_consumed` and "
+    "`least_consumed`.",
+    decided_by="the replayed allocation, while all hosts list the same members; members that do not subscribe a "
+    "topic do not count for it. WARN where the busiest owns more than twice the queues of the least busy one and "
+    "two more, else INFO; INFO for a hash ring. `UNEQUAL_TRAFFIC` compares the members that consumed most and "
+    "least over all topics, of those that owned queues for all the group's time in the step (± `max_gap`): "
+    "`skew_ratio` (2.0) times as many consumed, and as many times as many produced to each of its queues, at least "
+    "`skew_messages_per_queue` (100). So no member counts for being slow, for catching up, or for a queue more. "
+    "Members with a queue whose consumption is unknown (never committed, not read, or with several owners) are left "
+    "out, and so is what came while hosts disagreed. INFO: the messages are consumed.",
+    causes={
+        ImbalanceCause.HASH_RING: Cause(
+            "CONSISTENT_HASH",
+            "A hash ring shares unevenly by nature: raise virtualNodeCnt for more even shares, or use AVG.",
+        ),
+        ImbalanceCause.ROOMS: Cause(
+            "MACHINE_ROOM_NEARBY: rooms have other numbers of queues per client",
+            "Rooms have unequal numbers of queues per client: start consumers where the queues are, or spread the "
+            "queues as the consumers.",
+        ),
+        ImbalanceCause.CONFIGURED: Cause(
+            "CONFIG: the lists have unequal lengths",
+            "The configured lists are of unequal lengths: even them out if that is not meant.",
+        ),
+        ImbalanceCause.REMAINDERS: Cause(
+            "over all topics: AVG and AVG_BY_CIRCLE give the remainder of every topic to the first client ids",
+            "Every topic gives its remainder to the same members: choose numbers of queues that the number of "
+            "members divides, or use a group per topic.",
+        ),
+        ImbalanceCause.UNEQUAL_TRAFFIC: Cause(
+            "over all topics: the queues of one member get far more messages than those of another",
+            "If the group has a PRODUCER_SKEW finding, this is its consequence: spread the keys over more queues. Else "
+            "busy topics have fewer queues than the group has members, and the first client ids get them all: give "
+            "those topics more queues, or a group of their own. More consumers do not help.",
+        ),
+    },
+    example="`near-service`: `b-1` has the queues of broker-b alone, `a-1` and `a-2` share those of broker-a.",
+    hits=hits,
+)

@@ -1,0 +1,53 @@
+"""MEMBERSHIP_VIEW_SPLIT: the brokers that host a topic list different members of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spark_jobs.domain.audited_step import AuditedStep
+from spark_jobs.domain.rules.rule import Cause, Party, Rule, RuleHit
+from spark_jobs.domain.rules.split_views import split_views
+
+NAME = "MEMBERSHIP_VIEW_SPLIT"
+BROKERS_DISAGREE = "BROKERS_DISAGREE"
+
+
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per (topic, moment at which views of single brokers begin); one condition per group and topic.
+
+    All views of a split begin with it, so the moment with the most views tells who lists whom.
+    """
+    for together in split_views(step):
+        first = together[0]
+        yield RuleHit(
+            first.start,
+            max(one.end for one in together),
+            cause=BROKERS_DISAGREE,
+            topic=first.topic,
+            view=first.view,
+            severity="ERROR",
+            weight=len(together),
+            parties=tuple(
+                Party(one.view, tuple(dict.fromkeys(member.client_id for member in one.members or ())))
+                for one in together
+            ),
+        )
+
+
+RULE = Rule(
+    name=NAME,
+    meaning="The brokers that host a topic list different members of the group. Each client asks a random one, so "
+    "clients disagree for as long as it lasts: queues are consumed twice and others by nobody. One finding per group "
+    "and topic, retry topics aside; `parties` are the brokers with the client ids that each listed when it began.",
+    decided_by="the lists of the topic's hosts, longer than a group takes to agree plus the next heartbeats (50 s). "
+    "A broker that lists nobody does not count while another lists somebody. ERROR.",
+    causes={
+        BROKERS_DISAGREE: Cause(
+            "two hosts list different client ids",
+            "Look for clients that cannot reach one of the brokers, a broker that is overloaded, or half-open "
+            "connections: every client must heartbeat to every broker that hosts the topic.",
+        ),
+    },
+    example="none: after broker-b came back, it listed only some members for up to 20 s, until their heartbeats.",
+    hits=hits,
+)

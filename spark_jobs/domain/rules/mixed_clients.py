@@ -1,0 +1,121 @@
+"""MIXED_CLIENTS: members of one group are clients that need not compute alike."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from spark_jobs.domain.audited_step import AuditedStep, Member
+from spark_jobs.domain.client_versions import LAST_VERSION_WITH_ROOM_BUG, UNIQUE_INSTANCE_NAME_VERSION
+from spark_jobs.domain.rules.parties import parties
+from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
+from spark_jobs.domain.strategies import CONSISTENT_HASH, MACHINE_ROOM
+
+NAME = "MIXED_CLIENTS"
+
+
+class MixedClientsCause(StrEnum):
+    """How the clients of a group differ; the first that applies."""
+
+    DIFFERENT_RULES = "DIFFERENT_RULES"
+    DIFFERENT_LANGUAGES = "DIFFERENT_LANGUAGES"
+    DIFFERENT_INSTANCE_NAMES = "DIFFERENT_INSTANCE_NAMES"
+
+
+_SEVERITY = {
+    MixedClientsCause.DIFFERENT_RULES: "ERROR",
+    MixedClientsCause.DIFFERENT_LANGUAGES: "WARN",
+    MixedClientsCause.DIFFERENT_INSTANCE_NAMES: "INFO",
+}
+
+
+class Software(NamedTuple):
+    """What a member runs; `version` is RocketMQ's ordinal. None is unknown."""
+
+    language: str | None
+    version: int | None
+    strategy: str
+
+
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per interval with unlike clients; one condition per group and cause."""
+    for interval in step.replayed:
+        members = interval.members or ()
+        in_use = {Software(*one) for one in {member[2:5] for member in members}}
+        cause = mixed_clients(in_use) if len(in_use) > 1 else None
+        if cause:
+            yield RuleHit(
+                interval.start,
+                interval.end,
+                cause=cause,
+                view=interval.view,
+                seen_at=interval.seen_at,
+                severity=_SEVERITY[cause],
+                parties=parties(((_named(member), member.client_id) for member in members), str),
+            )
+
+
+def mixed_clients(in_use: Collection[Software]) -> MixedClientsCause | None:
+    """Whether clients differ so that it can matter; what is unknown of a client makes no difference."""
+    if len({rules_of(one) for one in in_use} - {None}) > 1 and len({one.strategy for one in in_use}) == 1:
+        return MixedClientsCause.DIFFERENT_RULES
+    if len({one.language for one in in_use} - {None}) > 1:
+        return MixedClientsCause.DIFFERENT_LANGUAGES
+    java = [one.version for one in in_use if one.language == "JAVA" and one.version is not None]
+    if len({version < UNIQUE_INSTANCE_NAME_VERSION for version in java}) > 1:
+        return MixedClientsCause.DIFFERENT_INSTANCE_NAMES
+    return None
+
+
+def rules_of(software: Software) -> str | None:
+    """Which implementation of its strategy a client runs, where there are several; None: unknown.
+
+    Go's CONSISTENT_HASH is another one than Java's (CRC-32, other keys), and Go's MACHINE_ROOM still has the index bug
+    that Java had up to 4.7.1 (`AllocateMachineRoomStrategy`).
+    """
+    language, version, strategy = software
+    if language is None:
+        return None
+    if strategy == CONSISTENT_HASH:
+        return "GO" if language == "GO" else "JAVA"
+    if strategy != MACHINE_ROOM:
+        return "ALL"
+    if language == "GO":
+        return "OLD"
+    if language != "JAVA":
+        return "NEW"
+    if version is None:
+        return None
+    return "OLD" if version <= LAST_VERSION_WITH_ROOM_BUG else "NEW"
+
+
+def _named(member: Member) -> str:
+    """Language and version, without what is unknown."""
+    return " ".join(str(word) for word in (member.language, member.version) if word is not None)
+
+
+RULE = Rule(
+    name=NAME,
+    meaning="Members of one group are clients of different languages, or of versions with different rules. One "
+    "finding per group and cause; `parties` are the languages and version ordinals with their clients.",
+    decided_by="language and version of the connections, as the broker lists them; unknown ones make no difference.",
+    causes={
+        MixedClientsCause.DIFFERENT_RULES: Cause(
+            "CONSISTENT_HASH in Go and another language, or MACHINE_ROOM in Go or Java ≤ 4.7.1 and newer ones (ERROR)",
+            "These clients compute the same strategy differently, so queues are consumed twice or by nobody: use one "
+            "language, upgrade Java clients beyond 4.7.1, or change to AVG.",
+        ),
+        MixedClientsCause.DIFFERENT_LANGUAGES: Cause(
+            "other languages (WARN)",
+            "Clients of different languages share a group: their strategies agree only where they happen to be "
+            "written alike. Give each language a group of its own, or compare what they own.",
+        ),
+        MixedClientsCause.DIFFERENT_INSTANCE_NAMES: Cause(
+            "Java clients before and since 4.9.0 (INFO)",
+            "Older clients name themselves ip@pid, which containers share: finish the upgrade.",
+        ),
+    },
+    example="no group: all clients are Java 5.4.0.",
+    hits=hits,
+)

@@ -1,0 +1,114 @@
+"""OFFSET_REWOUND: a group's offset went back, so messages are consumed again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+import numpy as np
+
+from spark_jobs.domain.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.causes import DoubleOwnedCause
+from spark_jobs.domain.rules.progress_queues import allocation_of, number, queue_at
+from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
+from spark_jobs.domain.window import SECOND
+
+NAME = "OFFSET_REWOUND"
+REWOUND = "REWOUND"
+
+
+class RewindCause(StrEnum):
+    """Why a consumer offset went back; the first that applies, in this order."""
+
+    TWINS = "TWINS"
+    HAND_OVER = "HAND_OVER"
+    RESET = "RESET"
+
+
+def hits(step: AuditedStep) -> Iterable[RuleHit]:
+    """One hit per (interval, queue whose offset went back): from the reading that showed the greatest rewind, for a
+    cadence; one condition per topic and cause.
+    """
+    for progress in step.progress:
+        for place in np.flatnonzero(progress.rewinds > 0).tolist():
+            cause = _cause(step, progress, place)
+            if cause:
+                yield _hit(step, progress, place, cause)
+
+
+def rewind_cause(
+    rewound: int, tolerance: int, *, owned_by_twins: bool, to_rebalance: float, settled_after: float
+) -> RewindCause | None:
+    """Why an offset went back by so many messages at most; None where that is no more than the tolerance.
+
+    Twins overwrite each other's commits. A consumer that lost a queue without knowing it (frozen, cut off) commits
+    what it had when it comes back, which shows around a rebalance. What is left is a reset by an operator.
+    """
+    if rewound <= tolerance:
+        return None
+    if owned_by_twins:
+        return RewindCause.TWINS
+    return RewindCause.HAND_OVER if to_rebalance <= settled_after else RewindCause.RESET
+
+
+def _cause(step: AuditedStep, progress: IntervalProgress, place: int) -> RewindCause | None:
+    thresholds, at = step.settings.thresholds, int(progress.rewound_at[place])
+    # To the nearer end of the interval; one that the step cuts does not end there.
+    since = at - progress.start if progress.start > step.window.start else np.inf
+    until = progress.end - at if progress.end < step.window.end else np.inf
+    return rewind_cause(
+        int(progress.rewound_max[place]),
+        thresholds.rewind_tolerance,
+        owned_by_twins=allocation_of(progress).double_owned_causes[place] == DoubleOwnedCause.DUPLICATE_CLIENT_ID,
+        to_rebalance=min(since, until),
+        settled_after=thresholds.convergence_seconds * SECOND + step.settings.cadence,
+    )
+
+
+def _hit(step: AuditedStep, progress: IntervalProgress, place: int, cause: RewindCause) -> RuleHit:
+    owners, members = allocation_of(progress).owners[place], progress.interval.members
+    at = int(progress.rewound_at[place])
+    return RuleHit(
+        at,
+        min(at + step.settings.cadence, progress.end),
+        cause=cause,
+        topic=progress.interval.topic,
+        view=progress.interval.view,
+        queue=queue_at(progress, place, REWOUND),
+        implicated=members[owners[0]].client_id if owners and members else None,
+        minimum_seconds=0.0,
+        severity="WARN",
+        weight=number(progress.rewound_max, place),
+        measures={
+            "rewinds": number(progress.rewinds, place),
+            "rewound": number(progress.rewound, place),
+            "rewound_max": number(progress.rewound_max, place),
+        },
+    )
+
+
+RULE = Rule(
+    name=NAME,
+    meaning="The consumer offset of a queue went back, so its messages are consumed again. The measures are those of "
+    "the queue that went back furthest: `rewound_max` messages at once, `rewound` in all, in `rewinds` times.",
+    decided_by="two readings, of which the later has an offset smaller by more than `rewind_tolerance`. A topic that "
+    "was deleted and made anew is none. The finding begins with the reading that shows it.",
+    causes={
+        RewindCause.TWINS: Cause(
+            "twins own the queue: each commits how far it has come itself",
+            "Twins overwrite each other's commits: give every consumer its own client id.",
+        ),
+        RewindCause.HAND_OVER: Cause(
+            "within a convergence time and a cadence of a rebalance",
+            "A consumer that had lost the queue without knowing it (frozen, cut off) committed what it had: look for "
+            "long pauses of its process, and let the listener tolerate repeats.",
+        ),
+        RewindCause.RESET: Cause(
+            "otherwise: somebody set it",
+            "If the reset was meant, nothing; else find who set it. The listener gets these messages again.",
+        ),
+    },
+    example="`batch-export`: reset at 02:18:54 to a time four minutes before, 539 messages a queue; `audit-service`: "
+    "the consumer that was frozen commits its old offsets when it is thawed at 02:16:54, 507 messages back.",
+    hits=hits,
+)

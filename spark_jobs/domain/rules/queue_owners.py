@@ -1,0 +1,33 @@
+"""The queues of an interval that have no owner or too many, as findings name them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spark_jobs.domain.audited_step import RebalanceInterval
+from spark_jobs.domain.rules.rule import FindingQueue
+
+UNASSIGNED, DOUBLE_OWNED, DISPUTED = "UNASSIGNED", "DOUBLE_OWNED", "DISPUTED"
+
+
+def unassigned_queues(interval: RebalanceInterval) -> Iterator[tuple[FindingQueue, str, str | None]]:
+    """Each queue that nobody owns, why, and the client id in whose share it lies (None: in nobody's).
+
+    With those that nobody may read.
+    """
+    found = interval.allocation
+    if found is None or (not found.counts.unassigned_queues and found.readable_count == len(found.queues)):
+        return
+    for queue, cause, client_id in zip(found.queues, found.unassigned_causes, found.unassigned_client_ids, strict=True):
+        if cause is not None:
+            yield FindingQueue(interval.topic, *queue, UNASSIGNED), cause, client_id
+
+
+def double_owned_queues(interval: RebalanceInterval) -> Iterator[tuple[FindingQueue, str, tuple[str, ...]]]:
+    """Each queue that several connections own, why, and their different client ids."""
+    found = interval.allocation
+    if found is None or not found.counts.double_owned_queues:
+        return
+    for queue, cause, owner_ids in zip(found.queues, found.double_owned_causes, found.owner_ids, strict=True):
+        if cause is not None:
+            yield FindingQueue(interval.topic, *queue, DOUBLE_OWNED), cause, owner_ids

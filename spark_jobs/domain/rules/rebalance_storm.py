@@ -1,0 +1,102 @@
+"""REBALANCE_STORM: a group that rebalances again and again, and consumes less each time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep, Rebalance
+from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
+from spark_jobs.domain.window import SECOND
+
+NAME = "REBALANCE_STORM"
+MEMBER_CHANGES = "MEMBER_CHANGES"
+ROUTE_CHANGES = "ROUTE_CHANGES"
+
+
+class RebalanceMoment(NamedTuple):
+    """One rebalance of a group: queues moved over all topics, and whether members were the reason; microseconds."""
+
+    at: int
+    queues_moved: int
+    least_moves: int
+    by_members: bool
+
+
+def hits(step: AuditedStep) -> Iterable[RuleHit]:
+    """One hit per storm of the group, from its first to its last rebalance."""
+    thresholds = step.settings.thresholds
+    if len(step.rebalances) < thresholds.storm_rebalances:
+        return []
+    found = storms(moments(step.rebalances), thresholds.storm_rebalances, thresholds.storm_seconds * SECOND)
+    return [_hit(storm) for storm in found]
+
+
+def moments(rebalances: Iterable[Rebalance]) -> list[RebalanceMoment]:
+    """One per moment; `rebalances` in the order of time."""
+    return [_moment(at, list(same)) for at, same in groupby(rebalances, key=lambda one: one.moment)]
+
+
+def storms(moments: Sequence[RebalanceMoment], least: int, within: int) -> list[Sequence[RebalanceMoment]]:
+    """Maximal runs in which `least` moments follow each other in less than `within`; runs that share one are one."""
+    runs: list[tuple[int, int]] = []
+    for first in range(len(moments) - least + 1):
+        last = first + least - 1
+        if moments[last].at - moments[first].at < within:
+            begin = runs.pop()[0] if runs and runs[-1][1] >= first else first
+            runs.append((begin, last))
+    return [moments[first : last + 1] for first, last in runs]
+
+
+def _moment(at: int, rebalances: Sequence[Rebalance]) -> RebalanceMoment:
+    moves = [one.moves for one in rebalances]
+    return RebalanceMoment(
+        at,
+        sum(one.moved or 0 for one in moves),
+        sum(one.least or 0 for one in moves),
+        any(one.triggers[0][0].startswith("MEMBER_") for one in moves),
+    )
+
+
+def _hit(storm: Sequence[RebalanceMoment]) -> RuleHit:
+    by_members = sum(one.by_members for one in storm) * 2 >= len(storm)
+    return RuleHit(
+        storm[0].at,
+        storm[-1].at,
+        cause=MEMBER_CHANGES if by_members else ROUTE_CHANGES,
+        view=ALL_HOSTS,
+        minimum_seconds=0.0,
+        severity="WARN",
+        measures={
+            "least_moves": float(sum(one.least_moves for one in storm)),
+            "queues_moved": float(sum(one.queues_moved for one in storm)),
+            "rebalances": float(len(storm)),
+        },
+    )
+
+
+RULE = Rule(
+    name=NAME,
+    meaning="The group rebalances again and again. Every time, queues change hands, clients stop on them for up to "
+    "20 s, and what was in flight is consumed again. `measures`: `rebalances`, `queues_moved` over all of them and "
+    "topics, and `least_moves`, the fewest that allocations with the same shares would have moved.",
+    decided_by="at least `storm_rebalances` (5) rebalances in less than `storm_seconds` (600 s). What all hosts agree "
+    "on counts, and one change counts once, however many topics it concerns. A step looks at its own time and the "
+    "warm-up before it: of a storm that began earlier it sees only what lies in there.",
+    causes={
+        MEMBER_CHANGES: Cause(
+            "most of them because members came and went",
+            "Members keep coming and going: look for restarts (FLAPPING_MEMBER names who), out-of-memory kills and "
+            "failing probes. A deploy that restarts one consumer after another does this too: restart several at "
+            "once.",
+        ),
+        ROUTE_CHANGES: Cause(
+            "most of them because queues or brokers came and went",
+            "The topic's queues keep changing: look at the brokers' restarts and their connection to the name servers.",
+        ),
+    },
+    example="`flapper`: 12 rebalances from 02:12:19 to 02:16:56 because a member comes and goes, and two more when "
+    "`broker-b` goes and comes back within ten minutes of the last five: 119 queues moved.",
+    hits=hits,
+)

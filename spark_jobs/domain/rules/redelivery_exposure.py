@@ -1,0 +1,114 @@
+"""REDELIVERY_EXPOSURE: what a rebalance may have consumed again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep, Moves
+from spark_jobs.domain.history import UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
+from spark_jobs.domain.window import SECOND
+
+NAME = "REDELIVERY_EXPOSURE"
+QUEUES_MOVED = "QUEUES_MOVED"
+
+
+class Exposure(NamedTuple):
+    """Messages in flight on the queues that one rebalance handed over; queues that are unknown count as 0."""
+
+    in_flight: int
+    queues: int
+    unknown: int
+
+    def plus(self, other: Exposure) -> Exposure:
+        """Both together."""
+        return Exposure(self.in_flight + other.in_flight, self.queues + other.queues, self.unknown + other.unknown)
+
+
+def hits(step: AuditedStep) -> Iterable[RuleHit]:
+    """One hit per step with rebalances that moved messages in flight, from the first to the last."""
+    # What moved in the warm-up is the step's before.
+    moved = [one for one in step.rebalances if one.moves.handed_over and one.moment >= step.window.start]
+    exposures: dict[int, Exposure] = {}
+    for one in moved:
+        found = exposure(step, one.interval.topic, one.moves)
+        exposures[one.moment] = exposures[one.moment].plus(found) if one.moment in exposures else found
+    exposed = {moment: found for moment, found in exposures.items() if found.in_flight > 0}
+    return [_hit(step, exposed)] if exposed else []
+
+
+def exposure(step: AuditedStep, topic: str, moves: Moves) -> Exposure:
+    """By the topic's last reading while the allocation before was seen to hold; one older than `max_gap` says
+    nothing.
+    """
+    queues = len(moves.handed_over)
+    readings, at = step.history.offsets.get(topic), moves.before_seen_at
+    if readings is None or at is None:
+        return Exposure(0, queues, queues)
+    last = int(np.searchsorted(readings.times, at, side="right")) - 1
+    oldest = max(at - step.settings.max_gap, step.window.read_from)
+    if last < 0 or readings.times[last] < oldest:
+        return Exposure(0, queues, queues)
+    columns = [readings.columns[place] for place in moves.handed_over if place in readings.columns]
+    counts = in_flight(readings, last, columns)
+    known = counts[counts != UNKNOWN]
+    return Exposure(int(known.sum()), queues, queues - len(known))
+
+
+def in_flight(readings: OffsetReadings, row: int, columns: list[int]) -> Matrix:
+    """Messages that the owner pulled and did not commit, per queue: the bound on what the next owner consumes again.
+
+    Unknown where the group never committed, or the broker knows no pull (0 or less, behind what is committed: it
+    forgets them when it restarts). Both offsets move while they are read: never below 0.
+    """
+    consumed_to, pulled_to = readings.consumed_to[row, columns], readings.pull_offset[row, columns]
+    forgotten = (pulled_to <= 0) & (consumed_to > 0)
+    known = (consumed_to != UNKNOWN) & (pulled_to != UNKNOWN) & ~forgotten
+    count = np.where(known, pulled_to, 0) - np.where(known, consumed_to, 0)
+    return np.where(known, np.maximum(count, 0), UNKNOWN)
+
+
+def _hit(step: AuditedStep, exposed: dict[int, Exposure]) -> RuleHit:
+    thresholds, found = step.settings.thresholds, exposed.values()
+    greatest = max(one.in_flight for one in found)
+    return RuleHit(
+        min(exposed),
+        min(max(exposed) + thresholds.convergence_seconds * SECOND, step.window.end),
+        cause=QUEUES_MOVED,
+        view=ALL_HOSTS,
+        minimum_seconds=0.0,
+        severity="WARN" if greatest >= thresholds.redelivery_messages else "INFO",
+        measures={
+            "in_flight_max": float(greatest),
+            "in_flight_total": float(sum(one.in_flight for one in found)),
+            "queues_handed_over": float(sum(one.queues for one in found)),
+            "rebalances": float(len(exposed)),
+            "unknown_queues": float(sum(one.unknown for one in found)),
+        },
+    )
+
+
+RULE = Rule(
+    name=NAME,
+    meaning="When a queue changes hands, its next owner begins at the committed offset: what the owner before had "
+    "pulled and not committed is consumed again, at most. One finding per group and step, over all its rebalances. "
+    "`measures`, in messages: `in_flight_max` of one rebalance and `in_flight_total` of all; `rebalances` with "
+    "messages in flight, `queues_handed_over` in them, and `unknown_queues`, those of which no such offsets are "
+    "known: they are left out.",
+    decided_by="Σ (pull offset − consumer offset) over the queues that had an owner and changed it, by the last offset "
+    "reading while the allocation before was seen to hold, not older than `max_gap`. INFO; WARN from "
+    "`redelivery_messages` (10,000) in one rebalance. No finding where nothing was in flight.",
+    causes={
+        QUEUES_MOVED: Cause(
+            "always",
+            "Consumers must bear to get a message twice. To have less in flight, let them commit before they stop "
+            "(shut them down, do not kill them), and lower pullThresholdForQueue where listeners are slow.",
+        ),
+    },
+    example="`order-service`: members join and leave, queues are added, a broker goes and comes back: five rebalances "
+    "with 1 to 4 messages in flight, 11 together.",
+    hits=hits,
+)

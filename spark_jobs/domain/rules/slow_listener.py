@@ -1,0 +1,90 @@
+"""SLOW_LISTENER: a client's messages need more threads than it has, or longer than before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spark_jobs.domain.audited_step import AuditedStep
+from spark_jobs.domain.client_spans import client_spans, seen_twice
+from spark_jobs.domain.clients import Busy
+from spark_jobs.domain.consume_statuses import ResponseTimes, slowed_listeners
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule, RuleHit
+from spark_jobs.domain.series import Span
+
+NAME = "SLOW_LISTENER"
+ALL_THREADS_BUSY = "ALL_THREADS_BUSY"
+RESPONSE_TIME_ROSE = "RESPONSE_TIME_ROSE"
+
+
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per (client, span in which nearly all its threads were busy), one condition per client; and one per
+    (client, topic, snapshot at which its listener was slower than usual), one condition per client and topic.
+    """
+    seconds = float(step.settings.thresholds.busy_after_seconds)
+    for client_id, spans in client_spans(step).items():
+        busy = [Span(*span[:3], span.state.trouble.busy) for span in spans if span.state.trouble.busy]
+        for one in seen_twice(busy):
+            weight = one.state.busy_threads / one.state.consume_threads
+            yield _hit(client_id, None, ALL_THREADS_BUSY, one, weight, seconds)
+    for client_id, client in step.history.clients.items():
+        for topic, slowed in slowed_listeners(client, step.window, step.settings):
+            for each in seen_twice(slowed):
+                yield _hit(client_id, topic, RESPONSE_TIME_ROSE, each, each.state.consume_rt_ms, seconds)
+
+
+def _hit(
+    client_id: str,
+    topic: str | None,
+    cause: str,
+    shown: Span[Busy] | Span[ResponseTimes],
+    weight: float,
+    seconds: float,
+) -> RuleHit:
+    return RuleHit(
+        shown.start,
+        shown.end,
+        cause=cause,
+        topic=topic,
+        client_id=client_id,
+        seen_at=shown.seen_at,
+        implicated=client_id,
+        minimum_seconds=seconds,
+        severity="WARN",
+        weight=weight,
+        measures={name: None if value is None else float(value) for name, value in shown.state._asdict().items()},
+    )
+
+
+RULE = Rule(
+    name=NAME,
+    meaning="The listener (or what it calls) keeps all threads of a client busy, so the client cannot consume faster; "
+    "or it became slower than it was before. `ALL_THREADS_BUSY`: one finding per client; measures: `busy_threads` and "
+    "`consume_threads`; `consume_rt_ms` and `pull_rt_ms` of the topic that takes the most of them. "
+    "`RESPONSE_TIME_ROSE`: one per client and topic; measures: both at their worst, and `usual_…`, both before.",
+    decided_by="What clients measured over their last minute, in two successive looks and for `busy_after_seconds` "
+    "(120 s); WARN. `ALL_THREADS_BUSY`: `busy_threads` is response time × rate, summed over the client's topics, which "
+    "share the threads; the rate is messages consumed (well or not) per second or, if that is more, pulled per second; "
+    "they are at least `busy_percent` (90) of the client's threads. A batch of messages counts as one "
+    "(`consumeMessageBatchMaxSize` is 1 by default). A consumer that works off a backlog at full speed is meant too. "
+    "`RESPONSE_TIME_ROSE`: consume RT of at least `slow_rt_ms` (100) and `rt_rise_ratio` (3.0) times the usual one, "
+    "while pull RT did not rise so. Usual is the median of the looks in the step's look-back (270 s at default) in "
+    "which the client consumed messages of the topic; without one, nothing is said. It is said once: to the step "
+    "after, the higher value is the usual one.",
+    causes={
+        ALL_THREADS_BUSY: Cause(
+            "response time × rate needs as many threads as there are",
+            "Make the listener faster, or give it more threads (consumeThreadMin, consumeThreadMax). More consumers "
+            "help only while the topic has more queues than the group has members.",
+        ),
+        RESPONSE_TIME_ROSE: Cause(
+            "consume RT rose against the time before the step, pull RT did not",
+            "Look at what the listener calls (database, other services) and at what was deployed: the brokers answer "
+            "as fast as before. More threads only help while what it calls bears more calls at once.",
+        ),
+    },
+    example="`legacy-import`: `10.31.83.1@…` has one thread, takes 400 ms a message, and consumes 2.5 a second, for "
+    "the whole recording; its peer takes 20 ms, and is not named. No client's "
+    "response time rises.",
+    hits=hits,
+    needs=(CLIENT_SNAPSHOTS,),
+)

@@ -1,0 +1,47 @@
+"""STRANDED_WRITE_QUEUES: queues that producers write to and no consumer may read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spark_jobs.domain.audited_step import AuditedStep
+from spark_jobs.domain.causes import UnassignedCause
+from spark_jobs.domain.rules.queue_owners import unassigned_queues
+from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
+
+NAME = "STRANDED_WRITE_QUEUES"
+
+
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per (interval, queue beyond the read queues); one condition per group and topic."""
+    for interval in step.replayed:
+        for queue, cause, _ in unassigned_queues(interval):
+            if cause == UnassignedCause.BEYOND_READ_QUEUES:
+                yield RuleHit(
+                    interval.start,
+                    interval.end,
+                    cause=cause,
+                    topic=interval.topic,
+                    view=interval.view,
+                    seen_at=interval.seen_at,
+                    queue=queue,
+                )
+
+
+RULE = Rule(
+    name=NAME,
+    meaning="The topic has more write queues than read queues: messages go to queues that are in no client's list. "
+    "One finding per group and topic; `subject` names the queues, `backlog_end` says how many messages they hold, "
+    "where topic snapshots were recorded.",
+    decided_by="the topic's route: `readQueueNums < writeQueueNums` on a broker that may be read. ERROR; INFO if "
+    "nothing was produced to these queues and they hold nothing.",
+    causes={
+        UnassignedCause.BEYOND_READ_QUEUES: Cause(
+            "`readQueueNums < writeQueueNums`",
+            "The topic has more write queues than read queues, and messages in the surplus can be read by nobody: "
+            "raise readQueueNums to writeQueueNums.",
+        ),
+    },
+    example="`legacy-import`: `legacy` has 8 write queues and 4 read queues, for the whole recording.",
+    hits=hits,
+)

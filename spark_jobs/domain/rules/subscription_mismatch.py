@@ -1,0 +1,127 @@
+"""SUBSCRIPTION_MISMATCH: members of one group subscribe different topics, or different messages of one topic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+
+from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
+from spark_jobs.domain.history import Membership
+from spark_jobs.domain.rules.parties import parties
+from spark_jobs.domain.rules.rule import Cause, Party, Rule, RuleHit
+from spark_jobs.domain.series import Span
+from spark_jobs.domain.subscriptions import Subscriptions
+
+NAME = "SUBSCRIPTION_MISMATCH"
+
+
+class MismatchCause(StrEnum):
+    """How the subscriptions of a group's members differ; the first that applies."""
+
+    DIFFERENT_TOPICS = "DIFFERENT_TOPICS"
+    DIFFERENT_EXPRESSIONS = "DIFFERENT_EXPRESSIONS"
+
+
+#: (topic, expression), sorted.
+_Sorted = tuple[tuple[str, str], ...]
+
+
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per span in which members said they subscribe differently, or a broker's subscriptions flapped; one
+    condition per group and cause.
+    """
+    for interval in step.intervals:
+        if interval.mismatches:
+            yield from _told(interval)
+    for spans in step.memberships.values():
+        for before, now in flaps(spans):
+            yield _flap(before, now)
+
+
+def _told(interval: RebalanceInterval) -> Iterator[RuleHit]:
+    for found in interval.mismatches:
+        said = [(_sorted(subscriptions), client_id) for client_id, subscriptions in found.told]
+        yield RuleHit(
+            found.start,
+            found.end,
+            cause=mismatch(subscriptions for subscriptions, _ in said),
+            view=interval.view,
+            severity="ERROR",
+            weight=1,
+            parties=parties(said, _text),
+        )
+
+
+def _flap(before: Span[Membership], now: Span[Membership]) -> RuleHit:
+    """Whose each text is, the broker does not say."""
+    either = sorted(_sorted(one.state.subscriptions) for one in (before, now))
+    return RuleHit(
+        now.start,
+        now.end,
+        cause=mismatch(either),
+        view=ALL_HOSTS,
+        seen_at=now.seen_at,
+        severity="ERROR",
+        parties=tuple(Party(_text(one), None) for one in either),
+    )
+
+
+def mismatch(known: Iterable[_Sorted]) -> MismatchCause | None:
+    """Why the subscriptions that are known do not fit together, retry topics left out; None: they do."""
+    different = set(known)
+    if len({tuple(topic for topic, _ in one) for one in different}) > 1:
+        return MismatchCause.DIFFERENT_TOPICS
+    return MismatchCause.DIFFERENT_EXPRESSIONS if len(different) > 1 else None
+
+
+def flaps(spans: Sequence[Span[Membership]]) -> Iterator[tuple[Span[Membership], Span[Membership]]]:
+    """Each span of a broker's subscriptions between two spans of one other text, the clients being the same, with the
+    span before it.
+
+    A broker keeps what the last heartbeat said, so the subscriptions of unequal members take turns (RocketMQ:
+    `ConsumerGroupInfo.updateSubscription`).
+    """
+    for before, now, after in zip(spans, spans[1:], spans[2:], strict=False):
+        no_gap = before.end == now.start and now.end == after.start
+        back = before.state.subscriptions == after.state.subscriptions != now.state.subscriptions
+        if no_gap and back and _ids(now) and _ids(before) == _ids(now) == _ids(after):
+            yield before, now
+
+
+def _ids(span: Span[Membership]) -> list[str]:
+    return [connection.client_id for connection in span.state.connections]
+
+
+def _sorted(subscriptions: Subscriptions) -> _Sorted:
+    return tuple(sorted(subscriptions))
+
+
+def _text(subscriptions: _Sorted) -> str:
+    return ", ".join(f"{topic}: {expression}" for topic, expression in subscriptions) or "nothing"
+
+
+RULE = Rule(
+    name=NAME,
+    meaning="Members of one group subscribe different topics, or different messages of one topic. RocketMQ demands "
+    "equal subscriptions and does not check them: brokers keep what the last heartbeat said, so messages are filtered "
+    "by the wrong expression and lost, or queues lie in the share of a member that does not read them. One finding "
+    "per group and cause; `parties` are the different subscriptions with the clients that have them.",
+    decided_by="the subscriptions that the clients themselves hold, where running info was recorded; else a broker "
+    "whose subscriptions of the group change and change back while its clients stay the same (whose they are is "
+    "unknown then). Retry topics aside; tags in another order are the same. ERROR.",
+    causes={
+        MismatchCause.DIFFERENT_TOPICS: Cause(
+            "a member subscribes a topic that another one does not",
+            "All members of a group must subscribe the same topics: give the consumers of each topic a group of "
+            "their own.",
+        ),
+        MismatchCause.DIFFERENT_EXPRESSIONS: Cause(
+            "the topics are the same, tags or SQL differ",
+            "All members of a group must use the same expression: messages that only the other one matches are "
+            "skipped and lost. Use one expression, or one group per expression.",
+        ),
+    },
+    example="`notify-service`: one member subscribes `retail`, the other `wholesale`. `tag-service`: one subscribes "
+    "`TagA` of `retail`, the other `TagB`. Both for the whole recording.",
+    hits=hits,
+)

@@ -1,0 +1,115 @@
+"""UNOBSERVED: nothing was recorded of a group, or of its topics, for longer than a snapshot holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep
+from spark_jobs.domain.history import Matrix
+from spark_jobs.domain.rules.rule import Cause, Party, Rule, RuleHit
+
+NAME = "UNOBSERVED"
+NO_SNAPSHOTS = "NO_SNAPSHOTS"
+MEMBERSHIPS, ROUTES, OFFSETS = "membership_snapshots", "route_snapshots", "offset_snapshots"
+#: `[start, end)`, microseconds.
+Time = tuple[int, int]
+
+
+class SnapshotGap(NamedTuple):
+    """A time without snapshots; `sources`: the tables, each with the topic where it has one, sorted."""
+
+    start: int
+    end: int
+    sources: tuple[str, ...]
+
+
+def hits(step: AuditedStep) -> Iterable[RuleHit]:
+    """One hit per maximal time in which at least one source has no snapshots, with all those; one condition each."""
+    return [
+        RuleHit(
+            start,
+            end,
+            cause=NO_SNAPSHOTS,
+            view=ALL_HOSTS,
+            severity="WARN" if end < step.window.end else "INFO",
+            parties=tuple(Party(source, None) for source in sources),
+        )
+        for start, end, sources in together(snapshot_gaps(step))
+    ]
+
+
+def snapshot_gaps(step: AuditedStep) -> Iterator[SnapshotGap]:
+    """One per source and gap; routes and offsets are those of the group's ordinary topics with intervals."""
+    until = step.window.end
+    members = ((span.start, span.end) for spans in step.memberships.values() for span in spans)
+    yield from _named(MEMBERSHIPS, gaps(members, until))
+    for topic in dict.fromkeys(one.topic for one in step.intervals if one.is_ordinary):
+        routes = ((span.start, span.end) for span in step.routes.get(topic, ()))
+        yield from _named(f"{ROUTES}: {topic}", gaps(routes, until))
+        readings = step.history.offsets.get(topic)
+        if readings is not None:
+            times = readings.times[readings.inside(step.window.read_from, until)]
+            yield from _named(f"{OFFSETS}: {topic}", gaps_behind(times, until, step.settings.max_gap))
+
+
+def gaps(known: Iterable[Time], until: int) -> list[Time]:
+    """The times up to `until` behind the first of the spans in which the state is known, and inside none of them.
+
+    What was before the first span says nothing: a group or topic may be new.
+    """
+    found: list[Time] = []
+    covered: int | None = None
+    for start, end in sorted(known):
+        if covered is not None and covered < start:
+            found.append((covered, start))
+        covered = end if covered is None else max(covered, end)
+    if covered is not None and covered < until:
+        found.append((covered, until))
+    return found
+
+
+def gaps_behind(times: Matrix, until: int, max_gap: int) -> list[Time]:
+    """Where the readings at `times`, in order, hold no longer and the next did not come; the last up to `until`."""
+    following = np.append(times, until)[1:]
+    late = following > times + max_gap
+    return list(zip((times[late] + max_gap).tolist(), following[late].tolist(), strict=True))
+
+
+def together(gaps: Iterable[SnapshotGap]) -> list[SnapshotGap]:
+    """The maximal times without a moment at which all sources have snapshots; times that touch are one."""
+    found: list[SnapshotGap] = []
+    names: set[str] = set()
+    for start, end, sources in sorted(gaps):
+        if not found or start > found[-1].end:
+            found.append(SnapshotGap(start, end, ()))
+            names = set()
+        names.update(sources)
+        found[-1] = SnapshotGap(found[-1].start, max(found[-1].end, end), tuple(sorted(names)))
+    return found
+
+
+def _named(source: str, times: Iterable[Time]) -> Iterator[SnapshotGap]:
+    return (SnapshotGap(start, end, (source,)) for start, end in times)
+
+
+RULE = Rule(
+    name=NAME,
+    meaning="Nothing was recorded of the group's members, or of the routes or offsets of its topics (retry topics "
+    "aside), for longer than a snapshot holds. What happened in that time is not known: the other rules are silent "
+    "about it. One finding per group and time; `parties` are the sources that were silent, with their topic.",
+    decided_by="no snapshot for `max_gap` (three times the cadence by default): the last one is that much older than "
+    "`start`. Only sources that spoke before; of the members, only if no broker answered. WARN where the source "
+    "spoke again; INFO to the end of a step: the recording, the group or the topic may have ended.",
+    causes={
+        NO_SNAPSHOTS: Cause(
+            "a source that had snapshots has none",
+            "Look at the recorder at that time: was it down, or could it not reach the brokers? What is lost stays "
+            "unknown; record every cadence.",
+        ),
+    },
+    example="every group, from 02:26:56 on: the recording ends with the snapshots of 02:26:26.",
+    hits=hits,
+)

@@ -1,0 +1,93 @@
+"""What was seen of one thing, and when: states with the times of the snapshots that showed them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_jobs.domain.window import StepWindow
+
+State = TypeVar("State")
+
+
+class Span(NamedTuple, Generic[State]):
+    """A maximal span `[start, end)` of one state, in microseconds; `seen_at`: the last snapshot that showed it."""
+
+    start: int
+    end: int
+    seen_at: int
+    state: State
+
+
+@dataclass(frozen=True)
+class Series(Generic[State]):
+    """The snapshots of one key in the order of time: `times` (microseconds, each once), and `codes`, the place in
+    `states` of what each of them showed. Equal states have one code.
+    """
+
+    times: NDArray[np.int64]
+    codes: NDArray[np.int64]
+    states: Sequence[State]
+
+    @cached_property
+    def _changes(self) -> NDArray[np.int64]:
+        """Places of the snapshots that show another state than the one before."""
+        return np.flatnonzero(np.diff(self.codes)) + 1
+
+    def inside(self, start: int, end: int) -> slice:
+        """The snapshots in `[start, end)`."""
+        first, behind = np.searchsorted(self.times, (start, end))
+        return slice(int(first), int(behind))
+
+    def spans(self, window: StepWindow, max_gap: int | None) -> list[Span[State]]:
+        """The spans of a step's window, clipped to `[observed_from, end)`, by the snapshots of the window alone.
+
+        A snapshot holds until the next one, but no longer than `max_gap` (None: until the step's end). Linear in the
+        changes inside the window, whatever the number of its snapshots.
+        """
+        seen = self.inside(window.read_from, window.end)
+        if seen.start == seen.stop:
+            return []
+        firsts = self._first_places(seen, max_gap)
+        spans = []
+        for place, following in zip(firsts, [*firsts[1:], seen.stop], strict=True):
+            seen_at = int(self.times[following - 1])
+            end = window.end if max_gap is None else min(seen_at + max_gap, window.end)
+            if following < seen.stop:
+                end = min(end, int(self.times[following]))
+            start = max(int(self.times[place]), window.observed_from)
+            if start < end:
+                spans.append(Span(start, end, seen_at, self.states[self.codes[place]]))
+        return spans
+
+    def _first_places(self, seen: slice, max_gap: int | None) -> list[int]:
+        """Places of the snapshots inside that begin a span."""
+        breaks = [self._between(self._changes, seen)]
+        if max_gap is not None:
+            breaks.append(self._between(self._breaks_of(max_gap), seen))
+        return sorted({seen.start, *(int(place) for found in breaks for place in found)})
+
+    @staticmethod
+    def _between(places: NDArray[np.int64], seen: slice) -> NDArray[np.int64]:
+        first, behind = np.searchsorted(places, (seen.start + 1, seen.stop))
+        return places[first:behind]
+
+    def _breaks_of(self, max_gap: int) -> NDArray[np.int64]:
+        """Places of the snapshots behind a gap; kept, as one run asks for one length only."""
+        known: dict[int, NDArray[np.int64]] = self.__dict__.setdefault("_gaps", {})
+        if max_gap not in known:
+            known[max_gap] = np.flatnonzero(np.diff(self.times) > max_gap) + 1
+        return known[max_gap]
+
+
+def series_of(seen: Sequence[tuple[int, State]]) -> Series[State]:
+    """A series from (microseconds, state), in any order; states must be hashable. Of equal times the last stays."""
+    in_order = dict(sorted(seen, key=lambda one: one[0]))
+    codes: dict[State, int] = {}
+    places = [codes.setdefault(state, len(codes)) for state in in_order.values()]
+    return Series(np.array(list(in_order), dtype=np.int64), np.array(places, dtype=np.int64), list(codes))

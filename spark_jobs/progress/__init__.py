@@ -1,1 +1,0 @@
-"""What the offsets say: how much lay in a queue, came in and went out."""
