@@ -1,0 +1,1 @@
+"""Spark gathers what was recorded of each group, and one Arrow function judges it."""

@@ -1,0 +1,62 @@
+"""What was recorded of each group, brought together: one shuffle, in which a group is 64 bits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.gather.fold import GROUP
+from spark_jobs.gather.histories import CLIENT, KINDS, MEMBERSHIP, OFFSET_QUEUES, ROUTE, TOPIC_QUEUES
+from spark_jobs.gather.readings import VALUES
+
+_TOPIC = ("cluster", "name")
+_CACHED = ("cached_count", "cached_mib", "cached_min_offset", "cached_max_offset", "last_pull")
+#: Which group a row is of, in the shuffle.
+KEY = "group_key"
+
+
+def group_key() -> Column:
+    """The group as 64 bits. Where two have the same ones, `histories` tells them apart."""
+    return F.xxhash64(*GROUP)
+
+
+def group_topics(states: DataFrame) -> DataFrame:
+    """One row per (cluster, consumer group, `name` of a topic that it subscribes or has offsets of)."""
+    subscribed = (F.col(f"{kind}.subscriptions")["topic"] for kind in (MEMBERSHIP, CLIENT))
+    of_offsets = F.when(F.col("kind") == OFFSET_QUEUES, F.array("name"))
+    topics = F.explode(F.coalesce(*subscribed, of_offsets)).alias("name")
+    return states.where(F.col("kind").isin(MEMBERSHIP, CLIENT, OFFSET_QUEUES)).select(*GROUP, topics).distinct()
+
+
+def states_per_group(states: DataFrame, topics: DataFrame) -> DataFrame:
+    """One row per (group, state), those of its topics too."""
+    of_topics = F.col("kind").isin(ROUTE, TOPIC_QUEUES)
+    columns = (group_key().alias(KEY), *GROUP, "kind", "name", "fingerprint", "times", *KINDS)
+    shared = states.where(of_topics).drop("consumer_group").join(F.broadcast(topics), on=[*_TOPIC], how="inner")
+    return states.where(~of_topics).select(*columns).union(shared.select(*columns))
+
+
+def readings_per_group(snapshots: Mapping[str, DataFrame], topics: DataFrame) -> DataFrame:
+    """One row per (group, reading): `at`, the `fingerprint` of its state, and numbers in parallel arrays.
+
+    They are in the order of the state's queues. Whose they are the state says.
+    """
+    offsets, queues, clients = snapshots[OFFSET_QUEUES], snapshots[TOPIC_QUEUES], snapshots[CLIENT]
+    keys = topics.select(*_TOPIC, group_key().alias(KEY))
+    of_offsets = ("broker_offset", "consumer_offset", "pull_offset", "last_timestamp")
+    nothing = F.lit(None).cast(clients.schema["consume_status"].dataType)
+    own = (
+        _readings(offsets, group_key(), "offsets", of_offsets, nothing),
+        _readings(clients, group_key(), "owned_queues", _CACHED, F.col("consume_status")),
+    )
+    shared = queues.join(F.broadcast(keys), on=[*_TOPIC], how="inner")
+    return reduce(DataFrame.union, own, _readings(shared, F.col(KEY), "queues", ("min_offset", "max_offset"), nothing))
+
+
+def _readings(snapshots: DataFrame, key: Column, array: str, names: tuple[str, ...], statuses: Column) -> DataFrame:
+    numbers = [F.col(array)[name] for name in names] + [F.lit(None)] * (len(VALUES) - len(names))
+    values = (one.cast("array<bigint>").alias(name) for one, name in zip(numbers, VALUES, strict=True))
+    return snapshots.select(key.alias(KEY), "fingerprint", "at", *values, statuses.alias("statuses"))

@@ -1,0 +1,63 @@
+"""Every step of every group judged by the kernel, in one Arrow function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from spark_jobs.config import Configuration, strategy_settings
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.judge import judge
+from spark_jobs.domain.window import to_micros
+from spark_jobs.gather.fold import states_of
+from spark_jobs.gather.gather import KEY, group_topics, readings_per_group, states_per_group
+from spark_jobs.gather.histories import histories
+from spark_jobs.gather.packed import PACKED
+from spark_jobs.gather.rows import packed
+from spark_jobs.gather.sources import Sources
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """The sources of a run, their snapshots as `fold.stated` gives them, and what these were folded to, kept."""
+
+    sources: Sources
+    snapshots: Mapping[str, DataFrame]
+    folded: DataFrame
+
+
+def judged_steps(gathered: Gathered, run: Interval, configuration: Configuration) -> DataFrame:
+    """One row per (group, step), or more, with an array of rows for each output table (`packed.PACKED`)."""
+    states = states_of(gathered.folded)
+    topics = group_topics(gathered.folded)
+    of_groups = states_per_group(states, topics).groupBy(KEY)
+    readings = readings_per_group(gathered.snapshots, topics).groupBy(KEY)
+    judge_group = partial(_judged, run=run, configuration=configuration)
+
+    # A function of its own: Spark looks at the parameters of what it is given.
+    def judged(states: pa.Table, readings: pa.Table) -> pa.Table:
+        return judge_group(states, readings)
+
+    return of_groups.cogroup(readings).applyInArrow(judged, PACKED)
+
+
+def _judged(states: pa.Table, readings: pa.Table, *, run: Interval, configuration: Configuration) -> pa.Table:
+    """The packed rows of one group."""
+    settings, start, end = configuration.audit_settings, to_micros(run.start), to_micros(run.end)
+    return packed(
+        [
+            step
+            for history in histories(states, readings)
+            for step in judge(
+                history,
+                strategy_settings(configuration, history.cluster, history.consumer_group),
+                settings,
+                start,
+                end,
+            )
+        ]
+    )

@@ -1,0 +1,46 @@
+"""The shape in which judged rows come back from the Arrow function: all output tables in one frame."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import ArrayType, DataType, StructField, StructType
+
+from schemas import OUTPUTS, Table
+
+#: What all rows of a step of a group share.
+STEP_KEY = ("step_start", "cluster", "consumer_group")
+
+
+def own_columns(table: Table) -> tuple[str, ...]:
+    """The columns of an output table that are not of `STEP_KEY`."""
+    return tuple(name for name in table.columns if name not in STEP_KEY)
+
+
+def _loose(data_type: DataType) -> DataType:
+    """The type without comments, and nullable in all its parts: Arrow compares those too."""
+    if isinstance(data_type, ArrayType):
+        return ArrayType(_loose(data_type.elementType), True)
+    if isinstance(data_type, StructType):
+        return StructType([StructField(field.name, _loose(field.dataType), True) for field in data_type])
+    return data_type
+
+
+def _part(table: Table, names: tuple[str, ...]) -> StructType:
+    return StructType([StructField(name, _loose(table.schema[name].dataType), True) for name in names])
+
+
+#: One row per (group, step), or several with a part of its rows each: an array of rows per output table.
+PACKED = StructType(
+    [*_part(OUTPUTS[0], STEP_KEY), *(StructField(one.name, ArrayType(_part(one, own_columns(one)))) for one in OUTPUTS)]
+)
+PACKED_ARROW: pa.Schema = to_arrow_schema(PACKED)
+#: Each output table on its own, with all its columns in its order.
+TABLES_ARROW: dict[str, pa.Schema] = {table.name: to_arrow_schema(_part(table, table.columns)) for table in OUTPUTS}
+
+
+def unpacked(packed: DataFrame, table: Table) -> DataFrame:
+    """The rows of one output table."""
+    return packed.select(*STEP_KEY, F.inline(table.name)).select(*table.columns)

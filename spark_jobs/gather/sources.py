@@ -1,0 +1,30 @@
+"""The source tables of one run, as the audit reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from schemas import SOURCES, Table
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The snapshots of a run's read window, each with the columns of its module in `schemas`."""
+
+    memberships: DataFrame
+    routes: DataFrame
+    topics: DataFrame
+    offsets: DataFrame
+    clients: DataFrame
+
+    @property
+    def by_table(self) -> dict[Table, DataFrame]:
+        """Each frame by its table."""
+        return dict(zip(SOURCES, self.tables, strict=True))
+
+    @property
+    def tables(self) -> tuple[DataFrame, ...]:
+        """In the order of `schemas.SOURCES`."""
+        return (self.memberships, self.routes, self.topics, self.offsets, self.clients)

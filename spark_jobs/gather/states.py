@@ -1,0 +1,61 @@
+"""The few states of a group, from Arrow rows as dicts to the values of the kernel, each in its normal form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from spark_jobs.domain.history import ClientState, Connection, Membership, OwnedQueue
+from spark_jobs.domain.message_queue import RouteEntry, java_order
+from spark_jobs.domain.subscriptions import RETRY, Subscriptions, normal_expression
+
+Struct = Mapping[str, Any]
+
+
+def membership(said: Struct) -> Membership:
+    """One broker's answer: message model, connections, subscriptions."""
+    connections = [Connection(*(one[name] for name in Connection._fields)) for one in said["connections"]]
+    return Membership(
+        tuple(sorted(connections, key=_unknown_first)),
+        _topics(said["subscriptions"]),
+        _normal(said["subscriptions"]),
+        said["message_model"],
+    )
+
+
+def route(entries: Sequence[Struct]) -> tuple[RouteEntry, ...]:
+    """A topic's route, sorted as clients sort its brokers."""
+    found = [RouteEntry(*(one[name] for name in RouteEntry._fields)) for one in entries]
+    return tuple(sorted(found, key=lambda one: java_order(one.broker_name)))
+
+
+def client_state(said: Struct) -> ClientState:
+    """What one client said; its queues stay in their order, which is that of its readings."""
+    subscribed, owned = said["subscriptions"], said["owned_queues"]
+    return ClientState(
+        said["answered"],
+        said["strategy_class"],
+        said["message_model"],
+        said["consume_orderly"],
+        said["client_rebalance"],
+        said["consume_threads"],
+        topics=None if subscribed is None else _topics(subscribed),
+        subscriptions=None if subscribed is None else _normal(subscribed),
+        owned=None if owned is None else tuple(OwnedQueue(*(one[n] for n in OwnedQueue._fields)) for one in owned),
+    )
+
+
+def _topics(subscribed: Sequence[Struct]) -> frozenset[str]:
+    return frozenset(one["topic"] for one in subscribed)
+
+
+def _normal(subscribed: Sequence[Struct]) -> Subscriptions:
+    return frozenset(
+        (one["topic"], normal_expression(one["expression_type"], one["sub_string"]))
+        for one in subscribed
+        if not one["topic"].startswith(RETRY)
+    )
+
+
+def _unknown_first(connection: Connection) -> list[tuple[bool, Any]]:
+    return [(field is not None, field) for field in connection]
