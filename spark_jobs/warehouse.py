@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from urllib.parse import urlparse
+from urllib.parse import unquote, urlparse
 
 from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
@@ -18,7 +18,10 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 
 from schemas import Table
 from spark_jobs.conflicts import unless_outrun
-from spark_jobs.errors import SchemaMismatchError, WarehouseError
+from spark_jobs.delta_log import DeltaLog
+from spark_jobs.domain.intervals import Interval, parse_utc
+from spark_jobs.errors import IntervalError, SchemaMismatchError, WarehouseError
+from spark_jobs.parallel import run_in_parallel
 from spark_jobs.sql import literal
 
 #: Runs side by side commit to one table; more than so many do not in the time of one commit.
@@ -64,38 +67,54 @@ class Warehouse:
 
     def delta_table(self, spark: SparkSession, table: Table) -> DeltaTable:
         """The table as Delta's own handle (merge, history); raises `WarehouseError` if it is missing."""
+        self._check_exists(spark, table)
+        if self.in_catalog:
+            return DeltaTable.forName(spark, f"{self.location}.{table.name}")
+        return DeltaTable.forPath(spark, f"{self.location}/{table.name}")
+
+    def _check_exists(self, spark: SparkSession, table: Table) -> None:
         if not self.exists(spark, table):
             raise WarehouseError(
                 f"there is no table {table.name} in the warehouse {self.location}: "
                 "load one with `rebalance-audit ingest FILE… --warehouse URI`, or check the URI"
             )
-        if self.in_catalog:
-            return DeltaTable.forName(spark, f"{self.location}.{table.name}")
-        return DeltaTable.forPath(spark, f"{self.location}/{table.name}")
 
     def version(self, spark: SparkSession, table: Table) -> int:
-        """The newest Delta version of the table."""
-        return int(self.delta_table(spark, table).history(1).select("version").head()[0])  # type: ignore[index]
+        """The newest Delta version of the table; no Spark job."""
+        return DeltaLog.of(spark, self.delta_table(spark, table)).version()
 
     def version_of(self, spark: SparkSession, table: Table, mark: str) -> int:
-        """The Delta version whose commit, one of the last, carries this user metadata.
+        """The Delta version whose commit, one of the last, carries this user metadata; no Spark job.
 
         The newest where there is none: replacing nothing by nothing is no commit.
         """
-        commit = self._commits(spark, table, mark).select("version").head()
-        return int(commit[0]) if commit else self.version(spark, table)
+        log = DeltaLog.of(spark, self.delta_table(spark, table))
+        newest = log.version()
+        last = range(newest, max(-1, newest - _LAST_COMMITS), -1)
+        return next((version for version in last if log.user_metadata(version) == mark), newest)
 
     def version_before(self, spark: SparkSession, table: Table, mark: str) -> int:
         """The Delta version before the first commit that carries this user metadata; the newest where none does."""
-        first = self._commits(spark, table, mark).agg(F.min("version")).head()
+        commits = self.delta_table(spark, table).history(_LAST_COMMITS).where(F.col("userMetadata") == mark)
+        first = commits.agg(F.min("version")).head()
         return int(first[0]) - 1 if first and first[0] else self.version(spark, table)
 
-    def _commits(self, spark: SparkSession, table: Table, mark: str) -> DataFrame:
-        return self.delta_table(spark, table).history(_LAST_COMMITS).where(F.col("userMetadata") == mark)
+    def is_free(self, table: Table, interval: Interval) -> bool:
+        """Whether it is certain, without asking Spark, that the table has no row of the interval's steps.
+
+        A file lies in the folder of its step. Known only of a local warehouse whose tables are laid out as they are
+        made; files that no version has any more, or none yet, count too.
+        """
+        folder = self.local_path / table.name if self.local_path else None
+        if folder is None or table.partition_by != ("step_start",):
+            return False
+        parts = [path.name.partition("=") for path in folder.glob("[!_.]*")]
+        starts = [_moment(unquote(value)) if name == "step_start" else None for name, _, value in parts]
+        return not any(start is None or interval.start <= start < interval.end for start in starts)
 
     def read(self, spark: SparkSession, table: Table, version: int | None = None) -> DataFrame:
         """The table, at one version if given (a run pins its sources); raises if it is missing or of another schema."""
-        self.delta_table(spark, table)
+        self._check_exists(spark, table)
         reader = spark.read.format("delta")
         if version is not None:
             reader = reader.option("versionAsOf", version)
@@ -155,14 +174,19 @@ class Warehouse:
 
     def create(self, spark: SparkSession, tables: Iterable[Table]) -> None:
         """Make the tables that are missing, from their schemas; existing ones are left as they are."""
-        for table in tables:
-            if not self.exists(spark, table):
-                statement = _ddl(table, self.identifier(table.name))
-                unless_outrun(partial(spark.sql, statement), f"make the table {table.name}")
+        missing = [table for table in tables if not self.exists(spark, table)]
+        run_in_parallel(*(partial(self._create, spark, table) for table in missing))
+
+    def _create(self, spark: SparkSession, table: Table) -> None:
+        statement = _ddl(table, self.identifier(table.name))
+        unless_outrun(partial(spark.sql, statement), f"make the table {table.name}")
 
 
 def _ddl(table: Table, identifier: str) -> str:
-    """The CREATE TABLE of a table; constraints as the properties that ADD CONSTRAINT would store, in one commit."""
+    """The CREATE TABLE of a table; constraints as the properties that ADD CONSTRAINT would store, in one commit.
+
+    Not by Delta's builder: it takes no catalog before the schema's name.
+    """
 
     def column(field: StructField) -> str:
         parts = [f"`{field.name}`", field.dataType.simpleString()]
@@ -182,6 +206,14 @@ def _ddl(table: Table, identifier: str) -> str:
         checks = (f"'delta.constraints.{name}' = {literal(check)}" for name, check in table.checks.items())
         lines.append(f"TBLPROPERTIES ({', '.join(checks)})")
     return "\n".join(lines)
+
+
+def _moment(text: str) -> datetime | None:
+    """The time in the name of a partition's folder, UTC; None where it is none."""
+    try:
+        return parse_utc(text)
+    except IntervalError:
+        return None
 
 
 def check_schema(found: StructType, table: Table, where: str) -> None:

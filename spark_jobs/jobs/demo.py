@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
-from spark_jobs.config import load
+from spark_jobs.config.file import load
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.errors import InputFileError
 from spark_jobs.jobs.ingest import ingest

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from schemas import AUDIT_RUNS, SOURCES, Table
+from spark_jobs.columns import per_step_that_reads
 from spark_jobs.config import Configuration
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.errors import RebalanceAuditError
@@ -23,7 +24,6 @@ from spark_jobs.jobs.sources import during, pinned_versions
 from spark_jobs.jobs.validate import check_step
 from spark_jobs.publish.content import Content, content_of_steps
 from spark_jobs.publish.runs import published_runs
-from spark_jobs.replay.steps import StepWindow, with_step
 from spark_jobs.warehouse import Warehouse
 
 _LOG = logging.getLogger(__name__)
@@ -187,6 +187,7 @@ def _rows(
 ) -> DataFrame:
     """What the steps read of the table at a version, each row once per step that reads it."""
     around = Interval(min(step.start for step in steps), max(step.end for step in steps))
-    window = StepWindow(around, configuration.grid.length, configuration.warm_up, configuration.look_back)
-    rows = warehouse.read(spark, table, version).where(during(window.read, "captured_at")).select(*table.columns)
-    return rows.transform(with_step(window)).where(F.col("step_start").isin([step.start for step in steps]))
+    read = Interval(around.start - configuration.look_back, around.end)
+    rows = warehouse.read(spark, table, version).where(during(read, "captured_at")).select(*table.columns)
+    per_step = per_step_that_reads(configuration.grid.length, configuration.look_back)
+    return rows.transform(per_step).where(F.col("step_start").isin([step.start for step in steps]))

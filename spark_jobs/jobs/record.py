@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -13,42 +13,58 @@ from pyspark.sql import functions as F
 from schemas import AUDIT_RUNS, CLIENT_SNAPSHOTS
 from spark_jobs.config import Configuration
 from spark_jobs.conflicts import unless_outrun
+from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.errors import QualityError
-from spark_jobs.findings.catalog import RULES
 from spark_jobs.publish.content import Published
 from spark_jobs.publish.request import RunRequest
-from spark_jobs.replay.sources import Sources
 from spark_jobs.sql import literal
 from spark_jobs.warehouse import Warehouse
 
 
-def not_evaluated(sources: Sources) -> list[str]:
+def not_evaluated(empty_sources: Collection[str]) -> list[str]:
     """Names of the rules that need an optional source which holds nothing of the run's time (or does not exist)."""
-    empty = {CLIENT_SNAPSHOTS} if sources.clients.isEmpty() else set()
-    return sorted(rule.name for rule in RULES if empty.intersection(rule.needs))
+    return sorted(rule.name for rule in RULES if not set(rule.needs).isdisjoint(empty_sources))
 
 
-def what_was_not_audited(intervals: DataFrame, request: RunRequest, not_evaluated: list[str]) -> list[str]:
-    """What the reader of the findings should know of what was not audited."""
-    observed = intervals.where("status <> 'UNOBSERVED'")
-    if observed.isEmpty():
+def what_was_not_audited(intervals: DataFrame | None, request: RunRequest, not_evaluated: list[str]) -> list[str]:
+    """What the reader of the findings should know of what was not audited, by the published intervals (None: there are
+    none); one Spark action.
+    """
+    seen = None if intervals is None else _seen(intervals).head()
+    if seen is None or not seen.observed:
         return [f"nothing was observed in {request.interval}: there are no snapshots, so silence says nothing"]
-    skipped = (
-        intervals.where("status = 'NOT_REPLAYABLE'")
-        .groupBy("cluster", "consumer_group", "reason")
-        .agg(F.array_join(F.sort_array(F.collect_set("topic")), ", ").alias("topics"))
-        .orderBy("cluster", "consumer_group", "reason")
-    )
     warnings = [
-        f"{row.cluster}/{row.consumer_group} could not be replayed for {row.topics}: {row.reason}"
-        for row in skipped.limit(20).collect()
+        f"{row.cluster}/{row.consumer_group} could not be replayed for {', '.join(row.topics)}: {row.reason}"
+        for row in seen.skipped
     ]
-    assumed = observed.where("strategy_source = 'DEFAULT' AND member_count > 0").select("cluster", "consumer_group")
-    if groups := assumed.distinct().count():
-        warnings.append(f"AVG was assumed for {groups} groups: nothing tells their strategy (see strategy_source)")
+    if seen.assumed:
+        warnings.append(
+            f"AVG was assumed for {seen.assumed} groups: nothing tells their strategy (see strategy_source)"
+        )
     if not_evaluated:
         warnings.append(f"not evaluated, as {CLIENT_SNAPSHOTS.name} holds nothing: {', '.join(not_evaluated)}")
     return warnings
+
+
+def _seen(intervals: DataFrame) -> DataFrame:
+    """One row: whether anything was `observed`; for how many groups a strategy was `assumed`; the first 20 of what was
+    `skipped`, with the reason.
+    """
+    skipped, topics = F.col("status") == "NOT_REPLAYABLE", F.sort_array(F.collect_set("topic"))
+    assumed = (F.col("status") != "UNOBSERVED") & (F.col("strategy_source") == "DEFAULT") & (F.col("member_count") > 0)
+    group = F.struct("cluster", "consumer_group")
+    per_reason = intervals.groupBy("cluster", "consumer_group", F.when(skipped, F.col("reason")).alias("reason")).agg(
+        F.max(F.col("status") != "UNOBSERVED").alias("observed"),
+        F.max(F.coalesce(assumed, F.lit(False))).alias("assumed"),
+        F.max(skipped).alias("skipped"),
+        topics.alias("topics"),
+    )
+    unreplayed = F.struct("cluster", "consumer_group", "reason", "topics")
+    return per_reason.agg(
+        F.max("observed").alias("observed"),
+        F.size(F.collect_set(F.when(F.col("assumed"), group))).alias("assumed"),
+        F.slice(F.sort_array(F.collect_list(F.when(F.col("skipped"), unreplayed))), 1, 20).alias("skipped"),
+    )
 
 
 def code_version() -> str:

@@ -15,9 +15,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from schemas import ALLOCATIONS, AUDIT_RUNS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
+from spark_jobs.columns import severity_rank
 from spark_jobs.domain.intervals import Interval, format_utc
 from spark_jobs.errors import NothingPublishedError, ReportFileError
-from spark_jobs.findings.conditions import severity_rank
 from spark_jobs.jobs.record import code_version
 from spark_jobs.publish.published import PublishedTables, check_cluster, check_group, published_tables
 from spark_jobs.publish.runs import runs_of
@@ -26,7 +26,7 @@ from spark_jobs.report.groups import GroupRows
 from spark_jobs.report.history import backlog, states
 from spark_jobs.report.keys import ROWS_OF_GROUP, at_most
 from spark_jobs.report.ownership import members, ownership
-from spark_jobs.report.page import Content, page
+from spark_jobs.report.page import PageContent, page
 from spark_jobs.warehouse import Warehouse
 
 #: Groups that the page lists, at most.
@@ -64,7 +64,7 @@ def report(spark: SparkSession, warehouse: Warehouse, request: ReportRequest, pr
     sections = _sections(of_chosen, interval, min(ROWS_OF_ONE, ROWS_OF_ALL // len(chosen)), progress)
     progress("drawing")
     return page(
-        Content(
+        PageContent(
             asked=request.interval,
             interval=interval,
             fleet=listed,

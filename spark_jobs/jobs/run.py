@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from schemas import FINDINGS, REBALANCE_INTERVALS
+from schemas import FINDINGS, REBALANCE_INTERVALS, SOURCES
 from spark_jobs.config import Configuration
 from spark_jobs.errors import QualityError
 from spark_jobs.jobs.audit import Progress, audit, window_of
 from spark_jobs.jobs.check import Gate
 from spark_jobs.jobs.record import append, asked, not_evaluated, published, rejected, what_was_not_audited
 from spark_jobs.jobs.sources import pinned_versions, read_sources
+from spark_jobs.parallel import run_in_parallel
 from spark_jobs.publish.claims import claim
-from spark_jobs.publish.publisher import publish, stage, unstage
+from spark_jobs.publish.publisher import of_request, publish
 from spark_jobs.publish.request import RunRequest
 from spark_jobs.warehouse import Warehouse
 
@@ -57,24 +58,28 @@ def run(
         gate = Gate(spark, warehouse, request, configuration, run_id)
         progress("checking the sources")
         try:
-            sources = gate.sources(read_sources(spark, warehouse, versions, window.read, request))
-            outputs = audit(sources, window, configuration, progress)
-            progress("staging the results")
-            staged = stage(spark, warehouse, request.key, request, outputs)
+            gathered = gate.sources(read_sources(spark, warehouse, versions, window.read, request))
+            has_rows = len(gate.empty_sources) < len(SOURCES)
+            outputs = audit(gathered, window.run, configuration, progress) if has_rows else {}
+            outputs = of_request(request, outputs)
             progress("checking the results")
-            gate.outputs(staged)
+            gate.outputs(outputs)
         except QualityError as error:
             append(spark, warehouse, record | rejected(error))
             gate.record()
             raise
-        missing = not_evaluated(sources)
-        warnings = what_was_not_audited(staged[REBALANCE_INTERVALS], request, missing)
-        found = [row.asDict(recursive=True) for row in staged[FINDINGS].orderBy("start", "finding_id").collect()]
+        missing = not_evaluated(gate.empty_sources)
+        warnings = what_was_not_audited(outputs.get(REBALANCE_INTERVALS), request, missing)
+        found = _in_order(outputs.get(FINDINGS))
         progress("publishing")
-        tables = publish(spark, warehouse, request, staged, run_id)
+        one_step = configuration.grid.is_one_step(request.interval)
+        tables = publish(spark, warehouse, request, outputs, run_id, gate.contents, one_step=one_step)
         record |= published(tables, missing, warnings + gate.warnings)
-        append(spark, warehouse, record)
-        unstage(spark, warehouse, request.key)
         progress("writing down what the checks saw")
-        gate.record()
+        run_in_parallel(lambda: append(spark, warehouse, record), gate.record)
     return RunResult(record, found, warnings, gate.warnings)
+
+
+def _in_order(findings: DataFrame | None) -> list[dict[str, Any]]:
+    rows = [] if findings is None else [row.asDict(recursive=True) for row in findings.collect()]
+    return sorted(rows, key=lambda row: (row["start"], row["finding_id"]))

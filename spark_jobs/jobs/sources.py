@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 
 from schemas import CLIENT_SNAPSHOTS, SOURCES, Table
 from spark_jobs.domain.intervals import Interval
+from spark_jobs.gather.sources import Sources
 from spark_jobs.publish.request import RunRequest
-from spark_jobs.replay.sources import Sources
 from spark_jobs.warehouse import Warehouse
 
 _LOG = logging.getLogger(__name__)

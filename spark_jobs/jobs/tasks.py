@@ -1,240 +1,145 @@
-"""One audit as tasks, each a process of its own that a scheduler starts, retries and runs again.
+"""One audit as two tasks, each a process of its own that a scheduler starts, retries and runs again.
 
-What a task leaves for the next is staged under the name of the scheduled run. A task that is run again leaves the same
-tables; one that is run out of turn refuses.
+`audit` checks the sources, audits and stages; `publish` checks what is staged and publishes it. Run again, `audit`
+stages anew and `publish` has nothing to do; out of turn, it refuses.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Row, SparkSession
 
-from schemas import AUDIT_RUNS, FINDINGS, OUTPUTS, REBALANCE_INTERVALS, Table
-from spark_jobs.config import Configuration
-from spark_jobs.errors import QualityError, WarehouseError
-from spark_jobs.jobs.audit import Progress, audit, window_of
-from spark_jobs.jobs.check import Gate, used_sources
-from spark_jobs.jobs.record import asked, not_evaluated, published, rejected, replace, what_was_not_audited
+from schemas import AUDIT_RUNS, FINDINGS, REBALANCE_INTERVALS
+from spark_jobs.errors import QualityError
+from spark_jobs.gather.judged import judged_steps
+from spark_jobs.jobs import record
+from spark_jobs.jobs.audit import window_of
+from spark_jobs.jobs.check import Gate
+from spark_jobs.jobs.new_findings import new_findings
+from spark_jobs.jobs.scheduled_run import (
+    ScheduledRun,
+    StagedAudit,
+    audited_by,
+    drop_audited,
+    drop_results,
+    leave_audited,
+    leave_results,
+    outputs_of,
+)
 from spark_jobs.jobs.sources import pinned_versions, read_sources
+from spark_jobs.parallel import run_in_parallel
 from spark_jobs.publish.claims import claim
-from spark_jobs.publish.publisher import publish, stage, unstage
-from spark_jobs.publish.request import RunRequest
+from spark_jobs.publish.content import Published
+from spark_jobs.publish.publisher import publish
 from spark_jobs.warehouse import Warehouse
 
-
-@dataclass(frozen=True)
-class ScheduledRun:
-    """What every task of one scheduled run is given; `name` is the scheduler's own for it."""
-
-    spark: SparkSession
-    warehouse: Warehouse
-    request: RunRequest
-    configuration: Configuration
-    name: str
-    progress: Progress = lambda _: None
-
-    @property
-    def staging(self) -> str:
-        """Under which name its tasks stage: no other run of the same steps has it."""
-        return hashlib.sha256(f"{self.name}\n{self.request.key}".encode()).hexdigest()[:16]
+#: Writes the run's row of `audit_runs`.
+Write = Callable[[SparkSession, Warehouse, Mapping[str, Any]], None]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a task has to say: in a sentence; the findings, as dicts, that it was the first to publish; warnings."""
+    """What a task has to say: in a sentence; warnings; the findings, as dicts, that its run was the first to publish
+    (None: it does not publish).
+    """
 
     says: str
-    new_findings: tuple[dict[str, Any], ...] = ()
     warnings: tuple[str, ...] = ()
+    new_findings: tuple[dict[str, Any], ...] | None = None
 
 
-@dataclass(frozen=True)
-class _Started:
-    """What `check_sources` leaves. Sources are pinned: all tasks read what it read."""
-
-    run_id: str
-    started_at: str
-    configuration_hash: str
-    versions: dict[str, int]
-    quarantined_from: list[str]
-    warnings: list[str]
-
-
-def check_sources(run: ScheduledRun) -> Outcome:
-    """Begins a run: pins the sources, checks them, and sets rows aside that break a rule.
+def audit_sources(run: ScheduledRun) -> Outcome:
+    """Begins a run: checks the sources, sets rows aside that break a rule, audits, and stages the results.
 
     Raises `QualityError` if a table has too many of those: `audit_runs` then says rejected.
     """
     run.configuration.grid.check_whole_steps(run.request.interval)
+    drop_audited(run)
     versions = pinned_versions(run.spark, run.warehouse)
-    started = _Started(
-        run_id=uuid.uuid4().hex,
-        started_at=datetime.now(UTC).isoformat(),
-        configuration_hash=run.configuration.hash(),
-        versions=versions,
-        quarantined_from=[],
-        warnings=[],
-    )
-    gate = _gate(run, started)
+    begun = StagedAudit(uuid.uuid4().hex, datetime.now(UTC).isoformat(), run.configuration.hash(), versions)
+    window, gate = window_of(run.request, run.configuration), _gate(run, begun)
     run.progress("checking the sources")
-    read = window_of(run.request, run.configuration).read
-    _closes_the_gate(
-        run, started, gate, lambda: gate.sources(read_sources(run.spark, run.warehouse, versions, read, run.request))
-    )
-    aside = sorted(gate.quarantined_rows)
-    _leave(run, "started", asdict(started) | {"quarantined_from": aside, "warnings": gate.warnings})
-    return Outcome(f"run {started.run_id} reads {_listed(versions)}", warnings=tuple(gate.warnings))
-
-
-def audit_sources(run: ScheduledRun) -> Outcome:
-    """Replays, finds what was wrong, and stages the results."""
-    started = _started(run)
-    window = window_of(run.request, run.configuration)
-    read = read_sources(run.spark, run.warehouse, started.versions, window.read, run.request)
-    sources = used_sources(read, run.request, run.configuration, started.quarantined_from)
-    outputs = audit(sources, window, run.configuration, run.progress)
-    run.progress("staging the results")
-    staged = stage(run.spark, run.warehouse, run.staging, run.request, outputs)
-    _leave(run, "audited", {"run_id": started.run_id, "not_evaluated": not_evaluated(sources)})
-    return Outcome(f"staged {_listed({table.name: frame.count() for table, frame in staged.items()})} rows")
-
-
-def validate_results(run: ScheduledRun) -> Outcome:
-    """Checks what is staged; raises `QualityError` if a critical expectation fails: nothing will be published."""
-    started = _started(run)
-    _left(run, "audited", started)
-    gate = _gate(run, started)
-    run.progress("checking the results")
-    _closes_the_gate(run, started, gate, lambda: gate.outputs(_staged(run)))
-    _leave(run, "validated", {"run_id": started.run_id, "warnings": gate.warnings})
-    return Outcome(f"{len(gate.results)} checks of run {started.run_id} passed", warnings=tuple(gate.warnings))
+    with _written_down_if_closed(run, begun, gate, record.append):
+        gathered = gate.sources(read_sources(run.spark, run.warehouse, versions, window.read, run.request))
+    observed = any(gate.rows_read.values())
+    if observed:
+        run.progress("judging every group")
+        leave_results(run, judged_steps(gathered, window.run, run.configuration))
+    gate.record()
+    missing = record.not_evaluated(gate.empty_sources)
+    leave_audited(run, replace(begun, observed=observed, not_evaluated=missing, warnings=gate.warnings))
+    read = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return Outcome(f"run {begun.run_id} has read {read}, and staged its results", tuple(gate.warnings))
 
 
 def publish_results(run: ScheduledRun) -> Outcome:
-    """Replaces the request's steps in the tables by what was validated. Run again, it has nothing to do.
+    """Checks what is staged and replaces the request's steps in the tables by it; run again, it only says the same.
 
-    Raises `PublishConflictError` where another run is publishing the same steps.
+    Raises `QualityError` if a critical expectation fails: nothing is published, and `audit_runs` says rejected;
+    `PublishConflictError` where another run is publishing the same steps.
     """
-    started = _started(run)
-    if _is_published(run, started):
-        return Outcome(f"run {started.run_id} is published already")
-    evaluated, validated = _left(run, "audited", started), _left(run, "validated", started)
-    staged = _staged(run)
-    missing = evaluated["not_evaluated"]
-    warnings = what_was_not_audited(staged[REBALANCE_INTERVALS], run.request, missing)
-    run.progress("publishing")
-    with claim(run.warehouse, run.request, started.run_id):
-        tables = publish(run.spark, run.warehouse, run.request, staged, started.run_id)
-        quality = started.warnings + validated["warnings"]
-        replace(run.spark, run.warehouse, _asked(run, started) | published(tables, missing, warnings + quality))
-    unstage(run.spark, run.warehouse, run.staging)
-    rows = {name: one.content.rows for name, one in tables.items()}
-    return Outcome(f"run {started.run_id} published {_listed(rows)} rows", warnings=tuple(warnings))
-
-
-def report_findings(run: ScheduledRun) -> Outcome:
-    """The findings that the run was the first to publish: one that a run before it published has been told."""
-    started = _started(run)
-    if not _is_published(run, started):
-        raise _out_of_turn(run, "publish")
-    before = run.warehouse.version_before(run.spark, FINDINGS, started.run_id)
-    told = run.warehouse.read(run.spark, FINDINGS, before).where(run.request.replaces(FINDINGS)).select("finding_id")
-    found = run.warehouse.read(run.spark, FINDINGS).where(run.request.replaces(FINDINGS))
-    new = found.join(told, on="finding_id", how="left_anti").select(*FINDINGS.columns).orderBy("start", "finding_id")
-    findings = tuple(row.asDict(recursive=True) for row in new.collect())
-    return Outcome(f"run {started.run_id} has {len(findings)} findings that no run before it had", findings)
+    audited = audited_by(run)
+    row, warnings = _row(run, audited.run_id), list[str]()
+    if row is not None and row.outcome == "published":
+        version, says = row.published_versions[FINDINGS.name], f"run {audited.run_id} is published already"
+    else:
+        with claim(run.warehouse, run.request, audited.run_id):
+            tables, warnings = _publish(run, audited, record.append if row is None else record.replace)
+        rows = ", ".join(f"{name} {table.content.rows}" for name, table in tables.items())
+        version, says = tables[FINDINGS.name].version, f"run {audited.run_id} published {rows} rows"
+    drop_results(run)
+    new = new_findings(run.spark, run.warehouse, run.request, audited.run_id, version)
+    return Outcome(says, tuple(warnings), tuple(new))
 
 
 #: In the order in which they are run.
-TASKS: Mapping[str, Callable[[ScheduledRun], Outcome]] = {
-    "check_sources": check_sources,
-    "audit": audit_sources,
-    "validate": validate_results,
-    "publish": publish_results,
-    "report": report_findings,
-}
+TASKS: Mapping[str, Callable[[ScheduledRun], Outcome]] = {"audit": audit_sources, "publish": publish_results}
 
 
-def _gate(run: ScheduledRun, started: _Started) -> Gate:
-    return Gate(run.spark, run.warehouse, run.request, run.configuration, started.run_id)
+def _publish(run: ScheduledRun, audited: StagedAudit, write: Write) -> tuple[dict[str, Published], list[str]]:
+    """What was published, by table name, and what the reader should know of it."""
+    outputs, gate = outputs_of(run, audited), _gate(run, audited)
+    run.progress("checking the results")
+    with _written_down_if_closed(run, audited, gate, write):
+        gate.outputs(outputs)
+    missing = audited.not_evaluated
+    warnings = record.what_was_not_audited(outputs.get(REBALANCE_INTERVALS), run.request, missing)
+    run.progress("publishing")
+    one_step = run.configuration.grid.is_one_step(run.request.interval)
+    tables = publish(run.spark, run.warehouse, run.request, outputs, audited.run_id, gate.contents, one_step=one_step)
+    says = record.published(tables, missing, warnings + audited.warnings + gate.warnings)
+    run_in_parallel(lambda: write(run.spark, run.warehouse, _asked(run, audited) | says), gate.record)
+    return tables, warnings + gate.warnings
 
 
-def _closes_the_gate(run: ScheduledRun, started: _Started, gate: Gate, check: Callable[[], object]) -> None:
-    """Does the check and keeps what it saw, also where it fails."""
+def _gate(run: ScheduledRun, audited: StagedAudit) -> Gate:
+    return Gate(run.spark, run.warehouse, run.request, run.configuration, audited.run_id)
+
+
+@contextmanager
+def _written_down_if_closed(run: ScheduledRun, audited: StagedAudit, gate: Gate, write: Write) -> Iterator[None]:
+    """Where the gate is closed, `audit_runs` says rejected, and what the gate saw is kept."""
     try:
-        check()
+        yield
     except QualityError as error:
-        replace(run.spark, run.warehouse, _asked(run, started) | rejected(error))
-        raise
-    finally:
+        write(run.spark, run.warehouse, _asked(run, audited) | record.rejected(error))
         gate.record()
+        raise
 
 
-def _asked(run: ScheduledRun, started: _Started) -> dict[str, Any]:
-    began = datetime.fromisoformat(started.started_at)
-    return asked(started.run_id, began, run.request, started.versions, run.configuration)
+def _asked(run: ScheduledRun, audited: StagedAudit) -> dict[str, Any]:
+    began = datetime.fromisoformat(audited.started_at)
+    return record.asked(audited.run_id, began, run.request, audited.versions, run.configuration)
 
 
-def _is_published(run: ScheduledRun, started: _Started) -> bool:
+def _row(run: ScheduledRun, run_id: str) -> Row | None:
+    """What `audit_runs` says of the run so far."""
     if not run.warehouse.exists(run.spark, AUDIT_RUNS):
-        return False
-    rows = run.warehouse.read(run.spark, AUDIT_RUNS)
-    return not rows.where(f"run_id = '{started.run_id}' AND outcome = 'published'").isEmpty()
-
-
-def _staged(run: ScheduledRun) -> dict[Table, DataFrame]:
-    frames = {table: run.warehouse.staged(run.spark, f"{run.staging}_{table.name}") for table in OUTPUTS}
-    return {table: _there(run, frame, "audit") for table, frame in frames.items()}
-
-
-def _there(run: ScheduledRun, frame: DataFrame | None, task: str) -> DataFrame:
-    if frame is None:
-        raise _out_of_turn(run, task)
-    return frame
-
-
-def _leave(run: ScheduledRun, name: str, document: Mapping[str, Any]) -> None:
-    rows = run.spark.createDataFrame([(json.dumps(document),)], "document string").coalesce(1)
-    run.warehouse.stage(run.spark, f"{run.staging}_{name}", rows)
-
-
-def _document(run: ScheduledRun, name: str, task: str) -> dict[str, Any]:
-    row = _there(run, run.warehouse.staged(run.spark, f"{run.staging}_{name}"), task).head()
-    if row is None:
-        raise _out_of_turn(run, task)
-    document: dict[str, Any] = json.loads(row.document)
-    return document
-
-
-def _started(run: ScheduledRun) -> _Started:
-    started = _Started(**_document(run, "started", "check_sources"))
-    if started.configuration_hash != run.configuration.hash():
-        raise WarehouseError(
-            f"run {run.name} was begun with another configuration than this one: run its task check_sources again"
-        )
-    return started
-
-
-def _left(run: ScheduledRun, name: str, started: _Started) -> dict[str, Any]:
-    task = {"audited": "audit", "validated": "validate"}[name]
-    document = _document(run, name, task)
-    if document["run_id"] != started.run_id:
-        raise _out_of_turn(run, task)
-    return document
-
-
-def _out_of_turn(run: ScheduledRun, task: str) -> WarehouseError:
-    return WarehouseError(
-        f"the task {task} of run {run.name} has left nothing for {run.request.interval}: run it first"
-    )
-
-
-def _listed(numbers: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {number}" for name, number in numbers.items())
+        return None
+    return run.warehouse.read(run.spark, AUDIT_RUNS).where(f"run_id = '{run_id}'").head()

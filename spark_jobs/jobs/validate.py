@@ -18,6 +18,8 @@ from schemas import AUDIT_RUNS, OUTPUTS, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.intervals import EVER, Interval
 from spark_jobs.errors import ConfigurationError, WarehouseError
+from spark_jobs.gather.fold import folded, folded_rows, stated
+from spark_jobs.gather.sources import Sources
 from spark_jobs.jobs.audit import Progress
 from spark_jobs.jobs.check import record, site, usual_in
 from spark_jobs.jobs.sources import during
@@ -25,10 +27,11 @@ from spark_jobs.publish.claims import claim
 from spark_jobs.publish.content import content_of_steps
 from spark_jobs.publish.request import RunRequest
 from spark_jobs.publish.runs import PublishedRun, of_one_topic, published_runs
+from spark_jobs.quality.checks import Check, Result
 from spark_jobs.quality.drift import Usual
-from spark_jobs.quality.gate import output_checks, source_checks
+from spark_jobs.quality.facts import collected
+from spark_jobs.quality.gate import asked_on_the_way, output_checks, source_checks
 from spark_jobs.quality.published import as_published
-from spark_jobs.quality.validation import Check, Result, Validator
 from spark_jobs.warehouse import Warehouse
 
 
@@ -79,11 +82,13 @@ def validate(
     interval = interval or _hull((frames[one] for one in wanted), runs, configuration)
     if interval is None:
         return Validation(run_id, None, [], None)
+    from spark_jobs.quality.validation import Validator  # takes seconds to import
+
     validator, results = Validator(run_id, site(warehouse)), []
     for check in _checks(frames, runs, interval, configuration, usual_in(spark, warehouse, interval, configuration)):
         if check.suite.table in wanted:
             progress(f"checking {check.suite.table.name}")
-            results += validator.validate([check])
+            results += validator.validate([check], collected([check]))
     record(spark, warehouse, run_id, results)
     return Validation(run_id, interval, results, validator.write_pages())
 
@@ -137,8 +142,11 @@ def _checks(
     usual: Usual,
 ) -> Iterator[Check]:
     """The checks that a run makes, without its look-back; of outputs also whether they are what was published."""
-    sources = {table: frames[table] for table in SOURCES}
-    yield from source_checks(sources, RunRequest(interval), configuration, usual)
+    request, sources = RunRequest(interval), {table: frames[table] for table in SOURCES}
+    asked, conditions = asked_on_the_way(sources, request, configuration)
+    snapshots = folded(stated(Sources(*asked.values()), configuration.grid.length, conditions))
+    by_table = {table: folded_rows(snapshots, table) for table in SOURCES}
+    yield from source_checks(sources, by_table, request, configuration, usual)
     outputs = {table: frames[table] for table in OUTPUTS}
     for check in output_checks(outputs, interval, configuration, usual, ~F.expr(of_one_topic(runs))):
         table = check.suite.table

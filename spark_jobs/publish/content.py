@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+
+from schemas import Table
 
 
 @dataclass(frozen=True)
@@ -16,6 +20,10 @@ class Content:
 
     rows: int
     hash: str
+
+
+#: The content of a frame without rows.
+NOTHING = Content(0, f"{0:016x}")
 
 
 @dataclass(frozen=True)
@@ -33,25 +41,37 @@ def content(frame: DataFrame) -> Content:
     """
     counted = frame.agg(*_counted(frame)).head()
     assert counted is not None  # an aggregate without groups has exactly one row
-    return Content(counted["rows"], _hex(int(counted["sum"])))
+    return of_sum(counted["rows"], counted["sum"])
 
 
 def content_of_steps(frame: DataFrame) -> dict[datetime, Content]:
     """The `content` of each step, by its `step_start` (UTC); one scan."""
     counted = frame.groupBy("step_start").agg(*_counted(frame)).collect()
-    return {row["step_start"].replace(tzinfo=UTC): Content(row["rows"], _hex(int(row["sum"]))) for row in counted}
+    return {row["step_start"].replace(tzinfo=UTC): of_sum(row["rows"], row["sum"]) for row in counted}
+
+
+def contents_of(frames: Mapping[Table, DataFrame]) -> dict[Table, Content]:
+    """The `content` of each table; one Spark action for all."""
+    counted = [frame.agg(F.lit(table.name).alias("name"), *_counted(frame)) for table, frame in frames.items()]
+    found = {row["name"]: row for row in reduce(DataFrame.union, counted).collect()} if counted else {}
+    return {table: of_sum(found[table.name]["rows"], found[table.name]["sum"]) for table in frames}
+
+
+def of_sum(rows: int, total: Decimal | int) -> Content:
+    """The content of so many rows whose `row_hash`es have this sum."""
+    return Content(rows, f"{int(total) % 2**64:016x}")
+
+
+def row_hash(columns: Sequence[str]) -> Column:
+    """What each row adds to the hash of a content: of these columns, in this order."""
+    return F.xxhash64(*columns).cast("decimal(38, 0)")
 
 
 def together(contents: Iterable[Content]) -> Content:
     """The content of a run from those of its steps."""
     found = list(contents)
-    return Content(sum(one.rows for one in found), _hex(sum(int(one.hash, 16) for one in found)))
+    return of_sum(sum(one.rows for one in found), sum(int(one.hash, 16) for one in found))
 
 
 def _counted(frame: DataFrame) -> tuple[Column, Column]:
-    row_hash = F.xxhash64(*frame.columns).cast("decimal(38, 0)")
-    return F.count(F.lit(1)).alias("rows"), F.coalesce(F.sum(row_hash), F.lit(0)).alias("sum")
-
-
-def _hex(total: int) -> str:
-    return f"{total % 2**64:016x}"
+    return F.count(F.lit(1)).alias("rows"), F.coalesce(F.sum(row_hash(frame.columns)), F.lit(0)).alias("sum")

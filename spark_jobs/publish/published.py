@@ -11,10 +11,10 @@ from pyspark.sql import functions as F
 
 from schemas import AUDIT_RUNS, GROUP_STATUS, Table
 from spark_jobs.domain.intervals import Interval, StepGrid, format_utc
+from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.publish.request import RunRequest
 from spark_jobs.warehouse import Warehouse
-from spark_jobs.words import did_you_mean
 
 
 @dataclass(frozen=True)

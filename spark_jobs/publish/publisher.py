@@ -1,11 +1,10 @@
-"""Stage results, then replace exactly the steps of a run, table by table."""
+"""Replace exactly the steps of a run, table by table."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import TypeVar
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -14,68 +13,70 @@ from pyspark.sql import DataFrame, SparkSession
 from schemas import FINDINGS, OUTPUTS, Table
 from spark_jobs.conflicts import unless_outrun
 from spark_jobs.errors import PublishError
-from spark_jobs.publish.content import Published, content
+from spark_jobs.parallel import run_in_parallel
+from spark_jobs.publish.content import NOTHING, Content, Published, contents_of
 from spark_jobs.publish.request import RunRequest
-from spark_jobs.side_by_side import side_by_side
 from spark_jobs.warehouse import Warehouse
 
-T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 
 
-def stage(
-    spark: SparkSession, warehouse: Warehouse, name: str, request: RunRequest, outputs: Mapping[Table, DataFrame]
-) -> dict[Table, DataFrame]:
-    """The outputs, written beside the tables and read back: computed once, whatever happens while publishing.
-
-    `name` is that of the request, or of a scheduled run: what a killed run left behind is overwritten by the next try.
-    """
-
-    def staged(table: Table, frame: DataFrame) -> DataFrame:
-        published = frame.where(request.replaces(table)).select(*table.columns)
-        in_order = published.repartition("step_start").sortWithinPartitions(*table.key)
-        return warehouse.stage(spark, f"{name}_{table.name}", in_order)
-
-    return _per_table(staged, outputs)
+def of_request(request: RunRequest, outputs: Mapping[Table, DataFrame]) -> dict[Table, DataFrame]:
+    """The rows that the request publishes, with the columns that jobs write."""
+    return {table: frame.where(request.replaces(table)).select(*table.columns) for table, frame in outputs.items()}
 
 
 def publish(
-    spark: SparkSession, warehouse: Warehouse, request: RunRequest, staged: Mapping[Table, DataFrame], run_id: str
+    spark: SparkSession,
+    warehouse: Warehouse,
+    request: RunRequest,
+    outputs: Mapping[Table, DataFrame],
+    run_id: str,
+    contents: Mapping[Table, Content] | None = None,
+    *,
+    one_step: bool = False,
 ) -> dict[str, Published]:
-    """Replaces the request's rows in every output table by the staged ones; what was published, per table.
+    """Replaces the request's rows in every output table by these, of which a table without rows may be left out; what
+    was published, per table. `contents`, where they are known already, are those of the outputs; `one_step`: the
+    request is of a single step.
 
     Steps are partitions, so runs of other steps do not conflict; where Delta sees a conflict all the same, the
     publish is tried again, never the audit. Raises `PublishConflictError` or `PublishError`.
     """
     warehouse.create(spark, OUTPUTS)
+    held = contents_of(outputs) if contents is None else contents
 
-    def published(table: Table, frame: DataFrame) -> Published:
-        found = content(frame)
-        _replace(warehouse, table, frame, request.replaces(table), run_id)
-        _LOG.info("%s: %d rows published for %s", table.name, found.rows, request.interval)
-        return Published(found, warehouse.version_of(spark, table, run_id))
+    def in_files(frame: DataFrame) -> DataFrame:
+        """A file a step; of one step without a shuffle."""
+        return frame.coalesce(1) if one_step else frame.repartition("step_start")
 
-    # Findings last: who reads one finds everything it speaks of.
-    others = {table: frame for table, frame in staged.items() if table is not FINDINGS}
-    contents = _per_table(published, others) | {FINDINGS: published(FINDINGS, staged[FINDINGS])}
-    return {table.name: found for table, found in contents.items()}
+    def published(table: Table) -> Published:
+        content = held.get(table, NOTHING)
+        if content.rows or not warehouse.is_free(table, request.interval):
+            frame = outputs[table] if content.rows else spark.createDataFrame([], table.schema).select(*table.columns)
+            _replace(warehouse, table, frame.transform(in_files), request, run_id)
+        _LOG.info("%s: %d rows published for %s", table.name, content.rows, request.interval)
+        return Published(content, warehouse.version_of(spark, table, run_id))
 
-
-def unstage(spark: SparkSession, warehouse: Warehouse, name: str) -> None:
-    """Removes what is staged under the name, once it is published and `audit_runs` says so."""
-    for table in OUTPUTS:
-        warehouse.drop_stage(spark, f"{name}_{table.name}")
-
-
-def _per_table(act: Callable[[Table, DataFrame], T], frames: Mapping[Table, DataFrame]) -> dict[Table, T]:
-    """What `act` gives per table. Much of a small write is waiting for Delta's log, so the tables do not queue up."""
-    return dict(zip(frames, side_by_side(*(partial(act, *item) for item in frames.items())), strict=True))
+    # Much of a small write is waiting for Delta's log, so the tables do not queue up. Findings last: who reads one
+    # finds everything it speaks of.
+    others = [table for table in OUTPUTS if table is not FINDINGS]
+    found = dict(zip(others, run_in_parallel(*(partial(published, table) for table in others)), strict=True))
+    found[FINDINGS] = published(FINDINGS)
+    return {table.name: one for table, one in found.items()}
 
 
-def _replace(warehouse: Warehouse, table: Table, frame: DataFrame, condition: str, run_id: str) -> None:
-    writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", condition)
-    writer = writer.option("userMetadata", run_id)
+def _replace(warehouse: Warehouse, table: Table, frame: DataFrame, request: RunRequest, run_id: str) -> None:
+    def commit() -> None:
+        # Sorted by key: readers skip what they do not ask for.
+        writer = frame.sortWithinPartitions(*table.key).write.format("delta").option("userMetadata", run_id)
+        # Looking for what is to be removed is most of a small replacement. The claim keeps the steps free until then.
+        if warehouse.is_free(table, request.interval):
+            warehouse.save(writer.mode("append"), table)
+        else:
+            warehouse.save(writer.mode("overwrite").option("replaceWhere", request.replaces(table)), table)
+
     try:
-        unless_outrun(lambda: warehouse.save(writer, table), f"publish {table.name}")
+        unless_outrun(commit, f"publish {table.name}")
     except (PySparkException, Py4JJavaError) as error:
         raise PublishError(f"{table.name} could not be published: {str(error).partition(chr(10))[0]}") from error

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from statistics import median
 from typing import NamedTuple
 
-from great_expectations.expectations.metadata_types import FailureSeverity
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from expectations import BY_TABLE
+from expectations.suite import Severity
 from schemas import Table
 from spark_jobs.config.model import Quality
 from spark_jobs.domain.intervals import Interval
-from spark_jobs.quality.metric import NULL_PERCENT, ROW_COUNT, ExpectStepsWithin
+from spark_jobs.quality.checks import NULL_PERCENT, ROW_COUNT, StepsWithin
 
 ROWS_ARE_USUAL, NULLS_ARE_USUAL = "row_count_is_usual", "null_percent_is_usual"
 #: Days that must be known before anything can be unusual.
@@ -32,51 +33,45 @@ class Subject(NamedTuple):
 Usual = Mapping[Subject, Mapping[datetime, tuple[float, float]]]
 
 
-def usual_values(results: DataFrame, interval: Interval, quality: Quality) -> DataFrame:
-    """One row per (step of the interval, table, expectation, column) with enough days: `lowest` and `highest`.
-
-    From `quality_results`: of each earlier day the newest value of the same time of day. The median ± so many times
-    the median absolute deviation (scaled to a standard deviation), and never closer than a tenth of the median.
+def known_values(results: DataFrame, interval: Interval, quality: Quality) -> DataFrame:
+    """One row per (step, table, expectation, column) of `quality_results` that is of an earlier day and of a time of
+    day of the interval: `value`, the newest that was seen. They are few.
     """
-    newest = Window.partitionBy("step_start", "table_name", "expectation", "column_name").orderBy(F.desc("checked_at"))
-    days = F.sequence(F.lit(1), F.lit(quality.usual_days))
-    later = F.explode(F.transform(days, lambda day: F.col("step_start") + F.make_dt_interval(day)))
-    of_others = (
+    second_of_interval = F.pmod(F.unix_seconds("step_start") - int(interval.start.timestamp()), F.lit(86_400))
+    return (
         results.where(F.col("expectation").isin(ROWS_ARE_USUAL, NULLS_ARE_USUAL))
         .where(F.col("step_start") >= F.lit(interval.start - timedelta(days=quality.usual_days)))
         .where(F.col("step_start") < F.lit(interval.end))
-        .withColumn("rank", F.row_number().over(newest))
-        .where("rank = 1")
-        .withColumn("step", later)
-        .where((F.col("step") >= F.lit(interval.start)) & (F.col("step") < F.lit(interval.end)))
-    )
-    subject = ("step", "table_name", "expectation", "column_name")
-    medians = of_others.groupBy(*subject).agg(
-        F.median("observed_value").alias("median"), F.collect_list("observed_value").alias("values")
-    )
-    deviations = medians.where(F.size("values") >= _FEWEST_DAYS).withColumn("value", F.explode("values"))
-    return (
-        deviations.groupBy(*subject, "median")
-        .agg(F.median(F.abs(F.col("value") - F.col("median"))).alias("mad"))
-        .withColumn("width", F.greatest(quality.usual_deviations * 1.4826 * F.col("mad"), F.abs("median") / 10))
-        .select(
-            *subject,
-            (F.col("median") - F.col("width")).alias("lowest"),
-            (F.col("median") + F.col("width")).alias("highest"),
-        )
+        .where(second_of_interval < int((interval.end - interval.start).total_seconds()))
+        .groupBy("step_start", "table_name", "expectation", "column_name")
+        .agg(F.max_by("observed_value", "checked_at").alias("value"))
     )
 
 
-def as_mapping(rows: DataFrame) -> Usual:
-    """The rows of `usual_values`, which are few, by subject and step."""
-    found: dict[Subject, dict[datetime, tuple[float, float]]] = {}
-    for row in rows.collect():
-        step = row.step.replace(tzinfo=UTC)
-        found.setdefault(Subject(row.table_name, row.column_name), {})[step] = (row.lowest, row.highest)
-    return found
+def usual_values(known: Iterable[Row], interval: Interval, quality: Quality) -> Usual:
+    """By subject and step of the interval, where enough days are known: the median ± so many times the median absolute
+    deviation (scaled to a standard deviation), and never closer than a tenth of the median.
+    """
+    days: dict[tuple[Subject, datetime], list[float]] = {}
+    for row in known:
+        subject, seen = Subject(row.table_name, row.column_name), row.step_start.replace(tzinfo=UTC)
+        for day in range(1, quality.usual_days + 1):
+            if interval.start <= (step := seen + timedelta(days=day)) < interval.end:
+                days.setdefault((subject, step), []).append(row.value)
+    usual: dict[Subject, dict[datetime, tuple[float, float]]] = {}
+    for (subject, step), values in days.items():
+        if len(values) >= _FEWEST_DAYS:
+            usual.setdefault(subject, {})[step] = _around(values, quality.usual_deviations)
+    return usual
 
 
-def as_usual(table: Table, usual: Usual | None, steps: Sequence[datetime]) -> Iterator[ExpectStepsWithin]:
+def _around(values: Sequence[float], deviations: float) -> tuple[float, float]:
+    middle = median(values)
+    width = max(deviations * 1.4826 * median(abs(value - middle) for value in values), abs(middle) / 10)
+    return middle - width, middle + width
+
+
+def as_usual(table: Table, usual: Usual | None, steps: Sequence[datetime]) -> Iterator[StepsWithin]:
     """Expectations of a table's row count and of the nulls of its columns, in these steps; none for a run of some
     groups only (None).
 
@@ -89,15 +84,14 @@ def as_usual(table: Table, usual: Usual | None, steps: Sequence[datetime]) -> It
     yield from (_expected(Subject(table.name, name), usual, steps) for name in BY_TABLE[table].nullable)
 
 
-def _expected(subject: Subject, usual: Usual, steps: Sequence[datetime]) -> ExpectStepsWithin:
+def _expected(subject: Subject, usual: Usual, steps: Sequence[datetime]) -> StepsWithin:
     column, known = subject.column_name, usual.get(subject, {})
     what = f"{column} is null in about as many rows" if column else "there are about as many rows"
-    return ExpectStepsWithin(
-        suite=subject.table_name,
+    return StepsWithin(
         name=NULLS_ARE_USUAL if column else ROWS_ARE_USUAL,
         column=column,
         says=f"In a step {what} as at the same time of the days before.",
-        severity=FailureSeverity.WARNING,
+        severity=Severity.WARNING,
         fact=f"{NULL_PERCENT}{column}" if column else ROW_COUNT,
         bounds={step.isoformat(): list(known.get(step, (None, None))) for step in steps},
     )

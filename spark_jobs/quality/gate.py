@@ -4,43 +4,74 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
-from great_expectations.expectations.metadata_types import FailureSeverity
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from expectations import BY_TABLE
 from expectations.suite import Severity
-from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
+from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, OUTPUTS, ROUTE_SNAPSHOTS, SOURCES, Table
+from spark_jobs.columns import step_of
 from spark_jobs.config import Configuration
 from spark_jobs.domain.intervals import Interval, format_utc
 from spark_jobs.errors import QualityError
 from spark_jobs.publish.request import RunRequest
+from spark_jobs.quality.checks import QUARANTINED_PERCENT, SEEN_PERCENT, Check, Result, StepsWithin
 from spark_jobs.quality.drift import Usual, as_usual
-from spark_jobs.quality.facts import STEP, flagged
-from spark_jobs.quality.metric import QUARANTINED_PERCENT, SEEN_PERCENT, ExpectStepsWithin
-from spark_jobs.quality.validation import Check, Result
-from spark_jobs.replay.steps import step_of
+from spark_jobs.quality.facts import STEP, conditions, flagged, flagged_on_the_way
 
 #: Recorded every cadence; the other sources are polled less often.
 _EVERY_CADENCE = (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, OFFSET_SNAPSHOTS)
+#: A snapshot of these is a state: their rules are asked of the distinct ones.
+_STATES = (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS)
+
+
+def asked_on_the_way(
+    sources: Mapping[Table, DataFrame], request: RunRequest, configuration: Configuration
+) -> tuple[dict[Table, DataFrame], dict[Table, list[str]]]:
+    """The sources with the settings that expectations name, and SQL of what is asked of every snapshot on its way; of
+    memberships and routes nothing: all that they say is a state, which is looked at once.
+    """
+    numbers = settings(request.interval, configuration, F.lit(request.topic is None))
+    with_settings = {
+        table: frame.withColumns({name: F.lit(value) for name, value in numbers.items()})
+        for table, frame in sources.items()
+    }
+    return with_settings, {table: conditions(BY_TABLE[table]) for table in sources if table not in _STATES}
 
 
 def source_checks(
-    sources: Mapping[Table, DataFrame], request: RunRequest, configuration: Configuration, usual: Usual | None
+    sources: Mapping[Table, DataFrame],
+    folded: Mapping[Table, DataFrame],
+    request: RunRequest,
+    configuration: Configuration,
+    usual: Usual | None,
 ) -> list[Check]:
-    """One per source table: each row on its own; of each step, how many are rejected, missing or unusual."""
-    length, steps = configuration.grid.length, _steps(request.interval, configuration)
+    """One per source table, judged by its snapshots `folded` with the `source_conditions`; of each step also, how many
+    are rejected, missing or unusual.
+    """
     numbers = settings(request.interval, configuration, F.lit(request.topic is None))
-    in_steps = {table: frame.withColumn(STEP, step_of("captured_at", length)) for table, frame in sources.items()}
+    steps = _steps(request.interval, configuration)
+    in_steps = {
+        table: frame.withColumn(STEP, step_of("captured_at", configuration.grid.length))
+        for table, frame in sources.items()
+    }
+
+    def judged(table: Table) -> DataFrame:
+        if table in _STATES:
+            return flagged(BY_TABLE[table], folded[table], folded, numbers)
+        return flagged_on_the_way(BY_TABLE[table], folded[table])
+
     return [
         Check(
             BY_TABLE[table],
-            flagged(BY_TABLE[table], frame, in_steps, numbers),
+            judged(table),
             (*of_sources(table, request.interval, configuration), *as_usual(table, usual, steps)),
+            partial(flagged, BY_TABLE[table], in_steps[table], in_steps, numbers),
         )
-        for table, frame in in_steps.items()
+        for table in SOURCES
     ]
 
 
@@ -51,15 +82,15 @@ def output_checks(
     usual: Usual | None,
     whole_groups: Column,
 ) -> list[Check]:
-    """One per output table."""
+    """One per output table; without rows where there are no outputs at all."""
     steps, numbers = _steps(interval, configuration), settings(interval, configuration, whole_groups)
     return [
         Check(
             BY_TABLE[table],
-            flagged(BY_TABLE[table], frame, outputs, numbers),
+            flagged(BY_TABLE[table], outputs[table], outputs, numbers) if outputs else None,
             tuple(as_usual(table, usual, steps)),
         )
-        for table, frame in outputs.items()
+        for table in OUTPUTS
     ]
 
 
@@ -80,26 +111,24 @@ def _steps(interval: Interval, configuration: Configuration) -> list[datetime]:
     return [step.start for step in configuration.grid.steps(interval)]
 
 
-def of_sources(table: Table, interval: Interval, configuration: Configuration) -> Iterable[ExpectStepsWithin]:
+def of_sources(table: Table, interval: Interval, configuration: Configuration) -> Iterable[StepsWithin]:
     """Rejected rows count in the look-back too; what is missing only in the steps of the run."""
     steps, grid = _steps(interval, configuration), configuration.grid
     read = Interval(grid.floor(interval.start - configuration.look_back), interval.end)
     quality = configuration.quality
-    yield ExpectStepsWithin(
-        suite=table.name,
+    yield StepsWithin(
         name="few_rows_are_quarantined",
         says=f"No more than {quality.max_quarantined_percent:g} % of a step's rows break a rule.",
-        severity=FailureSeverity.CRITICAL,
+        severity=Severity.CRITICAL,
         fact=QUARANTINED_PERCENT,
         bounds=_bounds(_steps(read, configuration), None, quality.max_quarantined_percent),
     )
     if table in _EVERY_CADENCE:
-        yield ExpectStepsWithin(
-            suite=table.name,
+        yield StepsWithin(
             name="cadence_is_kept",
             says=f"At least {quality.seen_percent:g} % of the snapshots of a step are there, one every "
             f"{configuration.cadence_seconds} s of everything that was recorded in it.",
-            severity=FailureSeverity.WARNING,
+            severity=Severity.WARNING,
             fact=SEEN_PERCENT,
             per_series=grid.length / configuration.cadence,
             bounds=_bounds(steps, quality.seen_percent, None),

@@ -1,70 +1,60 @@
-"""How expectations are judged inside Great Expectations: one metric for a whole suite, and two kinds of expectation.
+"""How expectations are judged inside Great Expectations: one metric for a whole suite, three kinds of
+expectation.
 
-Great Expectations' own metrics are one Spark job or more for each expectation; this one is one pass over the table.
+Great Expectations' own metrics are one Spark job or more for each expectation; this one is given what
+Spark has counted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC
 from typing import Any, ClassVar
 
+import pandas as pd
 from great_expectations.core.metric_domain_types import MetricDomainTypes
-from great_expectations.execution_engine.sparkdf_execution_engine import SparkDFExecutionEngine
+from great_expectations.execution_engine.pandas_execution_engine import PandasExecutionEngine
 from great_expectations.expectations.expectation import BatchExpectation
 from great_expectations.expectations.metrics.metric_provider import metric_value
 from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
 from great_expectations.render.components import LegacyRendererType, RenderedStringTemplateContent
 from great_expectations.render.renderer.renderer import renderer
 
-from expectations import SUITES
-from expectations.suite import KEYS_ARE_UNIQUE, Suite
-from spark_jobs.quality.facts import BROKEN, NULLS, REJECTED, ROWS, SERIES, STEP, examples, step_facts
+from expectations.suite import KEYS_ARE_UNIQUE
+from spark_jobs.quality.checks import NULL_PERCENT, QUARANTINED_PERCENT, ROW_COUNT, SEEN_PERCENT
+from spark_jobs.quality.facts import BROKEN, EXAMPLES, NULLS, REJECTED, ROWS, SERIES, STEP
 
 _METRIC = "table.step_facts"
-_BY_NAME: Mapping[str, Suite] = {suite.table.name: suite for suite in SUITES}
-#: What `ExpectStepsWithin` can look at; a column's nulls are `NULL_PERCENT` and its name.
-ROW_COUNT, SEEN_PERCENT, QUARANTINED_PERCENT, NULL_PERCENT = "row_count", "seen", "quarantined", "null "
+#: The one column of a batch.
+FACTS = "facts"
 
 
 class StepFacts(TableMetricProvider):
-    """`steps`: what `facts.step_facts` says, in order, steps as ISO 8601; `examples`: keys of rows that break an
-    expectation, by its name, each with its step.
-    """
+    """The batch: what `facts.collected` says of a table."""
 
     metric_name = _METRIC
-    value_keys = ("suite",)
+    value_keys = ()
 
-    @metric_value(engine=SparkDFExecutionEngine)
-    def _spark(
+    @metric_value(engine=PandasExecutionEngine)
+    def _pandas(
         cls,  # noqa: N805 - a metric function is bound to its class by the decorator
-        execution_engine: SparkDFExecutionEngine,
+        execution_engine: PandasExecutionEngine,
         metric_domain_kwargs: dict[str, Any],
-        metric_value_kwargs: dict[str, Any],
         **_: object,
-    ) -> dict[str, Any]:
-        rows, _domain, _values = execution_engine.get_compute_domain(metric_domain_kwargs, MetricDomainTypes.TABLE)
-        suite = _BY_NAME[metric_value_kwargs["suite"]]
-        steps = [step.asDict(recursive=True) for step in step_facts(suite, rows).orderBy(STEP).collect()]
-        broken = sorted({name for step in steps for name, count in step[BROKEN].items() if count})
-        keys = {name: [(_iso(row), row["key"]) for row in examples(suite, rows, name).collect()] for name in broken}
-        for step in steps:
-            step[STEP] = _iso(step)
-        return {"steps": steps, "examples": keys}
+    ) -> list[dict[str, Any]]:
+        batch, _domain, _values = execution_engine.get_compute_domain(metric_domain_kwargs, MetricDomainTypes.TABLE)
+        return list(batch[FACTS])
 
 
-def _iso(of: Any) -> str:
-    text: str = of[STEP].replace(tzinfo=UTC).isoformat()
-    return text
+def as_batch(steps: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """The facts of a table's steps as Great Expectations is given them: one row per step."""
+    return pd.DataFrame({FACTS: pd.Series(list(steps), dtype=object)})
 
 
 class _OfSteps(BatchExpectation):
-    """Judged step by step. `name` and `says` are the words of it, `suite` the table's name."""
+    """Judged step by step. `name` and `says` are the words of it."""
 
     metric_dependencies: ClassVar = (_METRIC,)
     domain_keys: ClassVar = ("batch_id",)
-    success_keys: ClassVar = ("suite",)
-    suite: str
     name: str
     says: str
 
@@ -77,12 +67,9 @@ class _OfSteps(BatchExpectation):
         raise NotImplementedError
 
     def _validate(self, metrics: dict[str, Any], *_: object, **__: object) -> dict[str, Any]:
-        facts = metrics[_METRIC]
-        found = facts["examples"].get(self.name, [])
         steps = [
-            {STEP: one[STEP], ROWS: one[ROWS], "examples": [key for step, key in found if step == one[STEP]]}
-            | self._judged(one)
-            for one in self._looked_at(facts["steps"])
+            {STEP: one[STEP], ROWS: one[ROWS], EXAMPLES: one.get(EXAMPLES, {}).get(self.name, [])} | self._judged(one)
+            for one in self._looked_at(metrics[_METRIC])
         ]
         rows, unexpected = sum(step[ROWS] for step in steps), sum(step.get("unexpected") or 0 for step in steps)
         failed = [step for step in steps if not step["success"]]
@@ -94,7 +81,7 @@ class _OfSteps(BatchExpectation):
                 "element_count": rows,
                 "unexpected_count": unexpected,
                 "unexpected_percent": 100 * unexpected / rows if rows else 0.0,
-                "partial_unexpected_list": [key for _, key in found],
+                "partial_unexpected_list": [key for step in steps for key in step[EXAMPLES]],
                 "details": {"steps": steps},
             },
         }
@@ -130,11 +117,7 @@ class ExpectRowsToKeep(_OfSteps):
 
 
 class ExpectStepsWithin(_OfSteps):
-    """In each of the steps that `bounds` names, a fact about all rows lies inside its bounds (lowest, highest; None:
-    none). A step without rows has a row count, 0, and no shares.
-
-    `per_series` is how many rows each series has in a step if none was missed.
-    """
+    """`checks.StepsWithin`."""
 
     fact: str
     column: str | None = None
@@ -166,7 +149,7 @@ class ExpectStepsWithin(_OfSteps):
 
 
 class ExpectAsPublished(_OfSteps):
-    """In each of the steps that `unchanged` names, the table still is what the last run published (true)."""
+    """`checks.AsPublished`."""
 
     unchanged: dict[str, bool]
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from great_expectations.expectations.metadata_types import FailureSeverity
-
+from expectations.suite import Severity
 from schemas import Table
 from spark_jobs.domain.intervals import Interval, StepGrid
 from spark_jobs.publish.content import Content, together
 from spark_jobs.publish.runs import PublishedRun
-from spark_jobs.quality.metric import ExpectAsPublished
+from spark_jobs.quality.checks import AsPublished
 
 
 def as_published(
     table: Table, found: Mapping[datetime, Content], runs: Sequence[PublishedRun], interval: Interval, grid: StepGrid
-) -> ExpectAsPublished:
+) -> AsPublished:
     """Compares the content of a table's steps with that of the runs (newest first) that published them, if they were
     of everything, lie inside the interval, and no later run has published there.
     """
@@ -27,11 +26,10 @@ def as_published(
             steps = [step.start for step in grid.steps(run.request.interval)]
             is_so = together(found.get(step, nothing) for step in steps) == published
             unchanged |= {step.isoformat(): is_so for step in steps}
-    return ExpectAsPublished(
-        suite=table.name,
+    return AsPublished(
         name="content_is_as_published",
         says="Number and content of the rows are what audit_runs says of the last run of the step.",
-        severity=FailureSeverity.CRITICAL,
+        severity=Severity.CRITICAL,
         unchanged=unchanged,
     )
 

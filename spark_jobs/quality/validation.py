@@ -1,14 +1,17 @@
-"""Great Expectations looks at the tables of a run: Spark data source, suites, checkpoints, results and Data Docs."""
+"""Great Expectations judges the tables of a run by what Spark has counted: suites, checkpoints, results and Data Docs.
+
+The one module, with `metric` and `pages`, that imports it: that takes seconds.
+"""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import great_expectations as gx
 from filelock import FileLock
@@ -21,40 +24,16 @@ from great_expectations.data_context.types.base import (
 )
 from great_expectations.data_context.types.resource_identifiers import ValidationResultIdentifier
 from great_expectations.expectations.metadata_types import FailureSeverity
-from pyspark.sql import DataFrame
 
-from expectations.suite import KEYS_ARE_UNIQUE, Suite
+from expectations.suite import KEYS_ARE_UNIQUE
 from spark_jobs.errors import QualitySiteError
-from spark_jobs.quality.facts import ROWS, STEP
-from spark_jobs.quality.metric import ExpectAsPublished, ExpectRowsToKeep, ExpectStepsWithin
+from spark_jobs.quality.checks import AsPublished, Check, Facts, Result, StepsWithin
+from spark_jobs.quality.facts import EXAMPLES, ROWS, STEP
+from spark_jobs.quality.metric import ExpectAsPublished, ExpectRowsToKeep, ExpectStepsWithin, as_batch
 from spark_jobs.quality.pages import OfflineIndex, OfflinePage, offline
 
 #: Data Docs show so many runs; what was before is in quality_results.
 _RUNS_SHOWN = 50
-
-
-@dataclass(frozen=True)
-class Check:
-    """A suite, the rows it is to look at (`facts.flagged`, with `step_start`), and what else to expect of its steps."""
-
-    suite: Suite
-    rows: DataFrame
-    of_steps: tuple[ExpectStepsWithin | ExpectAsPublished, ...] = ()
-
-
-class Result(NamedTuple):
-    """What an expectation saw in one step: a row of `quality_results` without its run."""
-
-    step_start: datetime
-    table_name: str
-    expectation: str
-    column_name: str | None
-    severity: str
-    success: bool
-    observed_value: float
-    unexpected_count: int | None
-    unexpected_percent: float | None
-    examples: list[str]
 
 
 class Validator:
@@ -69,13 +48,13 @@ class Validator:
         self._site = site
         self._seen: list[ValidationResultIdentifier] = []
         self._context = _context(site)
-        self._source = self._context.data_sources.add_spark("spark", persist=False)
+        self._source = self._context.data_sources.add_pandas("facts")
 
-    def validate(self, checks: Sequence[Check]) -> list[Result]:
-        """One row per (check, expectation, step): each check is one checkpoint, one pass over its rows."""
-        return [result for check in checks for result in self._validate(check)]
+    def validate(self, checks: Sequence[Check], facts: Facts) -> list[Result]:
+        """One row per (check, expectation, step), by what `facts.collected` says; each check is one checkpoint."""
+        return [result for check in checks for result in self._validate(check, facts[check.suite.table])]
 
-    def _validate(self, check: Check) -> Iterator[Result]:
+    def _validate(self, check: Check, steps: Sequence[Mapping[str, Any]]) -> Iterator[Result]:
         name = check.suite.table.name
         asset = self._source.add_dataframe_asset(name)
         suite = self._context.suites.add(gx.ExpectationSuite(name=name, expectations=_expectations(check)))
@@ -84,7 +63,7 @@ class Validator:
         )
         checkpoint = self._context.checkpoints.add(gx.Checkpoint(name=name, validation_definitions=[definition]))
         with _writing(self._site):
-            found = checkpoint.run(batch_parameters={"dataframe": check.rows}, run_id=self._run)
+            found = checkpoint.run(batch_parameters={"dataframe": as_batch(steps)}, run_id=self._run)
         for identifier, validated in found.run_results.items():
             self._seen.append(identifier)
             for one in validated.results:
@@ -159,12 +138,12 @@ def _folder(path: Path) -> dict[str, str]:
 def _expectations(check: Check) -> list[Any]:
     suite = check.suite
     of_rows = [
-        ExpectRowsToKeep(
-            suite=suite.table.name, name=one.name, says=one.says, severity=FailureSeverity(suite.severity_of(one))
-        )
+        ExpectRowsToKeep(name=one.name, says=one.says, severity=FailureSeverity(suite.severity_of(one)))
         for one in (*suite.expectations, KEYS_ARE_UNIQUE)
     ]
-    return [*of_rows, *check.of_steps]
+    kinds = {StepsWithin: ExpectStepsWithin, AsPublished: ExpectAsPublished}
+    of_steps = (kinds[type(one)](**asdict(one) | {"severity": FailureSeverity(one.severity)}) for one in check.of_steps)
+    return [*of_rows, *of_steps]
 
 
 def _results(table: str, validated: ExpectationValidationResult) -> Iterator[Result]:
@@ -183,7 +162,7 @@ def _results(table: str, validated: ExpectationValidationResult) -> Iterator[Res
             observed_value=float(step["observed"]),
             unexpected_count=unexpected,
             unexpected_percent=None if unexpected is None else 100 * unexpected / step[ROWS],
-            examples=step["examples"],
+            examples=step[EXAMPLES],
         )
 
 
