@@ -1,13 +1,24 @@
-"""Every hour is audited: check the sources, replay, check the results, publish them, report what is new.
+"""Every hour is audited (sources checked, results staged), then published (results checked), then what is new is told.
 
-The five tasks are those of `rebalance-audit task`; each is a transaction, so it may be retried or cleared at any time.
+`audit` and `publish` are the tasks of `rebalance-audit task`, a Spark application each; `report` needs no Spark. Each
+may be retried or cleared at any time.
 """
 
 from datetime import timedelta
 
 from airflow.providers.standard.sensors.date_time import DateTimeSensorAsync
 from airflow.sdk import DAG, CronDataIntervalTimetable
-from rebalance_audit_tasks import DEFAULT_ARGS, DUE, INTERVAL, PARAMS, SETTINGS, TABLES, AuditOperator, ReportOperator
+from rebalance_audit_tasks import (
+    DEFAULT_ARGS,
+    DUE,
+    INTERVAL,
+    PARAMS,
+    SETTINGS,
+    TABLES,
+    AuditOperator,
+    PublishOperator,
+    ReportOperator,
+)
 
 #: The same in all tasks of a run, and in no other run.
 ARGUMENTS = (
@@ -34,14 +45,13 @@ with DAG(
         target_time="{{ " + DUE + " + " + GRACE + " }}",
         execution_timeout=timedelta(hours=1),
     )
-    check_sources = AuditOperator(task_id="check_sources", command="task check_sources", arguments=ARGUMENTS)
     audit = AuditOperator(task_id="audit", command="task audit", arguments=ARGUMENTS)
-    validate = AuditOperator(task_id="validate", command="task validate", arguments=ARGUMENTS)
-    publish = AuditOperator(task_id="publish", command="task publish", arguments=ARGUMENTS, outlets=TABLES)
-    report = ReportOperator(
-        task_id="report",
-        command="task report",
-        arguments=(*ARGUMENTS, "--fail-on={{ params.fail_on }}"),
+    publish = PublishOperator(
+        task_id="publish",
+        command="task publish",
+        arguments=ARGUMENTS,
         findings_file="/tmp/rebalance-audit-{{ ti.id }}.json",
+        outlets=TABLES,
     )
-    wait_for_sources >> check_sources >> audit >> validate >> publish >> report
+    report = ReportOperator(task_id="report", findings_of="publish", fail_on="{{ params.fail_on }}")
+    wait_for_sources >> audit >> publish >> report

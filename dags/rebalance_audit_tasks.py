@@ -17,7 +17,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import Asset, Connection, Param, Variable
+from airflow.sdk import Asset, BaseOperator, Connection, Param, Variable
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 CONNECTION = "spark_default"
@@ -37,6 +37,7 @@ DEFAULT_ARGS = {
 _SAYS = "rebalance-audit: "
 #: Exit codes that stay the same however often a task is tried: findings or a closed gate, wrong usage or data.
 _FINAL = (1, 3)
+_SEVERITIES = ("INFO", "WARN", "ERROR")
 _TEXT = {"type": ["null", "string"], "maxLength": 255}
 _MOMENT = r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2})?)?Z?"
 PARAMS = {
@@ -137,7 +138,7 @@ class AuditOperator(SparkSubmitOperator):
             **settings,
         )
 
-    def execute(self, context: Any) -> None:
+    def execute(self, context: Any) -> Any:
         """Submits; what is missing on this worker is said in one sentence, and not tried again."""
         _check_worker()
         self.conf = {**(self.conf or {}), **json.loads(Variable.get("rebalance_audit_spark_conf", default="{}"))}
@@ -148,12 +149,8 @@ class AuditOperator(SparkSubmitOperator):
             raise _said(error) from error
 
 
-class ReportOperator(AuditOperator):
-    """Tells a notifier of the findings that the run was the first to publish.
-
-    Variable `rebalance_audit_notifier`, JSON: `class`, an Airflow notifier; `kwargs`, what it is made with, where
-    templates see `findings`; `severity`, the least that is told (ERROR). Without it nobody is told.
-    """
+class PublishOperator(AuditOperator):
+    """Submits what publishes, and hands over (as its XCom) the findings that the run was the first to publish."""
 
     template_fields = (*AuditOperator.template_fields, "findings_file")
 
@@ -162,16 +159,43 @@ class ReportOperator(AuditOperator):
         self.findings_file = findings_file
         self.application_args = [*(self.application_args or []), f"--new-findings={findings_file}"]
 
-    def execute(self, context: Any) -> None:
-        """Submits, then notifies: also where the submitted report failed because of its findings."""
+    def execute(self, context: Any) -> Any:
+        """Submits; the new findings, as the driver wrote them to a file of this worker."""
         file = Path(self.findings_file)
         file.unlink(missing_ok=True)
         try:
             super().execute(context)
+            return json.loads(file.read_text(encoding="utf-8"))["findings"] if file.exists() else None
         finally:
-            if file.exists():
-                notify(json.loads(file.read_text(encoding="utf-8"))["findings"], context)
-                file.unlink()
+            file.unlink(missing_ok=True)
+
+
+class ReportOperator(BaseOperator):
+    """Tells a notifier of the findings that a task has handed over, and fails if one is at least `fail_on`; no Spark.
+
+    Variable `rebalance_audit_notifier`, JSON: `class`, an Airflow notifier; `kwargs`, what it is made with, where
+    templates see `findings`; `severity`, the least that is told (ERROR). Without it nobody is told.
+    """
+
+    template_fields = ("fail_on",)
+
+    def __init__(self, *, findings_of: str, fail_on: str, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.findings_of = findings_of
+        self.fail_on = fail_on
+
+    def execute(self, context: Any) -> None:
+        """Notifies first: also where it then fails because of the findings, for good."""
+        findings = context["ti"].xcom_pull(task_ids=self.findings_of)
+        if findings is None:
+            self.log.warning(
+                "the task %s has handed over no findings: its driver was not on its worker", self.findings_of
+            )
+            return
+        self.log.info("findings that no run published before: %d", len(findings))
+        notify(findings, context)
+        if self.fail_on != "NEVER" and (failing := _at_least(self.fail_on, findings)):
+            raise AirflowFailException(f"new findings of severity {self.fail_on} at least: {len(failing)}")
 
 
 def _said(error: AirflowException) -> AirflowException:
@@ -186,11 +210,14 @@ def _said(error: AirflowException) -> AirflowException:
 def notify(findings: list[dict[str, Any]], context: Any) -> None:
     """Calls the configured notifier with the findings that are severe enough, if there are any."""
     settings = json.loads(Variable.get("rebalance_audit_notifier", default="{}"))
-    severities = ("INFO", "WARN", "ERROR")
-    least = severities.index(settings.get("severity", "ERROR"))
-    told = [finding for finding in findings if severities.index(finding["severity"]) >= least]
+    told = _at_least(settings.get("severity", "ERROR"), findings)
     if settings and told:
         resolve_name(settings["class"])(**settings.get("kwargs", {}))({**context, "findings": told})
+
+
+def _at_least(severity: str, findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    severe = _SEVERITIES[_SEVERITIES.index(severity) :]
+    return [finding for finding in findings if finding["severity"] in severe]
 
 
 def _check_worker() -> None:

@@ -71,10 +71,10 @@ def described(dag: Any) -> dict[str, Any]:
 
 
 def command(dag: Any, task: Any) -> str:
-    """The task's rendered spark-submit, or when it waits until."""
+    """The task's rendered spark-submit; of a task without Spark, what is rendered."""
     task.render_template_fields(context(dag, task))
     if not hasattr(task, "application_args"):
-        return f"until {task.target_time}"
+        return " ".join(f"{name}={getattr(task, name)}" for name in task.template_fields if getattr(task, name))
     task.jars = task.jars or None
     words = task._get_hook()._build_spark_submit_command(task.application)
     # The project last: the interpreter and the jars may be inside it.
@@ -83,6 +83,17 @@ def command(dag: Any, task: Any) -> str:
     for place, name in places.items():
         text = text.replace(place, name)
     return text
+
+
+def reported(task: Any, fail_on: str) -> str:
+    """What becomes of the task where it is handed one finding of each severity."""
+    handed_over = [{"severity": severity, "rule": f"RULE_{severity}"} for severity in ("INFO", "WARN", "ERROR")]
+    task.fail_on = fail_on
+    try:
+        task.execute({"ti": SimpleNamespace(xcom_pull=lambda *, task_ids: {"publish": handed_over}[task_ids])})
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "done"
 
 
 def main() -> None:
@@ -97,6 +108,10 @@ def main() -> None:
         "dags": {name: described(dag) for name, dag in bag.dags.items()},
         "commands": {
             f"{dag.dag_id}.{task.task_id}": command(dag, task) for dag in bag.dags.values() for task in dag.tasks
+        },
+        "reported": {
+            fail_on: reported(bag.dags["rebalance_audit_hourly"].get_task("report"), fail_on)
+            for fail_on in ("NEVER", "ERROR", "INFO")
         },
     }
     print(json.dumps(found))

@@ -17,6 +17,9 @@ HOUR, DAY = 3600.0, 86400.0
 @pytest.fixture(scope="module")
 def described(airflow: Airflow) -> dict[str, Any]:
     variables = {"warehouse": "s3a://lake/audit", "config": "/etc/rebalance-audit.yaml"}
+    told = {"path": str(airflow.home / "told.txt"), "text": "{{ findings | map(attribute='rule') | join(' ') }}"}
+    notifier = {"class": "tests.dags.notifier:FileNotifier", "kwargs": told, "severity": "WARN"}
+    variables["notifier"] = json.dumps(notifier)
     said = airflow(str(ROOT / "tests" / "dags" / "describe.py"), variables=variables)
     assert said.returncode == 0, said.stdout
     document: dict[str, Any] = json.loads(said.stdout.splitlines()[-1])
@@ -45,11 +48,9 @@ def test_dags_are_these_and_no_others(described: dict[str, Any]) -> None:
             "0 * * * *",
             4,
             {
-                "wait_for_sources": task("check_sources", kind="DateTimeSensorAsync", timeout=HOUR),
-                "check_sources": task("audit"),
-                "audit": task("validate"),
-                "validate": task("publish"),
-                "publish": task("report") | {"outlets": TABLES},
+                "wait_for_sources": task("audit", kind="DateTimeSensorAsync", timeout=HOUR),
+                "audit": task("publish"),
+                "publish": task("report", kind="PublishOperator") | {"outlets": TABLES},
                 "report": task(kind="ReportOperator"),
             },
         ),
@@ -61,6 +62,17 @@ def test_dags_are_these_and_no_others(described: dict[str, Any]) -> None:
 def test_commands_are_those_of_the_checked_in_file(described: dict[str, Any]) -> None:
     expected = (ROOT / "tests" / "dags" / "commands.txt").read_text(encoding="utf-8")
     assert "".join(f"{name}\n  {said}\n" for name, said in sorted(described["commands"].items())) == expected
+
+
+def test_what_is_handed_over_is_told_and_fails_the_report_where_it_is_severe_enough(
+    described: dict[str, Any], airflow: Airflow
+) -> None:
+    assert described["reported"] == {
+        "NEVER": "done",
+        "ERROR": "AirflowFailException: new findings of severity ERROR at least: 1",
+        "INFO": "AirflowFailException: new findings of severity INFO at least: 3",
+    }
+    assert (airflow.home / "told.txt").read_text() == "RULE_WARN RULE_ERROR\n" * 3
 
 
 def test_reading_the_files_costs_next_to_nothing(described: dict[str, Any]) -> None:

@@ -149,7 +149,7 @@ def test_a_backfill_in_parallel_a_killed_spark_and_a_cleared_run_leave_the_table
     assert hashes(spark, warehouse) == expected
 
     dates = ("-s", "2026-03-01T11:00:00", "-e", "2026-03-01T11:00:00")
-    scheduler("tasks", "clear", "-t", "check_sources", "-d", *dates, "-y", DAG)
+    scheduler("tasks", "clear", "-t", "audit", "-d", *dates, "-y", DAG)
     until(lambda: not succeeded(scheduler, RUNS[1]), minutes=5)
     until(lambda: succeeded(scheduler, RUNS[1]))
     assert hashes(spark, warehouse) == expected
