@@ -1,1 +1,1 @@
-"""One consumer group at one moment, told in words: published rows in, sentences out. Plain Python, no Spark."""
+"""One consumer group at one moment, told in sentences: published rows in, text out. Plain Python, no Spark."""

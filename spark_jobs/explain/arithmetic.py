@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from spark_jobs.domain.allocation import KeepsWhatItHad, by_room, shares
 from spark_jobs.domain.message_queue import MessageQueue, queue_ranges
+from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rooms import machine_room
 from spark_jobs.domain.strategies import (
     AVG,
@@ -22,8 +23,7 @@ from spark_jobs.domain.strategies import (
     Strategy,
 )
 from spark_jobs.errors import StrategyError
-from spark_jobs.explain.words import joined, shares_text
-from spark_jobs.words import count
+from spark_jobs.explain.phrases import joined, shares_text
 
 Queues = Sequence[MessageQueue]
 ClientIds = Sequence[str]
@@ -91,19 +91,19 @@ def _stand(queues: Sequence[object]) -> str:
 def _machine_room(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterator[str]:
     got, n = sizes(strategy, queues, client_ids), len(client_ids)
     rooms = ", ".join(sorted(strategy.rooms or ()))
-    kept = sum(machine_room(queue.broker_name) in (strategy.rooms or ()) for queue in queues)
-    each, rest = divmod(kept, n)
+    in_rooms = sum(machine_room(queue.broker_name) in (strategy.rooms or ()) for queue in queues)
+    each, rest = divmod(in_rooms, n)
     yield (
-        f"Only brokers that are named room@broker, of the configured rooms ({rooms}), count: {kept:,} of "
+        f"Only brokers that are named room@broker, of the configured rooms ({rooms}), count: {in_rooms:,} of "
         f"{count(len(queues), 'queue')}."
     )
     over = f"the {rest:,} left over go to the first" if rest > 1 else "the 1 left over goes to the first"
     yield (
-        f"{count(kept, 'queue')}, {count(n, 'member')}: {kept:,} // {n:,} = {each:,} for everyone, "
+        f"{count(in_rooms, 'queue')}, {count(n, 'member')}: {in_rooms:,} // {n:,} = {each:,} for everyone, "
         f"{over if rest else 'and none is left over'}, so {shares_text(got, n)}."
     )
-    if kept < len(queues):
-        yield f"The other {count(len(queues) - kept, 'queue')} belong to nobody, by design."
+    if in_rooms < len(queues):
+        yield f"The other {count(len(queues) - in_rooms, 'queue')} belong to nobody, by design."
 
 
 def _nearby(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterator[str]:

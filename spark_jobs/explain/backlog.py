@@ -9,9 +9,9 @@ from datetime import datetime
 
 from spark_jobs.domain.intervals import format_utc
 from spark_jobs.domain.message_queue import queue_ranges
+from spark_jobs.domain.phrases import count, known_sum, number_text
 from spark_jobs.domain.verdicts import Verdict
 from spark_jobs.explain.given import Row
-from spark_jobs.words import count, known_sum, number_text
 
 _WHY_UNKNOWN = {"NEVER_COMMITTED": "the group has never committed there", "NO_READING": "no offset was read"}
 
@@ -27,7 +27,7 @@ class Unknown:
 
 
 @dataclass(frozen=True)
-class Backlog:
+class ViewBacklog:
     """Messages of the queues whose backlog is known: at the interval's first and last reading, and what came and went
     (None: no pair of readings); `verdicts` counts these queues by verdict, which takes two readings; `last_reading_at`:
     the last reading of any of them.
@@ -43,14 +43,14 @@ class Backlog:
     unknown: list[Unknown]
 
 
-def backlog_of(rows: Sequence[Row]) -> Backlog | None:
+def backlog_of(rows: Sequence[Row]) -> ViewBacklog | None:
     """The rows of `queue_progress` added up; None without any."""
     if not rows:
         return None
     known = [row for row in rows if row["lag_last"] is not None]
     unread = [row for row in rows if row["lag_last"] is None]
     counted = Counter(row["verdict"] for row in known if row["verdict"])
-    return Backlog(
+    return ViewBacklog(
         queue_count=len(known),
         first=known_sum(row["lag_first"] for row in known),
         last=known_sum(row["lag_last"] for row in known),
@@ -68,7 +68,7 @@ def _unknown(quality: str, rows: Sequence[Row]) -> Unknown:
     return Unknown(queues, len(rows), quality, known_sum(row["produced"] for row in rows))
 
 
-def backlog_text(backlog: Backlog | None, *, owned: bool = True) -> str:
+def backlog_text(backlog: ViewBacklog | None, *, owned: bool = True) -> str:
     """One or more sentences, such as `Backlog 27 → 6,120; 6,193 produced, 76 consumed.` With `owned` the verdicts too:
     of a queue that nobody consumes they say nothing.
     """
@@ -79,7 +79,7 @@ def backlog_text(backlog: Backlog | None, *, owned: bool = True) -> str:
     return " ".join([*known, *(_unknown_text(one, alone) for one in backlog.unknown)])
 
 
-def _known(backlog: Backlog, owned: bool) -> str:
+def _known(backlog: ViewBacklog, owned: bool) -> str:
     moved = "what came and went is unknown"
     if backlog.produced is not None or backlog.consumed is not None:
         moved = f"{number_text(backlog.produced)} produced, {number_text(backlog.consumed)} consumed"

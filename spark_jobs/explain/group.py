@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spark_jobs.domain.intervals import format_utc
+from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.severities import WORST_FIRST
 from spark_jobs.domain.subscriptions import RETRY
 from spark_jobs.errors import NothingPublishedError
@@ -13,7 +14,6 @@ from spark_jobs.explain.backlog import backlog_of
 from spark_jobs.explain.given import GroupStep, Row, holding, last_before
 from spark_jobs.explain.story import GroupStory, TopicStory
 from spark_jobs.explain.views import view_story
-from spark_jobs.words import did_you_mean
 
 
 def explain(given: GroupStep) -> GroupStory:

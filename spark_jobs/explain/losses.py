@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from spark_jobs.domain.allocation import KeepsWhatItHad
-from spark_jobs.domain.duplicates import duplicate_ids
-from spark_jobs.domain.message_queue import MessageQueue
-from spark_jobs.domain.ownership import Member
+from spark_jobs.domain.message_queue import MessageQueue, sort_client_ids
+from spark_jobs.domain.phrases import count
 from spark_jobs.domain.strategies import CONFIG, CONSISTENT_HASH, Strategy
 from spark_jobs.errors import StrategyError
 from spark_jobs.explain.arithmetic import arithmetic, sizes
-from spark_jobs.explain.words import positions_text
-from spark_jobs.words import count
+from spark_jobs.explain.phrases import positions_text
 
 
-def how_it_was_cut(members: Sequence[Member], topic: str, queues: Sequence[MessageQueue]) -> list[str]:
+class AllocatingMember(NamedTuple):
+    """One connection of the group with the strategy that it runs, settings and all; twins share `client_id`."""
+
+    client_id: str
+    client_addr: str | None
+    strategy: Strategy
+    subscribes: bool
+
+
+def how_it_was_cut(members: Sequence[AllocatingMember], topic: str, queues: Sequence[MessageQueue]) -> list[str]:
     """The arithmetic of every strategy that a member runs, then what keeps shares from being taken.
 
     Sentences; `members` come as every client sorts them, duplicates kept.
@@ -33,10 +42,10 @@ def how_it_was_cut(members: Sequence[Member], topic: str, queues: Sequence[Messa
 
 
 def _losses(
-    strategy: Strategy | None, members: Sequence[Member], topic: str, queues: Sequence[MessageQueue]
+    strategy: Strategy | None, members: Sequence[AllocatingMember], topic: str, queues: Sequence[MessageQueue]
 ) -> Iterator[str]:
     client_ids = [member.client_id for member in members]
-    twins = duplicate_ids(client_ids)
+    twins = sort_client_ids(client_id for client_id, times in Counter(client_ids).items() if times > 1)
     got = _sizes(strategy, queues, client_ids) if twins and strategy else None
     for client_id in twins:
         yield _twins(client_id, strategy, client_ids, got)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from spark_jobs.explain.backlog import Backlog
+from spark_jobs.explain.backlog import ViewBacklog
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,12 @@ class MemberStory:
     twin: bool
     queues: str
     queue_count: int
-    backlog: Backlog | None
+    backlog: ViewBacklog | None
 
 
 @dataclass(frozen=True)
 class OddQueues:
-    """Queues that nobody owned, or more than one connection, for one cause; `why` is that cause in words.
+    """Queues that nobody owned, or more than one connection, for one cause; `why` is that cause as a clause.
 
     `client_id`: in whose share they lie, if that is the cause; `owners`: positions.
     """
@@ -39,7 +39,7 @@ class OddQueues:
     why: str
     client_id: str | None
     owners: list[int]
-    backlog: Backlog | None
+    backlog: ViewBacklog | None
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Known:
     queue_count: int | None
     unassigned_queues: int | None
     double_owned_queues: int | None
-    backlog: Backlog | None
+    backlog: ViewBacklog | None
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class TopicStory:
     topic: str
     is_retry: bool
     views: list[ViewStory]
-    backlog: Backlog | None
+    backlog: ViewBacklog | None
 
 
 @dataclass(frozen=True)

@@ -7,28 +7,28 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from spark_jobs.domain.intervals import duration_text, format_utc
+from spark_jobs.domain.phrases import count, number_text, rate_text
 from spark_jobs.domain.severities import WORST_FIRST
 from spark_jobs.explain.backlog import backlog_text
+from spark_jobs.explain.phrases import joined
 from spark_jobs.explain.story import GroupStory, TopicStory
-from spark_jobs.explain.text_view import Line, view_lines
-from spark_jobs.explain.words import joined
-from spark_jobs.words import count, number_text, rate_text
+from spark_jobs.explain.text_view import TextLine, view_lines
 
 
-def lines(story: GroupStory) -> Iterator[Line]:
+def lines(story: GroupStory) -> Iterator[TextLine]:
     """One line per statement; the names in them are as the clients gave them."""
-    yield Line(f"{story.consumer_group} (cluster {story.cluster}) at {format_utc(story.at)}", 0, "title")
-    yield Line(f"{_verdict(story)} All times are UTC; the audited step is {story.step}.", 0)
+    yield TextLine(f"{story.consumer_group} (cluster {story.cluster}) at {format_utc(story.at)}", 0, "title")
+    yield TextLine(f"{_verdict(story)} All times are UTC; the audited step is {story.step}.", 0)
     for topic in story.topics:
-        yield Line("", 0)
+        yield TextLine("", 0)
         yield from _topic(topic)
     if story.quiet_topics:
-        yield Line("", 0)
-        yield Line(_quiet(story.quiet_topics), 0)
-    yield Line("", 0)
+        yield TextLine("", 0)
+        yield TextLine(_quiet(story.quiet_topics), 0)
+    yield TextLine("", 0)
     yield from _findings(story)
     if story.status:
-        yield Line("", 0)
+        yield TextLine("", 0)
         yield from _step(story.status)
 
 
@@ -40,19 +40,21 @@ def _verdict(story: GroupStory) -> str:
     return f"{count(len(story.findings), 'finding')} held then: {joined(told)}."
 
 
-def _topic(topic: TopicStory) -> Iterator[Line]:
-    yield Line(topic.topic, 0, "title")
+def _topic(topic: TopicStory) -> Iterator[TextLine]:
+    yield TextLine(topic.topic, 0, "title")
     if len(topic.views) > 1:
         names = joined([view.membership_view for view in topic.views])
-        yield Line(f"The brokers disagreed: {names} listed different members. A client asks one of them at random.", 1)
+        yield TextLine(
+            f"The brokers disagreed: {names} listed different members. A client asks one of them at random.", 1
+        )
     for view in topic.views:
         told = view_lines(view)
         if len(topic.views) > 1:
-            yield Line(f"As {view.membership_view} listed them:", 1, "heading")
+            yield TextLine(f"As {view.membership_view} listed them:", 1, "heading")
             told = (line._replace(indent=line.indent + 1) for line in told)
         yield from told
     if any(view.status == "REPLAYED" for view in topic.views):
-        yield Line(f"Whole topic: {_lower(backlog_text(topic.backlog, owned=False))}", 1)
+        yield TextLine(f"Whole topic: {_lower(backlog_text(topic.backlog, owned=False))}", 1)
 
 
 def _lower(text: str) -> str:
@@ -64,29 +66,33 @@ def _quiet(topics: list[str]) -> str:
     return f"{count(len(topics), 'retry topic')}: nothing worse than INFO there; {named} shows more."
 
 
-def _findings(story: GroupStory) -> Iterator[Line]:
+def _findings(story: GroupStory) -> Iterator[TextLine]:
     if not story.findings:
-        silent = all(view.status == "UNOBSERVED" for topic in story.topics for view in topic.views)
-        yield Line("Whether something was wrong is not known." if silent else "Nothing was wrong then.", 0, "title")
+        unobserved = all(view.status == "UNOBSERVED" for topic in story.topics for view in topic.views)
+        yield TextLine(
+            "Whether something was wrong is not known." if unobserved else "Nothing was wrong then.", 0, "title"
+        )
         return
-    yield Line("What was wrong", 0, "title")
+    yield TextLine("What was wrong", 0, "title")
     for finding in story.findings:
         yield from _finding(finding)
 
 
-def _finding(finding: Mapping[str, Any]) -> Iterator[Line]:
+def _finding(finding: Mapping[str, Any]) -> Iterator[TextLine]:
     evidence = finding["evidence"]
-    about = "".join(f" {word} {finding[name]}" for word, name in (("in", "topic"), ("by", "cause")) if finding[name])
-    yield Line(f"{finding['severity']} {finding['rule']}{about}: {finding['subject']}", 1, finding["severity"])
+    about = "".join(
+        f" {preposition} {finding[name]}" for preposition, name in (("in", "topic"), ("by", "cause")) if finding[name]
+    )
+    yield TextLine(f"{finding['severity']} {finding['rule']}{about}: {finding['subject']}", 1, finding["severity"])
     span = f"From {format_utc(finding['start'])} to {format_utc(finding['end'])}"
-    yield Line(f"{span} ({duration_text(finding['end'] - finding['start'])}).{_piled_up(evidence)}", 2)
+    yield TextLine(f"{span} ({duration_text(finding['end'] - finding['start'])}).{_piled_up(evidence)}", 2)
     if evidence["measures"]:
         told = (f"{one['name'].replace('_', ' ')} {_measure(one['value'])}" for one in evidence["measures"])
-        yield Line(f"Measured: {', '.join(told)}.", 2)
+        yield TextLine(f"Measured: {', '.join(told)}.", 2)
     for party in evidence["parties"] or ():
         ids = ", ".join(party["client_ids"] or ())
-        yield Line(f"{party['name']}: {ids}" if ids else party["name"], 2)
-    yield Line(f"What to do: {finding['advice']}", 2, "advice")
+        yield TextLine(f"{party['name']}: {ids}" if ids else party["name"], 2)
+    yield TextLine(f"What to do: {finding['advice']}", 2, "advice")
 
 
 def _piled_up(evidence: Mapping[str, Any]) -> str:
@@ -101,13 +107,13 @@ def _measure(value: float | None) -> str:
     return "unknown" if value is None else f"{value:,.2f}".removesuffix("0").removesuffix("0").removesuffix(".")
 
 
-def _step(status: Mapping[str, Any]) -> Iterator[Line]:
-    yield Line("The step as a whole", 0, "title")
-    yield Line(f"Would more consumers have helped? {status['advice']} ({status['limit']})", 1, "advice")
+def _step(status: Mapping[str, Any]) -> Iterator[TextLine]:
+    yield TextLine("The step as a whole", 0, "title")
+    yield TextLine(f"Would more consumers have helped? {status['advice']} ({status['limit']})", 1, "advice")
     if status["backlog_end"] is None and status["in_rate"] is None:
-        yield Line("Its backlog and rates are not known.", 1)
+        yield TextLine("Its backlog and rates are not known.", 1)
         return
     unknown = f", unknown for {count(status['unknown_queues'], 'queue')}" if status["unknown_queues"] else ""
     backlog = f"Backlog {number_text(status['backlog_start'])} → {number_text(status['backlog_end'])}{unknown}"
     in_rate, out_rate = rate_text(status["in_rate"]), rate_text(status["out_rate"])
-    yield Line(f"{backlog}; {in_rate} messages a second produced, {out_rate} consumed.", 1)
+    yield TextLine(f"{backlog}; {in_rate} messages a second produced, {out_rate} consumed.", 1)

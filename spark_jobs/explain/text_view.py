@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from spark_jobs.domain.intervals import duration_text, format_utc
+from spark_jobs.domain.phrases import count
 from spark_jobs.explain.backlog import backlog_text
+from spark_jobs.explain.phrases import REASONS, joined, positions_text
 from spark_jobs.explain.story import Began, Known, MemberStory, OddQueues, ViewStory
-from spark_jobs.explain.words import REASONS, joined, positions_text
-from spark_jobs.words import count
 
 _SOURCES = {
     "CLIENT": "as the clients say",
@@ -18,7 +18,7 @@ _SOURCES = {
 }
 
 
-class Line(NamedTuple):
+class TextLine(NamedTuple):
     """One line, how deep it is indented, and its part: title, heading, advice, a severity, or empty."""
 
     text: str
@@ -26,19 +26,19 @@ class Line(NamedTuple):
     part: str = ""
 
 
-def view_lines(view: ViewStory) -> Iterator[Line]:
+def view_lines(view: ViewStory) -> Iterator[TextLine]:
     """What the view says of the interval that holds the moment."""
     if view.status == "UNOBSERVED":
         yield from _gap(view)
         return
-    yield Line(_span(view), 1)
+    yield TextLine(_span(view), 1)
     if view.status == "REPLAYED":
-        yield Line(_began(view.began), 1)
+        yield TextLine(_began(view.began), 1)
     else:
-        yield Line(REASONS[view.reason or ""], 1)
+        yield TextLine(REASONS[view.reason or ""], 1)
     yield from _members(view)
     if view.queue_count is not None:
-        yield Line(f"{count(view.queue_count, 'queue')}, sorted likewise: {view.queues or 'none'}", 1)
+        yield TextLine(f"{count(view.queue_count, 'queue')}, sorted likewise: {view.queues or 'none'}", 1)
     if view.status == "REPLAYED":
         yield from _cut(view)
         yield from _owned(view)
@@ -76,19 +76,19 @@ def _moved(began: Began) -> str:
     return f"{told}; {began.least_moves or 0:,} would have been enough with these shares."
 
 
-def _members(view: ViewStory) -> Iterator[Line]:
+def _members(view: ViewStory) -> Iterator[TextLine]:
     members = view.members
     if not members:
-        yield Line("No member was connected.", 1)
+        yield TextLine("No member was connected.", 1)
         return
     ids = len({member.client_id for member in members})
     twins = f" with {count(ids, 'client id')}" if ids < len(members) else ""
-    yield Line(f"{count(len(members), 'member')}{twins}, in the order in which every client sorts them:", 1)
+    yield TextLine(f"{count(len(members), 'member')}{twins}, in the order in which every client sorts them:", 1)
     mixed = len({member.strategy for member in members}) > 1
     for member in members:
-        yield Line(_member(member, mixed), 2)
+        yield TextLine(_member(member, mixed), 2)
     if view.missing:
-        yield Line(f"Not listed here, but elsewhere: {', '.join(view.missing)}", 1)
+        yield TextLine(f"Not listed here, but elsewhere: {', '.join(view.missing)}", 1)
 
 
 def _member(member: MemberStory, mixed: bool) -> str:
@@ -101,28 +101,28 @@ def _member(member: MemberStory, mixed: bool) -> str:
     return f"{member.position}  {member.client_id}  {member.client_addr or 'address unknown'}{told}"
 
 
-def _cut(view: ViewStory) -> Iterator[Line]:
+def _cut(view: ViewStory) -> Iterator[TextLine]:
     if not view.members:
         return
     name = "Different strategies" if view.strategy == "MIXED" else f"Strategy {view.strategy}"
-    yield Line(f"{name}, {_SOURCES.get(view.strategy_source or '', 'of unknown source')}:", 1)
+    yield TextLine(f"{name}, {_SOURCES.get(view.strategy_source or '', 'of unknown source')}:", 1)
     for sentence in view.arithmetic:
-        yield Line(sentence, 2)
+        yield TextLine(sentence, 2)
 
 
-def _owned(view: ViewStory) -> Iterator[Line]:
-    yield Line("Who owned what, with its backlog in messages from the first reading of this time to the last:", 1)
+def _owned(view: ViewStory) -> Iterator[TextLine]:
+    yield TextLine("Who owned what, with its backlog in messages from the first reading of this time to the last:", 1)
     for member in view.members:
         if member.queues:
             held = f"Position {member.position} owned {member.queues} ({member.queue_count:,})."
-            yield Line(f"{held} {backlog_text(member.backlog)}", 2)
+            yield TextLine(f"{held} {backlog_text(member.backlog)}", 2)
         else:
-            yield Line(f"Position {member.position} owned nothing.", 2)
+            yield TextLine(f"Position {member.position} owned nothing.", 2)
     for odd in view.unassigned:
         held = f"Nobody owned {odd.queues} ({odd.queue_count:,}): {odd.why}."
-        yield Line(f"{held} {backlog_text(odd.backlog, owned=False)}", 2, "odd")
+        yield TextLine(f"{held} {backlog_text(odd.backlog, owned=False)}", 2, "odd")
     for odd in view.double_owned:
-        yield Line(_shared(odd), 2, "odd")
+        yield TextLine(_shared(odd), 2, "odd")
 
 
 def _shared(odd: OddQueues) -> str:
@@ -132,13 +132,15 @@ def _shared(odd: OddQueues) -> str:
     )
 
 
-def _gap(view: ViewStory) -> Iterator[Line]:
+def _gap(view: ViewStory) -> Iterator[TextLine]:
     start, end = _bounds(view)
     what = REASONS[view.reason or ""]
-    yield Line(f"Nothing was recorded from {start} to {end}: at this moment {what} is known.", 1)
+    yield TextLine(f"Nothing was recorded from {start} to {end}: at this moment {what} is known.", 1)
     before, after = view.last_known, view.first_known
-    yield Line(f"Last known, until {_known(before)}" if before else "Nothing is known before it in this step.", 1)
-    yield Line(f"First known again, from {_known(after)}" if after else "Nothing is known after it in this step.", 1)
+    yield TextLine(f"Last known, until {_known(before)}" if before else "Nothing is known before it in this step.", 1)
+    yield TextLine(
+        f"First known again, from {_known(after)}" if after else "Nothing is known after it in this step.", 1
+    )
 
 
 def _known(known: Known) -> str:

@@ -7,13 +7,12 @@ from datetime import datetime
 
 from spark_jobs.config import GroupSettings
 from spark_jobs.domain.message_queue import MessageQueue, queue_ranges
-from spark_jobs.domain.ownership import Member
 from spark_jobs.domain.strategies import AVG, ConfigQueues, Strategy
-from spark_jobs.explain.backlog import Backlog, backlog_of
+from spark_jobs.explain.backlog import ViewBacklog, backlog_of
 from spark_jobs.explain.given import GroupStep, Row, first_after, holding, last_before
-from spark_jobs.explain.losses import how_it_was_cut
+from spark_jobs.explain.losses import AllocatingMember, how_it_was_cut
+from spark_jobs.explain.phrases import DOUBLE_OWNED, TRIGGERS, UNASSIGNED
 from spark_jobs.explain.story import Began, Known, MemberStory, OddQueues, ViewStory
-from spark_jobs.explain.words import DOUBLE_OWNED, TRIGGERS, UNASSIGNED
 
 #: A queue by its broker and number.
 _Key = tuple[str, int]
@@ -25,7 +24,7 @@ def view_story(given: GroupStep, of_topic: Sequence[Row], row: Row, others: Sequ
     """
     owned = _allocations(given, row)
     progress = {_key(one): one for one in holding(given.progress, given.at) if one["topic"] == row["topic"]}
-    start, end = _silence(of_topic, row) if _is_unobserved(row) else (row["interval_start"], row["interval_end"])
+    start, end = _snapshot_gap(of_topic, row) if _is_unobserved(row) else (row["interval_start"], row["interval_end"])
     return ViewStory(
         **{name: row[name] for name in _AS_PUBLISHED},
         start=start,
@@ -76,13 +75,13 @@ def _allocations(given: GroupStep, row: Row) -> list[Row]:
     return [one for one in given.allocations if all(one[name] == row[name] for name in same)]
 
 
-def _silence(of_topic: Sequence[Row], row: Row) -> tuple[datetime, datetime]:
+def _snapshot_gap(of_topic: Sequence[Row], row: Row) -> tuple[datetime, datetime]:
     """The whole time without an observation: neighbours differ only in what was missing."""
     start, end = row["interval_start"], row["interval_end"]
-    silent = [one for one in of_topic if _is_unobserved(one)]
-    for one in sorted(silent, key=lambda one: one["interval_start"], reverse=True):
+    unobserved = [one for one in of_topic if _is_unobserved(one)]
+    for one in sorted(unobserved, key=lambda one: one["interval_start"], reverse=True):
         start = one["interval_start"] if one["interval_end"] == start else start
-    for one in sorted(silent, key=lambda one: one["interval_start"]):
+    for one in sorted(unobserved, key=lambda one: one["interval_start"]):
         end = one["interval_end"] if one["interval_start"] == end else end
     return start, end
 
@@ -122,13 +121,13 @@ def _member(
     )
 
 
-def _backlog(queues: Sequence[_Key], progress: Mapping[_Key, Row]) -> Backlog | None:
+def _backlog(queues: Sequence[_Key], progress: Mapping[_Key, Row]) -> ViewBacklog | None:
     return backlog_of([progress[queue] for queue in queues if queue in progress])
 
 
 def _arithmetic(row: Row, settings: GroupSettings) -> list[str]:
     members = [
-        Member(
+        AllocatingMember(
             one["client_id"],
             one["client_addr"],
             strategy_of(one["strategy"] or AVG, settings),

@@ -20,7 +20,7 @@ from spark_jobs.ingest.fields import (
     items,
     wrong_type,
 )
-from spark_jobs.ingest.reasons import Reason, RejectedError
+from spark_jobs.ingest.reasons import RejectedError, RejectReason
 
 Columns = dict[str, object]
 
@@ -39,7 +39,7 @@ def connections(body: object) -> Columns:
     table = record.named_records_or_none("subscriptionTable")
     if table is None or (members and model is None):
         missing = "subscriptionTable" if table is None else "messageModel"
-        raise RejectedError(Reason.MISSING_FIELD, f"body.{missing} is missing")
+        raise RejectedError(RejectReason.MISSING_FIELD, f"body.{missing} is missing")
     return {
         "message_model": model,
         "consume_type": record.text_or_none("consumeType"),
@@ -76,11 +76,11 @@ def consume_stats(body: object, topic: str) -> Columns:
     record = Record(body, "body")
     entries = record.keyed_records_or_none("offsetTable")
     if entries is None:
-        raise RejectedError(Reason.MISSING_FIELD, "body.offsetTable is missing")
+        raise RejectedError(RejectReason.MISSING_FIELD, "body.offsetTable is missing")
     offsets: dict[tuple[str, int], Columns] = {}
     for key, wrapper in entries:
         if key.text("topic") != topic:
-            raise RejectedError(Reason.CONTRADICTION, f"{key.path}.topic is not the topic of the line")
+            raise RejectedError(RejectReason.CONTRADICTION, f"{key.path}.topic is not the topic of the line")
         broker_name, queue_id = key.text("brokerName"), key.integer("queueId", COUNT)
         offsets[broker_name, queue_id] = {
             "broker_name": broker_name,
@@ -115,7 +115,7 @@ def message_model(record: Record, name: str) -> str | None:
     model = record.text_or_none(name)
     if model is not None and model not in MESSAGE_MODELS:
         raise RejectedError(
-            Reason.OUT_OF_RANGE,
+            RejectReason.OUT_OF_RANGE,
             f"{record.path}.{name} is {model!a}, not one of {', '.join(MESSAGE_MODELS)}",
         )
     return model
@@ -138,7 +138,7 @@ def _connection(connection: Record) -> Columns:
 def _topic_queue(entry: object, path: str) -> Columns:
     fields = items(entry, path)
     if len(fields) != 4:
-        raise RejectedError(Reason.MISSING_FIELD, f"{path} has {len(fields)} elements, not 4")
+        raise RejectedError(RejectReason.MISSING_FIELD, f"{path} has {len(fields)} elements, not 4")
     broker_name, *numbers = fields
     if type(broker_name) is not str:
         raise wrong_type(f"{path}[0]", broker_name, "text")
@@ -155,5 +155,5 @@ def _check_distinct(rows: list[Columns], key: tuple[str, ...], path: str) -> Non
     for row in rows:
         values = tuple(row[name] for name in key)
         if values in seen:
-            raise RejectedError(Reason.CONTRADICTION, f"{path} names {' '.join(map(ascii, values))} twice")
+            raise RejectedError(RejectReason.CONTRADICTION, f"{path} names {' '.join(map(ascii, values))} twice")
         seen.add(values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, TypeVar
 
-from spark_jobs.ingest.reasons import Reason, RejectedError
+from spark_jobs.ingest.reasons import RejectedError, RejectReason
 from spark_jobs.ingest.references import ObjectKeyMap
 
 T = TypeVar("T")
@@ -123,7 +123,7 @@ class Record:
 
     def _required(self, name: str, value: T | None) -> T:
         if value is None:
-            raise RejectedError(Reason.MISSING_FIELD, f"{self.path}.{name} is missing")
+            raise RejectedError(RejectReason.MISSING_FIELD, f"{self.path}.{name} is missing")
         return value
 
 
@@ -141,13 +141,15 @@ def items(value: object, path: str) -> list[object]:
 
 def wrong_type(path: str, value: object, wanted: str) -> RejectedError:
     """The rejection of a value that has another type."""
-    return RejectedError(Reason.WRONG_TYPE, f"{path} is {_TYPE_NAMES[type(value)]}, not {wanted}")
+    return RejectedError(RejectReason.WRONG_TYPE, f"{path} is {_TYPE_NAMES[type(value)]}, not {wanted}")
 
 
 def check_range(value: int, within: range, path: str) -> int:
     """The value, unless it lies outside."""
     if value not in within:
-        raise RejectedError(Reason.OUT_OF_RANGE, f"{path} is {value}, not within {within.start} and {within.stop - 1}")
+        raise RejectedError(
+            RejectReason.OUT_OF_RANGE, f"{path} is {value}, not within {within.start} and {within.stop - 1}"
+        )
     return value
 
 
@@ -159,7 +161,7 @@ def check_storable(text: str, path: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise RejectedError(
-            Reason.LONE_SURROGATE, f"{path} holds a lone surrogate at character {error.start}"
+            RejectReason.LONE_SURROGATE, f"{path} holds a lone surrogate at character {error.start}"
         ) from None
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from spark_jobs.errors import InputFileError
-from spark_jobs.ingest.reasons import Reason, RejectedError
+from spark_jobs.ingest.reasons import RejectedError, RejectReason
 
 LONGEST_LINE: Final = 64 * 1024 * 1024
 #: How much of a rejected line is kept in `quarantine.content`.
@@ -52,7 +52,7 @@ def read_lines(path: Path) -> Iterator[Line]:
                 if number == 1:
                     raise InputFileError(f"{path} cannot be decompressed: {error}. Record or copy it again") from None
                 detail = f"the compressed file is damaged here, everything before it was read: {error}"
-                yield Line(number, b"", RejectedError(Reason.DAMAGED_FILE, detail))
+                yield Line(number, b"", RejectedError(RejectReason.DAMAGED_FILE, detail))
                 return
             if line is None:
                 return
@@ -90,4 +90,4 @@ def _read_line(stream: IO[bytes], number: int) -> Line | None:
         if block.endswith(b"\n"):
             break
     detail = f"the line has {length} bytes, more than {LONGEST_LINE}"
-    return Line(number, head, RejectedError(Reason.LINE_TOO_LONG, detail))
+    return Line(number, head, RejectedError(RejectReason.LINE_TOO_LONG, detail))

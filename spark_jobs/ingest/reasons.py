@@ -8,7 +8,7 @@ from typing import Final
 _LONGEST_DETAIL: Final = 1000
 
 
-class Reason(StrEnum):
+class RejectReason(StrEnum):
     """What `quarantine.reasons` can hold for an input line; name and value are the same."""
 
     NOT_UTF8 = "NOT_UTF8"
@@ -29,7 +29,7 @@ class Reason(StrEnum):
 class RejectedError(Exception):
     """One line cannot become a row; caught where its quarantine record is made, never seen by a user."""
 
-    def __init__(self, reason: Reason, detail: str) -> None:
+    def __init__(self, reason: RejectReason, detail: str) -> None:
         # The detail may quote the line, of which nothing is known to be storable or short.
         self.detail = detail[:_LONGEST_DETAIL].encode(errors="backslashreplace").decode()
         self.reason = reason

@@ -13,7 +13,7 @@ from spark_jobs.ingest.fields import Record
 from spark_jobs.ingest.files import Line
 from spark_jobs.ingest.instants import instant
 from spark_jobs.ingest.kinds import KINDS, Kind
-from spark_jobs.ingest.reasons import Reason, RejectedError
+from spark_jobs.ingest.reasons import RejectedError, RejectReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Quarantined:
     line: Line
     table: Table | None
     key: dict[str, object]
-    reason: Reason
+    reason: RejectReason
     detail: str
 
 
@@ -71,7 +71,7 @@ def conflicting(row: Row) -> Quarantined:
     moment = row.values["captured_at"]
     key |= {"captured_at": format_utc(moment)} if isinstance(moment, datetime) else {}
     detail = "another observation has the same key and another content; the first one stays"
-    return Quarantined(row.line, row.table, key, Reason.CONFLICTING_KEY, detail)
+    return Quarantined(row.line, row.table, key, RejectReason.CONFLICTING_KEY, detail)
 
 
 Outcome = Row | Meta | NoObservation | Blank | Quarantined
@@ -108,13 +108,13 @@ def _outcome(line: Line, cluster: str | None, draft: _Draft) -> Outcome:
         raise line.rejected
     if not line.content.strip():
         return Blank(line)
-    fields = Record(_parsed(_decoded(line.content), Reason.NOT_JSON), "line")
+    fields = Record(_parsed(_decoded(line.content), RejectReason.NOT_JSON), "line")
     name = fields.text("kind")
     if name == "meta":
         draft.is_meta = True
         return Meta(line, fields.text("cluster"))
     if name not in KINDS:
-        raise RejectedError(Reason.UNKNOWN_KIND, f"kind {name!a} is not one of meta, {', '.join(KINDS)}")
+        raise RejectedError(RejectReason.UNKNOWN_KIND, f"kind {name!a} is not one of meta, {', '.join(KINDS)}")
     kind = KINDS[name]
     draft.table = kind.table
     captured_at = _read_key(fields, kind, cluster, draft.key)
@@ -133,7 +133,9 @@ def _read_key(fields: Record, kind: Kind, cluster: str | None, key: dict[str, ob
     captured_at = instant(fields.integer("at"), "line.at")
     key["captured_at"] = format_utc(captured_at)
     if cluster is None:
-        raise RejectedError(Reason.NO_CLUSTER, "no meta line above names the cluster: give its name when ingesting")
+        raise RejectedError(
+            RejectReason.NO_CLUSTER, "no meta line above names the cluster: give its name when ingesting"
+        )
     return captured_at
 
 
@@ -141,9 +143,9 @@ def _columns(fields: Record, kind: Kind, key: dict[str, object]) -> dict[str, ob
     """The columns beside the key; None where the answer is no observation."""
     error = fields.text_or_none("error")
     if error is None:
-        return kind.columns_of_body(_parsed(fields.text("body"), Reason.BODY_UNREADABLE), key)
+        return kind.columns_of_body(_parsed(fields.text("body"), RejectReason.BODY_UNREADABLE), key)
     if fields.get("body") is not None:
-        raise RejectedError(Reason.CONTRADICTION, "the line has both a body and an error")
+        raise RejectedError(RejectReason.CONTRADICTION, "the line has both a body and an error")
     return kind.columns_of_error(error)
 
 
@@ -151,10 +153,10 @@ def _decoded(content: bytes) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise RejectedError(Reason.NOT_UTF8, f"{error.reason} at byte {error.start}") from None
+        raise RejectedError(RejectReason.NOT_UTF8, f"{error.reason} at byte {error.start}") from None
 
 
-def _parsed(text: str, reason: Reason) -> object:
+def _parsed(text: str, reason: RejectReason) -> object:
     try:
         return fastjson.parse(text)
     except fastjson.FastjsonError as error:

@@ -7,7 +7,7 @@ from datetime import datetime
 from spark_jobs.ingest.bodies import Columns, in_order, message_model, subscription
 from spark_jobs.ingest.fields import COUNT, INT32, Record, check_range
 from spark_jobs.ingest.instants import instant
-from spark_jobs.ingest.reasons import Reason, RejectedError
+from spark_jobs.ingest.reasons import RejectedError, RejectReason
 
 _NO_PROPERTIES = Record({}, "body.properties")
 
@@ -96,7 +96,7 @@ def _flag(properties: Record, name: str) -> bool | None:
     text = properties.text_or_none(name)
     if text in (None, "true", "false"):
         return None if text is None else text == "true"
-    raise RejectedError(Reason.WRONG_TYPE, f"{properties.path}.{name} is {text!a}, not 'true' or 'false'")
+    raise RejectedError(RejectReason.WRONG_TYPE, f"{properties.path}.{name} is {text!a}, not 'true' or 'false'")
 
 
 def _integer(properties: Record, name: str) -> int | None:
@@ -105,7 +105,7 @@ def _integer(properties: Record, name: str) -> int | None:
         return None
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
-        raise RejectedError(Reason.WRONG_TYPE, f"{properties.path}.{name} is {text!a}, not an integer")
+        raise RejectedError(RejectReason.WRONG_TYPE, f"{properties.path}.{name} is {text!a}, not an integer")
     return int(text)
 
 

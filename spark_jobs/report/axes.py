@@ -1,4 +1,4 @@
-"""How every chart of the report looks: time in UTC across, the same for all charts of a group."""
+"""The style of every chart of the report: time in UTC across, the same for all charts of a group."""
 
 from __future__ import annotations
 

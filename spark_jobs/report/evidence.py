@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from spark_jobs.words import UNKNOWN, number_text
+from spark_jobs.domain.phrases import UNKNOWN, number_text
 
 _COUNTS = ("member_count", "queue_count", "unknown_queues")
 _MESSAGES = ("backlog_start", "backlog_end", "backlog_max", "produced", "consumed")
-_CURES = {"if_deduplicated": "if one of them left", "if_unique": "if each had an id of its own"}
+_COUNTERFACTUALS = {"if_deduplicated": "if one of them left", "if_unique": "if each had an id of its own"}
 
 
 def evidence_facts(evidence: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -25,9 +25,12 @@ def evidence_facts(evidence: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield name.replace("_count", "s").replace("_", " "), number_text(evidence[name])
     for name in _MESSAGES if evidence["queues"] else ():
         yield name.replace("_", " "), f"{number_text(evidence[name])} messages"
-    for name, text in _CURES.items():
-        if cure := evidence[name]:
-            yield text, f"{cure['unassigned_queues']} queues without owner, {cure['double_owned_queues']} owned twice"
+    for name, text in _COUNTERFACTUALS.items():
+        if counts := evidence[name]:
+            yield (
+                text,
+                f"{counts['unassigned_queues']} queues without owner, {counts['double_owned_queues']} owned twice",
+            )
     for measure in evidence["measures"] or ():
         yield measure["name"].replace("_", " "), UNKNOWN if measure["value"] is None else f"{measure['value']:,.6g}"
     for party in evidence["parties"] or ():

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from spark_jobs.columns import severity_rank
 from spark_jobs.domain.intervals import Interval
-from spark_jobs.findings.conditions import severity_rank
 from spark_jobs.report.keys import GROUP, TOPIC, part_of
 
 #: Points that a small line of backlog is drawn with, at most.

@@ -15,13 +15,13 @@ from bokeh.models import Range1d
 from bokeh.plotting import figure
 
 from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.phrases import number_text
 from spark_jobs.domain.severities import WORST_FIRST
 from spark_jobs.domain.subscriptions import RETRY
 from spark_jobs.report.axes import time_range
 from spark_jobs.report.lines import backlog_chart, is_known, rates_chart
 from spark_jobs.report.texts import clock, milliseconds
 from spark_jobs.report.timelines import ROWS, Numbers, members_timeline, numbers_of, ownership_timeline
-from spark_jobs.words import number_text
 
 Row = Mapping[str, Any]
 
@@ -131,7 +131,7 @@ def _topic(
 
 
 def _unreplayed(states: Sequence[Row], *, drawn: bool) -> list[str]:
-    """What was not replayed, and why, in words; where there is a chart it shows what was not observed."""
+    """What was not replayed, and why, as sentences; where there is a chart it shows what was not observed."""
     return [
         f"{state['status'].replace('_', ' ').capitalize()} ({state['reason']}): {clock(state['start'])} – "
         f"{clock(state['end'])} UTC."
@@ -141,7 +141,7 @@ def _unreplayed(states: Sequence[Row], *, drawn: bool) -> list[str]:
 
 
 def _rebalances(states: Sequence[Row]) -> list[tuple[float, str]]:
-    """(moment in ms, words) of each rebalance, and the last moment that was replayed."""
+    """(moment in ms, text) of each rebalance, and the last moment that was replayed."""
     replayed = sorted((row for row in states if row["status"] == "REPLAYED"), key=lambda row: row["start"])
     found = [
         (

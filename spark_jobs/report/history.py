@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from spark_jobs.columns import seconds_between
 from spark_jobs.domain.intervals import Interval
-from spark_jobs.replay.steps import seconds_between
 from spark_jobs.report.keys import QUEUE, TOPIC, known_lags, part_of
 
 #: Points per line of backlog, at most.

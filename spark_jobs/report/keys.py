@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from spark_jobs.columns import Transformation, seconds_between
 from spark_jobs.domain.intervals import Interval
-from spark_jobs.replay.steps import Transformation, seconds_between
 
 GROUP = ("cluster", "consumer_group")
 TOPIC = (*GROUP, "topic")

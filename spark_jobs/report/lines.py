@@ -11,10 +11,10 @@ from bokeh.models import ColumnDataSource, DataRange1d, HoverTool, NumeralTickFo
 from bokeh.models.renderers import DataRenderer
 from bokeh.plotting import figure
 
+from spark_jobs.domain.phrases import count, known_sum, number_text
 from spark_jobs.report.axes import time_figure
 from spark_jobs.report.colours import INK, OWNERS, PAPER, UNOBSERVED
 from spark_jobs.report.texts import clock, milliseconds
-from spark_jobs.words import count, known_sum, number_text
 
 Row = Mapping[str, Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.replay.spans import with_island
+from spark_jobs.columns import with_island
 from spark_jobs.report.keys import GROUP, QUEUE, TOPIC, known_lags
 
 _INTERVAL = ("step_start", *TOPIC, "membership_view", "interval_start")

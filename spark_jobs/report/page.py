@@ -13,14 +13,13 @@ from bokeh.resources import Resources
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.intervals import Interval, duration_text
+from spark_jobs.domain.phrases import number_text, rate_text
 from spark_jobs.domain.severities import SEVERITIES
 from spark_jobs.report.evidence import evidence_facts
 from spark_jobs.report.fleet import PARTS
 from spark_jobs.report.groups import GroupRows, group_page
 from spark_jobs.report.texts import clock, milliseconds
-from spark_jobs.terminal import duration_text
-from spark_jobs.words import number_text, rate_text
 
 Row = Mapping[str, Any]
 
@@ -31,7 +30,7 @@ RUNS = 50
 
 
 @dataclass(frozen=True)
-class Content:
+class PageContent:
     """What a page is made of. `fleet` holds a row per group; those of `groups` have a page of their own."""
 
     asked: Interval
@@ -45,7 +44,7 @@ class Content:
     code_version: str
 
 
-def page(content: Content) -> str:
+def page(content: PageContent) -> str:
     """The report as HTML that loads nothing and is safe whatever the groups and clients are called."""
     ids = {_name(group.fleet): f"group-{place}" for place, group in enumerate(content.groups, start=1)}
     fleet = [_fleet_row(row, ids.get(_name(row))) for row in content.fleet]
@@ -83,10 +82,10 @@ def _title(fleet: Sequence[Row]) -> str:
 
 def _fleet_row(row: Row, id: str | None) -> dict[str, Any]:
     severity, rules = (None, *SEVERITIES)[row["rank"] or 0], row["rules"] or []
-    words = (row["cluster"], row["consumer_group"], severity or "fine", *(one["rule"] for one in rules))
+    searched = (row["cluster"], row["consumer_group"], severity or "fine", *(one["rule"] for one in rules))
     spark, peak = sparkline(row["lines"] or [])
     return {
-        **row, "id": id, "severity": severity, "rules": rules, "search": " ".join(words).lower(), "spark": spark,
+        **row, "id": id, "severity": severity, "rules": rules, "search": " ".join(searched).lower(), "spark": spark,
         "peak": peak,
     }  # fmt: skip
 

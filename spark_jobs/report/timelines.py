@@ -9,12 +9,12 @@ from typing import Any
 from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, Range1d, VSpan
 from bokeh.plotting import figure
 
+from spark_jobs.domain.audited_step import ALL_HOSTS
 from spark_jobs.domain.intervals import Interval
-from spark_jobs.replay.views import ALL_HOSTS
+from spark_jobs.domain.phrases import UNKNOWN, number_text
 from spark_jobs.report.axes import time_figure
 from spark_jobs.report.colours import INK, NOBODY, NOT_REPLAYED, PAPER, UNOBSERVED, ink_on, owner_colour
 from spark_jobs.report.texts import clock, milliseconds, shortened
-from spark_jobs.words import UNKNOWN, number_text
 
 Row = Mapping[str, Any]
 #: (client id, address) → number of the connection: its colour and its label.
@@ -150,14 +150,14 @@ def _rows_figure(labels: Mapping[int, str], time: Range1d, what: str) -> figure:
 
 def _draw_spans(chart: figure, rows: Sequence[Row], interval: Interval, tips: Mapping[str, str]) -> None:
     place = ("y", "left", "right")
-    look: dict[str, Any] = {"y": "y", "left": "left", "right": "right", "height": 0.86, "line_color": PAPER}
+    style: dict[str, Any] = {"y": "y", "left": "left", "right": "right", "height": 0.86, "line_color": PAPER}
     source = _source(rows, (*place, "colour", *_fields(tips)))
-    bars = chart.hbar(source=source, fill_color="colour", name="spans", **look)
+    bars = chart.hbar(source=source, fill_color="colour", name="spans", **style)
     # Apart from the others: where the pattern is a column, a browser makes one for every span.
     hatched = _source([row for row in rows if row["several"]], (*place, *_fields(tips)))
     chart.hbar(
         source=hatched, fill_color=None, hatch_pattern="right_diagonal_line", hatch_color="#000000", hatch_alpha=0.6,
-        hatch_scale=9, hatch_weight=1.5, name="several", **look,
+        hatch_scale=9, hatch_weight=1.5, name="several", **style,
     )  # fmt: skip
     chart.add_tools(HoverTool(renderers=[bars], tooltips=list(tips.items()), point_policy="follow_mouse"))
     length = (interval.end - interval.start).total_seconds() * 1000

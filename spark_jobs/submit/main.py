@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from spark_jobs.cli import main
+from spark_jobs.cli.main import main
 from spark_jobs.errors import ExitCode
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ T = TypeVar("T")
 _AT_ONCE = 4
 
 
-def side_by_side(*acts: Callable[[], T]) -> list[T]:
+def run_in_parallel(*functions: Callable[[], T]) -> list[T]:
     """What each gives, in order; up to four are worked on at once.
 
     Raises what the first of them raised, once those have ended that are being worked on; the others are not begun then,
@@ -22,7 +22,7 @@ def side_by_side(*acts: Callable[[], T]) -> list[T]:
     """
     of_caller = inheritable_thread_target(SparkSession.active())
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-        futures = [pool.submit(of_caller(act)) for act in acts]
+        futures = [pool.submit(of_caller(function)) for function in functions]
         try:
             return [future.result() for future in futures]
         except BaseException:

@@ -7,30 +7,24 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
+from spark_jobs.cli.tables import Heading, show_rows, table
 from spark_jobs.jobs.maintain import Maintained
-from spark_jobs.terminal import print_line, titled_table
+
+_HEADINGS = (
+    Heading("table", fold=True),
+    *(Heading(text, right=True, fixed=True) for text in ("files", "MB", "version", "days kept")),
+)
 
 
 def show_maintained(console: Console, maintained: Sequence[Maintained]) -> None:
     """Files and MB before and after, and how long versions stay readable; one line per table where the console is no
     terminal.
     """
-    if maintained and console.is_terminal:
-        console.print(_table(maintained))
-    else:
-        for one in maintained:
-            print_line(console, _line(one))
-    console.print(f"{len(maintained)} tables maintained; their constraints hold.", soft_wrap=True, highlight=False)
+    show_rows(console, maintained, _table, _line, f"{len(maintained)} tables maintained; their constraints hold.")
 
 
 def _table(maintained: Sequence[Maintained]) -> Table:
-    table = titled_table("Maintained tables")
-    table.add_column("table", overflow="fold")
-    for heading in ("files", "MB", "version", "days kept"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for one in maintained:
-        table.add_row(one.table, *_cells(one))
-    return table
+    return table("Maintained tables", _HEADINGS, ((one.table, *_cells(one)) for one in maintained))
 
 
 def _line(one: Maintained) -> str:

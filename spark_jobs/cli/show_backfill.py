@@ -5,19 +5,25 @@ watches.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
+from typing import TypeAlias
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from spark_jobs.cli.show_findings import findings_text
+from spark_jobs.cli.tables import Heading, show_rows, stacked, table
+from spark_jobs.cli.terminal import print_line, printable
 from spark_jobs.domain.intervals import Interval, format_utc
 from spark_jobs.jobs import backfill
-from spark_jobs.jobs.backfill import Backfill
-from spark_jobs.terminal import findings_text, print_line, printable, stacked, titled_table
+from spark_jobs.jobs.backfill import Audited, Backfill, Failed
+
+#: A step that has come to its end, and what became of it.
+Ended: TypeAlias = tuple[Interval, Audited | Failed]
 
 
 @contextmanager
@@ -30,8 +36,7 @@ def bar_on(console: Console, total: int) -> Iterator[backfill.Progress]:
 
         def line(step: Interval, message: str, has_ended: bool) -> None:
             if has_ended:
-                words = f"{next(ended)} of {total}: {step} {' '.join(message.split())}"
-                print_line(console, words)
+                print_line(console, f"{next(ended)} of {total}: {step} {' '.join(message.split())}")
 
         yield line
         return
@@ -46,11 +51,11 @@ def bar_on(console: Console, total: int) -> Iterator[backfill.Progress]:
         under_way: dict[Interval, TaskID] = {}
 
         def tell(step: Interval, message: str, has_ended: bool) -> None:
-            words = printable(f"{format_utc(step.start)} {message}")
+            description = printable(f"{format_utc(step.start)} {message}")
             if step in under_way:
-                display.update(under_way[step], description=words)
+                display.update(under_way[step], description=description)
             else:
-                under_way[step] = display.add_task(words, total=None)
+                under_way[step] = display.add_task(description, total=None)
             if has_ended:
                 display.remove_task(under_way.pop(step))
                 display.update(whole, advance=1, description=f"{next(ended)} of {total} steps")
@@ -60,29 +65,25 @@ def bar_on(console: Console, total: int) -> Iterator[backfill.Progress]:
 
 def show_backfill(console: Console, found: Backfill, left_out: int) -> None:
     """What became of every step, its findings by severity or the reason it failed, and how many were left out."""
-    if (found.audited or found.failed) and console.is_terminal:
-        console.print(_table(found))
-    else:
-        for words in _lines(found):
-            print_line(console, words)
     together = sum((Counter(one.findings) for one in found.audited.values()), Counter[str]())
     told = f"Steps: {len(found.audited)} audited, {left_out} left out, {len(found.failed)} failed. "
-    console.print(told + findings_text(together), soft_wrap=True, highlight=False)
+    ended: list[Ended] = [*found.audited.items(), *found.failed.items()]
+    show_rows(console, ended, _table, _line, told + findings_text(together))
 
 
-def _table(found: Backfill) -> Table:
-    table = titled_table("Steps (UTC)")
-    for heading in ("", "step", "findings"):
-        table.add_column(heading, overflow="fold")
-    for step, audited in found.audited.items():
-        table.add_row("audited", str(step), findings_text(audited.findings))
-    for step, failed in found.failed.items():
-        table.add_row(Text("failed", "bold red"), str(step), stacked(failed.error, *failed.reason.splitlines()))
-    return table
+def _table(ended: Sequence[Ended]) -> Table:
+    headings = (Heading(text, fold=True) for text in ("", "step", "findings"))
+    return table("Steps (UTC)", headings, (_cells(*one) for one in ended))
 
 
-def _lines(found: Backfill) -> Iterator[str]:
-    for step, audited in found.audited.items():
-        yield f"audited {step} run={audited.run_id} {findings_text(audited.findings)}"
-    for step, failed in found.failed.items():
-        yield f"failed {step} {failed.error}: {' '.join(failed.reason.split())}"
+def _cells(step: Interval, outcome: Audited | Failed) -> tuple[Text | str, ...]:
+    if isinstance(outcome, Failed):
+        return Text("failed", "bold red"), str(step), stacked(outcome.error, *outcome.reason.splitlines())
+    return "audited", str(step), findings_text(outcome.findings)
+
+
+def _line(ended: Ended) -> str:
+    step, outcome = ended
+    if isinstance(outcome, Failed):
+        return f"failed {step} {outcome.error}: {' '.join(outcome.reason.split())}"
+    return f"audited {step} run={outcome.run_id} {findings_text(outcome.findings)}"

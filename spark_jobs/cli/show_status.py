@@ -10,37 +10,42 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from spark_jobs.cli.tables import Heading, show_rows, stacked, table
+from spark_jobs.cli.terminal import SEVERITY_STYLES
 from spark_jobs.domain.intervals import duration_text, format_utc
+from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text
 from spark_jobs.jobs.status import Statuses
-from spark_jobs.terminal import SEVERITY_STYLES, print_line, stacked, titled_table
-from spark_jobs.words import UNKNOWN, count, number_text, rate_text
 
 #: A row of `group_status`.
 Group = Mapping[str, Any]
 
 
+_HEADINGS = (
+    *(Heading(text, fold=True) for text in ("worst\nfindings", "group\ncluster\nstep")),
+    *(
+        Heading(text, right=True)
+        for text in (
+            "members\nidle",
+            "queues owned\nonce/twice/never",
+            "backlog\nunknown queues",
+            "in/s\nout/s",
+            "oldest\nmessage",
+        )
+    ),
+    Heading("limit\nwould more consumers have helped?", fold=True),
+)
+
+
 def show_statuses(console: Console, found: Statuses) -> None:
     """One row per group in the order given; whose newest step is not the newest of all is marked as old."""
-    if found.groups and console.is_terminal:
-        console.print(_table(found))
-    else:
-        for group in found.groups:
-            print_line(console, _line(group, found.newest_step))
     newest = f"the newest step began at {format_utc(found.newest_step)}" if found.newest_step else "nothing was audited"
-    console.print(f"{count(len(found.groups), 'group')}; {newest}.", soft_wrap=True, highlight=False)
+    summary = f"{count(len(found.groups), 'group')}; {newest}."
+    show_rows(console, found.groups, lambda _: _table(found), lambda group: _line(group, found.newest_step), summary)
 
 
 def _table(found: Statuses) -> Table:
-    table = titled_table("Newest step of every group (UTC)", show_lines=True)
-    for heading in ("worst\nfindings", "group\ncluster\nstep"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("members\nidle", "queues owned\nonce/twice/never", "backlog\nunknown queues", "in/s\nout/s"):
-        table.add_column(heading, justify="right")
-    table.add_column("oldest\nmessage", justify="right")
-    table.add_column("limit\nwould more consumers have helped?", overflow="fold")
-    for group in found.groups:
-        table.add_row(*_cells(group, found.newest_step))
-    return table
+    rows = (_cells(group, found.newest_step) for group in found.groups)
+    return table("Newest step of every group (UTC)", _HEADINGS, rows, ruled=True)
 
 
 def _cells(group: Group, newest: datetime | None) -> Iterable[Text]:

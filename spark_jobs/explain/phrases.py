@@ -1,4 +1,4 @@
-"""The pieces that sentences are made of."""
+"""The phrases that sentences are made of."""
 
 from __future__ import annotations
 

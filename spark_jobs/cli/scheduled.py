@@ -6,15 +6,21 @@ import dataclasses
 import sys
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from spark_jobs.command_common import as_json, exit_code, run_document, run_exit_code, start_spark, worst
-from spark_jobs.config import load
+from spark_jobs.cli.documents import as_json, run_document
+from spark_jobs.cli.exit_codes import backfill_exit_code, exit_code, run_exit_code, worst
+from spark_jobs.cli.show_backfill import bar_on, show_backfill
+from spark_jobs.cli.show_findings import show_findings
+from spark_jobs.cli.show_maintained import show_maintained
+from spark_jobs.cli.start import start_spark
+from spark_jobs.cli.terminal import printable, progress_on
+from spark_jobs.config.file import load
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.domain.severities import SEVERITIES
 from spark_jobs.errors import ExitCode, RebalanceAuditError
@@ -22,22 +28,12 @@ from spark_jobs.jobs.backfill import Backfill, backfill, published_steps
 from spark_jobs.jobs.late import Reaudit, reaudit_late
 from spark_jobs.jobs.maintain import check_retention, maintain
 from spark_jobs.jobs.run import RunRequest, RunResult
-from spark_jobs.jobs.tasks import TASKS, ScheduledRun
-from spark_jobs.terminal import printable, progress_on, show_findings
-from spark_jobs.terminal_backfill import bar_on, show_backfill
-from spark_jobs.terminal_maintained import show_maintained
+from spark_jobs.jobs.scheduled_run import ScheduledRun
+from spark_jobs.jobs.tasks import TASKS
 from spark_jobs.warehouse import Warehouse
 
 
-def backfill_exit_code(found: Backfill, fail_on: str) -> ExitCode:
-    """The worst of all steps: `exit_code` of those that were audited, the error's of those that failed. Findings at or
-    above `fail_on` are worse than warnings only.
-    """
-    codes = {exit_code(one.findings, fail_on, doubtful=bool(one.quality_warnings)) for one in found.audited.values()}
-    return worst(codes | {one.exit_code for one in found.failed.values()})
-
-
-def _task(arguments: Namespace) -> int:
+def task_command(arguments: Namespace) -> int:
     """Exit code 0 also with warnings: a scheduler takes any other for a failure."""
     configuration, warehouse = load(arguments.config), Warehouse.parse(arguments.warehouse)
     configuration.grid.check_whole_steps(arguments.interval)
@@ -45,18 +41,20 @@ def _task(arguments: Namespace) -> int:
     with progress_on(Console(stderr=True)) as say:
         scheduled = ScheduledRun(start_spark(say), warehouse, request, configuration, arguments.run, say)
         outcome = TASKS[arguments.TASK](scheduled)
-    if arguments.TASK == "report":
+    if outcome.new_findings is not None:
         show_findings(Console(), outcome.new_findings)
     print(printable(outcome.says))
     for warning in outcome.warnings:
         print(f"rebalance-audit: warning: {printable(warning)}", file=sys.stderr)
+    new = outcome.new_findings or ()
     if arguments.new_findings:
-        Path(arguments.new_findings).write_text(as_json({"findings": outcome.new_findings}), encoding="utf-8")
-    code = exit_code((finding["severity"] for finding in outcome.new_findings), arguments.fail_on)
+        Path(arguments.new_findings).write_text(as_json({"findings": new}), encoding="utf-8")
+    code = exit_code((finding["severity"] for finding in new), arguments.fail_on)
     return ExitCode.CLEAN if code is ExitCode.WARNINGS else code
 
 
-def _backfill(arguments: Namespace) -> int:
+def backfill_command(arguments: Namespace) -> int:
+    """The `backfill_exit_code` of all steps."""
     configuration, warehouse = load(arguments.config), Warehouse.parse(arguments.warehouse)
     steps, console = list(configuration.grid.steps(arguments.interval)), Console(stderr=True)
     with progress_on(console) as say:
@@ -87,7 +85,7 @@ def _backfill_document(interval: Interval, found: Backfill, left_out: Iterable[I
     }
 
 
-def _late(arguments: Namespace) -> int:
+def late_command(arguments: Namespace) -> int:
     """The worst of the exit codes that the late steps have, each by itself."""
     configuration, warehouse = load(arguments.config), Warehouse.parse(arguments.warehouse)
     configuration.grid.check_whole_steps(arguments.interval)
@@ -114,7 +112,8 @@ def _reaudit_exit_code(outcome: RunResult | RebalanceAuditError, fail_on: str) -
     return outcome.exit_code if isinstance(outcome, RebalanceAuditError) else run_exit_code(outcome, fail_on)
 
 
-def _maintain(arguments: Namespace) -> int:
+def maintain_command(arguments: Namespace) -> int:
+    """Exit code 0 where every table was maintained; what does not hold is an error."""
     warehouse, retention = Warehouse.parse(arguments.warehouse), timedelta(days=arguments.retention_days)
     check_retention(retention)
     with progress_on(Console(stderr=True)) as say:
@@ -124,11 +123,3 @@ def _maintain(arguments: Namespace) -> int:
     else:
         show_maintained(Console(), maintained)
     return ExitCode.CLEAN
-
-
-SCHEDULED: Mapping[str, Callable[[Namespace], int]] = {
-    "task": _task,
-    "backfill": _backfill,
-    "late": _late,
-    "maintain": _maintain,
-}

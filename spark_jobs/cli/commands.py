@@ -6,9 +6,26 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
+from pkgutil import resolve_name
 
-from spark_jobs.command_options import NEVER
+from spark_jobs.cli.options import NEVER
 from spark_jobs.errors import ExitCode
+
+
+@dataclass(frozen=True)
+class Later:
+    """The function `module:function` of this package, imported when it is called: --help does not wait for pyspark."""
+
+    name: str
+
+    def function(self) -> Callable[[Namespace], int]:
+        """The function itself; raises where there is none of that name."""
+        found: Callable[[Namespace], int] = resolve_name(f"spark_jobs.cli.{self.name}")
+        return found
+
+    def __call__(self, arguments: Namespace) -> int:
+        """The exit code of the command."""
+        return self.function()(arguments)
 
 
 @dataclass(frozen=True)
@@ -31,19 +48,10 @@ def _version(_: Namespace) -> int:
     return ExitCode.CLEAN
 
 
-def _job(name: str) -> Callable[[Namespace], int]:
-    def execute(arguments: Namespace) -> int:
-        from spark_jobs import commands  # imports pyspark: --help does not wait for it
-
-        return commands.COMMANDS[name](arguments)
-
-    return execute
-
-
 COMMANDS: Mapping[str, Command] = {
     "ingest": Command(
         "Load recordings of RocketMQ's answers into the source tables; loading one twice changes nothing.",
-        _job("ingest"),
+        Later("auditing:ingest_command"),
         ("FILE", "--warehouse", "--cluster-name", "--json"),
         (
             "examples/recording.jsonl.gz --warehouse ./warehouse",
@@ -52,7 +60,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "run": Command(
         "Audit whole steps of the recorded history, publish the tables, and show the findings.",
-        _job("run"),
+        Later("auditing:run_command"),
         ("--warehouse", "--interval", "--cluster", "--group", "--topic", "--config", "--fail-on", "--json"),
         (
             "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00",
@@ -62,18 +70,21 @@ COMMANDS: Mapping[str, Command] = {
         {"--fail-on": "ERROR"},
     ),
     "task": Command(
-        "One task of a scheduled run: what the Airflow DAGs submit, one after the other.",
-        _job("task"),
+        "One task of a scheduled run, audit or publish: what the hourly Airflow DAG submits, one after the other.",
+        Later("scheduled:task_command"),
         (
             *("TASK", "--run", "--warehouse", "--interval", "--cluster", "--group", "--config", "--fail-on"),
             "--new-findings",
         ),
-        ("check_sources --run nightly-1 --warehouse /data/audit --interval 2026-11-21/2026-11-22",),
+        (
+            "audit --run nightly-1 --warehouse /data/audit --interval 2026-11-21/2026-11-22",
+            "publish --run nightly-1 --warehouse /data/audit --interval 2026-11-21/2026-11-22 --new-findings new.json",
+        ),
         {"--fail-on": NEVER},
     ),
     "backfill": Command(
         "Audit whole steps of a long history, each by a run of its own; one that fails does not stop the others.",
-        _job("backfill"),
+        Later("scheduled:backfill_command"),
         ("--warehouse", "--interval", "--config", "--jobs", "--only-missing", "--fail-on", "--json"),
         (
             "--warehouse /data/audit --interval 2026-11-01/2026-12-01 --jobs 2",
@@ -83,7 +94,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "late": Command(
         "Audit again the steps whose snapshots came, or changed, after they were published.",
-        _job("late"),
+        Later("scheduled:late_command"),
         ("--warehouse", "--interval", "--config", "--fail-on", "--json"),
         (
             "--warehouse ./warehouse --interval 2026-11-21/2026-11-22",
@@ -93,7 +104,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "validate": Command(
         "Run the data-quality expectations on what is in the warehouse, without auditing.",
-        _job("validate"),
+        Later("auditing:validate_command"),
         ("--warehouse", "--table", "--interval", "--config", "--json"),
         (
             "--warehouse ./warehouse",
@@ -104,13 +115,13 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "status": Command(
         "Show the newest step of every group: what needs attention, its backlog, and what limits it.",
-        _job("status"),
+        Later("reading:status_command"),
         ("--warehouse", "--cluster", "--group", "--json"),
         ("--warehouse ./warehouse", "--warehouse lake.audit --cluster eu --json"),
     ),
     "explain": Command(
         "Tell in words who owned what in a group at one moment, why, and what was wrong.",
-        _job("explain"),
+        Later("reading:explain_command"),
         ("--warehouse", "--cluster", "--group", "--topic", "--at", "--json"),
         (
             "--warehouse ./warehouse --group payment-service --at 2026-11-21T02:10Z",
@@ -120,13 +131,13 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "maintain": Command(
         "Put small files together, remove old ones, and check the constraints of all tables; their rows stay the same.",
-        _job("maintain"),
+        Later("scheduled:maintain_command"),
         ("--warehouse", "--retention-days", "--json"),
         ("--warehouse ./warehouse", "--warehouse lake.audit --retention-days 90 --json"),
     ),
     "report": Command(
         "Write what was published of an interval as one HTML file: who owned each queue when, findings, backlog.",
-        _job("report"),
+        Later("reading:report_command"),
         ("--warehouse", "--interval", "--cluster", "--group", "--out", "--details"),
         (
             "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00",
@@ -136,7 +147,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "demo": Command(
         "Load the recording of a real cluster that ships with the project, audit it, and show the findings.",
-        _job("demo"),
+        Later("auditing:demo_command"),
         ("--warehouse",),
         ("", "--warehouse /data/demo"),
         {"--warehouse": "./warehouse"},

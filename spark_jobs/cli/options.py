@@ -20,9 +20,9 @@ def _if_any(text: str) -> str | None:
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "FILE": {"nargs": "+", "metavar": "FILE", "help": "recording to load: .jsonl or .jsonl.gz"},
     "TASK": {
-        "choices": ("check_sources", "audit", "validate", "publish", "report"),
+        "choices": ("audit", "publish"),
         "metavar": "TASK",
-        "help": "check_sources, audit, validate, publish or report",
+        "help": "audit: check the sources, audit them, stage the results; publish: check the results, publish them",
     },
     "--warehouse": {"metavar": "URI", "help": "where the tables are: a path, a URI, or catalog.schema"},
     "--cluster-name": {

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 from argparse import Namespace
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rich.console import Console
 
-from spark_jobs.command_common import as_json, start_spark
+from spark_jobs.cli.documents import as_json
+from spark_jobs.cli.show_explanation import show_explanation
+from spark_jobs.cli.show_status import show_statuses
+from spark_jobs.cli.start import start_spark
+from spark_jobs.cli.terminal import printable, progress_on
 from spark_jobs.errors import ExitCode
 from spark_jobs.explain.text import lines
 from spark_jobs.jobs.explain import Question, explain_group
 from spark_jobs.jobs.report import ReportRequest, report, write_page
 from spark_jobs.jobs.status import statuses
-from spark_jobs.terminal import printable, progress_on
-from spark_jobs.terminal_explain import show_explanation
-from spark_jobs.terminal_status import show_statuses
 from spark_jobs.warehouse import Warehouse
 
 
-def _explain(arguments: Namespace) -> int:
+def explain_command(arguments: Namespace) -> int:
     """Exit code 0 also where something was wrong: the question has been answered."""
     warehouse = Warehouse.parse(arguments.warehouse)
     question = Question(arguments.group or "", arguments.at, arguments.cluster, arguments.topic)
@@ -34,7 +34,7 @@ def _explain(arguments: Namespace) -> int:
     return ExitCode.CLEAN
 
 
-def _status(arguments: Namespace) -> int:
+def status_command(arguments: Namespace) -> int:
     """Exit code 0 also with findings: `run` and `validate` are for gates."""
     warehouse = Warehouse.parse(arguments.warehouse)
     with progress_on(Console(stderr=True)) as say:
@@ -46,7 +46,7 @@ def _status(arguments: Namespace) -> int:
     return ExitCode.CLEAN
 
 
-def _report(arguments: Namespace) -> int:
+def report_command(arguments: Namespace) -> int:
     """Exit code 0 whatever the page shows: it has been written."""
     warehouse, file = Warehouse.parse(arguments.warehouse), Path(arguments.out)
     request = ReportRequest(arguments.interval, arguments.cluster, arguments.group, arguments.details)
@@ -55,6 +55,3 @@ def _report(arguments: Namespace) -> int:
     write_page(page, file)
     print(f"The report is in {printable(str(file))}")
     return ExitCode.CLEAN
-
-
-READING: Mapping[str, Callable[[Namespace], int]] = {"report": _report, "explain": _explain, "status": _status}

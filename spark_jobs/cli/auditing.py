@@ -1,4 +1,4 @@
-"""From a command's arguments to its exit code: start Spark, do one job, show the outcome."""
+"""The commands that load, audit and check: each starts Spark, does one job and shows the outcome."""
 
 from __future__ import annotations
 
@@ -6,27 +6,29 @@ import dataclasses
 import sys
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
 
-from spark_jobs.command_common import as_json, quality_exit_code, run_document, run_exit_code, start_spark
-from spark_jobs.commands_reading import READING
-from spark_jobs.commands_scheduled import SCHEDULED
-from spark_jobs.config import load
+from spark_jobs.cli.documents import as_json, run_document
+from spark_jobs.cli.exit_codes import quality_exit_code, run_exit_code
+from spark_jobs.cli.show_failures import show_failures
+from spark_jobs.cli.show_findings import show_findings
+from spark_jobs.cli.start import start_spark
+from spark_jobs.cli.terminal import printable, progress_on, show_steps
+from spark_jobs.config.file import load
 from spark_jobs.errors import ExitCode
 from spark_jobs.jobs.demo import demo, example_files, next_steps
 from spark_jobs.jobs.ingest import ingest
 from spark_jobs.jobs.run import RunRequest, RunResult, run
 from spark_jobs.jobs.validate import Validation, table_named, validate
-from spark_jobs.quality.validation import Result
-from spark_jobs.terminal import printable, progress_on, show_findings, show_steps
-from spark_jobs.terminal_failures import show_failures
+from spark_jobs.quality.checks import Result
 from spark_jobs.warehouse import Warehouse
 
 
-def _ingest(arguments: Namespace) -> int:
+def ingest_command(arguments: Namespace) -> int:
+    """Exit code 0 also where lines were quarantined: the report counts them."""
     warehouse = Warehouse.parse(arguments.warehouse)
     with progress_on(Console(stderr=True)) as say:
         report = ingest(start_spark(say), warehouse, arguments.FILE, arguments.cluster_name, progress=say)
@@ -35,7 +37,8 @@ def _ingest(arguments: Namespace) -> int:
     return ExitCode.CLEAN
 
 
-def _run(arguments: Namespace) -> int:
+def run_command(arguments: Namespace) -> int:
+    """The `run_exit_code` of one run."""
     configuration, warehouse = load(arguments.config), Warehouse.parse(arguments.warehouse)
     configuration.grid.check_whole_steps(arguments.interval)
     request = RunRequest(arguments.interval, arguments.cluster, arguments.group, arguments.topic)
@@ -45,7 +48,8 @@ def _run(arguments: Namespace) -> int:
     return run_exit_code(result, arguments.fail_on)
 
 
-def _validate(arguments: Namespace) -> int:
+def validate_command(arguments: Namespace) -> int:
+    """The `quality_exit_code` of the expectations that failed."""
     configuration, warehouse = load(arguments.config), Warehouse.parse(arguments.warehouse)
     table = table_named(arguments.table) if arguments.table is not None else None
     if arguments.interval:
@@ -75,7 +79,7 @@ def _document(found: Validation, failed: Sequence[Result]) -> dict[str, Any]:
     }
 
 
-def _demo(arguments: Namespace) -> int:
+def demo_command(arguments: Namespace) -> int:
     """Exit code 0 also with findings: the recording is full of them, and the demo has worked."""
     warehouse, files = Warehouse.parse(arguments.warehouse), example_files()
     with progress_on(Console(stderr=True)) as say:
@@ -94,13 +98,3 @@ def _show(result: RunResult, warehouse: Warehouse, *, as_document: bool) -> None
         print(f"The tables are in {printable(warehouse.location)}")
     for warning in result.warnings + result.quality_warnings:
         print(f"rebalance-audit: warning: {printable(warning)}", file=sys.stderr)
-
-
-COMMANDS: Mapping[str, Callable[[Namespace], int]] = {
-    **SCHEDULED,
-    **READING,
-    "ingest": _ingest,
-    "run": _run,
-    "validate": _validate,
-    "demo": _demo,
-}

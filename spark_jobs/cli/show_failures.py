@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from spark_jobs.cli.tables import Heading, show_rows, stacked, table
 from spark_jobs.domain.intervals import format_utc
-from spark_jobs.terminal import print_line, printable, stacked, titled_table
 
 #: A result of an expectation that failed in a step, as its row of `quality_results`.
 Failure = Mapping[str, Any]
@@ -21,41 +21,40 @@ Failure = Mapping[str, Any]
 _STYLES = {"critical": "bold red", "warning": "yellow"}
 
 
-def show_failures(console: Console, failures: Sequence[Failure], looked_at: int) -> None:
-    """Which expectations failed, of so many looked at, critical ones first: each with its first step, what was seen
+_HEADINGS = tuple(
+    Heading(text, fold=True)
+    for text in ("", "expectation\ntable", "first step\nfailed steps", "observed", "for example")
+)
+
+
+def show_failures(console: Console, failures: Sequence[Failure], checked: int) -> None:
+    """Which expectations failed, of so many checked, critical ones first: each with its first step, what was seen
     there, and a key; one line each where the console is no terminal.
     """
     by_name: dict[tuple[str, ...], list[Failure]] = {}
     for one in sorted(failures, key=lambda f: (f["severity"], f["table_name"], f["expectation"], f["step_start"])):
         by_name.setdefault((one["table_name"], one["expectation"], one["column_name"] or ""), []).append(one)
-    if by_name and console.is_terminal:
-        console.print(_table(by_name.values()))
-    else:
-        for of_one in by_name.values():
-            print_line(console, _line(of_one))
     told = f"{len(by_name)} failed" if by_name else "all hold"
-    console.print(f"{looked_at} expectations × steps looked at: {told}.", soft_wrap=True, highlight=False)
+    summary = f"{checked} expectations × steps looked at: {told}."
+    show_rows(console, list(by_name.values()), _table, _line, summary)
 
 
-def _table(failures: Iterable[Sequence[Failure]]) -> Table:
-    table = titled_table("Failed expectations", show_lines=True)
-    for heading in ("", "expectation\ntable", "first step\nfailed steps", "observed", "for example"):
-        table.add_column(heading, overflow="fold")
-    for of_one in failures:
-        first = of_one[0]
-        table.add_row(
-            Text(first["severity"], _STYLES[first["severity"]]),
-            stacked(_expectation(first), first["table_name"]),
-            stacked(format_utc(first["step_start"]), str(len(of_one))),
-            Text(_observed(first)),
-            Text(printable(next(iter(first["examples"]), ""))),
-        )
-    return table
+def _table(failures: Sequence[Sequence[Failure]]) -> Table:
+    return table("Failed expectations", _HEADINGS, map(_cells, failures), ruled=True)
+
+
+def _cells(of_one: Sequence[Failure]) -> Iterable[Text | str]:
+    first = of_one[0]
+    yield Text(first["severity"], _STYLES[first["severity"]])
+    yield stacked(_expectation(first), first["table_name"])
+    yield stacked(format_utc(first["step_start"]), str(len(of_one)))
+    yield _observed(first)
+    yield next(iter(first["examples"]), "")
 
 
 def _line(of_one: Sequence[Failure]) -> str:
     first = of_one[0]
-    words = (
+    parts = (
         first["severity"],
         _expectation(first),
         f"table={first['table_name']}",
@@ -64,7 +63,7 @@ def _line(of_one: Sequence[Failure]) -> str:
         f"observed={_observed(first)}",
         *(f"example={key}" for key in first["examples"][:1]),
     )
-    return " ".join(words)
+    return " ".join(parts)
 
 
 def _expectation(failure: Failure) -> str:

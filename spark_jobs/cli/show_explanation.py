@@ -8,14 +8,14 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from spark_jobs.explain.text_view import Line
-from spark_jobs.terminal import SEVERITY_STYLES, printable
+from spark_jobs.cli.terminal import SEVERITY_STYLES, printable
+from spark_jobs.explain.text_view import TextLine
 
 _INDENT = 2
 _STYLES = {**SEVERITY_STYLES, "title": "bold", "heading": "italic", "advice": "green", "odd": "yellow"}
 
 
-def show_explanation(console: Console, lines: Iterable[Line]) -> None:
+def show_explanation(console: Console, lines: Iterable[TextLine]) -> None:
     """The lines one below the other; what a line is too long for goes on below it, at its depth."""
     for line in lines:
         text, depth = Text(printable(line.text), style=_STYLES.get(line.part, "")), _INDENT * line.indent

@@ -1,0 +1,8 @@
+"""`python -m spark_jobs.cli`."""
+
+from __future__ import annotations
+
+from spark_jobs.cli.main import entry_point
+
+if __name__ == "__main__":
+    entry_point()

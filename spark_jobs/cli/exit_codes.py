@@ -1,0 +1,52 @@
+"""Which exit code an outcome has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from expectations.suite import Severity
+from spark_jobs.cli.options import NEVER
+from spark_jobs.domain.severities import SEVERITIES
+from spark_jobs.errors import ExitCode
+from spark_jobs.jobs.backfill import Backfill
+from spark_jobs.jobs.run import RunResult
+from spark_jobs.quality.checks import Result
+
+
+def exit_code(severities: Iterable[str], fail_on: str, *, doubtful: bool = False) -> ExitCode:
+    """1 if a finding is at or above `fail_on`, else 2 if one is a warning or the data is `doubtful` (an expectation
+    failed, but no critical one), else 0.
+    """
+    ranks = [SEVERITIES.index(severity) for severity in severities]
+    if any(rank >= (*SEVERITIES, NEVER).index(fail_on) for rank in ranks):
+        return ExitCode.FINDINGS
+    return ExitCode.WARNINGS if doubtful or SEVERITIES.index("WARN") in ranks else ExitCode.CLEAN
+
+
+def run_exit_code(result: RunResult, fail_on: str) -> ExitCode:
+    """The `exit_code` of a run."""
+    severities = (finding["severity"] for finding in result.findings)
+    return exit_code(severities, fail_on, doubtful=bool(result.quality_warnings))
+
+
+def backfill_exit_code(found: Backfill, fail_on: str) -> ExitCode:
+    """The worst of all steps: `exit_code` of those that were audited, the error's of those that failed. Findings at or
+    above `fail_on` are worse than warnings only.
+    """
+    codes = {exit_code(one.findings, fail_on, doubtful=bool(one.quality_warnings)) for one in found.audited.values()}
+    return worst(codes | {one.exit_code for one in found.failed.values()})
+
+
+def quality_exit_code(failed: Iterable[Result]) -> ExitCode:
+    """1 if a critical expectation failed, else 2 if any did, else 0."""
+    severities = {one.severity for one in failed}
+    if Severity.CRITICAL in severities:
+        return ExitCode.FINDINGS
+    return ExitCode.WARNINGS if severities else ExitCode.CLEAN
+
+
+def worst(codes: Iterable[ExitCode]) -> ExitCode:
+    """Of many steps: nothing published is worse than wrong usage, that than findings, and they than warnings only."""
+    found = set(codes)
+    worst_first = (ExitCode.NOT_PUBLISHED, ExitCode.USAGE, ExitCode.FINDINGS, ExitCode.WARNINGS)
+    return next((code for code in worst_first if code in found), ExitCode.CLEAN)

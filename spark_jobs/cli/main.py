@@ -1,0 +1,73 @@
+"""One command, from its text to its exit code. Nothing heavy is imported before it is needed."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import traceback
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import NoReturn
+
+from spark_jobs.cli.commands import COMMANDS
+from spark_jobs.cli.parser import build_parser
+from spark_jobs.errors import ExitCode, RebalanceAuditError
+
+#: As a shell says it: 128 + number of the signal.
+INTERRUPTED, READER_GONE = 130, 141
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one command; a code of `ExitCode`, 130 when interrupted, 141 when nobody reads stdout any more."""
+    arguments = Namespace(debug=False)
+    try:
+        arguments = build_parser(COMMANDS).parse_args(argv)
+        _configure_logging(logging.INFO if arguments.verbose else logging.WARNING)
+        code = COMMANDS[arguments.name].execute(arguments)
+        sys.stdout.flush()
+    except SystemExit as leaving:  # argparse: 0 after --help, else wrong usage
+        return int(leaving.code or 0)
+    except RebalanceAuditError as error:
+        return _failed(error.exit_code, str(error))
+    except KeyboardInterrupt as interrupt:
+        how_things_are = getattr(interrupt, "__notes__", ["the published tables are as they were"])
+        return _failed(INTERRUPTED, "; ".join(("interrupted", *how_things_are)))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return READER_GONE
+    except Exception as error:
+        return _bug(error, arguments.debug)
+    return code
+
+
+def entry_point() -> NoReturn:
+    """The `rebalance-audit` command."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def _configure_logging(level: int) -> None:
+    logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    # What py4j logs (as the root logger, too) it also raises.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_not_of_py4j)
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in record.pathname
+
+
+def _failed(code: int, message: str) -> int:
+    from spark_jobs.cli.terminal import printable
+
+    for line in message.splitlines():
+        print(f"rebalance-audit: {printable(line)}", file=sys.stderr)
+    return code
+
+
+def _bug(error: Exception, debug: bool) -> int:
+    if debug:
+        traceback.print_exception(error)
+    first, hint = (str(error).splitlines() or [""])[0], "" if debug else "; --debug shows where"
+    lines = (f"this is a bug: {type(error).__name__}: {first}{hint}", *getattr(error, "__notes__", ()))
+    return _failed(ExitCode.NOT_PUBLISHED, "\n".join(lines))

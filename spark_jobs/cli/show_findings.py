@@ -1,0 +1,91 @@
+"""What a person sees of findings: a table and what to do, or plain lines where nobody watches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC
+from typing import Any
+
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from spark_jobs.cli.tables import Heading, show_rows, stacked, table
+from spark_jobs.cli.terminal import SEVERITY_STYLES, printable
+from spark_jobs.domain.intervals import duration_text, format_utc
+from spark_jobs.domain.phrases import UNKNOWN, number_text
+
+#: A row of `findings`.
+Finding = Mapping[str, Any]
+
+_WORST_FIRST = tuple(SEVERITY_STYLES)
+_HEADINGS = (
+    Heading("", fixed=True),
+    Heading("rule\ncause", fixed=True),
+    Heading("group\ntopic\nsubject", fold=True),
+    Heading("from – to\nduration", fixed=True),
+    Heading("messages\npiled up", right=True, fixed=True),
+)
+
+
+def show_findings(console: Console, findings: Sequence[Finding]) -> None:
+    """The findings, worst first, then what to do; one line per finding where the console is no terminal."""
+    findings = sorted(findings, key=lambda f: (_WORST_FIRST.index(f["severity"]), f["start"], f["consumer_group"]))
+    show_rows(console, findings, _drawn, _line, findings_text(Counter(finding["severity"] for finding in findings)))
+
+
+def findings_text(counts: Mapping[str, int]) -> str:
+    """How many findings there are, by severity: `3 findings: 1 ERROR, 2 INFO`."""
+    number = sum(counts.values())
+    told = ", ".join(f"{counts[severity]} {severity}" for severity in _WORST_FIRST if counts.get(severity))
+    return f"{number} finding{'' if number == 1 else 's'}: {told}" if told else "No findings."
+
+
+def _drawn(findings: Sequence[Finding]) -> Group:
+    return Group(_table(findings), Text(), _advice(findings))
+
+
+def _table(findings: Sequence[Finding]) -> Table:
+    dated = len({moment.astimezone(UTC).date() for f in findings for moment in (f["start"], f["end"])}) > 1
+    day = "" if dated else f" of {findings[0]['start'].astimezone(UTC):%Y-%m-%d}"
+    rows = (_cells(number, finding, dated) for number, finding in enumerate(findings, start=1))
+    return table(f"Findings{day} (UTC)", _HEADINGS, rows, ruled=True)
+
+
+def _cells(number: int, finding: Finding, dated: bool) -> Iterable[Text]:
+    severity, backlog = finding["severity"], finding["evidence"]["backlog_max"]
+    start, end = (finding[name].astimezone(UTC) for name in ("start", "end"))
+    form, dash = ("%m-%d %H:%M:%S", " –\n") if dated else ("%H:%M:%S", "–")
+    yield Text.assemble((severity, SEVERITY_STYLES[severity]), (f"\n#{number}", "dim"))
+    yield stacked(finding["rule"], finding["cause"])
+    yield stacked(finding["consumer_group"], finding["topic"], finding["subject"])
+    yield Text.assemble(f"{start:{form}}{dash}{end:{form}}", (f"\n{duration_text(end - start)}", "dim"))
+    yield Text(number_text(backlog), style="dim" if backlog is None else "")
+
+
+def _advice(findings: Sequence[Finding]) -> Group:
+    """Every advice once, after the numbers of the findings it is for."""
+    numbers: dict[str, list[str]] = {}
+    for number, finding in enumerate(findings, start=1):
+        numbers.setdefault(finding["advice"], []).append(str(number))
+    lines = (Text.assemble(("#" + ", #".join(of), "bold"), "  ", printable(text)) for text, of in numbers.items())
+    return Group(Text("What to do", style="bold"), *lines)
+
+
+def _line(finding: Finding) -> str:
+    backlog = finding["evidence"]["backlog_max"]
+    parts = (
+        finding["severity"],
+        finding["rule"],
+        f"cluster={finding['cluster']}",
+        f"group={finding['consumer_group']}",
+        f"topic={finding['topic'] or '-'}",
+        f"subject={finding['subject']}",
+        f"{format_utc(finding['start'])}/{format_utc(finding['end'])}",
+        f"({duration_text(finding['end'] - finding['start'])})",
+        f"cause={finding['cause'] or '-'}",
+        f"piled_up={UNKNOWN if backlog is None else backlog}",
+        f"advice: {finding['advice']}",
+    )
+    return " ".join(parts)

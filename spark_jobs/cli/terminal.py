@@ -1,0 +1,58 @@
+"""What a person sees while a command works, and how text reaches a terminal.
+
+Names come from clients and may hold anything: no control character, and no markup, reaches the terminal raw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+SEVERITY_STYLES = {"ERROR": "bold red", "WARN": "yellow", "INFO": "cyan"}
+
+
+def printable(text: str) -> str:
+    """The text with every character that could steer a terminal (or hide) written as an escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def print_line(console: Console, text: str) -> None:
+    """The text as one line, as it is: no markup, no emoji codes, nothing that could steer a terminal."""
+    console.print(Text(printable(text)), soft_wrap=True)
+
+
+@contextmanager
+def progress_on(console: Console) -> Iterator[Callable[[str], None]]:
+    """A function that says what is being done: a spinner with its time on a terminal, else one line each."""
+    if not console.is_terminal:
+        yield lambda message: print_line(console, message)
+        return
+    columns = (
+        SpinnerColumn(finished_text="✓"),
+        TextColumn("{task.description}", markup=False),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console) as display:
+
+        def done() -> None:
+            for task in display.task_ids:
+                display.update(task, total=1, completed=1)
+
+        def say(message: str) -> None:
+            done()
+            display.add_task(printable(message), total=None)
+
+        yield say
+        done()
+
+
+def show_steps(console: Console, steps: Iterable[tuple[str, str]]) -> None:
+    """What to try next: what it is for, and below it the command, ready to be copied."""
+    console.print(Text("\nTry next", style="bold"))
+    for purpose, command in steps:
+        console.print(Text(f"# {purpose}", style="dim"))
+        console.print(Text(command), soft_wrap=True)

@@ -1,0 +1,39 @@
+"""`python -m spark_jobs.explain.handbook` writes docs/findings.md from the rules: text and code cannot part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from spark_jobs.domain.capacity import ADVICE, SIGNS, Limit
+from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.domain.rules.rule import Rule
+
+PAGE = Path(__file__).parents[2] / "docs" / "findings.md"
+_FRAME = Path(__file__).with_name("handbook.md")
+
+
+def handbook() -> str:
+    """The page: the frame around the rules, and a section per rule."""
+    rules = "\n\n".join("\n".join(_section(rule)) for rule in RULES)
+    limits = "\n".join(_limit(found) for found in Limit)
+    return _FRAME.read_text(encoding="utf-8").replace("{rules}", rules).replace("{limits}", limits)
+
+
+def _limit(found: Limit) -> str:
+    signs = ", ".join(f"`{sign}`" for sign in SIGNS.get(found, ()))
+    return f"| `{found}` | {signs} | {ADVICE[found]} |"
+
+
+def _section(rule: Rule) -> Iterator[str]:
+    yield from (f"## {rule.name}", "", rule.meaning, "", f"*Decided by*: {rule.decided_by}", "")
+    if rule.needs:
+        needed = ", ".join(f"`{table}`" for table in rule.needs)
+        yield from (f"*Needs* {needed}; without it the rule is not evaluated, and `audit_runs` says so.", "")
+    yield from ("| cause | when | what to do |", "|---|---|---|")
+    yield from (f"| `{name}` | {cause.when} | {cause.advice} |" for name, cause in rule.causes.items())
+    yield from ("", f"*In the recording*: {rule.example}")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(handbook(), encoding="utf-8")
