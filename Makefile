@@ -24,7 +24,7 @@ format: .venv/installed ## put the code into its one format
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-fuzz: .venv/installed ## Spark against plain Python on 20,000 random inputs (CASES=…)
+fuzz: .venv/installed ## the kernel against a brute-force oracle on 20,000 random histories (CASES=…)
 	@FUZZ_CASES=$(or $(CASES),20000) $(BIN)/python -m pytest -m fuzz
 
 mutate: .venv/installed ## rules of the domain broken on purpose: which expectation catches which
@@ -36,8 +36,8 @@ slow: .venv/installed ## tests of whole runs that would make `make test` too lon
 test-airflow: .venv/installed ## only those of a real Airflow: a run, a closed gate, a backfill by a real scheduler
 	@$(BIN)/python -m pytest -m slow tests/dags
 
-bench: .venv/installed ## made fleets: what auditing them costs, beside its goals (hours)
-	@$(BIN)/python -m benchmarks
+bench: .venv/installed ## made fleets: what auditing them costs, beside its goals (hours; BEFORE=checkout, LOG=of make test)
+	@$(BIN)/python -m benchmarks $(if $(BEFORE),--before $(BEFORE)) $(if $(LOG),--test-log $(LOG))
 
 bench-quick: .venv/installed ## the same, small: the fixed costs (3 minutes)
 	@$(BIN)/python -m benchmarks --quick
@@ -48,7 +48,7 @@ lock: .venv/bin/uv ## pin what setup.cfg asks for; UPGRADE=1 takes the newest ve
 	  $(if $(UPGRADE),--upgrade)
 
 clean: ## remove .venv, caches and the demo's warehouse
-	rm -rf .venv warehouse spark-warehouse metastore_db derby.log build *.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv warehouse spark-warehouse metastore_db derby.log build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 check-tools:
@@ -66,6 +66,6 @@ check-tools:
 	@echo 'Installing the pinned packages (half a minute, and the download) …'
 	@$(BIN)/uv pip sync --quiet --python $(BIN)/python requirements.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
-	@echo "Fetching Delta's jars, once …"
+	@echo "Fetching Delta's jars and preparing Java's classes, once (a minute) …"
 	@$(BIN)/python -m spark_jobs.setup_jars
 	@touch $@

@@ -1,4 +1,4 @@
-"""Set-up: is Java there, and are Delta's jars? Fetches the jars once; nothing is resolved later."""
+"""Set-up: is Java there, and are Delta's jars? Fetches them and archives classes, once; nothing is resolved later."""
 
 from __future__ import annotations
 
@@ -104,9 +104,11 @@ def main(argv: list[str]) -> int:
     try:
         check_java()
         if not only_java:
-            from spark_jobs.session import JARS_DIR  # imports pyspark, which the check must not need
+            from spark_jobs.class_archive import make_archive  # imports pyspark, which the check must not need
+            from spark_jobs.session import ARCHIVE, JARS_DIR
 
             fetch_jars(JARS_DIR)
+            make_archive(ARCHIVE)
     except RebalanceAuditError as error:
         print(f"rebalance-audit: {error}", file=sys.stderr)
         return error.exit_code
