@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from spark_jobs.domain.message_queue import MessageQueue, RouteEntry
-from spark_jobs.domain.ownership import Member
 from spark_jobs.domain.strategies import (
     AVG,
     AVG_BY_CIRCLE,
@@ -24,6 +23,7 @@ from spark_jobs.domain.strategies import (
     ConfigQueues,
     Strategy,
 )
+from tests.oracle.ownership import Member
 
 
 class Expected(NamedTuple):
@@ -47,7 +47,7 @@ class Case:
 
     @property
     def members(self) -> list[Member]:
-        return [self._member(number, text) for number, text in enumerate(self.clients.split())]
+        return [self._member(text) for text in self.clients.split()]
 
     @property
     def client_ids(self) -> list[str]:
@@ -62,10 +62,10 @@ class Case:
         counts = Counter(queue.broker_name for queue in self.expected)
         return self.own_route or tuple(RouteEntry(broker, 6, count, count) for broker, count in counts.items())
 
-    def _member(self, number: int, text: str) -> Member:
+    def _member(self, text: str) -> Member:
         client_id, _, other = text.rstrip("!").partition("/")
         strategy = replace(self.strategy, name=other) if other else self.strategy
-        return Member(client_id, f"10.0.0.{number}:4000{number}", strategy, not text.endswith("!"))
+        return Member(client_id, strategy, not text.endswith("!"))
 
     def _rows(self) -> Iterator[tuple[MessageQueue, Expected]]:
         for line in self.table.strip().splitlines():

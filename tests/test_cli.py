@@ -17,22 +17,24 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from spark_jobs import cli
-from spark_jobs.command_common import as_json, exit_code
-from spark_jobs.command_table import COMMANDS, Command
-from spark_jobs.commands_scheduled import backfill_exit_code
-from spark_jobs.domain.intervals import Interval, StepGrid
+from spark_jobs.cli.commands import COMMANDS, Command, Later
+from spark_jobs.cli.documents import as_json
+from spark_jobs.cli.exit_codes import backfill_exit_code, exit_code
+from spark_jobs.cli.main import main
+from spark_jobs.cli.parser import build_parser
+from spark_jobs.cli.show_backfill import bar_on, show_backfill
+from spark_jobs.cli.show_failures import show_failures
+from spark_jobs.cli.show_findings import show_findings
+from spark_jobs.cli.terminal import printable, progress_on
+from spark_jobs.domain.intervals import Interval, StepGrid, duration_text
 from spark_jobs.errors import ExitCode, SetupError
 from spark_jobs.jobs.backfill import Audited, Backfill, Failed
-from spark_jobs.terminal import duration_text, printable, progress_on, show_findings
-from spark_jobs.terminal_backfill import bar_on, show_backfill
-from spark_jobs.terminal_failures import show_failures
 
 HOUR = "2026-11-21T02:00/2026-11-21T03:00"
 
 
 def help_of(command: str, capsys: pytest.CaptureFixture[str]) -> str:
-    assert cli.main([command, "--help"]) == 0
+    assert main([command, "--help"]) == 0
     return capsys.readouterr().out
 
 
@@ -41,7 +43,7 @@ def test_every_example_of_the_help_parses(command: str, capsys: pytest.CaptureFi
     examples = re.findall(r"^  rebalance-audit (.*)$", help_of(command, capsys), re.MULTILINE)
     assert examples, "a command without an example"
     for example in examples:
-        assert cli.build_parser().parse_args(shlex.split(example)).name == command
+        assert build_parser(COMMANDS).parse_args(shlex.split(example)).name == command
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,7 @@ def test_every_example_of_the_help_parses(command: str, capsys: pytest.CaptureFi
     ],
 )
 def test_wrong_usage_exits_with_3(line: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(shlex.split(line)) == 3
+    assert main(shlex.split(line)) == 3
     out, err = capsys.readouterr()
     assert (out, message in err) == ("", True), err
 
@@ -118,24 +120,30 @@ def test_one_place_turns_errors_into_a_sentence_and_a_code(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(cli, "COMMANDS", {"fail": execute_raising(error)})
-    assert cli.main(["fail"]) == code
+    monkeypatch.setattr("spark_jobs.cli.main.COMMANDS", {"fail": execute_raising(error)})
+    assert main(["fail"]) == code
     assert capsys.readouterr() == ("", message)
 
 
 def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(cli, "COMMANDS", {"fail": execute_raising(ZeroDivisionError("x"))})
-    assert cli.main(["fail", "--debug"]) == 4
+    monkeypatch.setattr("spark_jobs.cli.main.COMMANDS", {"fail": execute_raising(ZeroDivisionError("x"))})
+    assert main(["fail", "--debug"]) == 4
     assert "in execute\n    raise error\n" in capsys.readouterr().err
 
 
 def test_the_help_does_not_wait_for_spark() -> None:
     script = (
-        "import sys; from spark_jobs import cli; cli.main(['run', '--help']);"
+        "import sys; from spark_jobs.cli.main import main; main(['run', '--help']);"
         "print({'pyspark', 'pydantic', 'yaml', 'delta'} & sys.modules.keys(), file=sys.stderr)"
     )
     answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert answer.stderr == "set()\n"
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS.values() if isinstance(command.execute, Later)])
+def test_a_function_that_is_imported_later_is_there(command: Command) -> None:
+    assert isinstance(command.execute, Later)
+    assert callable(command.execute.function())
 
 
 def test_nobody_reading_is_no_traceback() -> None:
@@ -208,9 +216,9 @@ def backfilled(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         progress(STEPS[2], "failed: it's\nheld", True)
         return Backfill({STEPS[1]: audited(ERROR=1, INFO=2)}, {STEPS[2]: HELD})
 
-    monkeypatch.setattr("spark_jobs.commands_scheduled.start_spark", lambda _: None)
-    monkeypatch.setattr("spark_jobs.commands_scheduled.published_steps", lambda *_: {STEPS[0]})
-    monkeypatch.setattr("spark_jobs.commands_scheduled.backfill", backfill)
+    monkeypatch.setattr("spark_jobs.cli.scheduled.start_spark", lambda _: None)
+    monkeypatch.setattr("spark_jobs.cli.scheduled.published_steps", lambda *_: {STEPS[0]})
+    monkeypatch.setattr("spark_jobs.cli.scheduled.backfill", backfill)
     return asked
 
 
@@ -218,14 +226,14 @@ BACKFILL = "backfill --warehouse w --interval 2026-11-21T02:00/2026-11-21T05:00"
 
 
 def test_a_backfill_leaves_out_only_what_it_is_told_to(backfilled: dict[str, Any]) -> None:
-    assert cli.main(shlex.split(BACKFILL)) == 4
+    assert main(shlex.split(BACKFILL)) == 4
     assert backfilled == {"steps": STEPS, "jobs": 1}
-    assert cli.main(shlex.split(f"{BACKFILL} --only-missing --jobs 2")) == 4
+    assert main(shlex.split(f"{BACKFILL} --only-missing --jobs 2")) == 4
     assert backfilled == {"steps": STEPS[1:], "jobs": 2}
 
 
 def test_a_backfill_as_json(backfilled: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(shlex.split(f"{BACKFILL} --only-missing --json")) == 4
+    assert main(shlex.split(f"{BACKFILL} --only-missing --json")) == 4
     out, err = capsys.readouterr()
     assert json.loads(out) == {
         "interval": "2026-11-21T02:00Z/2026-11-21T05:00Z",
@@ -259,7 +267,7 @@ def test_a_backfill_as_json(backfilled: dict[str, Any], capsys: pytest.CaptureFi
 def test_a_backfill_is_lines_where_nobody_watches(
     backfilled: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cli.main(shlex.split(f"{BACKFILL} --only-missing"))
+    main(shlex.split(f"{BACKFILL} --only-missing"))
     assert capsys.readouterr().out.splitlines() == [
         "audited 2026-11-21T03:00Z/2026-11-21T04:00Z run=r1 3 findings: 1 ERROR, 2 INFO",
         "failed 2026-11-21T04:00Z/2026-11-21T05:00Z PublishConflictError: run\\x1b x holds it",
@@ -440,5 +448,5 @@ def test_the_demo_says_which_file_it_misses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("spark_jobs.jobs.demo._EXAMPLES", tmp_path)
-    assert cli.main(["demo", "--warehouse", str(tmp_path)]) == 3
+    assert main(["demo", "--warehouse", str(tmp_path)]) == 3
     assert f"the demo needs {tmp_path}/recording.jsonl.gz" in capsys.readouterr().err

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.config import Configuration, GroupSettings, QueueList, load, settings_for
+from spark_jobs.config import Configuration, GroupSettings, QueueList, settings_for, strategy_settings
+from spark_jobs.config.file import load
+from spark_jobs.domain.strategies import ConfigQueues, Strategy
+from spark_jobs.domain.window import SECOND, AuditSettings
 from spark_jobs.errors import ConfigurationError
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -195,3 +198,24 @@ def test_the_demo_configuration_tells_what_the_recording_cannot() -> None:
         "^[^-]*-(.+)$",
         "@([^-]+)-",
     )
+
+
+KERNEL = """
+cadence_seconds: 10
+groups:
+  - {group: g, strategy: CONFIG, virtual_node_count: 3, rooms: [a, b],
+     config_queues: [{client: c1, topic: t, broker: b, queues: [0, 2]}]}
+"""
+
+
+def test_the_kernel_is_told_all_that_is_configured(tmp_path: Path) -> None:
+    configuration = load(write(tmp_path, KERNEL))
+    # A snapshot holds for three times the cadence.
+    assert configuration.audit_settings == AuditSettings(
+        3600 * SECOND, 10 * SECOND, 30 * SECOND, configuration.thresholds
+    )
+    settings = strategy_settings(configuration, "any", "g")
+    assert settings.strategy == "CONFIG"
+    lists = (ConfigQueues("c1", "t", "b", (0, 2)),)
+    assert settings.named("CONFIG") == Strategy("CONFIG", 3, frozenset({"a", "b"}), config_queues=lists)
+    assert strategy_settings(configuration, "any", "other").strategy is None

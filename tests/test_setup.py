@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from spark_jobs.class_archive import make_archive
 from spark_jobs.errors import SetupError
 from spark_jobs.session import JARS_DIR
 from spark_jobs.setup_jars import check_jars, check_java, fetch_jars, jar_names
@@ -103,6 +104,29 @@ def test_make_wants_another_java(tmp_path: Path) -> None:
 def test_missing_jars_are_an_error_that_says_how_to_get_them(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match=rf"{tmp_path} has no io.delta_delta-spark.*setup_jars` once"):
         check_jars(tmp_path)
+
+
+def test_an_archive_of_classes_is_made_once_and_its_absence_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive, calls = tmp_path / "classes-2.jsa", list[list[str]]()
+
+    def made(command: list[str], **_: object) -> None:
+        calls.append(command)
+        Path(command[-1]).write_text("classes")
+
+    def failed(command: list[str], **_: object) -> None:
+        raise subprocess.CalledProcessError(1, command)
+
+    monkeypatch.setattr(subprocess, "run", failed)
+    assert not make_archive(archive)
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(subprocess, "run", made)
+    (tmp_path / "classes-1.jsa").touch()  # of a Spark before
+    assert make_archive(archive)
+    assert make_archive(archive)
+    assert len(calls) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["classes-2.jsa"]
 
 
 def repository(root: Path, jars: tuple[str, ...]) -> Path:

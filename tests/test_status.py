@@ -8,8 +8,8 @@ from typing import Any
 
 from rich.console import Console
 
+from spark_jobs.cli.show_status import show_statuses
 from spark_jobs.jobs.status import Statuses, in_order
-from spark_jobs.terminal_status import show_statuses
 
 NEW, OLD = datetime(2026, 11, 21, 2, tzinfo=UTC), datetime(2026, 11, 20, 2, tzinfo=UTC)
 

@@ -88,5 +88,5 @@ def test_what_was_asked_for_is_measured_in_the_order_of_the_table() -> None:
     assert [one.name for one in command.wanted(["gate", "scan"], quick=False)] == ["scan", "gate"]
     quick = {one.name for one in command.wanted(None, quick=True)}
     assert {"scan", "gate", "memory", "help"} <= quick
-    assert not {"history", "wide", "groups", "duckdb", "empty"} & quick
-    assert len(command.wanted(None, quick=False)) == 16
+    assert not {"history", "wide", "groups", "duckdb", "empty", "warm"} & quick
+    assert len(command.wanted(None, quick=False)) == 19

@@ -1,39 +1,59 @@
 """Histories of one group, recorded every 10 s, and their intervals as text; times are seconds of the step.
 
-The step lasts 300 s, a snapshot holds 30 s: the replayed span begins at -180, what may be read at -210.
+The step lasts 300 s, a snapshot holds 30 s: the replayed span begins at -180, what may be read at -210. The oracle of
+the random histories must say the same of every history written by hand.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.audited_step import RebalanceInterval
+from spark_jobs.domain.judge import judge
 from spark_jobs.domain.message_queue import RouteEntry
-from spark_jobs.domain.snapshots import (
+from spark_jobs.domain.strategies import StrategySettings
+from spark_jobs.domain.thresholds import Thresholds
+from spark_jobs.domain.window import SECOND, AuditSettings, to_micros
+from tests.kernel_vs_oracle import by_kernel, by_oracle
+from tests.oracle.snapshots import (
+    NOT_CONFIGURED,
     ClientSnapshot,
-    GroupHistory,
+    Group,
     MembershipSnapshot,
+    OffsetSnapshot,
     RouteSnapshot,
     StepWindow,
 )
-from spark_jobs.domain.timeline import RebalanceInterval, clip, rebalance_intervals
 
-START = datetime(2026, 11, 21, 3, tzinfo=UTC)
+START = to_micros(datetime(2026, 11, 21, 3, tzinfo=UTC))
 CADENCE = 10
-WINDOW = StepWindow(
-    Interval(START, START + timedelta(seconds=300)),
-    cadence=timedelta(seconds=CADENCE),
-    max_gap=timedelta(seconds=30),
-)
+SETTINGS = AuditSettings(300 * SECOND, CADENCE * SECOND, 30 * SECOND, Thresholds(persistent_after_seconds=150))
+_WINDOW = StepWindow(START, START + SETTINGS.step, SETTINGS.cadence, SETTINGS.max_gap, 150 * SECOND)
 A = RouteEntry("a", 6, 4, 4)
 B = RouteEntry("b", 6, 4, 4)
 CLASS = "org.apache.rocketmq.client.consumer.rebalance."
 
 
-def at(seconds: float) -> datetime:
-    return START + timedelta(seconds=seconds)
+@dataclass(frozen=True)
+class History:
+    """What was recorded of a group and its topic T."""
+
+    memberships: tuple[MembershipSnapshot, ...] = ()
+    routes: tuple[RouteSnapshot, ...] = ()
+    clients: tuple[ClientSnapshot, ...] = ()
+    offset_times: tuple[int, ...] = ()
+    configured: StrategySettings = NOT_CONFIGURED
+
+    @property
+    def group(self) -> Group:
+        offsets = tuple(OffsetSnapshot(captured_at, ()) for captured_at in self.offset_times)
+        return Group(self.memberships, {"T": self.routes}, self.clients, {"T": offsets}, self.configured)
+
+
+def at(seconds: float) -> int:
+    return START + round(seconds * SECOND)
 
 
 def listed(
@@ -46,7 +66,7 @@ def listed(
         ids = [ids for since, ids in sorted(changes.items()) if since <= now]
         if ids and ids[-1] is not None:
             members = tuple(ids[-1].split())
-            snapshots.append(MembershipSnapshot(broker, at(now), members, topics=frozenset(topics)))
+            snapshots.append(MembershipSnapshot(broker, at(now), members, frozenset(topics)))
     return tuple(snapshots)
 
 
@@ -68,22 +88,37 @@ def client(
 
 
 #: Two members, one broker, nothing happens.
-CALM = GroupHistory("T", listed("a", {-210: "c1 c2"}), routed({-210: (A,)}))
+CALM = History(listed("a", {-210: "c1 c2"}), routed({-210: (A,)}))
 
 
-def calm(**changes: object) -> GroupHistory:
+def calm(**changes: object) -> History:
     return replace(CALM, **changes)  # type: ignore[arg-type]
 
 
-def rows(history: GroupHistory) -> list[str]:
+def intervals(history: History) -> list[RebalanceInterval]:
+    """Those of T, with the warm-up: the kernel and the oracle agree on them."""
+    group = history.group
+    judged = list(judge(by_kernel.history_of(group), history.configured, SETTINGS, START, START + SETTINGS.step))
+    expected = by_oracle.said(group, _WINDOW, SETTINGS.thresholds.allowed_lag)
+    assert [by_kernel.said(one).intervals for one in judged] == [expected.intervals for _ in judged]
+    assert judged or not expected.intervals
+    return [one for step in judged for one in step.step.intervals if one.topic == "T"]
+
+
+def clipped(history: History) -> list[RebalanceInterval]:
+    """Those of T inside the step."""
+    return [replace(one, start=max(one.start, START)) for one in intervals(history) if one.end > START]
+
+
+def rows(history: History) -> list[str]:
     """The step's intervals: `0-300 * DEFAULT c1 c2/X d!` (c2 runs X and not AVG, d does not subscribe)."""
-    return [as_row(one) for one in clip(rebalance_intervals(history, WINDOW), WINDOW.step)]
+    return [as_row(one) for one in clipped(history)]
 
 
 def as_row(interval: RebalanceInterval) -> str:
-    start, end = ((moment - START).total_seconds() for moment in (interval.start, interval.end))
+    start, end = ((moment - START) / SECOND for moment in (interval.start, interval.end))
     words = [f"{start:g}-{end:g}", interval.view, interval.reason or interval.strategy_source or ""]
-    for member in interval.members:
+    for member in interval.members or () if interval.allocation else ():
         other = "" if member.strategy == "AVG" else f"/{member.strategy}"
         words.append(f"{member.client_id}{other}{'' if member.subscribes else '!'}")
     return " ".join(words)

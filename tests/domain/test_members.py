@@ -4,31 +4,30 @@ from __future__ import annotations
 
 import pytest
 
+from spark_jobs.domain.history import ClientState, Connection
 from spark_jobs.domain.members import (
     Resolved,
     StrategySource,
     group_source,
-    known_at,
+    in_allocation_order,
+    members_of,
     resolve_strategies,
-    strategy_named,
 )
-from spark_jobs.domain.snapshots import ClientSnapshot
-from spark_jobs.domain.strategies import AVG, AVG_BY_CIRCLE, CONSISTENT_HASH, MACHINE_ROOM_NEARBY, Strategy
-from tests.domain.histories import CLASS, at, client
+from spark_jobs.domain.strategies import AVG, AVG_BY_CIRCLE, CONSISTENT_HASH, MACHINE_ROOM_NEARBY, StrategySettings
+from tests.domain.histories import CLASS, calm, client, rows
 
 AVERAGELY, CIRCLE = CLASS + "AllocateMessageQueueAveragely", CLASS + "AllocateMessageQueueAveragelyByCircle"
 HASH, NEARBY = CLASS + "AllocateMessageQueueConsistentHash", CLASS + "AllocateMachineRoomNearby"
 OWN = "com.example.Mine"
 CLIENT, CONFIGURATION, DEFAULT = StrategySource.CLIENT, StrategySource.CONFIGURATION, StrategySource.DEFAULT
-FIFTY = Strategy(AVG_BY_CIRCLE, virtual_node_cnt=50)
-CONFIGURED_NEARBY = Strategy("MACHINE_ROOM_NEARBY-AVG", broker_room="(.)", client_room="(.)")
+NEARBY_AVG = "MACHINE_ROOM_NEARBY-AVG"
 
 
 @pytest.mark.parametrize(
     ("classes", "configured", "names"),
     [
         ([AVERAGELY, CIRCLE], None, [(AVG, CLIENT), (AVG_BY_CIRCLE, CLIENT)]),
-        ([AVERAGELY, None], FIFTY, [(AVG, CLIENT), (AVG_BY_CIRCLE, CONFIGURATION)]),
+        ([AVERAGELY, None], AVG_BY_CIRCLE, [(AVG, CLIENT), (AVG_BY_CIRCLE, CONFIGURATION)]),
         ([None, None], None, [(AVG, DEFAULT), (AVG, DEFAULT)]),
         (
             [None, CIRCLE, HASH, HASH],
@@ -39,49 +38,77 @@ CONFIGURED_NEARBY = Strategy("MACHINE_ROOM_NEARBY-AVG", broker_room="(.)", clien
         (
             [OWN, None, CIRCLE],
             None,
-            [(None, CONFIGURATION), (AVG_BY_CIRCLE, CLIENT), (AVG_BY_CIRCLE, CLIENT)],
+            [("UNKNOWN", CONFIGURATION), (AVG_BY_CIRCLE, CLIENT), (AVG_BY_CIRCLE, CLIENT)],
         ),
-        ([OWN], FIFTY, [(AVG_BY_CIRCLE, CONFIGURATION)]),
-        ([NEARBY], CONFIGURED_NEARBY, [("MACHINE_ROOM_NEARBY-AVG", CONFIGURATION)]),
-        ([NEARBY], FIFTY, [(MACHINE_ROOM_NEARBY, CLIENT)]),
+        ([OWN], AVG_BY_CIRCLE, [(AVG_BY_CIRCLE, CONFIGURATION)]),
+        ([NEARBY], NEARBY_AVG, [(NEARBY_AVG, CONFIGURATION)]),
+        ([NEARBY], AVG_BY_CIRCLE, [(MACHINE_ROOM_NEARBY, CLIENT)]),
         ([NEARBY], None, [(MACHINE_ROOM_NEARBY, CLIENT)]),
+        ([], None, []),
     ],
 )
 def test_own_class_then_configuration_then_what_others_run_then_avg(
-    classes: list[str | None], configured: Strategy | None, names: list[tuple[str | None, StrategySource]]
+    classes: list[str | None], configured: str | None, names: list[tuple[str, StrategySource]]
 ) -> None:
-    resolved = resolve_strategies(classes, configured)
-    assert [(one.strategy and one.strategy.name, one.source) for one in resolved] == names
+    assert resolve_strategies(classes, configured) == names
 
 
-def test_the_configuration_supplies_the_settings() -> None:
-    assert resolve_strategies([HASH], FIFTY)[0].strategy == Strategy(CONSISTENT_HASH, virtual_node_cnt=50)
-    assert strategy_named(AVG, FIFTY) == Strategy(AVG, virtual_node_cnt=50)
-    assert strategy_named(AVG, None) == Strategy(AVG)
+def test_the_configuration_supplies_the_settings_of_whatever_a_client_runs() -> None:
+    nowhere = StrategySettings(AVG_BY_CIRCLE, virtual_node_cnt=0)
+    assert nowhere.named(CONSISTENT_HASH).virtual_node_cnt == 0
+    history = calm(clients=(client("c1", 0, HASH), client("c2", 0, HASH)), configured=nowhere)
+    assert rows(history) == ["0-300 * CLIENT c1/CONSISTENT_HASH c2/CONSISTENT_HASH"]
 
 
 @pytest.mark.parametrize(
     ("sources", "configured", "expected"),
     [
-        ([CLIENT, CONFIGURATION, DEFAULT], FIFTY, DEFAULT),
-        ([CLIENT, CONFIGURATION], FIFTY, CONFIGURATION),
-        ([CLIENT, CLIENT], FIFTY, CLIENT),
-        ([], FIFTY, CONFIGURATION),
+        ([CLIENT, CONFIGURATION, DEFAULT], AVG, DEFAULT),
+        ([CLIENT, CONFIGURATION], AVG, CONFIGURATION),
+        ([CLIENT, CLIENT], AVG, CLIENT),
+        ([], AVG, CONFIGURATION),
         ([], None, DEFAULT),
     ],
 )
 def test_a_group_is_known_as_well_as_its_least_known_member(
-    sources: list[StrategySource], configured: Strategy | None, expected: StrategySource
+    sources: list[StrategySource], configured: str | None, expected: StrategySource
 ) -> None:
-    assert group_source([Resolved(Strategy(AVG), source) for source in sources], configured) is expected
+    assert group_source([Resolved(AVG, source) for source in sources], configured) is expected
 
 
 def test_a_client_is_what_it_last_said_else_what_it_says_first() -> None:
-    early, late = client("c", 10, AVERAGELY), client("c", 20, CIRCLE)
-    silent = ClientSnapshot("c", at(30), answered=False)
-    answers = [late, silent, early, client("d", 0, HASH)]
-    assert known_at(answers, "c", at(-100)) == early
-    assert known_at(answers, "c", at(19.999)) == early
-    assert known_at(answers, "c", at(20)) == late
-    assert known_at(answers, "c", at(299)) == late
-    assert known_at([silent], "c", at(299)) is None
+    said = (client("c1", 10, AVERAGELY), client("c1", 20, CIRCLE), client("c1", 30)._replace(answered=False))
+    assert rows(calm(clients=said, configured=StrategySettings(AVG))) == [
+        "0-20 * CONFIGURATION c1 c2",
+        "20-300 * CONFIGURATION c1/AVG_BY_CIRCLE c2",
+    ]
+    assert rows(calm(clients=said[2:])) == ["0-300 * DEFAULT c1 c2"]
+
+
+def test_members_come_as_clients_sort_ids_and_twins_by_their_address() -> None:
+    connections = [
+        Connection("a\uffff"),
+        Connection("a\U0001f600"),
+        Connection("a@9"),
+        Connection("a@10", "2:1"),
+        Connection("a@10", "1:1"),
+        Connection("a@10"),
+    ]
+    in_order = [(one.client_id, one.client_addr) for one in in_allocation_order(connections)]
+    assert in_order == [
+        *(("a@10", None), ("a@10", "1:1"), ("a@10", "2:1")),
+        *(("a@9", None), ("a\U0001f600", None), ("a\uffff", None)),
+    ]
+
+
+def test_a_member_subscribes_as_far_as_is_known() -> None:
+    said = {
+        "c2": ClientState(answered=True),
+        "c3": ClientState(answered=True, topics=frozenset({"S"})),
+        "c4": ClientState(answered=True, topics=frozenset({"S", "T"})),
+    }
+    connections = [Connection(f"c{number}") for number in range(1, 5)]
+    members = members_of(connections, said, [Resolved(AVG, DEFAULT)] * 4, "T")
+    assert [(one.subscribes, one.known) for one in members] == [
+        *((True, False), (True, True), (False, True), (True, True))
+    ]

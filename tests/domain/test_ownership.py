@@ -5,23 +5,48 @@ from __future__ import annotations
 import pytest
 
 from spark_jobs.domain.allocation import KeepsWhatItHad, allocate
+from spark_jobs.domain.audited_step import Allocation, Counts
+from spark_jobs.domain.audited_step import Member as Connection
 from spark_jobs.domain.message_queue import MessageQueue, RouteEntry, readable_queues, sort_client_ids
-from spark_jobs.domain.ownership import Member, ownership
-from spark_jobs.domain.strategies import AVG, Strategy
-from tests.cases import CASES, Case, Expected
+from spark_jobs.domain.ownership import Inputs, replayed
+from spark_jobs.domain.replays import queues_of
+from spark_jobs.domain.strategies import AVG, Strategy, StrategySettings
+from tests.cases import CASES, Case
+
+
+def connection(client_id: str, strategy: str = AVG, *, subscribes: bool = True) -> Connection:
+    return Connection(client_id, None, None, None, strategy, subscribes, True)
+
+
+def settings(strategy: Strategy) -> StrategySettings:
+    rooms, lists = (strategy.rooms, strategy.broker_room, strategy.client_room), strategy.config_queues
+    return StrategySettings(strategy.name, strategy.virtual_node_cnt, *rooms, lists)
+
+
+def allocation(case: Case) -> Allocation:
+    members = tuple(connection(one.client_id, one.strategy.name, subscribes=one.subscribes) for one in case.members)
+    return replayed(Inputs(case.topic, members, *queues_of(case.route)), settings(case.strategy))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_each_queue_has_the_owners_and_the_cause_of_the_table(case: Case) -> None:
-    outcome = {
-        one.queue: Expected(
-            tuple(case.client_ids[owner] for owner in one.owners),
-            one.unassigned_cause or one.double_owned_cause,
-            one.unassigned_client_id,
-        )
-        for one in ownership(case.topic, case.members, case.route)
-    }
-    assert outcome == case.expected
+    found = allocation(case)
+    ids = [tuple(case.client_ids[owner] for owner in owners) for owners in found.owners]
+    causes = [one or other for one, other in zip(found.unassigned_causes, found.double_owned_causes, strict=True)]
+    outcome, queues = zip(ids, causes, found.unassigned_client_ids, strict=True), found.queues
+    assert dict(zip((MessageQueue(case.topic, *one) for one in queues), outcome, strict=True)) == case.expected
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_what_is_counted_is_what_the_table_has(case: Case) -> None:
+    found, readable = allocation(case), set(readable_queues(case.topic, case.route))
+    owners = [one.owners for queue, one in case.expected.items() if queue in readable]
+    assert found.counts == Counts(owners.count(()), sum(len(of_queue) > 1 for of_queue in owners))
+    twins = tuple(dict.fromkeys(one for one in case.client_ids if case.client_ids.count(one) > 1))
+    assert found.twin_ids == twins
+    # Owners are connections: each of k twins is named, and has the queue.
+    own = [sum(client_id in of_queue for of_queue in owners) for client_id in case.client_ids]
+    assert found.queues_per_member == own
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -39,26 +64,43 @@ def test_the_tables_list_clients_as_clients_sort_them(case: Case) -> None:
     assert case.client_ids == sort_client_ids(case.client_ids)
 
 
-def test_queues_come_in_allocation_order() -> None:
-    route = (RouteEntry("b", 6, 1, 1), RouteEntry("a", 6, 11, 11))
-    rows = ownership("T", [Member("c", None, Strategy(AVG), True)], route)
-    assert [row.queue for row in rows] == [
-        *(MessageQueue("T", "a", i) for i in range(11)),
-        MessageQueue("T", "b", 0),
-    ]
+#: Of 8 queues: what is left unassigned and owned twice, as it is, with every id once, and with ids of their own.
+CURES = [
+    ("c1 c1", AVG, (4, 4), (0, 8), (0, 0)),
+    ("c1 c1 c2", AVG, (3, 3), (0, 4), (0, 0)),
+    ("c1 c2 c2", AVG, (2, 3), (0, 4), (0, 0)),
+    ("c1 c1 c2", "AVG_BY_CIRCLE", (3, 3), (0, 4), (0, 0)),
+    ("c1! c1! c2", AVG, (6, 0), (4, 0), (6, 0)),
+    ("c1 c1", "CONSISTENT_HASH", (0, 8), (0, 8), (0, 0)),
+]
 
 
-def test_readable_tells_queues_that_clients_list() -> None:
-    route = (RouteEntry("a", 6, 1, 2), RouteEntry("b", 2, 1, 1))
-    rows = ownership("T", [], route)
-    assert [(row.queue.broker_name, row.queue.queue_id, row.readable) for row in rows] == [
-        ("a", 0, True),
-        ("a", 1, False),
-        ("b", 0, False),
-    ]
+@pytest.mark.parametrize(("members", "strategy", "counts", "deduplicated", "unique"), CURES)
+def test_two_cures_for_duplicates(
+    members: str, strategy: str, counts: Counts, deduplicated: Counts, unique: Counts
+) -> None:
+    connections = tuple(
+        connection(one.rstrip("!"), strategy, subscribes=not one.endswith("!")) for one in members.split()
+    )
+    queues = tuple(("a", number) for number in range(8))
+    found = replayed(Inputs("T", connections, queues, ()), StrategySettings())
+    assert (found.counts, found.if_deduplicated, found.if_unique) == (counts, deduplicated, unique)
+
+
+def test_without_duplicates_there_is_nothing_to_cure() -> None:
+    found = replayed(Inputs("T", (connection("c1"),), (("a", 0),), ()), StrategySettings())
+    assert (found.twin_ids, found.if_deduplicated, found.if_unique) == ((), None, None)
+
+
+def test_queues_come_in_allocation_order_and_those_that_nobody_may_read_after_them() -> None:
+    route = (RouteEntry("b", 6, 1, 2), RouteEntry("a", 6, 11, 11), RouteEntry("0", 2, 1, 1))
+    found = replayed(Inputs("T", (connection("c"),), *queues_of(route)), StrategySettings())
+    assert found.queues == (*(("a", number) for number in range(11)), ("b", 0), ("0", 0), ("b", 1))
+    assert found.readable_count == 12
+    assert found.unassigned_causes[12:] == ["BROKER_NOT_READABLE", "BEYOND_READ_QUEUES"]
 
 
 def test_an_unresolvable_room_leaves_all_as_it_was() -> None:
     nearby = Strategy("MACHINE_ROOM_NEARBY-AVG", broker_room="^(r[0-9])-", client_room="^(r[0-9])-")
     with pytest.raises(KeepsWhatItHad, match="Machine room is null for consumer id somewhere"):
-        ownership("T", [Member("somewhere", None, nearby, True)], [RouteEntry("r1-a", 6, 1, 1)])
+        allocate(nearby, "somewhere", [MessageQueue("T", "r1-a", 0)], ["somewhere"])

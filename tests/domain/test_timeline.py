@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
 from spark_jobs.domain.message_queue import RouteEntry
-from spark_jobs.domain.snapshots import ClientSnapshot, GroupHistory
-from spark_jobs.domain.strategies import CONFIG, CONSISTENT_HASH, MACHINE_ROOM, POP, Strategy
-from spark_jobs.domain.timeline import Reason, Status, clip, rebalance_intervals
-from tests.domain.histories import CLASS, WINDOW, A, B, at, calm, client, listed, routed, rows
+from spark_jobs.domain.strategies import CONFIG, CONSISTENT_HASH, MACHINE_ROOM, POP, StrategySettings
+from spark_jobs.domain.timeline import Reason, Status
+from spark_jobs.domain.window import SECOND
+from tests.domain.histories import CLASS, START, A, B, History, at, calm, client, clipped, listed, routed, rows
+from tests.oracle.snapshots import ClientSnapshot, MembershipSnapshot
 
 AVERAGELY, CIRCLE = CLASS + "AllocateMessageQueueAveragely", CLASS + "AllocateMessageQueueAveragelyByCircle"
 MACHINE_ROOM_CLASS, NEARBY = CLASS + "AllocateMessageQueueByMachineRoom", CLASS + "AllocateMachineRoomNearby"
 OWN = "com.example.Mine"
+NOTHING = StrategySettings()
 NOT_READABLE = RouteEntry("a", 2, 4, 4)
-ROOMS = Strategy("MACHINE_ROOM_NEARBY-AVG", broker_room="^(.)$", client_room="^(c)")
+ROOMS = StrategySettings("MACHINE_ROOM_NEARBY-AVG", broker_room="^(.)$", client_room="^(c)")
 
 
 def test_members_run_what_their_clients_say() -> None:
@@ -83,24 +86,24 @@ def test_a_client_alone_can_name_the_topic() -> None:
 def test_an_offline_group_is_replayed_without_members() -> None:
     offline = calm(memberships=listed("a", {-210: "c1", -30: ""}))
     assert rows(offline) == ["0-300 * DEFAULT"]
-    assert rows(replace(offline, configured=Strategy(CONSISTENT_HASH))) == ["0-300 * CONFIGURATION"]
+    assert rows(replace(offline, configured=StrategySettings(CONSISTENT_HASH))) == ["0-300 * CONFIGURATION"]
     assert rows(replace(offline, routes=routed({-210: (NOT_READABLE,)}))) == ["0-300 * DEFAULT"]
 
 
 def test_broadcasting_and_broker_side_rebalance_have_no_owners() -> None:
-    broadcasting = tuple(replace(one, message_model="BROADCASTING") for one in calm().memberships[:9])
+    broadcasting = tuple(one._replace(message_model="BROADCASTING") for one in calm().memberships[:9])
     by_broker = (ClientSnapshot("c1", at(0), client_rebalance=False),)
     by_client = (ClientSnapshot("c1", at(0), client_rebalance=True),)
     members = broadcasting + listed("a", {-120: "c1", 100: None})
     assert rows(calm(memberships=members)) == ["0-120 * BROADCASTING", "120-300 * NO_MEMBERSHIP_SNAPSHOT"]
     assert rows(calm(clients=by_broker)) == ["0-300 * BROKER_REBALANCE"]
     assert rows(calm(clients=by_client)) == ["0-300 * DEFAULT c1 c2"]
-    assert rows(calm(configured=Strategy(POP))) == ["0-300 * BROKER_REBALANCE"]
+    assert rows(calm(configured=StrategySettings(POP))) == ["0-300 * BROKER_REBALANCE"]
 
 
 def test_not_applicable_holds_for_each_view() -> None:
     split = listed("a", {-210: "c1"}) + listed("b", {-210: "c2"})
-    history = calm(memberships=split, routes=routed({-210: (A, B)}), configured=Strategy(POP))
+    history = calm(memberships=split, routes=routed({-210: (A, B)}), configured=StrategySettings(POP))
     assert rows(history) == ["0-300 a BROKER_REBALANCE", "0-300 b BROKER_REBALANCE"]
 
 
@@ -112,20 +115,20 @@ def test_without_readable_queues_clients_keep_what_they_had() -> None:
 @pytest.mark.parametrize(
     ("strategy_class", "configured", "expected"),
     [
-        (OWN, None, "0-300 * UNKNOWN_STRATEGY"),
-        (OWN, Strategy("AVG_BY_CIRCLE"), "0-300 * CONFIGURATION c1/AVG_BY_CIRCLE c2/AVG_BY_CIRCLE"),
-        (MACHINE_ROOM_CLASS, None, "0-300 * SETTINGS_MISSING"),
-        (NEARBY, None, "0-300 * SETTINGS_MISSING"),
+        (OWN, NOTHING, "0-300 * UNKNOWN_STRATEGY"),
+        (OWN, StrategySettings("AVG_BY_CIRCLE"), "0-300 * CONFIGURATION c1/AVG_BY_CIRCLE c2/AVG_BY_CIRCLE"),
+        (MACHINE_ROOM_CLASS, NOTHING, "0-300 * SETTINGS_MISSING"),
+        (NEARBY, NOTHING, "0-300 * SETTINGS_MISSING"),
         (NEARBY, ROOMS, "0-300 * CONFIGURATION c1/MACHINE_ROOM_NEARBY-AVG c2/MACHINE_ROOM_NEARBY-AVG"),
         (NEARBY, replace(ROOMS, client_room=None), "0-300 * SETTINGS_MISSING"),
         (NEARBY, replace(ROOMS, client_room="^(c1)"), "0-300 * ROOM_UNRESOLVABLE"),
         (NEARBY, replace(ROOMS, broker_room="^(b)"), "0-300 * ROOM_UNRESOLVABLE"),
-        (None, Strategy(CONFIG), "0-300 * SETTINGS_MISSING"),
-        (None, Strategy(MACHINE_ROOM, rooms=frozenset()), "0-300 * SETTINGS_MISSING"),
-        (AVERAGELY, Strategy(MACHINE_ROOM), "0-300 * SETTINGS_MISSING"),  # c2 runs what is configured
+        (None, StrategySettings(CONFIG), "0-300 * SETTINGS_MISSING"),
+        (None, StrategySettings(MACHINE_ROOM, rooms=frozenset()), "0-300 * SETTINGS_MISSING"),
+        (AVERAGELY, StrategySettings(MACHINE_ROOM), "0-300 * SETTINGS_MISSING"),  # c2 runs what is configured
     ],
 )
-def test_what_a_replay_needs_to_know(strategy_class: str | None, configured: Strategy | None, expected: str) -> None:
+def test_what_a_replay_needs_to_know(strategy_class: str | None, configured: StrategySettings, expected: str) -> None:
     assert rows(calm(clients=(client("c1", 0, strategy_class),), configured=configured)) == [expected]
 
 
@@ -138,7 +141,7 @@ def test_the_first_reason_counts() -> None:
     """Take the reasons away one by one, from the first on."""
     broken = calm(
         memberships=tuple(
-            replace(one, message_model="BROADCASTING") for one in listed("a", {-210: "c1"}, topics=["S"])
+            one._replace(message_model="BROADCASTING") for one in listed("a", {-210: "c1"}, topics=["S"])
         ),
         routes=(),
         clients=(ClientSnapshot("c1", at(0), strategy_class=OWN, client_rebalance=False, topics=frozenset("S")),),
@@ -162,8 +165,8 @@ def test_the_first_reason_counts() -> None:
     assert [reason_of(history) for history in in_turn] == list(Reason)
 
 
-def reason_of(history: GroupHistory) -> Reason | None:
-    (interval,) = clip(rebalance_intervals(history, WINDOW), WINDOW.step)
+def reason_of(history: History) -> str | None:
+    (interval,) = clipped(history)
     return interval.reason
 
 
@@ -182,11 +185,67 @@ def test_each_reason_has_its_status() -> None:
     }
 
 
-def test_intervals_that_are_not_replayed_carry_no_inputs() -> None:
-    for interval in rebalance_intervals(calm(configured=Strategy(POP)), WINDOW):
-        assert (interval.members, interval.queues, interval.strategy_source) == ((), (), None)
+def test_what_is_not_replayed_was_seen_but_has_no_allocation() -> None:
+    (one,) = clipped(calm(configured=StrategySettings(POP)))
+    assert [member.client_id for member in one.members or ()] == ["c1", "c2"]
+    assert one.queues == (("a", 0), ("a", 1), ("a", 2), ("a", 3))
+    assert (one.strategy_source, one.allocation, one.moves) == (None, None, None)
+
+
+def test_unobserved_is_not_empty() -> None:
+    (one,) = clipped(calm(memberships=(), offset_times=(at(0),)))
+    assert (one.members, one.queues) == (None, (("a", 0), ("a", 1), ("a", 2), ("a", 3)))
+    assert [one.queues for one in clipped(calm(routes=()))] == [None]
 
 
 def test_a_change_of_members_does_not_cut_what_is_not_replayed() -> None:
-    history = calm(memberships=listed("a", {-210: "c1", 100: "c1 c2"}), configured=Strategy(POP))
+    history = calm(memberships=listed("a", {-210: "c1", 100: "c1 c2"}), configured=StrategySettings(POP))
     assert rows(history) == ["0-300 * BROKER_REBALANCE"]
+
+
+def seen(broker: str, lists: Mapping[float, str]) -> tuple[MembershipSnapshot, ...]:
+    """Its lists, by the second of the step."""
+    return tuple(
+        MembershipSnapshot(broker, at(second), tuple(ids.split()), frozenset("T")) for second, ids in lists.items()
+    )
+
+
+def sights(history: History) -> list[tuple[float | None, ...]]:
+    """Start, end, and last sight of the members of what was replayed, in seconds of the step."""
+    times = ((one.start, one.end, one.seen_at) for one in clipped(history) if one.allocation)
+    return [tuple(None if moment is None else (moment - START) / SECOND for moment in each) for each in times]
+
+
+def test_seen_at_is_the_last_snapshot_that_showed_the_members() -> None:
+    history = calm(memberships=seen("a", {0: "c1", 10: "c1", 13: "c1 c1", 16: "c1 c1"}))
+    assert sights(history) == [(0, 13, 10), (13, 46, 16)]
+
+
+def test_hosts_that_agree_were_last_seen_by_the_last_of_them_and_others_each_by_itself() -> None:
+    lists = seen("a", {0: "c1", 10: "c1", 20: "c2"}) + seen("b", {3: "c1", 13: "c1"})
+    history = calm(memberships=lists, routes=routed({-210: (A, B)}))
+    # b saw c1 at 13 s; from 20 s on a sees c2, and b's list holds until 43 s.
+    assert sights(history) == [(0, 20, 13), (20, 43, 20), (20, 43, 13), (43, 50, 20)]
+
+
+def test_addresses_are_those_at_the_beginning() -> None:
+    """The ports of these snapshots are the minute's, which cuts nothing: 02:57 when the replay begins."""
+    (one,) = clipped(calm(memberships=listed("a", {-210: "c1 c1"})))
+    assert [(member.client_id, member.client_addr) for member in one.members or ()] == [
+        ("c1", "10.0.0.0:40057"),
+        ("c1", "10.0.0.1:40057"),
+    ]
+
+
+def test_rooms_can_be_configured_for_a_strategy_that_the_clients_tell() -> None:
+    rooms = StrategySettings(rooms=frozenset({"room1"}))
+    history = calm(clients=(client("c1", 0, MACHINE_ROOM_CLASS),), configured=rooms)
+    assert rows(history) == ["0-300 * CLIENT c1/MACHINE_ROOM c2/MACHINE_ROOM"]
+
+
+def test_states_that_differ_in_addresses_alone_are_replayed_once() -> None:
+    there_and_back = calm(memberships=listed("a", {-210: "c1 c2", 100: "c1", 200: "c1 c2"}))
+    first, second, third = clipped(there_and_back)
+    assert [member.client_addr for member in first.members or ()] != [one.client_addr for one in third.members or ()]
+    assert first.allocation is third.allocation
+    assert first.allocation is not second.allocation

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from spark_jobs.domain.message_queue import RouteEntry
-from spark_jobs.domain.snapshots import MembershipSnapshot, RouteSnapshot
-from spark_jobs.domain.timeline import rebalance_intervals
-from tests.domain.histories import CALM, WINDOW, A, B, as_row, at, calm, listed, routed, rows
+from tests.domain.histories import CALM, A, B, as_row, at, calm, intervals, listed, routed, rows
+from tests.oracle.snapshots import MembershipSnapshot, RouteSnapshot
 
 BOTH = routed({-210: (A, B)})
 
@@ -50,7 +49,7 @@ def test_a_route_change_cuts_and_the_order_of_its_entries_does_not() -> None:
         routes=routed({-210: (A, B), 50: (B, A), 100: (more, B)}),
     )
     assert rows(history) == ["0-100 * DEFAULT c1", "100-300 * DEFAULT c1"]
-    assert [len(one.queues) for one in rebalance_intervals(history, WINDOW)] == [8, 12]
+    assert [len(one.queues or ()) for one in intervals(history)] == [8, 12]
 
 
 def test_only_what_changes_a_queue_cuts() -> None:
@@ -125,7 +124,7 @@ def test_the_end_of_a_long_disagreement_is_not_the_recorder_on_its_way() -> None
 
 def test_a_disagreement_is_as_long_as_all_of_it_whatever_changes_meanwhile() -> None:
     a = listed("a", {-210: "c1", 100: "c1 c2", 104: "c1 c2 c3"})
-    on_the_way = MembershipSnapshot("a", at(104), ("c1", "c2", "c3"), topics=frozenset({"T"}))
+    on_the_way = MembershipSnapshot("a", at(104), ("c1", "c2", "c3"), frozenset({"T"}))
     history = calm(memberships=(*a, on_the_way, *listed("b", {-210: "c1", 104: "c1 c2 c3"}, late=7)), routes=BOTH)
     assert rows(history) == [
         "0-100 * DEFAULT c1",
@@ -169,7 +168,7 @@ def test_a_disagreement_that_ends_with_the_step_stands() -> None:
 
 def test_the_replayed_span_begins_before_the_step() -> None:
     history = calm(memberships=listed("a", {-210: "c1", -100: "c1 c1", 50: "c1"}))
-    assert [as_row(one) for one in rebalance_intervals(history, WINDOW)] == [
+    assert [as_row(one) for one in intervals(history)] == [
         "-180--100 * DEFAULT c1",
         "-100-50 * DEFAULT c1 c1",
         "50-300 * DEFAULT c1",

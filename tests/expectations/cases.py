@@ -12,7 +12,8 @@ from pyspark.sql.types import StructField, StructType
 
 from expectations.suite import KEYS_ARE_UNIQUE, Suite
 from schemas import OUTPUTS, SOURCES, Table
-from spark_jobs.quality.facts import BROKEN, STEP, flagged, step_facts
+from spark_jobs.quality.checks import Check
+from spark_jobs.quality.facts import BROKEN, STEP, by_name, flagged, step_facts
 from tests.snapshots import at
 
 Row = dict[str, Any]
@@ -63,7 +64,8 @@ def broken_by_case(spark: SparkSession, cases: Cases) -> dict[str, set[str]]:
     }
     rows = flagged(cases.suite, frames[cases.suite.table], others, settings)
     # One case is one step: so everything, repeated keys too, is counted case by case.
-    found = step_facts(cases.suite, rows.withColumn(STEP, F.col(_CASE))).collect()
+    check = Check(cases.suite, rows.withColumn(STEP, F.col(_CASE)))
+    found = [by_name(cases.suite, row) for row in step_facts([check]).collect()]
     return {row[STEP]: {name for name, count in row[BROKEN].items() if count} for row in found}
 
 

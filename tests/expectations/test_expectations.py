@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from expectations import SUITES, Suite
 from schemas import OUTPUTS, SOURCES
+from spark_jobs.quality.checks import Check
 from spark_jobs.quality.facts import STEP, flagged, step_facts
 from tests.expectations import (
     allocations,
@@ -62,5 +63,5 @@ def test_every_column_that_a_suite_names_is_in_the_schemas(spark: SparkSession, 
     frames = {table: spark.createDataFrame([], table.schema) for table in (*SOURCES, *OUTPUTS)}
     frames |= {table: frames[table].selectExpr("*", f"timestamp '{at(0):%F}' AS {STEP}") for table in SOURCES}
     settings = {"step_seconds": 1, "offset_tolerance": 1, "whole_groups": True, "read_start": at(0), "read_end": at(1)}
-    facts = step_facts(suite, flagged(suite, frames[suite.table], frames, settings))
-    assert facts.columns == ["step_start", "rows", "series", "rejected", "broken", "nulls"]
+    facts = step_facts([Check(suite, flagged(suite, frames[suite.table], frames, settings))])
+    assert facts.columns == ["table", "step_start", "counts", "series", "content"]

@@ -8,10 +8,9 @@ import pytest
 
 from spark_jobs.domain.allocation import allocate
 from spark_jobs.domain.message_queue import MessageQueue
-from spark_jobs.domain.ownership import Member
 from spark_jobs.domain.strategies import ConfigQueues, Strategy
 from spark_jobs.explain.arithmetic import arithmetic
-from spark_jobs.explain.losses import how_it_was_cut
+from spark_jobs.explain.losses import AllocatingMember, how_it_was_cut
 
 AVG, CIRCLE = Strategy("AVG"), Strategy("AVG_BY_CIRCLE")
 ROOMS = Strategy("MACHINE_ROOM", rooms=frozenset({"r1", "r2"}))
@@ -215,8 +214,8 @@ def test_many_positions_are_told_in_few_words() -> None:
     assert of_topic.endswith("position 6 has a:6, position 7 has a:7 and 2 more have lists.")
 
 
-def members(text: str, strategy: Strategy = AVG, strangers: str = "") -> list[Member]:
-    return [Member(one, None, strategy, one not in strangers.split()) for one in text.split()]
+def members(text: str, strategy: Strategy = AVG, strangers: str = "") -> list[AllocatingMember]:
+    return [AllocatingMember(one, None, strategy, one not in strangers.split()) for one in text.split()]
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from spark_jobs.command_common import as_json
+from spark_jobs.cli.documents import as_json
+from spark_jobs.cli.show_explanation import show_explanation
 from spark_jobs.explain.given import GroupStep
 from spark_jobs.explain.group import explain
 from spark_jobs.explain.text import lines
-from spark_jobs.explain.text_view import Line
-from spark_jobs.terminal_explain import show_explanation
+from spark_jobs.explain.text_view import TextLine
 from tests.explain.rows import allocation, finding, given, interval, member, progress
 
 HOSTILE = {
@@ -94,17 +94,17 @@ def test_a_hostile_name_stays_inert_on_a_terminal(name: str) -> None:
 def test_what_is_folded_stays_at_its_depth() -> None:
     file = io.StringIO()
     terminal = Console(file=file, width=12, force_terminal=True, color_system=None)
-    show_explanation(terminal, [Line("one two three", 2), Line("four", 0)])
+    show_explanation(terminal, [TextLine("one two three", 2), TextLine("four", 0)])
     assert [line.rstrip() for line in file.getvalue().splitlines()] == ["    one two", "    three", "four"]
 
 
 def test_colours_are_for_terminals() -> None:
     file = io.StringIO()
     terminal = Console(file=file, width=80, force_terminal=True, color_system="standard")
-    show_explanation(terminal, [Line("bad", 1, "ERROR"), Line("so", 0)])
+    show_explanation(terminal, [TextLine("bad", 1, "ERROR"), TextLine("so", 0)])
     assert "\x1b[1;31mbad\x1b[0m" in file.getvalue()
     file = io.StringIO()
-    show_explanation(Console(file=file), [Line("bad", 1, "ERROR")])
+    show_explanation(Console(file=file), [TextLine("bad", 1, "ERROR")])
     assert file.getvalue() == "  bad\n"
 
 

@@ -193,7 +193,3 @@ def test_the_measures_are_those_of_the_worst_moment(audited: Audited) -> None:
         "slower": SLOWER,
         "slower-since": SLOWER,
     }
-
-
-def test_with_client_snapshots_every_rule_was_evaluated(audited: Audited) -> None:
-    assert audited.run["not_evaluated"] == []

@@ -14,7 +14,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from schemas import AUDIT_RUNS, CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, REBALANCE_INTERVALS, SOURCES, Table
-from spark_jobs import cli
+from spark_jobs.cli.main import main
 from spark_jobs.config import Configuration
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.errors import ConfigurationError, IntervalError
@@ -170,7 +170,7 @@ def test_late_steps_are_audited_again_and_one_that_fails_does_not_keep_the_other
     before = content_of_steps(copied.read(spark, REBALANCE_INTERVALS))
     command = ["late", "--warehouse", copied.location, "--interval", str(DAY), "--json"]
     with claim(copied, RunRequest(TEN), "other"):
-        assert cli.main(command) == 4
+        assert main(command) == 4
     ten, eleven = json.loads(capsys.readouterr().out)["late"]
     assert ten["step"] == str(TEN)
     assert ten["error"].startswith(f"run other is auditing {TEN} in this warehouse")
@@ -185,7 +185,7 @@ def test_late_steps_are_audited_again_and_one_that_fails_does_not_keep_the_other
 def test_nothing_late_is_told(
     spark: SparkSession, audited: Warehouse, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["late", "--warehouse", audited.location, "--interval", str(DAY)]) == 0
+    assert main(["late", "--warehouse", audited.location, "--interval", str(DAY)]) == 0
     assert "0 published steps of 2026-03-01T00:00Z/2026-03-02T00:00Z were late." in capsys.readouterr().out
     assert late_steps(spark, Warehouse.parse(str(tmp_path)), CONFIGURATION, DAY) == []
     with pytest.raises(IntervalError, match="off the grid"):

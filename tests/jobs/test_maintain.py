@@ -18,7 +18,8 @@ from pyspark.sql.types import StructType
 from rich.console import Console
 
 from schemas import ALLOCATIONS, MEMBERSHIP_SNAPSHOTS, OUTPUTS, SOURCES, TABLES, Table
-from spark_jobs import cli
+from spark_jobs.cli.main import main
+from spark_jobs.cli.show_maintained import show_maintained
 from spark_jobs.config import Configuration
 from spark_jobs.errors import WarehouseError
 from spark_jobs.jobs.late import late_steps
@@ -26,7 +27,6 @@ from spark_jobs.jobs.maintain import Maintained, maintain
 from spark_jobs.jobs.run import RunRequest, run
 from spark_jobs.publish.claims import claim
 from spark_jobs.publish.content import Content, content
-from spark_jobs.terminal_maintained import show_maintained
 from spark_jobs.warehouse import Warehouse
 from tests.snapshots import HOUR, healthy_group, load, membership
 
@@ -98,7 +98,7 @@ def test_every_constraint_that_is_missing_or_broken_is_named(
     ):
         spark.sql(f"ALTER TABLE {small.identifier(table.name)} DROP CONSTRAINT {name}")
     spark.sql(f"UPDATE {small.identifier('membership_snapshots')} SET message_model = 'SHOUTING'")
-    assert cli.main(["maintain", "--warehouse", small.location, "--json"]) == 3
+    assert main(["maintain", "--warehouse", small.location, "--json"]) == 3
     out, err = capsys.readouterr()
     check = "message_model IS NULL OR message_model IN ('CLUSTERING', 'BROADCASTING')"
     assert out == ""
@@ -130,7 +130,7 @@ def test_what_killed_runs_left_behind_goes_and_what_is_in_use_stays(spark: Spark
 def test_less_than_a_week_is_refused_and_so_is_no_warehouse(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["maintain", "--warehouse", str(tmp_path), "--retention-days", "6"]) == 3
+    assert main(["maintain", "--warehouse", str(tmp_path), "--retention-days", "6"]) == 3
     assert capsys.readouterr().err == (
         "rebalance-audit: a retention of 6 days is too short: at least 7, "
         "as younger files may be those of a run that is reading or writing\n"

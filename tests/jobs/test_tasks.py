@@ -1,4 +1,4 @@
-"""One audit as five tasks, each of which may be run again, leaves the tables of one `run`."""
+"""One audit as two tasks, each of which may be run again, leaves the tables of one `run`."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from datetime import timedelta
 import pytest
 from pyspark.sql import SparkSession
 
-from schemas import AUDIT_RUNS, FINDINGS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, OUTPUTS, QUARANTINE, ROUTE_SNAPSHOTS
+from schemas import AUDIT_RUNS, FINDINGS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, OUTPUTS, ROUTE_SNAPSHOTS
 from spark_jobs.config import Configuration
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.errors import IntervalError, QualityError, WarehouseError
 from spark_jobs.jobs.run import RunRequest, run
-from spark_jobs.jobs.tasks import TASKS, Outcome, ScheduledRun
+from spark_jobs.jobs.scheduled_run import ScheduledRun
+from spark_jobs.jobs.tasks import TASKS, Outcome
 from spark_jobs.publish.content import content
 from spark_jobs.warehouse import Warehouse
-from tests.snapshots import HOUR, at, load, membership, offsets, route
+from tests.snapshots import HOUR, at, healthy_group, load, membership, offsets, route
 
 CONFIGURATION = Configuration()
 #: 4 queues over the members a, a, b: both a own the first two, b the last, and nobody the third.
@@ -54,48 +55,43 @@ def do(scheduled: ScheduledRun, *names: str) -> Outcome:
 
 
 def test_a_task_out_of_turn_says_which_one_to_run(scheduled: ScheduledRun) -> None:
-    for name in ("audit", "validate", "publish", "report"):
-        with pytest.raises(WarehouseError, match="task check_sources of run scheduled__1 has left nothing for 2026"):
-            do(scheduled, name)
-    do(scheduled, "check_sources")
-    for name in ("validate", "publish"):
-        with pytest.raises(WarehouseError, match="task audit of run scheduled__1 has left nothing"):
-            do(scheduled, name)
-    with pytest.raises(WarehouseError, match="task publish of run"):
-        do(scheduled, "report")
-    with pytest.raises(WarehouseError, match="begun with another configuration"):
-        do(dataclasses.replace(scheduled, configuration=Configuration(max_gap_seconds=61)), "audit")
+    with pytest.raises(WarehouseError, match="task audit of run scheduled__1 has left nothing for 2026"):
+        do(scheduled, "publish")
     assert not scheduled.warehouse.exists(scheduled.spark, FINDINGS)
 
 
 @pytest.mark.slow
 def test_tasks_run_again_leave_the_tables_of_one_run(scheduled: ScheduledRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each is done again, as a retry or a clear would; publishing is killed first, before it is written down."""
+    """Each is done again, as a retry or a clear would; both are killed first, publishing before it is written down."""
     spark, warehouse = scheduled.spark, scheduled.warehouse
-    do(scheduled, "check_sources", "audit")
-    do(scheduled, "check_sources")
-    with pytest.raises(WarehouseError, match="task audit of run"):
-        do(scheduled, "validate")
-    do(scheduled, "audit", "validate", "validate")
+    do(scheduled, "audit")
     with monkeypatch.context() as patch:
-        patch.setattr("spark_jobs.jobs.tasks.replace", lambda *_: 1 / 0)
+        patch.setattr("spark_jobs.jobs.tasks.judged_steps", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            do(scheduled, "audit")
+    with pytest.raises(WarehouseError, match="task audit of run"):
+        do(scheduled, "publish")
+    do(scheduled, "audit")
+    with pytest.raises(WarehouseError, match="audited with another configuration"):
+        do(dataclasses.replace(scheduled, configuration=Configuration(max_gap_seconds=61)), "publish")
+    with monkeypatch.context() as patch:
+        patch.setattr("spark_jobs.jobs.record.append", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             do(scheduled, "publish")
     assert not warehouse.exists(spark, AUDIT_RUNS)
-    do(scheduled, "publish")
-    told = do(scheduled, "report", "report")
-    assert sorted(finding["rule"] for finding in told.new_findings) == RULES
-    version = warehouse.version(spark, FINDINGS)
-    assert "is published already" in do(scheduled, "publish").says
-    assert warehouse.version(spark, FINDINGS) == version
+    first = do(scheduled, "publish")
+    assert sorted(finding["rule"] for finding in first.new_findings or ()) == RULES
+    assert warehouse.staged(spark, f"{scheduled.staging}_results") is None
     (row,) = warehouse.read(spark, AUDIT_RUNS).collect()
     assert (row.outcome, row.content_hashes) == ("published", hashes(scheduled))
     assert "1 rows of membership_snapshots are in quarantine" in row.message
-    assert warehouse.read(spark, QUARANTINE).count() == 1
-    assert warehouse.staged(spark, f"{scheduled.staging}_findings") is None
     by_tasks = hashes(scheduled)
     run(spark, warehouse, RunRequest(HOUR), CONFIGURATION)
     assert hashes(scheduled) == by_tasks
+    version = warehouse.version(spark, FINDINGS)
+    again = do(scheduled, "publish")
+    assert (again.says, again.new_findings) == (f"run {row.run_id} is published already", first.new_findings)
+    assert warehouse.version(spark, FINDINGS) == version
 
 
 @pytest.mark.slow
@@ -109,13 +105,27 @@ def test_a_closed_gate_leaves_a_rejected_run_and_no_later_task(spark: SparkSessi
     history(spark, warehouse, broken_rows=3)
     scheduled = ScheduledRun(spark, warehouse, RunRequest(HOUR), CONFIGURATION, "scheduled__1")
     with pytest.raises(QualityError, match="few_rows_are_quarantined"):
-        do(scheduled, "check_sources")
-    assert [row.outcome for row in warehouse.read(spark, AUDIT_RUNS).collect()] == ["rejected"]
-    with pytest.raises(WarehouseError, match="check_sources"):
         do(scheduled, "audit")
+    assert [row.outcome for row in warehouse.read(spark, AUDIT_RUNS).collect()] == ["rejected"]
+    with pytest.raises(WarehouseError, match="task audit of run"):
+        do(scheduled, "publish")
+
+
+def test_results_that_break_a_law_are_not_published(spark: SparkSession, warehouse: Warehouse) -> None:
+    load(spark, warehouse, healthy_group(range(0, 600, 20), "c1", "c2"))
+    scheduled = ScheduledRun(spark, warehouse, RunRequest(HOUR), CONFIGURATION, "scheduled__1")
+    do(scheduled, "audit")
+    staged = warehouse.staged(spark, f"{scheduled.staging}_results")
+    assert staged is not None
+    warehouse.stage(spark, f"{scheduled.staging}_results", staged.union(staged).localCheckpoint())
+    for _ in ("once", "again"):
+        with pytest.raises(QualityError, match="allocations: keys_are_unique"):
+            do(scheduled, "publish")
+    assert [row.outcome for row in warehouse.read(spark, AUDIT_RUNS).collect()] == ["rejected"]
+    assert not warehouse.exists(spark, FINDINGS)
 
 
 def test_a_step_off_the_grid_is_refused_before_anything_is_read(scheduled: ScheduledRun) -> None:
     off = Interval(at(1), at(1) + timedelta(hours=1))
     with pytest.raises(IntervalError, match="step"):
-        do(dataclasses.replace(scheduled, request=RunRequest(off)), "check_sources")
+        do(dataclasses.replace(scheduled, request=RunRequest(off)), "audit")

@@ -21,7 +21,7 @@ from schemas import (
     TABLES,
     Table,
 )
-from spark_jobs.command_common import quality_exit_code
+from spark_jobs.cli.exit_codes import quality_exit_code
 from spark_jobs.config import Configuration
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.errors import ConfigurationError, ExitCode, IntervalError, PublishConflictError, WarehouseError

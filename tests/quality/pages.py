@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from great_expectations.expectations.metadata_types import FailureSeverity
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from expectations import BY_TABLE
+from expectations.suite import Severity
 from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
-from spark_jobs.quality.facts import flagged
-from spark_jobs.quality.metric import QUARANTINED_PERCENT, ExpectStepsWithin
-from spark_jobs.quality.validation import Check, Result, Validator
+from spark_jobs.quality.checks import QUARANTINED_PERCENT, Check, Result, StepsWithin
+from spark_jobs.quality.facts import collected, flagged
+from spark_jobs.quality.validation import Validator
 from tests.snapshots import at, membership
 
 SUITE = BY_TABLE[MEMBERSHIP_SNAPSHOTS]
@@ -44,13 +44,12 @@ def no_routes(spark: SparkSession) -> Mapping[Table, DataFrame]:
     return {ROUTE_SNAPSHOTS: routes.withColumn("step_start", F.col("captured_at"))}
 
 
-def few_quarantined(percent: float) -> ExpectStepsWithin:
+def few_quarantined(percent: float) -> StepsWithin:
     """At most so many percent of the step's rows break a rule."""
-    return ExpectStepsWithin(
-        suite=SUITE.table.name,
+    return StepsWithin(
         name="few_rows_are_quarantined",
         says="No more than 1 % of a step's rows break a rule.",
-        severity=FailureSeverity.CRITICAL,
+        severity=Severity.CRITICAL,
         fact=QUARANTINED_PERCENT,
         bounds={at(0).isoformat(): [None, percent]},
     )
@@ -59,6 +58,11 @@ def few_quarantined(percent: float) -> ExpectStepsWithin:
 def validated(site: Path | None, run_id: str, frame: DataFrame, percent: float = 1) -> list[Result]:
     """What a run sees in the rows; with its pages."""
     validator = Validator(run_id, site)
-    results = validator.validate([Check(SUITE, frame, (few_quarantined(percent),))])
+    results = judged(validator, Check(SUITE, frame, (few_quarantined(percent),)))
     validator.write_pages()
     return results
+
+
+def judged(validator: Validator, check: Check) -> list[Result]:
+    """What the validator says of the check's rows."""
+    return validator.validate([check], collected([check]))

@@ -14,10 +14,11 @@ from expectations import BY_TABLE
 from schemas import MEMBERSHIP_SNAPSHOTS, QUALITY_RESULTS
 from spark_jobs.config import Quality
 from spark_jobs.domain.intervals import Interval
-from spark_jobs.quality.drift import Subject, Usual, as_mapping, as_usual, usual_values
+from spark_jobs.quality.checks import Check, Result
+from spark_jobs.quality.drift import Subject, Usual, as_usual, known_values, usual_values
 from spark_jobs.quality.facts import flagged
-from spark_jobs.quality.validation import Check, Result, Validator
-from tests.quality.pages import SETTINGS, no_routes
+from spark_jobs.quality.validation import Validator
+from tests.quality.pages import SETTINGS, judged, no_routes
 from tests.snapshots import at, membership
 
 #: Two steps, and the days before them.
@@ -80,7 +81,7 @@ ROWS = [
 @pytest.fixture(scope="module")
 def usual(spark: SparkSession) -> Usual:
     results = spark.createDataFrame(ROWS, QUALITY_RESULTS.schema)
-    return as_mapping(usual_values(results, INTERVAL, Quality()))
+    return usual_values(known_values(results, INTERVAL, Quality()).collect(), INTERVAL, Quality())
 
 
 @pytest.mark.parametrize(
@@ -119,7 +120,7 @@ def test_an_unusual_step_is_a_warning_and_look_back_is_not_looked_at(spark: Spar
         Subject(table.name, "consume_type"): {TEN: (0.0, 50.0)},
     }
     expected = tuple(as_usual(table, known, [TEN, ELEVEN]))
-    found = Validator("r", None).validate([Check(suite, flagged(suite, frame, no_routes(spark), SETTINGS), expected)])
+    found = judged(Validator("r", None), Check(suite, flagged(suite, frame, no_routes(spark), SETTINGS), expected))
     drift = [one for one in found if one.expectation.endswith("_is_usual")]
     assert {one.severity for one in drift} == {"warning"}
 

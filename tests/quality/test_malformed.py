@@ -15,19 +15,18 @@ from schemas import QUARANTINE, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.config.model import Quality
 from spark_jobs.domain.intervals import Interval
-from spark_jobs.jobs.audit import audit
+from spark_jobs.jobs.audit import audit, window_of
 from spark_jobs.jobs.check import Gate
 from spark_jobs.jobs.sources import pinned_versions, read_sources
-from spark_jobs.publish.publisher import stage
+from spark_jobs.publish.publisher import of_request
 from spark_jobs.publish.request import RunRequest
-from spark_jobs.replay.steps import StepWindow
 from spark_jobs.warehouse import Warehouse
 from tests.quality.malformed import Row, good_row, malformed_rows
 from tests.snapshots import at, load
 
 REQUEST = RunRequest(Interval(at(0), at(3600)))
 CONFIGURATION = Configuration(quality=Quality(max_quarantined_percent=100.0))
-WINDOW = StepWindow(REQUEST.interval, CONFIGURATION.grid.length, CONFIGURATION.warm_up, CONFIGURATION.look_back)
+WINDOW = window_of(REQUEST, CONFIGURATION)
 
 
 def test_malformed_rows_are_set_aside_and_the_rest_is_audited(spark: SparkSession, warehouse: Warehouse) -> None:
@@ -49,7 +48,7 @@ def check(spark: SparkSession, warehouse: Warehouse, count: int) -> None:
     sources = read_sources(spark, warehouse, pinned_versions(spark, warehouse), WINDOW.read, REQUEST)
     used = gate.sources(sources)
     aside = _aside(spark, warehouse)
-    for table, frame in zip(SOURCES, used.tables, strict=True):
+    for table, frame in used.sources.by_table.items():
         keys = Counter(tuple(row) for row in frame.select(*table.key).collect())
         assert keys.total() + aside[table.name] == len(good[table]) + len(bad[table])
         assert set(keys.values()) == {1}
@@ -57,8 +56,8 @@ def check(spark: SparkSession, warehouse: Warehouse, count: int) -> None:
         for_sure = _keys(table, [one.row for one in malformed if one.is_bad and one.table is table])
         assert len(for_sure) > len(bad[table]) / 10
         assert not for_sure & set(keys)
-    outputs = audit(used, WINDOW, CONFIGURATION, lambda _: None)
-    gate.outputs(stage(spark, warehouse, REQUEST.key, REQUEST, outputs))
+    outputs = audit(used, REQUEST.interval, CONFIGURATION, lambda _: None)
+    gate.outputs(of_request(REQUEST, outputs))
     gate.record()
 
 

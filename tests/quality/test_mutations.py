@@ -1,32 +1,40 @@
-"""Each rule of the domain, broken on purpose, is caught by the gate: by these expectations, and nothing is published.
+"""What a rule of the domain could get wrong is caught by the gate: by these expectations, and nothing is published.
 
 One mutation is in the suite, as the run that is rejected; `make mutate` tries all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import pytest
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from schemas import AUDIT_RUNS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, OUTPUTS, QUALITY_RESULTS, ROUTE_SNAPSHOTS, Table
+from schemas import (
+    ALLOCATIONS,
+    AUDIT_RUNS,
+    FINDINGS,
+    GROUP_STATUS,
+    MEMBERSHIP_SNAPSHOTS,
+    OFFSET_SNAPSHOTS,
+    OUTPUTS,
+    QUALITY_RESULTS,
+    REBALANCE_INTERVALS,
+    ROUTE_SNAPSHOTS,
+    Table,
+)
 from spark_jobs.config import Configuration
-from spark_jobs.domain.attribution import Part
 from spark_jobs.errors import ExitCode, QualityError
-from spark_jobs.findings.finding import findings
+from spark_jobs.jobs.audit import audit
 from spark_jobs.jobs.run import RunRequest, run
 from spark_jobs.publish.content import content
-from spark_jobs.replay import java, ownership, strategies
-from spark_jobs.replay.states import published_allocations, published_intervals
-from spark_jobs.status import attribution, group_status
 from spark_jobs.warehouse import Warehouse
 from tests.snapshots import HOUR, load, membership, offsets, route
 
-JOB = "spark_jobs.jobs.audit"
-Mutate = Callable[[pytest.MonkeyPatch], None]
+#: Makes other outputs of the outputs of an audit.
+Mutate = Callable[[Mapping[Table, DataFrame]], dict[Table, DataFrame]]
 
 
 def history(spark: SparkSession, warehouse: Warehouse) -> None:
@@ -44,83 +52,73 @@ def history(spark: SparkSession, warehouse: Warehouse) -> None:
     load(spark, warehouse, rows)
 
 
-def off_by_one_in_avg(patch: pytest.MonkeyPatch) -> None:
-    def one_too_many(rank: Column, queues: Column, clients: Column) -> Column:
-        return F.floor(rank / (F.floor(queues / clients) + 2)).cast("int")
-
-    shares = strategies._aligned(strategies._everywhere(strategies._dealt(one_too_many)))
-    patch.setitem(strategies.SHARES, "AVG", shares)
+def of(table: Table, change: Callable[[DataFrame], DataFrame]) -> Mutate:
+    """One table is changed."""
+    return lambda outputs: {one: change(frame) if one is table else frame for one, frame in outputs.items()}
 
 
-def twins_take_a_share_each(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ownership, "_takers", lambda slot: F.array(slot["position"]))
+def with_value(table: Table, name: str, value: str, where: str = "true") -> Mutate:
+    """One column has another value in some rows."""
+    changed = f"CASE WHEN {where} THEN {value} ELSE {name} END"
+    return of(table, lambda frame: frame.withColumn(name, F.expr(changed)))
 
 
-def members_in_reverse(patch: pytest.MonkeyPatch) -> None:
-    in_order = java.sorted_by
-    patch.setattr("spark_jobs.replay.intervals.sorted_by", lambda *of, **how: F.reverse(in_order(*of, **how)))
+def without(table: Table, condition: str) -> Mutate:
+    """Some rows are not there."""
+    return of(table, lambda frame: frame.where(f"NOT ({condition})"))
 
 
-def an_interval_is_dropped(patch: pytest.MonkeyPatch) -> None:
-    left = F.col("interval_start") <= F.col("step_start")
-    patch.setattr(f"{JOB}.published_intervals", lambda intervals: published_intervals(intervals).where(left))
-
-
-def an_interval_is_too_long(patch: pytest.MonkeyPatch) -> None:
-    def longer(intervals: DataFrame) -> DataFrame:
-        return published_intervals(intervals).withColumn("interval_end", F.expr("interval_end + INTERVAL 1 SECOND"))
-
-    patch.setattr(f"{JOB}.published_intervals", longer)
-
-
-def a_queue_is_forgotten(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(f"{JOB}.published_allocations", lambda owned: published_allocations(owned).where("queue_id <> 3"))
-
-
-def stuck_owners_are_lost(patch: pytest.MonkeyPatch) -> None:
-    parts = attribution.parts
-    patch.setattr(attribution, "parts", lambda: parts() | {Part.STUCK_OWNER: F.lit(0)})
-
-
-def the_end_is_the_beginning(patch: pytest.MonkeyPatch) -> None:
-    backlogs = group_status.backlogs
-    patch.setattr(
-        group_status, "backlogs", lambda progress: backlogs(progress).withColumn("backlog_end", F.col("backlog_start"))
-    )
-
-
-def findings_leave_their_step(patch: pytest.MonkeyPatch) -> None:
-    later = F.expr("end + INTERVAL 2 HOURS")
-    patch.setattr(f"{JOB}.findings", lambda audited: findings(audited).withColumn("end", later))
+def broken(monkeypatch: pytest.MonkeyPatch, mutate: Mutate) -> None:
+    monkeypatch.setattr("spark_jobs.jobs.run.audit", lambda *given: mutate(audit(*given)))
 
 
 class Mutation(NamedTuple):
-    """What is broken, and which expectations fail: at least these."""
+    """What is wrong in the outputs, and which expectations fail: at least these."""
 
-    breaks: Mutate
+    mutate: Mutate
     caught_by: set[str]
 
 
-MUTATIONS = [
-    Mutation(off_by_one_in_avg, {"rebalance_intervals: even_strategies_are_even"}),
-    Mutation(twins_take_a_share_each, {"rebalance_intervals: twins_leave_queues_to_nobody"}),
-    Mutation(members_in_reverse, {"rebalance_intervals: members_are_in_order"}),
-    Mutation(
-        an_interval_is_dropped,
+_REVERSED = with_value(REBALANCE_INTERVALS, "members", "reverse(members)", "consumer_group = 'twins'")
+_LOST = (
+    "transform(attribution, it -> named_struct('topic', it.topic, 'growth', it.growth, 'unassigned', it.unassigned, "
+    "'stuck_owner', 0L, 'hand_over', it.hand_over, 'producer_surge', it.producer_surge, 'residual', it.residual))"
+)
+MUTATIONS = {
+    "shares are not even": Mutation(
+        with_value(REBALANCE_INTERVALS, "max_queues_per_member", "max_queues_per_member + 1"),
+        {"rebalance_intervals: even_strategies_are_even"},
+    ),
+    "twins take a share each": Mutation(
+        with_value(REBALANCE_INTERVALS, "unassigned_queues", "0", "consumer_group = 'twins'"),
+        {
+            "rebalance_intervals: twins_leave_queues_to_nobody",
+            "rebalance_intervals: unassigned_queues_are_counted",
+        },
+    ),
+    "members in reverse": Mutation(_REVERSED, {"rebalance_intervals: members_are_in_order"}),
+    "an interval is dropped": Mutation(
+        without(REBALANCE_INTERVALS, "interval_start > step_start"),
         {"rebalance_intervals: intervals_leave_no_hole", "allocations: interval_was_replayed"},
     ),
-    Mutation(
-        an_interval_is_too_long,
+    "an interval is too long": Mutation(
+        with_value(REBALANCE_INTERVALS, "interval_end", "interval_end + INTERVAL 1 SECOND"),
         {"rebalance_intervals: intervals_of_a_view_do_not_overlap", "allocations: interval_was_replayed"},
     ),
-    Mutation(
-        a_queue_is_forgotten,
+    "a queue is forgotten": Mutation(
+        without(ALLOCATIONS, "queue_id = 3"),
         {"rebalance_intervals: every_readable_queue_is_allocated_once", "queue_progress: queue_is_allocated"},
     ),
-    Mutation(stuck_owners_are_lost, {"group_status: parts_add_up_to_the_growth"}),
-    Mutation(the_end_is_the_beginning, {"group_status: growth_is_end_less_start"}),
-    Mutation(findings_leave_their_step, {"findings: span_is_inside_the_step"}),
-]
+    "stuck owners are lost": Mutation(
+        with_value(GROUP_STATUS, "attribution", _LOST), {"group_status: parts_add_up_to_the_growth"}
+    ),
+    "the end is the beginning": Mutation(
+        with_value(GROUP_STATUS, "backlog_end", "backlog_start"), {"group_status: growth_is_end_less_start"}
+    ),
+    "findings leave their step": Mutation(
+        with_value(FINDINGS, "end", "end + INTERVAL 2 HOURS"), {"findings: span_is_inside_the_step"}
+    ),
+}
 
 
 def caught(error: QualityError) -> set[str]:
@@ -135,14 +133,15 @@ def recorded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> W
 
 
 @pytest.mark.mutation
-@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda one: one.breaks.__name__)
+@pytest.mark.parametrize("name", MUTATIONS)
 def test_every_mutation_is_caught(
-    spark: SparkSession, recorded: Warehouse, monkeypatch: pytest.MonkeyPatch, mutation: Mutation
+    spark: SparkSession, recorded: Warehouse, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    mutation.breaks(monkeypatch)
+    mutation = MUTATIONS[name]
+    broken(monkeypatch, mutation.mutate)
     with pytest.raises(QualityError) as error:
         run(spark, recorded, RunRequest(HOUR), Configuration())
-    print(mutation.breaks.__name__, sorted(caught(error.value)))
+    print(name, sorted(caught(error.value)))
     assert caught(error.value) >= mutation.caught_by
 
 
@@ -151,11 +150,11 @@ def test_a_rejected_run_publishes_nothing_and_says_why(
 ) -> None:
     published = run(spark, recorded, RunRequest(HOUR), Configuration())
     before = {table.name: recorded.version(spark, table) for table in OUTPUTS}
-    twins_take_a_share_each(monkeypatch)
+    broken(monkeypatch, _REVERSED)
     with pytest.raises(QualityError) as error:
         run(spark, recorded, RunRequest(HOUR), Configuration())
     assert error.value.exit_code == ExitCode.FINDINGS
-    assert caught(error.value) == {"rebalance_intervals: twins_leave_queues_to_nobody"}
+    assert caught(error.value) == {"rebalance_intervals: members_are_in_order"}
     assert '"consumer_group":"twins"' in str(error.value)
     assert {table.name: recorded.version(spark, table) for table in OUTPUTS} == before
     for table in OUTPUTS:
@@ -165,5 +164,5 @@ def test_a_rejected_run_publishes_nothing_and_says_why(
     assert last.message == str(error.value)
     failed = recorded.read(spark, QUALITY_RESULTS).where(f"run_id = '{last.run_id}' AND NOT success").collect()
     assert [(one.table_name, one.expectation, one.severity) for one in failed] == [
-        ("rebalance_intervals", "twins_leave_queues_to_nobody", "critical")
+        ("rebalance_intervals", "members_are_in_order", "critical")
     ]

@@ -14,10 +14,10 @@ from spark_jobs.config import Configuration
 from spark_jobs.config.model import Quality
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.errors import QualityError
+from spark_jobs.gather.sources import Sources
 from spark_jobs.jobs.check import Gate
 from spark_jobs.jobs.sources import pinned_versions, read_sources
 from spark_jobs.publish.request import RunRequest
-from spark_jobs.replay.sources import Sources
 from spark_jobs.warehouse import Warehouse
 from tests.snapshots import at, load, membership, offsets, route
 
@@ -61,7 +61,7 @@ def test_rows_are_set_aside_with_every_reason_and_only_once(spark: SparkSession,
     ]
     load(spark, warehouse, {OFFSET_SNAPSHOTS: rows})
     first, sources = gate(spark, warehouse, 100)
-    clean = first.sources(sources).offsets
+    clean = first.sources(sources).sources.offsets
     assert sorted(row.captured_at for row in clean.select("captured_at").collect()) == [
         at(second).replace(tzinfo=None) for second in (0, 40, 80)
     ]
@@ -103,7 +103,7 @@ def test_more_than_a_step_may_lose_closes_the_gate(spark: SparkSession, warehous
     rows = [offsets(second, GOOD) for second in times[1:]] + [broken(0, consumer_offset=-5)]
     load(spark, warehouse, {OFFSET_SNAPSHOTS: rows})
     enough, sources = gate(spark, warehouse, 2.0)
-    assert enough.sources(sources).offsets.count() == 49
+    assert enough.sources(sources).sources.offsets.count() == 49
     closed, sources = gate(spark, warehouse, 1.9)
     with pytest.raises(QualityError) as error:
         closed.sources(sources)
@@ -125,6 +125,6 @@ def test_brokers_that_are_not_the_hosts_are_a_warning_and_every_row_is_used(
 ) -> None:
     load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(0, "c1", broker="b2")], ROUTE_SNAPSHOTS: [route(0, 4)]})
     judged, sources = gate(spark, warehouse, 0)
-    assert judged.sources(sources).memberships.count() == 1
+    assert judged.sources(sources).sources.memberships.count() == 1
     assert not warehouse.exists(spark, QUARANTINE)
     assert any("brokers_are_the_hosts failed" in one for one in judged.warnings)

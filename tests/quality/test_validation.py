@@ -10,13 +10,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.errors import QualitySiteError
 from spark_jobs.quality import validation
-from spark_jobs.quality.validation import Check, Validator
-from tests.quality.pages import HOSTILE, SUITE, few_quarantined, rows, validated
+from spark_jobs.quality.checks import Check
+from spark_jobs.quality.facts import collected
+from spark_jobs.quality.validation import Validator
+from tests.quality.pages import HOSTILE, SUITE, few_quarantined, judged, rows, validated
 from tests.snapshots import at
 
 
@@ -77,15 +80,19 @@ def test_the_index_lists_the_newest_runs(spark: SparkSession, tmp_path: Path, mo
     assert all((tmp_path / "data_docs" / link).is_file() for link in links)
 
 
-def test_an_error_of_spark_is_an_error_and_no_failed_expectation(spark: SparkSession) -> None:
+def test_an_error_is_an_error_and_no_failed_expectation(spark: SparkSession) -> None:
     broken = rows(spark).withColumn("client_ids_are_names", F.expr("raise_error('the disk is full')").cast("boolean"))
-    with pytest.raises(RuntimeError, match="the disk is full"):
-        Validator("r", None).validate([Check(SUITE, broken, (few_quarantined(1),))])
+    with pytest.raises(PySparkException, match="the disk is full"):
+        collected([Check(SUITE, broken, (few_quarantined(1),))])
+    with pytest.raises(RuntimeError, match="cluster_is_a_name"):  # facts of another suite
+        Validator("r", None).validate(
+            [Check(SUITE, None)], {SUITE.table: [{"step_start": "", "rows": 1, "broken": {}}]}
+        )
 
 
 def test_without_a_folder_there_are_results_and_no_pages(spark: SparkSession) -> None:
     validator = Validator("r", None)
-    assert all(one.success for one in validator.validate([Check(SUITE, rows(spark))]))
+    assert all(one.success for one in judged(validator, Check(SUITE, rows(spark))))
     assert validator.write_pages() is None
 
 
@@ -99,10 +106,10 @@ def test_a_folder_that_cannot_be_written_is_named(spark: SparkSession, tmp_path:
     in_place = site / "validations" / "membership_snapshots"
     in_place.write_text("")
     with pytest.raises(QualitySiteError, match=rf"cannot be written to {site}: "):
-        validator.validate([Check(SUITE, rows(spark))])
+        judged(validator, Check(SUITE, rows(spark)))
     in_place.unlink()
     validator = Validator("r", site)
-    validator.validate([Check(SUITE, rows(spark))])
+    judged(validator, Check(SUITE, rows(spark)))
     (site / "data_docs").write_text("")
     with pytest.raises(QualitySiteError, match=rf"cannot be written to {site}: "):
         validator.write_pages()

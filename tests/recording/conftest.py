@@ -12,12 +12,15 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from benchmarks.counts import Counts
 from schemas import SOURCES, Table
-from spark_jobs.config import Configuration, load
+from spark_jobs.config import Configuration
+from spark_jobs.config.file import load
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.jobs.ingest import ingest
 from spark_jobs.jobs.run import RunRequest, RunResult, run
 from spark_jobs.warehouse import Warehouse
+from tests.counted import counted
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "recording.jsonl.gz"
@@ -28,12 +31,13 @@ CONFIGURATION = Path(os.environ.get("CONFIGURATION", ROOT / "examples" / "demo.y
 
 @dataclass(frozen=True)
 class Audited:
-    """A warehouse, and what one run over the whole recording published in it."""
+    """A warehouse, and what one run over the whole recording published in it; `cost`: what Spark did for it."""
 
     warehouse: Warehouse
     configuration: Configuration
     interval: Interval
     result: RunResult
+    cost: Counts
 
     def rows(self, spark: SparkSession, table: Table) -> list[dict[str, Any]]:
         """All rows of a table as dicts."""
@@ -49,12 +53,13 @@ def recorded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> W
 
 
 @pytest.fixture(scope="session")
-def audited(spark: SparkSession, recorded: Warehouse) -> Audited:
+def audited(spark: SparkSession, recorded: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Audited:
     """The hours of the recording, audited in one run."""
     configuration = load(CONFIGURATION)
     interval = hours_of(spark, recorded, configuration)
-    result = run(spark, recorded, RunRequest(interval), configuration)
-    return Audited(recorded, configuration, interval, result)
+    with counted(spark, tmp_path_factory.mktemp("events")) as cost:
+        result = run(spark, recorded, RunRequest(interval), configuration)
+    return Audited(recorded, configuration, interval, result, cost())
 
 
 def hours_of(spark: SparkSession, warehouse: Warehouse, configuration: Configuration) -> Interval:

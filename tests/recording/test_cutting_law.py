@@ -16,7 +16,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from schemas import AUDIT_RUNS, OUTPUTS, Table
-from spark_jobs.config import Configuration, load
+from spark_jobs.config import Configuration
+from spark_jobs.config.file import load
 from spark_jobs.domain.intervals import Interval, StepGrid
 from spark_jobs.jobs.run import RunRequest, run
 from spark_jobs.publish.content import Content, content

@@ -19,7 +19,9 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from schemas import ALLOCATIONS, REBALANCE_INTERVALS
-from spark_jobs.command_common import as_json
+from spark_jobs.cli.documents import as_json
+from spark_jobs.cli.show_explanation import show_explanation
+from spark_jobs.cli.show_status import show_statuses
 from spark_jobs.config import settings_for
 from spark_jobs.domain.intervals import parse_utc
 from spark_jobs.domain.message_queue import MessageQueue
@@ -29,8 +31,6 @@ from spark_jobs.explain.text import lines
 from spark_jobs.explain.views import strategy_of
 from spark_jobs.jobs.explain import Question, explain_group
 from spark_jobs.jobs.status import statuses
-from spark_jobs.terminal_explain import show_explanation
-from spark_jobs.terminal_status import show_statuses
 from tests.recording.conftest import EXAMPLE, RECORDING, Audited
 
 EXPLAINED = Path(__file__).with_name("explained")

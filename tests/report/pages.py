@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_jobs.report.groups import GroupRows
-from spark_jobs.report.page import Content
+from spark_jobs.report.page import PageContent
 from tests.snapshots import HOUR, at
 
 _EVIDENCE = dict.fromkeys(
@@ -105,7 +105,7 @@ def twins(fleet: Mapping[str, Any]) -> GroupRows:
     )
 
 
-def content(*groups: GroupRows, others: tuple[dict[str, Any], ...] = (), **facts: Any) -> Content:
+def content(*groups: GroupRows, others: tuple[dict[str, Any], ...] = (), **facts: Any) -> PageContent:
     """The page of these groups, and of others without details."""
     run = {"run_id": "run-1", "finished_at": at(7200), "interval_start": at(0), "interval_end": at(3600)}
     run |= {"cluster": None, "consumer_group": None, "topic": None, "code_version": "0.1.0"}
@@ -121,7 +121,7 @@ def content(*groups: GroupRows, others: tuple[dict[str, Any], ...] = (), **facts
         "versions": {"findings": 3},
         "code_version": "0.1.0",
     }
-    return Content(**(told | facts))
+    return PageContent(**(told | facts))
 
 
 def troubled(group: str = "twins") -> dict[str, Any]:

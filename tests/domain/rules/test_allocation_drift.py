@@ -1,0 +1,156 @@
+"""ALLOCATION_DRIFT on the hour of `client_groups`, and on hand-made intervals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from schemas import CLIENT_SNAPSHOTS
+from spark_jobs.domain.audited_step import RebalanceInterval
+from spark_jobs.domain.rules import rule
+from spark_jobs.domain.rules.allocation_drift import RULE, drift
+from spark_jobs.domain.rules.rule import FindingQueue, RuleHit
+from tests.domain.rules.client_groups import found_by, held, lasting
+from tests.domain.rules.client_steps import micros, replayed, second_of, step_with
+from tests.kernel import group_histories
+from tests.snapshots import at
+
+#: Queues of one broker.
+_DRIFTS = """
+owned | share | more | less
+0 1   | 0 1   |      |
+1 0   | 0 1   |      |
+0 1 2 | 0 1   | 2    |
+0     | 0 1   |      | 1
+2     | 0 1   | 2    | 0 1
+      | 0     |      | 0
+0     |       | 0    |
+      |       |      |
+"""
+
+
+def test_it_is_found_where_it_must_be_and_nowhere_else() -> None:
+    assert lasting(RULE) == {
+        "more HOLDS_MORE 200 280 2",
+        "less HOLDS_LESS 200 280 1",
+        "joined-late HOLDS_MORE 220 260 2,3",
+        "grown-late HOLDS_LESS 250 300 2,3",
+    }
+
+
+def test_it_is_as_bad_as_the_harm_and_needs_what_clients_say() -> None:
+    hits = [hit for of_group in found_by(RULE).values() for hit in of_group]
+    assert {(hit.severity, hit.minimum_seconds) for hit in hits} == {(None, None)}
+    assert RULE.severity is rule.severity_by_harm
+    assert RULE.needs == (CLIENT_SNAPSHOTS.name,)
+
+
+@pytest.mark.parametrize("line", _DRIFTS.strip().splitlines()[1:])
+def test_drift(line: str) -> None:
+    owned, share, more, less = (frozenset(("b", int(one)) for one in cell.split()) for cell in line.split("|"))
+    found = {str(cause): queues for cause, queues in drift(owned, share).items() if queues}
+    assert found == {cause: queues for cause, queues in (("HOLDS_MORE", more), ("HOLDS_LESS", less)) if queues}
+
+
+def _hits(holds: dict[int, list[int]], *intervals: RebalanceInterval) -> list[RuleHit]:
+    """`c1` holds these queues of `t` from each of the seconds on, to the next."""
+    changes = sorted(holds)
+    rows = [
+        {
+            "cluster": "c",
+            "consumer_group": "g",
+            "client_id": "c1",
+            "captured_at": at(second),
+            "answered": True,
+            "owned_queues": [held("t", one, second, {}) for one in holds[max(x for x in changes if x <= second)]],
+        }
+        for second in range(changes[0], 620, 20)
+    ]
+    (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
+    return list(RULE.hits(step_with(history, intervals)))
+
+
+def _lines(hits: list[RuleHit]) -> set[tuple[int, int, str | None, int]]:
+    assert all(hit.seen_at == hit.end and hit.view == "*" for hit in hits)
+    return {(second_of(h.start), second_of(h.end), h.cause, h.queue.queue_id) for h in hits if h.queue}
+
+
+def test_a_hit_says_which_queue() -> None:
+    (hit,) = _hits({0: [0, 2]}, replayed("t", 0, 400, {"c1": [0], "c2": [2]}, 3))
+    assert hit == RuleHit(
+        micros(50),
+        micros(400),
+        cause="HOLDS_MORE",
+        topic="t",
+        client_id="c1",
+        view="*",
+        seen_at=micros(400),
+        queue=FindingQueue("t", "b", 2, "HOLDS_MORE"),
+        implicated="c1",
+    )
+
+
+def test_every_change_gives_time_and_one_of_the_route_more() -> None:
+    """The first route is a change, too; the time after the route's change is not cut short by a later change."""
+    one, both = {"c1": [0]}, {"c1": [0], "c2": []}
+    hits = _hits(
+        {0: [1]},
+        replayed("t", 0, 200, one, 4),
+        replayed("t", 200, 210, one, 5),
+        replayed("t", 210, 300, both, 5),
+        replayed("t", 300, 400, one, 5),
+        replayed("t", 400, 420, both, 5),
+    )
+    expected = {(50, 200), (250, 300), (320, 400)}
+    assert _lines(hits) == {
+        (*span, cause, queue) for span in expected for cause, queue in (("HOLDS_MORE", 1), ("HOLDS_LESS", 0))
+    }
+
+
+def test_a_change_of_what_it_has_is_seen_at_once_and_ends_with_the_last_snapshot() -> None:
+    """From the last snapshot with a state to the first with another nobody knows."""
+    hits = _hits({0: [0], 200: [0, 1], 300: [1], 340: [0], 600: [1]}, replayed("t", 0, 660, {"c1": [0]}, 2))
+    assert _lines(hits) == {
+        (200, 280, "HOLDS_MORE", 1),
+        (300, 320, "HOLDS_MORE", 1),
+        (300, 320, "HOLDS_LESS", 0),
+    }
+
+
+def test_only_intervals_in_which_all_hosts_agree_and_only_of_members() -> None:
+    """Between them nothing is known, nor of a topic that was not replayed, nor of a client that is no member."""
+    one = {"c1": [0]}
+    unreplayed = replace(replayed("t", 100, 200, one, 2), allocation=None, status="UNREPLAYABLE")
+    split = replayed("t", 200, 300, one, 2, view="b1")
+    others = replayed("t", 300, 400, {"c2": [0, 1]}, 2)
+    again = replayed("t", 400, 460, one, 2)
+    hits = _hits({0: [0, 1]}, replayed("t", 0, 100, one, 2), unreplayed, split, others, again)
+    assert _lines(hits) == {(50, 100, "HOLDS_MORE", 1), (420, 460, "HOLDS_MORE", 1)}
+
+
+def test_a_topic_that_it_subscribes_and_has_nothing_of_counts() -> None:
+    subscription = {"topic": "t", "expression_type": "TAG", "sub_string": "*", "sub_version": 1}
+    rows = [
+        {
+            "cluster": "c",
+            "consumer_group": "g",
+            "client_id": client_id,
+            "captured_at": at(second),
+            "answered": True,
+            "owned_queues": owned,
+            "subscriptions": subscriptions,
+        }
+        for second in (100, 200, 220)
+        for client_id, owned, subscriptions in (
+            ("c1", [], [subscription]),
+            ("c2", [], None),
+            ("c3", None, [subscription]),
+        )
+    ]
+    (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
+    shares = replayed("t", 0, 660, {"c1": [0], "c2": [1], "c3": [2]}, 3)
+    found = [
+        (hit.client_id, second_of(hit.start), second_of(hit.end)) for hit in RULE.hits(step_with(history, [shares]))
+    ]
+    assert found == [("c1", 200, 220)]

@@ -1,0 +1,80 @@
+"""Clients of one group that need not compute alike."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_jobs.domain.audited_step import Member
+from spark_jobs.domain.rules.mixed_clients import hits
+from spark_jobs.domain.rules.mixed_strategies import hits as strategy_hits
+from spark_jobs.domain.rules.rule import Party, RuleHit
+from spark_jobs.domain.window import SECOND
+from tests.domain.rules.builders import allocation, audited_step, interval
+
+#: language version strategy of each member (`-` is unknown) | mixed strategies | how the clients differ | severity
+_TABLE = """
+    JAVA 493 AVG                                          | no  | -
+    JAVA 493 AVG, JAVA 493 AVG                            | no  | -
+    JAVA 493 AVG, JAVA 393 AVG                            | no  | -
+    JAVA 493 AVG, JAVA 493 AVG_BY_CIRCLE                  | yes | -
+    JAVA 493 AVG, JAVA 493 MACHINE_ROOM_NEARBY-AVG        | yes | -
+    JAVA 393 AVG, JAVA 392 AVG                            | no  | DIFFERENT_INSTANCE_NAMES
+    JAVA 392 AVG, JAVA - AVG                              | no  | -
+    JAVA 392 AVG, - 493 AVG                               | no  | -
+    JAVA 493 AVG, GO 493 AVG                              | no  | DIFFERENT_LANGUAGES
+    JAVA 493 AVG, CPP 393 AVG, JAVA 300 AVG               | no  | DIFFERENT_LANGUAGES
+    JAVA 493 AVG, - - AVG                                 | no  | -
+    JAVA 493 CONSISTENT_HASH, GO 493 CONSISTENT_HASH      | no  | DIFFERENT_RULES
+    JAVA 493 CONSISTENT_HASH, CPP 493 CONSISTENT_HASH     | no  | DIFFERENT_LANGUAGES
+    JAVA 493 CONSISTENT_HASH, - 493 CONSISTENT_HASH       | no  | -
+    GO 493 CONSISTENT_HASH, GO 300 CONSISTENT_HASH        | no  | -
+    JAVA 493 CONSISTENT_HASH, JAVA 394 CONSISTENT_HASH    | no  | -
+    JAVA 493 CONSISTENT_HASH, GO 493 AVG                  | yes | DIFFERENT_LANGUAGES
+    JAVA 356 MACHINE_ROOM, JAVA 355 MACHINE_ROOM          | no  | DIFFERENT_RULES
+    JAVA 355 MACHINE_ROOM, JAVA 353 MACHINE_ROOM          | no  | -
+    JAVA 493 MACHINE_ROOM, JAVA 356 MACHINE_ROOM          | no  | DIFFERENT_INSTANCE_NAMES
+    JAVA 493 MACHINE_ROOM, JAVA - MACHINE_ROOM            | no  | -
+    JAVA 493 MACHINE_ROOM, GO 493 MACHINE_ROOM            | no  | DIFFERENT_RULES
+    CPP - MACHINE_ROOM, CPP 300 MACHINE_ROOM              | no  | -
+    JAVA 355 MACHINE_ROOM, CPP - MACHINE_ROOM             | no  | DIFFERENT_RULES
+    JAVA 355 MACHINE_ROOM, GO 493 MACHINE_ROOM            | no  | DIFFERENT_LANGUAGES
+    JAVA 493 AVG, JAVA 355 AVG                            | no  | DIFFERENT_INSTANCE_NAMES
+"""
+_SEVERITIES = {"DIFFERENT_RULES": "ERROR", "DIFFERENT_LANGUAGES": "WARN", "DIFFERENT_INSTANCE_NAMES": "INFO"}
+
+
+def _member(number: int, text: str) -> Member:
+    language, version, strategy = (None if word == "-" else word for word in text.split())
+    return Member(f"c{number}", None, language, int(version) if version else None, strategy or "", True, True)
+
+
+@pytest.mark.parametrize("line", _TABLE.strip().splitlines())
+def test_who_does_not_compute_alike(line: str) -> None:
+    clients, mixed, cause = (cell.strip() for cell in line.split("|"))
+    listed = [_member(*one) for one in enumerate(clients.split(","), start=1)]
+    step = audited_step(interval(0, 60, listed, allocation(listed, "0")))
+    assert len(list(strategy_hits(step))) == (mixed == "yes")
+    found = [(one.cause, one.severity) for one in hits(step)]
+    assert found == ([] if cause == "-" else [(cause, _SEVERITIES[cause])])
+
+
+def test_parties_are_languages_with_versions_without_what_is_unknown() -> None:
+    texts = ("JAVA 493 AVG", "GO - AVG", "- - AVG", "- 400 AVG", "JAVA 493 AVG")
+    listed = [_member(*one) for one in enumerate(texts, start=1)]
+    step = audited_step(interval(0, 60, listed, allocation(listed, "0"), topic="%RETRY%g", view="b", seen_at=40))
+    assert list(hits(step)) == [
+        RuleHit(
+            0,
+            60 * SECOND,
+            cause="DIFFERENT_LANGUAGES",
+            view="b",
+            seen_at=40 * SECOND,
+            severity="WARN",
+            parties=(Party("", ("c3",)), Party("400", ("c4",)), Party("GO", ("c2",)), Party("JAVA 493", ("c1", "c5"))),
+        )
+    ]
+
+
+def test_what_is_not_replayed_says_nothing() -> None:
+    listed = [_member(1, "JAVA 493 AVG"), _member(2, "GO 493 AVG")]
+    assert list(hits(audited_step(interval(0, 60, listed, None)))) == []

@@ -1,0 +1,146 @@
+"""Members that subscribe differently, by what they say or by what a broker's list does."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_jobs.domain.audited_step import Mismatch
+from spark_jobs.domain.history import Membership
+from spark_jobs.domain.rules.rule import Party, RuleHit
+from spark_jobs.domain.rules.subscription_mismatch import flaps, hits, mismatch
+from spark_jobs.domain.series import Span
+from spark_jobs.domain.subscriptions import Subscriptions, normal_expression
+from spark_jobs.domain.window import SECOND
+from tests.domain.rules.builders import audited_step, broker_said, interval
+
+#: type (`-` is unknown) | text (`-` is unknown) | normal form
+_EXPRESSIONS = """
+    TAG   | *                | *
+    TAG   |                  | *
+    TAG   | -                | *
+    -     | -                | *
+    -     | TagA             | TagA
+    TAG   | TagB || TagA     | TagA || TagB
+    TAG   | TagA||TagB||TagA | TagA || TagB
+    TAG   | taga             | taga
+    SQL92 | b > 1 OR a = 1   | SQL92 b > 1 OR a = 1
+    SQL92 | -                | SQL92
+"""
+
+#: what each known member subscribes, between `;` | cause
+_MISMATCHES = """
+    -                                     | -
+    retail *                              | -
+    retail *; retail *                    | -
+    retail *, wholesale *; wholesale *, retail * | -
+    retail *; wholesale *                 | DIFFERENT_TOPICS
+    retail *; retail *, wholesale *       | DIFFERENT_TOPICS
+    retail TagA; wholesale TagA           | DIFFERENT_TOPICS
+    retail TagA; retail TagB              | DIFFERENT_EXPRESSIONS
+    retail TagA; retail TagA; retail *    | DIFFERENT_EXPRESSIONS
+    retail TagA; retail TagB; wholesale * | DIFFERENT_TOPICS
+    nothing; retail *                     | DIFFERENT_TOPICS
+    nothing; nothing                      | -
+"""
+
+#: What a broker said of its clients (`c`, `d`) from each second on | the spans (from second) that are flaps
+_FLAPS = """
+    0 c A, 20 c B, 40 c A                 | 20
+    0 c A, 20 c B, 40 c A, 60 c B         | 20 40
+    0 c A, 20 c B, 40 c B                 |
+    0 c A, 20 c A, 40 c A                 |
+    0 c A, 20 c B                         |
+    0 c A, 20 c B, 40 c C                 |
+    0 c A, 20 d B, 40 c A                 |
+    0 d A, 20 c B, 40 c A                 |
+    0 c A, 20 c B, 40 d A                 |
+    0 c A, 20 - -, 40 c A                 |
+    0 - A, 20 - B, 40 - A                 |
+    0 c A, 20 c B gap, 40 c A             |
+    0 c A gap, 20 c B, 40 c A             |
+"""
+
+
+def _cells(table: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.split(" | ")] for line in table.strip().splitlines()]
+
+
+def _none(text: str) -> str | None:
+    return None if text == "-" else text
+
+
+@pytest.mark.parametrize(("kind", "text", "normal"), _cells(_EXPRESSIONS.replace("TAG   |  ", "TAG   | ")))
+def test_expressions_that_mean_the_same_have_one_form(kind: str, text: str, normal: str) -> None:
+    assert normal_expression(_none(kind), _none(text)).strip() == normal
+
+
+def _sets(text: str) -> list[Subscriptions]:
+    if text == "-":
+        return []
+    each = [[] if member.strip() == "nothing" else member.split(",") for member in text.split(";")]
+    return [frozenset((one.split()[0], one.split()[1]) for one in member) for member in each]
+
+
+@pytest.mark.parametrize(("sets", "cause"), _cells(_MISMATCHES))
+def test_what_does_not_fit_together(sets: str, cause: str) -> None:
+    assert mismatch(tuple(sorted(one)) for one in _sets(sets)) == _none(cause)
+
+
+def test_one_hit_per_mismatch_with_who_said_what() -> None:
+    """Also of an interval that was not replayed."""
+    both, one, nothing = frozenset({("u", "A"), ("t", "*")}), frozenset({("t", "*")}), Subscriptions()
+    told = (("c1", one), ("c2", nothing), ("c3", both), ("c0", one))
+    other = Mismatch(50 * SECOND, 60 * SECOND, (("c1", frozenset({("t", "A")})), ("c2", one)))
+    step = audited_step(
+        interval(0, 60, None, None, view="b", seen_at=40, mismatches=[Mismatch(10 * SECOND, 30 * SECOND, told), other])
+    )
+    found = list(hits(step))
+    assert found[0] == RuleHit(
+        10 * SECOND,
+        30 * SECOND,
+        cause="DIFFERENT_TOPICS",
+        view="b",
+        severity="ERROR",
+        weight=1,
+        parties=(Party("nothing", ("c2",)), Party("t: *", ("c1", "c0")), Party("t: *, u: A", ("c3",))),
+    )
+    assert [(hit.start // SECOND, hit.cause) for hit in found] == [
+        (10, "DIFFERENT_TOPICS"),
+        (50, "DIFFERENT_EXPRESSIONS"),
+    ]
+
+
+def _spans(text: str) -> list[Span[Membership]]:
+    spans = []
+    for words in map(str.split, text.split(",")):
+        second, client, topic = int(words[0]), words[1], words[2]
+        said = frozenset() if topic == "-" else frozenset({(topic, "*")})
+        length = 10 if words[3:] else 20
+        spans.append(broker_said(second, second + length, "" if client == "-" else client, said))
+    return spans
+
+
+@pytest.mark.parametrize("line", _FLAPS.strip().splitlines())
+def test_a_change_back_while_the_clients_stay_the_same(line: str) -> None:
+    said, starts = line.split("|")
+    assert [now.start // SECOND for _, now in flaps(_spans(said))] == [int(start) for start in starts.split()]
+
+
+def test_a_flap_tells_both_texts_and_not_whose_they_are() -> None:
+    first, second = frozenset({("t", "B")}), frozenset({("t", "A")})
+    said = [
+        broker_said(0, 20, "c1 c2", first),
+        broker_said(20, 40, "c1 c2", second),
+        broker_said(40, 60, "c1 c2", first),
+    ]
+    assert list(hits(audited_step(memberships={"b1": said, "b2": said[:2]}))) == [
+        RuleHit(
+            20 * SECOND,
+            40 * SECOND,
+            cause="DIFFERENT_EXPRESSIONS",
+            view="*",
+            seen_at=39 * SECOND,
+            severity="ERROR",
+            parties=(Party("t: A", None), Party("t: B", None)),
+        )
+    ]

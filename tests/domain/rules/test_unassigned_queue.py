@@ -1,0 +1,111 @@
+"""Queues that nobody consumes, for certain or by turns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from spark_jobs.domain.rules.rule import Condition, FindingQueue, RuleHit
+from spark_jobs.domain.rules.unassigned_queue import RULE, hits, may_be_unassigned
+from spark_jobs.domain.window import SECOND
+from tests.domain.rules.builders import allocation, audited_step, interval, members
+
+
+def test_each_queue_without_owner_with_its_cause_and_whose_share_it_is() -> None:
+    """Of queues beyond the read queues another rule tells; a retry topic counts."""
+    listed = members("c1 c1 c2")
+    owned = allocation(
+        listed,
+        "0+1 - -",
+        unassigned={1: ("DUPLICATE_CLIENT_ID", "c1"), 2: ("ROOM_FILTER", None)},
+        unreadable=["BEYOND_READ_QUEUES", "BROKER_NOT_READABLE"],
+    )
+    one = RuleHit(0, 60 * SECOND, topic="%RETRY%g", view="*", seen_at=40 * SECOND)
+    assert list(hits(audited_step(interval(0, 60, listed, owned, topic="%RETRY%g", seen_at=40)))) == [
+        replace(
+            one,
+            cause="DUPLICATE_CLIENT_ID",
+            implicated="c1",
+            queue=FindingQueue("%RETRY%g", "b", 1, "UNASSIGNED"),
+        ),
+        replace(one, cause="ROOM_FILTER", queue=FindingQueue("%RETRY%g", "b", 2, "UNASSIGNED")),
+        replace(one, cause="BROKER_NOT_READABLE", queue=FindingQueue("%RETRY%g", "b", 4, "UNASSIGNED")),
+    ]
+
+
+def test_all_queues_owned_no_hit() -> None:
+    listed = members("c1 c2")
+    assert list(hits(audited_step(interval(0, 60, listed, allocation(listed, "0 1"))))) == []
+
+
+def test_by_turns_nobody_takes_what_no_member_has_by_all_lists() -> None:
+    """By the list of b2, c2 has all three queues; by that of b1, c1 has the first and nobody the last."""
+    first, second = members("c1 c2"), members("c2")
+    of_b1 = allocation(first, "0 1 -", unassigned={2: ("CONFIG_HOLE", None)})
+    of_b2 = allocation(second, "0 0 0")
+    found = list(
+        hits(
+            audited_step(
+                interval(100, 180, second, of_b2, view="b2", seen_at=160),
+                interval(100, 140, first, of_b1, view="b1", seen_at=120),
+                interval(200, 300, second, of_b2, view="b2"),
+            )
+        )
+    )
+    assert [one for one in found if one.cause != "CONFIG_HOLE"] == [
+        RuleHit(
+            100 * SECOND,
+            180 * SECOND,
+            cause="VIEWS_DISAGREE",
+            topic="t",
+            view="b1",
+            queue=FindingQueue("t", "b", place, "DISPUTED"),
+            severity="WARN",
+        )
+        for place in (0, 2)
+    ]
+
+
+@pytest.mark.parametrize("topic", ["t", "%RETRY%g"])
+def test_no_dispute_in_retry_topics_nor_of_views_that_begin_apart(topic: str) -> None:
+    first, second = members("c1"), members("c2")
+    one, other = allocation(first, "0"), allocation(second, "0")
+    later = 100 if topic != "t" else 120
+    step = audited_step(
+        interval(100, 180, first, one, view="b1", topic=topic),
+        interval(later, 180, second, other, view="b2", topic=topic),
+    )
+    assert list(hits(step)) == []
+
+
+@pytest.mark.parametrize(
+    ("owners", "may_be"),
+    [
+        (["c1", "c1"], False),
+        (["c1", "c2"], True),
+        (["c1", ""], True),
+        (["", "c1"], True),
+        (["c1 c2", "c2 c3"], False),
+        (["c1 c2", "c2 c3", "c1 c3"], True),
+        (["", ""], False),
+        (["c1"], False),
+    ],
+)
+def test_may_be_unassigned(owners: list[str], may_be: bool) -> None:
+    assert may_be_unassigned([tuple(ids.split()) for ids in owners]) is may_be
+
+
+@pytest.mark.parametrize(
+    ("cause", "produced", "backlog", "severity"),
+    [
+        ("DUPLICATE_CLIENT_ID", 1, None, "ERROR"),
+        ("DUPLICATE_CLIENT_ID", None, None, "ERROR"),
+        ("DUPLICATE_CLIENT_ID", 0, 0, "INFO"),
+        ("DUPLICATE_CLIENT_ID", 0, 1, "ERROR"),
+        ("ROOM_FILTER", 1, None, "WARN"),
+        ("ROOM_FILTER", 0, None, "INFO"),
+    ],
+)
+def test_severity(cause: str, produced: int | None, backlog: int | None, severity: str) -> None:
+    assert RULE.severity(Condition(None, cause, (), True, produced, backlog)) == severity

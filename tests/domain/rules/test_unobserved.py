@@ -1,0 +1,120 @@
+"""What was not observed, and what was together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spark_jobs.domain.audited_step import AuditedStep
+from spark_jobs.domain.history import OffsetReadings
+from spark_jobs.domain.rules.rule import Party
+from spark_jobs.domain.rules.unobserved import RULE, SnapshotGap, gaps, gaps_behind, together
+from spark_jobs.domain.subscriptions import Subscriptions
+from tests.domain.rules.builders import audited_step, broker_said, interval
+from tests.domain.rules.readings import offsets, route, span, with_readings
+
+#: Seconds in which the state is known | seconds in which it is not, up to the end of the step.
+SPANS = """
+    0..3600                        |
+    0..1000 1000..3600             |
+    0..1000 1001..3600             | 1000..1001
+    500..3600                      |
+    -100..200 300..3600            | 200..300
+    -100..-50                      | -50..3600
+    0..1000 400..500               | 1000..3600
+    0..1000 400..1200 1300..3600   | 1200..1300
+    0..3600 100..200               |
+    0..100 200..300 300..400       | 100..200 400..3600
+    300..3600 0..100               | 100..300
+"""
+#: Seconds of readings, each of which holds 60 s | gaps up to second 180.
+TIMES = """
+    0 60 120                       |
+    0 60 121 180                   | 120..121
+    -70 0 60 120                   | -10..0
+    119 120                        |
+    60                             | 120..180
+    119                            | 179..180
+    10 110                         | 70..110 170..180
+                                   |
+"""
+Spans = list[tuple[int, int]]
+NOTHING: Subscriptions = frozenset()
+
+
+def _spans(text: str) -> Spans:
+    pairs = (word.split("..") for word in text.split())
+    return [(int(start), int(end)) for start, end in pairs]
+
+
+def test_gaps_between_spans() -> None:
+    for line in SPANS.strip().splitlines():
+        known, missing = map(_spans, line.split("|"))
+        assert gaps(known, 3600) == missing, line
+    assert gaps([], 3600) == []
+
+
+def test_gaps_behind_readings() -> None:
+    for line in TIMES.strip("\n").splitlines():
+        times, _, missing = line.partition("|")
+        found = gaps_behind(np.array([int(one) for one in times.split()], dtype=np.int64), 180, 60)
+        assert found == _spans(missing), line
+
+
+def test_gaps_of_one_time_are_one() -> None:
+    apart = [("m", 100, 200), ("r", 150, 300), ("o", 300, 400), ("m", 500, 600), ("r", 720, 730), ("m", 700, 900)]
+    assert together(SnapshotGap(start, end, (source,)) for source, start, end in apart) == [
+        SnapshotGap(100, 400, ("m", "o", "r")),
+        SnapshotGap(500, 600, ("m",)),
+        SnapshotGap(700, 900, ("m", "r")),
+    ]
+    assert together([SnapshotGap(0, 1, ("m",)), SnapshotGap(0, 2, ("m",))]) == [SnapshotGap(0, 2, ("m",))]
+
+
+def found(step: AuditedStep) -> list[tuple[str, str | None, list[str]]]:
+    """Span, severity, and the sources without snapshots."""
+    hits = list(RULE.hits(step))
+    assert {(hit.cause, hit.view, hit.topic) for hit in hits} <= {("NO_SNAPSHOTS", "*", None)}
+    assert all(party.client_ids is None for hit in hits for party in hit.parties or ())
+    return [(span(hit), hit.severity, [party.name for party in hit.parties or ()]) for hit in hits]
+
+
+def read(*times: float) -> OffsetReadings:
+    return offsets([("b", 0)], {at: [(1, 1, 1, 5)] for at in times})
+
+
+def test_members_are_unobserved_only_if_no_broker_answered() -> None:
+    answers = {"x": [broker_said(0, 1000, "c1", NOTHING)], "y": [broker_said(900, 3600, "", NOTHING)]}
+    assert found(audited_step(memberships=answers)) == []
+    answers["y"] = [broker_said(1100, 3600, "", NOTHING)]
+    assert found(audited_step(memberships=answers)) == [("1000-1100", "WARN", ["membership_snapshots"])]
+
+
+def test_what_is_missing_to_the_end_of_the_step_may_have_ended() -> None:
+    answers = {"x": [broker_said(0, 1000, "c1", NOTHING)]}
+    assert found(audited_step(memberships=answers)) == [("1000-3600", "INFO", ["membership_snapshots"])]
+
+
+def test_routes_and_offsets_are_those_of_the_ordinary_topics_of_the_group() -> None:
+    topics = [interval(-210, 3600, None, topic=topic) for topic in ("t", "u", "%RETRY%g")]
+    routes = {topic: [route(0, 100, b=6), route(200, 3600, b=6)] for topic in ("t", "other", "%RETRY%g")}
+    every = range(-60, 3600, 60)
+    times = {"u": read(*(at for at in every if not 120 < at <= 240)), "%RETRY%g": read(0), "other": read(0)}
+    step = with_readings(audited_step(*topics), times, routes=routes)
+    assert found(step) == [("100-300", "WARN", ["offset_snapshots: u", "route_snapshots: t"])]
+    (hit,) = RULE.hits(step)
+    assert hit.parties == (Party("offset_snapshots: u", None), Party("route_snapshots: t", None))
+
+
+def test_a_topic_with_several_intervals_is_looked_at_once() -> None:
+    topics = [interval(0, 100, None), interval(100, 3600, None)]
+    step = with_readings(audited_step(*topics), {"t": read(0, 3599)})
+    assert found(step) == [("60-3599", "WARN", ["offset_snapshots: t"])]
+
+
+def test_readings_outside_the_window_are_not_known_to_the_step() -> None:
+    """The window begins 270 s before the step."""
+    step = audited_step(interval(-210, 3600, None))
+    assert found(with_readings(step, {"t": read(-271, *range(0, 3600, 60), 3700)})) == []
+    early = found(with_readings(step, {"t": read(-270, *range(0, 3600, 60))}))
+    assert early == [("-210-0", "WARN", ["offset_snapshots: t"])]
+    assert found(with_readings(step, {"t": read(-271, 3600)})) == []

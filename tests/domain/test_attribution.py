@@ -1,0 +1,136 @@
+"""Every message of a growth is given to exactly one part."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+from spark_jobs.domain.attribution import Part, QueueGrowth, TopicGrowth, attribute, attribution, pace_before
+from spark_jobs.domain.audited_step import IntervalProgress
+from spark_jobs.domain.backlog import queue_intervals
+from spark_jobs.domain.history import OffsetReadings
+from tests.domain.audited import WINDOW, measured, offsets, replayed
+
+#: growth | owners | verdict | moved | produced | seconds | rate before | part(s) and messages, by hand
+_TABLE = """
+    100 | 0 | -     | no  | 100 | 10 | 10 | unassigned 100
+    100 | 0 | STALL | yes | 100 | 10 | 1  | unassigned 100
+    100 | 1 | STALL | yes | 100 | 10 | 1  | stuck_owner 100
+    100 | 2 | STOP  | no  | 100 | 10 | 1  | stuck_owner 100
+    100 | 1 | WARN  | no  | 100 | 10 | 1  | stuck_owner 100
+    100 | 1 | OK    | yes | 100 | 10 | 1  | hand_over 100
+    -50 | 1 | OK    | yes | 100 | 10 | 1  | hand_over -50
+    100 | 1 | OK    | no  | 200 | 10 | 15 | producer_surge 50, residual 50
+    100 | 1 | OK    | no  | 200 | 10 | 0  | producer_surge 100
+    100 | 1 | OK    | no  | 100 | 10 | 10 | residual 100
+    100 | 1 | OK    | no  | 100 | 10 | 20 | residual 100
+    100 | 1 | -     | no  | 200 | 10 | -  | residual 100
+    100 | 1 | OK    | no  | -   | 10 | 0  | residual 100
+    100 | 1 | OK    | no  | 10  | 1  | 8.5 | producer_surge 2, residual 98
+    100 | 1 | OK    | no  | 10  | 1  | 7.5 | producer_surge 2, residual 98
+    -50 | 1 | OK    | no  | 200 | 10 | 0  | residual -50
+    0   | 1 | OK    | no  | 200 | 10 | 0  |
+"""
+
+
+def _case(line: str) -> tuple[QueueGrowth, Counter[Part]]:
+    growth, owners, verdict, moved, produced, seconds, rate, expected = (cell.strip() for cell in line.split("|"))
+    queue = QueueGrowth(
+        growth=int(growth),
+        owners=int(owners),
+        verdict=None if verdict == "-" else verdict,
+        moved=moved == "yes",
+        produced=None if produced == "-" else int(produced),
+        seconds=float(seconds),
+        rate_before=None if rate == "-" else float(rate),
+    )
+    named = (text.split() for text in expected.split(",") if text)
+    return queue, Counter({Part(part): int(messages) for part, messages in named})
+
+
+@pytest.mark.parametrize("line", _TABLE.strip("\n").splitlines())
+def test_the_first_part_that_applies_has_it(line: str) -> None:
+    queue, expected = _case(line)
+    assert {part: n for part, n in attribute([queue]).items() if n} == dict(expected)
+
+
+def test_the_parts_add_up_to_the_growth() -> None:
+    chance = random.Random(4)
+    for _ in range(300):
+        queue = QueueGrowth(
+            growth=chance.randint(-300, 300),
+            owners=chance.randint(0, 2),
+            verdict=chance.choice([None, "OK", "STALL", "WARN", "STOP", "REWIND"]),
+            moved=chance.random() < 0.3,
+            produced=chance.choice([None, chance.randint(0, 500)]),
+            seconds=chance.uniform(1, 60),
+            rate_before=chance.choice([None, chance.uniform(0, 20)]),
+        )
+        assert attribute([queue]).total() == queue.growth, queue
+
+
+PLACES = [("b", 0), ("b", 1)]
+
+
+def test_the_pace_before_is_that_of_the_first_and_last_reading_of_the_look_back() -> None:
+    # The look-back begins 330 s before the step: 150 s, and twice the longest gap.
+    rows = {-331: ["0/0", "0/0"], -330: ["100/0", "7/0"], -90: ["0/0", "-"], -10: ["260/0", "-"], 0: ["999/0", "999/0"]}
+    assert pace_before(offsets(PLACES, rows), WINDOW) == {("b", 0): 0.5}
+
+
+@pytest.mark.parametrize("cells", [("10/0", "9/0"), ("?/0", "9/0"), ("10/0", "?/0"), ("-", "10/0"), ("-", "-")])
+def test_the_pace_before_is_unknown(cells: tuple[str, str]) -> None:
+    rows = {seconds: [cell] for seconds, cell in zip((-60, -30), cells, strict=True)}
+    assert pace_before(offsets(PLACES[:1], rows), WINDOW) == {}
+
+
+def test_without_a_look_back_there_is_no_pace() -> None:
+    assert pace_before(offsets(PLACES, {0: ["1/1", "1/1"], 30: ["2/1", "2/1"]}), WINDOW) == {}
+
+
+def _attributed(*rows: IntervalProgress, **read: OffsetReadings) -> list[TopicGrowth]:
+    return attribution(queue_intervals(rows), read, WINDOW)
+
+
+OWNED = {("b", 0): (0,), ("b", 1): (1,)}
+
+
+def test_a_queue_grows_from_its_first_reading_and_then_from_interval_to_interval() -> None:
+    first = measured(replayed(0, 60, OWNED), lag_first=[5, None], lag_last=[35, None])
+    gap = measured(replayed(60, 90, OWNED), lag_first=[None, 4], lag_last=[None, 6])
+    # From 35 to 40, whatever its own first reading says.
+    last = measured(replayed(90, 120, OWNED), lag_first=[38, 6], lag_last=[40, 5])
+    # Each in the order of time, however they come.
+    assert _attributed(last, first, gap) == [TopicGrowth("t", 35 + 1, 0, 0, 0, 0, 36)]
+
+
+def test_each_part_is_found_where_it_stands() -> None:
+    places = [("b", number) for number in range(5)]
+    owners = dict.fromkeys(places, (0,)) | {("b", 0): ()}
+    row = measured(
+        replayed(-60, 100, owners, handed_over=[("b", 2), ("b", 1)]),
+        verdicts=["STALL", "STOP", "OK", "OK", None],
+        lag_first=[0] * 5,
+        lag_last=[1, 10, 100, 1000, 10000],
+        produced=[0, 0, 0, 1100, 5],
+    )
+    # 4 messages a second before: 400 of the 1100 that came in the 100 s inside the step. Of queue 4 no pace is known.
+    read = offsets(places[:4], {-60: ["0/0"] * 4, -10: ["200/0"] * 4})
+    assert _attributed(row, t=read) == [TopicGrowth("t", 11111, 1, 10, 100, 700, 300 + 10000)]
+    assert _attributed(row) == [TopicGrowth("t", 11111, 1, 10, 100, 0, 11000)]
+
+
+def test_topics_are_in_order_those_without_a_known_lag_are_left_out() -> None:
+    def of(topic: str, *lag: int | None) -> IntervalProgress:
+        return measured(replayed(0, 60, OWNED, topic=topic), lag_first=[0, 0], lag_last=lag)
+
+    found = _attributed(of("u", 0, 0), of("s", None, None), of("t", -3, 1))
+    assert found == [TopicGrowth("t", -2, 0, 0, 0, 0, -2), TopicGrowth("u", 0, 0, 0, 0, 0, 0)]
+
+
+def test_a_queue_whose_first_lag_is_unknown_grows_from_its_last() -> None:
+    first = measured(replayed(0, 60, OWNED), lag_first=[None, None], lag_last=[5, None])
+    second = measured(replayed(60, 90, OWNED), lag_first=[6, None], lag_last=[9, None])
+    assert _attributed(first, second) == [TopicGrowth("t", 4, 0, 0, 0, 0, 4)]

@@ -1,0 +1,254 @@
+"""What one snapshot of a client shows, as the tables say, and how long it says the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from schemas import CLIENT_SNAPSHOTS
+from spark_jobs.domain.audited_step import AuditedStep
+from spark_jobs.domain.client_spans import Statement, client_spans, seen_twice, statements, symptoms
+from spark_jobs.domain.clients import NO_TROUBLE, Said, ThrottleCause, Trouble, said_in
+from spark_jobs.domain.history import ClientHistory, ClientReadings, ClientState, OwnedQueue
+from spark_jobs.domain.message_queue import MessageQueue
+from spark_jobs.domain.series import Series, Span
+from spark_jobs.domain.thresholds import Thresholds
+from spark_jobs.domain.window import to_micros
+from tests.kernel import SETTINGS, group_histories
+from tests.snapshots import DAY, at
+
+#: 1000 messages, 100 MiB, 2000 offsets; a pull 120 s ago.
+THRESHOLDS = Thresholds()
+SEEN_AT_MS = to_micros(DAY) // 1000
+
+#: `-` is unknown. Age: milliseconds since the last pull; `never` is what a client says with 0.
+_QUEUES = """
+orderly | model        | locked | dropped | messages | MiB | span | age    | stale | unlocked | throttled by
+no      | CLUSTERING   | no     | no      | 0        | 0   | 0    | 0      | no    | no       | -
+no      | CLUSTERING   | yes    | no      | 1000     | 100 | 2000 | 120000 | no    | no       | -
+no      | CLUSTERING   | yes    | no      | 1001     | 0   | 0    | 120001 | yes   | no       | CACHED_MESSAGES
+no      | CLUSTERING   | yes    | no      | 0        | 101 | 0    | -5000  | no    | no       | CACHED_SIZE
+no      | CLUSTERING   | yes    | no      | 0        | 0   | 2001 | 0      | no    | no       | CACHED_SPAN
+no      | CLUSTERING   | yes    | no      | 1001     | 101 | 2001 | 0      | no    | no       | CACHED_MESSAGES
+no      | CLUSTERING   | yes    | no      | 1000     | 101 | 2001 | 0      | no    | no       | CACHED_SIZE
+no      | CLUSTERING   | yes    | no      | -        | -   | 2001 | never  | no    | no       | CACHED_SPAN
+no      | CLUSTERING   | yes    | yes     | 1001     | 101 | 2001 | 999999 | no    | no       | -
+no      | CLUSTERING   | yes    | -       | 1001     | 0   | 0    | 999999 | yes   | no       | CACHED_MESSAGES
+no      | CLUSTERING   | -      | -       | -        | -   | -    | -      | no    | no       | -
+-       | -            | no     | no      | 0        | 0   | 2001 | 0      | no    | no       | -
+yes     | CLUSTERING   | yes    | no      | 0        | 0   | 2001 | 0      | no    | no       | -
+yes     | CLUSTERING   | no     | no      | 0        | 0   | 0    | 0      | no    | yes      | -
+yes     | CLUSTERING   | no     | no      | 1001     | 0   | 0    | 130000 | yes   | yes      | CACHED_MESSAGES
+yes     | CLUSTERING   | no     | yes     | 0        | 0   | 0    | 0      | no    | no       | -
+yes     | CLUSTERING   | -      | no      | 0        | 0   | 0    | 0      | no    | no       | -
+yes     | BROADCASTING | no     | no      | 0        | 0   | 0    | 0      | no    | no       | -
+yes     | -            | no     | no      | 0        | 0   | 0    | 0      | no    | no       | -
+"""
+
+
+def rows(table: str) -> list[dict[str, str | None]]:
+    header, *lines = ([cell.strip() for cell in line.split("|")] for line in table.strip().splitlines())
+    return [dict(zip(header, (None if cell == "-" else cell for cell in line), strict=True)) for line in lines]
+
+
+def flag(text: str | None) -> bool | None:
+    return None if text is None else text == "yes"
+
+
+def number(text: str | None) -> int | None:
+    return None if text is None else int(text)
+
+
+def history(*snapshots: dict[str, Any]) -> ClientHistory:
+    key = {"cluster": "c", "consumer_group": "g", "client_id": "c1", "captured_at": DAY, "answered": True}
+    (found,) = group_histories({CLIENT_SNAPSHOTS: [key | one for one in snapshots]})
+    return found.clients["c1"]
+
+
+def queue(queue_id: int = 0, **said: Any) -> dict[str, Any]:
+    """A process queue of which nothing else is said."""
+    return {"topic": "t", "broker_name": "b", "queue_id": queue_id} | said
+
+
+def place(queue_id: int = 0) -> MessageQueue:
+    return MessageQueue("t", "b", queue_id)
+
+
+def said_of(row: dict[str, str | None]) -> dict[str, Any]:
+    age, span = row["age"], number(row["span"])
+    held = queue(
+        locked=flag(row["locked"]),
+        dropped=flag(row["dropped"]),
+        cached_count=number(row["messages"]),
+        cached_mib=number(row["MiB"]),
+        cached_min_offset=7,
+        cached_max_offset=None if span is None else 7 + span,
+        last_pull=None if age is None else 0 if age == "never" else SEEN_AT_MS - int(age),
+    )
+    said = {"consume_orderly": flag(row["orderly"]), "message_model": row["model"]}
+    return said | {"owned_queues": [held]}
+
+
+@pytest.mark.parametrize("row", rows(_QUEUES), ids=lambda row: " ".join(str(cell) for cell in row.values()))
+def test_what_a_snapshot_shows_of_a_queue(row: dict[str, str | None]) -> None:
+    (statement,) = statements(history(said_of(row)), THRESHOLDS).states[-1:]
+    said, trouble = statement
+    assert trouble.stale == ((place(),) if flag(row["stale"]) else ())
+    assert said.unlocked == ((place(),) if flag(row["unlocked"]) else ())
+    assert said.owned == (() if row["dropped"] == "yes" else (place(),))
+    assert [(one.queue, one.cause) for one in trouble.throttled] == [(place(), c) for c in [row["throttled by"]] if c]
+    for one in trouble.throttled:
+        cached = (one.cached_count, one.cached_mib, one.cached_span)
+        assert cached == tuple(number(row[name]) for name in ("messages", "MiB", "span"))
+
+
+def _states(*snapshots: dict[str, Any]) -> list[Statement]:
+    """What is shown by snapshots 20 s apart."""
+    found = statements(history(*({"captured_at": at(20 * n)} | one for n, one in enumerate(snapshots))), THRESHOLDS)
+    return [found.states[code] for code in found.codes]
+
+
+def test_trouble_is_that_of_its_own_snapshot_and_queue() -> None:
+    """Of queues and snapshots beside it, and before one that says nothing, nothing is said."""
+    full = {"cached_count": 1001}
+    shown = _states(
+        {"owned_queues": [queue(0), queue(1)]},
+        {"owned_queues": [queue(0), queue(1, **full), queue(2)]},
+        {"answered": False},
+        {"owned_queues": []},
+        {"owned_queues": [queue(0, **full), queue(1, dropped=True, **full), queue(2, **full)]},
+    )
+    assert [[one.queue for one in state.trouble.throttled] for state in shown] == [
+        [],
+        [place(1)],
+        [],
+        [],
+        [place(0), place(2)],
+    ]
+    assert [state.trouble.stale for state in shown] == [()] * 5
+    assert shown[4].said.owned == (place(0), place(2))
+    assert shown[1].said.owned == (place(0), place(1), place(2))
+    assert shown[2].said == Said(False, (), None, ())
+    assert shown[3].said == Said(True, (), (), ())
+
+
+def test_a_pull_is_too_old_by_the_clock_of_its_snapshot() -> None:
+    """To the millisecond: the microseconds of a snapshot's time do not count."""
+    pulled = {"owned_queues": [queue(0, last_pull=SEEN_AT_MS - 100_000), queue(1, last_pull=SEEN_AT_MS - 99_999)]}
+    times = (at(20), at(20.000999), at(20.001), at(20.002))
+    found = statements(history(*({"captured_at": moment} | pulled for moment in times)), THRESHOLDS)
+    assert [found.states[code].trouble.stale for code in found.codes] == [
+        (),
+        (),
+        (place(0),),
+        (place(0), place(1)),
+    ]
+
+
+def test_topics_and_queues_are_in_order_and_in_holdings() -> None:
+    names = ("u", "t", "u")
+    subscribed = [{"topic": name, "expression_type": "TAG", "sub_string": "*", "sub_version": 1} for name in names]
+    owned = [queue(1), queue(0), queue(2, dropped=True), queue(0, topic="s")]
+    (shown,) = _states({"subscriptions": subscribed, "owned_queues": owned})
+    assert shown.said.topics == ("t", "u")
+    assert shown.said.owned == (MessageQueue("s", "b", 0), place(0), place(1))
+    assert shown.said.holdings == {
+        "s": frozenset({("b", 0)}),
+        "t": frozenset({("b", 0), ("b", 1)}),
+        "u": frozenset(),
+    }
+    assert _states({"subscriptions": subscribed})[0].said.holdings == {}
+
+
+def test_the_order_in_which_a_client_lists_its_queues_does_not_matter() -> None:
+    listed = [OwnedQueue("t", "b", queue_id, None, None) for queue_id in (2, 0, 1)]
+    assert said_in(ClientState(True, owned=tuple(listed))).owned == (place(0), place(1), place(2))
+
+
+def test_one_trouble_of_clients_that_say_different_things() -> None:
+    full = {"owned_queues": [queue(0, cached_count=1001)]}
+    subscribed = [{"topic": "u", "expression_type": "TAG", "sub_string": "*", "sub_version": 1}]
+    shown = _states(full, full | {"subscriptions": subscribed})
+    assert [state.said.topics for state in shown] == [(), ("u",)]
+    assert shown[0].trouble == shown[1].trouble != NO_TROUBLE
+
+
+def test_what_does_not_concern_the_rules_does_not_end_a_span() -> None:
+    """Nor does an unknown list of topics where there was an empty one, or a trouble that stays the same."""
+    healthy: dict[str, Any] = {"owned_queues": [queue(0, cached_count=1, last_pull=SEEN_AT_MS)], "consume_threads": 20}
+    other = {"strategy_class": "S", "consume_threads": 10, "subscriptions": [], "consume_status": []}
+    full = {"owned_queues": [queue(0, cached_count=1001)]}
+    fuller = {"owned_queues": [queue(0, cached_count=1002)]}
+    told = (healthy, healthy | other, full, full, fuller)
+    shown = statements(history(*({"captured_at": at(n)} | one for n, one in enumerate(told))), THRESHOLDS)
+    assert shown.codes.tolist() == [0, 0, 1, 1, 2]
+
+
+def _step(*snapshots: dict[str, Any]) -> AuditedStep:
+    key = {"cluster": "c", "consumer_group": "g", "client_id": "c1", "answered": True}
+    (found,) = group_histories({CLIENT_SNAPSHOTS: [key | one for one in snapshots]})
+    return AuditedStep(found, SETTINGS.window(to_micros(DAY)), SETTINGS, (), (), ())
+
+
+def test_a_span_ends_where_a_client_does_not_answer_or_nobody_asks() -> None:
+    """Clipped to the warm-up (from -210 s), of the window's snapshots (from -270 s), each for 60 s at most."""
+    seconds = {-271: True, -230: True, -200: True, -180: False, -120: False, -59: True, 3590: True, 3600: True}
+    step = _step(*({"captured_at": at(one), "answered": answered} for one, answered in seconds.items()))
+    found = [
+        (*((moment - to_micros(DAY)) / 1e6 for moment in span[:3]), span.state.said.answered)
+        for span in client_spans(step)["c1"]
+    ]
+    assert found == [
+        (-210, -180, -200, True),
+        (-180, -60, -120, False),
+        (-59, 1, -59, True),
+        (3590, 3600, 3590, True),
+    ]
+
+
+def test_spans_are_made_once_per_step_and_statements_once_per_thresholds() -> None:
+    step = _step({"captured_at": DAY, "owned_queues": [queue(cached_count=11)]})
+    assert client_spans(step) is client_spans(step)
+    client = step.history.clients["c1"]
+    assert statements(client, step.settings.thresholds) is statements(client, step.settings.thresholds)
+    throttled = statements(client, Thresholds(cached_messages=10)).states[-1].trouble.throttled
+    assert [one.cause for one in throttled] == [ThrottleCause.CACHED_MESSAGES]
+    assert statements(client, THRESHOLDS).states[-1].trouble == NO_TROUBLE
+
+
+@pytest.mark.parametrize(
+    ("spans", "kept"),
+    [
+        ([], []),
+        ([(0, 60, 0)], []),
+        ([(0, 60, 20)], [0]),
+        ([(0, 20, 0), (20, 80, 20)], [0, 20]),
+        ([(0, 20, 0), (21, 81, 21)], []),
+        ([(0, 20, 0), (20, 40, 20), (50, 70, 50)], [0, 20]),
+        ([(0, 20, 0), (30, 50, 30), (50, 70, 50)], [30, 50]),
+        ([(0, 20, -5)], []),
+    ],
+)
+def test_seen_twice(spans: list[tuple[int, int, int]], kept: list[int]) -> None:
+    assert [span.start for span in seen_twice([Span(*one, None) for one in spans])] == kept
+
+
+def test_symptoms_are_per_queue_whatever_else_changes() -> None:
+    """Queue 0 twice, with queue 1 and then with 2; queue 3 in two spans that do not touch."""
+    said = Said(True, (), (), ())
+
+    def span(start: int, end: int, *stale: int) -> Span[Statement]:
+        return Span(start, end, start, Statement(said, Trouble(stale=tuple(map(place, stale)))))
+
+    spans = [span(0, 20, 0, 1, 3), span(20, 40, 0, 2), span(40, 60, 3)]
+    found = symptoms(spans, lambda one: one.trouble.stale, lambda one: one)
+    assert [(one.start, one.end, one.state) for one in found] == [(0, 20, place(0)), (20, 40, place(0))]
+
+
+def test_a_client_of_whom_nothing_was_recorded_says_nothing() -> None:
+    nothing = np.empty(0, np.int64)
+    readings = ClientReadings(np.zeros(1, np.int64), nothing, nothing, nothing, nothing, nothing, [])
+    nobody = ClientHistory(Series(nothing, nothing, []), readings)
+    assert statements(nobody, THRESHOLDS).spans(SETTINGS.window(0), 1) == []

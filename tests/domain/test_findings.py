@@ -1,0 +1,281 @@
+"""From rule hits to findings: conditions, their age, their identity and their evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+import pytest
+
+from schemas.findings import EVIDENCE, FINDING_QUEUE, FINDINGS
+from spark_jobs.domain.audited_step import Counts
+from spark_jobs.domain.evidence import Evidence, QueueEvidence
+from spark_jobs.domain.findings import Finding, findings
+from spark_jobs.domain.history import Connection
+from spark_jobs.domain.rules.rule import Cause, Condition, FindingQueue, Party, Rule, RuleHit
+from tests.domain.audited import at, audited_step, offsets, topic_offsets
+
+RULE = Rule(
+    name="HARM",
+    meaning="",
+    decided_by="",
+    causes={"BROKEN": Cause("", "Mend it."), "WORN": Cause("", "Replace it.")},
+    example="",
+    hits=lambda _: (),
+)
+
+
+def hit(begin: float, end: float, **values: Any) -> RuleHit:
+    return RuleHit(at(begin), at(end), **{"cause": "BROKEN", **values})
+
+
+def queue(queue_id: int, broker: str = "b", role: str = "UNASSIGNED", topic: str = "t") -> FindingQueue:
+    return FindingQueue(topic, broker, queue_id, role)
+
+
+def found(*hits: RuleHit, rule: Rule = RULE, rows: Mapping[int, list[str]] | None = None) -> list[Finding]:
+    """What the rule finds; `rows`: readings of queues 0 and 1 of topic t."""
+    read = {"t": offsets([("b", 0), ("b", 1)], rows)} if rows else None
+    return findings(audited_step(offsets=read), [replace(rule, hits=lambda _: iter(hits))])
+
+
+def spans(*hits: RuleHit) -> list[tuple[int, int]]:
+    return sorted((one.start, one.end) for one in found(*hits))
+
+
+def one(*hits: RuleHit, **more: Any) -> Finding:
+    (finding,) = found(*hits, **more)
+    return finding
+
+
+def test_nothing_was_hit() -> None:
+    assert found() == []
+
+
+def test_fields_are_those_of_the_table() -> None:
+    keys = ("step_start", "cluster", "consumer_group")
+    assert list(Finding._fields) == [name for name in FINDINGS.columns if name not in keys]
+    assert list(Evidence._fields) == EVIDENCE.names
+    assert list(QueueEvidence._fields) == FINDING_QUEUE.elementType.names  # type: ignore[attr-defined]
+
+
+def test_hits_without_a_gap_are_one_condition() -> None:
+    assert spans(hit(300, 400), hit(0, 100), hit(100, 200)) == [(at(0), at(200)), (at(300), at(400))]
+
+
+def test_a_long_hit_covers_the_gap_between_short_ones() -> None:
+    assert spans(hit(0, 1000), hit(10, 20), hit(500, 1200)) == [(at(0), at(1200))]
+
+
+@pytest.mark.parametrize("name", ["topic", "client_id", "cause"])
+def test_another_identity_is_another_condition(name: str) -> None:
+    other = "WORN" if name == "cause" else "x"
+    assert spans(hit(0, 100), hit(100, 200, **{name: other})) == [(at(0), at(100)), (at(100), at(200))]
+
+
+def test_what_was_over_when_the_step_began_is_left_out() -> None:
+    assert spans(hit(-100, 0)) == []
+    assert spans(hit(-100, 0), hit(0, 1)) == [(at(0), at(1))]
+
+
+@pytest.mark.parametrize(
+    ("views", "minimum", "seconds", "counts"),
+    [
+        ("*", None, 19.999999, False),
+        ("*", None, 20, True),
+        ("", None, 20, True),
+        ("b", None, 49.999999, False),
+        ("b c", None, 50, True),
+        ("* b", None, 20, True),
+        ("b", 5, 5, True),
+        ("*", 0, 0.000001, True),
+        ("*", 60.5, 60.4, False),
+        ("*", 60.5, 60.5, True),
+    ],
+)
+def test_a_condition_must_stand(views: str, minimum: float | None, seconds: float, counts: bool) -> None:
+    """20 s, or 30 s more where only split views show it, unless the rule says how long."""
+    hits = [hit(0, seconds, view=view or None, minimum_seconds=minimum) for view in views.split(" ")]
+    assert bool(found(*hits)) is counts
+
+
+def test_the_longest_minimum_counts() -> None:
+    assert found(hit(0, 50, minimum_seconds=10), hit(0, 50), hit(50, 59, minimum_seconds=60)) == []
+
+
+def test_how_long_it_stood_is_measured_from_before_the_step() -> None:
+    assert spans(hit(-19, 1)) == [(at(0), at(1))]
+
+
+def test_the_id_hashes_identity_and_begin_inside_the_step() -> None:
+    text = "HARM\nc\ng\nt\n\nBROKEN\n2026-03-01T10:00:10.500000"
+    assert one(hit(10.5, 100, topic="t")).finding_id == sha256(text.encode()).hexdigest()[:16]
+    text = "HARM\nc\ng\n\nA\nBROKEN\n2026-03-01T10:00:00.000000"
+    assert one(hit(-10.5, 100, client_id="A")).finding_id == sha256(text.encode()).hexdigest()[:16]
+
+
+def test_the_id_keeps_the_cause_of_the_hits() -> None:
+    told = replace(RULE, probable_cause=lambda _: "WORN")
+    finding = one(hit(0, 100), rule=told)
+    assert (finding.cause, finding.advice) == ("WORN", "Replace it.")
+    assert finding.finding_id == one(hit(0, 100)).finding_id
+
+
+@pytest.mark.parametrize(
+    ("hits", "subject"),
+    [
+        ([hit(0, 100, topic="t", client_id="A", queue=queue(0))], "A"),
+        ([hit(0, 100, topic="t", queue=queue(0))], "b:0"),
+        ([hit(0, 100, topic="t")], "t"),
+        ([hit(0, 100)], "g"),
+        ([hit(0, 100, queue=queue(number)) for number in (10, 2, 0, 3, 4)], "b:0,2-4,10"),
+        ([hit(0, 100, queue=queue(0, "b2")), hit(0, 100, queue=queue(1)), hit(0, 100, queue=queue(0))], "b:0-1, b2:0"),
+        (
+            [
+                hit(0, 100, queue=queue(1, topic="u")),
+                hit(0, 100, queue=queue(1)),
+                hit(0, 9, queue=queue(1, role="HOT")),
+            ],
+            "b:1",
+        ),
+        # U+FF61 is before U+10000, as bytes and here; Java sorts the other way round.
+        ([hit(0, 100, queue=queue(0, "\U00010000")), hit(0, 100, queue=queue(0, "\uff61"))], "\uff61:0, \U00010000:0"),
+        # The queue was left before the step began.
+        ([hit(-90, -10, topic="t", queue=queue(0)), hit(-90, 100, topic="t")], "t"),
+    ],
+)
+def test_what_it_is_about(hits: list[RuleHit], subject: str) -> None:
+    assert one(*hits).subject == subject
+
+
+def test_a_queue_has_one_span_per_role_inside_the_step() -> None:
+    hits = [
+        hit(-50, 500),
+        hit(-50, 20, queue=queue(0)),
+        hit(100, 200, queue=queue(0)),
+        hit(30, 40, queue=queue(0, role="DOUBLE_OWNED")),
+        hit(-50, 0, queue=queue(1)),
+    ]
+    evidence = one(*hits).evidence
+    assert [(q.queue_id, q.role, q.start, q.end) for q in evidence.queues] == [
+        (0, "DOUBLE_OWNED", at(30), at(40)),
+        (0, "UNASSIGNED", at(0), at(200)),
+    ]
+    assert evidence.unknown_queues == 2
+
+
+def test_what_it_cost() -> None:
+    hits = [hit(0, 90, topic="t", queue=queue(0)), hit(0, 90, topic="t", queue=queue(1))]
+    evidence = one(*hits, rows={0: ["10/0", "9/?"], 60: ["30/5", "9/?"]}).evidence
+    assert evidence[5:12] == (evidence.queues, 10, 25, 25, 20, 5, 1)
+    assert [(q.backlog_start, q.backlog_end) for q in evidence.queues] == [(10, 25), (None, None)]
+
+
+def test_its_cause_says_which_readings_tell_what_it_cost() -> None:
+    held = topic_offsets([("b", 0)], {0: ["10/30"], 60: ["15/70"]})
+    rule = replace(RULE, causes={"BEYOND_READ_QUEUES": Cause("", "Read it.")})
+    hits = [hit(0, 90, cause="BEYOND_READ_QUEUES", queue=queue(0))]
+    (finding,) = findings(audited_step(topics={"t": held}), [replace(rule, hits=lambda _: hits)])
+    assert (finding.evidence.backlog_start, finding.evidence.backlog_end) == (20, 55)
+
+
+def test_a_finding_without_queues_costs_what_nobody_knows() -> None:
+    evidence = one(hit(0, 100)).evidence
+    assert evidence == Evidence(None, None, [], None, None, [], *[None] * 10)
+
+
+@pytest.mark.parametrize(
+    ("rows", "severity"),
+    [
+        ({0: ["10/10", "0/0"], 60: ["10/10", "0/0"]}, "INFO"),
+        ({0: ["10/9", "0/0"], 60: ["10/10", "0/0"]}, "ERROR"),
+        ({0: ["10/10", "0/0"], 60: ["11/11", "0/0"]}, "ERROR"),
+        ({0: ["10/10", "0/0"]}, "ERROR"),
+    ],
+)
+def test_how_bad_it_is_follows_what_it_cost(rows: Mapping[int, list[str]], severity: str) -> None:
+    assert one(hit(0, 90, queue=queue(0)), rows=rows).severity == severity
+
+
+def test_the_worst_hit_says_how_bad_it_is() -> None:
+    assert one(hit(0, 50, severity="WARN"), hit(0, 50), hit(50, 90, severity="INFO")).severity == "WARN"
+    assert one(hit(0, 50, severity="ERROR"), hit(50, 90, severity="WARN")).severity == "ERROR"
+
+
+def test_a_rule_judges_the_whole_condition() -> None:
+    seen: list[Condition] = []
+
+    def severity(condition: Condition) -> str:
+        seen.append(condition)
+        return "WARN"
+
+    rule = replace(RULE, severity=severity, probable_cause=lambda _: "WORN")
+    connection = Connection("A", "h:1")
+    hits = [hit(-100, 60, client_id="A", seen_at=at(50), connections=(connection,), queue=queue(0))]
+    assert one(*hits, rule=rule, rows={0: ["10/4", "-"], 30: ["13/4", "-"]}).severity == "WARN"
+    assert seen == [Condition("A", "WORN", (connection,), is_persistent=True, produced=3, backlog_max=9)]
+
+
+@pytest.mark.parametrize(
+    ("seen_at", "persistence"), [(149.999999, "TRANSIENT"), (150, "PERSISTENT"), (None, "TRANSIENT")]
+)
+def test_what_lasts_was_seen_long_after_it_began(seen_at: float | None, persistence: str) -> None:
+    hits = [hit(0, 100, seen_at=at(30)), hit(100, 300, seen_at=None if seen_at is None else at(seen_at))]
+    assert one(*hits, rule=replace(RULE, shows_persistence=True)).evidence.persistence == persistence
+    assert one(*hits).evidence.persistence is None
+
+
+def test_connections_are_each_named_once_unknown_first() -> None:
+    known, other, nameless = Connection("A", "h:1", "JAVA", 493), Connection("A", "h:2"), Connection("A")
+    hits = [hit(0, 50, connections=(known, other)), hit(0, 90, connections=(known, nameless))]
+    assert one(*hits).evidence.connections == [nameless, known, other]
+
+
+def test_numbers_of_the_evidence_are_the_highest_of_the_hits() -> None:
+    hits = [
+        hit(0, 50, implicated="b", member_count=3, if_deduplicated=Counts(0, 5), if_unique=Counts(1, 1)),
+        hit(0, 60, implicated="B", queue_count=4, if_deduplicated=Counts(2, 0)),
+        hit(0, 60, implicated="b", member_count=2, queue_count=9),
+    ]
+    evidence = one(*hits).evidence
+    assert (evidence.client_ids, evidence.member_count, evidence.queue_count) == (["B", "b"], 3, 9)
+    assert (evidence.if_deduplicated, evidence.if_unique) == (Counts(2, 5), Counts(1, 1))
+
+
+def _measures(*hits: RuleHit) -> Any:
+    return one(*hits).evidence.measures
+
+
+def test_measures_are_those_of_the_heaviest_hit() -> None:
+    heavy = hit(0, 50, weight=2, measures={"z": 1, "a": None})
+    assert _measures(heavy, hit(20, 60, weight=1, measures={"a": 9})) == [("a", None), ("z", 1.0)]
+    assert _measures(heavy, hit(20, 60, weight=2, measures={"a": 3})) == [("a", 3.0)]
+    # No weight is none, and the latest counts.
+    assert _measures(hit(0, 50, weight=-1, measures={"a": 1}), hit(0, 50, measures={"a": 0})) == [("a", 0.0)]
+
+
+def test_of_equal_hits_the_greatest_measures_count_unknown_last() -> None:
+    assert _measures(hit(0, 50, measures={"a": 1}), hit(0, 50, measures={"a": 2})) == [("a", 2.0)]
+    assert _measures(hit(0, 50, measures={"a": None}), hit(0, 50, measures={"a": -1})) == [("a", -1.0)]
+    assert _measures(hit(0, 50, measures={"a": 5}), hit(0, 50)) == [("a", 5.0)]
+    assert _measures(hit(0, 50, measures={"a": 5}), hit(0, 50, measures={"a": 5, "b": None})) == [
+        ("a", 5.0),
+        ("b", None),
+    ]
+
+
+def test_then_the_greatest_parties() -> None:
+    one_said, other_said, whose = Party("x", ("A",)), Party("x", ("B",)), Party("x", None)
+    hits = [hit(0, 50, parties=parties) for parties in ((one_said,), (other_said,), (whose,), None)]
+    assert one(*hits).evidence.parties == [other_said]
+    assert one(*hits[2:]).evidence.parties == [whose]
+    assert one(hits[3]).evidence.parties is None
+
+
+def test_a_rule_that_does_not_explain_its_cause_is_an_error() -> None:
+    with pytest.raises(KeyError, match="HARM gave no cause"):
+        found(hit(0, 100, cause=None))
+    with pytest.raises(KeyError, match="UNHEARD_OF"):
+        found(hit(0, 100, cause="UNHEARD_OF"))

@@ -1,0 +1,185 @@
+"""How a group fared: who was there at the end, what the backlog did, and what was found."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+
+from schemas.group_status import GROUP_STATUS
+from spark_jobs.domain.attribution import TopicGrowth
+from spark_jobs.domain.audited_step import IntervalProgress, RebalanceInterval
+from spark_jobs.domain.backlog import Backlog, queue_intervals
+from spark_jobs.domain.evidence import Evidence
+from spark_jobs.domain.findings import Finding
+from spark_jobs.domain.group_status import GroupStatus, group_status
+from spark_jobs.domain.history import Place
+from tests.domain.audited import at, audited_step, measured, offsets, replayed, unobserved
+
+NO_EVIDENCE = Evidence(None, None, [], None, None, [], *[None] * 10)
+PLACES: list[Place] = [("b", number) for number in range(4)]
+
+
+def owned(*owners: tuple[int, ...]) -> dict[Place, tuple[int, ...]]:
+    return dict(zip(PLACES, owners, strict=False))
+
+
+def status(*intervals: RebalanceInterval, progress: list[IntervalProgress] | None = None) -> GroupStatus:
+    found = group_status(audited_step(intervals, progress or []), [])
+    assert found is not None
+    return found
+
+
+def finding(rule: str, cause: str, severity: str) -> Finding:
+    return Finding("id", rule, severity, None, "g", at(0), at(60), cause, NO_EVIDENCE, "Do.")
+
+
+def test_fields_are_those_of_the_table() -> None:
+    keys = ("step_start", "cluster", "consumer_group")
+    assert list(GroupStatus._fields) == [name for name in GROUP_STATUS.columns if name not in keys]
+    entry = GROUP_STATUS.schema["attribution"].dataType
+    assert list(TopicGrowth._fields) == entry.elementType.names  # type: ignore[attr-defined]
+
+
+def test_a_group_without_an_interval_in_the_step_has_no_status() -> None:
+    assert group_status(audited_step(), []) is None
+    assert group_status(audited_step([replayed(-60, 0, owned((0,)))]), []) is None
+
+
+def test_a_group_that_was_never_replayed_is_unknown() -> None:
+    nothing_known = "Unknown: the backlog of the group is not known."
+    unknown = GroupStatus(None, 0, *[None] * 9, 0, *[None] * 4, "UNKNOWN_BACKLOG", None, None, None, nothing_known)  # type: ignore[arg-type, call-arg]
+    assert status(unobserved(0, 3600)) == unknown
+    # What was replayed before the step began is not published.
+    assert status(replayed(-60, 0, owned((0,))), unobserved(0, 3600)) == unknown
+
+
+def test_queues_are_counted_at_the_end_of_each_topic_members_where_it_is_latest() -> None:
+    found = status(
+        replayed(-30, 60, owned((0,), (1,), (0,))),
+        replayed(60, 120, owned((0, 1), (), (2,)), "A A B"),
+        replayed(0, 90, owned((3,), ()), "A B C D", topic="u"),
+        unobserved(120, 3600),
+    )
+    assert (found.members, found.distinct_members) == (3, 2)
+    assert (found.queues, found.owned_once, found.owned_twice, found.owned_never) == (5, 2, 1, 2)
+    assert (found.busiest_share, found.share_after) == (1, 1)
+
+
+def test_of_topics_replayed_as_long_the_one_with_most_members_counts() -> None:
+    found = status(replayed(0, 60, owned((0,)), "A A"), replayed(0, 60, owned((0,)), "B", topic="u"))
+    assert (found.members, found.distinct_members) == (2, 1)
+
+
+@pytest.mark.parametrize("views", [("a", "b"), ("b", "a")])
+def test_of_views_that_end_together_the_first_by_name_counts(views: tuple[str, str]) -> None:
+    members = {"a": "A", "b": "A B C"}
+    found = status(*(replayed(0, 60, owned((0,)), members[view], view=view) for view in views))
+    assert found.members == 1
+
+
+def test_queues_of_retry_topics_are_left_out() -> None:
+    retry = replayed(0, 90, owned((0,), (1,)), "A B C", topic="%RETRY%g")
+    found = status(replayed(0, 60, owned((0,)), "A"), retry)
+    assert (found.members, found.queues, found.idle_members) == (3, 1, 0)
+    only_retry = status(retry)
+    assert (only_retry.members, only_retry.queues, only_retry.owned_once, only_retry.idle_members) == (
+        3,
+        None,
+        None,
+        None,
+    )
+    assert (only_retry.busiest_share, only_retry.share_after) == (0, 0)
+
+
+def test_who_has_a_queue_of_any_topic_is_not_idle() -> None:
+    # The second A and C have none; B has one of u only, the first A one of t only.
+    found = status(
+        replayed(0, 60, owned((0,), (0,)), "A A B C"),
+        replayed(0, 60, owned((1,)), "A B", topic="u"),
+    )
+    assert found.idle_members == 2
+
+
+def test_a_group_without_members_has_no_idle_ones() -> None:
+    found = status(replayed(0, 60, owned((), ()), ""))
+    assert (found.members, found.idle_members, found.queues, found.owned_never) == (0, 0, 2, 2)
+    assert (found.busiest_share, found.share_after) == (None, 2)
+
+
+def test_findings_are_counted_and_limit_the_group() -> None:
+    interval = replayed(0, 60, owned((0,), ()), "A")
+    row = measured(interval, lag_first=[0, 0], lag_last=[0, 900])
+    found = group_status(
+        audited_step([interval], [row]),
+        [finding("UNASSIGNED_QUEUE", "ROOM_FILTER", "WARN"), finding("IDLE_CONSUMER", "NO_QUEUE", "INFO")],
+    )
+    assert found is not None
+    assert (found.worst_severity, found.finding_count, found.limit) == ("WARN", 2, "ALLOCATION")
+    assert (found.more_members_help, found.busiest_share, found.share_after) == (False, 2, 1)
+    assert found.advice == "No: queues are left out by strategy or configuration. Correct these first."
+
+
+def test_what_made_the_backlog_grow() -> None:
+    interval = replayed(0, 100, owned((0,)), "A")
+    row = measured(interval, lag_first=[0], lag_last=[900], produced=[1000])
+    read = {"t": offsets([("b", 0)], {-60: ["0/0"], -10: ["150/0"]})}
+    found = group_status(audited_step([interval], [row], offsets=read), [])
+    assert found is not None
+    # 3 a second before, 10 a second now.
+    assert found.attribution == [TopicGrowth("t", 900, 0, 0, 0, 700, 200)]
+    assert (found.backlog_start, found.backlog_end, found.in_rate) == (0, 900, 10.0)
+    assert (found.limit, found.more_members_help) == ("QUEUES", False)
+
+
+def test_a_queue_begins_with_its_first_known_lag_and_ends_with_its_last() -> None:
+    first = measured(
+        replayed(0, 100, owned((0,), (0,), (0,))),
+        produced=[50, None, None],
+        consumed=[20, None, None],
+        lag_first=[5, None, None],
+        lag_last=[35, None, None],
+        age_ms=[4000, None, None],
+    )
+    second = measured(
+        replayed(100, 200, {PLACES[1]: (0,), PLACES[0]: (0,), PLACES[2]: (0,)}),
+        produced=[30, 50, 20],
+        consumed=[0, 80, None],
+        lag_first=[7, 35, None],
+        lag_last=[37, 5, None],
+        age_ms=[9000, 1000, None],
+    )
+    # Queue 1 was read in its second interval only; in queue 2 nothing was ever committed.
+    # 100 in 200 s, 30 in 100 s and 20 in 100 s; 100 in 200 s and none in 100 s.
+    expected = Backlog(5 + 7, 5 + 37, 1, 9000, in_rate=0.5 + 0.3 + 0.2, out_rate=0.5)
+    assert queue_intervals([second, first]).backlog() == expected
+
+
+def test_queues_of_two_topics_are_different_queues() -> None:
+    rows = [measured(replayed(0, 10, owned((0,)), topic=topic), lag_first=[1], lag_last=[2]) for topic in ("t", "u")]
+    assert queue_intervals(rows).backlog() == Backlog(2, 4, 0, None, None, None)
+
+
+def test_nothing_was_measured() -> None:
+    assert queue_intervals([]).backlog() == Backlog(None, None, 0, None, None, None)
+    row = measured(replayed(0, 10, owned((0,), (0,))))
+    assert queue_intervals([row]).backlog() == Backlog(None, None, 2, None, None, None)
+    assert queue_intervals([measured(replayed(0, 10, {}))]).backlog() == Backlog(None, None, 0, None, None, None)
+
+
+def _rate(seconds: float, *produced: int) -> float | None:
+    owners: dict[Place, tuple[int, ...]] = {("b", number): (0,) for number in range(len(produced))}
+    return queue_intervals([measured(replayed(0, seconds, owners), produced=produced)]).backlog().in_rate
+
+
+def test_rates_do_not_depend_on_the_order_of_the_queues() -> None:
+    """0.1 + 0.2 + 0.3 messages a second: as doubles 0.6 or 0.6000000000000001, by the order."""
+    assert [_rate(10, *order) for order in permutations((1, 2, 3))] == [0.6] * 6
+
+
+def test_rates_have_six_decimals_a_queue() -> None:
+    assert _rate(3, 1, 1) == 0.666666
+    assert _rate(3, 2) == 0.666667
+    # 0.0003125: half up.
+    assert _rate(3200, 1) == 0.000313
+    assert _rate(3200, 0) == 0.0

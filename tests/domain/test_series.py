@@ -1,0 +1,46 @@
+"""Snapshots of one key become spans of its states: by hand, in seconds."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_jobs.domain.series import series_of
+from spark_jobs.domain.window import SECOND, StepWindow
+
+#: The step is [100, 200); it is replayed from 60 on and reads from 30 on.
+WINDOW = StepWindow(30 * SECOND, 60 * SECOND, 100 * SECOND, 200 * SECOND)
+GAP = 30 * SECOND
+
+
+def spans(snapshots: str, max_gap: int | None = GAP) -> str:
+    """`60a 80a` → `60-110a@80`: from, until, state, last seen."""
+    series = series_of([(int(one[:-1]) * SECOND, one[-1]) for one in snapshots.split()])
+    found = series.spans(WINDOW, max_gap)
+    return " ".join(f"{one.start // SECOND}-{one.end // SECOND}{one.state}@{one.seen_at // SECOND}" for one in found)
+
+
+@pytest.mark.parametrize(
+    ("snapshots", "expected"),
+    [
+        ("", ""),
+        ("110a 120a 130b 140b", "110-130a@120 130-170b@140"),
+        # A state holds for the gap, to the moment; a snapshot at that moment goes on with it.
+        ("110a 140a", "110-170a@140"),
+        ("110a 141a", "110-140a@110 141-171a@141"),
+        # What began before the window is clipped; what is over when it begins is no span.
+        ("40a 70a", "60-100a@70"),
+        ("30a 110a", "110-140a@110"),
+        ("31a 110a", "60-61a@31 110-140a@110"),
+        # Snapshots outside the window say nothing: not before it, not at its end.
+        ("29a 200b", ""),
+        ("29a 59a 59b 199a 200b", "60-89b@59 199-200a@199"),
+        # There and back are three spans.
+        ("110a 120b 130a", "110-120a@110 120-130b@120 130-160a@130"),
+    ],
+)
+def test_a_state_holds_until_the_next_one_or_a_gap(snapshots: str, expected: str) -> None:
+    assert spans(snapshots) == expected
+
+
+def test_without_a_gap_a_state_holds_to_the_end_of_the_step() -> None:
+    assert spans("40a 150b", max_gap=None) == "60-150a@40 150-200b@150"

@@ -1,0 +1,23 @@
+"""docs/findings.md is what the rules say."""
+
+from spark_jobs.domain.capacity import SIGNS
+from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.explain.handbook import PAGE, handbook
+
+
+def test_the_page_is_the_one_the_rules_make() -> None:
+    assert PAGE.read_text(encoding="utf-8") == handbook(), "run python -m spark_jobs.explain.handbook"
+
+
+def test_every_rule_is_explained() -> None:
+    assert len({rule.name for rule in RULES}) == len(RULES)
+    for rule in RULES:
+        texts = [rule.meaning, rule.decided_by, rule.example]
+        texts += [text for cause in rule.causes.values() for text in (cause.when, cause.advice)]
+        assert all(texts), rule.name
+        assert rule.causes, rule.name
+
+
+def test_the_signs_of_capacity_are_rules_and_causes_that_exist() -> None:
+    known = {rule.name for rule in RULES} | {f"{rule.name}/{cause}" for rule in RULES for cause in rule.causes}
+    assert {sign for signs in SIGNS.values() for sign in signs} <= known

@@ -1,0 +1,122 @@
+"""Source rows gathered without Spark, row by row, in the shape that Spark hands to the Arrow function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
+from spark_jobs.domain.window import to_micros
+
+Row = Mapping[str, Any]
+
+
+def _struct(text: str, **others: pa.DataType) -> pa.StructType:
+    """`name type, …`, then the fields of other types."""
+    named = dict(field.split() for field in text.split(", "))
+    return pa.struct({name: pa.type_for_alias(alias) for name, alias in named.items()} | others)
+
+
+_LONGS = pa.list_(pa.int64())
+_SUBSCRIPTIONS = pa.list_(_struct("topic string, expression_type string, sub_string string"))
+_CONNECTIONS = pa.list_(_struct("client_id string, client_addr string, language string, version int32"))
+_OWNED = pa.list_(_struct("topic string, broker_name string, queue_id int32, locked bool, dropped bool"))
+_ROUTE = pa.list_(_struct("broker_name string, perm int32, read_queue_nums int32, write_queue_nums int32"))
+_CLIENT = _struct(
+    "answered bool, strategy_class string, message_model string, consume_orderly bool, client_rebalance bool, "
+    "consume_threads int32",
+    subscriptions=_SUBSCRIPTIONS,
+    owned_queues=_OWNED,
+)
+_STATUSES = pa.list_(
+    _struct(
+        "topic string, consume_rt_ms double, consume_ok_tps double, consume_failed_tps double, pull_rt_ms double, "
+        "pull_tps double"
+    )
+)
+_QUEUES = pa.struct({"broker_name": pa.list_(pa.string()), "queue_id": pa.list_(pa.int32())})
+STATES = pa.schema(
+    _struct(
+        "cluster string, consumer_group string, kind string, name string, fingerprint int64",
+        times=_LONGS,
+        membership=_struct("message_model string", connections=_CONNECTIONS, subscriptions=_SUBSCRIPTIONS),
+        route=_ROUTE,
+        client=_CLIENT,
+        offset_queues=_QUEUES,
+        topic_queues=_QUEUES,
+    )
+)
+_VALUES = ("first", "second", "third", "fourth", "fifth")
+READINGS = pa.schema(_struct("fingerprint int64, at int64", **dict.fromkeys(_VALUES, _LONGS), statuses=_STATUSES))
+_CACHED = ("cached_count", "cached_mib", "cached_min_offset", "cached_max_offset", "last_pull")
+_OFFSETS = ("broker_offset", "consumer_offset", "pull_offset", "last_timestamp")
+
+
+def gathered(rows: Mapping[Table, Sequence[Row]]) -> tuple[pa.Table, pa.Table]:
+    """States and readings of all groups, as if they had one key. Every snapshot is a state of its own, not folded."""
+    states, readings = [], []
+    for fingerprint, (state, reading) in enumerate(_snapshots(rows)):
+        states.append(state | {"fingerprint": fingerprint})
+        if reading:
+            readings.append(reading | {"fingerprint": fingerprint})
+    return pa.Table.from_pylist(states, STATES), pa.Table.from_pylist(readings, READINGS)
+
+
+def _snapshots(rows: Mapping[Table, Sequence[Row]]) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
+    for row in rows.get(MEMBERSHIP_SNAPSHOTS, ()):
+        yield _state(row, "membership", "broker_name", row, True), None
+    for row in rows.get(OFFSET_SNAPSHOTS, ()):
+        yield _state(row, "offset_queues", "topic", _queues(row["offsets"])), _reading(row, row["offsets"], _OFFSETS)
+    for row in rows.get(CLIENT_SNAPSHOTS, ()):
+        owned = row.get("owned_queues")
+        in_order = owned and sorted(owned, key=lambda one: (one["topic"], one["broker_name"], one["queue_id"]))
+        reading = _reading(row, in_order, _CACHED) | {"statuses": row.get("consume_status")}
+        yield _state(row, "client", "client_id", {**row, "owned_queues": in_order}), reading
+    for row in rows.get(ROUTE_SNAPSHOTS, ()):
+        for group in _groups_with(row, rows):
+            yield _state({**row, **group}, "route", "topic", row["queues"], True), None
+    for row in rows.get(TOPIC_SNAPSHOTS, ()):
+        reading = _reading(row, row["queues"], ("min_offset", "max_offset"))
+        for group in _groups_with(row, rows):
+            yield _state({**row, **group}, "topic_queues", "topic", _queues(row["queues"])), reading
+
+
+def _groups_with(topic: Row, rows: Mapping[Table, Sequence[Row]]) -> list[dict[str, str]]:
+    """The groups of the row's cluster that subscribe its topic or have offsets of it."""
+    found = set()
+    for table in (MEMBERSHIP_SNAPSHOTS, CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS):
+        for row in rows.get(table, ()):
+            named = {one["topic"] for one in row.get("subscriptions") or ()} | {row.get("topic")}
+            if row["cluster"] == topic["cluster"] and topic["topic"] in named:
+                found.add(row["consumer_group"])
+    return [{"consumer_group": group} for group in sorted(found)]
+
+
+def _state(row: Row, kind: str, name: str, state: Any, has_times: bool = False) -> dict[str, Any]:
+    key = {"cluster": row["cluster"], "consumer_group": row["consumer_group"], "kind": kind, "name": row[name]}
+    return key | {kind: state, "times": [to_micros(row["captured_at"])] if has_times else None}
+
+
+def _queues(listed: Iterable[Row]) -> dict[str, Any]:
+    return {name: [one[name] for one in listed] for name in ("broker_name", "queue_id")}
+
+
+def _reading(row: Row, queues: Sequence[Row] | None, names: Sequence[str]) -> dict[str, Any]:
+    known = () if queues is None else names
+    numbers = {at: [one.get(name) for one in queues or ()] for at, name in zip(_VALUES, known, strict=False)}
+    return {"at": to_micros(row["captured_at"]), **numbers}
+
+
+def plain(value: Any) -> Any:
+    """The value with arrays as lists and dataclasses as dicts, so that two can be compared."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: plain(one) for name, one in value.items()}
+    return value

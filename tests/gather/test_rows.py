@@ -1,0 +1,350 @@
+"""Judged steps as rows: every column of every table, on values made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from schemas import OUTPUTS
+from spark_jobs.domain.attribution import TopicGrowth
+from spark_jobs.domain.audited_step import (
+    Allocation,
+    AuditedStep,
+    Counts,
+    IntervalProgress,
+    Member,
+    Moves,
+    RebalanceInterval,
+)
+from spark_jobs.domain.evidence import Evidence, QueueEvidence
+from spark_jobs.domain.findings import Finding
+from spark_jobs.domain.group_status import GroupStatus
+from spark_jobs.domain.history import UNKNOWN, Connection, GroupHistory
+from spark_jobs.domain.judge import JudgedStep
+from spark_jobs.domain.moves import Trigger
+from spark_jobs.domain.rules.rule import Party
+from spark_jobs.domain.thresholds import Thresholds
+from spark_jobs.domain.window import SECOND, AuditSettings, from_micros, to_micros
+from spark_jobs.gather.packed import STEP_KEY
+from spark_jobs.gather.rows import packed, tables
+
+START = to_micros(datetime(2026, 3, 1, 10, tzinfo=UTC))
+SETTINGS = AuditSettings(3600 * SECOND, 20 * SECOND, 60 * SECOND, Thresholds())
+GROUP = "g'\\\"\x00😀"
+MEMBERS = (
+    Member("c1", "10.0.0.1:1", "JAVA", 493, "AVG", True, True),
+    Member("c1", None, None, None, "AVG", True, False),
+    Member("c2", "10.0.0.2:1", "GO", 1, "AVG_BY_CIRCLE", False, True),
+)
+#: Queue 0 has two owners, queue 1 none; nobody may read queue 2.
+ALLOCATION = Allocation(
+    queues=[("b", 0), ("b", 1), ("b", 2)],
+    readable_count=2,
+    owners=[(0, 1), (), ()],
+    owner_ids=[("c1",), (), ()],
+    unassigned_causes=[None, "DUPLICATE_CLIENT_ID", "BEYOND_READ_QUEUES"],
+    unassigned_client_ids=[None, "c1", None],
+    double_owned_causes=["DUPLICATE_CLIENT_ID", None, None],
+    queues_per_member=[1, 1, 0],
+    counts=Counts(1, 1),
+)
+REPLAYED = RebalanceInterval(
+    topic="t",
+    view="*",
+    start=START - 5 * SECOND,
+    end=START + 10 * SECOND,
+    status="REPLAYED",
+    reason=None,
+    strategy_source="CLIENT",
+    members=MEMBERS,
+    queues=(("b", 0), ("b", 1)),
+    seen_at=START + SECOND,
+    allocation=ALLOCATION,
+    moves=Moves(triggers=((Trigger.MEMBER_LEFT, "c3"), (Trigger.MEMBER_JOINED, "c2")), moved=1, preserved=1, least=0),
+)
+UNOBSERVED = replace(
+    REPLAYED,
+    topic="u",
+    start=START + 10 * SECOND,
+    end=START + 20 * SECOND,
+    status="UNOBSERVED",
+    reason="NO_ROUTE_SNAPSHOT",
+    members=MEMBERS,
+    queues=None,
+    allocation=None,
+    moves=None,
+)
+
+
+def numbers(*values: int | None) -> np.ndarray[Any, np.dtype[np.int64]]:
+    return np.array([UNKNOWN if value is None else value for value in values], dtype=np.int64)
+
+
+PROGRESS = IntervalProgress(
+    interval=REPLAYED,
+    start=START,
+    end=START + 9 * SECOND,
+    readings=numbers(3, 2, 0),
+    known=numbers(3, 0, 0),
+    last_reading_at=numbers(START + 8 * SECOND, None, None),
+    consumer_offset=numbers(7, None, None),
+    produced=numbers(10, 0, None),
+    consumed=numbers(5, None, None),
+    rewinds=numbers(1, None, None),
+    rewound=numbers(4, None, None),
+    rewound_max=numbers(3, None, None),
+    rewound_at=numbers(START + 7 * SECOND, None, None),
+    moved_at=numbers(START + 6 * SECOND, None, None),
+    lag_first=numbers(2, None, None),
+    lag_last=numbers(0, None, None),
+    lag_max=numbers(9, None, None),
+    age_ms=numbers(None, None, None),
+    verdicts=["OK", None, None],
+)
+FINDING = Finding(
+    finding_id="f1",
+    rule="DUPLICATE_CLIENT_ID",
+    severity="ERROR",
+    topic="t",
+    subject="c1",
+    start=START,
+    end=START + 10 * SECOND,
+    cause="SHARED_INSTANCE",
+    evidence=Evidence(
+        persistence="PERSISTENT",
+        connections=[Connection("c1", None, "JAVA", 493)],
+        client_ids=["c1"],
+        member_count=3,
+        queue_count=2,
+        queues=[QueueEvidence("t", "b", 1, "UNASSIGNED", START, START + SECOND, 1, None, 2, 3, None)],
+        backlog_start=1,
+        backlog_end=None,
+        backlog_max=2,
+        produced=3,
+        consumed=None,
+        unknown_queues=1,
+        if_deduplicated=Counts(0, 1),
+        if_unique=None,
+        measures=[("lag", 1.5), ("age", None)],
+        parties=[Party("b", ("c1", "c2")), Party("?", None)],
+    ),
+    advice="do",
+)
+STATUS = GroupStatus(
+    worst_severity="ERROR",
+    finding_count=1,
+    members=3,
+    distinct_members=2,
+    idle_members=1,
+    queues=2,
+    owned_once=0,
+    owned_twice=1,
+    owned_never=1,
+    backlog_start=2,
+    backlog_end=0,
+    unknown_queues=2,
+    oldest_message_ms=None,
+    in_rate=1.25,
+    out_rate=None,
+    attribution=[TopicGrowth("t", 1, 2, 3, 4, 5, 6)],
+    limit="NONE",
+    more_members_help=None,
+    busiest_share=None,
+    share_after=None,
+    advice="add",
+)
+
+
+def step(start: int, *intervals: RebalanceInterval, progress: tuple[IntervalProgress, ...] = ()) -> AuditedStep:
+    return AuditedStep(GroupHistory("c", GROUP), SETTINGS.window(start), SETTINGS, intervals, progress, [])
+
+
+JUDGED = [
+    JudgedStep(step(START - 3600 * SECOND), [], None),
+    JudgedStep(step(START, REPLAYED, UNOBSERVED, progress=(PROGRESS,)), [FINDING], STATUS),
+    JudgedStep(step(START + 3600 * SECOND), [FINDING, FINDING._replace(finding_id="f2")], None),
+]
+
+
+def at(seconds: int) -> datetime:
+    """So many seconds after `START`."""
+    return from_micros(START + seconds * SECOND)
+
+
+STEP = {"step_start": at(0), "cluster": "c", "consumer_group": GROUP}
+
+
+def test_a_replayed_interval() -> None:
+    row, _ = tables(JUDGED)["rebalance_intervals"].to_pylist()
+    assert row == STEP | {
+        "topic": "t",
+        "membership_view": "*",
+        "interval_start": at(0),
+        "interval_end": at(10),
+        "status": "REPLAYED",
+        "reason": None,
+        "strategy": "MIXED",
+        "strategy_source": "CLIENT",
+        "members": [
+            dict(zip(_MEMBER, ("c1", "10.0.0.1:1", "JAVA", 493, "AVG", True), strict=True)),
+            dict(zip(_MEMBER, ("c1", None, None, None, "AVG", True), strict=True)),
+            dict(zip(_MEMBER, ("c2", "10.0.0.2:1", "GO", 1, "AVG_BY_CIRCLE", False), strict=True)),
+        ],
+        "queues": [{"broker_name": "b", "queue_id": 0}, {"broker_name": "b", "queue_id": 1}],
+        "members_seen_at": at(1),
+        "member_count": 3,
+        "distinct_members": 2,
+        "queue_count": 2,
+        "unassigned_queues": 1,
+        "double_owned_queues": 1,
+        "idle_members": 1,
+        "min_queues_per_member": 0,
+        "max_queues_per_member": 1,
+        "trigger": "MEMBER_LEFT",
+        "trigger_subject": "c3",
+        "triggers": [
+            {"trigger": "MEMBER_LEFT", "subject": "c3"},
+            {"trigger": "MEMBER_JOINED", "subject": "c2"},
+        ],
+        "queues_moved": 1,
+        "queues_preserved": 1,
+        "least_moves": 0,
+    }
+
+
+_MEMBER = ("client_id", "client_addr", "language", "version", "strategy", "subscribes")
+
+
+def test_an_unobserved_interval_says_when_and_why_and_nothing_else() -> None:
+    _, row = tables(JUDGED)["rebalance_intervals"].to_pylist()
+    assert {name: value for name, value in row.items() if value is not None} == STEP | {
+        "topic": "u",
+        "membership_view": "*",
+        "interval_start": at(10),
+        "interval_end": at(20),
+        "status": "UNOBSERVED",
+        "reason": "NO_ROUTE_SNAPSHOT",
+    }
+
+
+def test_an_interval_without_members_shares_nothing() -> None:
+    unowned = replace(ALLOCATION, owners=[()] * 3, queues_per_member=[])
+    nobody = replace(REPLAYED, members=(), allocation=unowned, moves=Moves(()))
+    (row,) = tables([JudgedStep(step(START, nobody), [], None)])["rebalance_intervals"].to_pylist()
+    names = ("strategy", "idle_members", "min_queues_per_member", "max_queues_per_member", "trigger", "triggers")
+    assert [row[name] for name in names] == [None, 0, None, None, None, []]
+
+
+def test_an_allocation_has_a_row_per_queue_with_its_owners_as_connections() -> None:
+    rows = tables(JUDGED)["allocations"].to_pylist()
+    key = STEP | {"topic": "t", "membership_view": "*", "interval_start": at(0), "interval_end": at(10)}
+    owners = [{"client_id": "c1", "client_addr": "10.0.0.1:1"}, {"client_id": "c1", "client_addr": None}]
+    names = ("broker_name", "queue_id", "readable", "owners")
+    causes = ("unassigned_cause", "unassigned_client_id", "double_owned_cause")
+    expected: list[tuple[Any, ...]] = [
+        ("b", 0, True, owners, None, None, "DUPLICATE_CLIENT_ID"),
+        ("b", 1, True, [], "DUPLICATE_CLIENT_ID", "c1", None),
+        ("b", 2, False, [], "BEYOND_READ_QUEUES", None, None),
+    ]
+    assert rows == [key | dict(zip((*names, *causes), values, strict=True)) for values in expected]
+
+
+def test_intervals_that_share_an_allocation_have_the_addresses_of_their_own_members() -> None:
+    moved = tuple(member._replace(client_addr="10.9.9.9:9") for member in MEMBERS)
+    later = replace(REPLAYED, start=START + 10 * SECOND, end=START + 20 * SECOND, members=moved)
+    again = replace(REPLAYED, start=START + 20 * SECOND, end=START + 30 * SECOND)
+    found = tables([JudgedStep(step(START, REPLAYED, later, again), [], None)])["allocations"].to_pylist()
+    assert [[owner["client_addr"] for owner in row["owners"]] for row in found[::3]] == [
+        ["10.0.0.1:1", None],
+        ["10.9.9.9:9", "10.9.9.9:9"],
+        ["10.0.0.1:1", None],
+    ]
+    assert [row["queue_id"] for row in found] == [0, 1, 2] * 3
+
+
+def test_the_progress_of_a_queue_is_unknown_where_nothing_was_read() -> None:
+    measured, uncommitted, unread = tables(JUDGED)["queue_progress"].to_pylist()
+    key = STEP | {"topic": "t", "membership_view": "*", "interval_start": at(0), "interval_end": at(9)}
+    unknown = dict.fromkeys(set(measured) - set(key) - {"broker_name", "queue_id", "readings", "lag_quality"})
+    assert measured == key | {
+        "broker_name": "b",
+        "queue_id": 0,
+        "readings": 3,
+        "lag_quality": "MEASURED",
+        "last_reading_at": at(8),
+        "consumer_offset": 7,
+        "produced": 10,
+        "consumed": 5,
+        "rewinds": 1,
+        "rewound": 4,
+        "rewound_max": 3,
+        "rewound_at": at(7),
+        "moved_at": at(6),
+        "lag_first": 2,
+        "lag_last": 0,
+        "lag_max": 9,
+        "age_ms": None,
+        "verdict": "OK",
+    }
+    never = {"broker_name": "b", "queue_id": 1, "readings": 2, "lag_quality": "NEVER_COMMITTED", "produced": 0}
+    assert uncommitted == key | unknown | never
+    assert unread == key | unknown | {"broker_name": "b", "queue_id": 2, "readings": 0, "lag_quality": "NO_READING"}
+
+
+def test_a_finding_with_all_its_evidence() -> None:
+    row, *others = tables(JUDGED)["findings"].to_pylist()
+    assert [(one["finding_id"], one["step_start"]) for one in others] == [("f1", at(3600)), ("f2", at(3600))]
+    evidence = row.pop("evidence")
+    assert row == STEP | {
+        "finding_id": "f1",
+        "rule": "DUPLICATE_CLIENT_ID",
+        "severity": "ERROR",
+        "topic": "t",
+        "subject": "c1",
+        "start": at(0),
+        "end": at(10),
+        "cause": "SHARED_INSTANCE",
+        "advice": "do",
+    }
+    queue = {"topic": "t", "broker_name": "b", "queue_id": 1, "role": "UNASSIGNED", "start": at(0), "end": at(1)}
+    known = {"backlog_start": 1, "backlog_end": None, "backlog_max": 2, "produced": 3, "consumed": None}
+    assert evidence == known | {
+        "persistence": "PERSISTENT",
+        "connections": [{"client_id": "c1", "client_addr": None, "language": "JAVA", "version": 493}],
+        "client_ids": ["c1"],
+        "member_count": 3,
+        "queue_count": 2,
+        "queues": [queue | known],
+        "unknown_queues": 1,
+        "if_deduplicated": {"unassigned_queues": 0, "double_owned_queues": 1},
+        "if_unique": None,
+        "measures": [{"name": "lag", "value": 1.5}, {"name": "age", "value": None}],
+        "parties": [{"name": "b", "client_ids": ["c1", "c2"]}, {"name": "?", "client_ids": None}],
+    }
+
+
+def test_the_status_of_a_group() -> None:
+    (row,) = tables(JUDGED)["group_status"].to_pylist()
+    growth = dict(zip(TopicGrowth._fields, ("t", 1, 2, 3, 4, 5, 6), strict=True))
+    assert row == STEP | STATUS._asdict() | {"attribution": [growth]}
+
+
+@pytest.mark.parametrize("part", [1, 2, 50_000])
+def test_the_packed_rows_hold_the_same_in_parts_no_longer_than_asked_for(part: int) -> None:
+    found = packed(JUDGED, part).to_pylist()
+    whole = tables(JUDGED)
+    for table in OUTPUTS:
+        rows = [{name: one[name] for name in STEP_KEY} | row for one in found for row in one[table.name]]
+        assert sorted(rows, key=repr) == sorted(whole[table.name].to_pylist(), key=repr)
+        assert max(len(one[table.name]) for one in found) <= part
+
+
+def test_nothing_judged_is_no_rows() -> None:
+    assert packed([]).num_rows == 0
+    assert {name: found.num_rows for name, found in tables([]).items()} == {table.name: 0 for table in OUTPUTS}
+    assert all(isinstance(found, pa.Table) for found in tables([]).values())

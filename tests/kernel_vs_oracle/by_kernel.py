@@ -1,0 +1,167 @@
+"""What the kernel says of one step of a group, and the way from recorded snapshots to its histories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
+from spark_jobs.domain.audited_step import Allocation, IntervalProgress, Moves, RebalanceInterval
+from spark_jobs.domain.history import UNKNOWN, GroupHistory
+from spark_jobs.domain.judge import JudgedStep
+from spark_jobs.domain.window import from_micros
+from tests.kernel import Row, group_histories
+from tests.kernel_vs_oracle.forms import Began, Line, OwnedQueue, ProgressLine, Said
+from tests.oracle.progress import Progress
+from tests.oracle.snapshots import Group
+from tests.oracle.status import Backlog, Counts
+
+
+def said(judged: JudgedStep) -> Said:
+    """In the form of the oracle."""
+    step, status = judged.step, judged.status
+    return Said(
+        sorted(map(_line, step.intervals), key=lambda one: one.order),
+        sorted(line for one in step.progress for line in _progress(one)),
+        sorted((one.moment, one.interval.topic, one.interval.start) for one in step.rebalances),
+        Counts(*(getattr(status, name) for name in Counts._fields)) if status else None,
+        Backlog(*(getattr(status, name) for name in Backlog._fields)) if status else None,
+        {one[0]: one[1:] for one in (status.attribution or () if status else ())},
+    )
+
+
+def _line(one: RebalanceInterval) -> Line:
+    line = Line(one.topic, one.view, one.start, one.end, one.status, one.reason)
+    allocation = one.allocation
+    if allocation is None:
+        return line
+    return line._replace(
+        source=one.strategy_source,
+        members=tuple((member.client_id, member.strategy, member.subscribes) for member in one.members or ()),
+        queues=one.queues or (),
+        owned=owned_queues(allocation),
+        counts=_pair(allocation.counts),
+        if_deduplicated=allocation.if_deduplicated and _pair(allocation.if_deduplicated),
+        if_unique=allocation.if_unique and _pair(allocation.if_unique),
+        began=_began(one.moves) if one.moves else None,
+    )
+
+
+def _pair(counts: tuple[int, int]) -> tuple[int, int]:
+    return counts[0], counts[1]
+
+
+def owned_queues(allocation: Allocation) -> tuple[OwnedQueue, ...]:
+    """The lists of an allocation side by side."""
+    lists = zip(
+        allocation.queues,
+        allocation.owners,
+        allocation.unassigned_causes,
+        allocation.unassigned_client_ids,
+        allocation.double_owned_causes,
+        strict=True,
+    )
+    return tuple(
+        OwnedQueue(place, number < allocation.readable_count, owners, cause, client_id, double)
+        for number, (place, owners, cause, client_id, double) in enumerate(lists)
+    )
+
+
+def _began(moves: Moves) -> Began:
+    told = tuple((trigger.value, subject) for trigger, subject in moves.triggers)
+    if moves.moved is None or moves.preserved is None or moves.least is None:
+        return Began(told)
+    counts = (moves.moved, moves.preserved, moves.least)
+    return Began(told, counts, tuple(sorted(moves.joined)), tuple(sorted(moves.left)), moves.handed_over)
+
+
+def _progress(one: IntervalProgress) -> Iterable[ProgressLine]:
+    assert one.interval.allocation
+    columns = [[_known(number) for number in getattr(one, name)] for name in Progress._fields[:-1]]
+    rows = zip(one.interval.allocation.queues, zip(*columns, strict=True), one.verdicts, strict=True)
+    for place, numbers, verdict in rows:
+        measured = Progress(*numbers, verdict=verdict)  # type: ignore[misc]
+        yield ProgressLine(one.interval.topic, one.interval.view, one.start, one.end, place, measured)
+
+
+def _known(number: np.int64) -> int | None:
+    return None if number == UNKNOWN else int(number)
+
+
+def history_of(group: Group) -> GroupHistory:
+    """What was recorded of the group `g`, as the kernel is given it; empty if that is nothing."""
+    found = group_histories(source_rows(group))
+    return next((one for one in found if one.consumer_group == "g"), GroupHistory("c", "g"))
+
+
+def source_rows(group: Group) -> dict[Table, list[Row]]:
+    """The group as rows of the source tables."""
+    key = {"cluster": "c", "consumer_group": "g"}
+    return {
+        MEMBERSHIP_SNAPSHOTS: [
+            key
+            | {
+                "broker_name": one.broker_name,
+                "captured_at": from_micros(one.captured_at),
+                "message_model": one.message_model,
+                "connections": _connections(one.captured_at, one.client_ids),
+                "subscriptions": _subscriptions(one.topics),
+            }
+            for one in group.memberships
+        ],
+        ROUTE_SNAPSHOTS: [
+            {
+                "cluster": "c",
+                "topic": topic,
+                "captured_at": from_micros(one.captured_at),
+                "queues": [entry._asdict() for entry in one.entries],
+            }
+            for topic, routes in group.routes.items()
+            for one in routes
+        ],
+        CLIENT_SNAPSHOTS: [
+            key
+            | one._asdict()
+            | {
+                "captured_at": from_micros(one.captured_at),
+                "subscriptions": None if one.topics is None else _subscriptions(one.topics),
+            }
+            for one in group.clients
+        ],
+        OFFSET_SNAPSHOTS: [
+            key
+            | {
+                "topic": topic,
+                "captured_at": from_micros(one.captured_at),
+                "offsets": [_entry(*entry) for entry in one.offsets],
+            }
+            for topic, snapshots in group.offsets.items()
+            for one in snapshots
+        ],
+    }
+
+
+def _connections(at: int, client_ids: Iterable[str]) -> list[dict[str, Any]]:
+    """The addresses change from one minute to the next, which is nothing to an allocation."""
+    port = 40000 + at // 60_000_000 % 60
+    return [
+        {"client_id": client_id, "client_addr": f"10.0.0.{number}:{port}", "language": "JAVA", "version": 493}
+        for number, client_id in enumerate(client_ids)
+    ]
+
+
+def _subscriptions(topics: Iterable[str]) -> list[dict[str, Any]]:
+    return [{"topic": topic, "expression_type": "TAG", "sub_string": "*", "sub_version": 1} for topic in sorted(topics)]
+
+
+def _entry(broker: str, queue_id: int, end: int | None, consumed: int | None, stored: int | None) -> dict[str, Any]:
+    return {
+        "broker_name": broker,
+        "queue_id": queue_id,
+        "broker_offset": end,
+        "consumer_offset": consumed,
+        "pull_offset": consumed,
+        "last_timestamp": stored,
+    }

@@ -1,0 +1,138 @@
+"""What the oracle says of one step of a group."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from spark_jobs.domain.strategies import StrategySettings
+from tests.kernel_vs_oracle.forms import Began, Line, OwnedQueue, ProgressLine, Said
+from tests.oracle import status
+from tests.oracle.moves import (
+    Situation,
+    brokers_before,
+    compared_with,
+    expired_at,
+    handed_over,
+    moves,
+    passages,
+    rebalance_moments,
+    triggers,
+)
+from tests.oracle.ownership import Member, QueueOwnership, counts, if_deduplicated, if_unique, ownership
+from tests.oracle.progress import of_interval, one_at_a_time, queue_readings
+from tests.oracle.snapshots import Group, StepWindow
+from tests.oracle.timeline import RebalanceInterval, Status, clip, rebalance_intervals
+from tests.oracle.views import AGREED
+
+
+def said(group: Group, window: StepWindow, allowed_lag: int) -> Said:
+    """Of the whole group."""
+    topics = [_Topic(group, topic, window) for topic in group.topics]
+    lines = sorted((line for topic in topics for line in topic.lines()), key=lambda one: one.order)
+    rows = [row for topic in topics for row in topic.rows(allowed_lag)]
+    has_interval = any(topic.clipped for topic in topics)
+    return Said(
+        lines,
+        sorted(line for _, line in rows),
+        _rebalances(lines, window.cadence),
+        status.counts([end for topic in topics if (end := topic.end())]) if has_interval else None,
+        status.backlog(row for row, _ in rows) if has_interval else None,
+        status.growths([row for row, _ in rows], group.offsets, window),
+    )
+
+
+class _Topic:
+    """One topic of the group."""
+
+    def __init__(self, group: Group, topic: str, window: StepWindow) -> None:
+        self.history, self.window, self.topic = group.about(topic), window, topic
+        self.intervals = rebalance_intervals(self.history, window)
+        self.clipped = clip(self.intervals, window.start)
+
+    def members(self, interval: RebalanceInterval) -> list[Member]:
+        return members_of(self.history.configured, interval.members)
+
+    def owned(self, interval: RebalanceInterval) -> list[QueueOwnership]:
+        return ownership(self.members(interval), interval.queues)
+
+    def lines(self) -> Iterator[Line]:
+        for one in self.intervals:
+            line = Line(self.topic, one.view, one.start, one.end, one.status, one.reason)
+            yield line if one.status != Status.REPLAYED else self._replayed(line, one)
+
+    def _replayed(self, line: Line, one: RebalanceInterval) -> Line:
+        members, owned = self.members(one), self.owned(one)
+        has_twins = len({member.client_id for member in members}) < len(members)
+        return line._replace(
+            source=one.strategy_source,
+            members=tuple((member.client_id, member.strategy, member.subscribes) for member in one.members),
+            queues=tuple(queue[1:] for queue, unreadable in one.queues if not unreadable),
+            owned=owned_queues(owned),
+            counts=counts(owned),
+            if_deduplicated=if_deduplicated(members, one.queues) if has_twins else None,
+            if_unique=if_unique(members, one.queues) if has_twins else None,
+            began=self._began(one),
+        )
+
+    def _began(self, one: RebalanceInterval) -> Began | None:
+        before = compared_with(self.intervals, one)
+        if before is None:
+            return Began((("FIRST_OBSERVATION", None),)) if one.start > self.window.replayed_from else None
+        was, now = self._situation(before), self._situation(one)
+        left, joined = passages(was, now)
+        expired = expired_at(self.history.clients, self.window, one.start)
+        return Began(
+            tuple(triggers(was, now, brokers_before(self.intervals, one), expired)),
+            moves(was, now),
+            tuple(joined),
+            tuple(left),
+            frozenset(handed_over(was, now)),
+        )
+
+    def _situation(self, one: RebalanceInterval) -> Situation:
+        owned = {queue.queue[1:]: queue for queue in self.owned(one) if queue.readable}
+        owners = {
+            place: frozenset(one.members[owner].client_id for owner in queue.owners) for place, queue in owned.items()
+        }
+        return Situation(one.members, Counter(broker for broker, _ in owned), owners)
+
+    def rows(self, allowed_lag: int) -> Iterator[tuple[status.QueueRow, ProgressLine]]:
+        """One per queue and interval inside the step."""
+        for one, end in one_at_a_time(self.clipped):
+            if one.status == Status.REPLAYED:
+                (whole,) = (other for other in self.intervals if other.view == one.view and other.end == one.end)
+                began = self._began(whole)
+                for owned in self.owned(one):
+                    place = owned.queue[1:]
+                    readings = queue_readings(self.history.offsets, self.window, place)
+                    measured = of_interval(readings, one.start, end, allowed_lag)
+                    moved = began is not None and place in began.handed_over
+                    row = status.QueueRow(self.topic, place, one.start, end, len(owned.owners), moved, measured)
+                    yield row, ProgressLine(self.topic, one.view, one.start, end, place, measured)
+
+    def end(self) -> status.TopicEnd | None:
+        last = status.last_replayed(self.clipped)
+        return status.TopicEnd(self.topic, last, self.owned(last)) if last else None
+
+
+def members_of(configured: StrategySettings, members: Sequence[tuple[str, str, bool]]) -> list[Member]:
+    """The members with their strategies' settings."""
+    return [Member(client_id, configured.named(name), subscribes) for client_id, name, subscribes in members]
+
+
+def owned_queues(owned: Sequence[QueueOwnership]) -> tuple[OwnedQueue, ...]:
+    """Readable ones first, as the kernel lists them."""
+    in_order = sorted(owned, key=lambda one: not one.readable)
+    return tuple(OwnedQueue(one.queue[1:], *one[1:]) for one in in_order)
+
+
+def _rebalances(lines: Sequence[Line], cadence: int) -> list[tuple[int, str, int]]:
+    """What all hosts agree on counts, where a change is known to have begun it."""
+    begun = [
+        line
+        for line in lines
+        if line.view == AGREED and line.began and line.began.triggers and line.began.moves is not None
+    ]
+    moments = rebalance_moments((line.start for line in begun), cadence)
+    return sorted((moments[line.start], line.topic, line.start) for line in begun)

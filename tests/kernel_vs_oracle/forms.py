@@ -1,0 +1,76 @@
+"""What the kernel and the oracle are both asked about one step of a group, in one form."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tests.oracle.moves import Place
+from tests.oracle.progress import Progress
+from tests.oracle.status import Backlog, Counts, Growth
+
+
+class OwnedQueue(NamedTuple):
+    """One queue of an allocation, in its order; `owners` are positions in the members' list."""
+
+    place: Place
+    readable: bool
+    owners: tuple[int, ...]
+    unassigned_cause: str | None
+    unassigned_client_id: str | None
+    double_owned_cause: str | None
+
+
+class Began(NamedTuple):
+    """Why an interval began and what that moved; `moves` and what follows: None, it is compared with no other one."""
+
+    triggers: tuple[tuple[str, str | None], ...]
+    moves: tuple[int, int, int] | None = None
+    joined: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    handed_over: frozenset[Place] = frozenset()
+
+
+class Line(NamedTuple):
+    """One interval, over the step and its warm-up; what follows `reason` only where it was replayed."""
+
+    topic: str
+    view: str
+    start: int
+    end: int
+    status: str
+    reason: str | None
+    source: str | None = None
+    members: tuple[tuple[str, str, bool], ...] = ()
+    queues: tuple[Place, ...] = ()
+    owned: tuple[OwnedQueue, ...] = ()
+    #: Unassigned and double-owned queues; the same with every id once, and with ids of their own: None, no twins.
+    counts: tuple[int, int] | None = None
+    if_deduplicated: tuple[int, int] | None = None
+    if_unique: tuple[int, int] | None = None
+    began: Began | None = None
+
+    @property
+    def order(self) -> Any:
+        return self.topic, self.start, self.view
+
+
+class ProgressLine(NamedTuple):
+    """One queue in one interval inside the step."""
+
+    topic: str
+    view: str
+    start: int
+    end: int
+    place: Place
+    measured: Progress
+
+
+class Said(NamedTuple):
+    """Everything that is compared of one step. `rebalances`: (moment, topic, start); `counts` None: no interval."""
+
+    intervals: list[Line]
+    progress: list[ProgressLine]
+    rebalances: list[tuple[int, str, int]]
+    counts: Counts | None
+    backlog: Backlog | None
+    growths: dict[str, Growth]

@@ -1,0 +1,43 @@
+"""Random allocations: the kernel's replay says of every queue what asking each client by itself says."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from spark_jobs.domain.audited_step import Member
+from spark_jobs.domain.message_queue import all_queues
+from spark_jobs.domain.ownership import Inputs, replayed
+from spark_jobs.domain.replays import queues_of
+from tests.kernel_vs_oracle import by_kernel, by_oracle
+from tests.kernel_vs_oracle.allocations import Allocation, allocations
+from tests.kernel_vs_oracle.examples import few, many
+from tests.oracle.ownership import counts, if_deduplicated, if_unique, ownership
+
+
+def check_equal(one: Allocation) -> None:
+    members, listed = by_oracle.members_of(one.settings, one.members), all_queues(one.topic, one.route)
+    owned = ownership(members, listed)
+    expected = by_oracle.owned_queues(owned), counts(owned)
+    queues = queues_of(one.route)
+    connections = tuple(Member(own, None, None, None, name, subscribes, True) for own, name, subscribes in one.members)
+    found = replayed(Inputs(one.topic, connections, *queues), one.settings)
+    assert (by_kernel.owned_queues(found), found.counts) == expected
+    per_member = [sum(place in queue.owners for queue in owned) for place in range(len(members))]
+    assert found.queues_per_member == per_member
+    has_twins = len({member.client_id for member in members}) < len(members)
+    cures = (if_deduplicated(members, listed), if_unique(members, listed)) if has_twins else (None, None)
+    assert (found.if_deduplicated, found.if_unique) == cures
+
+
+@few(400)
+@given(allocations())
+def test_random_allocations(one: Allocation) -> None:
+    check_equal(one)
+
+
+@pytest.mark.fuzz
+@many()
+@given(allocations())
+def test_many_random_allocations(one: Allocation) -> None:
+    check_equal(one)

@@ -1,0 +1,169 @@
+"""Small groups written by hand, each for one thing that chance rarely brings about; expected by hand, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+
+import pytest
+
+from spark_jobs.domain.judge import JudgedStep, judge
+from spark_jobs.domain.message_queue import RouteEntry
+from spark_jobs.domain.window import SECOND
+from tests.kernel_vs_oracle import by_kernel, by_oracle
+from tests.kernel_vs_oracle.courses import SETTINGS, START, STEP
+from tests.kernel_vs_oracle.forms import Said
+from tests.kernel_vs_oracle.recordings import Recording
+from tests.oracle.snapshots import Group, MembershipSnapshot, OffsetEntry, OffsetSnapshot, RouteSnapshot
+
+#: Seconds of the step; the minute begins with it.
+ROUNDS = range(-100, 40, 10)
+#: What a broker lists from each second on (None: it is not heard any more).
+Lists = Mapping[int, str | None]
+
+
+def group(
+    lists: Mapping[str, Lists],
+    *,
+    routes: Mapping[str, Mapping[int, str]],
+    queue_0: Mapping[int, tuple[int, int]] | None = None,
+    late: int = 0,
+) -> Group:
+    """Per topic a route, as `a2 b4`, and the offsets of queue 0 of broker a in topic T.
+
+    Each broker is asked so many seconds after the one before it.
+    """
+    topics = frozenset(routes)
+    offsets = tuple(
+        OffsetSnapshot(moment(second), (OffsetEntry("a", 0, *pair, 1),)) for second, pair in (queue_0 or {}).items()
+    )
+    memberships = (
+        MembershipSnapshot(broker, moment(second + place * late), ids, topics)
+        for place, (broker, changes) in enumerate(lists.items())
+        for second, ids in _listed(changes)
+    )
+    return Group(
+        tuple(memberships), {topic: tuple(_routes(route)) for topic, route in routes.items()}, (), {"T": offsets}
+    )
+
+
+def moment(second: int) -> int:
+    return START + second * SECOND
+
+
+def _listed(changes: Lists) -> Iterator[tuple[int, tuple[str, ...]]]:
+    for second in ROUNDS:
+        ids = [ids for since, ids in changes.items() if since <= second][-1]
+        if ids is not None:
+            yield second, tuple(ids.split())
+
+
+def _routes(route: Mapping[int, str]) -> Iterator[RouteSnapshot]:
+    for second in ROUNDS:
+        brokers = [text for since, text in route.items() if since <= second][-1].split()
+        yield RouteSnapshot(moment(second), tuple(RouteEntry(one[0], 6, int(one[1:]), int(one[1:])) for one in brokers))
+
+
+def judged(one: Group) -> JudgedStep:
+    (found,) = judge(by_kernel.history_of(one), one.configured, SETTINGS, START, START + STEP)
+    return found
+
+
+def said(one: Group) -> Said:
+    """Of the first step, by the kernel; the oracle says the same."""
+    found = by_kernel.said(judged(one))
+    (window,) = Recording(one, 1).windows()
+    assert found == by_oracle.said(one, window, SETTINGS.thresholds.allowed_lag)
+    return found
+
+
+def test_a_view_that_is_over_leaves_its_readings_to_nobody() -> None:
+    """Three views from 0 s on, of which the first is over at 20 s; the others go on, and nothing begins."""
+    found = said(
+        group(
+            {"a": {-100: "p q", 0: "q", 10: None}, "b": {-100: "p q", 0: "p"}, "c": {-100: "p q", 0: "p q r"}},
+            routes={"T": {-100: "a2 b2 c2"}},
+            queue_0={0: (100, 100), 10: (110, 105), 20: (120, 105), 30: (130, 105)},
+        )
+    )
+    rows = {(one.view, one.start, one.end, one.measured.readings) for one in found.progress}
+    assert rows == {("a", moment(0), moment(20), 2), ("a", moment(0), moment(20), 0)}
+    # Before the split, a:0 was p's; to the list of a it is q's: all of the growth is a hand-over.
+    assert found.growths == {"T": (5, 0, 0, 5, 0, 0)}
+
+
+def test_a_broker_that_is_new_and_disagrees_from_the_first_moment_on() -> None:
+    found = said(group({"a": {-100: "p q"}, "b": {-100: None, 0: "p"}}, routes={"T": {-100: "a2", 0: "a2 b2"}}))
+    begun = {(one.start, one.view): one.began and one.began.triggers for one in found.intervals}
+    assert begun[moment(0), "a"] == (("QUEUES_ADDED", "b:0-1"),)
+    assert begun[moment(0), "b"] == (("QUEUES_ADDED", "b:0-1"), ("MEMBER_LEFT", "q"))
+
+
+def test_a_connection_is_told_by_its_number_whatever_its_address() -> None:
+    """A topic grows when the minute, and with it every port, is another than where the other topic's interval began."""
+    found = said(group({"a": {-100: "p q r"}}, routes={"T": {-100: "a3"}, "S": {-100: "a1", 10: "a2"}}))
+    # r owns a queue of T and none of S.
+    assert found.counts == (3, 3, 0, 5, 5, 0, 0)
+
+
+def test_a_connection_is_the_same_wherever_it_stands_in_a_topic_s_list() -> None:
+    """q is second in a's list and owns nothing there; in b's list, which counts for S, it is first and owns a queue."""
+    found = said(group({"a": {-100: "p q"}, "b": {-100: "q"}}, routes={"T": {-100: "a1"}, "S": {-100: "b1"}}))
+    assert found.counts == (2, 2, 0, 2, 2, 0, 0)
+
+
+def test_nobody_is_there() -> None:
+    found = said(group({"a": {-100: ""}}, routes={"T": {-100: "a2"}}, queue_0={0: (100, 90), 10: (110, 90)}))
+    assert found.counts == (0, 0, 0, 2, 0, 0, 2)
+    assert found.growths == {"T": (10, 10, 0, 0, 0, 0)}
+
+
+def test_a_queue_that_nobody_had_does_not_change_hands() -> None:
+    """10 messages came in above the pace before, 5 were consumed."""
+    found = said(
+        group(
+            {"a": {-100: "", 0: "p"}},
+            routes={"T": {-100: "a2"}},
+            queue_0={-60: (100, 100), -10: (100, 100), 0: (100, 100), 10: (110, 105)},
+        )
+    )
+    assert found.growths == {"T": (5, 0, 0, 0, 5, 0)}
+
+
+@pytest.mark.parametrize(("late", "views"), [(5, {"*", "a", "b"}), (4, {"*"})])
+def test_half_a_cadence_parts_a_disagreement_from_a_recorder_on_its_way(late: int, views: set[str]) -> None:
+    both = {-100: "p", 0: "p q"}
+    found = said(group({"a": both, "b": both}, routes={"T": {-100: "a2 b2"}}, late=late))
+    assert {one.view for one in found.intervals} == views
+
+
+def test_topics_that_change_within_half_a_cadence_are_one_rebalance() -> None:
+    """The second topic's broker is asked 4 s, and in the other group 5 s, after the first one's."""
+    both = {-100: "p", 0: "p q"}
+    starts = {}
+    for late in (4, 5):
+        found = said(group({"a": both, "b": both}, routes={"T": {-100: "a2"}, "S": {-100: "b2"}}, late=late))
+        starts[late] = found.rebalances
+    assert starts[4] == [(moment(0), "S", moment(4)), (moment(0), "T", moment(0))]
+    assert starts[5] == [(moment(0), "T", moment(0)), (moment(5), "S", moment(5))]
+
+
+def test_retry_topics_count_for_no_total_however_many_queues_they_have() -> None:
+    retrying = group(
+        {"a": {-100: "p q r"}},
+        routes={"T": {-100: "a2"}, "%RETRY%plain": {-100: "a8"}},
+        queue_0={0: (100, 90), 10: (200, 90)},
+    )
+    assert said(retrying).counts == (3, 3, 1, 2, 2, 0, 0)
+    status = judged(retrying).status
+    assert status is not None
+    # Two queues for three members: none of eight is shared by them.
+    assert (status.busiest_share, status.share_after, status.limit) == (1, 1, "QUEUES")
+
+
+def test_steps_are_whole_wherever_the_rounds_are() -> None:
+    """A change at the very end of a step is the next one's."""
+    at_the_end = group({"a": {-100: "p"}}, routes={"T": {-100: "a2"}})
+    later = MembershipSnapshot("a", START + STEP, ("q",), frozenset("T"))
+    with_it = Group(tuple(chain(at_the_end.memberships, [later])), at_the_end.routes, (), {})
+    assert said(with_it).intervals == said(at_the_end).intervals

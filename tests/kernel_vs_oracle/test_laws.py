@@ -1,0 +1,124 @@
+"""What holds for every history, without an oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from spark_jobs.domain.audited_step import IntervalProgress
+from spark_jobs.domain.history import ClientHistory, GroupHistory, OffsetReadings
+from spark_jobs.domain.judge import JudgedStep, judge
+from spark_jobs.domain.series import Series
+from spark_jobs.domain.severities import SEVERITIES
+from tests.kernel_vs_oracle.by_kernel import history_of
+from tests.kernel_vs_oracle.courses import SETTINGS, START, STEP
+from tests.kernel_vs_oracle.examples import few, many
+from tests.kernel_vs_oracle.recordings import Recording, recordings
+from tests.oracle.snapshots import Group
+
+T = TypeVar("T")
+
+
+def judged(recording: Recording, history: GroupHistory) -> list[JudgedStep]:
+    return list(judge(history, recording.group.configured, SETTINGS, START, recording.end))
+
+
+def published(one: JudgedStep) -> tuple[Any, ...]:
+    """All that a step publishes, to be compared; the order of findings says nothing."""
+    step, findings = one.step, sorted(one.findings, key=lambda found: found.finding_id)
+    return step.window, step.intervals, [_progress(row) for row in step.progress], findings, one.status
+
+
+def _progress(one: IntervalProgress) -> tuple[Any, ...]:
+    return tuple(value.tolist() if isinstance(value, np.ndarray) else value for value in vars(one).values())
+
+
+def check_cutting(recording: Recording) -> None:
+    """A step judged with the snapshots of its window alone is the step of the whole run."""
+    found = []
+    for start in range(START, recording.end, STEP):
+        window = SETTINGS.window(start)
+        history = history_of(_seen_between(recording.group, window.read_from, window.end))
+        found += list(judge(history, recording.group.configured, SETTINGS, start, window.end))
+    whole = judged(recording, history_of(recording.group))
+    assert list(map(published, found)) == list(map(published, whole))
+
+
+def _seen_between(group: Group, start: int, end: int) -> Group:
+    def inside(snapshots: Sequence[T]) -> tuple[T, ...]:
+        return tuple(one for one in snapshots if start <= one.captured_at < end)  # type: ignore[attr-defined]
+
+    return replace(
+        group,
+        memberships=inside(group.memberships),
+        routes={topic: inside(group.routes[topic]) for topic in group.routes},
+        clients=inside(group.clients),
+        offsets={topic: inside(group.offsets[topic]) for topic in group.offsets},
+    )
+
+
+def check_order(recording: Recording) -> None:
+    """Whatever the order of brokers, clients, topics, states and queues: nothing else comes out."""
+    history = history_of(recording.group)
+    expected, found = judged(recording, history), judged(recording, _reversed(history))
+    assert list(map(published, found)) == list(map(published, expected))
+
+
+def _reversed(history: GroupHistory) -> GroupHistory:
+    return replace(
+        history,
+        memberships=_each(history.memberships, _backwards),
+        routes=_each(history.routes, _backwards),
+        clients=_each(history.clients, lambda one: ClientHistory(_backwards(one.series), one.readings)),
+        offsets=_each(history.offsets, _columns_reversed),
+    )
+
+
+def _each(found: Any, turned: Callable[[Any], Any]) -> dict[str, Any]:
+    return {key: turned(found[key]) for key in reversed(found)}
+
+
+def _backwards(series: Series[T]) -> Series[T]:
+    return Series(series.times, len(series.states) - 1 - series.codes, series.states[::-1])
+
+
+def _columns_reversed(one: OffsetReadings) -> OffsetReadings:
+    matrices = ("end_offset", "consumer_offset", "pull_offset", "last_timestamp", "present")
+    turned = {name: getattr(one, name)[:, ::-1] for name in matrices}
+    return replace(one, queues=one.queues[::-1], **turned)
+
+
+def check_findings(recording: Recording) -> None:
+    """Ids are each one's own, times lie inside the step, and the parts of every growth add up to it."""
+    for one in judged(recording, history_of(recording.group)):
+        window = one.step.window
+        assert len({found.finding_id for found in one.findings}) == len(one.findings)
+        assert all(window.start <= found.start < found.end <= window.end for found in one.findings)
+        if one.status:
+            assert one.status.finding_count == len(one.findings)
+            ranks = [SEVERITIES.index(found.severity) for found in one.findings]
+            assert one.status.worst_severity == (SEVERITIES[max(ranks)] if ranks else None)
+            assert all(growth.growth == sum(growth[2:]) for growth in one.status.attribution or ())
+
+
+LAWS = (check_cutting, check_order, check_findings)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@few(100)
+@given(recording=recordings())
+def test_laws(law: Callable[[Recording], None], recording: Recording) -> None:
+    law(recording)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("law", LAWS)
+@many(share=10)
+@given(recording=recordings())
+def test_laws_on_many(law: Callable[[Recording], None], recording: Recording) -> None:
+    law(recording)

@@ -1,0 +1,66 @@
+"""What is known of a group's members: the strategy each one runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from spark_jobs.domain.strategies import AVG, MACHINE_ROOM_NEARBY, strategy_of_class
+from tests.oracle.snapshots import ClientSnapshot
+
+#: Where a strategy's name comes from, the weakest first: the assumption that it is AVG, configuration, running info.
+DEFAULT, CONFIGURATION, CLIENT = "DEFAULT", "CONFIGURATION", "CLIENT"
+
+
+class Resolved(NamedTuple):
+    """A member's strategy by name; None: its class is not RocketMQ's and nothing is configured."""
+
+    strategy: str | None
+    source: str
+
+
+def known_at(clients: Iterable[ClientSnapshot], client_id: str, at: int) -> ClientSnapshot | None:
+    """What a client last answered at or before the moment, else what it first answers after it."""
+    answers = sorted(
+        (one for one in clients if one.client_id == client_id and one.answered),
+        key=lambda one: one.captured_at,
+    )
+    before = [one for one in answers if one.captured_at <= at]
+    return before[-1] if before else next(iter(answers), None)
+
+
+def resolve_strategies(classes: Sequence[str | None], configured: str | None) -> list[Resolved]:
+    """One per member, given the Java class it is known to run: its own, else configured, else that of others.
+
+    What others run is the most frequent strategy of the view (of equals the smallest name); if nobody's is
+    known, AVG.
+    """
+    own = [_own_strategy(class_name, configured) if class_name is not None else None for class_name in classes]
+    fallback = _fallback([one.strategy for one in own if one and one.strategy], configured)
+    return [one or fallback for one in own]
+
+
+def group_source(resolved: Sequence[Resolved], configured: str | None) -> str:
+    """The weakest source among the members."""
+    sources = {one.source for one in resolved} or {CONFIGURATION if configured else DEFAULT}
+    return next(source for source in (DEFAULT, CONFIGURATION, CLIENT) if source in sources)
+
+
+def _own_strategy(class_name: str, configured: str | None) -> Resolved:
+    """By its class; a class of the user's own, and what is inside NEARBY, only the configuration knows."""
+    name = strategy_of_class(class_name)
+    if name is None:
+        return Resolved(configured, CONFIGURATION)
+    if name == MACHINE_ROOM_NEARBY and (configured or "").partition("-")[0] == MACHINE_ROOM_NEARBY:
+        return Resolved(configured, CONFIGURATION)
+    return Resolved(name, CLIENT)
+
+
+def _fallback(known_names: Sequence[str], configured: str | None) -> Resolved:
+    if configured:
+        return Resolved(configured, CONFIGURATION)
+    if not known_names:
+        return Resolved(AVG, DEFAULT)
+    counts = Counter(known_names)
+    return Resolved(min(counts, key=lambda name: (-counts[name], name)), CLIENT)

@@ -1,0 +1,156 @@
+"""What the offset readings of one queue in one interval say: how much came in and went out, and what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby, pairwise
+from typing import NamedTuple
+
+from tests.oracle.snapshots import OffsetSnapshot, StepWindow
+from tests.oracle.timeline import RebalanceInterval, Status
+from tests.oracle.verdicts import Reading, moved_at, verdict
+
+
+class QueueReading(NamedTuple):
+    """One look at a queue: microseconds, next offset to write, to consume, store time (ms) of the last consumed one."""
+
+    at: int
+    end_offset: int | None
+    consumer_offset: int | None
+    last_timestamp: int | None
+
+    @property
+    def consumed_to(self) -> int | None:
+        """Next offset to consume; None where the group never committed."""
+        return self.consumer_offset if self.consumer_offset or self.last_timestamp else None
+
+    @property
+    def lag(self) -> int | None:
+        """Messages; the two offsets are read one after the other, so a negative difference is none."""
+        if self.end_offset is None or self.consumed_to is None:
+            return None
+        return max(self.end_offset - self.consumed_to, 0)
+
+
+class Progress(NamedTuple):
+    """The measures of `queue_progress`, in messages and microseconds."""
+
+    readings: int
+    known: int
+    last_reading_at: int | None
+    consumer_offset: int | None
+    produced: int | None
+    consumed: int | None
+    rewinds: int | None
+    rewound: int | None
+    rewound_max: int | None
+    rewound_at: int | None
+    moved_at: int | None
+    lag_first: int | None
+    lag_last: int | None
+    lag_max: int | None
+    age_ms: int | None
+    verdict: str | None
+
+
+def progress(readings: Sequence[QueueReading], before: QueueReading | None, allowed_lag: int) -> Progress:
+    """What the readings of one interval say, in the order of time.
+
+    `before`: the queue's last reading before the interval. What came in and went out between two readings belongs to
+    the later one; what moved and the verdict are told from the interval's own readings.
+    """
+    known = [one for one in readings if one.consumed_to is not None]
+    own = [Reading(one.at, one.consumed_to, one.lag) for one in readings]
+    pairs = list(pairwise([*([before] if before else []), *readings]))
+    forward = [messages for pair in pairs if (messages := _forward(*pair)) is not None]
+    back = [(messages, pair[1].at) for pair in pairs if (messages := _back(*pair)) is not None]
+    greatest = max(back, default=(None, None))
+    return Progress(
+        readings=len(readings),
+        known=len(known),
+        last_reading_at=known[-1].at if known else None,
+        consumer_offset=known[-1].consumed_to if known else None,
+        produced=_sum(_produced(*pair) for pair in pairs),
+        consumed=_sum(forward),
+        rewinds=len(back) if forward or back else None,
+        rewound=_sum(messages for messages, _ in back),
+        rewound_max=greatest[0],
+        rewound_at=greatest[1],
+        moved_at=max(moved_at(own), default=None),
+        lag_first=known[0].lag if known else None,
+        lag_last=known[-1].lag if known else None,
+        lag_max=max((one.lag for one in known if one.lag is not None), default=None),
+        age_ms=_age(known[-1]) if known else None,
+        verdict=verdict(own, allowed_lag),
+    )
+
+
+def _sum(messages: Iterable[int | None]) -> int | None:
+    found = [one for one in messages if one is not None]
+    return sum(found) if found else None
+
+
+def _produced(before: QueueReading, after: QueueReading) -> int | None:
+    """What came in; None where the broker's offset shrank: the topic was made anew, and no offset can be compared."""
+    if before.end_offset is None or after.end_offset is None or after.end_offset < before.end_offset:
+        return None
+    return after.end_offset - before.end_offset
+
+
+def _growth(before: QueueReading, after: QueueReading) -> int | None:
+    """Of the consumer offset; behind a known one, 0 without a timestamp is the beginning."""
+    if before.consumed_to is None or after.consumer_offset is None or _produced(before, after) is None:
+        return None
+    return after.consumer_offset - before.consumed_to
+
+
+def _forward(before: QueueReading, after: QueueReading) -> int | None:
+    """By how much the consumer offset went forward, or stood; None: back, or unknown."""
+    growth = _growth(before, after)
+    return growth if growth is not None and growth >= 0 and after.consumed_to is not None else None
+
+
+def _back(before: QueueReading, after: QueueReading) -> int | None:
+    """By how much the consumer offset went back."""
+    growth = _growth(before, after)
+    return -growth if growth is not None and growth < 0 else None
+
+
+def _age(last: QueueReading) -> int | None:
+    """From the storing of the last consumed message to the reading, where a lag is left."""
+    age = last.at // 1000 - (last.last_timestamp or 0)
+    return age if last.lag and last.last_timestamp and age >= 0 else None
+
+
+def one_at_a_time(clipped: Sequence[RebalanceInterval]) -> list[tuple[RebalanceInterval, int]]:
+    """The intervals of a topic without overlaps, each with its end: every moment belongs to the interval that began
+    last, of those to a replayed one, of those to the first view; to none, where that one is over.
+    """
+    in_order = sorted(clipped, key=lambda one: (one.start, one.status != Status.REPLAYED, one.view))
+    firsts = [next(together) for _, together in groupby(in_order, key=lambda one: one.start)]
+    ends = [one.start for one in firsts[1:]]
+    return (
+        [(one, min(one.end, start)) for one, start in zip(firsts, [*ends, firsts[-1].end], strict=True)]
+        if firsts
+        else []
+    )
+
+
+def queue_readings(
+    snapshots: Iterable[OffsetSnapshot], window: StepWindow, place: tuple[str, int]
+) -> list[QueueReading]:
+    """In the order of time: those of the step, and of one gap before."""
+    return [
+        QueueReading(snapshot.captured_at, *entry[2:])
+        for snapshot in sorted(snapshots)
+        if window.start - window.max_gap <= snapshot.captured_at < window.end
+        for entry in snapshot.offsets
+        if entry[:2] == place
+    ]
+
+
+def of_interval(readings: Sequence[QueueReading], start: int, end: int, allowed_lag: int) -> Progress:
+    """What a queue's readings say of the interval `[start, end)`."""
+    inside = [one for one in readings if start <= one.at < end]
+    before = [one for one in readings if one.at < start]
+    return progress(inside, before[-1] if before else None, allowed_lag)

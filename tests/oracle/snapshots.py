@@ -1,0 +1,161 @@
+"""What a recorder saw of one group, snapshot by snapshot, and what an audit step may see of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, TypeVar
+
+from spark_jobs.domain.message_queue import RouteEntry
+from spark_jobs.domain.strategies import StrategySettings
+
+NOT_CONFIGURED = StrategySettings()
+
+
+class MembershipSnapshot(NamedTuple):
+    """One broker's answer about the group: ids as listed, duplicates kept; `topics` the group subscribes."""
+
+    broker_name: str
+    captured_at: int
+    client_ids: tuple[str, ...]
+    topics: frozenset[str] = frozenset()
+    message_model: str | None = "CLUSTERING"
+
+
+class RouteSnapshot(NamedTuple):
+    """A topic's route as the name server gave it."""
+
+    captured_at: int
+    entries: tuple[RouteEntry, ...]
+
+
+class ClientSnapshot(NamedTuple):
+    """One client's running info; None is unknown, as is everything where it did not answer."""
+
+    client_id: str
+    captured_at: int
+    answered: bool = True
+    strategy_class: str | None = None
+    client_rebalance: bool | None = None
+    topics: frozenset[str] | None = None
+
+
+class OffsetEntry(NamedTuple):
+    """One queue of an offset snapshot: next offset to write, to consume, store time (ms) of the last consumed one."""
+
+    broker_name: str
+    queue_id: int
+    end_offset: int | None
+    consumer_offset: int | None
+    last_timestamp: int | None
+
+
+class OffsetSnapshot(NamedTuple):
+    """The group's offsets of one topic."""
+
+    captured_at: int
+    offsets: tuple[OffsetEntry, ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Everything that was recorded of a group, in any order; `routes` and `offsets` by topic."""
+
+    memberships: tuple[MembershipSnapshot, ...] = ()
+    routes: Mapping[str, tuple[RouteSnapshot, ...]] = field(default_factory=dict)
+    clients: tuple[ClientSnapshot, ...] = ()
+    offsets: Mapping[str, tuple[OffsetSnapshot, ...]] = field(default_factory=dict)
+    configured: StrategySettings = NOT_CONFIGURED
+
+    @property
+    def topics(self) -> list[str]:
+        """Every topic that any snapshot names."""
+        subscribed = [one.topics for one in self.memberships] + [one.topics or frozenset() for one in self.clients]
+        return sorted({*self.routes, *self.offsets}.union(*subscribed))
+
+    def about(self, topic: str) -> TopicHistory:
+        """What counts for one topic."""
+        return TopicHistory(
+            topic,
+            self.memberships,
+            self.routes.get(topic, ()),
+            self.clients,
+            self.offsets.get(topic, ()),
+            self.configured,
+        )
+
+
+@dataclass(frozen=True)
+class StepWindow:
+    """The step `[start, end)`, how often snapshots come, and how long each one holds."""
+
+    start: int
+    end: int
+    cadence: int
+    max_gap: int
+    persistent_after: int
+
+    @property
+    def replayed_from(self) -> int:
+        """The time before the step that tells whether a duplicate is persistent is replayed, too."""
+        return self.start - self.persistent_after - self.max_gap
+
+    @property
+    def read_from(self) -> int:
+        """A snapshot in the gap before that can still hold. No other snapshot counts."""
+        return self.replayed_from - self.max_gap
+
+
+_Snapshot = TypeVar("_Snapshot", MembershipSnapshot, ClientSnapshot)
+
+
+@dataclass(frozen=True)
+class TopicHistory:
+    """All snapshots that count for a (group, topic); memberships and clients are of the group, whatever the topic."""
+
+    topic: str
+    memberships: tuple[MembershipSnapshot, ...]
+    routes: tuple[RouteSnapshot, ...]
+    clients: tuple[ClientSnapshot, ...]
+    offsets: tuple[OffsetSnapshot, ...]
+    configured: StrategySettings
+
+    def seen_in(self, window: StepWindow) -> TopicHistory:
+        """The same with the snapshots that say something about the replayed time, none from outside the window.
+
+        Of those before it, each broker's and client's last is still in force when it begins: a list for the gap, what
+        a client said of itself until it says something else.
+        """
+        begin = window.replayed_from
+        listed = [one for one in self.memberships if begin - window.max_gap < one.captured_at < window.end]
+        answered = [one for one in self.clients if one.answered and window.read_from <= one.captured_at < window.end]
+        return replace(
+            self,
+            memberships=_from(begin, listed, lambda one: one.broker_name),
+            routes=tuple(one for one in self.routes if window.read_from <= one.captured_at < window.end),
+            clients=_from(begin, answered, lambda one: one.client_id),
+            offsets=tuple(one for one in self.offsets if window.read_from <= one.captured_at < window.end),
+        )
+
+    @property
+    def names_topic(self) -> bool:
+        """Whether the group or any of its clients was seen to subscribe the topic."""
+        known = [one.topics for one in self.memberships] + [one.topics or frozenset() for one in self.clients]
+        return any(self.topic in topics for topics in known)
+
+    @property
+    def broadcasting(self) -> bool:
+        """Whether the group was seen to consume in BROADCASTING mode."""
+        return any(one.message_model == "BROADCASTING" for one in self.memberships)
+
+    @property
+    def broker_rebalance(self) -> bool:
+        """Whether a client was seen to leave rebalancing to the broker."""
+        return any(one.client_rebalance is False for one in self.clients)
+
+
+def _from(begin: int, snapshots: Iterable[_Snapshot], key: Callable[[_Snapshot], str]) -> tuple[_Snapshot, ...]:
+    """The snapshots without those that another one of their key had replaced by then."""
+    in_order = sorted(snapshots, key=lambda one: one.captured_at)
+    last = {key(one): one.captured_at for one in in_order if one.captured_at <= begin}
+    return tuple(one for one in in_order if one.captured_at >= last.get(key(one), one.captured_at))

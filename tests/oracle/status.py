@@ -1,0 +1,185 @@
+"""The sums of a group over one step: who was there at its end, what lay in its queues, and what made that grow."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import ROUND_HALF_UP, Decimal
+from itertools import groupby
+from typing import NamedTuple
+
+from tests.oracle.moves import Place
+from tests.oracle.ownership import QueueOwnership
+from tests.oracle.progress import Progress
+from tests.oracle.snapshots import OffsetSnapshot, StepWindow
+from tests.oracle.timeline import RebalanceInterval, Status
+
+
+class Counts(NamedTuple):
+    """At the end of the step."""
+
+    members: int | None
+    distinct_members: int | None
+    idle_members: int | None
+    queues: int | None
+    owned_once: int | None
+    owned_twice: int | None
+    owned_never: int | None
+
+
+class Backlog(NamedTuple):
+    """Over the step."""
+
+    backlog_start: int | None
+    backlog_end: int | None
+    unknown_queues: int
+    oldest_message_ms: int | None
+    in_rate: float | None
+    out_rate: float | None
+
+
+class TopicEnd(NamedTuple):
+    """The last replayed interval of a topic in the step."""
+
+    topic: str
+    interval: RebalanceInterval
+    owned: Sequence[QueueOwnership]
+
+    @property
+    def client_ids(self) -> list[str]:
+        return [member.client_id for member in self.interval.members]
+
+
+class QueueRow(NamedTuple):
+    """One queue in one interval inside the step. `handed_over`: its owner was another until the interval began."""
+
+    topic: str
+    place: Place
+    start: int
+    end: int
+    owners: int
+    handed_over: bool
+    measured: Progress
+
+    @property
+    def queue(self) -> tuple[str, Place]:
+        return self.topic, self.place
+
+
+def last_replayed(clipped: Iterable[RebalanceInterval]) -> RebalanceInterval | None:
+    """Of views that disagree at the end, the first by name."""
+    replayed = [one for one in clipped if one.status == Status.REPLAYED]
+    last = max((one.end for one in replayed), default=None)
+    return min((one for one in replayed if one.end == last), key=lambda one: one.view, default=None)
+
+
+def counts(ends: Sequence[TopicEnd]) -> Counts:
+    """Members of the topic that was replayed last; the queues of all topics, retry topics aside."""
+    if not ends:
+        return Counts(*[None] * 7)
+    _, members, distinct = max((one.interval.end, len(one.client_ids), len(set(one.client_ids))) for one in ends)
+    ordinary = [one for one in ends if not one.topic.startswith("%RETRY%")]
+    if not ordinary:
+        return Counts(members, distinct, *[None] * 5)
+    owned = Counter(min(len(queue.owners), 2) for one in ordinary for queue in one.owned if queue.readable)
+    return Counts(members, distinct, _idle(ordinary), owned.total(), owned[1], owned[2], owned[0])
+
+
+def _idle(ends: Sequence[TopicEnd]) -> int:
+    """Connections that own nothing in any topic; each goes by its number among those of its id."""
+    connections, busy = set(), set()
+    for one in ends:
+        owning = {position for queue in one.owned for position in queue.owners}
+        for position, client_id in enumerate(one.client_ids):
+            connection = client_id, one.client_ids[:position].count(client_id)
+            connections.add(connection)
+            if position in owning:
+                busy.add(connection)
+    return len(connections - busy)
+
+
+def backlog(rows: Iterable[QueueRow]) -> Backlog:
+    """Of all queues of the group."""
+    every = list(rows)
+    queues = [of_queue for _, of_queue in _by_queue(every)]
+    known = [[row.measured for row in of_queue if row.measured.lag_last is not None] for of_queue in queues]
+    return Backlog(
+        _sum(of_queue[0].lag_first for of_queue in known if of_queue),
+        _sum(of_queue[-1].lag_last for of_queue in known if of_queue),
+        known.count([]),
+        max((row.measured.age_ms for row in every if row.measured.age_ms is not None), default=None),
+        _rates([[(row, row.measured.produced) for row in of_queue] for of_queue in queues]),
+        _rates([[(row, row.measured.consumed) for row in of_queue] for of_queue in queues]),
+    )
+
+
+def _by_queue(rows: Iterable[QueueRow]) -> list[tuple[tuple[str, Place], list[QueueRow]]]:
+    """The rows of each queue in the order of time."""
+    in_order = sorted(rows, key=lambda row: (row.queue, row.start))
+    return [(queue, list(of_queue)) for queue, of_queue in groupby(in_order, key=lambda row: row.queue)]
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    found = [value for value in values if value is not None]
+    return sum(found) if found else None
+
+
+def _rates(queues: Iterable[Sequence[tuple[QueueRow, int | None]]]) -> float | None:
+    """Messages a second over the intervals in which they are known, to six decimals a queue; None: in no interval."""
+    found = []
+    for of_queue in queues:
+        known = [(messages, row.end - row.start) for row, messages in of_queue if messages is not None]
+        if known:
+            messages, micros = (sum(each) for each in zip(*known, strict=True))
+            found.append((Decimal(messages) * 10**6 / Decimal(micros)).quantize(Decimal("0.000001"), ROUND_HALF_UP))
+    return float(sum(found)) if found else None
+
+
+#: Growth, and its parts: unassigned, stuck owner, hand-over, producer surge, residual.
+Growth = tuple[int, int, int, int, int, int]
+
+
+def growths(
+    rows: Iterable[QueueRow], offsets: Mapping[str, Sequence[OffsetSnapshot]], window: StepWindow
+) -> dict[str, Growth]:
+    """What made the backlog of every topic grow; those without a known lag are left out."""
+    found: dict[str, Counter[int]] = {}
+    for (topic, place), of_queue in _by_queue(rows):
+        lag, rate = None, _rate_before(offsets.get(topic, ()), window, place)
+        for row in of_queue:
+            if row.measured.lag_last is None:
+                continue
+            before, lag = row.measured.lag_first if lag is None else lag, row.measured.lag_last
+            parts = found.setdefault(topic, Counter())
+            if before is not None:
+                parts.update(_parts(row, lag - before, rate))
+    return {topic: (sum(parts.values()), *(parts[part] for part in range(5))) for topic, parts in found.items()}  # type: ignore[misc]
+
+
+def _parts(row: QueueRow, growth: int, rate_before: float | None) -> dict[int, int]:
+    """The first part that applies has all of it; of the rest, what came in above the pace of before is a surge."""
+    if not row.owners:
+        return {0: growth}
+    if row.measured.verdict in ("STOP", "STALL", "WARN"):
+        return {1: growth}
+    if row.handed_over:
+        return {2: growth}
+    surge, produced = 0, row.measured.produced
+    if rate_before is not None and produced is not None:
+        above = produced - round(rate_before * ((row.end - row.start) / 10**6))
+        surge = max(0, min(growth, above))
+    return {3: surge, 4: growth - surge}
+
+
+def _rate_before(snapshots: Iterable[OffsetSnapshot], window: StepWindow, place: Place) -> float | None:
+    """Messages a second that came in during the look-back; None where its first and last reading do not tell."""
+    found = [
+        (snapshot.captured_at, entry.end_offset)
+        for snapshot in sorted(snapshots)
+        if window.read_from <= snapshot.captured_at < window.start
+        for entry in snapshot.offsets
+        if entry[:2] == place
+    ]
+    if len(found) < 2 or found[0][1] is None or found[-1][1] is None or found[-1][1] < found[0][1]:
+        return None
+    return (found[-1][1] - found[0][1]) / ((found[-1][0] - found[0][0]) / 10**6)

@@ -1,0 +1,182 @@
+"""The rebalance intervals of one audit step: every moment at which anything was captured is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import pairwise
+from typing import NamedTuple
+
+from spark_jobs.domain.allocation import KeepsWhatItHad, shares
+from spark_jobs.domain.message_queue import RouteQueue, all_queues
+from spark_jobs.domain.strategies import POP, Strategy, StrategySettings
+from tests.oracle.members import Resolved, group_source, known_at, resolve_strategies
+from tests.oracle.snapshots import StepWindow, TopicHistory
+from tests.oracle.views import AGREED, Span, observed_spans
+
+
+class Status(StrEnum):
+    """Whether an interval has verdicts."""
+
+    REPLAYED = "REPLAYED"
+    UNOBSERVED = "UNOBSERVED"
+    NOT_APPLICABLE = "NOT_APPLICABLE"
+    NOT_REPLAYABLE = "NOT_REPLAYABLE"
+
+
+class Reason(StrEnum):
+    """Why an interval is not replayed; the first that applies, in this order."""
+
+    NO_ROUTE_SNAPSHOT = "NO_ROUTE_SNAPSHOT"
+    NO_ROUTE = "NO_ROUTE"
+    NO_MEMBERSHIP_SNAPSHOT = "NO_MEMBERSHIP_SNAPSHOT"
+    BROADCASTING = "BROADCASTING"
+    BROKER_REBALANCE = "BROKER_REBALANCE"
+    NOT_SUBSCRIBED = "NOT_SUBSCRIBED"
+    NO_READABLE_QUEUE = "NO_READABLE_QUEUE"
+    UNKNOWN_STRATEGY = "UNKNOWN_STRATEGY"
+    SETTINGS_MISSING = "SETTINGS_MISSING"
+    ROOM_UNRESOLVABLE = "ROOM_UNRESOLVABLE"
+
+    @property
+    def status(self) -> Status:
+        """UNOBSERVED: not seen; NOT_APPLICABLE: no client owns queues; NOT_REPLAYABLE: all others."""
+        if self in (Reason.NO_ROUTE_SNAPSHOT, Reason.NO_MEMBERSHIP_SNAPSHOT):
+            return Status.UNOBSERVED
+        if self in (Reason.BROADCASTING, Reason.BROKER_REBALANCE, Reason.NOT_SUBSCRIBED):
+            return Status.NOT_APPLICABLE
+        return Status.NOT_REPLAYABLE
+
+
+class IntervalMember(NamedTuple):
+    """One connection of a view, in allocation order."""
+
+    client_id: str
+    strategy: str
+    subscribes: bool
+
+
+@dataclass(frozen=True)
+class RebalanceInterval:
+    """One maximal span of a view in which nothing changes; members and queues, as sorted, only where REPLAYED.
+
+    `strategy_source` is that of the span's beginning.
+    """
+
+    view: str
+    start: int
+    end: int
+    status: Status
+    reason: Reason | None = None
+    strategy_source: str | None = None
+    members: tuple[IntervalMember, ...] = ()
+    queues: tuple[RouteQueue, ...] = ()
+
+    def continues(self, earlier: RebalanceInterval) -> bool:
+        """Whether it is one interval with what ended where it starts."""
+        return earlier.end == self.start and self == replace(
+            earlier, start=self.start, end=self.end, strategy_source=self.strategy_source
+        )
+
+
+def rebalance_intervals(history: TopicHistory, window: StepWindow) -> list[RebalanceInterval]:
+    """One per (view, maximal span) over the replayed time, by start and view; `clip` gives those of the step.
+
+    Empty where nothing in the window connects the group with the topic: no subscription and no offsets.
+    """
+    seen = history.seen_in(window)
+    if not seen.names_topic and not seen.offsets:
+        return []
+    return sorted(_merged(_segments(seen, window)), key=lambda one: (one.start, one.view))
+
+
+def clip(intervals: Iterable[RebalanceInterval], step_start: int) -> list[RebalanceInterval]:
+    """The parts of the intervals inside the step, in their order."""
+    return [replace(one, start=max(one.start, step_start)) for one in intervals if one.end > step_start]
+
+
+def _segments(history: TopicHistory, window: StepWindow) -> Iterator[RebalanceInterval]:
+    """In the order of time: every observed span, cut where a client's answer may change what is known."""
+    for span in observed_spans(history, window):
+        answers = {one.captured_at for one in history.clients if span.start < one.captured_at < span.end}
+        cuts = sorted({span.start, span.end} | answers)
+        for start, end in pairwise(cuts):
+            for view, client_ids in span.observation.views or ((AGREED, ()),):
+                yield _segment(history, span, view, client_ids, start, end)
+
+
+def _merged(segments: Iterable[RebalanceInterval]) -> list[RebalanceInterval]:
+    merged: list[RebalanceInterval] = []
+    last: dict[str, int] = {}
+    for segment in segments:
+        place = last.get(segment.view)
+        if place is not None and segment.continues(merged[place]):
+            merged[place] = replace(merged[place], end=segment.end)
+        else:
+            last[segment.view] = len(merged)
+            merged.append(segment)
+    return merged
+
+
+def _segment(
+    history: TopicHistory, span: Span, view: str, client_ids: tuple[str, ...], start: int, end: int
+) -> RebalanceInterval:
+    configured = history.configured
+    known = [known_at(history.clients, client_id, start) for client_id in client_ids]
+    topics = [one.topics if one else None for one in known]
+    resolved = resolve_strategies([one.strategy_class if one else None for one in known], configured.strategy)
+    queues = all_queues(history.topic, span.observation.route or ())
+    reason = (
+        _unseen(span) or _not_applicable(history, topics) or _not_replayable(queues, client_ids, resolved, configured)
+    )
+    if reason:
+        return RebalanceInterval(view, start, end, reason.status, reason)
+    members = tuple(
+        IntervalMember(client_id, one.strategy, subscribed is None or history.topic in subscribed)
+        for client_id, one, subscribed in zip(client_ids, resolved, topics, strict=True)
+        if one.strategy
+    )
+    source = group_source(resolved, configured.strategy)
+    return RebalanceInterval(view, start, end, Status.REPLAYED, None, source, members, tuple(queues))
+
+
+def _unseen(span: Span) -> Reason | None:
+    if span.observation.route is None:
+        return Reason.NO_ROUTE_SNAPSHOT
+    if not span.observation.route:
+        return Reason.NO_ROUTE
+    return None if span.observation.views else Reason.NO_MEMBERSHIP_SNAPSHOT
+
+
+def _not_applicable(history: TopicHistory, topics: list[frozenset[str] | None]) -> Reason | None:
+    """`topics`: what each member is known to subscribe."""
+    if history.broadcasting:
+        return Reason.BROADCASTING
+    if history.broker_rebalance or history.configured.strategy == POP:
+        return Reason.BROKER_REBALANCE
+    nobody_subscribes = all(one is not None and history.topic not in one for one in topics)
+    if topics and (nobody_subscribes or not history.names_topic):
+        return Reason.NOT_SUBSCRIBED
+    return None
+
+
+def _not_replayable(
+    queues: Sequence[RouteQueue], client_ids: tuple[str, ...], resolved: list[Resolved], configured: StrategySettings
+) -> Reason | None:
+    if not client_ids:
+        return None
+    readable = [one.queue for one in queues if one.unreadable is None]
+    if not readable:
+        return Reason.NO_READABLE_QUEUE
+    strategies: set[Strategy] = {configured.named(one.strategy) for one in resolved if one.strategy}
+    if any(one.strategy is None for one in resolved):
+        return Reason.UNKNOWN_STRATEGY
+    if any(strategy.settings_missing for strategy in strategies):
+        return Reason.SETTINGS_MISSING
+    try:
+        for strategy in strategies:
+            shares(strategy, readable, client_ids)
+    except KeepsWhatItHad:
+        return Reason.ROOM_UNRESOLVABLE
+    return None

@@ -1,0 +1,104 @@
+"""Who was in the group, as the brokers that host the topic list it: one view if they agree, else one each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+from typing import Protocol, TypeVar
+
+from spark_jobs.domain.message_queue import RouteEntry, java_order, sort_client_ids
+from tests.oracle.snapshots import MembershipSnapshot, StepWindow, TopicHistory
+
+#: Name of the view of brokers that agree.
+AGREED = "*"
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What is known at one moment: the sorted route (None: unobserved) and the sorted client ids per view."""
+
+    route: tuple[RouteEntry, ...] | None
+    views: tuple[tuple[str, tuple[str, ...]], ...]
+
+    @property
+    def split(self) -> bool:
+        """Whether the brokers disagree."""
+        return len(self.views) > 1
+
+
+@dataclass(frozen=True)
+class Span:
+    """A maximal span `[start, end)` of one observation."""
+
+    start: int
+    end: int
+    observation: Observation
+
+
+def observed_spans(history: TopicHistory, window: StepWindow) -> list[Span]:
+    """Spans that tile the replayed time; a disagreement as short as a recorder's sweep is not one."""
+    start, end = window.replayed_from, window.end
+    captured = {one.captured_at for one in history.memberships} | {one.captured_at for one in history.routes}
+    moments = {start, end} | captured | {moment + window.max_gap for moment in captured}
+    cuts = sorted(moment for moment in moments if start <= moment <= end)
+    spans: list[Span] = []
+    for cut, until in pairwise(cuts):
+        observation = _observe(history, window.max_gap, cut)
+        if spans and spans[-1].observation == observation:
+            spans[-1] = replace(spans[-1], end=until)
+        else:
+            spans.append(Span(cut, until, observation))
+    return list(_settled(spans, tolerance=window.cadence // 2))
+
+
+def _settled(spans: Iterable[Span], tolerance: int) -> Iterator[Span]:
+    """The spans, of which a run of disagreement shorter than the tolerance takes the members agreed at its end.
+
+    The recorder asks brokers one after another, so a change shows on one broker first.
+    """
+    runs = [list(run) for _, run in groupby(spans, key=lambda one: one.observation.split)]
+    for run, following in zip(runs, [*runs[1:], []], strict=True):
+        views = following[0].observation.views if following else ()
+        brief = run[-1].end - run[0].start < tolerance
+        for span in run:
+            settles = span.observation.split and brief and views
+            yield replace(span, observation=replace(span.observation, views=views)) if settles else span
+
+
+def _observe(history: TopicHistory, max_gap: int, at: int) -> Observation:
+    route = in_force(history.routes, max_gap, at)
+    if route is None:
+        return Observation(None, ())
+    lists = []
+    for host in sorted({entry.broker_name for entry in route.entries}, key=java_order):
+        of_host = [one for one in history.memberships if one.broker_name == host]
+        membership = in_force(of_host, max_gap, at)
+        if membership is not None:
+            lists.append(membership)
+    entries = sorted(route.entries, key=lambda entry: java_order(entry.broker_name))
+    return Observation(tuple(entries), _views(lists))
+
+
+def _views(lists: Sequence[MembershipSnapshot]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """A broker that lists nobody while another does just came back: who asks it keeps what it had."""
+    members = {one.broker_name: tuple(sort_client_ids(one.client_ids)) for one in lists}
+    if any(members.values()):
+        members = {broker: listed for broker, listed in members.items() if listed}
+    if len(set(members.values())) == 1:
+        return ((AGREED, next(iter(members.values()))),)
+    return tuple(members.items())
+
+
+class _Captured(Protocol):
+    @property
+    def captured_at(self) -> int: ...
+
+
+_Snapshot = TypeVar("_Snapshot", bound=_Captured)
+
+
+def in_force(snapshots: Iterable[_Snapshot], max_gap: int, at: int) -> _Snapshot | None:
+    """The last snapshot of one key at a moment; None, unobserved, if there is none or it is past the gap."""
+    held = [one for one in snapshots if one.captured_at <= at < one.captured_at + max_gap]
+    return max(held, key=lambda one: one.captured_at, default=None)

@@ -1,0 +1,164 @@
+"""Imports go only where the table of docs/architecture.md lets them go, and no two classes have one name."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "architecture.md"
+PACKAGES = ("dags", "spark_jobs", "schemas", "expectations")
+#: What product code never imports, beside what its layer may not.
+NOT_PRODUCT = ("tests", "benchmarks")
+
+
+class Layer(NamedTuple):
+    """A row of the table: which layers and libraries it may import, and which libraries it may not."""
+
+    path: str
+    allowed: frozenset[str]
+    never: frozenset[str]
+
+    @property
+    def name(self) -> str:
+        return Path(self.path).stem
+
+
+def layers(page: str) -> dict[str, Layer]:
+    """The rows of the table, from top to bottom, by name."""
+    _, _, after = page.partition("| folder | holds | may import |\n")
+    rows = after.partition("\n\n")[0].splitlines()[1:]
+    found = []
+    for row in rows:
+        path, _, imports = (cell.strip() for cell in row.strip("|").split("|"))
+        allowed, _, never = imports.partition("never")
+        found.append(Layer(path.strip("`"), names(allowed), names(never)))
+    return {layer.name: layer for layer in found}
+
+
+def names(cell: str) -> frozenset[str]:
+    return frozenset(re.findall(r"`([^`]+)`", cell))
+
+
+LAYERS = layers(PAGE.read_text(encoding="utf-8"))
+
+
+def modules() -> Iterator[tuple[Path, ast.Module]]:
+    """Every module of the product, by its path from the root."""
+    for package in PACKAGES:
+        for file in sorted((ROOT / package).rglob("*.py")):
+            yield file.relative_to(ROOT), ast.parse(file.read_text(encoding="utf-8"))
+
+
+def layer_of(path: Path) -> str:
+    """`spark_jobs/jobs/run.py` is of `jobs`, `spark_jobs/sql.py` of `sql`, `schemas/table.py` of `schemas`."""
+    return path.parts[0] if path.parts[0] != "spark_jobs" else Path(path.parts[1]).stem
+
+
+def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """(line, full name) of every import, wherever it stands: in functions and under TYPE_CHECKING too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
+
+
+def is_allowed(layer: Layer, name: str) -> bool:
+    package, *inside = name.split(".")
+    if package in PACKAGES:
+        target = inside[0] if package == "spark_jobs" else package
+        return target in layer.allowed | {layer.name}
+    if not package or package in NOT_PRODUCT:  # a relative import names no layer
+        return False
+    return is_within(name, layer.allowed) or not is_within(name, layer.never)
+
+
+def is_within(name: str, packages: frozenset[str]) -> bool:
+    return any(f"{name}.".startswith(f"{package}.") for package in packages)
+
+
+def test_imports_are_those_of_the_table() -> None:
+    wrong = [
+        f"{path}:{line}: {name}"
+        for path, tree in modules()
+        if (layer := LAYERS.get(layer_of(path)))
+        for line, name in imported(tree)
+        if not is_allowed(layer, name)
+    ]
+    assert wrong == []
+
+
+def test_the_table_has_a_row_for_every_module() -> None:
+    there = {layer_of(path) for path, tree in modules() if path.name != "__init__.py" or any(imported(tree))}
+    assert there == LAYERS.keys()
+    assert not [layer.path for layer in LAYERS.values() if not (ROOT / layer.path).exists()]
+
+
+def test_the_table_points_down() -> None:
+    """A row names rows below it only, so no two can import each other."""
+    order = list(LAYERS)
+    up = [
+        (name, other)
+        for place, name in enumerate(order)
+        for other in LAYERS[name].allowed
+        if other not in order[place + 1 :] and "." not in other
+    ]
+    assert up == []
+
+
+def test_the_domain_asks_no_clock() -> None:
+    asked = [
+        f"{path}:{node.lineno}"
+        for path, tree in modules()
+        if layer_of(path) == "domain"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in ("now", "today", "utcnow")
+    ]
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("layer", "code", "allowed"),
+    [
+        ("domain", "from spark_jobs.errors import IntervalError", True),
+        ("domain", "from spark_jobs.domain import intervals", True),
+        ("domain", "import numpy as np", True),
+        ("domain", "from datetime import datetime", True),
+        ("domain", "from spark_jobs import config", False),
+        ("domain", "import schemas.table", False),
+        ("domain", "from schemas import FINDINGS", False),
+        ("domain", "import os.path", False),
+        ("domain", "from pathlib import Path", False),
+        ("domain", "def f():\n    from pyspark.sql import Row", False),
+        ("domain", "if TYPE_CHECKING:\n    import pyarrow", False),
+        ("domain", "from . import intervals", False),
+        ("domain", "from tests.cases import case", False),
+        ("schemas", "from pyspark.sql.types import LongType", True),
+        ("schemas", "from pyspark.sql import types", True),
+        ("schemas", "from pyspark.sql import functions", False),
+        ("schemas", "import pyspark", False),
+        ("cli", "from spark_jobs.jobs.run import run", True),
+        ("jobs", "from spark_jobs.cli import options", False),
+        ("dags", "from spark_jobs.errors import ExitCode", False),
+    ],
+)
+def test_what_a_layer_may_import(layer: str, code: str, allowed: bool) -> None:
+    ((_, name),) = imported(ast.parse(code))
+    assert is_allowed(LAYERS[layer], name) is allowed
+
+
+def test_no_two_classes_have_one_name() -> None:
+    places = defaultdict(list)
+    for path, tree in modules():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(f"{path}:{node.lineno}")
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
