@@ -12,21 +12,17 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from benchmarks.kernel import allocations, gathered, inputs_of_groups, replayed_rows
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.intervals import Interval
-from spark_jobs.jobs.audit import keep, window_of
+from spark_jobs.gather.sources import Sources
+from spark_jobs.jobs.audit import window_of
 from spark_jobs.jobs.run import RunRequest, run
 from spark_jobs.jobs.sources import pinned_versions, read_sources
-from spark_jobs.progress.queue_progress import queue_progress
-from spark_jobs.replay.history import changes, rebalance_intervals
-from spark_jobs.replay.settings import group_settings
-from spark_jobs.replay.sources import Sources
-from spark_jobs.replay.states import owned_queues, replayed_states
-from spark_jobs.replay.steps import StepWindow
 from spark_jobs.warehouse import Warehouse
 
-#: What an audit of a healthy route reads, and therefore what the scan that it is compared with reads.
+#: What no audit can do without, and therefore what the scan that it is compared with reads.
 _SCANNED: tuple[tuple[Table, str], ...] = (
     (
         MEMBERSHIP_SNAPSHOTS,
@@ -59,14 +55,10 @@ class Target:
         configuration = Configuration.model_validate_json(json.dumps(given["configuration"]))
         return cls(Warehouse.parse(given["warehouse"]), Interval.parse(given["interval"]), configuration)
 
-    def window(self) -> StepWindow:
-        """The steps of the interval."""
-        return window_of(RunRequest(self.interval), self.configuration)
-
     def sources(self, spark: SparkSession) -> Sources:
         """The snapshots that an audit of the interval reads."""
-        versions = pinned_versions(spark, self.warehouse)
-        return read_sources(spark, self.warehouse, versions, self.window().read, RunRequest(self.interval))
+        request, versions = RunRequest(self.interval), pinned_versions(spark, self.warehouse)
+        return read_sources(spark, self.warehouse, versions, window_of(request, self.configuration).read, request)
 
 
 #: Does the work once; seconds of its parts, by their names.
@@ -102,6 +94,7 @@ def audit(spark: SparkSession, target: Target) -> Act:
             began.append((stage, time.perf_counter()))
             spark.sparkContext.setJobDescription(stage)  # for `benchmarks.event_log`
 
+        begins("opening the tables")
         run(spark, target.warehouse, RunRequest(target.interval), target.configuration, begins)
         ends = [at for _, at in began[1:]] + [time.perf_counter()]
         return {stage: end - at for (stage, at), end in zip(began, ends, strict=True)}
@@ -109,19 +102,22 @@ def audit(spark: SparkSession, target: Target) -> Act:
     return act
 
 
-def _intervals(sources: Sources, target: Target) -> DataFrame:
-    """The rebalance intervals, computed."""
-    window, configuration = target.window(), target.configuration
-    changed = changes(sources, window, configuration.max_gap, keep)
-    return keep(rebalance_intervals(changed, window, configuration.cadence, group_settings(configuration), keep))
+def fold(spark: SparkSession, target: Target) -> Act:
+    """Folds the snapshots and keeps what comes out, without checking any."""
+
+    def act() -> Mapping[str, float]:
+        gathered(target.sources(spark), target.configuration)
+        return {}
+
+    return act
 
 
 def allocate(spark: SparkSession, target: Target) -> Act:
-    """From the rebalance intervals, which are there before, to the owners of every queue in each."""
-    intervals = _intervals(target.sources(spark), target)
+    """From the rebalance intervals, which are there before, to who owns what in each: plain Python, one core."""
+    groups = inputs_of_groups(target.sources(spark), target.interval, target.configuration)
 
     def act() -> Mapping[str, float]:
-        _throw_away(owned_queues(intervals, keep(replayed_states(intervals))))
+        allocations(groups)
         return {}
 
     return act
@@ -131,11 +127,7 @@ def replay(spark: SparkSession, target: Target) -> Act:
     """From the snapshots to intervals, owners, and what the offsets say of every queue in each interval."""
 
     def act() -> Mapping[str, float]:
-        sources, allowed_lag = target.sources(spark), target.configuration.thresholds.allowed_lag
-        intervals = _intervals(sources, target)
-        states = keep(replayed_states(intervals))
-        _throw_away(owned_queues(intervals, states))
-        _throw_away(queue_progress(intervals, states, sources.offsets, target.window(), allowed_lag))
+        _throw_away(replayed_rows(target.sources(spark), target.interval, target.configuration))
         return {}
 
     return act
@@ -148,6 +140,7 @@ def _throw_away(frame: DataFrame) -> None:
 ACTIONS: Mapping[str, Callable[[SparkSession, Target], Act]] = {
     "scan": scan,
     "audit": audit,
+    "fold": fold,
     "allocate": allocate,
     "replay": replay,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
@@ -11,20 +12,28 @@ from statistics import median
 from typing import Any
 
 from benchmarks.fleet import Fleet
+from benchmarks.measure import NotMeasuredError
 from benchmarks.process import Outcome, perform
+from benchmarks.sides import Side
+from schemas import SOURCES
 from spark_jobs.domain.intervals import Interval
 
 #: The parts of the groups whose audits the line is drawn through.
 SIZES = (0.1, 0.25, 0.5, 0.75, 1.0)
 #: Nobody recorded anything in this hour.
 EMPTY = Interval.parse("2026-01-01T00:00/2026-01-01T01:00")
+#: Name of the warehouse that the recording is loaded into.
+RECORDING = "recording"
+#: Rounds of what takes minutes.
+LONG_ROUNDS = 3
 
 
 @dataclass
 class Bench:
     """`whole` is the fleet that the others are parts of. `sizes` of it are audited: the last one is all of it.
 
-    `points`: groups and seconds of every size, once the line through them is drawn.
+    `before`: the folder of the commit that this one is compared with. `points`: groups and seconds of every size, once
+    the line through them is drawn.
     """
 
     root: Path
@@ -33,6 +42,7 @@ class Bench:
     say: Callable[[str], None]
     sizes: Sequence[float] = SIZES
     test_log: Path | None = None
+    before: Path | None = None
     points: list[tuple[int, float]] = field(default_factory=list)
     _made: dict[str, Fleet] = field(default_factory=dict)
     _files: dict[str, dict[str, list[str]]] = field(default_factory=dict)
@@ -53,6 +63,29 @@ class Bench:
         files = perform(task).result
         self._files |= {name: files[str(self.root / name)] for name in missing}
         self._made |= missing
+
+    def two_sides(self) -> tuple[Side, Side]:
+        """The present commit, and the one before it. Raises `NotMeasuredError` where none was given."""
+        if self.before is None:
+            raise NotMeasuredError("the commit to compare with was not given (--before)")
+        sides = Side("now"), Side("before", self.before.resolve())
+        for side in sides:
+            side.check()
+        return sides
+
+    def load_recording(self) -> None:
+        """Loads the recording that ships with the project, unless it was loaded before."""
+        if not (self.root / RECORDING).exists():
+            self.say("loading the recording")
+            perform({"action": "load", "warehouse": str(self.root / RECORDING)})
+
+    def copied(self, name: str, side: str) -> Path:
+        """The source tables of a fleet or the recording, copied once for one side alone: its results go beside them."""
+        target = self.root / f"{name}-{side}"
+        if not target.exists():
+            for table in SOURCES:
+                shutil.copytree(self.root / name / table.name, target / table.name)
+        return target
 
     def any_name(self) -> str:
         """Some fleet that was made; a small one, if none was."""

@@ -16,7 +16,7 @@ from benchmarks.bench import SIZES, Bench
 from benchmarks.fleet import Fleet
 from benchmarks.measure import TOLERANCE, Measure, Result, measured
 from benchmarks.measures import MEASURES, growth
-from spark_jobs.terminal import progress_on
+from spark_jobs.cli.terminal import progress_on
 
 _CORES = 2
 #: Characters; where nobody sets one, as in a log, less is assumed, and every cell breaks.
@@ -28,6 +28,7 @@ examples:
   python -m benchmarks                      # a fleet-day: 2.16 million membership snapshots, 34.6 million readings
   python -m benchmarks --quick              # 3 minutes: does it work, what is paid before the data is
   python -m benchmarks --only scan gate     # two measures
+  git worktree add /tmp/before COMMIT && python -m benchmarks --before /tmp/before
   python -m benchmarks --groups 100 --hours 6 --rounds 5 --directory /data/scratch
 """
 
@@ -67,6 +68,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--hours", type=int, metavar="N", help="length of its history (24)")
     parser.add_argument("--rounds", type=int, metavar="N", help="how often a time is taken; the median counts (5)")
     parser.add_argument("--directory", type=Path, help="where the fleets are made, and deleted afterwards (temporary)")
+    parser.add_argument("--before", type=Path, metavar="DIR", help="a checkout of the commit to compare with")
     parser.add_argument("--test-log", type=Path, metavar="FILE", help="output of `make test`: how long it took")
     parser.add_argument("--points", type=Path, metavar="FILE", help="write the audited sizes here, for benchmarks.plot")
     return parser.parse_args(argv)
@@ -81,6 +83,7 @@ def _bench(arguments: argparse.Namespace, root: Path, measures: Sequence[Measure
         say,
         SIZES if any(measure.name in _OF_SIZES for measure in measures) else SIZES[-1:],
         arguments.test_log,
+        arguments.before,
     )
 
 

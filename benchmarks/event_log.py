@@ -1,4 +1,4 @@
-"""`python -m benchmarks.event_log EVENTS`: where the time of an audit goes, stage by stage, as Spark tells it."""
+"""`python -m benchmarks.event_log EVENTS`: where an audit's time goes, and how often it reads, as Spark tells it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.counts import Counts, counts
+
 #: Jobs of threads and of Delta, which nobody gave a name.
-UNNAMED = "(staging, publishing, Delta's own)"
+UNNAMED = "(Delta's own)"
 
 
 @dataclass
@@ -49,7 +51,7 @@ def profile(events: Iterable[str]) -> dict[str, Work]:
         event = json.loads(line)
         if event["Event"] == "SparkListenerJobStart":
             name = event["Properties"].get("spark.job.description") or UNNAMED
-            name = UNNAMED if name.startswith("Delta: ") else name
+            name = UNNAMED if name.startswith(("Delta: ", "$anonfun")) else name
             work.setdefault(name, Work()).jobs += 1
             for stage in event["Stage Infos"]:
                 stage_names.setdefault(stage["Stage ID"], name)
@@ -69,14 +71,26 @@ def table(work: Mapping[str, Work]) -> Table:
     return found
 
 
+def counts_table(found: Counts) -> Table:
+    """What the whole log has seen, a row each."""
+    shown = Table("of all that was logged", "count")
+    stages = f"{found.stages}, of which {found.log_stages} read Delta's logs"
+    rows = {"actions": found.actions, "jobs": found.jobs, "stages": stages, "tasks": found.tasks}
+    for name, count in rows.items():
+        shown.add_row(name, str(count))
+    for name, count in found.scans.items():
+        shown.add_row(f"scans of {name}", str(count))
+    return shown
+
+
 def main(argv: Sequence[str]) -> int:
-    """Prints the table of one log."""
+    """Prints what one log says."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.event_log", description=__doc__)
     parser.add_argument("events", type=Path, help="a log that is not compressed (docs/performance.md says how)")
-    with parser.parse_args(argv).events.open(encoding="utf-8") as events:
-        console = Console()
-        console.width = max(console.width, 130)
-        console.print(table(profile(events)))
+    events = parser.parse_args(argv).events.read_text(encoding="utf-8").splitlines()
+    console = Console()
+    console.width = max(console.width, 130)
+    console.print(table(profile(events)), counts_table(counts(events)))
     return 0
 
 

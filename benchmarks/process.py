@@ -18,7 +18,8 @@ import psutil  # type: ignore[import-untyped]
 from spark_jobs.errors import RebalanceAuditError
 
 _SAMPLE_SECONDS = 0.2
-_PROJECT = Path(__file__).parents[1]
+#: The folder of this commit.
+PROJECT = Path(__file__).parents[1]
 
 
 class MeasurementError(RebalanceAuditError):
@@ -52,7 +53,7 @@ def perform(task: Mapping[str, Any], command: Sequence[str] = ()) -> Outcome:
 
 def _ended(line: Sequence[str], log: IO[str]) -> tuple[int, bytes, int]:
     """Exit code, output, and most bytes held at one moment, of a command; what it logs goes into the file."""
-    environment = os.environ | {"PYTHONPATH": str(_PROJECT)}
+    environment = os.environ | {"PYTHONPATH": str(PROJECT)}
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=log, env=environment) as process:
         peak = [0]
         watcher = threading.Thread(target=_watch, args=(process, peak), daemon=True)

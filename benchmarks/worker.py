@@ -14,6 +14,8 @@ from pyspark.sql import SparkSession
 from benchmarks.actions import ACTIONS, Target, say
 from benchmarks.fleet import Fleet
 from benchmarks.snapshots import files, make
+from spark_jobs.jobs.demo import example_files
+from spark_jobs.jobs.ingest import ingest
 from spark_jobs.session import get_session
 from spark_jobs.warehouse import Warehouse
 
@@ -38,8 +40,13 @@ def _measured(spark: SparkSession, task: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def perform(task: Mapping[str, Any]) -> dict[str, Any]:
-    """`make` makes fleets and gives their files; every other action its times, and the size of the JVM's `heap`."""
+    """`make` makes fleets and gives their files, `load` loads the recording; every other action gives its times and the
+    size of the JVM's `heap`.
+    """
     spark = get_session()
+    if task["action"] == "load":
+        ingest(spark, Warehouse.parse(task["warehouse"]), [example_files().recording])
+        return {}
     if task["action"] == "make":
         made = {}
         for location, fleet in task["fleets"].items():

@@ -30,7 +30,7 @@ def hash_loop(bench: Bench) -> Taken:
 
 
 def avg_loop(bench: Bench) -> Taken:
-    """From rebalance intervals to the owners of every queue in each ÷ AllocateMessageQueueAveragely in that loop."""
+    """From rebalance intervals to who owns what in each, on one core ÷ AllocateMessageQueueAveragely in that loop."""
     loop, calls = _loop(bench, "AVG")
     bench.say("replaying the states of the whole fleet")
     (seconds,) = bench.seconds("allocate", [bench.target(bench.whole_name)])

@@ -11,7 +11,7 @@ from benchmarks.process import perform
 
 
 def by_duckdb(bench: Bench) -> Taken:
-    """From the snapshots to intervals, owners and lags ÷ the same in DuckDB, from the same files."""
+    """From the snapshots to intervals, owners and progress, unjudged ÷ the same in DuckDB, from the same files."""
     name = bench.whole_name
     bench.say("replaying the whole fleet")
     (ours,) = bench.seconds("replay", [bench.target(name)])

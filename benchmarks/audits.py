@@ -1,0 +1,33 @@
+"""`python audits.py TASK`: audits by whichever commit `PYTHONPATH` names, one per line of stdin, in a warm process.
+
+A line is the interval to audit; the answer is a line with the seconds that it took. Only what every commit that may be
+compared has is imported here.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+from spark_jobs.config import Configuration
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.jobs.run import RunRequest, run
+from spark_jobs.session import get_session
+from spark_jobs.warehouse import Warehouse
+
+
+def main() -> None:
+    """Until stdin ends. The task: `warehouse`, and `configuration` as keys and values of its file."""
+    task = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    configuration = Configuration.model_validate_json(json.dumps(task["configuration"]))
+    spark, warehouse = get_session(), Warehouse.parse(task["warehouse"])
+    for line in sys.stdin:
+        began = time.perf_counter()
+        run(spark, warehouse, RunRequest(Interval.parse(line.strip())), configuration)
+        print(f"took {time.perf_counter() - began}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""Parts of an audit by themselves: the kernel without its rules, and the replay of states without Spark."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import BinaryType, StructField, StructType
+
+from spark_jobs.config import Configuration, strategy_settings
+from spark_jobs.domain.audited_step import AuditedStep
+from spark_jobs.domain.causes import UnassignedCause
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.judge import JudgedStep, audited_step
+from spark_jobs.domain.ownership import Inputs
+from spark_jobs.domain.replays import Replays
+from spark_jobs.domain.strategies import StrategySettings
+from spark_jobs.domain.window import to_micros
+from spark_jobs.gather.fold import folded, stated, states_of
+from spark_jobs.gather.gather import KEY, group_topics, readings_per_group, states_per_group
+from spark_jobs.gather.histories import histories
+from spark_jobs.gather.judged import Gathered
+from spark_jobs.gather.packed import PACKED
+from spark_jobs.gather.rows import packed
+from spark_jobs.gather.sources import Sources
+
+#: The inputs of a group's allocations, one per rebalance interval of every step, and how its strategy is configured.
+GroupInputs = tuple[StrategySettings, Sequence[Inputs]]
+_PICKLED = StructType([StructField("pickled", BinaryType())])
+
+
+def replayed_rows(sources: Sources, run: Interval, configuration: Configuration) -> DataFrame:
+    """The rows of intervals, allocations and progress, packed as the audit packs them, without findings and status."""
+
+    def replayed(states: pa.Table, readings: pa.Table) -> pa.Table:
+        steps = _steps(states, readings, run, configuration)
+        return packed([JudgedStep(step, [], None) for _, of_group in steps for step in of_group])
+
+    return _of_groups(gathered(sources, configuration), replayed, PACKED)
+
+
+def inputs_of_groups(sources: Sources, run: Interval, configuration: Configuration) -> list[GroupInputs]:
+    """What every group's states are replayed from, in this process."""
+
+    def inputs(states: pa.Table, readings: pa.Table) -> pa.Table:
+        found = [
+            pickle.dumps((configured, [one for step in of_group for one in _inputs(step)]))
+            for configured, of_group in _steps(states, readings, run, configuration)
+        ]
+        return pa.table({"pickled": pa.array(found, pa.binary())})
+
+    return [pickle.loads(row[0]) for row in _of_groups(gathered(sources, configuration), inputs, _PICKLED).collect()]
+
+
+def allocations(groups: Sequence[GroupInputs]) -> int:
+    """Replays every state of every group; the number of its distinct states."""
+    distinct = 0
+    for configured, inputs in groups:
+        replays = Replays(configured)
+        for one in inputs:
+            replays.allocation(one)
+        distinct += len(replays.allocations)
+    return distinct
+
+
+def gathered(sources: Sources, configuration: Configuration) -> Gathered:
+    """The snapshots, folded without being checked."""
+    snapshots = stated(sources, configuration.grid.length)
+    return Gathered(sources, snapshots, folded(snapshots).localCheckpoint())
+
+
+def _of_groups(gathered: Gathered, function: Callable[[pa.Table, pa.Table], pa.Table], schema: StructType) -> DataFrame:
+    """The function over all groups, given what `gather.judged` gives."""
+    topics = group_topics(gathered.folded)
+    states = states_per_group(states_of(gathered.folded), topics).groupBy(KEY)
+    readings = readings_per_group(gathered.snapshots, topics).groupBy(KEY)
+    return states.cogroup(readings).applyInArrow(function, schema)
+
+
+def _steps(
+    states: pa.Table, readings: pa.Table, run: Interval, configuration: Configuration
+) -> Iterator[tuple[StrategySettings, list[AuditedStep]]]:
+    """Every step of a group, replayed and measured, but not judged."""
+    settings = configuration.audit_settings
+    starts = range(to_micros(run.start), to_micros(run.end), settings.step)
+    for history in histories(states, readings):
+        configured = strategy_settings(configuration, history.cluster, history.consumer_group)
+        replays = Replays(configured)
+        yield configured, [audited_step(history, replays, settings, start) for start in starts]
+
+
+def _inputs(step: AuditedStep) -> Iterator[Inputs]:
+    """Of every replayed interval inside the step, what it was replayed from."""
+    for interval, _, _ in step.inside():
+        found = interval.allocation
+        if found is None or interval.members is None or interval.queues is None:
+            continue
+        lost = list(zip(found.queues, found.unassigned_causes, strict=True))[found.readable_count :]
+        unreadable = tuple((*queue, UnassignedCause(cause)) for queue, cause in lost if cause)
+        yield Inputs(interval.topic, interval.members, interval.queues, unreadable)

@@ -1,0 +1,87 @@
+"""What a run costs now ÷ at a commit before, which `--before` names; the two take turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+from statistics import median
+from typing import Any
+
+import yaml
+
+from benchmarks.bench import EMPTY, LONG_ROUNDS, RECORDING, Bench
+from benchmarks.measure import Taken
+from benchmarks.sides import Side
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.jobs.demo import INTERVAL as RECORDED_HOUR
+from spark_jobs.jobs.demo import example_files
+
+#: Does it once, on one side; seconds.
+Once = Callable[[], float]
+
+
+def warm_hour(bench: Bench) -> Taken:
+    """A run over the recording's hour in a process that has done it before."""
+    sides = bench.two_sides()
+    bench.load_recording()
+    configuration = yaml.safe_load(example_files().configuration.read_text(encoding="utf-8"))
+    with _warm(bench, sides, RECORDING, configuration) as audits:
+        return _ratio(bench, "auditing the recording's hour, warm", _turns(audits, RECORDED_HOUR), bench.rounds)
+
+
+def fleet_day(bench: Bench) -> Taken:
+    """A run over the whole fleet in a process that has audited its first hour."""
+    sides, name, interval = bench.two_sides(), bench.whole_name, bench.whole.interval
+    with _warm(bench, sides, name, {}) as audits:
+        bench.say("auditing the whole fleet's first hour, now and before")
+        for audit in audits:
+            audit(Interval(interval.start, interval.start + timedelta(hours=1)))
+        rounds = min(bench.rounds, LONG_ROUNDS)
+        return _ratio(bench, "auditing the whole fleet", _turns(audits, interval), rounds, warm_up=False)
+
+
+def cold_hour(bench: Bench) -> Taken:
+    """`rebalance-audit run` over the recording's hour, the whole process."""
+    sides = bench.two_sides()
+    bench.load_recording()
+    options = ("--config", str(example_files().configuration), "--interval", str(RECORDED_HOUR))
+    return _cold(bench, sides, "auditing the recording's hour, cold", RECORDING, *options)
+
+
+def empty_step(bench: Bench) -> Taken:
+    """`rebalance-audit run` over an hour in which nothing was recorded, the whole process."""
+    sides = bench.two_sides()
+    return _cold(bench, sides, "auditing an empty step, cold", bench.any_name(), "--interval", str(EMPTY))
+
+
+def _cold(bench: Bench, sides: Sequence[Side], what: str, name: str, *options: str) -> Taken:
+    def once(side: Side) -> Once:
+        warehouse = str(bench.copied(name, side.name))
+        return lambda: side.cold("run", "--warehouse", warehouse, "--fail-on", "NEVER", *options)
+
+    return _ratio(bench, what, [once(side) for side in sides], bench.rounds)
+
+
+@contextmanager
+def _warm(
+    bench: Bench, sides: Sequence[Side], name: str, configuration: Mapping[str, Any]
+) -> Iterator[list[Callable[[Interval], float]]]:
+    """A process per side, each with a copy of the fleet's sources."""
+    with ExitStack() as started:
+        yield [started.enter_context(side.warm(bench.copied(name, side.name), configuration)) for side in sides]
+
+
+def _turns(audits: Sequence[Callable[[Interval], float]], interval: Interval) -> list[Once]:
+    return [lambda audit=audit: audit(interval) for audit in audits]  # type: ignore[misc]
+
+
+def _ratio(bench: Bench, what: str, sides: Sequence[Once], rounds: int, *, warm_up: bool = True) -> Taken:
+    """Medians of both sides, which take turns; with a warm-up, the first turn of each does not count."""
+    bench.say(f"{what}, now and before, {rounds} × in turns")
+    if warm_up:
+        for once in sides:
+            once()
+    turns = [[once() for once in sides] for _ in range(rounds)]
+    now, before = (median(turn[place] for turn in turns) for place in (0, 1))
+    return Taken(now / before, f"{now:.1f} s ÷ {before:.1f} s, {rounds} rounds")
