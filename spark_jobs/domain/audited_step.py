@@ -70,11 +70,6 @@ class Allocation:
     if_unique: Counts | None = None
 
     @cached_property
-    def place_of(self) -> Mapping[Place, int]:
-        """Where each queue stands in the lists."""
-        return {queue: place for place, queue in enumerate(self.queues)}
-
-    @cached_property
     def queues_of_client(self) -> Mapping[str, frozenset[Place]]:
         """The queues that each owner owns, by client id; twins own the same."""
         found: dict[str, set[Place]] = defaultdict(set)

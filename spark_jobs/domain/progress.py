@@ -28,11 +28,10 @@ class LagQuality(StrEnum):
     NO_READING = "NO_READING"
 
 
-def lag_quality(readings: int, known: int) -> LagQuality:
-    """By the number of readings, and of those with a known consumer offset."""
-    if known:
-        return LagQuality.MEASURED
-    return LagQuality.NEVER_COMMITTED if readings else LagQuality.NO_READING
+def lag_qualities(progress: IntervalProgress) -> NDArray[np.str_]:
+    """One per queue, by its readings, and those of them with a known consumer offset."""
+    unknown = np.where(progress.readings > 0, LagQuality.NEVER_COMMITTED.value, LagQuality.NO_READING.value)
+    return np.where(progress.known > 0, LagQuality.MEASURED.value, unknown)
 
 
 def one_at_a_time(

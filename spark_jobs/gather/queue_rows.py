@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from schemas import ALLOCATIONS, QUEUE_PROGRESS
 from spark_jobs.domain.audited_step import Allocation, IntervalProgress, Member
+from spark_jobs.domain.progress import lag_qualities
 from spark_jobs.gather.arrow_values import Shared, from_numbers, from_values, offsets_of, ranges
 from spark_jobs.gather.interval_rows import Placed
 from spark_jobs.gather.packed import TABLES_ARROW
 
-MEASURED, NEVER_COMMITTED, NO_READING = "MEASURED", "NEVER_COMMITTED", "NO_READING"
 _ALLOCATIONS, _PROGRESS = TABLES_ARROW[ALLOCATIONS.name], TABLES_ARROW[QUEUE_PROGRESS.name]
 _PLACE = ("broker_name", "queue_id")
 _CONNECTION = ("client_id", "client_addr")
@@ -114,9 +114,7 @@ def _numbers(progress: Sequence[IntervalProgress], name: str) -> pa.Array:
 
 
 def _quality(progress: Sequence[IntervalProgress]) -> pa.Array:
-    qualities = [
-        np.where(one.readings == 0, NO_READING, np.where(one.known == 0, NEVER_COMMITTED, MEASURED)) for one in progress
-    ]
+    qualities = [lag_qualities(one) for one in progress]
     return pa.array(np.concatenate(qualities) if qualities else [], type=pa.string())
 
 
