@@ -30,6 +30,7 @@ from schemas import (
     TOPIC_SNAPSHOTS,
     Table,
 )
+from spark_jobs.spark_types import spark_schema
 from spark_jobs.warehouse import Warehouse
 
 _AVERAGELY = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely"
@@ -40,7 +41,7 @@ def make(spark: SparkSession, warehouse: Warehouse, fleet: Fleet) -> None:
     warehouse.create(spark, SOURCES)
     for table, snapshots in _TABLES:
         frame = snapshots(spark, fleet)
-        columns = [F.col(name).cast(table.schema[name].dataType).alias(name) for name in table.columns]
+        columns = [F.col(name).cast(spark_schema(table)[name].dataType).alias(name) for name in table.columns]
         warehouse.save(frame.select(*columns).write.format("delta").mode("append"), table)
 
 

@@ -1,12 +1,11 @@
 """Every hour is audited (sources checked, results staged), then published (results checked), then what is new is told.
 
-`audit` and `publish` are the tasks of `rebalance-audit task`, a Spark application each; `report` needs no Spark. Each
+`audit` and `publish` are the tasks of `rebalance-audit task`, a Spark application each; the others need no Spark. Each
 may be retried or cleared at any time.
 """
 
 from datetime import timedelta
 
-from airflow.providers.standard.sensors.date_time import DateTimeSensorAsync
 from airflow.sdk import DAG, CronDataIntervalTimetable
 from rebalance_audit_tasks import (
     DEFAULT_ARGS,
@@ -18,6 +17,7 @@ from rebalance_audit_tasks import (
     AuditOperator,
     PublishOperator,
     ReportOperator,
+    SourcesSensor,
 )
 
 #: The same in all tasks of a run, and in no other run.
@@ -40,9 +40,10 @@ with DAG(
     doc_md=__doc__,
     **SETTINGS,
 ) as dag:
-    wait_for_sources = DateTimeSensorAsync(
+    wait_for_sources = SourcesSensor(
         task_id="wait_for_sources",
-        target_time="{{ " + DUE + " + " + GRACE + " }}",
+        interval=INTERVAL,
+        until="{{ " + DUE + " + " + GRACE + " }}",
         execution_timeout=timedelta(hours=1),
     )
     audit = AuditOperator(task_id="audit", command="task audit", arguments=ARGUMENTS)

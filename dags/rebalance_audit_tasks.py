@@ -17,11 +17,14 @@ from pkgutil import resolve_name
 from typing import Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from airflow.sdk import Asset, BaseOperator, Connection, Param, Variable
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 CONNECTION = "spark_default"
 OWNER = "rebalance-audit"
+#: Sources are looked at again after so long.
+LOOK_EVERY = timedelta(seconds=30)
 #: Downstream DAGs can be scheduled on what a run has published.
 TABLES = [
     Asset(f"rebalance_audit_{table}")
@@ -168,6 +171,52 @@ class PublishOperator(AuditOperator):
             return json.loads(file.read_text(encoding="utf-8"))["findings"] if file.exists() else None
         finally:
             file.unlink(missing_ok=True)
+
+
+class SourcesSensor(BaseOperator):
+    """Waits until the snapshots of the interval have come, at the latest until a moment; no worker meanwhile, no Spark.
+
+    Variables: `rebalance_audit_warehouse` and `rebalance_audit_config`. What is still missing is in the log.
+    """
+
+    template_fields = ("interval", "until")
+
+    def __init__(self, *, interval: str, until: str, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.interval = interval
+        self.until = until
+
+    def execute(self, context: Any) -> None:
+        """Looks, and defers as long as something is missing; raises where a source cannot be read."""
+        self.look(context)
+
+    def look(self, _: Any, event: Any = None) -> None:  # noqa: ARG002 - of the trigger
+        """One look: the first, or one after waiting."""
+        missing = self._missing()
+        if missing == []:
+            self.log.info("the snapshots of %s have come", self.interval)
+            return
+        told = "; ".join(missing or ["nothing tells what should come"])
+        now, until = datetime.now(UTC), datetime.fromisoformat(self.until)
+        if now >= until:
+            self.log.warning("going on without what is still missing of %s: %s", self.interval, told)
+            return
+        self.log.info("waiting for snapshots of %s until %s: %s", self.interval, until, told)
+        moment = until if missing is None else min(until, now + LOOK_EVERY)
+        self.defer(trigger=DateTimeTrigger(moment=moment), method_name="look")
+
+    def _missing(self) -> list[str] | None:
+        look = resolve_name("spark_jobs.jobs.arrivals:missing_sources")
+        known = resolve_name("spark_jobs.errors:RebalanceAuditError")
+        try:
+            found: list[str] | None = look(
+                Variable.get("rebalance_audit_warehouse"),
+                Variable.get("rebalance_audit_config", default=""),
+                self.interval,
+            )
+        except known as error:
+            raise AirflowException(str(error)) from error
+        return found
 
 
 class ReportOperator(BaseOperator):

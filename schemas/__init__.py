@@ -22,6 +22,8 @@ SOURCES: tuple[Table, ...] = (
     OFFSET_SNAPSHOTS,
     CLIENT_SNAPSHOTS,
 )
+#: What the clients say of themselves is worth having and can be done without.
+OPTIONAL_SOURCES: tuple[Table, ...] = (CLIENT_SNAPSHOTS,)
 #: Replaced step by step by every run that audits the step.
 OUTPUTS: tuple[Table, ...] = (REBALANCE_INTERVALS, ALLOCATIONS, QUEUE_PROGRESS, GROUP_STATUS, FINDINGS)
 TABLES: tuple[Table, ...] = (*SOURCES, *OUTPUTS, QUARANTINE, QUALITY_RESULTS, AUDIT_RUNS)
@@ -34,6 +36,7 @@ __all__ = [
     "GROUP_STATUS",
     "MEMBERSHIP_SNAPSHOTS",
     "OFFSET_SNAPSHOTS",
+    "OPTIONAL_SOURCES",
     "OUTPUTS",
     "QUALITY_RESULTS",
     "QUARANTINE",

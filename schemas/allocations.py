@@ -1,7 +1,5 @@
 """Who owned each queue, interval by interval."""
 
-from pyspark.sql.types import BooleanType, StringType, StructType
-
 from schemas.common import (
     BROKER_NAME,
     CLIENT_ADDR,
@@ -16,11 +14,12 @@ from schemas.common import (
     TOPIC,
 )
 from schemas.table import Table, array_of, column, required
+from schemas.types import BOOLEAN, STRING, Struct
 
 ALLOCATIONS = Table(
     name="allocations",
     comment="One row per (replayed rebalance interval, queue that the route can hold messages in)",
-    schema=StructType(
+    schema=Struct(
         [
             STEP_START,
             CLUSTER,
@@ -33,17 +32,17 @@ ALLOCATIONS = Table(
             QUEUE_ID,
             required(
                 "readable",
-                BooleanType(),
+                BOOLEAN,
                 "false: in no client's list (no read permission, or beyond the read queues)",
             ),
             required("owners", array_of(CLIENT_ID, CLIENT_ADDR), "connections that consume it: none, one or more"),
-            column("unassigned_cause", StringType(), "why nobody owns it; null where somebody does"),
+            column("unassigned_cause", STRING, "why nobody owns it; null where somebody does"),
             column(
                 "unassigned_client_id",
-                StringType(),
+                STRING,
                 "the client id in whose share it lies, if that is the cause",
             ),
-            column("double_owned_cause", StringType(), "why more than one connection owns it; null otherwise"),
+            column("double_owned_cause", STRING, "why more than one connection owns it; null otherwise"),
         ]
     ),
     key=(

@@ -1,54 +1,53 @@
 """Which run published what, from which source versions, with which configuration."""
 
-from pyspark.sql.types import ArrayType, LongType, MapType, StringType, StructType, TimestampType
-
 from schemas.table import Table, column, required
+from schemas.types import LONG, STRING, TIMESTAMP, Array, Map, Struct
 
 AUDIT_RUNS = Table(
     name="audit_runs",
     comment="One row per run that came to an end",
-    schema=StructType(
+    schema=Struct(
         [
-            required("run_id", StringType(), "random; names the run in logs and reports"),
-            required("started_at", TimestampType(), "UTC"),
-            required("finished_at", TimestampType(), "UTC"),
-            required("interval_start", TimestampType(), "first step of the run, UTC"),
-            required("interval_end", TimestampType(), "end of its last step, UTC, exclusive"),
-            required("step_seconds", LongType(), "length of an audit step"),
-            column("cluster", StringType(), "filter; null: all clusters"),
-            column("consumer_group", StringType(), "filter; null: all groups"),
-            column("topic", StringType(), "filter; null: all topics"),
+            required("run_id", STRING, "random; names the run in logs and reports"),
+            required("started_at", TIMESTAMP, "UTC"),
+            required("finished_at", TIMESTAMP, "UTC"),
+            required("interval_start", TIMESTAMP, "first step of the run, UTC"),
+            required("interval_end", TIMESTAMP, "end of its last step, UTC, exclusive"),
+            required("step_seconds", LONG, "length of an audit step"),
+            column("cluster", STRING, "filter; null: all clusters"),
+            column("consumer_group", STRING, "filter; null: all groups"),
+            column("topic", STRING, "filter; null: all topics"),
             required(
                 "source_versions",
-                MapType(StringType(), LongType(), False),
+                Map(LONG),
                 "Delta version read, per source table",
             ),
             required(
                 "not_evaluated",
-                ArrayType(StringType(), False),
+                Array(STRING),
                 "rules that could not be evaluated: an optional source they need holds nothing of the run's time",
             ),
-            required("configuration_hash", StringType(), "SHA-256 of the effective configuration"),
-            required("configuration", StringType(), "the effective configuration as JSON"),
-            required("code_version", StringType(), "version of rebalance-audit"),
-            required("row_counts", MapType(StringType(), LongType(), False), "rows published, per output table"),
+            required("configuration_hash", STRING, "SHA-256 of the effective configuration"),
+            required("configuration", STRING, "the effective configuration as JSON"),
+            required("code_version", STRING, "version of rebalance-audit"),
+            required("row_counts", Map(LONG), "rows published, per output table"),
             required(
                 "content_hashes",
-                MapType(StringType(), StringType(), False),
+                Map(STRING),
                 "order-free hash, per output table",
             ),
             required(
                 "published_versions",
-                MapType(StringType(), LongType(), False),
+                Map(LONG),
                 "Delta version that holds what the run published, per output table: read at these, the tables of a run "
                 "become visible together",
             ),
             required(
                 "outcome",
-                StringType(),
+                STRING,
                 "published, or rejected: a critical expectation failed and nothing was published",
             ),
-            column("message", StringType(), "what went wrong, or what the reader should know"),
+            column("message", STRING, "what went wrong, or what the reader should know"),
         ]
     ),
     key=("run_id",),

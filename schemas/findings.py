@@ -1,91 +1,81 @@
 """What is wrong, since when, why, and what it cost."""
 
-from pyspark.sql.types import (
-    ArrayType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
-
 from schemas.common import CLUSTER, CONNECTION, CONSUMER_GROUP, STEP_START
 from schemas.table import Table, array_of, column, required
+from schemas.types import DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, Array, Field, Struct
 
 _BACKLOG = [
-    StructField("backlog_start", LongType(), True),
-    StructField("backlog_end", LongType(), True),
-    StructField("backlog_max", LongType(), True),
-    StructField("produced", LongType(), True),
-    StructField("consumed", LongType(), True),
+    Field("backlog_start", LONG),
+    Field("backlog_end", LONG),
+    Field("backlog_max", LONG),
+    Field("produced", LONG),
+    Field("consumed", LONG),
 ]
 
-_CURE = StructType(
+_CURE = Struct(
     [
-        StructField("unassigned_queues", IntegerType(), True),
-        StructField("double_owned_queues", IntegerType(), True),
+        Field("unassigned_queues", INTEGER),
+        Field("double_owned_queues", INTEGER),
     ]
 )
 
 #: One queue of a finding: how long it was touched (`start`, `end`) and what its readings in that time say. Messages;
 #: null is unknown (no reading, or the group never committed there).
 FINDING_QUEUE = array_of(
-    StructField("topic", StringType(), True),
-    StructField("broker_name", StringType(), True),
-    StructField("queue_id", IntegerType(), True),
-    StructField("role", StringType(), True),
-    StructField("start", TimestampType(), True),
-    StructField("end", TimestampType(), True),
+    Field("topic", STRING),
+    Field("broker_name", STRING),
+    Field("queue_id", INTEGER),
+    Field("role", STRING),
+    Field("start", TIMESTAMP),
+    Field("end", TIMESTAMP),
     *_BACKLOG,
 )
 
 #: Numbers by name; docs/findings.md says what each rule measures. Null is unknown.
-MEASURES = array_of(StructField("name", StringType(), True), StructField("value", DoubleType(), True))
+MEASURES = array_of(Field("name", STRING), Field("value", DOUBLE))
 
 #: Who says what: the clients behind each answer, for example each strategy, topic list or broker's view.
 PARTIES = array_of(
-    StructField("name", StringType(), True),
-    StructField("client_ids", ArrayType(StringType(), containsNull=True), True),
+    Field("name", STRING),
+    Field("client_ids", Array(STRING)),
 )
 
 #: Totals are over the queues whose value is known; `unknown_queues` counts the queues without a known backlog.
-EVIDENCE = StructType(
+EVIDENCE = Struct(
     [
-        StructField("persistence", StringType(), True),
-        StructField("connections", ArrayType(CONNECTION, containsNull=True), True),
-        StructField("client_ids", ArrayType(StringType(), containsNull=True), True),
-        StructField("member_count", IntegerType(), True),
-        StructField("queue_count", IntegerType(), True),
-        StructField("queues", FINDING_QUEUE, True),
+        Field("persistence", STRING),
+        Field("connections", Array(CONNECTION)),
+        Field("client_ids", Array(STRING)),
+        Field("member_count", INTEGER),
+        Field("queue_count", INTEGER),
+        Field("queues", FINDING_QUEUE),
         *_BACKLOG,
-        StructField("unknown_queues", IntegerType(), True),
-        StructField("if_deduplicated", _CURE, True),
-        StructField("if_unique", _CURE, True),
-        StructField("measures", MEASURES, True),
-        StructField("parties", PARTIES, True),
+        Field("unknown_queues", INTEGER),
+        Field("if_deduplicated", _CURE),
+        Field("if_unique", _CURE),
+        Field("measures", MEASURES),
+        Field("parties", PARTIES),
     ]
 )
 
 FINDINGS = Table(
     name="findings",
     comment="One row per condition over its whole duration inside a step",
-    schema=StructType(
+    schema=Struct(
         [
-            required("finding_id", StringType(), "stable: the same condition has the same id in every run"),
+            required("finding_id", STRING, "stable: the same condition has the same id in every run"),
             STEP_START,
-            required("rule", StringType(), "which rule found it; docs/findings.md explains each"),
-            required("severity", StringType(), "INFO, WARN or ERROR"),
+            required("rule", STRING, "which rule found it; docs/findings.md explains each"),
+            required("severity", STRING, "INFO, WARN or ERROR"),
             CLUSTER,
             CONSUMER_GROUP,
-            column("topic", StringType(), "null where the condition is one of the whole group"),
-            required("subject", StringType(), "what it is about: a client id, or queues as broker:0-3"),
-            required("start", TimestampType(), "UTC; a condition that began before the step starts with the step"),
-            required("end", TimestampType(), "UTC, exclusive"),
-            column("cause", StringType(), "why, as an enum name"),
+            column("topic", STRING, "null where the condition is one of the whole group"),
+            required("subject", STRING, "what it is about: a client id, or queues as broker:0-3"),
+            required("start", TIMESTAMP, "UTC; a condition that began before the step starts with the step"),
+            required("end", TIMESTAMP, "UTC, exclusive"),
+            column("cause", STRING, "why, as an enum name"),
             required("evidence", EVIDENCE, "the facts: queues, connections, backlog, cures"),
-            required("advice", StringType(), "what to do"),
+            required("advice", STRING, "what to do"),
         ]
     ),
     key=("finding_id",),

@@ -1,7 +1,5 @@
 """Who was in a consumer group, as one broker knew it."""
 
-from pyspark.sql.types import ArrayType, StringType, StructType
-
 from schemas.common import (
     BROKER_NAME,
     CAPTURED_AT,
@@ -13,27 +11,28 @@ from schemas.common import (
     SUBSCRIPTION,
 )
 from schemas.table import Table, column, required
+from schemas.types import STRING, Array, Struct
 
 MEMBERSHIP_SNAPSHOTS = Table(
     name="membership_snapshots",
     comment="One row per (cluster, consumer group, broker that answered, time): its consumer connections",
-    schema=StructType(
+    schema=Struct(
         [
             CLUSTER,
             CONSUMER_GROUP,
             BROKER_NAME,
             CAPTURED_AT,
             CAPTURED_DATE,
-            column("message_model", StringType(), "CLUSTERING or BROADCASTING; null when nobody is online"),
+            column("message_model", STRING, "CLUSTERING or BROADCASTING; null when nobody is online"),
             column(
                 "consume_type",
-                StringType(),
+                STRING,
                 "CONSUME_PASSIVELY (push), CONSUME_ACTIVELY (pull) or CONSUME_POP",
             ),
-            column("consume_from_where", StringType(), "where a new group starts"),
+            column("consume_from_where", STRING, "where a new group starts"),
             required(
                 "connections",
-                ArrayType(CONNECTION, containsNull=True),
+                Array(CONNECTION),
                 "one entry per connection, duplicates kept; empty: the broker said that nobody is online",
             ),
             required("subscriptions", SUBSCRIPTION, "the group's subscriptions; the last heartbeat wins"),

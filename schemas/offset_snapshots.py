@@ -1,14 +1,13 @@
 """How far a consumer group has come in every queue of a topic."""
 
-from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
-
 from schemas.common import CAPTURED_AT, CAPTURED_DATE, CLUSTER, CONSUMER_GROUP, GENERATED_DATE, TOPIC
 from schemas.table import Table, array_of, required
+from schemas.types import INTEGER, LONG, STRING, Field, Struct
 
 OFFSET_SNAPSHOTS = Table(
     name="offset_snapshots",
     comment="One row per (cluster, consumer group, topic, time): the broker's and the group's offsets per queue",
-    schema=StructType(
+    schema=Struct(
         [
             CLUSTER,
             CONSUMER_GROUP,
@@ -18,12 +17,12 @@ OFFSET_SNAPSHOTS = Table(
             required(
                 "offsets",
                 array_of(
-                    StructField("broker_name", StringType(), True),
-                    StructField("queue_id", IntegerType(), True),
-                    StructField("broker_offset", LongType(), True),
-                    StructField("consumer_offset", LongType(), True),
-                    StructField("pull_offset", LongType(), True),
-                    StructField("last_timestamp", LongType(), True),
+                    Field("broker_name", STRING),
+                    Field("queue_id", INTEGER),
+                    Field("broker_offset", LONG),
+                    Field("consumer_offset", LONG),
+                    Field("pull_offset", LONG),
+                    Field("last_timestamp", LONG),
                 ),
                 "next offset to write, to consume, to pull; last_timestamp: store time (ms) of the last consumed "
                 "message. consumer_offset 0 with last_timestamp 0 is 'never committed': unknown, not caught up",

@@ -1,7 +1,5 @@
 """What went in and out of each queue, interval by interval, and whether its consumer gets on."""
 
-from pyspark.sql.types import IntegerType, LongType, StringType, StructType, TimestampType
-
 from schemas.common import (
     BROKER_NAME,
     CLUSTER,
@@ -13,13 +11,14 @@ from schemas.common import (
     TOPIC,
 )
 from schemas.table import Table, column, required
+from schemas.types import INTEGER, LONG, STRING, TIMESTAMP, Struct
 
 QUEUE_PROGRESS = Table(
     name="queue_progress",
     comment="One row per (replayed rebalance interval, queue). Where the brokers' views differ, their intervals "
     "overlap: each moment then belongs to the interval that began last, of those that began together to a replayed "
     "one, of those to the first view, so that no reading counts twice; to none, once that one is over",
-    schema=StructType(
+    schema=Struct(
         [
             STEP_START,
             CLUSTER,
@@ -27,43 +26,43 @@ QUEUE_PROGRESS = Table(
             TOPIC,
             MEMBERSHIP_VIEW,
             INTERVAL_START,
-            required("interval_end", TimestampType(), "end of the interval, or where the next view's interval begins"),
+            required("interval_end", TIMESTAMP, "end of the interval, or where the next view's interval begins"),
             BROKER_NAME,
             QUEUE_ID,
-            required("readings", IntegerType(), "offset readings inside the interval"),
+            required("readings", INTEGER, "offset readings inside the interval"),
             required(
                 "lag_quality",
-                StringType(),
+                STRING,
                 "MEASURED, NEVER_COMMITTED (the group has no offset there: its lag is unknown) or NO_READING",
             ),
-            column("last_reading_at", TimestampType(), "UTC; last reading with a known consumer offset"),
-            column("consumer_offset", LongType(), "next offset to consume at the last reading that knows it"),
+            column("last_reading_at", TIMESTAMP, "UTC; last reading with a known consumer offset"),
+            column("consumer_offset", LONG, "next offset to consume at the last reading that knows it"),
             column(
                 "produced",
-                LongType(),
+                LONG,
                 "messages, from reading to reading; a step between two readings belongs to the interval of the later "
                 "one. Where the broker's offset shrank (topic made anew) that pair is left out; null: no pair known",
             ),
             column(
                 "consumed",
-                LongType(),
+                LONG,
                 "messages by which the consumer offset went forward, in the same way; null: no pair known",
             ),
-            column("rewinds", IntegerType(), "how often the consumer offset went back; null: unknown"),
-            column("rewound", LongType(), "messages by which it went back, together; null: it did not"),
-            column("rewound_max", LongType(), "messages by which it went back at most; null: it did not"),
-            column("rewound_at", TimestampType(), "UTC; the reading that showed the greatest rewind"),
-            column("moved_at", TimestampType(), "UTC; last reading that differs from the interval's one before it"),
-            column("lag_first", LongType(), "messages at the first reading with a known offset; never below 0"),
-            column("lag_last", LongType(), "messages at the last reading with a known offset; never below 0"),
-            column("lag_max", LongType(), "messages, the most of any reading"),
+            column("rewinds", INTEGER, "how often the consumer offset went back; null: unknown"),
+            column("rewound", LONG, "messages by which it went back, together; null: it did not"),
+            column("rewound_max", LONG, "messages by which it went back at most; null: it did not"),
+            column("rewound_at", TIMESTAMP, "UTC; the reading that showed the greatest rewind"),
+            column("moved_at", TIMESTAMP, "UTC; last reading that differs from the interval's one before it"),
+            column("lag_first", LONG, "messages at the first reading with a known offset; never below 0"),
+            column("lag_last", LONG, "messages at the last reading with a known offset; never below 0"),
+            column("lag_max", LONG, "messages, the most of any reading"),
             column(
                 "age_ms",
-                LongType(),
+                LONG,
                 "ms from the storing of the last consumed message to the last reading, where a lag is left: the "
                 "oldest unconsumed message is no older",
             ),
-            column("verdict", StringType(), "STOP, REWIND, STALL, WARN or OK; null: fewer than two known readings"),
+            column("verdict", STRING, "STOP, REWIND, STALL, WARN or OK; null: fewer than two known readings"),
         ]
     ),
     key=("step_start", "cluster", "consumer_group", "topic", "interval_start", "broker_name", "queue_id"),

@@ -1,15 +1,5 @@
 """Spans in which nothing that an allocation depends on changed."""
 
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    IntegerType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
-
 from schemas.common import (
     CLIENT_ADDR,
     CLIENT_ID,
@@ -24,16 +14,17 @@ from schemas.common import (
     VERSION,
 )
 from schemas.table import Table, array_of, column, required
+from schemas.types import BOOLEAN, INTEGER, STRING, TIMESTAMP, Array, Field, Struct
 
 #: A member as the replay saw it: position in the array is its position in the allocation.
-MEMBER = StructType(
+MEMBER = Struct(
     [
         CLIENT_ID,
         CLIENT_ADDR,
         LANGUAGE,
         VERSION,
-        StructField("strategy", StringType(), True),
-        StructField("subscribes", BooleanType(), True),
+        Field("strategy", STRING),
+        Field("subscribes", BOOLEAN),
     ]
 )
 
@@ -41,7 +32,7 @@ REBALANCE_INTERVALS = Table(
     name="rebalance_intervals",
     comment="One row per (cluster, consumer group, topic, membership view, interval): the inputs of the allocation "
     "and its totals. For every broker that hosts the topic, the rows of '*' and of its own view tile the step",
-    schema=StructType(
+    schema=Struct(
         [
             STEP_START,
             CLUSTER,
@@ -50,57 +41,57 @@ REBALANCE_INTERVALS = Table(
             MEMBERSHIP_VIEW,
             INTERVAL_START,
             INTERVAL_END,
-            required("status", StringType(), "REPLAYED, UNOBSERVED, NOT_APPLICABLE or NOT_REPLAYABLE"),
-            column("reason", StringType(), "why it was not replayed; null where it was"),
+            required("status", STRING, "REPLAYED, UNOBSERVED, NOT_APPLICABLE or NOT_REPLAYABLE"),
+            column("reason", STRING, "why it was not replayed; null where it was"),
             column(
                 "strategy",
-                StringType(),
+                STRING,
                 "strategy of all members, or MIXED; null: unobserved or not applicable",
             ),
             column(
                 "strategy_source",
-                StringType(),
+                STRING,
                 "CLIENT: running info, CONFIGURATION, or DEFAULT: AVG assumed",
             ),
-            column("members", ArrayType(MEMBER, containsNull=True), "as every client sorts them, duplicates kept"),
+            column("members", Array(MEMBER), "as every client sorts them, duplicates kept"),
             column(
                 "queues",
                 array_of(
-                    StructField("broker_name", StringType(), True),
-                    StructField("queue_id", IntegerType(), True),
+                    Field("broker_name", STRING),
+                    Field("queue_id", INTEGER),
                 ),
                 "the readable queues as every client sorts them",
             ),
             column(
                 "members_seen_at",
-                TimestampType(),
+                TIMESTAMP,
                 "last snapshot inside the interval's span with these members",
             ),
-            column("member_count", IntegerType(), "connections, duplicates counted"),
-            column("distinct_members", IntegerType(), "different client ids"),
-            column("queue_count", IntegerType(), "readable queues"),
-            column("unassigned_queues", IntegerType(), "readable queues that nobody owns"),
-            column("double_owned_queues", IntegerType(), "queues with more than one owner"),
-            column("idle_members", IntegerType(), "connections that own no queue of this topic"),
-            column("min_queues_per_member", IntegerType(), "smallest share of a connection"),
-            column("max_queues_per_member", IntegerType(), "largest share of a connection"),
+            column("member_count", INTEGER, "connections, duplicates counted"),
+            column("distinct_members", INTEGER, "different client ids"),
+            column("queue_count", INTEGER, "readable queues"),
+            column("unassigned_queues", INTEGER, "readable queues that nobody owns"),
+            column("double_owned_queues", INTEGER, "queues with more than one owner"),
+            column("idle_members", INTEGER, "connections that own no queue of this topic"),
+            column("min_queues_per_member", INTEGER, "smallest share of a connection"),
+            column("max_queues_per_member", INTEGER, "largest share of a connection"),
             column(
                 "trigger",
-                StringType(),
+                STRING,
                 "what began it: the first of `triggers`; null: it stands since before the step's window, was not "
                 "replayed, or has the inputs of the last replayed interval",
             ),
-            column("trigger_subject", StringType(), "who or what the trigger is about: client ids, brokers, queues"),
+            column("trigger_subject", STRING, "who or what the trigger is about: client ids, brokers, queues"),
             column(
                 "triggers",
-                array_of(StructField("trigger", StringType(), True), StructField("subject", StringType(), True)),
+                array_of(Field("trigger", STRING), Field("subject", STRING)),
                 "everything that differs from the last replayed interval, the rarer and wider first",
             ),
-            column("queues_moved", IntegerType(), "queues of both intervals whose set of owners (client ids) differs"),
-            column("queues_preserved", IntegerType(), "queues of both intervals with the same set of owners"),
+            column("queues_moved", INTEGER, "queues of both intervals whose set of owners (client ids) differs"),
+            column("queues_preserved", INTEGER, "queues of both intervals with the same set of owners"),
             column(
                 "least_moves",
-                IntegerType(),
+                INTEGER,
                 "the fewest queues that any allocation with as many queues per owner would have moved",
             ),
         ]

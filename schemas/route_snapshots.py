@@ -1,14 +1,13 @@
 """The route of a topic: which brokers host it, with how many queues, readable or not."""
 
-from pyspark.sql.types import IntegerType, StringType, StructField, StructType
-
 from schemas.common import CAPTURED_AT, CAPTURED_DATE, CLUSTER, GENERATED_DATE, TOPIC
 from schemas.table import Table, array_of, required
+from schemas.types import INTEGER, STRING, Field, Struct
 
 ROUTE_SNAPSHOTS = Table(
     name="route_snapshots",
     comment="One row per (cluster, topic, time): the topic's route as the name server gives it",
-    schema=StructType(
+    schema=Struct(
         [
             CLUSTER,
             TOPIC,
@@ -17,10 +16,10 @@ ROUTE_SNAPSHOTS = Table(
             required(
                 "queues",
                 array_of(
-                    StructField("broker_name", StringType(), True),
-                    StructField("perm", IntegerType(), True),
-                    StructField("read_queue_nums", IntegerType(), True),
-                    StructField("write_queue_nums", IntegerType(), True),
+                    Field("broker_name", STRING),
+                    Field("perm", INTEGER),
+                    Field("read_queue_nums", INTEGER),
+                    Field("write_queue_nums", INTEGER),
                 ),
                 "one entry per broker of the route; perm bit 4: readable, bit 2: writable; empty: no route",
             ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pyspark.sql.types import ArrayType, DataType, StructField, StructType
+from schemas.types import Array, Field, Struct, Type
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +19,7 @@ class Table:
 
     name: str
     comment: str
-    schema: StructType
+    schema: Struct
     key: tuple[str, ...]
     cluster_by: tuple[str, ...] = ()
     partition_by: tuple[str, ...] = ()
@@ -32,16 +32,16 @@ class Table:
         return tuple(name for name in self.schema.names if name not in self.generated)
 
 
-def column(name: str, data_type: DataType, comment: str, *, nullable: bool = True) -> StructField:
+def column(name: str, type: Type, comment: str, *, nullable: bool = True) -> Field:
     """A column whose meaning, with its unit, is visible in `DESCRIBE`."""
-    return StructField(name, data_type, nullable, {"comment": comment})
+    return Field(name, type, nullable, comment)
 
 
-def required(name: str, data_type: DataType, comment: str) -> StructField:
+def required(name: str, type: Type, comment: str) -> Field:
     """A column that is never null."""
-    return column(name, data_type, comment, nullable=False)
+    return column(name, type, comment, nullable=False)
 
 
-def array_of(*fields: StructField) -> ArrayType:
+def array_of(*fields: Field) -> Array:
     """An array of structs. Delta enforces NOT NULL on top-level columns only, so what is inside is nullable."""
-    return ArrayType(StructType(list(fields)), containsNull=True)
+    return Array(Struct(fields))

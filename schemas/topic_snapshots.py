@@ -1,14 +1,13 @@
 """The offsets every queue of a topic holds, write queues too."""
 
-from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
-
 from schemas.common import CAPTURED_AT, CAPTURED_DATE, CLUSTER, GENERATED_DATE, TOPIC
 from schemas.table import Table, array_of, required
+from schemas.types import INTEGER, LONG, STRING, Field, Struct
 
 TOPIC_SNAPSHOTS = Table(
     name="topic_snapshots",
     comment="One row per (cluster, topic, time): smallest and next offset of every queue that can hold messages",
-    schema=StructType(
+    schema=Struct(
         [
             CLUSTER,
             TOPIC,
@@ -17,10 +16,10 @@ TOPIC_SNAPSHOTS = Table(
             required(
                 "queues",
                 array_of(
-                    StructField("broker_name", StringType(), True),
-                    StructField("queue_id", IntegerType(), True),
-                    StructField("min_offset", LongType(), True),
-                    StructField("max_offset", LongType(), True),
+                    Field("broker_name", STRING),
+                    Field("queue_id", INTEGER),
+                    Field("min_offset", LONG),
+                    Field("max_offset", LONG),
                 ),
                 "messages; max_offset is the next offset to be written",
             ),

@@ -16,6 +16,7 @@ from spark_jobs.config import Configuration
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.jobs.run import RunRequest, run
 from spark_jobs.session import get_session
+from spark_jobs.spark_types import spark_schema
 from spark_jobs.warehouse import Warehouse
 
 _LOG = logging.getLogger(__name__)
@@ -48,7 +49,7 @@ def _small_audit(spark: SparkSession, warehouse: Warehouse) -> None:
     table = MEMBERSHIP_SNAPSHOTS
     snapshot = dict.fromkeys(table.columns) | {"captured_at": _START, "connections": [], "subscriptions": []}
     snapshot |= {"cluster": "c", "consumer_group": "g", "broker_name": "b"}
-    rows = spark.createDataFrame([snapshot], table.schema).select(*table.columns)
+    rows = spark.createDataFrame([snapshot], spark_schema(table)).select(*table.columns)
     warehouse.save(rows.write.format("delta").mode("append"), table)
     request = RunRequest(Interval(_START, _START + timedelta(hours=1)))
     for _ in range(2):

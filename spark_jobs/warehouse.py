@@ -1,59 +1,36 @@
-"""The one place that knows where tables live."""
+"""The tables of a warehouse as Spark reads, writes and makes them."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
-from urllib.parse import unquote, urlparse
+from urllib.parse import unquote
 
 from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+from pyspark.sql.types import StructField
 
 from schemas import Table
 from spark_jobs.conflicts import unless_outrun
 from spark_jobs.delta_log import DeltaLog
 from spark_jobs.domain.intervals import Interval, parse_utc
-from spark_jobs.errors import IntervalError, SchemaMismatchError, WarehouseError
+from spark_jobs.errors import IntervalError
+from spark_jobs.location import Location
 from spark_jobs.parallel import run_in_parallel
+from spark_jobs.spark_types import spark_schema
 from spark_jobs.sql import literal
 
 #: Runs side by side commit to one table; more than so many do not in the time of one commit.
 _LAST_COMMITS = 100
-_CATALOG_SCHEMA = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True)
-class Warehouse:
-    """A set of tables below a root URI (`/data/audit`, `s3a://bucket/audit`) or in a `catalog.schema`."""
-
-    location: str
-    in_catalog: bool
-
-    @classmethod
-    def parse(cls, text: str) -> Warehouse:
-        """The warehouse a user names; raises `WarehouseError` if the text is neither a URI nor catalog.schema."""
-        text = text.strip()
-        if not text:
-            raise WarehouseError("the warehouse is empty: give a path, a URI, or catalog.schema")
-        if _CATALOG_SCHEMA.fullmatch(text) and not Path(text).exists():
-            return cls(text, in_catalog=True)
-        scheme = urlparse(text).scheme
-        return cls(text.rstrip("/") if scheme else str(Path(text).absolute()), in_catalog=False)
-
-    @property
-    def local_path(self) -> Path | None:
-        """The root as a local directory, or None where it is a catalog or a remote store."""
-        parsed = urlparse(self.location)
-        if self.in_catalog or parsed.scheme not in ("", "file"):
-            return None
-        return Path(parsed.path)
+class Warehouse(Location):
+    """A set of tables in one place."""
 
     def identifier(self, name: str) -> str:
         """How SQL names the table of that name."""
@@ -74,10 +51,7 @@ class Warehouse:
 
     def _check_exists(self, spark: SparkSession, table: Table) -> None:
         if not self.exists(spark, table):
-            raise WarehouseError(
-                f"there is no table {table.name} in the warehouse {self.location}: "
-                "load one with `rebalance-audit ingest FILE… --warehouse URI`, or check the URI"
-            )
+            raise self.without(table)
 
     def version(self, spark: SparkSession, table: Table) -> int:
         """The newest Delta version of the table; no Spark job."""
@@ -122,7 +96,7 @@ class Warehouse:
             frame = reader.table(f"{self.location}.{table.name}")
         else:
             frame = reader.load(f"{self.location}/{table.name}")
-        check_schema(frame.schema, table, f"{self.location}/{table.name}")
+        self.check_schema(frame.schema.jsonValue(), table)
         return frame
 
     def save(self, writer: DataFrameWriter, table: Table) -> None:
@@ -196,7 +170,7 @@ def _ddl(table: Table, identifier: str) -> str:
             parts.append("NOT NULL")
         return " ".join([*parts, "COMMENT", literal(field.metadata["comment"])])
 
-    lines = [f"CREATE TABLE IF NOT EXISTS {identifier} ({', '.join(map(column, table.schema))}) USING delta"]
+    lines = [f"CREATE TABLE IF NOT EXISTS {identifier} ({', '.join(map(column, spark_schema(table)))}) USING delta"]
     if table.partition_by:
         lines.append(f"PARTITIONED BY ({', '.join(table.partition_by)})")
     if table.cluster_by:
@@ -214,34 +188,3 @@ def _moment(text: str) -> datetime | None:
         return parse_utc(text)
     except IntervalError:
         return None
-
-
-def check_schema(found: StructType, table: Table, where: str) -> None:
-    """Raises `SchemaMismatchError` listing every difference between a table and its module in `schemas`."""
-    differences = list(_differences(_types(found), _types(table.schema)))
-    if differences:
-        raise SchemaMismatchError(
-            f"the table {where} is not as schemas/{table.name}.py says: {'; '.join(differences)}. "
-            "Migrate it, or point --warehouse at another one"
-        )
-
-
-def _types(schema: DataType, path: str = "") -> dict[str, str]:
-    """Every leaf column as dotted path → type."""
-    if isinstance(schema, StructType):
-        return {k: v for field in schema.fields for k, v in _types(field.dataType, f"{path}.{field.name}").items()}
-    if isinstance(schema, ArrayType):
-        return _types(schema.elementType, f"{path}[]")
-    if isinstance(schema, MapType):
-        return {f"{path}{{}}": schema.simpleString()}
-    return {path.lstrip("."): schema.simpleString()}
-
-
-def _differences(found: Mapping[str, str], wanted: Mapping[str, str]) -> Iterable[str]:
-    for name in sorted(found.keys() | wanted.keys()):
-        if name not in found:
-            yield f"column {name} ({wanted[name]}) is missing"
-        elif name not in wanted:
-            yield f"column {name} ({found[name]}) is not known"
-        elif found[name] != wanted[name]:
-            yield f"column {name} is {found[name]}, not {wanted[name]}"

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pyspark.sql.types import ArrayType, DataType, StructType
 
 from schemas import (
     CLIENT_SNAPSHOTS,
@@ -20,6 +19,7 @@ from schemas import (
     TOPIC_SNAPSHOTS,
     Table,
 )
+from schemas.types import Array, Struct, Type
 from spark_jobs.domain.audited_step import AuditedStep
 from spark_jobs.domain.history import (
     UNKNOWN,
@@ -98,16 +98,16 @@ def audited_steps(
     return [one.step for one in judge(history, configured, settings, first, end)]
 
 
-def _named(value: Any, data_type: DataType) -> Any:
+def _named(value: Any, type: Type) -> Any:
     """The value with its structs as dicts: by hand they may be tuples, as Spark takes them too."""
     if value is None:
         return None
-    if isinstance(data_type, ArrayType):
-        return [_named(one, data_type.elementType) for one in value]
-    if not isinstance(data_type, StructType):
+    if isinstance(type, Array):
+        return [_named(one, type.element) for one in value]
+    if not isinstance(type, Struct):
         return value
-    said = value if isinstance(value, Mapping) else dict(zip(data_type.names, value, strict=True))
-    return {field.name: _named(said.get(field.name), field.dataType) for field in data_type}
+    said = value if isinstance(value, Mapping) else dict(zip(type.names, value, strict=True))
+    return {field.name: _named(said.get(field.name), field.type) for field in type}
 
 
 def _history(

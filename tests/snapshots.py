@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, SOURCES, Table
 from spark_jobs.domain.intervals import Interval
+from spark_jobs.spark_types import spark_schema
 from spark_jobs.warehouse import Warehouse
 
 DAY = datetime(2026, 3, 1, 10, tzinfo=UTC)
@@ -75,7 +76,7 @@ def load(spark: SparkSession, warehouse: Warehouse, rows: dict[Table, list[dict[
     """Append the rows to the warehouse's source tables, making those that are missing."""
     warehouse.create(spark, SOURCES)
     for table, found in rows.items():
-        schema = StructType([field for field in table.schema if field.name in table.columns])
+        schema = StructType([field for field in spark_schema(table) if field.name in table.columns])
         frame = spark.createDataFrame(found, schema)
         warehouse.save(frame.write.format("delta").mode("append"), table)
 

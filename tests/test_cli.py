@@ -14,14 +14,17 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 from rich.console import Console
 
+from schemas import FINDINGS
 from spark_jobs.cli.commands import COMMANDS, Command, Later
 from spark_jobs.cli.documents import as_json
 from spark_jobs.cli.exit_codes import backfill_exit_code, exit_code
 from spark_jobs.cli.main import main
-from spark_jobs.cli.parser import build_parser
+from spark_jobs.cli.parser import build_parser, with_environment
 from spark_jobs.cli.show_backfill import bar_on, show_backfill
 from spark_jobs.cli.show_failures import show_failures
 from spark_jobs.cli.show_findings import show_findings
@@ -222,7 +225,8 @@ def backfilled(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return asked
 
 
-BACKFILL = "backfill --warehouse w --interval 2026-11-21T02:00/2026-11-21T05:00"
+#: Whether a remote store is there, only Spark is asked.
+BACKFILL = "backfill --warehouse s3a://b/w --interval 2026-11-21T02:00/2026-11-21T05:00"
 
 
 def test_a_backfill_leaves_out_only_what_it_is_told_to(backfilled: dict[str, Any]) -> None:
@@ -258,6 +262,7 @@ def test_a_backfill_as_json(backfilled: dict[str, Any], capsys: pytest.CaptureFi
         "findings": {"INFO": 2, "WARN": 0, "ERROR": 1},
     }
     assert err.splitlines() == [
+        "loading the audit",
         "1 of 2: 2026-11-21T03:00Z/2026-11-21T04:00Z audited",
         "2 of 2: 2026-11-21T04:00Z/2026-11-21T05:00Z failed: it's held",
         "rebalance-audit: warning, in steps: 1: AVG was assumed\\x1b",
@@ -450,3 +455,66 @@ def test_the_demo_says_which_file_it_misses(
     monkeypatch.setattr("spark_jobs.jobs.demo._EXAMPLES", tmp_path)
     assert main(["demo", "--warehouse", str(tmp_path)]) == 3
     assert f"the demo needs {tmp_path}/recording.jsonl.gz" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "environment", "expected"),
+    [
+        ("status", {"REBALANCE_AUDIT_WAREHOUSE": "w"}, {"warehouse": "w", "json": False}),
+        ("status --warehouse typed", {"REBALANCE_AUDIT_WAREHOUSE": "w"}, {"warehouse": "typed"}),
+        ("status --warehouse w", {"REBALANCE_AUDIT_JSON": "yes", "REBALANCE_AUDIT_OUT": "x"}, {"json": True}),
+        ("status --warehouse w", {"REBALANCE_AUDIT_JSON": "0", "REBALANCE_AUDIT_GROUP": ""}, {"json": False}),
+        (f"run --interval {HOUR}", {"REBALANCE_AUDIT_WAREHOUSE": "-w", "REBALANCE_AUDIT_FAIL_ON": "info"}, {
+            "warehouse": "-w", "fail_on": "INFO",
+        }),
+    ],
+)  # fmt: skip
+def test_what_is_not_typed_comes_from_the_environment(
+    line: str, environment: dict[str, str], expected: dict[str, Any]
+) -> None:
+    arguments = build_parser(COMMANDS).parse_args(with_environment(line.split(), COMMANDS, environment))
+    assert {name: getattr(arguments, name) for name in expected} == expected
+
+
+def test_a_wrong_value_in_the_environment_is_wrong_usage(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("REBALANCE_AUDIT_FAIL_ON", "loud")
+    assert main(["run", "--warehouse", "w", "--interval", HOUR]) == 3
+    assert "argument --fail-on: invalid choice: 'LOUD'" in capsys.readouterr().err
+
+
+def test_a_shell_completes_commands_and_options(tmp_path: Path) -> None:
+    """As bash asks: what is typed, where the cursor is, and where to answer."""
+    answer = tmp_path / "answer"
+    line = "rebalance-audit status --wa"
+    environment = {
+        "PATH": "", "_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": "\n",
+        "_ARGCOMPLETE_STDOUT_FILENAME": str(answer),
+    }  # fmt: skip
+    subprocess.run([sys.executable, "-m", "spark_jobs.cli"], env=environment, check=True)
+    assert answer.read_text().split() == ["--warehouse"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (f"run --warehouse {{folder}}/no --interval {HOUR}", "there is no table membership_snapshots in the warehouse"),
+        (f"backfill --warehouse {{folder}}/no --interval {HOUR}", "there is no table membership_snapshots"),
+        ("ingest no.jsonl --warehouse {folder}/no", "no.jsonl cannot be read"),
+        ("ingest {folder}/file --warehouse {folder}/file", "is a file: give a folder"),
+        ("maintain --warehouse {folder}/file", "is a file: give a folder"),
+        ("ingest {folder}/file --warehouse {folder}/other", "column rule (string) is missing"),
+        ("validate --warehouse {folder}/no --table runs", "there are no expectations of a table runs"),
+    ],
+)
+def test_what_is_wrong_is_told_before_anything_is_loaded(
+    line: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    columns = {name: pa.array([], pa.string()) for name in FINDINGS.columns if name != "rule"}
+    write_deltalake(tmp_path / "other" / "findings", pa.table(columns))
+    assert main(shlex.split(line.format(folder=tmp_path))) == 3
+    err = capsys.readouterr().err
+    assert message in err
+    assert "loading the audit" not in err

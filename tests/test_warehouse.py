@@ -18,7 +18,7 @@ from tests.snapshots import at, load, membership
 def test_every_column_says_what_it_means() -> None:
     for table in TABLES:
         for field in table.schema:
-            assert field.metadata.get("comment"), f"{table.name}.{field.name}"
+            assert field.comment, f"{table.name}.{field.name}"
         assert set(table.key) <= set(table.schema.names), table.name
 
 

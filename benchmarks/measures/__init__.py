@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.measure import Measure
-from benchmarks.measures import before, cluster, cost, growth, history, java, replay, start, storms, wide
+from benchmarks.measures import before, cluster, cost, growth, history, java, reading, replay, start, storms, wide
 
 MEASURES: tuple[Measure, ...] = (
     Measure("warm", "recording's hour, warm ÷ before", 0.25, before.warm_hour),
@@ -23,6 +23,9 @@ MEASURES: tuple[Measure, ...] = (
     Measure("history", "hour of 30 days ÷ hour of one", 1.1, history.month_by_day),
     Measure("groups", "10 × the groups, less start-up", 10.5, growth.ten_times, of_fleet_day=True),
     Measure("line", "largest residual of the line ÷ audit", None, growth.line),
+    Measure("status", "rebalance-audit status", 1.5, reading.status, unit="s"),
+    Measure("explain", "rebalance-audit explain", 1.5, reading.explain, unit="s"),
+    Measure("report", "rebalance-audit report", 6.0, reading.report, unit="s"),
     Measure("help", "rebalance-audit --help", 0.5, start.help_text, unit="s", is_quick=True),
     Measure("tests", "make test", 6.0, start.test_suite, unit="min", is_quick=True),
 )

@@ -1,3 +1,4 @@
+# PYTHON_ARGCOMPLETE_OK
 """`python -m spark_jobs.cli`."""
 
 from __future__ import annotations

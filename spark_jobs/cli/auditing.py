@@ -11,18 +11,19 @@ from typing import Any
 
 from rich.console import Console
 
+from spark_jobs.cli.before import table_named
 from spark_jobs.cli.documents import as_json, run_document
 from spark_jobs.cli.exit_codes import quality_exit_code, run_exit_code
 from spark_jobs.cli.show_failures import show_failures
 from spark_jobs.cli.show_findings import show_findings
 from spark_jobs.cli.start import start_spark
-from spark_jobs.cli.terminal import printable, progress_on, show_steps
+from spark_jobs.cli.terminal import printable, progress_on, show_next, show_steps
 from spark_jobs.config.file import load
 from spark_jobs.errors import ExitCode
 from spark_jobs.jobs.demo import demo, example_files, next_steps
 from spark_jobs.jobs.ingest import ingest
 from spark_jobs.jobs.run import RunRequest, RunResult, run
-from spark_jobs.jobs.validate import Validation, table_named, validate
+from spark_jobs.jobs.validate import Validation, validate
 from spark_jobs.quality.checks import Result
 from spark_jobs.warehouse import Warehouse
 
@@ -34,6 +35,8 @@ def ingest_command(arguments: Namespace) -> int:
         report = ingest(start_spark(say), warehouse, arguments.FILE, arguments.cluster_name, progress=say)
     lines = [as_json(dataclasses.asdict(report))] if arguments.json else map(printable, str(report).splitlines())
     print(*lines, sep="\n")
+    if not arguments.json:
+        show_next("run", {"warehouse": arguments.warehouse, "interval": "START/END"})
     return ExitCode.CLEAN
 
 
@@ -45,6 +48,8 @@ def run_command(arguments: Namespace) -> int:
     with progress_on(Console(stderr=True)) as say:
         result = run(start_spark(say), warehouse, request, configuration, say)
     _show(result, warehouse, as_document=arguments.json)
+    if not arguments.json:
+        show_next("report", {"warehouse": arguments.warehouse, "interval": str(arguments.interval)})
     return run_exit_code(result, arguments.fail_on)
 
 
@@ -65,6 +70,8 @@ def validate_command(arguments: Namespace) -> int:
             print(f"The pages are in {printable(str(found.pages))}")
     if not any(one.unexpected_count is not None for one in found.results):
         print(f"rebalance-audit: warning: nothing is in {found.interval or 'the tables'}", file=sys.stderr)
+    if not arguments.json:
+        show_next("status", {"warehouse": arguments.warehouse})
     return quality_exit_code(failed)
 
 

@@ -14,7 +14,7 @@ from spark_jobs.errors import ExitCode
 
 @dataclass(frozen=True)
 class Later:
-    """The function `module:function` of this package, imported when it is called: --help does not wait for pyspark."""
+    """The function `module:function` of this package, imported when it is called: --help does not wait for it."""
 
     name: str
 
@@ -26,6 +26,25 @@ class Later:
     def __call__(self, arguments: Namespace) -> int:
         """The exit code of the command."""
         return self.function()(arguments)
+
+
+@dataclass(frozen=True)
+class WithSpark(Later):
+    """A command that needs Spark: first a function of `before` looks for what is wrong without it."""
+
+    check: str
+
+    def __call__(self, arguments: Namespace) -> int:
+        """The exit code of the command; its first word does not wait for pyspark."""
+        from rich.console import Console
+
+        from spark_jobs.cli.terminal import progress_on
+
+        resolve_name(f"spark_jobs.cli.before:{self.check}")(arguments)
+        with progress_on(Console(stderr=True)) as say:
+            say("loading the audit")
+            function = self.function()
+        return function(arguments)
 
 
 @dataclass(frozen=True)
@@ -51,7 +70,7 @@ def _version(_: Namespace) -> int:
 COMMANDS: Mapping[str, Command] = {
     "ingest": Command(
         "Load recordings of RocketMQ's answers into the source tables; loading one twice changes nothing.",
-        Later("auditing:ingest_command"),
+        WithSpark("auditing:ingest_command", "check_ingest"),
         ("FILE", "--warehouse", "--cluster-name", "--json"),
         (
             "examples/recording.jsonl.gz --warehouse ./warehouse",
@@ -60,7 +79,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "run": Command(
         "Audit whole steps of the recorded history, publish the tables, and show the findings.",
-        Later("auditing:run_command"),
+        WithSpark("auditing:run_command", "check_audit"),
         ("--warehouse", "--interval", "--cluster", "--group", "--topic", "--config", "--fail-on", "--json"),
         (
             "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00",
@@ -71,7 +90,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "task": Command(
         "One task of a scheduled run, audit or publish: what the hourly Airflow DAG submits, one after the other.",
-        Later("scheduled:task_command"),
+        WithSpark("scheduled:task_command", "check_audit"),
         (
             *("TASK", "--run", "--warehouse", "--interval", "--cluster", "--group", "--config", "--fail-on"),
             "--new-findings",
@@ -84,7 +103,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "backfill": Command(
         "Audit whole steps of a long history, each by a run of its own; one that fails does not stop the others.",
-        Later("scheduled:backfill_command"),
+        WithSpark("scheduled:backfill_command", "check_audit"),
         ("--warehouse", "--interval", "--config", "--jobs", "--only-missing", "--fail-on", "--json"),
         (
             "--warehouse /data/audit --interval 2026-11-01/2026-12-01 --jobs 2",
@@ -94,7 +113,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "late": Command(
         "Audit again the steps whose snapshots came, or changed, after they were published.",
-        Later("scheduled:late_command"),
+        WithSpark("scheduled:late_command", "check_audit"),
         ("--warehouse", "--interval", "--config", "--fail-on", "--json"),
         (
             "--warehouse ./warehouse --interval 2026-11-21/2026-11-22",
@@ -104,7 +123,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "validate": Command(
         "Run the data-quality expectations on what is in the warehouse, without auditing.",
-        Later("auditing:validate_command"),
+        WithSpark("auditing:validate_command", "check_validate"),
         ("--warehouse", "--table", "--interval", "--config", "--json"),
         (
             "--warehouse ./warehouse",
@@ -131,7 +150,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "maintain": Command(
         "Put small files together, remove old ones, and check the constraints of all tables; their rows stay the same.",
-        Later("scheduled:maintain_command"),
+        WithSpark("scheduled:maintain_command", "check_warehouse"),
         ("--warehouse", "--retention-days", "--json"),
         ("--warehouse ./warehouse", "--warehouse lake.audit --retention-days 90 --json"),
     ),
@@ -147,7 +166,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "demo": Command(
         "Load the recording of a real cluster that ships with the project, audit it, and show the findings.",
-        Later("auditing:demo_command"),
+        WithSpark("auditing:demo_command", "check_warehouse"),
         ("--warehouse",),
         ("", "--warehouse /data/demo"),
         {"--warehouse": "./warehouse"},

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spark_jobs.domain.intervals import format_utc
-from spark_jobs.jobs.run import RunResult
+
+if TYPE_CHECKING:
+    from spark_jobs.jobs.run import RunResult
 
 
 def as_json(document: Mapping[str, Any]) -> str:

@@ -1,3 +1,4 @@
+# PYTHON_ARGCOMPLETE_OK
 """One command, from its text to its exit code. Nothing heavy is imported before it is needed."""
 
 from __future__ import annotations
@@ -6,12 +7,12 @@ import logging
 import os
 import sys
 import traceback
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import NoReturn
 
 from spark_jobs.cli.commands import COMMANDS
-from spark_jobs.cli.parser import build_parser
+from spark_jobs.cli.parser import build_parser, with_environment
 from spark_jobs.errors import ExitCode, RebalanceAuditError
 
 #: As a shell says it: 128 + number of the signal.
@@ -22,7 +23,10 @@ def main(argv: Sequence[str]) -> int:
     """Run one command; a code of `ExitCode`, 130 when interrupted, 141 when nobody reads stdout any more."""
     arguments = Namespace(debug=False)
     try:
-        arguments = build_parser(COMMANDS).parse_args(argv)
+        parser = build_parser(COMMANDS)
+        if "_ARGCOMPLETE" in os.environ:
+            _complete(parser)
+        arguments = parser.parse_args(with_environment(argv, COMMANDS, os.environ))
         _configure_logging(logging.INFO if arguments.verbose else logging.WARNING)
         code = COMMANDS[arguments.name].execute(arguments)
         sys.stdout.flush()
@@ -44,6 +48,13 @@ def main(argv: Sequence[str]) -> int:
 def entry_point() -> NoReturn:
     """The `rebalance-audit` command."""
     sys.exit(main(sys.argv[1:]))
+
+
+def _complete(parser: ArgumentParser) -> None:
+    """Answers a shell that asks how what is typed may go on, and ends this process."""
+    import argcomplete
+
+    argcomplete.autocomplete(parser)
 
 
 def _configure_logging(level: int) -> None:

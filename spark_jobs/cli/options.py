@@ -81,5 +81,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--verbose": {"action": "store_true", "help": "log every step on stderr"},
     "--debug": {"action": "store_true", "help": "show the traceback of an unexpected error"},
 }
+#: What the environment says of an option that the command line does not give: REBALANCE_AUDIT_WAREHOUSE.
+VARIABLE = "REBALANCE_AUDIT_"
 REQUIRED = frozenset({"--warehouse", "--interval", "--run", "--at"})
 COMMON = ("--verbose", "--debug")

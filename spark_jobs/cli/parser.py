@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from rich_argparse import RawDescriptionRichHelpFormatter
 
 from spark_jobs.cli.commands import Command
-from spark_jobs.cli.options import COMMON, OPTIONS, REQUIRED
+from spark_jobs.cli.options import COMMON, OPTIONS, REQUIRED, VARIABLE
 from spark_jobs.errors import ExitCode
 
 _SUMMARY = "Replays RocketMQ consumer load balancing from recorded snapshots and says what went wrong."
-_EXIT_CODES = """exit codes:
+_EXIT_CODES = """every option may be given as a variable of the environment too, such as REBALANCE_AUDIT_WAREHOUSE
+
+exit codes:
   0 clean; 1 findings at or above --fail-on, or a critical expectation failed; 2 warnings only;
   3 wrong usage, configuration or data; 4 nothing was published"""
 _STYLE: Mapping[str, Any] = {"formatter_class": RawDescriptionRichHelpFormatter, "allow_abbrev": False}
+
+
+_YES = ("1", "true", "yes")
 
 
 class _Parser(ArgumentParser):
@@ -38,6 +43,20 @@ def build_parser(commands: Mapping[str, Command]) -> ArgumentParser:
         for option in (*command.options, *COMMON):
             sub.add_argument(option, **_settings(command, option))
     return parser
+
+
+def with_environment(argv: Sequence[str], commands: Mapping[str, Command], environment: Mapping[str, str]) -> list[str]:
+    """The arguments, behind the command's name those options of it that the environment gives: what is typed comes
+    later, and so counts. An option without a value is given by 1, true or yes.
+    """
+    command = commands.get(argv[0]) if argv else None
+    given = []
+    for option in (*command.options, *COMMON) if command else ():
+        value = environment.get(VARIABLE + option.strip("-").replace("-", "_").upper(), "")
+        if option.startswith("--") and value:
+            is_switch = OPTIONS[option].get("action") == "store_true"
+            given += ([option] if value.lower() in _YES else []) if is_switch else [f"{option}={value}"]
+    return [*argv[:1], *given, *argv[1:]]
 
 
 def _settings(command: Command, option: str) -> dict[str, Any]:

@@ -1,9 +1,10 @@
-"""The commands that only read what was published."""
+"""The commands that only read what was published: no JVM where delta-rs reaches the tables."""
 
 from __future__ import annotations
 
 import dataclasses
 from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
@@ -11,47 +12,69 @@ from rich.console import Console
 from spark_jobs.cli.documents import as_json
 from spark_jobs.cli.show_explanation import show_explanation
 from spark_jobs.cli.show_status import show_statuses
-from spark_jobs.cli.start import start_spark
-from spark_jobs.cli.terminal import printable, progress_on
+from spark_jobs.cli.terminal import printable, progress_on, show_next
+from spark_jobs.domain.intervals import format_utc
 from spark_jobs.errors import ExitCode
 from spark_jobs.explain.text import lines
 from spark_jobs.jobs.explain import Question, explain_group
-from spark_jobs.jobs.report import ReportRequest, report, write_page
 from spark_jobs.jobs.status import statuses
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.location import Location
+from spark_jobs.read.delta import SCHEMES, DeltaTables
+from spark_jobs.read.stored import StoredTables
+
+
+def stored_tables(warehouse: str, say: Callable[[str], None]) -> StoredTables:
+    """The tables of the warehouse that a user names."""
+    location = Location.parse(warehouse)
+    if not location.in_catalog and location.scheme in SCHEMES:
+        return DeltaTables(location)
+    kind = "a catalog" if location.in_catalog else f"{location.scheme}://"
+    say(f"only Spark reads {kind}: this takes longer than a path or an object store")
+    from spark_jobs.cli.start import start_spark
+    from spark_jobs.read.through_spark import SparkTables
+    from spark_jobs.warehouse import Warehouse
+
+    return SparkTables(start_spark(say), Warehouse.parse(warehouse))
 
 
 def explain_command(arguments: Namespace) -> int:
     """Exit code 0 also where something was wrong: the question has been answered."""
-    warehouse = Warehouse.parse(arguments.warehouse)
     question = Question(arguments.group or "", arguments.at, arguments.cluster, arguments.topic)
     with progress_on(Console(stderr=True)) as say:
-        story = explain_group(start_spark(say), warehouse, question, say)
+        story = explain_group(stored_tables(arguments.warehouse, say), question, say)
     if arguments.json:
         print(as_json(dataclasses.asdict(story)))
     else:
         show_explanation(Console(), lines(story))
+        of_step = {"interval": story.step, "group": story.consumer_group, "cluster": story.cluster}
+        show_next("report", {"warehouse": arguments.warehouse, **of_step})
     return ExitCode.CLEAN
 
 
 def status_command(arguments: Namespace) -> int:
     """Exit code 0 also with findings: `run` and `validate` are for gates."""
-    warehouse = Warehouse.parse(arguments.warehouse)
     with progress_on(Console(stderr=True)) as say:
-        found = statuses(start_spark(say), warehouse, arguments.cluster, arguments.group, say)
+        found = statuses(stored_tables(arguments.warehouse, say), arguments.cluster, arguments.group, say)
     if arguments.json:
         print(as_json(dataclasses.asdict(found)))
     else:
         show_statuses(Console(), found)
+        for group in found.groups[:1]:
+            at = {"group": group["consumer_group"], "cluster": group["cluster"], "at": format_utc(group["step_start"])}
+            show_next("explain", {"warehouse": arguments.warehouse, **at})
     return ExitCode.CLEAN
 
 
 def report_command(arguments: Namespace) -> int:
     """Exit code 0 whatever the page shows: it has been written."""
-    warehouse, file = Warehouse.parse(arguments.warehouse), Path(arguments.out)
-    request = ReportRequest(arguments.interval, arguments.cluster, arguments.group, arguments.details)
     with progress_on(Console(stderr=True)) as say:
-        page = report(start_spark(say), warehouse, request, say)
+        say("loading what draws")
+        from spark_jobs.jobs.report import ReportRequest, report, write_page
+
+        file = Path(arguments.out)
+        request = ReportRequest(arguments.interval, arguments.cluster, arguments.group, arguments.details)
+        page = report(stored_tables(arguments.warehouse, say), request, say)
     write_page(page, file)
-    print(f"The report is in {printable(str(file))}")
+    print(f"The report is in {printable(str(file))}: open it in a browser")
+    show_next("status", {"warehouse": arguments.warehouse})
     return ExitCode.CLEAN

@@ -19,7 +19,7 @@ from spark_jobs.cli.show_backfill import bar_on, show_backfill
 from spark_jobs.cli.show_findings import show_findings
 from spark_jobs.cli.show_maintained import show_maintained
 from spark_jobs.cli.start import start_spark
-from spark_jobs.cli.terminal import printable, progress_on
+from spark_jobs.cli.terminal import printable, progress_on, show_next
 from spark_jobs.config.file import load
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.domain.severities import SEVERITIES
@@ -67,6 +67,7 @@ def backfill_command(arguments: Namespace) -> int:
         print(as_json(_backfill_document(arguments.interval, found, sorted(done))))
     else:
         show_backfill(Console(), found, len(done))
+        show_next("report", {"warehouse": arguments.warehouse, "interval": str(arguments.interval)})
     warnings = Counter(text for one in found.audited.values() for text in (*one.warnings, *one.quality_warnings))
     for text, times in warnings.items():
         print(f"rebalance-audit: warning, in steps: {times}: {printable(text)}", file=sys.stderr)
@@ -99,6 +100,7 @@ def late_command(arguments: Namespace) -> int:
             told = f"audited again, {len(found.findings)} findings" if isinstance(found, RunResult) else str(found)
             print(f"{one.step}: {printable(told)}")
         print(f"{len(late)} published steps of {arguments.interval} were late.")
+        show_next("status", {"warehouse": arguments.warehouse})
     return worst(_reaudit_exit_code(one.outcome, arguments.fail_on) for one in late)
 
 
@@ -122,4 +124,5 @@ def maintain_command(arguments: Namespace) -> int:
         print(as_json({"tables": [dataclasses.asdict(one) for one in maintained]}))
     else:
         show_maintained(Console(), maintained)
+        show_next("status", {"warehouse": arguments.warehouse})
     return ExitCode.CLEAN

@@ -5,7 +5,9 @@ Names come from clients and may hold anything: no control character, and no mark
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -48,6 +50,12 @@ def progress_on(console: Console) -> Iterator[Callable[[str], None]]:
 
         yield say
         done()
+
+
+def show_next(command: str, options: Mapping[str, str | None]) -> None:
+    """The command to type next, ready to be copied, on stderr: what is piped on is the answer alone."""
+    told = "".join(f" --{name} {shlex.quote(value)}" for name, value in options.items() if value)
+    print(f"Next: rebalance-audit {command}{printable(told)}", file=sys.stderr)
 
 
 def show_steps(console: Console, steps: Iterable[tuple[str, str]]) -> None:

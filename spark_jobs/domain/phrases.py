@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import TypeVar
+
+Number = TypeVar("Number", int, float)
 
 UNKNOWN = "unknown"
 
@@ -23,7 +26,7 @@ def rate_text(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:,.1f}"
 
 
-def known_sum(values: Iterable[int | None]) -> int | None:
+def known_sum(values: Iterable[Number | None]) -> Number | None:
     """The sum of those that are known; null where none is."""
     known = [value for value in values if value is not None]
     return sum(known) if known else None

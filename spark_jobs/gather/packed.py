@@ -9,6 +9,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, StructField, StructType
 
 from schemas import OUTPUTS, Table
+from spark_jobs.spark_types import spark_type
 
 #: What all rows of a step of a group share.
 STEP_KEY = ("step_start", "cluster", "consumer_group")
@@ -29,7 +30,7 @@ def _loose(data_type: DataType) -> DataType:
 
 
 def _part(table: Table, names: tuple[str, ...]) -> StructType:
-    return StructType([StructField(name, _loose(table.schema[name].dataType), True) for name in names])
+    return StructType([StructField(name, _loose(spark_type(table.schema[name].type)), True) for name in names])
 
 
 #: One row per (group, step), or several with a part of its rows each: an array of rows per output table.

@@ -14,6 +14,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from schemas import Table
 from spark_jobs.ingest.files import KEPT_CONTENT
 from spark_jobs.ingest.recording import Outcome, Quarantined
+from spark_jobs.spark_types import spark_schema
 
 #: A chunk is full with the first of the two; the second bounds memory where lines are long.
 CHUNK_LINES: Final = 25_000
@@ -39,7 +40,7 @@ def chunks(found: Iterable[Outcome]) -> Iterator[list[Outcome]]:
 
 def arrow_table(table: Table, rows: Sequence[Mapping[str, object]], line_numbers: Sequence[int]) -> pa.Table:
     """The rows with the columns that jobs write, timestamps in UTC microseconds, and `LINE_NUMBER`."""
-    fields = [table.schema[name] for name in table.columns] + [StructField(LINE_NUMBER, LongType(), False)]
+    fields = [spark_schema(table)[name] for name in table.columns] + [StructField(LINE_NUMBER, LongType(), False)]
     numbered = [{**row, LINE_NUMBER: number} for row, number in zip(rows, line_numbers, strict=True)]
     return pa.Table.from_pylist(numbered, schema=to_arrow_schema(StructType(fields)))
 

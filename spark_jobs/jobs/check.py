@@ -28,6 +28,7 @@ from spark_jobs.quality.drift import Usual, known_values, usual_values
 from spark_jobs.quality.facts import CONTENT, ROWS, collected
 from spark_jobs.quality.gate import asked_on_the_way, failures, output_checks, raise_if_critical, source_checks
 from spark_jobs.quality.quarantine import quarantined, set_aside, used, with_reasons
+from spark_jobs.spark_types import spark_schema
 from spark_jobs.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -162,6 +163,6 @@ def record(spark: SparkSession, warehouse: Warehouse, run_id: str, results: Sequ
     """Appends what the checks of a run saw to `quality_results`."""
     warehouse.create(spark, [QUALITY_RESULTS])
     run = {"run_id": run_id, "checked_at": datetime.now(UTC)}
-    rows = spark.createDataFrame([run | one._asdict() for one in results], QUALITY_RESULTS.schema)
+    rows = spark.createDataFrame([run | one._asdict() for one in results], spark_schema(QUALITY_RESULTS))
     writer = rows.coalesce(1).write.format("delta").mode("append")
     unless_outrun(lambda: warehouse.save(writer, QUALITY_RESULTS), "record what the checks saw")

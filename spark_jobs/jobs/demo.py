@@ -16,6 +16,7 @@ from spark_jobs.errors import InputFileError
 from spark_jobs.jobs.ingest import ingest
 from spark_jobs.jobs.report import ReportRequest, report, write_page
 from spark_jobs.jobs.run import RunRequest, RunResult, run
+from spark_jobs.read.through_spark import SparkTables
 from spark_jobs.warehouse import Warehouse
 
 #: The hour that holds the recording (02:02:27 to 02:26:28).
@@ -57,7 +58,7 @@ def demo(spark: SparkSession, warehouse: Warehouse, files: ExampleFiles, progres
     configuration = load(files.configuration)
     ingest(spark, warehouse, [files.recording], progress=progress)
     result = run(spark, warehouse, RunRequest(INTERVAL, None, None, None), configuration, progress)
-    page = report(spark, warehouse, ReportRequest(RECORDED), progress)
+    page = report(SparkTables(spark, warehouse), ReportRequest(RECORDED), progress)
     file = (warehouse.local_path or Path.cwd()) / "report.html"
     write_page(page, file)
     return Demo(result, file)

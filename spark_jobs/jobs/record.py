@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
@@ -17,7 +16,9 @@ from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.errors import QualityError
 from spark_jobs.publish.content import Published
 from spark_jobs.publish.request import RunRequest
+from spark_jobs.spark_types import spark_schema
 from spark_jobs.sql import literal
+from spark_jobs.version import code_version
 from spark_jobs.warehouse import Warehouse
 
 
@@ -65,14 +66,6 @@ def _seen(intervals: DataFrame) -> DataFrame:
         F.size(F.collect_set(F.when(F.col("assumed"), group))).alias("assumed"),
         F.slice(F.sort_array(F.collect_list(F.when(F.col("skipped"), unreplayed))), 1, 20).alias("skipped"),
     )
-
-
-def code_version() -> str:
-    """The version of rebalance-audit, or that it was not installed."""
-    try:
-        return version("rebalance-audit")
-    except PackageNotFoundError:
-        return "not installed"
 
 
 def asked(
@@ -133,4 +126,4 @@ def replace(spark: SparkSession, warehouse: Warehouse, record: Mapping[str, Any]
 
 def _writer(spark: SparkSession, warehouse: Warehouse, record: Mapping[str, Any]) -> DataFrameWriter:
     warehouse.create(spark, [AUDIT_RUNS])
-    return spark.createDataFrame([record], AUDIT_RUNS.schema).write.format("delta")
+    return spark.createDataFrame([record], spark_schema(AUDIT_RUNS)).write.format("delta")

@@ -3,38 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
-
-from schemas import ALLOCATIONS, AUDIT_RUNS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
-from spark_jobs.columns import severity_rank
+from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
 from spark_jobs.domain.intervals import Interval, format_utc
+from spark_jobs.domain.severities import WORST_FIRST
 from spark_jobs.errors import NothingPublishedError, ReportFileError
-from spark_jobs.jobs.record import code_version
-from spark_jobs.publish.published import PublishedTables, check_cluster, check_group, published_tables
-from spark_jobs.publish.runs import runs_of
-from spark_jobs.report.fleet import fleet
+from spark_jobs.read.published import PublishedTables, check_cluster, check_group, published_tables, runs_of
+from spark_jobs.read.stored import Filter, StoredTables, rows, tuples
+from spark_jobs.report import fleet, history, ownership
 from spark_jobs.report.groups import GroupRows
-from spark_jobs.report.history import backlog, states
-from spark_jobs.report.keys import ROWS_OF_GROUP, at_most
-from spark_jobs.report.ownership import members, ownership
+from spark_jobs.report.keys import GROUP, Row, by_key, values_of
 from spark_jobs.report.page import PageContent, page
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.version import code_version
 
 #: Groups that the page lists, at most.
 GROUPS = 10_000
 #: Rows of a section, at most: of one group, and of all that have a page of their own.
 ROWS_OF_ONE, ROWS_OF_ALL = 20_000, 200_000
-
-Row = Mapping[str, Any]
+_QUEUE = ("topic", "broker_name", "queue_id")
 
 
 @dataclass(frozen=True)
@@ -47,31 +37,31 @@ class ReportRequest:
     detailed: int = 20
 
 
-def report(spark: SparkSession, warehouse: Warehouse, request: ReportRequest, progress: Callable[[str], None]) -> str:
+def report(stored: StoredTables, request: ReportRequest, progress: Callable[[str], None]) -> str:
     """The page, as HTML.
 
     Raises `NothingPublishedError` where no group of the request was audited in its interval.
     """
     progress("reading what was published")
-    tables = published_tables(spark, warehouse)
+    tables = published_tables(stored)
     interval = tables.steps(request.interval)
-    found = {table: tables.read(table, interval, request.cluster, request.consumer_group) for table in _READ}
-    groups = _fleet(found, interval)
+    groups = _fleet(tables, request, interval)
     if not groups:
         raise _nothing(tables, request)
     listed, chosen = groups[:GROUPS], groups[: request.detailed]
-    of_chosen = {table: _of_groups(frame, chosen) for table, frame in found.items()}
-    sections = _sections(of_chosen, interval, min(ROWS_OF_ONE, ROWS_OF_ALL // len(chosen)), progress)
+    progress("reading the groups that need attention most")
+    sections = _sections(tables, chosen, interval)
+    at_most = min(ROWS_OF_ONE, ROWS_OF_ALL // len(chosen))
     progress("drawing")
     return page(
         PageContent(
             asked=request.interval,
             interval=interval,
             fleet=listed,
-            groups=[_group(row, sections) for row in chosen],
+            groups=[_group(row, sections, at_most) for row in chosen],
             notes=_left_out(groups, chosen),
-            runs=_runs(tables, interval),
-            warehouse=warehouse.location,
+            runs=runs_of(stored, interval),
+            warehouse=stored.location.location,
             versions=tables.versions,
             code_version=code_version(),
         )
@@ -89,54 +79,61 @@ def write_page(page: str, file: Path) -> None:
         raise ReportFileError(f"the report cannot be written to {file}: {error.strerror}") from error
 
 
-_READ = (REBALANCE_INTERVALS, ALLOCATIONS, QUEUE_PROGRESS, GROUP_STATUS, FINDINGS)
+def _fleet(tables: PublishedTables, request: ReportRequest, interval: Interval) -> list[Row]:
+    def read(table: Table, columns: Sequence[str]) -> Any:
+        return tables.read(table, interval, columns, request.cluster, request.consumer_group)
+
+    return fleet.fleet(
+        rows(read(GROUP_STATUS, fleet.STATUS_COLUMNS)),
+        rows(read(FINDINGS, fleet.FINDING_COLUMNS)),
+        tuples(read(QUEUE_PROGRESS, fleet.PROGRESS_COLUMNS)),
+        interval,
+    )
 
 
-def _of_groups(frame: DataFrame, groups: Sequence[Row]) -> DataFrame:
-    def is_group(row: Row) -> Column:
-        return (F.col("cluster") == F.lit(row["cluster"])) & (F.col("consumer_group") == F.lit(row["consumer_group"]))
-
-    return frame.where(reduce(or_, map(is_group, groups), F.lit(False)))
+#: A section's rows of every group.
+_Section = Mapping[tuple[Any, ...], Sequence[Row]]
 
 
-def _fleet(found: Mapping[Table, DataFrame], interval: Interval) -> list[Row]:
-    rows = fleet(found[GROUP_STATUS], found[FINDINGS], found[QUEUE_PROGRESS], interval)
-    return [row.asDict(recursive=True) for row in rows.collect()]
+def _sections(tables: PublishedTables, groups: Sequence[Row], interval: Interval) -> dict[str, _Section]:
+    """The rows of each section, in their order, by (cluster, group): already folded to what the page shows."""
+    of_groups = [Filter(name, "IN", sorted({row[name] for row in groups})) for name in GROUP]
 
+    def read(table: Table, *columns: Sequence[str]) -> list[Row]:
+        wanted = sorted({name for names in columns for name in names}) or None
+        return [*rows(tables.read(table, interval, wanted, conditions=of_groups))]
 
-def _sections(
-    found: Mapping[Table, DataFrame], interval: Interval, rows: int, progress: Callable[[str], None]
-) -> dict[str, dict[tuple[str, str], list[Row]]]:
-    """The rows of each section, by (cluster, group), so many of each group: one query each, already folded to what the
-    page shows.
-    """
-    by_time, queue = "start", ("topic", "broker_name", "queue_id")
-    queries: dict[str, tuple[DataFrame, Sequence[str | Column]]] = {
-        "members": (members(found[REBALANCE_INTERVALS]), (by_time, "client_id", "client_addr")),
-        "ownership": (ownership(found[ALLOCATIONS], found[QUEUE_PROGRESS]), (by_time, *queue)),
-        "states": (states(found[REBALANCE_INTERVALS]), (by_time, "topic", "membership_view")),
-        "backlog": (backlog(found[QUEUE_PROGRESS], interval), (by_time, *queue)),
-        "findings": (found[FINDINGS], (F.desc(severity_rank()), by_time, "finding_id")),
-        "status": (found[GROUP_STATUS], ("step_start",)),
+    intervals = read(REBALANCE_INTERVALS, ownership.INTERVAL_COLUMNS, history.INTERVAL_COLUMNS)
+    allocations = read(ALLOCATIONS, ownership.ALLOCATION_COLUMNS)
+    progress = read(QUEUE_PROGRESS, ownership.PROGRESS_COLUMNS, history.PROGRESS_COLUMNS)
+    in_order: dict[str, tuple[Sequence[Row], Callable[[Row], Any]]] = {
+        "members": (ownership.members(intervals), _by("start", "client_id", "client_addr")),
+        "ownership": (ownership.ownership(allocations, progress), _by("start", *_QUEUE)),
+        "states": (history.states(intervals), _by("start", "topic", "membership_view")),
+        "backlog": (history.backlog(progress, interval), _by("start", *_QUEUE)),
+        "findings": (read(FINDINGS), _worst_first),
+        "status": (read(GROUP_STATUS), _by("step_start")),
     }
-    sections = {}
-    for name, (frame, order) in queries.items():
-        progress(f"reading {name}")
-        by_group: dict[tuple[str, str], list[Row]] = defaultdict(list)
-        for row in frame.transform(at_most(rows, order)).collect():
-            by_group[row.cluster, row.consumer_group].append(row.asDict(recursive=True))
-        sections[name] = by_group
-    return sections
+    return {name: by_key(sorted(found, key=order), _by(*GROUP)) for name, (found, order) in in_order.items()}
 
 
-def _group(row: Row, sections: Mapping[str, Mapping[tuple[str, str], list[Row]]]) -> GroupRows:
-    of_group = {name: section.get((row["cluster"], row["consumer_group"]), []) for name, section in sections.items()}
+def _by(*names: str) -> Callable[[Row], tuple[Any, ...]]:
+    return lambda row: values_of(row, names)
+
+
+def _worst_first(finding: Row) -> tuple[Any, ...]:
+    return WORST_FIRST.index(finding["severity"]), finding["start"], finding["finding_id"]
+
+
+def _group(row: Row, sections: Mapping[str, _Section], at_most: int) -> GroupRows:
+    """What is shown of a group: so many rows of each section."""
+    of_group = {name: section.get(values_of(row, GROUP), []) for name, section in sections.items()}
     notes = [
-        f"Shown are the first {len(rows):,} of {rows[0][ROWS_OF_GROUP]:,} rows of {name}: ask for a shorter interval."
-        for name, rows in of_group.items()
-        if rows and rows[0][ROWS_OF_GROUP] > len(rows)
+        f"Shown are the first {at_most:,} of {len(found):,} rows of {name}: ask for a shorter interval."
+        for name, found in of_group.items()
+        if len(found) > at_most
     ]
-    return GroupRows(fleet=row, notes=notes, **of_group)
+    return GroupRows(fleet=row, notes=notes, **{name: found[:at_most] for name, found in of_group.items()})
 
 
 def _left_out(groups: Sequence[Row], chosen: Sequence[Row]) -> list[str]:
@@ -151,20 +148,18 @@ def _left_out(groups: Sequence[Row], chosen: Sequence[Row]) -> list[str]:
     return notes
 
 
-def _runs(tables: PublishedTables, interval: Interval) -> list[Row]:
-    runs = runs_of(tables.warehouse.read(tables.spark, AUDIT_RUNS), interval)
-    return [row.asDict(recursive=True) for row in runs.collect()]
-
-
 def _nothing(tables: PublishedTables, request: ReportRequest) -> Exception:
     if request.consumer_group is not None:
         check_group(tables, request.interval, request.cluster, request.consumer_group)
     elif request.cluster is not None:
         check_cluster(tables, request.cluster)
-    bounds = tables.groups().agg(F.min("first_step"), F.max("last_step")).head()
-    if bounds is None or bounds[0] is None:
-        return NothingPublishedError(f"no run has found a consumer group in the warehouse {tables.warehouse.location}")
+    every = tables.groups()
+    if not every:
+        return NothingPublishedError(
+            f"no run has found a consumer group in the warehouse {tables.stored.location.location}"
+        )
+    first, last = min(one.first_step for one in every), max(one.last_step for one in every)
     return NothingPublishedError(
         f"nothing was audited in {tables.steps(request.interval)}: the first audited step began at "
-        f"{format_utc(bounds[0])}, the last at {format_utc(bounds[1])}"
+        f"{format_utc(first)}, the last at {format_utc(last)}"
     )

@@ -8,15 +8,14 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from schemas import CLIENT_SNAPSHOTS, SOURCES, Table
+from schemas import OPTIONAL_SOURCES, SOURCES, Table
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.gather.sources import Sources
 from spark_jobs.publish.request import RunRequest
+from spark_jobs.spark_types import spark_schema
 from spark_jobs.warehouse import Warehouse
 
 _LOG = logging.getLogger(__name__)
-#: What the clients say of themselves is worth having and can be done without.
-OPTIONAL = (CLIENT_SNAPSHOTS,)
 
 
 def pinned_versions(spark: SparkSession, warehouse: Warehouse) -> dict[str, int]:
@@ -27,7 +26,7 @@ def pinned_versions(spark: SparkSession, warehouse: Warehouse) -> dict[str, int]
     return {
         table.name: warehouse.version(spark, table)
         for table in SOURCES
-        if table not in OPTIONAL or warehouse.exists(spark, table)
+        if table not in OPTIONAL_SOURCES or warehouse.exists(spark, table)
     }
 
 
@@ -44,7 +43,7 @@ def read_sources(
     def read(table: Table) -> DataFrame:
         if table.name not in versions:
             _LOG.info("%s: there is no such table, the audit does without", table.name)
-            return spark.createDataFrame([], table.schema)
+            return spark.createDataFrame([], spark_schema(table))
         frame = warehouse.read(spark, table, versions[table.name]).where(during(window, "captured_at"))
         for condition in request.filters():
             if condition.split(" ", 1)[0] in frame.columns:

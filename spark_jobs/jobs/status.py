@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
-
-from pyspark.sql import SparkSession, Window
-from pyspark.sql import functions as F
 
 from schemas import GROUP_STATUS
 from spark_jobs.domain.intervals import EVER
 from spark_jobs.domain.severities import WORST_FIRST
-from spark_jobs.publish.published import check_cluster, check_group, published_tables
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.read.published import AuditedGroup, PublishedTables, check_cluster, check_group, published_tables
+from spark_jobs.read.stored import Filter, StoredTables, rows
 
 
 @dataclass(frozen=True)
@@ -28,28 +25,30 @@ class Statuses:
 
 
 def statuses(
-    spark: SparkSession,
-    warehouse: Warehouse,
+    stored: StoredTables,
     cluster: str | None = None,
     consumer_group: str | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Statuses:
     """The newest step of every group, or of those named; raises `NothingPublishedError` for names that nobody has."""
-    tables = published_tables(spark, warehouse)
     progress("reading the newest step of every group")
+    tables = published_tables(stored)
     if consumer_group is not None:
         cluster = check_group(tables, EVER, cluster, consumer_group)
-    everything = tables.read(GROUP_STATUS, EVER)
-    per_group = Window.partitionBy("cluster", "consumer_group").orderBy(F.desc("step_start"))
-    newest = everything.withColumn("age", F.row_number().over(per_group)).where("age = 1").drop("age")
-    for name, value in (("cluster", cluster), ("consumer_group", consumer_group)):
-        newest = newest.where(F.col(name) == F.lit(value)) if value is not None else newest
-    (last,) = everything.agg(F.max("step_start")).collect()
-    rows = [row.asDict(recursive=True) for row in newest.collect()]
-    if cluster is not None and not rows:
+    every = tables.groups()
+    wanted = [one for one in every if cluster in (None, one.cluster) and consumer_group in (None, one.consumer_group)]
+    if cluster is not None and not wanted:
         check_cluster(tables, cluster)
-    groups = [row | {"step_start": row["step_start"].replace(tzinfo=UTC)} for row in rows]
-    return Statuses(last[0].replace(tzinfo=UTC) if last[0] else None, in_order(groups))
+    newest = max((one.last_step for one in every), default=None)
+    return Statuses(newest, in_order(_newest_steps(tables, wanted)))
+
+
+def _newest_steps(tables: PublishedTables, groups: Iterable[AuditedGroup]) -> list[dict[str, Any]]:
+    """The row of each group's last step; only those steps are read."""
+    last = {(one.cluster, one.consumer_group): one.last_step for one in groups}
+    steps = Filter("step_start", "IN", sorted(set(last.values())))
+    found = rows(tables.read(GROUP_STATUS, EVER, conditions=[steps])) if last else []
+    return [row for row in found if last.get((row["cluster"], row["consumer_group"])) == row["step_start"]]
 
 
 def in_order(groups: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from expectations import BY_TABLE
 from schemas import AUDIT_RUNS, OUTPUTS, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.intervals import EVER, Interval
-from spark_jobs.errors import ConfigurationError, WarehouseError
+from spark_jobs.errors import ConfigurationError
 from spark_jobs.gather.fold import folded, folded_rows, stated
 from spark_jobs.gather.sources import Sources
 from spark_jobs.jobs.audit import Progress
@@ -32,6 +32,7 @@ from spark_jobs.quality.drift import Usual
 from spark_jobs.quality.facts import collected
 from spark_jobs.quality.gate import asked_on_the_way, output_checks, source_checks
 from spark_jobs.quality.published import as_published
+from spark_jobs.spark_types import spark_schema
 from spark_jobs.warehouse import Warehouse
 
 
@@ -45,14 +46,6 @@ class Validation:
     interval: Interval | None
     results: list[Result]
     pages: Path | None
-
-
-def table_named(name: str) -> Table:
-    """The table of that name; raises `WarehouseError` if there are no expectations of such a table."""
-    known = {table.name: table for table in BY_TABLE}
-    if name not in known:
-        raise WarehouseError(f"--table: there are no expectations of a table {name}; known are {', '.join(known)}")
-    return known[name]
 
 
 def validate(
@@ -96,7 +89,7 @@ def validate(
 def _rows(spark: SparkSession, warehouse: Warehouse, table: Table, interval: Interval | None) -> DataFrame:
     """The table's rows in the interval, of the version that it has now; none if there is no table."""
     if not warehouse.exists(spark, table):
-        return spark.createDataFrame([], table.schema)
+        return spark.createDataFrame([], spark_schema(table))
     rows = warehouse.read(spark, table, warehouse.version(spark, table))
     if interval is None:
         return rows

@@ -16,6 +16,7 @@ from spark_jobs.errors import PublishError
 from spark_jobs.parallel import run_in_parallel
 from spark_jobs.publish.content import NOTHING, Content, Published, contents_of
 from spark_jobs.publish.request import RunRequest
+from spark_jobs.spark_types import spark_schema
 from spark_jobs.warehouse import Warehouse
 
 _LOG = logging.getLogger(__name__)
@@ -53,7 +54,11 @@ def publish(
     def published(table: Table) -> Published:
         content = held.get(table, NOTHING)
         if content.rows or not warehouse.is_free(table, request.interval):
-            frame = outputs[table] if content.rows else spark.createDataFrame([], table.schema).select(*table.columns)
+            frame = (
+                outputs[table]
+                if content.rows
+                else spark.createDataFrame([], spark_schema(table)).select(*table.columns)
+            )
             _replace(warehouse, table, frame.transform(in_files), request, run_id)
         _LOG.info("%s: %d rows published for %s", table.name, content.rows, request.interval)
         return Published(content, warehouse.version_of(spark, table, run_id))

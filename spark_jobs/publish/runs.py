@@ -32,7 +32,7 @@ class PublishedRun:
         return replace(self.request, topic=None).replaces(GROUP_STATUS)
 
 
-def runs_of(audit_runs: DataFrame, interval: Interval) -> DataFrame:
+def _runs_of(audit_runs: DataFrame, interval: Interval) -> DataFrame:
     """The rows of the runs that published some of the interval's steps, newest first."""
     overlap = (F.col("interval_start") < F.lit(interval.end)) & (F.col("interval_end") > F.lit(interval.start))
     return audit_runs.where("outcome = 'published'").where(overlap).orderBy(F.desc("finished_at"))
@@ -50,7 +50,7 @@ def published_runs(audit_runs: DataFrame, interval: Interval) -> list[PublishedR
             row.source_versions,
             {name: Content(rows, row.content_hashes[name]) for name, rows in row.row_counts.items()},
         )
-        for row in runs_of(audit_runs, interval).collect()
+        for row in _runs_of(audit_runs, interval).collect()
     ]
 
 

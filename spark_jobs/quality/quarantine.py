@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from expectations.suite import KEYS_ARE_UNIQUE, Suite
 from schemas import QUARANTINE
 from spark_jobs.conflicts import unless_outrun
+from spark_jobs.spark_types import spark_schema
 from spark_jobs.warehouse import Warehouse
 
 #: Characters of a row, or of its key, that are kept.
@@ -57,7 +58,7 @@ def quarantined(suite: Suite, rows: DataFrame, run_id: str) -> DataFrame:
         "run_id": F.lit(run_id),
         "content": F.left(row, F.lit(_KEPT_CONTENT)),
     }
-    columns = (values[name].cast(QUARANTINE.schema[name].dataType).alias(name) for name in QUARANTINE.columns)
+    columns = (values[name].cast(spark_schema(QUARANTINE)[name].dataType).alias(name) for name in QUARANTINE.columns)
     return rows.where(F.size("reasons") > 0).select(*columns)
 
 

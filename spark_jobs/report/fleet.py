@@ -2,72 +2,103 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from spark_jobs.columns import severity_rank
 from spark_jobs.domain.intervals import Interval
-from spark_jobs.report.keys import GROUP, TOPIC, part_of
+from spark_jobs.domain.severities import SEVERITIES
+from spark_jobs.report.keys import GROUP, TOPIC, Key, Row, by_key, part_of, values_of
 
 #: Points that a small line of backlog is drawn with, at most.
 PARTS = 48
+_NEWEST = ("backlog_end", "members", "queues", "owned_twice", "owned_never", "limit", "advice")
+_CONDITION = ("topic", "subject", "cause")
+_INTERVAL = (*TOPIC, "interval_start", "interval_end")
+_NOTHING_FOUND: Row = dict.fromkeys(("rank", "errors", "piled_up", "rules"))
+#: The columns that are looked at here.
+STATUS_COLUMNS = (*GROUP, "step_start", "backlog_start", *_NEWEST)
+FINDING_COLUMNS = (*GROUP, "rule", "severity", *_CONDITION, "evidence")
+PROGRESS_COLUMNS = (*_INTERVAL, "lag_first", "lag_last")
 
 
-def fleet(status: DataFrame, findings: DataFrame, progress: DataFrame, interval: Interval) -> DataFrame:
+def fleet(status: Iterable[Row], findings: Iterable[Row], progress: Iterable[Key], interval: Interval) -> list[Row]:
     """One row per (cluster, group) that was audited in the interval, what needs attention first.
 
     Counts of members and queues are those of its newest step, `backlog_start` of its oldest, `piled_up` the highest
     backlog (messages) of any finding, `rules` how many conditions each rule found, `lines` the backlog over time.
+    Of `progress` the values of `PROGRESS_COLUMNS`.
     """
-    return (
-        _statuses(status)
-        .join(_found(findings), on=list(GROUP), how="left")
-        .join(_lines(progress, interval), on=list(GROUP), how="left")
-        .orderBy(
-            F.desc(F.coalesce("rank", F.lit(0))), F.desc_nulls_last("errors"), F.desc_nulls_last("piled_up"), *GROUP
-        )
+
+    def of_group(row: Row) -> Key:
+        return values_of(row, GROUP)
+
+    found = {group: _found(rows) for group, rows in by_key(findings, of_group).items()}
+    lines = _lines(progress, interval)
+    return sorted(
+        (
+            {**_status(steps), **found.get(group, _NOTHING_FOUND), "lines": lines.get(group)}
+            for group, steps in by_key(status, of_group).items()
+        ),
+        key=_rank,
     )
 
 
-def _statuses(status: DataFrame) -> DataFrame:
-    newest = ("backlog_end", "members", "queues", "owned_twice", "owned_never", "limit", "advice")
-    return status.groupBy(*GROUP).agg(
-        F.min_by("backlog_start", "step_start").alias("backlog_start"),
-        *(F.max_by(name, "step_start").alias(name) for name in newest),
-    )
+def _rank(row: Row) -> tuple[object, ...]:
+    highest = (row["piled_up"] is None, -(row["piled_up"] or 0))
+    return (-(row["rank"] or 0), row["errors"] is None, -(row["errors"] or 0), *highest, *values_of(row, GROUP))
 
 
-def _found(findings: DataFrame) -> DataFrame:
+def _status(steps: Sequence[Row]) -> Row:
+    in_order = sorted(steps, key=lambda row: row["step_start"])
+    of_newest = {name: in_order[-1][name] for name in (*GROUP, *_NEWEST)}
+    return of_newest | {"backlog_start": in_order[0]["backlog_start"]}
+
+
+def _found(findings: Sequence[Row]) -> Row:
     """A condition that goes on over several steps, and so is a finding in each, counts once."""
-    condition = F.struct("topic", "subject", "cause")
-    per_rule = findings.groupBy(*GROUP, "rule").agg(
-        F.count_distinct(condition).cast("int").alias("findings"),
-        F.max(severity_rank()).alias("rank"),
-        F.count_distinct(F.when(F.col("severity") == "ERROR", condition)).alias("errors"),
-        F.max("evidence.backlog_max").alias("piled_up"),
-    )
-    rule = F.struct(-F.col("rank"), "rule", "findings")
-    return per_rule.groupBy(*GROUP).agg(
-        F.max("rank").alias("rank"),
-        F.sum("errors").alias("errors"),
-        F.max("piled_up").alias("piled_up"),
-        F.transform(F.sort_array(F.collect_list(rule)), lambda one: one.dropFields("col1")).alias("rules"),
-    )
+    per_rule = by_key(findings, lambda row: (row["rule"],))
+    rules = [
+        (-max(map(_severity, rows)), rule, len({values_of(row, _CONDITION) for row in rows}))
+        for (rule,), rows in per_rule.items()
+    ]
+    errors = {(row["rule"], *values_of(row, _CONDITION)) for row in findings if row["severity"] == "ERROR"}
+    backlogs = [row["evidence"]["backlog_max"] for row in findings]
+    return {
+        "rank": max(map(_severity, findings)),
+        "errors": len(errors),
+        "piled_up": max((one for one in backlogs if one is not None), default=None),
+        "rules": [{"rule": rule, "findings": count} for _, rule, count in sorted(rules)],
+    }
 
 
-def _lines(progress: DataFrame, interval: Interval) -> DataFrame:
-    """`lines`, array<topic, points array<part, backlog>>: the highest known backlog in each part of the interval.
+def _severity(finding: Row) -> int:
+    """1 for INFO, 2 for WARN, 3 for ERROR."""
+    return 1 + SEVERITIES.index(finding["severity"])
+
+
+def _lines(progress: Iterable[Key], interval: Interval) -> dict[Key, list[dict[str, Any]]]:
+    """By group, for each topic its `points`: the highest known backlog in each `part` of the interval.
 
     Known is what the first and last readings of a rebalance interval say; parts without such a moment have no point.
     """
-    sums = progress.groupBy(*TOPIC, "interval_start", "interval_end").agg(
-        F.sum("lag_first").alias("first"), F.sum("lag_last").alias("last")
-    )
-    moments = F.array(
-        F.struct(part_of("interval_start", interval, PARTS).alias("part"), F.col("first").alias("backlog")),
-        F.struct(part_of("interval_end", interval, PARTS).alias("part"), F.col("last").alias("backlog")),
-    )
-    points = sums.select(*TOPIC, F.inline(moments)).where("backlog IS NOT NULL")
-    highest = points.groupBy(*TOPIC, "part").agg(F.max("backlog").alias("backlog"))
-    lines = highest.groupBy(*TOPIC).agg(F.sort_array(F.collect_list(F.struct("part", "backlog"))).alias("points"))
-    return lines.groupBy(*GROUP).agg(F.sort_array(F.collect_list(F.struct("topic", "points"))).alias("lines"))
+    sums: dict[Key, dict[bool, int]] = {}
+    for *key, first, last in progress:
+        of_interval = sums.setdefault(tuple(key), {})
+        for is_end, lag in ((False, first), (True, last)):
+            if lag is not None:
+                of_interval[is_end] = of_interval.get(is_end, 0) + lag
+    highest: dict[Key, dict[str, dict[int, int]]] = {}
+    for (cluster, consumer_group, topic, *bounds), backlogs in sums.items():
+        points = highest.setdefault((cluster, consumer_group), {}).setdefault(topic, {})
+        for is_end, backlog in backlogs.items():
+            part = part_of(bounds[is_end], interval, PARTS)
+            points[part] = max(points.get(part, backlog), backlog)
+    return {
+        group: [
+            {"topic": topic, "points": [{"part": part, "backlog": points[part]} for part in sorted(points)]}
+            for topic, points in sorted(topics.items())
+            if points
+        ]
+        for group, topics in highest.items()
+        if any(topics.values())
+    }

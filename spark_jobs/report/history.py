@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F
+from collections.abc import Iterable
 
-from spark_jobs.columns import seconds_between
 from spark_jobs.domain.intervals import Interval
-from spark_jobs.report.keys import QUEUE, TOPIC, known_lags, part_of
+from spark_jobs.domain.phrases import known_sum
+from spark_jobs.report.keys import QUEUE, TOPIC, Row, by_key, known_lags, part_of, values_of
 
 #: Points per line of backlog, at most.
 PARTS = 240
@@ -16,53 +15,70 @@ _FACTS = (
     *("unassigned_queues", "double_owned_queues", "idle_members"),
 )
 _CHANGE = ("trigger", "trigger_subject", "queues_moved", "queues_preserved", "least_moves")
+#: The columns that are looked at here.
+INTERVAL_COLUMNS = (*TOPIC, "membership_view", "interval_start", "interval_end", *_FACTS, *_CHANGE)
+PROGRESS_COLUMNS = (
+    *QUEUE,
+    "interval_start",
+    "interval_end",
+    "lag_first",
+    "lag_last",
+    "lag_max",
+    "produced",
+    "consumed",
+)
 
 
-def states(intervals: DataFrame) -> DataFrame:
+def states(intervals: Iterable[Row]) -> list[Row]:
     """One row per (topic, membership view, maximal time without a rebalance): `start`, `end`, facts and what began it.
 
     An interval without trigger that follows one with the same facts (a new step began) goes on with it.
     """
-    rows = intervals.select(
-        *TOPIC, "membership_view", F.col("interval_start").alias("start"), F.col("interval_end").alias("end"),
-        *_FACTS, *_CHANGE,
-    )  # fmt: skip
-    in_order = Window.partitionBy(*TOPIC, "membership_view").orderBy("start")
-    same = F.lag("end").over(in_order) == F.col("start")
-    for name in _FACTS:
-        same &= F.lag(name).over(in_order).eqNullSafe(F.col(name))
-    begins = F.when(same & F.col("trigger").isNull(), 0).otherwise(1)
-    number = F.sum("begins").over(in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow))
-    return (
-        rows.withColumn("begins", begins)
-        .withColumn("number", number)
-        .groupBy(*TOPIC, "membership_view", "number")
-        .agg(
-            F.min("start").alias("start"),
-            F.max("end").alias("end"),
-            *(F.min_by(name, "start").alias(name) for name in (*_FACTS, *_CHANGE)),
-        )
-        .drop("number")
-    )
+    found: list[dict[str, object]] = []
+    for of_view in by_key(intervals, lambda row: values_of(row, (*TOPIC, "membership_view"))).values():
+        last = None
+        for row in sorted(of_view, key=lambda row: row["interval_start"]):
+            if last is not None and _goes_on(last, row):
+                found[-1]["end"] = row["interval_end"]
+            else:
+                names = (*TOPIC, "membership_view", *_FACTS, *_CHANGE)
+                span = {"start": row["interval_start"], "end": row["interval_end"]}
+                found.append({name: row[name] for name in names} | span)
+            last = row
+    return [*found]
 
 
-def backlog(progress: DataFrame, interval: Interval) -> DataFrame:
+def _goes_on(last: Row, row: Row) -> bool:
+    touches = last["interval_end"] == row["interval_start"]
+    return touches and row["trigger"] is None and values_of(last, _FACTS) == values_of(row, _FACTS)
+
+
+def backlog(progress: Iterable[Row], interval: Interval) -> list[Row]:
     """One row per (queue, one of `PARTS` parts of the interval in which an interval of it begins): `start`, `end`.
 
     `lag_first` and `lag_last` are its first and last known lag then, `lag_max` the highest, `produced` and `consumed`
     what went in and out, all in messages; null is unknown. `seconds` is the time in which they were counted.
     """
-    seconds = F.when(F.col("produced").isNotNull(), seconds_between("interval_start", "interval_end"))
-    return (
-        progress.withColumn("part", part_of("interval_start", interval, PARTS))
-        .groupBy(*QUEUE, "part")
-        .agg(
-            F.min("interval_start").alias("start"),
-            F.max("interval_end").alias("end"),
-            *known_lags("interval_start"),
-            F.sum("produced").alias("produced"),
-            F.sum("consumed").alias("consumed"),
-            F.sum(seconds).alias("seconds"),
-        )
-        .drop("part")
-    )
+    in_order = sorted(progress, key=lambda row: row["interval_start"])
+    of_parts = by_key(
+        in_order, lambda row: (*values_of(row, QUEUE), part_of(row["interval_start"], interval, PARTS))
+    ).values()
+    return [
+        {
+            **{name: part[0][name] for name in QUEUE},
+            "start": part[0]["interval_start"],
+            "end": max(row["interval_end"] for row in part),
+            **known_lags(part),
+            "produced": known_sum(row["produced"] for row in part),
+            "consumed": known_sum(row["consumed"] for row in part),
+            "seconds": known_sum(_seconds(row) for row in part),
+        }
+        for part in of_parts
+    ]
+
+
+def _seconds(row: Row) -> float | None:
+    if row["produced"] is None:
+        return None
+    seconds: float = (row["interval_end"] - row["interval_start"]).total_seconds()
+    return seconds

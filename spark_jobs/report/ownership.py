@@ -2,68 +2,76 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from spark_jobs.columns import with_island
-from spark_jobs.report.keys import GROUP, QUEUE, TOPIC, known_lags
+from spark_jobs.report.keys import GROUP, QUEUE, TOPIC, Row, by_key, islands, known_lags, values_of
 
-_INTERVAL = ("step_start", *TOPIC, "membership_view", "interval_start")
-_STATE = ("readable", "owners", "unassigned_cause", "unassigned_client_id", "double_owned_cause")
+_INTERVAL = ("step_start", *TOPIC, "membership_view", "interval_start", "broker_name", "queue_id")
+_STATE = ("readable", "unassigned_cause", "unassigned_client_id", "double_owned_cause")
+_UNKNOWN = dict.fromkeys(("lag_first", "lag_last", "lag_max"))
+#: The columns that are looked at here.
+ALLOCATION_COLUMNS = (*_INTERVAL, "interval_end", "owners", *_STATE)
+PROGRESS_COLUMNS = (*_INTERVAL, *_UNKNOWN)
+INTERVAL_COLUMNS = (*GROUP, "interval_start", "interval_end", "status", "members")
 
 
-def ownership(allocations: DataFrame, progress: DataFrame) -> DataFrame:
+def ownership(allocations: Iterable[Row], progress: Iterable[Row]) -> list[Row]:
     """One row per (queue, membership view, maximal time with the same owners): `start`, `end`.
 
     `lag_first` and `lag_last` are the first and last known lag inside it, `lag_max` the highest, in messages.
     """
-    lags = progress.select(*_INTERVAL, "broker_name", "queue_id", "lag_first", "lag_last", "lag_max")
-    spans = allocations.join(lags, on=[*_INTERVAL, "broker_name", "queue_id"], how="left").withColumnsRenamed(
-        {"interval_start": "start", "interval_end": "end"}
+    lags = {values_of(row, _INTERVAL): row for row in progress}
+    spans = (
+        {
+            **row,
+            **{name: lags.get(values_of(row, _INTERVAL), _UNKNOWN)[name] for name in _UNKNOWN},
+            "start": row["interval_start"],
+            "end": row["interval_end"],
+        }
+        for row in allocations
     )
-    key = (*QUEUE, "membership_view", *_STATE)
-    return (
-        with_island(spans, key)
-        .groupBy(*key, "island")
-        .agg(
-            F.min("start").alias("start"),
-            F.max("end").alias("end"),
-            *known_lags("start"),
-        )
-        .drop("island")
+    same = by_key(
+        spans,
+        lambda row: (
+            *values_of(row, (*QUEUE, "membership_view", *_STATE)),
+            tuple((owner["client_id"], owner["client_addr"]) for owner in row["owners"]),
+        ),
     )
+    names = (*QUEUE, "membership_view", *_STATE, "owners")
+    return [
+        {name: island[0][name] for name in names} | _span(island) | known_lags(island)
+        for found in same.values()
+        for island in islands(found)
+    ]
 
 
-def members(intervals: DataFrame) -> DataFrame:
+def members(intervals: Iterable[Row]) -> list[Row]:
     """One row per (group, connection, maximal time in which some topic's allocation counted it): `start`, `end`.
 
-    `strategy` is the one it was last seen with; `twins` whether another connection had its client id then.
+    `strategy` and `version` are those it was last seen with; `twins` whether another connection had its client id then.
     """
-    key = (*GROUP, "client_id", "client_addr", "twins")
-    member = F.col("member")
-    same_id = F.filter("members", lambda other: other["client_id"] == member["client_id"])
-    connections = (
-        intervals.where("status = 'REPLAYED'")
-        .withColumn("member", F.explode("members"))
-        .select(
-            *GROUP,
-            member["client_id"].alias("client_id"),
-            member["client_addr"].alias("client_addr"),
-            (F.size(same_id) > 1).alias("twins"),
-            member["strategy"].alias("strategy"),
-            member["version"].alias("version"),
-            F.col("interval_start").alias("start"),
-            F.col("interval_end").alias("end"),
-        )
-    )
-    return (
-        with_island(connections, key)
-        .groupBy(*key, "island")
-        .agg(
-            F.min("start").alias("start"),
-            F.max("end").alias("end"),
-            F.max_by("strategy", "start").alias("strategy"),
-            F.max_by("version", "start").alias("version"),
-        )
-        .drop("island")
-    )
+    names = (*GROUP, "client_id", "client_addr", "twins")
+    same = by_key(_connections(intervals), lambda row: values_of(row, names))
+    return [
+        {name: island[0][name] for name in names}
+        | _span(island)
+        | {name: max(island, key=lambda row: row["start"])[name] for name in ("strategy", "version")}
+        for found in same.values()
+        for island in islands(found)
+    ]
+
+
+def _connections(intervals: Iterable[Row]) -> Iterator[Row]:
+    for row in intervals:
+        if row["status"] == "REPLAYED":
+            times = Counter(member["client_id"] for member in row["members"])
+            for member in row["members"]:
+                told = {name: member[name] for name in ("client_id", "client_addr", "strategy", "version")}
+                span = {"start": row["interval_start"], "end": row["interval_end"]}
+                yield {name: row[name] for name in GROUP} | told | span | {"twins": times[member["client_id"]] > 1}
+
+
+def _span(island: list[Row]) -> dict[str, Any]:
+    return {"start": island[0]["start"], "end": max(row["end"] for row in island)}

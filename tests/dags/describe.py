@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import tempfile
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +19,7 @@ airflow_took = time.perf_counter() - started
 
 from airflow.dag_processing.dagbag import BundleDagBag  # noqa: E402
 from airflow.sdk import Variable  # noqa: E402
+from airflow.sdk.exceptions import TaskDeferred  # noqa: E402
 
 DAGS = Path(__file__).parents[2] / "dags"
 
@@ -96,6 +99,42 @@ def reported(task: Any, fail_on: str) -> str:
     return "done"
 
 
+def sensed(task: Any) -> dict[str, str]:
+    """What the sensor does where a source is not there, has not come, is still missing at the end, and has come."""
+    from schemas import CLIENT_SNAPSHOTS, SOURCES
+    from tests.stored import write
+
+    warehouse, now = Path(tempfile.mkdtemp()), datetime.now(UTC)
+    os.environ |= {"AIRFLOW_VAR_REBALANCE_AUDIT_WAREHOUSE": str(warehouse), "AIRFLOW_VAR_REBALANCE_AUDIT_CONFIG": ""}
+    task.interval, later = "2026-11-21T02:00Z/2026-11-21T03:00Z", (now + timedelta(hours=1)).isoformat()
+
+    def outcome(until: str) -> str:
+        task.until = until
+        try:
+            task.execute({})
+        except TaskDeferred as deferred:
+            waits = deferred.trigger.moment - now
+            return f"deferred for {round(waits.total_seconds(), -1):.0f} s, then {deferred.method_name}"
+        except Exception as error:
+            return f"{type(error).__name__}: {str(error).partition(str(warehouse))[0].strip()}"
+        return "done"
+
+    def come(minute: int) -> None:
+        for table in SOURCES:
+            captured_at = datetime(2026, 11, 21, 2, tzinfo=UTC) + timedelta(minutes=minute)
+            write(warehouse, table, [{"captured_at": captured_at}])
+
+    found = {"no table": outcome(later)}
+    for table in SOURCES:
+        if table is not CLIENT_SNAPSHOTS:
+            write(warehouse, table, [])
+    found["nothing known"] = outcome(later)
+    come(-1)
+    found |= {"missing": outcome(later), "too late": outcome(now.isoformat())}
+    come(60)
+    return found | {"come": outcome(later)}
+
+
 def main() -> None:
     began = time.perf_counter()
     bag = BundleDagBag(DAGS, bundle_path=DAGS, bundle_name="dags")
@@ -113,6 +152,7 @@ def main() -> None:
             fail_on: reported(bag.dags["rebalance_audit_hourly"].get_task("report"), fail_on)
             for fail_on in ("NEVER", "ERROR", "INFO")
         },
+        "sensed": sensed(bag.dags["rebalance_audit_hourly"].get_task("wait_for_sources")),
     }
     print(json.dumps(found))
 

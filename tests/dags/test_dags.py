@@ -48,7 +48,7 @@ def test_dags_are_these_and_no_others(described: dict[str, Any]) -> None:
             "0 * * * *",
             4,
             {
-                "wait_for_sources": task("audit", kind="DateTimeSensorAsync", timeout=HOUR),
+                "wait_for_sources": task("audit", kind="SourcesSensor", timeout=HOUR),
                 "audit": task("publish"),
                 "publish": task("report", kind="PublishOperator") | {"outlets": TABLES},
                 "report": task(kind="ReportOperator"),
@@ -73,6 +73,16 @@ def test_what_is_handed_over_is_told_and_fails_the_report_where_it_is_severe_eno
         "INFO": "AirflowFailException: new findings of severity INFO at least: 3",
     }
     assert (airflow.home / "told.txt").read_text() == "RULE_WARN RULE_ERROR\n" * 3
+
+
+def test_sources_are_waited_for_until_they_have_come_or_the_time_of_grace_is_over(described: dict[str, Any]) -> None:
+    assert described["sensed"] == {
+        "no table": "AirflowException: there is no table membership_snapshots in the warehouse",
+        "nothing known": "deferred for 3600 s, then look",
+        "missing": "deferred for 30 s, then look",
+        "too late": "done",
+        "come": "done",
+    }
 
 
 def test_reading_the_files_costs_next_to_nothing(described: dict[str, Any]) -> None:

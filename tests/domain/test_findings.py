@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from schemas.findings import EVIDENCE, FINDING_QUEUE, FINDINGS
+from schemas.types import Struct
 from spark_jobs.domain.audited_step import Counts
 from spark_jobs.domain.evidence import Evidence, QueueEvidence
 from spark_jobs.domain.findings import Finding, findings
@@ -57,8 +58,9 @@ def test_nothing_was_hit() -> None:
 def test_fields_are_those_of_the_table() -> None:
     keys = ("step_start", "cluster", "consumer_group")
     assert list(Finding._fields) == [name for name in FINDINGS.columns if name not in keys]
-    assert list(Evidence._fields) == EVIDENCE.names
-    assert list(QueueEvidence._fields) == FINDING_QUEUE.elementType.names  # type: ignore[attr-defined]
+    assert Evidence._fields == EVIDENCE.names
+    assert isinstance(FINDING_QUEUE.element, Struct)
+    assert QueueEvidence._fields == FINDING_QUEUE.element.names
 
 
 def test_hits_without_a_gap_are_one_condition() -> None:

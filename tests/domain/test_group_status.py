@@ -7,6 +7,7 @@ from itertools import permutations
 import pytest
 
 from schemas.group_status import GROUP_STATUS
+from schemas.types import Array, Struct
 from spark_jobs.domain.attribution import TopicGrowth
 from spark_jobs.domain.audited_step import IntervalProgress, RebalanceInterval
 from spark_jobs.domain.backlog import Backlog, queue_intervals
@@ -37,8 +38,10 @@ def finding(rule: str, cause: str, severity: str) -> Finding:
 def test_fields_are_those_of_the_table() -> None:
     keys = ("step_start", "cluster", "consumer_group")
     assert list(GroupStatus._fields) == [name for name in GROUP_STATUS.columns if name not in keys]
-    entry = GROUP_STATUS.schema["attribution"].dataType
-    assert list(TopicGrowth._fields) == entry.elementType.names  # type: ignore[attr-defined]
+    entries = GROUP_STATUS.schema["attribution"].type
+    assert isinstance(entries, Array)
+    assert isinstance(entries.element, Struct)
+    assert TopicGrowth._fields == entries.element.names
 
 
 def test_a_group_without_an_interval_in_the_step_has_no_status() -> None:

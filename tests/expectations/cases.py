@@ -14,6 +14,7 @@ from expectations.suite import KEYS_ARE_UNIQUE, Suite
 from schemas import OUTPUTS, SOURCES, Table
 from spark_jobs.quality.checks import Check
 from spark_jobs.quality.facts import BROKEN, STEP, by_name, flagged, step_facts
+from spark_jobs.spark_types import spark_schema
 from tests.snapshots import at
 
 Row = dict[str, Any]
@@ -70,8 +71,8 @@ def broken_by_case(spark: SparkSession, cases: Cases) -> dict[str, set[str]]:
 
 
 def _frame(spark: SparkSession, table: Table, cases: Cases) -> DataFrame:
-    fields = [StructField(one.name, one.dataType, True) for one in table.schema if one.name in table.columns]
-    schema = StructType([*fields, StructField(_CASE, table.schema["cluster"].dataType)])
+    fields = [StructField(one.name, one.dataType, True) for one in spark_schema(table) if one.name in table.columns]
+    schema = StructType([*fields, StructField(_CASE, spark_schema(table)["cluster"].dataType)])
     rows = [
         {name: case if value == OWN else value for name, value in row.items()} | {_CASE: case}
         for case, _, tables in cases.named()

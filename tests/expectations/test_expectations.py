@@ -11,6 +11,7 @@ from expectations import SUITES, Suite
 from schemas import OUTPUTS, SOURCES
 from spark_jobs.quality.checks import Check
 from spark_jobs.quality.facts import STEP, flagged, step_facts
+from spark_jobs.spark_types import spark_schema
 from tests.expectations import (
     allocations,
     client_snapshots,
@@ -60,7 +61,7 @@ def test_names_of_a_suite_are_its_own(suite: Suite) -> None:
 @pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.table.name)
 def test_every_column_that_a_suite_names_is_in_the_schemas(spark: SparkSession, suite: Suite) -> None:
     """Spark resolves names when a plan is made: a column that a schema lost fails here, and not in a run at night."""
-    frames = {table: spark.createDataFrame([], table.schema) for table in (*SOURCES, *OUTPUTS)}
+    frames = {table: spark.createDataFrame([], spark_schema(table)) for table in (*SOURCES, *OUTPUTS)}
     frames |= {table: frames[table].selectExpr("*", f"timestamp '{at(0):%F}' AS {STEP}") for table in SOURCES}
     settings = {"step_seconds": 1, "offset_tolerance": 1, "whole_groups": True, "read_start": at(0), "read_end": at(1)}
     facts = step_facts([Check(suite, flagged(suite, frames[suite.table], frames, settings))])

@@ -18,6 +18,7 @@ from spark_jobs.gather.judged import Gathered
 from spark_jobs.gather.rows import tables
 from spark_jobs.gather.sources import Sources
 from spark_jobs.jobs.audit import audit
+from spark_jobs.spark_types import spark_schema
 from tests.gather.test_histories import HOSTILE, all_groups, client, owned
 from tests.kernel import judged
 from tests.snapshots import HOUR, membership
@@ -28,7 +29,7 @@ Rows = dict[Table, list[dict[str, Any]]]
 
 def sources_of(spark: SparkSession, rows: Rows) -> Sources:
     def frame(table: Table) -> Any:
-        schema = StructType([field for field in table.schema if field.name in table.columns])
+        schema = StructType([field for field in spark_schema(table) if field.name in table.columns])
         whole = [dict.fromkeys(schema.names) | row for row in rows.get(table, [])]
         return spark.createDataFrame(whole, schema)
 

@@ -20,6 +20,7 @@ from spark_jobs.jobs.backfill import Audited, Failed, backfill, published_steps
 from spark_jobs.jobs.run import RunRequest, RunResult, run
 from spark_jobs.publish.claims import claim
 from spark_jobs.publish.content import Content, content
+from spark_jobs.spark_types import spark_schema
 from spark_jobs.warehouse import Warehouse
 from tests.snapshots import at, healthy_group, load, membership
 
@@ -118,7 +119,7 @@ def test_the_steps_that_are_published(spark: SparkSession, warehouse: Warehouse)
     ]
     warehouse.create(spark, [AUDIT_RUNS])
     # The newest first, as they need not stand in the order of their ends.
-    frame = spark.createDataFrame(rows[::-1], AUDIT_RUNS.schema)
+    frame = spark.createDataFrame(rows[::-1], spark_schema(AUDIT_RUNS))
     warehouse.save(frame.write.format("delta").mode("append"), AUDIT_RUNS)
     assert published_steps(spark, warehouse, WHOLE, TEN_MINUTES) == {SECOND}
     assert published_steps(spark, warehouse, WHOLE, OTHER) == set()

@@ -27,6 +27,7 @@ from spark_jobs.jobs.maintain import Maintained, maintain
 from spark_jobs.jobs.run import RunRequest, run
 from spark_jobs.publish.claims import claim
 from spark_jobs.publish.content import Content, content
+from spark_jobs.spark_types import spark_schema
 from spark_jobs.warehouse import Warehouse
 from tests.snapshots import HOUR, healthy_group, load, membership
 
@@ -83,7 +84,9 @@ def test_the_rows_stay_and_so_do_the_versions_of_the_last_runs(spark: SparkSessi
 def small(spark: SparkSession, warehouse: Warehouse) -> Warehouse:
     """Two tables that have constraints."""
     warehouse.create(spark, [MEMBERSHIP_SNAPSHOTS, ALLOCATIONS])
-    columns = StructType([field for field in MEMBERSHIP_SNAPSHOTS.schema if field.name in MEMBERSHIP_SNAPSHOTS.columns])
+    columns = StructType(
+        [field for field in spark_schema(MEMBERSHIP_SNAPSHOTS) if field.name in MEMBERSHIP_SNAPSHOTS.columns]
+    )
     frame = spark.createDataFrame([membership(0, "c1"), membership(20)], columns)
     warehouse.save(frame.write.format("delta").mode("append"), MEMBERSHIP_SNAPSHOTS)
     return warehouse

@@ -11,6 +11,8 @@ from pyspark.sql import SparkSession
 from schemas import AUDIT_RUNS, GROUP_STATUS, OUTPUTS, Table
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.jobs.status import Statuses, statuses
+from spark_jobs.read.delta import DeltaTables
+from spark_jobs.spark_types import spark_schema
 from spark_jobs.warehouse import Warehouse
 
 HOUR = datetime(2026, 11, 21, 2, tzinfo=UTC)
@@ -24,7 +26,7 @@ def status(cluster: str, group: str, hours: int, severity: str | None = None) ->
 
 def write(spark: SparkSession, warehouse: Warehouse, table: Table, *rows: dict[str, Any]) -> None:
     values = [tuple(row.get(name) for name in table.columns) for row in rows]
-    frame = spark.createDataFrame(values, table.schema)
+    frame = spark.createDataFrame(values, spark_schema(table))
     warehouse.save(frame.write.format("delta").mode("append"), table)
 
 
@@ -49,7 +51,7 @@ def test_the_newest_step_of_every_group_that_a_run_has_published(spark: SparkSes
     # A run that has not come to its end: its rows are not published.
     write(spark, warehouse, GROUP_STATUS, status("eu", "a", 2, "ERROR"))
 
-    found = statuses(spark, warehouse)
+    found = statuses(DeltaTables(warehouse))
     assert found.newest_step == HOUR + timedelta(hours=1)
     told = [(one["cluster"], one["consumer_group"], one["step_start"], one["advice"]) for one in found.groups]
     assert told == [
@@ -58,23 +60,23 @@ def test_the_newest_step_of_every_group_that_a_run_has_published(spark: SparkSes
         ("us", "a", HOUR + timedelta(hours=1), "1"),
     ]
     # What is old is told by all groups, also where only old ones are asked for.
-    only = statuses(spark, warehouse, None, "b")
+    only = statuses(DeltaTables(warehouse), None, "b")
     assert ([one["consumer_group"] for one in only.groups], only.newest_step) == (["b"], HOUR + timedelta(hours=1))
-    assert [one["cluster"] for one in statuses(spark, warehouse, "us").groups] == ["us"]
+    assert [one["cluster"] for one in statuses(DeltaTables(warehouse), "us").groups] == ["us"]
     with pytest.raises(NothingPublishedError, match=r"a is in several clusters \(eu, us\)"):
-        statuses(spark, warehouse, None, "a")
+        statuses(DeltaTables(warehouse), None, "a")
     with pytest.raises(NothingPublishedError, match="there is no cluster asia: audited are eu, us"):
-        statuses(spark, warehouse, "asia")
+        statuses(DeltaTables(warehouse), "asia")
 
 
-def test_a_warehouse_in_which_nothing_was_published(spark: SparkSession, warehouse: Warehouse) -> None:
+def test_a_warehouse_in_which_nothing_was_published(warehouse: Warehouse) -> None:
     with pytest.raises(NothingPublishedError, match="nothing has been published in the warehouse"):
-        statuses(spark, warehouse)
+        statuses(DeltaTables(warehouse))
 
 
 def test_a_run_that_found_no_group(spark: SparkSession, warehouse: Warehouse) -> None:
     warehouse.create(spark, (*OUTPUTS, AUDIT_RUNS))
     write(spark, warehouse, AUDIT_RUNS, published(spark, warehouse))
-    assert statuses(spark, warehouse) == Statuses(None, [])
+    assert statuses(DeltaTables(warehouse)) == Statuses(None, [])
     with pytest.raises(NothingPublishedError, match="there is no cluster eu: audited are none"):
-        statuses(spark, warehouse, "eu")
+        statuses(DeltaTables(warehouse), "eu")

@@ -14,6 +14,7 @@ from spark_jobs.domain.intervals import Interval
 from spark_jobs.publish.content import NOTHING, content, contents_of
 from spark_jobs.publish.publisher import publish
 from spark_jobs.publish.request import RunRequest
+from spark_jobs.spark_types import spark_schema
 from spark_jobs.warehouse import Warehouse
 from tests.snapshots import HOUR
 
@@ -35,7 +36,7 @@ def intervals(spark: SparkSession, start: datetime, topics: Sequence[str]) -> di
         | _VALUES
         for topic in topics
     ]
-    return {REBALANCE_INTERVALS: spark.createDataFrame(rows, REBALANCE_INTERVALS.schema)}
+    return {REBALANCE_INTERVALS: spark.createDataFrame(rows, spark_schema(REBALANCE_INTERVALS))}
 
 
 def written(spark: SparkSession, warehouse: Warehouse) -> list[tuple[str, str]]:
@@ -90,6 +91,8 @@ def test_what_cannot_be_claimed_is_never_free(location: str) -> None:
 
 
 def test_contents_of_several_tables_are_those_of_each(spark: SparkSession) -> None:
-    frames = intervals(spark, HOUR.start, ["a", "b"]) | {OUTPUTS[1]: spark.createDataFrame([], OUTPUTS[1].schema)}
+    frames = intervals(spark, HOUR.start, ["a", "b"]) | {
+        OUTPUTS[1]: spark.createDataFrame([], spark_schema(OUTPUTS[1]))
+    }
     assert contents_of(frames) == {table: content(frame) for table, frame in frames.items()}
     assert contents_of(frames)[OUTPUTS[1]] == NOTHING

@@ -15,6 +15,7 @@ from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from spark_jobs.quality.checks import QUARANTINED_PERCENT, Check, Result, StepsWithin
 from spark_jobs.quality.facts import collected, flagged
 from spark_jobs.quality.validation import Validator
+from spark_jobs.spark_types import spark_schema
 from tests.snapshots import at, membership
 
 SUITE = BY_TABLE[MEMBERSHIP_SNAPSHOTS]
@@ -33,14 +34,14 @@ def rows(spark: SparkSession, *broken: str, kept: int = 3) -> DataFrame:
     """So many rows of one step that keep every rule, and one per name whose connection has no client id."""
     good = [membership(second, "c1") for second in range(kept)]
     bad = [membership(100 + place, "", group=name) for place, name in enumerate(broken)]
-    fields = [field for field in MEMBERSHIP_SNAPSHOTS.schema if field.name in MEMBERSHIP_SNAPSHOTS.columns]
+    fields = [field for field in spark_schema(MEMBERSHIP_SNAPSHOTS) if field.name in MEMBERSHIP_SNAPSHOTS.columns]
     frame = spark.createDataFrame(good + bad, StructType(fields))
     return flagged(SUITE, frame.withColumn("step_start", F.lit(at(0))), no_routes(spark), SETTINGS)
 
 
 def no_routes(spark: SparkSession) -> Mapping[Table, DataFrame]:
     """The other table that the suite looks at, without a row: who hosts the topics is not known."""
-    routes = spark.createDataFrame([], ROUTE_SNAPSHOTS.schema)
+    routes = spark.createDataFrame([], spark_schema(ROUTE_SNAPSHOTS))
     return {ROUTE_SNAPSHOTS: routes.withColumn("step_start", F.col("captured_at"))}
 
 

@@ -18,6 +18,7 @@ from spark_jobs.quality.checks import Check, Result
 from spark_jobs.quality.drift import Subject, Usual, as_usual, known_values, usual_values
 from spark_jobs.quality.facts import flagged
 from spark_jobs.quality.validation import Validator
+from spark_jobs.spark_types import spark_schema
 from tests.quality.pages import SETTINGS, judged, no_routes
 from tests.snapshots import at, membership
 
@@ -80,7 +81,7 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def usual(spark: SparkSession) -> Usual:
-    results = spark.createDataFrame(ROWS, QUALITY_RESULTS.schema)
+    results = spark.createDataFrame(ROWS, spark_schema(QUALITY_RESULTS))
     return usual_values(known_values(results, INTERVAL, Quality()).collect(), INTERVAL, Quality())
 
 
@@ -113,7 +114,9 @@ def test_an_unusual_step_is_a_warning_and_look_back_is_not_looked_at(spark: Spar
     table = MEMBERSHIP_SNAPSHOTS
     suite = BY_TABLE[table]
     rows = [membership(second) for second in (-20, 0, 20, 40, 60)]
-    frame = spark.createDataFrame(rows, table.schema).withColumn("step_start", F.date_trunc("hour", "captured_at"))
+    frame = spark.createDataFrame(rows, spark_schema(table)).withColumn(
+        "step_start", F.date_trunc("hour", "captured_at")
+    )
     known = {
         Subject(table.name, None): {TEN: (9.0, 11.0), ELEVEN: (4.5, 5.5)},
         Subject(table.name, "message_model"): {TEN: (90.0, 100.0), ELEVEN: (0.0, 1.0)},

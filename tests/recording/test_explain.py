@@ -31,6 +31,7 @@ from spark_jobs.explain.text import lines
 from spark_jobs.explain.views import strategy_of
 from spark_jobs.jobs.explain import Question, explain_group
 from spark_jobs.jobs.status import statuses
+from spark_jobs.read.delta import DeltaTables
 from tests.recording.conftest import EXAMPLE, RECORDING, Audited
 
 EXPLAINED = Path(__file__).with_name("explained")
@@ -62,7 +63,7 @@ def question(group: str, at: str, topic: str | None = None, cluster: str | None 
 
 @pytest.mark.parametrize(("name", "group", "at"), moments(), ids=[name for name, _, _ in moments()])
 def test_a_moment_is_told(spark: SparkSession, audited: Audited, name: str, group: str, at: str) -> None:
-    story = explain_group(spark, audited.warehouse, question(group, at))
+    story = explain_group(DeltaTables(audited.warehouse), question(group, at))
     file = io.StringIO()
     show_explanation(Console(file=file, width=80), lines(story))
     assert file.getvalue() == (EXPLAINED / f"{name}.txt").read_text(encoding="utf-8")
@@ -78,7 +79,7 @@ def test_the_readme_shows_what_is_told() -> None:
 def test_a_retry_topic_is_told_when_it_is_named(spark: SparkSession, audited: Audited) -> None:
     """Nobody ever consumed again: the group has committed nothing there."""
     asked = question("payment-service", "2026-11-21T02:10Z", "%RETRY%payment-service")
-    story = explain_group(spark, audited.warehouse, asked)
+    story = explain_group(DeltaTables(audited.warehouse), asked)
     document = json.loads(as_json(asdict(story)))
     (topic,) = document["topics"]
     (view,) = topic["views"]
@@ -123,7 +124,7 @@ def test_what_is_not_there_is_an_error_that_helps(
     spark: SparkSession, audited: Audited, asked: Question, message: str
 ) -> None:
     with pytest.raises(NothingPublishedError) as error:
-        explain_group(spark, audited.warehouse, asked)
+        explain_group(DeltaTables(audited.warehouse), asked)
     assert str(error.value).startswith(message)
 
 
@@ -154,15 +155,15 @@ def key(row: dict[str, Any]) -> tuple[Any, ...]:
 
 def test_the_status_of_all_groups(spark: SparkSession, audited: Audited) -> None:
     """The worst first, then what waits: mixed-service's three queues without owner, legacy-import's slow listener."""
-    found = statuses(spark, audited.warehouse)
+    found = statuses(DeltaTables(audited.warehouse))
     assert found.newest_step == datetime(2026, 11, 21, 2, tzinfo=UTC)
     names = [group["consumer_group"] for group in found.groups]
     assert names[:3] == ["mixed-service", "legacy-import", "tag-service"]
     assert names[-5:] == ["geo-service", "inventory-service", "ledger", "pop-service", "price-cache"]
     assert len(names) == 17
-    (only,) = statuses(spark, audited.warehouse, "demo", "legacy-import").groups
+    (only,) = statuses(DeltaTables(audited.warehouse), "demo", "legacy-import").groups
     file = io.StringIO()
-    show_statuses(Console(file=file, width=80), statuses(spark, audited.warehouse, None, only["consumer_group"]))
+    show_statuses(Console(file=file, width=80), statuses(DeltaTables(audited.warehouse), None, only["consumer_group"]))
     assert file.getvalue().splitlines() == [
         "ERROR cluster=demo group=legacy-import step=2026-11-21T02:00Z findings=4 members=2 queues=4/0/0 "
         "backlog=73 → 2,229 unknown_queues=5 oldest=9 min 26 s in=7.8/s out=6.4/s limit=LISTENER "
@@ -170,4 +171,4 @@ def test_the_status_of_all_groups(spark: SparkSession, audited: Audited) -> None
         "1 group; the newest step began at 2026-11-21T02:00Z.",
     ]
     with pytest.raises(NothingPublishedError, match="did you mean payment-service"):
-        statuses(spark, audited.warehouse, None, "paymnt-service")
+        statuses(DeltaTables(audited.warehouse), None, "paymnt-service")

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from spark_jobs.domain.intervals import Interval, parse_utc
 from spark_jobs.errors import NothingPublishedError, ReportFileError
 from spark_jobs.jobs.report import ReportRequest, report, write_page
+from spark_jobs.read.delta import DeltaTables
 from spark_jobs.warehouse import Warehouse
 from tests.browser import needs_browser
 from tests.opened import Opened
@@ -28,8 +28,8 @@ def told() -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def html(spark: SparkSession, audited: Audited, told: list[str]) -> str:
-    return report(spark, audited.warehouse, ReportRequest(RECORDED), told.append)
+def html(audited: Audited, told: list[str]) -> str:
+    return report(DeltaTables(audited.warehouse), ReportRequest(RECORDED), told.append)
 
 
 def place_of(seen: Opened, group: str) -> str:
@@ -100,8 +100,8 @@ def test_the_page_says_where_its_numbers_come_from(
     assert all(f"{name} {version}" in footer for name, version in audited.result.run["source_versions"].items())
 
 
-def test_one_group_is_a_page_of_its_own(spark: SparkSession, audited: Audited) -> None:
-    page = report(spark, audited.warehouse, ReportRequest(RECORDED, "demo", "geo-service"), lambda _: None)
+def test_one_group_is_a_page_of_its_own(audited: Audited) -> None:
+    page = report(DeltaTables(audited.warehouse), ReportRequest(RECORDED, "demo", "geo-service"), lambda _: None)
     assert "<title>Consumer group geo-service</title>" in page
     assert "payment-service" not in page
 
@@ -117,16 +117,16 @@ def test_one_group_is_a_page_of_its_own(spark: SparkSession, audited: Audited) -
     ],
 )
 def test_what_is_not_there_is_said_in_one_sentence(
-    spark: SparkSession, audited: Audited, interval: str, cluster: str | None, group: str | None, said: str
+    audited: Audited, interval: str, cluster: str | None, group: str | None, said: str
 ) -> None:
     request = ReportRequest(Interval.parse(interval), cluster, group)
     with pytest.raises(NothingPublishedError, match=said):
-        report(spark, audited.warehouse, request, lambda _: None)
+        report(DeltaTables(audited.warehouse), request, lambda _: None)
 
 
-def test_a_warehouse_without_runs_says_what_to_do(spark: SparkSession, warehouse: Warehouse) -> None:
+def test_a_warehouse_without_runs_says_what_to_do(warehouse: Warehouse) -> None:
     with pytest.raises(NothingPublishedError, match="rebalance-audit run --warehouse URI"):
-        report(spark, warehouse, ReportRequest(RECORDED), lambda _: None)
+        report(DeltaTables(warehouse), ReportRequest(RECORDED), lambda _: None)
 
 
 def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -5,35 +5,32 @@ Times are seconds after 10:00; a step is an hour.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-
 from spark_jobs.domain.intervals import Interval
-from spark_jobs.report.fleet import fleet
+from spark_jobs.report.fleet import PROGRESS_COLUMNS, fleet
 from spark_jobs.report.history import backlog, states
-from spark_jobs.report.keys import ROWS_OF_GROUP, at_most
+from spark_jobs.report.keys import Row
 from spark_jobs.report.ownership import members, ownership
 from tests.snapshots import at
 
-_KEY = "step_start timestamp, cluster string, consumer_group string, topic string, membership_view string, "
-_KEY += "interval_start timestamp, "
-_ALLOCATIONS = _KEY + (
-    "interval_end timestamp, broker_name string, queue_id int, readable boolean, "
-    "owners array<struct<client_id: string, client_addr: string>>, unassigned_cause string, "
-    "unassigned_client_id string, double_owned_cause string"
-)
-_PROGRESS = _KEY + (
-    "interval_end timestamp, broker_name string, queue_id int, lag_first bigint, lag_last bigint, lag_max bigint, "
-    "produced bigint, consumed bigint"
-)
-_INTERVALS = _KEY + (
-    "interval_end timestamp, status string, reason string, strategy string, strategy_source string, "
-    "members array<struct<client_id: string, client_addr: string, version: int, strategy: string>>, member_count int, "
-    "distinct_members int, queue_count int, unassigned_queues int, double_owned_queues int, idle_members int, "
-    "trigger string, trigger_subject string, queues_moved int, queues_preserved int, least_moves int"
-)
+_KEY = ("step_start", "cluster", "consumer_group", "topic", "membership_view", "interval_start")
+_ALLOCATIONS = (
+    *_KEY, "interval_end", "broker_name", "queue_id", "readable", "owners", "unassigned_cause", "unassigned_client_id",
+    "double_owned_cause",
+)  # fmt: skip
+_PROGRESS = (
+    *_KEY, "interval_end", "broker_name", "queue_id", "lag_first", "lag_last", "lag_max", "produced", "consumed"
+)  # fmt: skip
+_INTERVALS = (
+    *_KEY, "interval_end", "status", "reason", "strategy", "strategy_source", "members", "member_count",
+    "distinct_members", "queue_count", "unassigned_queues", "double_owned_queues", "idle_members", "trigger",
+    "trigger_subject", "queues_moved", "queues_preserved", "least_moves",
+)  # fmt: skip
+_OWNER = ("client_id", "client_addr")
+_MEMBER = ("client_id", "client_addr", "version", "strategy")
 HOUR, TWO_HOURS = Interval(at(0), at(3600)), Interval(at(0), at(7200))
 
 
@@ -41,16 +38,16 @@ def key(begin: int) -> tuple[Any, ...]:
     return (at(begin // 3600 * 3600), "c", "g", "t", "*", at(begin))
 
 
-def found(frame: DataFrame, *columns: str) -> list[tuple[Any, ...]]:
-    return sorted((tuple(map(_aware, row)) for row in frame.select(*columns).collect()), key=repr)
+def named(rows: Iterable[tuple[Any, ...]], names: Sequence[str]) -> list[Row]:
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def _aware(value: Any) -> Any:
-    return value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
+def found(rows: Iterable[Row], *columns: str) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row[name] for name in columns) for row in rows), key=repr)
 
 
 def owned(begin: int, end: int, queue_id: int, *owners: str) -> tuple[Any, ...]:
-    connections = [(owner, f"{owner}:1") for owner in owners]
+    connections = named([(owner, f"{owner}:1") for owner in owners], _OWNER)
     return (*key(begin), at(end), "b", queue_id, True, connections, None if owners else "CONFIG_HOLE", None, None)
 
 
@@ -60,7 +57,7 @@ def progress(begin: int, end: int, queue_id: int, *numbers: int | None) -> tuple
 
 
 def interval(begin: int, end: int, trigger: str | None, *ids: str, status: str = "REPLAYED") -> tuple[Any, ...]:
-    connections = [(one[0], one, 493, "AVG") for one in ids]
+    connections = named([(one[0], one, 493, "AVG") for one in ids], _MEMBER)
     replayed = status == "REPLAYED"
     counts = (len(ids), len({one[0] for one in ids}), 4, 0, 0, 0) if replayed else (None,) * 6
     moved = (2, 2, 1) if trigger else (None,) * 3
@@ -68,7 +65,7 @@ def interval(begin: int, end: int, trigger: str | None, *ids: str, status: str =
     return (*key(begin), at(end), *facts, *counts, trigger, None, *moved)
 
 
-def test_a_span_of_an_owner_goes_on_over_intervals_and_steps_and_ends_where_nobody_looked(spark: SparkSession) -> None:
+def test_a_span_of_an_owner_goes_on_over_intervals_and_steps_and_ends_where_nobody_looked() -> None:
     allocations = [
         owned(0, 100, 0, "A"),
         owned(100, 3600, 0, "A"),
@@ -83,9 +80,10 @@ def test_a_span_of_an_owner_goes_on_over_intervals_and_steps_and_ends_where_nobo
         progress(3600, 4000, 0, 1, 2, 2, 1, 1),
         progress(100, 3600, 1, 0, 30, 31, 30, 0),
     ]
-    spans = ownership(
-        spark.createDataFrame(allocations, _ALLOCATIONS), spark.createDataFrame(lags, _PROGRESS)
-    ).selectExpr("queue_id", "start", "end", "owners.client_id AS owner", "lag_first", "lag_last", "lag_max")
+    spans = [
+        {**row, "owner": [owner["client_id"] for owner in row["owners"]]}
+        for row in ownership(named(allocations, _ALLOCATIONS), named(lags, _PROGRESS))
+    ]
     assert found(spans, "queue_id", "start", "end", "owner", "lag_first", "lag_last", "lag_max") == sorted(
         [
             (0, at(0), at(4000), ["A"], 5, 2, 9),
@@ -97,7 +95,7 @@ def test_a_span_of_an_owner_goes_on_over_intervals_and_steps_and_ends_where_nobo
     )
 
 
-def test_a_member_is_one_span_over_all_topics_and_twins_are_marked_while_they_are_two(spark: SparkSession) -> None:
+def test_a_member_is_one_span_over_all_topics_and_twins_are_marked_while_they_are_two() -> None:
     rows = [
         interval(0, 100, None, "a1", "b1"),
         interval(100, 200, "MEMBER_JOINED", "a1", "a2", "b1"),
@@ -105,7 +103,7 @@ def test_a_member_is_one_span_over_all_topics_and_twins_are_marked_while_they_ar
         (*interval(0, 300, None, "b1")[:3], "other", *interval(0, 300, None, "b1")[4:]),
         interval(300, 400, None, status="UNOBSERVED"),
     ]
-    spans = members(spark.createDataFrame(rows, _INTERVALS))
+    spans = members(named(rows, _INTERVALS))
     assert found(spans, "client_id", "client_addr", "twins", "start", "end", "strategy", "version") == sorted(
         [
             ("a", "a1", False, at(0), at(100), "AVG", 493),
@@ -118,7 +116,7 @@ def test_a_member_is_one_span_over_all_topics_and_twins_are_marked_while_they_ar
     )
 
 
-def test_a_state_ends_with_a_rebalance_or_a_gap_and_not_with_a_step(spark: SparkSession) -> None:
+def test_a_state_ends_with_a_rebalance_or_a_gap_and_not_with_a_step() -> None:
     rows = [
         interval(0, 1000, "FIRST_OBSERVATION", "a1"),
         interval(1000, 3600, "MEMBER_RESTARTED", "b1"),
@@ -126,7 +124,7 @@ def test_a_state_ends_with_a_rebalance_or_a_gap_and_not_with_a_step(spark: Spark
         interval(5000, 6000, None, status="UNOBSERVED"),
         interval(6000, 7200, None, "b1"),
     ]
-    told = states(spark.createDataFrame(rows, _INTERVALS))
+    told = states(named(rows, _INTERVALS))
     assert found(told, "start", "end", "status", "trigger", "member_count", "queues_moved") == sorted(
         [
             (at(0), at(1000), "REPLAYED", "FIRST_OBSERVATION", 1, 2),
@@ -138,9 +136,7 @@ def test_a_state_ends_with_a_rebalance_or_a_gap_and_not_with_a_step(spark: Spark
     )
 
 
-def test_a_part_of_the_backlog_keeps_its_first_last_and_highest_lag_and_the_time_that_was_counted(
-    spark: SparkSession,
-) -> None:
+def test_a_part_of_the_backlog_keeps_its_first_last_and_highest_lag_and_the_time_that_was_counted() -> None:
     """An hour has 240 parts of 15 s."""
     rows = [
         progress(0, 5, 0, None, None, None, None, None),
@@ -149,73 +145,64 @@ def test_a_part_of_the_backlog_keeps_its_first_last_and_highest_lag_and_the_time
         progress(12, 15, 0, None, None, None, None, None),
         progress(15, 3600, 0, 6, 1, 7, 100, 105),
     ]
-    parts = backlog(spark.createDataFrame(rows, _PROGRESS), HOUR)
+    parts = backlog(named(rows, _PROGRESS), HOUR)
     columns = ("start", "end", "lag_first", "lag_last", "lag_max", "produced", "consumed", "seconds")
     assert found(parts, *columns) == sorted(
         [(at(0), at(15), 3, 6, 8, 30, 27, 7.0), (at(15), at(3600), 6, 1, 7, 100, 105, 3585.0)], key=repr
     )
 
 
-def test_the_first_rows_of_every_group_say_how_many_there_are(spark: SparkSession) -> None:
-    rows = [("c", group, number) for group, size in (("big", 5), ("small", 2)) for number in range(size)]
-    kept = spark.createDataFrame(rows, "cluster string, consumer_group string, number int").transform(
-        at_most(3, ["number"])
-    )
-    assert found(kept, "consumer_group", "number", ROWS_OF_GROUP) == [
-        *(("big", number, 5) for number in range(3)),
-        *(("small", number, 2) for number in range(2)),
-    ]
-
-
 _STATUS = (
-    "cluster string, consumer_group string, step_start timestamp, backlog_start bigint, backlog_end bigint, "
-    "members int, queues int, owned_twice int, owned_never int, limit string, advice string"
-)
-_FINDINGS = (
-    "cluster string, consumer_group string, rule string, severity string, topic string, subject string, cause string, "
-    "evidence struct<backlog_max: bigint>"
-)
+    "cluster", "consumer_group", "step_start", "backlog_start", "backlog_end", "members", "queues", "owned_twice",
+    "owned_never", "limit", "advice",
+)  # fmt: skip
+_FINDINGS = ("cluster", "consumer_group", "rule", "severity", "topic", "subject", "cause", "evidence")
 
 
-def test_the_fleet_lists_what_needs_attention_first(spark: SparkSession) -> None:
+def told(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """What the fleet is given of progress."""
+    return [tuple(row[name] for name in PROGRESS_COLUMNS) for row in named(rows, _PROGRESS)]
+
+
+def test_the_fleet_lists_what_needs_attention_first() -> None:
     status = [
         ("c", "quiet", at(0), 1, 2, 3, 4, 0, 0, "NO_BACKLOG", "first"),
         ("c", "quiet", at(3600), 2, 9, 5, 6, 0, 1, "LISTENER", "second"),
         *(("c", group, at(0), None, None, None, None, None, None, "NO_BACKLOG", "") for group in ("z", "y", "x", "w")),
     ]
     findings = [
-        ("c", "x", "UNOBSERVED", "INFO", None, "x", None, (None,)),
-        ("c", "y", "CLIENT_HUNG", "ERROR", None, "a", None, (10,)),
-        ("c", "y", "CLIENT_HUNG", "ERROR", None, "a", None, (1000,)),  # goes on in the next step
-        ("c", "z", "UNASSIGNED_QUEUE", "ERROR", "t", "b:1", "MIXED_STRATEGIES", (7,)),
-        ("c", "z", "UNASSIGNED_QUEUE", "ERROR", "t", "b:2", "MIXED_STRATEGIES", (7,)),
-        ("c", "z", "UNASSIGNED_QUEUE", "INFO", "t", "b:2", "GROUP_OFFLINE", (70,)),
-        ("c", "z", "IDLE_CONSUMER", "WARN", None, "z", None, (None,)),
-        ("c", "w", "UNASSIGNED_QUEUE", "ERROR", "t", "b:1", "CONFIG_HOLE", (None,)),
+        ("c", "x", "UNOBSERVED", "INFO", None, "x", None, {"backlog_max": None}),
+        ("c", "y", "CLIENT_HUNG", "ERROR", None, "a", None, {"backlog_max": 10}),
+        ("c", "y", "CLIENT_HUNG", "ERROR", None, "a", None, {"backlog_max": 1000}),  # goes on in the next step
+        ("c", "z", "UNASSIGNED_QUEUE", "ERROR", "t", "b:1", "MIXED_STRATEGIES", {"backlog_max": 7}),
+        ("c", "z", "UNASSIGNED_QUEUE", "ERROR", "t", "b:2", "MIXED_STRATEGIES", {"backlog_max": 7}),
+        ("c", "z", "UNASSIGNED_QUEUE", "INFO", "t", "b:2", "GROUP_OFFLINE", {"backlog_max": 70}),
+        ("c", "z", "IDLE_CONSUMER", "WARN", None, "z", None, {"backlog_max": None}),
+        ("c", "w", "UNASSIGNED_QUEUE", "ERROR", "t", "b:1", "CONFIG_HOLE", {"backlog_max": None}),
     ]
     rows = fleet(
-        spark.createDataFrame(status, _STATUS),
-        spark.createDataFrame(findings, _FINDINGS),
-        spark.createDataFrame([], _PROGRESS),
+        named(status, _STATUS),
+        named(findings, _FINDINGS),
+        [],
         TWO_HOURS,
-    ).collect()
-    assert [(row.consumer_group, row.rank, row.piled_up) for row in rows] == [
+    )
+    assert [(row["consumer_group"], row["rank"], row["piled_up"]) for row in rows] == [
         ("z", 3, 70),
         ("y", 3, 1000),
         ("w", 3, None),
         ("x", 1, None),
         ("quiet", None, None),
     ]
-    rules = [(rule.rule, rule.findings) for rule in rows[0].rules]
+    rules = [(rule["rule"], rule["findings"]) for rule in rows[0]["rules"]]
     assert rules == [("UNASSIGNED_QUEUE", 3), ("IDLE_CONSUMER", 1)]
-    assert [(rule.rule, rule.findings) for rule in rows[1].rules] == [("CLIENT_HUNG", 1)]
-    assert [row.errors for row in rows[:3]] == [2, 1, 1]
+    assert [(rule["rule"], rule["findings"]) for rule in rows[1]["rules"]] == [("CLIENT_HUNG", 1)]
+    assert [row["errors"] for row in rows[:3]] == [2, 1, 1]
     last = rows[-1]
-    assert (last.backlog_start, last.backlog_end, last.members, last.owned_never) == (1, 9, 5, 1)
-    assert (last.limit, last.advice, last.rules, last.lines) == ("LISTENER", "second", None, None)
+    assert (last["backlog_start"], last["backlog_end"], last["members"], last["owned_never"]) == (1, 9, 5, 1)
+    assert (last["limit"], last["advice"], last["rules"], last["lines"]) == ("LISTENER", "second", None, None)
 
 
-def test_the_small_line_has_the_highest_sum_of_all_queues_in_each_part(spark: SparkSession) -> None:
+def test_the_small_line_has_the_highest_sum_of_all_queues_in_each_part() -> None:
     """48 parts of two hours: 150 s each."""
     rows = [
         progress(0, 149, 0, 5, 6, 6, 1, 1),
@@ -225,11 +212,11 @@ def test_the_small_line_has_the_highest_sum_of_all_queues_in_each_part(spark: Sp
     ]
     status = [("c", "g", at(0), 0, 0, 1, 1, 0, 0, "NO_BACKLOG", "")]
     (row,) = fleet(
-        spark.createDataFrame(status, _STATUS),
-        spark.createDataFrame([], _FINDINGS),
-        spark.createDataFrame(rows, _PROGRESS),
+        named(status, _STATUS),
+        named([], _FINDINGS),
+        told(rows),
         TWO_HOURS,
-    ).collect()
-    (line,) = row.lines
-    assert [(point.part, point.backlog) for point in line.points] == [(0, 26), (47, 100)]
+    )
+    (line,) = row["lines"]
+    assert [(point["part"], point["backlog"]) for point in line["points"]] == [(0, 26), (47, 100)]
     assert at(7200) - at(0) == timedelta(hours=2)

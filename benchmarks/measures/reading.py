@@ -1,0 +1,51 @@
+"""What an answer costs that is read from published tables: whole processes, also of the commit before where given."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from benchmarks.bench import RECORDING, Bench
+from benchmarks.measure import NotMeasuredError, Taken
+from benchmarks.sides import Side
+from spark_jobs.jobs.demo import INTERVAL, RECORDED, example_files
+
+_MOMENT = "2026-11-21T02:10"
+
+
+def status(bench: Bench) -> Taken:
+    """`rebalance-audit status` on the audited recording."""
+    return _seconds(bench, "status")
+
+
+def explain(bench: Bench) -> Taken:
+    """`rebalance-audit explain` of one of its groups."""
+    return _seconds(bench, "explain", "--group", "payment-service", "--at", _MOMENT)
+
+
+def report(bench: Bench) -> Taken:
+    """`rebalance-audit report` of what was recorded."""
+    page = str(bench.root / "report.html")
+    return _seconds(bench, "report", "--interval", str(RECORDED), "--out", page)
+
+
+def _seconds(bench: Bench, command: str, *options: str) -> Taken:
+    """The present seconds, and beside them those of the commit before: the same command on the same tables."""
+    bench.load_recording()
+    try:
+        sides: tuple[Side, ...] = bench.two_sides()
+    except NotMeasuredError:
+        sides = (Side("now"),)
+    warehouse = bench.copied(RECORDING, "read")
+    if not (warehouse / "findings").exists():
+        bench.say("auditing the recording's hour, to be read")
+        configured = ("--config", str(example_files().configuration), "--interval", str(INTERVAL))
+        sides[0].cold("run", "--warehouse", str(warehouse), "--fail-on", "NEVER", *configured)
+    bench.say(f"starting rebalance-audit {command}")
+    taken = [_median(bench, side, command, "--warehouse", str(warehouse), *options) for side in sides]
+    told = f", before {taken[1]:.1f} s" if taken[1:] else ""
+    return Taken(taken[0], f"{bench.rounds} processes{told}")
+
+
+def _median(bench: Bench, side: Side, *arguments: str) -> float:
+    """The first process does not count: it reads Python's files."""
+    return median([side.cold(*arguments) for _ in range(1 + bench.rounds)][1:])

@@ -1,0 +1,69 @@
+"""What can be told to be wrong before Spark is started: in a second, not after a minute. Nothing here imports Spark.
+
+What is right here is looked at again, by whoever uses it.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+from schemas import OPTIONAL_SOURCES, OUTPUTS, SOURCES, TABLES, Table
+from spark_jobs.config.file import load
+from spark_jobs.errors import WarehouseError
+from spark_jobs.ingest.files import check_readable
+from spark_jobs.location import Location
+from spark_jobs.read.delta import DeltaTables
+
+
+def check_ingest(arguments: Namespace) -> None:
+    """Raises `InputFileError` for a file that cannot be opened, else as `check_tables` does."""
+    for file in arguments.FILE:
+        check_readable(Path(file))
+    check_tables(Location.parse(arguments.warehouse))
+
+
+def check_audit(arguments: Namespace) -> None:
+    """Raises `ConfigurationError`, `IntervalError`, `WarehouseError` or `SchemaMismatchError`."""
+    location, configuration = Location.parse(arguments.warehouse), load(arguments.config)
+    if arguments.interval is not None:
+        configuration.grid.check_whole_steps(arguments.interval)
+    check_tables(location, needed=[table for table in SOURCES if table not in OPTIONAL_SOURCES])
+
+
+def check_validate(arguments: Namespace) -> None:
+    """Raises as `check_audit` does, and for the name of no table."""
+    if arguments.table is not None:
+        table_named(arguments.table)
+    if arguments.interval is not None:
+        load(arguments.config).grid.check_whole_steps(arguments.interval)
+    check_tables(Location.parse(arguments.warehouse))
+
+
+def check_warehouse(arguments: Namespace) -> None:
+    """Raises `WarehouseError` or `SchemaMismatchError`."""
+    check_tables(Location.parse(arguments.warehouse))
+
+
+def check_tables(location: Location, needed: list[Table] | None = None) -> None:
+    """Raises `WarehouseError` for a needed table that is not there, `SchemaMismatchError` for one that is not as
+    `schemas` says. Only of a local warehouse: who reaches another one, and how, Spark knows.
+    """
+    if location.local_path is None:
+        return
+    if location.local_path.is_file():
+        raise WarehouseError(f"the warehouse {location.location} is a file: give a folder")
+    tables = DeltaTables(location)
+    for table in TABLES:
+        if tables.exists(table):
+            tables.check(table)
+        elif table in (needed or ()):
+            raise location.without(table)
+
+
+def table_named(name: str) -> Table:
+    """The table of that name; raises `WarehouseError` if there are no expectations of such a table."""
+    known = {table.name: table for table in (*SOURCES, *OUTPUTS)}
+    if name not in known:
+        raise WarehouseError(f"--table: there are no expectations of a table {name}; known are {', '.join(known)}")
+    return known[name]

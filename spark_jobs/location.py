@@ -1,0 +1,63 @@
+"""Where the tables of a warehouse are. Nothing heavy is imported here."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlparse
+
+from schemas import Table
+from schemas.types import differences
+from spark_jobs.errors import SchemaMismatchError, WarehouseError
+
+_CATALOG_SCHEMA = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True)
+class Location:
+    """A root URI (`/data/audit`, `s3a://bucket/audit`) with a folder per table, or a `catalog.schema`."""
+
+    location: str
+    in_catalog: bool
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The warehouse a user names; raises `WarehouseError` if the text is neither a URI nor catalog.schema."""
+        text = text.strip()
+        if not text:
+            raise WarehouseError("the warehouse is empty: give a path, a URI, or catalog.schema")
+        if _CATALOG_SCHEMA.fullmatch(text) and not Path(text).exists():
+            return cls(text, in_catalog=True)
+        scheme = urlparse(text).scheme
+        return cls(text.rstrip("/") if scheme else str(Path(text).absolute()), in_catalog=False)
+
+    @property
+    def scheme(self) -> str:
+        """Of the URI: empty for a path."""
+        return "" if self.in_catalog else urlparse(self.location).scheme
+
+    @property
+    def local_path(self) -> Path | None:
+        """The root as a local directory, or None where it is a catalog or a remote store."""
+        if self.in_catalog or self.scheme not in ("", "file"):
+            return None
+        return Path(urlparse(self.location).path)
+
+    def without(self, table: Table) -> WarehouseError:
+        """The error that the table is not there."""
+        return WarehouseError(
+            f"there is no table {table.name} in the warehouse {self.location}: "
+            "load one with `rebalance-audit ingest FILE… --warehouse URI`, or check the URI"
+        )
+
+    def check_schema(self, found: Any, table: Table) -> None:
+        """Raises `SchemaMismatchError` listing every difference between a table's columns, as JSON, and its module in
+        `schemas`.
+        """
+        if differ := list(differences(found, table.schema)):
+            raise SchemaMismatchError(
+                f"the table {self.location}/{table.name} is not as schemas/{table.name}.py says: {'; '.join(differ)}. "
+                "Migrate it, or point --warehouse at another one"
+            )

@@ -1,0 +1,117 @@
+"""Tables read by delta-rs: no JVM, a few milliseconds each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder
+from deltalake.exceptions import TableNotFoundError
+
+from schemas import Table
+from spark_jobs.errors import WarehouseError
+from spark_jobs.location import Location
+from spark_jobs.read.stored import Filter
+
+#: How delta-rs calls the stores that it reads, by how Spark calls them. Credentials come from the environment (AWS_…,
+#: AZURE_…, GOOGLE_…), where Spark's own connectors look for them too.
+SCHEMES = {"": "", "file": "file", "s3": "s3", "s3a": "s3", "gs": "gs", "abfs": "abfs", "abfss": "abfss"}
+
+
+@dataclass(frozen=True)
+class DeltaTables:
+    """The tables of a folder or of an object store (`SCHEMES`), as `StoredTables`.
+
+    Rows come through DataFusion, which delta-rs brings: `DeltaTable.to_pyarrow_table` has ended processes with a crash.
+    """
+
+    location: Location
+
+    def exists(self, table: Table) -> bool:
+        """Whether the table has been made."""
+        try:
+            return DeltaTable.is_deltatable(self.uri(table))
+        except Exception as error:
+            raise self._unreadable(table, error) from error
+
+    def read(
+        self, table: Table, columns: Sequence[str], conditions: Sequence[Filter] = (), version: int | None = None
+    ) -> pa.Table:
+        """As `StoredTables.read` says."""
+        opened = self.open(table, version)
+        names = ", ".join(f'"{name}"' for name in columns)
+        kept = " AND ".join(["true", *map(_sql, conditions)])
+        try:
+            batches = QueryBuilder().register("stored", opened).execute(f"SELECT {names} FROM stored WHERE {kept}")
+            found = pa.RecordBatchReader.from_stream(batches).read_all()
+        except Exception as error:
+            raise self._unreadable(table, error) from error
+        return found.cast(pa.schema([pa.field(one.name, _plain(one.type)) for one in found.schema]))
+
+    def open(self, table: Table, version: int | None = None) -> DeltaTable:
+        """The table as delta-rs knows it; raises as `read` does."""
+        try:
+            opened = DeltaTable(self.uri(table), version=version)
+        except TableNotFoundError as error:
+            raise self.location.without(table) from error
+        except Exception as error:
+            raise self._unreadable(table, error) from error
+        self.location.check_schema(_json(opened), table)
+        return opened
+
+    def check(self, table: Table) -> None:
+        """Raises `SchemaMismatchError` where the table's columns are not those of `schemas`; what delta-rs cannot read,
+        Spark may.
+        """
+        try:
+            opened = DeltaTable(self.uri(table))
+        except Exception:
+            return
+        self.location.check_schema(_json(opened), table)
+
+    def uri(self, table: Table) -> str:
+        """Where the table is, as delta-rs calls it."""
+        _, scheme, path = self.location.location.rpartition("://")
+        name = SCHEMES[self.location.scheme]
+        return f"{name}{scheme}{path}/{table.name}"
+
+    def _unreadable(self, table: Table, error: Exception) -> WarehouseError:
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        return WarehouseError(f"the table {self.location.location}/{table.name} cannot be read: {first}")
+
+
+def _json(opened: DeltaTable) -> Any:
+    return json.loads(opened.schema().to_json())
+
+
+def _sql(condition: Filter) -> str:
+    if condition.operator == "IN":
+        told = ", ".join(map(_literal, condition.value))
+        return f'"{condition.column}" IN ({told})' if told else "false"
+    return f'"{condition.column}" {condition.operator} {_literal(condition.value)}'
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, datetime):
+        return f"TIMESTAMP '{value.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}'"
+    if isinstance(value, str):
+        doubled = value.replace("'", "''")
+        return f"'{doubled}'"
+    return str(value)
+
+
+def _plain(type: pa.DataType) -> pa.DataType:
+    """The type with texts as Arrow's functions take them: DataFusion gives views of texts."""
+    if pa.types.is_string_view(type):
+        return pa.string()
+    if pa.types.is_struct(type):
+        return pa.struct([pa.field(one.name, _plain(one.type)) for one in type])
+    if pa.types.is_list(type):
+        return pa.list_(_plain(type.value_type))
+    if pa.types.is_map(type):
+        return pa.map_(_plain(type.key_type), _plain(type.item_type))
+    return type

@@ -1,0 +1,86 @@
+"""What every reader of a warehouse's tables can do, whatever it reads them with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple, Protocol
+
+import pyarrow as pa
+
+from schemas import Table
+from spark_jobs.domain.intervals import EPOCH
+from spark_jobs.location import Location
+
+
+class Filter(NamedTuple):
+    """What a row must keep: its column compared (`=`, `<`, `<=`, `>`, `>=`, `IN`) with a value, for IN with several.
+
+    A null keeps no condition.
+    """
+
+    column: str
+    operator: str
+    value: Any
+
+
+class StoredTables(Protocol):
+    """The tables of one warehouse."""
+
+    @property
+    def location(self) -> Location:
+        """Where they are."""
+
+    def exists(self, table: Table) -> bool:
+        """Whether the table has been made."""
+
+    def read(
+        self, table: Table, columns: Sequence[str], conditions: Sequence[Filter] = (), version: int | None = None
+    ) -> pa.Table:
+        """These columns of the rows that keep all conditions, in any order, of the newest version or of the one given;
+        times are UTC. Only files that may hold such rows are read, and only these columns of them.
+
+        Raises `WarehouseError` where the table is missing or cannot be read, `SchemaMismatchError` where its columns
+        are not those of `schemas`.
+        """
+
+
+def rows(table: pa.Table) -> list[dict[str, Any]]:
+    """Every row as a dict; times are UTC.
+
+    Not by `to_pylist`: it would load pandas for times, a second in which nothing is told.
+    """
+    return [dict(zip(table.column_names, row, strict=True)) for row in tuples(table)]
+
+
+def tuples(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    """Every row as a tuple, in the same way; one batch of them is in memory at a time."""
+    for batch in table.to_batches():
+        yield from zip(*map(values, batch.columns), strict=True)
+
+
+def values(array: pa.Array) -> list[Any]:
+    """The values of an array: structs and maps as dicts, lists as lists, times as datetimes, nulls as None."""
+    if pa.types.is_timestamp(array.type):
+        micros = array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64()).to_pylist()
+        return [None if one is None else EPOCH + timedelta(microseconds=one) for one in micros]
+    if pa.types.is_struct(array.type):
+        names = [field.name for field in array.type]
+        fields = zip(*(values(array.field(name)) for name in names), strict=True)
+        return [
+            dict(zip(names, one, strict=True)) if there else None
+            for one, there in zip(fields, array.is_valid().to_pylist(), strict=True)
+        ]
+    if pa.types.is_map(array.type):
+        pairs = list(zip(values(array.keys), values(array.items), strict=True))
+        return [None if one is None else dict(one) for one in _parted(array, pairs)]
+    if pa.types.is_list(array.type):
+        return _parted(array, values(array.values))
+    found: list[Any] = array.to_pylist()
+    return found
+
+
+def _parted(array: pa.ListArray, every: list[Any]) -> list[list[Any] | None]:
+    """The elements of each list, of those of the whole array."""
+    ends, there = array.offsets.to_pylist(), array.is_valid().to_pylist()
+    return [every[start:end] if valid else None for start, end, valid in zip(ends, ends[1:], there, strict=False)]

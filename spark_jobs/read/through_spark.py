@@ -1,0 +1,48 @@
+"""Tables read by Spark: where only it can find them (a catalog), or reach them (HDFS)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+
+import pyarrow as pa
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+
+from schemas import Table
+from spark_jobs.read.stored import Filter
+from spark_jobs.warehouse import Warehouse
+
+
+@dataclass(frozen=True)
+class SparkTables:
+    """The tables of any warehouse, as `StoredTables`."""
+
+    spark: SparkSession
+    location: Warehouse
+
+    def exists(self, table: Table) -> bool:
+        """Whether the table has been made."""
+        return self.location.exists(self.spark, table)
+
+    def read(
+        self, table: Table, columns: Sequence[str], conditions: Sequence[Filter] = (), version: int | None = None
+    ) -> pa.Table:
+        """As `StoredTables.read` says."""
+        frame = self.location.read(self.spark, table, version)
+        return frame.where(reduce(and_, map(_column, conditions), F.lit(True))).select(*columns).toArrow()
+
+
+def _column(condition: Filter) -> Column:
+    column, value = F.col(condition.column), condition.value
+    compared = {
+        "=": column.__eq__,
+        "<": column.__lt__,
+        "<=": column.__le__,
+        ">": column.__gt__,
+        ">=": column.__ge__,
+        "IN": column.isin,
+    }
+    return compared[condition.operator](value)

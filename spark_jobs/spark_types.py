@@ -1,0 +1,21 @@
+"""The columns of tables as Spark's own types."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from pyspark.sql.types import DataType, StructType
+
+from schemas import Table
+from schemas.types import Field, Struct, Type, as_json
+
+
+@cache
+def spark_schema(table: Table) -> StructType:
+    """The columns of a table, with their comments."""
+    return StructType.fromJson(as_json(table.schema))
+
+
+def spark_type(type: Type) -> DataType:
+    """The type of one column."""
+    return StructType.fromJson(as_json(Struct([Field("it", type)])))["it"].dataType

@@ -1,0 +1,112 @@
+"""Published tables read without Spark: the same rows, no JVM, a whole step or none, and so it stays."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, OUTPUTS, TABLES
+from spark_jobs.config import Configuration
+from spark_jobs.domain.intervals import EVER
+from spark_jobs.jobs.maintain import SHORTEST_RETENTION, maintain
+from spark_jobs.jobs.run import RunRequest, run
+from spark_jobs.jobs.status import statuses
+from spark_jobs.read.delta import DeltaTables
+from spark_jobs.read.published import published_tables
+from spark_jobs.read.stored import Filter, rows
+from spark_jobs.read.through_spark import SparkTables
+from spark_jobs.warehouse import Warehouse
+from tests.snapshots import HOUR, load, membership
+
+
+def test_spark_reads_the_same(spark: SparkSession, twins_hour: Warehouse) -> None:
+    filters = [Filter("cluster", "=", "c"), Filter("step_start", ">=", HOUR.start), Filter("step_start", "<", HOUR.end)]
+    filters += [Filter("consumer_group", "IN", ["g", "it's"]), Filter("step_start", "<=", HOUR.end)]
+    filters += [Filter("step_start", ">", HOUR.start.replace(year=2000))]
+    for table in OUTPUTS:
+        by_spark, by_delta = (
+            sorted(rows(reader.read(table, table.columns, filters)), key=repr)
+            for reader in (SparkTables(spark, twins_hour), DeltaTables(twins_hour))
+        )
+        assert by_spark, table.name
+        assert by_delta == by_spark, table.name
+    assert statuses(SparkTables(spark, twins_hour)) == statuses(DeltaTables(twins_hour))
+    assert not SparkTables(spark, Warehouse.parse("/nowhere")).exists(FINDINGS)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["status", "--json"],
+        ["explain", "--group", "g", "--at", "2026-03-01T10:30", "--json"],
+        ["report", "--interval", str(HOUR), "--out", "report.html"],
+    ],
+)
+def test_no_jvm_and_not_even_pyspark(twins_hour: Warehouse, tmp_path: Path, command: list[str]) -> None:
+    script = (
+        "import json, sys\n"
+        "from spark_jobs.cli.main import main\n"
+        "code = main(sys.argv[1:])\n"
+        "heavy = [name for name in ('pyspark', 'delta', 'py4j') if name in sys.modules]\n"
+        "print(json.dumps([code, heavy]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *command, "--warehouse", twins_hour.location],
+        capture_output=True, check=True, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert json.loads(done.stdout.splitlines()[-1]) == [0, []]
+
+
+def test_every_table_stays_readable(spark: SparkSession, copied: Warehouse) -> None:
+    """After maintenance, and after more commits than a log should hold without a checkpoint."""
+    for second in range(4000, 4012):
+        load(spark, copied, {MEMBERSHIP_SNAPSHOTS: [membership(second, "c1")]})
+    maintain(spark, copied, SHORTEST_RETENTION)
+    stored = DeltaTables(copied)
+    for table in TABLES:
+        if stored.exists(table):
+            protocol = stored.open(table).protocol()
+            assert (protocol.min_reader_version, protocol.reader_features) == (1, None), table.name
+            assert stored.read(table, table.columns).num_rows == copied.read(spark, table).count(), table.name
+    log = Path(copied.location, MEMBERSHIP_SNAPSHOTS.name, "_delta_log")
+    assert (log / "_last_checkpoint").exists()
+    assert DeltaTable(str(log.parent)).version() >= 12
+
+
+def test_a_reader_sees_a_whole_run_or_the_one_before(spark: SparkSession, copied: Warehouse) -> None:
+    """The rows of `findings` are as many as `group_status` counts, in every look while a run replaces them."""
+    before, after = {"g", "other"}, {"g", "other", "third"}
+    times = range(0, 3600, 20)
+    load(spark, copied, {MEMBERSHIP_SNAPSHOTS: [membership(second, "e1", "e1", group="third") for second in times]})
+    done = Event()
+
+    def look() -> list[tuple[frozenset[str], int, int]]:
+        looks = []
+        while not done.is_set():
+            tables = published_tables(DeltaTables(copied))
+            told = rows(tables.read(GROUP_STATUS, EVER, ("consumer_group", "finding_count")))
+            findings = tables.read(FINDINGS, EVER, ("finding_id",)).num_rows
+            groups = frozenset(row["consumer_group"] for row in told)
+            looks.append((groups, sum(row["finding_count"] for row in told), findings))
+        return looks
+
+    with ThreadPoolExecutor(1) as pool:
+        looking = pool.submit(look)
+        try:
+            run(spark, copied, RunRequest(HOUR), Configuration())
+        finally:
+            done.set()
+        looks = looking.result()
+    assert len(looks) > 10
+    assert {groups for groups, _, _ in looks} <= {frozenset(before), frozenset(after)}
+    assert all(counted == there for _, counted, there in looks)
+    assert {row["consumer_group"] for row in statuses(DeltaTables(copied)).groups} == after
+    assert DeltaTables(copied).read(AUDIT_RUNS, ["run_id"]).num_rows == 2

@@ -1,0 +1,1 @@
+"""How published tables are read."""

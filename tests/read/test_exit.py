@@ -1,0 +1,49 @@
+"""A process that has read tables ends as it should, every time: its exit code is what a script goes by."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas import AUDIT_RUNS, GROUP_STATUS, OUTPUTS
+from tests.stored import write
+
+HOUR = datetime(2026, 11, 21, 2, tzinfo=UTC)
+
+
+@pytest.fixture
+def published(tmp_path: Path) -> Path:
+    """A warehouse in which one run has published one group's hour."""
+    for table in OUTPUTS:
+        write(tmp_path, table, [])
+    status: dict[str, Any] = {"step_start": HOUR, "cluster": "c", "consumer_group": "g", "limit": "NO_BACKLOG"}
+    write(tmp_path, GROUP_STATUS, [status | {"finding_count": 0, "unknown_queues": 0, "advice": "None."}])
+    versions = [(table.name, 1 if table is GROUP_STATUS else 0) for table in OUTPUTS]
+    run = {"run_id": "r", "finished_at": HOUR, "step_seconds": 3600, "published_versions": versions}
+    write(tmp_path, AUDIT_RUNS, [run | {"outcome": "published"}])
+    return tmp_path
+
+
+def ended(warehouse: Path, times: int) -> Counter[tuple[int, str]]:
+    command = [sys.executable, "-m", "spark_jobs.cli", "status", "--warehouse", str(warehouse)]
+    done = (subprocess.run(command, capture_output=True, check=False, text=True) for _ in range(times))
+    return Counter((one.returncode, one.stdout.splitlines()[-1]) for one in done)
+
+
+_TOLD = (0, "1 group; the newest step began at 2026-11-21T02:00Z.")
+
+
+def test_status_ends_with_0(published: Path) -> None:
+    assert ended(published, 3) == {_TOLD: 3}
+
+
+@pytest.mark.slow
+def test_status_ends_with_0_every_time(published: Path) -> None:
+    """Another way of reading (pyarrow's datasets) has aborted one in twenty processes at their end."""
+    assert ended(published, 250) == {_TOLD: 250}
