@@ -7,12 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
-from spark_jobs.domain.audited_step import Allocation, AuditedStep, RebalanceInterval
+from spark_jobs.domain.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.client_versions import UNIQUE_INSTANCE_NAME_VERSION
 from spark_jobs.domain.history import Connection
 from spark_jobs.domain.rules.queue_owners import double_owned_queues, unassigned_queues
-from spark_jobs.domain.rules.rule import Cause, Condition, FindingQueue, Rule, RuleHit
+from spark_jobs.domain.rules.rule import Cause, Condition, FindingQueue, Party, Rule, RuleHit
 
 NAME = "DUPLICATE_CLIENT_ID"
 
@@ -29,19 +29,22 @@ class DuplicateCause(StrEnum):
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One for every (interval, client id with several connections), and one per queue that is harmed by it.
 
-    One condition per group and client id, over all the group's topics.
+    One condition per group and client id, over all the group's topics. Where ownership is not replayed, the members are
+    known all the same.
     """
-    for interval in step.replayed:
-        if interval.allocation and interval.allocation.twin_ids:
-            yield from _of_ids(interval, interval.allocation)
+    for interval in step.intervals:
+        listed = [member.client_id for member in interval.members or ()]
+        if len(set(listed)) < len(listed):
+            yield from _of_ids(interval)
             yield from _of_queues(interval)
 
 
-def _of_ids(interval: RebalanceInterval, allocation: Allocation) -> Iterator[RuleHit]:
+def _of_ids(interval: RebalanceInterval) -> Iterator[RuleHit]:
     connections: dict[str, list[Connection]] = defaultdict(list)
     for member in interval.members or ():
         connections[member.client_id].append(Connection(*member[:4]))
-    for client_id in allocation.twin_ids:
+    allocation = interval.allocation
+    for client_id in [one for one, found in connections.items() if len(found) > 1]:
         yield RuleHit(
             interval.start,
             interval.end,
@@ -50,8 +53,11 @@ def _of_ids(interval: RebalanceInterval, allocation: Allocation) -> Iterator[Rul
             seen_at=interval.seen_at,
             implicated=client_id,
             connections=tuple(connections[client_id]),
-            if_deduplicated=allocation.if_deduplicated,
-            if_unique=allocation.if_unique,
+            if_deduplicated=allocation.if_deduplicated if allocation else None,
+            if_unique=allocation.if_unique if allocation else None,
+            # What is known of some queues is shown rather than that others' fate is unknown.
+            weight=1.0 if allocation else None,
+            parties=None if allocation else (Party(f"owners of queues are unknown: {interval.reason}", (client_id,)),),
         )
 
 
@@ -116,7 +122,10 @@ RULE = Rule(
     meaning="Several connections of a group share a client id. Each of them computes the share of the id's *first* "
     "position; the shares of the further positions are nobody's. One finding per group and client id, over all the "
     "group's topics. The evidence says what two cures would leave: `if_deduplicated` (the list without repeats: no "
-    "hole, but twins still consume twice) and `if_unique` (every connection its own id).",
+    "hole, but twins still consume twice) and `if_unique` (every connection its own id). Members of a group that is "
+    "not replayed are looked at too: what their ids do to its queues is unknown then, and the evidence names the "
+    "reason. Broadcasting members with one id on one host share the file of their offsets (`LocalFileOffsetStore`: its "
+    "path is made of client id and group), and each overwrites what the other has written.",
     decided_by="an id that a host of the topic lists more than once. `PERSISTENT` (ERROR) if two snapshots 150 s or "
     "more apart show it, else `TRANSIENT` (INFO).",
     causes={

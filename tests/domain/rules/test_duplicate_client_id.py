@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from schemas import MEMBERSHIP_SNAPSHOTS
 from spark_jobs.domain.audited_step import Counts
+from spark_jobs.domain.findings import Finding
 from spark_jobs.domain.history import Connection
 from spark_jobs.domain.rules.duplicate_client_id import RULE, hits, instance_name, probable_cause
-from spark_jobs.domain.rules.rule import Condition, FindingQueue, RuleHit
-from spark_jobs.domain.window import SECOND
+from spark_jobs.domain.rules.rule import Condition, FindingQueue, Party, RuleHit
+from spark_jobs.domain.window import SECOND, to_micros
 from tests.domain.rules.builders import allocation, audited_step, interval, members
+from tests.kernel import judged
+from tests.snapshots import HOUR, healthy_group
 
 #: connections (host:port language version, `-` is unknown) | persistent | client id | cause
 _TABLE = """
@@ -99,6 +104,7 @@ def test_one_hit_for_the_id_and_one_per_harmed_queue() -> None:
         connections=(Connection("c1", "10.0.0.1:1", "JAVA", 493), Connection("c1", "10.0.0.1:2", "JAVA", 493)),
         if_deduplicated=Counts(0, 2),
         if_unique=Counts(0, 0),
+        weight=1.0,
     )
     of_queue = RuleHit(-20 * SECOND, 60 * SECOND, client_id="c1", view="b", seen_at=40 * SECOND)
     assert found == [
@@ -124,4 +130,33 @@ def test_every_repeated_id_is_its_own_and_other_harm_is_not_theirs() -> None:
 def test_no_repeated_id_no_hit() -> None:
     listed = members("c1 c2")
     assert list(hits(audited_step(interval(0, 60, listed, allocation(listed, "0 1"))))) == []
-    assert list(hits(audited_step(interval(0, 60, members("c1 c1"), None)))) == []
+    assert list(hits(audited_step(interval(0, 60, members("c1 c2"), None)))) == []
+    assert list(hits(audited_step(interval(0, 60, None)))) == []
+
+
+def test_members_that_are_not_replayed_have_twins_too_and_what_that_does_to_queues_is_unknown() -> None:
+    of_id, *others = hits(audited_step(interval(0, 60, members("c1 c2 c1"), seen_at=40)))
+    assert not others
+    assert (of_id.client_id, of_id.seen_at, [one.client_addr for one in of_id.connections]) == (
+        "c1", 40 * SECOND, ["10.0.0.1:1", "10.0.0.1:3"],
+    )  # fmt: skip
+    assert (of_id.if_deduplicated, of_id.if_unique, of_id.queue) == (None, None, None)
+    assert of_id.parties == (Party("owners of queues are unknown: UNKNOWN_STRATEGY", ("c1",)),)
+
+
+def twins_found(**more: Any) -> tuple[list[Finding], set[str | None]]:
+    """Of a group with a pair of twins for ten minutes: what is found of them, and why the queues are not replayed."""
+    times = range(0, 600, 20)
+    rows = healthy_group(times, "c1", "c1", "c2")
+    rows[MEMBERSHIP_SNAPSHOTS] = [row | more for row in rows[MEMBERSHIP_SNAPSHOTS]]
+    (step,) = judged(rows, HOUR)
+    reasons = {one.reason for one in step.step.intervals if one.start < 560 * SECOND + to_micros(HOUR.start)}
+    return [one for one in step.findings if one.rule == "DUPLICATE_CLIENT_ID"], reasons
+
+
+def test_a_broadcasting_groups_twins_are_found() -> None:
+    (found,), reasons = twins_found(message_model="BROADCASTING")
+    assert "BROADCASTING" in reasons
+    assert (found.severity, found.subject, found.evidence.persistence) == ("ERROR", "c1", "PERSISTENT")
+    assert found.evidence.parties == [Party("owners of queues are unknown: BROADCASTING", ("c1",))]
+    assert (found.evidence.queues, found.evidence.backlog_max) == ([], None)
