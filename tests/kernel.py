@@ -117,8 +117,8 @@ def _history(
     subscribed = (one["topic"] for row in (*members, *clients) for one in row.get("subscriptions") or ())
     names = sorted({*subscribed, *(row["topic"] for row in offsets)})
 
-    def of_topics(found: _Found, value: Callable[[Sequence[Row]], Any]) -> dict[str, Any]:
-        return {name: value(_in_order(found[cluster, name])) for name in names if (cluster, name) in found}
+    def of_topics(found: _Found, value: Callable[[Sequence[Row]], Any], *more: str) -> dict[str, Any]:
+        return {name: value(_in_order(found[cluster, name])) for name in (*names, *more) if (cluster, name) in found}
 
     def of_group(found: list[Row], name: str, value: Callable[[Sequence[Row]], Any]) -> dict[str, Any]:
         return {said: value(_in_order(one)) for (said,), one in sorted(_by(found, name).items())}
@@ -130,7 +130,7 @@ def _history(
         routes=of_topics(routes, lambda found: _series(found, _route)),
         clients=of_group(clients, "client_id", _client),
         offsets=of_group(offsets, "topic", _offsets),
-        topics=of_topics(topics, _topics),
+        topics=of_topics(topics, _topics, "%DLQ%" + group),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +18,15 @@ from spark_jobs.domain.thresholds import Thresholds
 from spark_jobs.domain.window import AuditSettings, StepWindow
 
 Numbers = NDArray[np.float64]
+State = TypeVar("State")
 
 
 @dataclass(frozen=True)
 class StatusReadings:
     """All measures of one client, one row per (snapshot, topic); NaN is unknown.
 
-    `snapshot`: its number, ascending; `topic`: place in `topics`; milliseconds, and messages per second, consumed well
-    or not.
+    `snapshot`: its number, ascending; `topic`: place in `topics`; milliseconds, and messages per second: consumed
+    (well or not), and of these not well.
     """
 
     snapshot: NDArray[np.int64]
@@ -33,6 +34,7 @@ class StatusReadings:
     topics: Sequence[str]
     consume_rt_ms: Numbers
     consumed_tps: Numbers
+    failed_tps: Numbers
     pull_rt_ms: Numbers
     pull_tps: Numbers
 
@@ -72,6 +74,7 @@ def _flat(statuses: Sequence[tuple[ConsumeStatus, ...] | None]) -> StatusReading
         list(codes),
         consume_rt,
         consumed + failed,
+        failed,
         pull_rt,
         pulled,
     )
@@ -166,13 +169,18 @@ def _span(
     window: StepWindow,
     max_gap: int,
 ) -> Span[ResponseTimes]:
-    times, snapshot = client.series.times, int(readings.snapshot[row])
-    seen_at = int(times[snapshot])
-    following = int(times[snapshot + 1]) if snapshot + 1 < len(times) else window.end
     measured = ResponseTimes(
         float(readings.consume_rt_ms[row]),
         float(readings.pull_rt_ms[row]),
         usual[0],
         None if np.isnan(usual[1]) else usual[1],
     )
-    return Span(max(seen_at, window.observed_from), min(following, seen_at + max_gap, window.end), seen_at, measured)
+    return held(client, int(readings.snapshot[row]), window, max_gap, measured)
+
+
+def held(client: ClientHistory, snapshot: int, window: StepWindow, max_gap: int, state: State) -> Span[State]:
+    """What a snapshot (by number) of the client shows, from then until its next one, but no longer than `max_gap`."""
+    times = client.series.times
+    seen_at = int(times[snapshot])
+    following = int(times[snapshot + 1]) if snapshot + 1 < len(times) else window.end
+    return Span(max(seen_at, window.observed_from), min(following, seen_at + max_gap, window.end), seen_at, state)

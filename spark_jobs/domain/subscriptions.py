@@ -4,6 +4,8 @@ from __future__ import annotations
 
 #: What RocketMQ puts before a group's name to name its retry topic.
 RETRY = "%RETRY%"
+#: Prefix of the topic to which a group's messages go that it could not consume in all tries.
+DEAD_LETTERS = "%DLQ%"
 #: One topic with its normal expression; a client's subscriptions are a set of them.
 Subscriptions = frozenset[tuple[str, str]]
 

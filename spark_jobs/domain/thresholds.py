@@ -37,6 +37,8 @@ class Thresholds(BaseModel):
     busy_after_seconds: Tolerance = 120
     rt_rise_ratio: Ratio = 3.0
     slow_rt_ms: Count = 100
+    failing_percent: Annotated[Count, Field(ge=1, le=100)] = 10
+    failing_messages: Annotated[Count, Field(ge=1)] = 10
     allowed_lag: Count = 32
     stalled_after_seconds: Tolerance = 120
     rewind_tolerance: Count = 64

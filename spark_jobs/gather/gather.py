@@ -8,6 +8,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from spark_jobs.domain.subscriptions import DEAD_LETTERS
 from spark_jobs.gather.fold import GROUP
 from spark_jobs.gather.histories import CLIENT, KINDS, MEMBERSHIP, OFFSET_QUEUES, ROUTE, TOPIC_QUEUES
 from spark_jobs.gather.readings import VALUES
@@ -24,18 +25,24 @@ def group_key() -> Column:
 
 
 def group_topics(states: DataFrame) -> DataFrame:
-    """One row per (cluster, consumer group, `name` of a topic that it subscribes or has offsets of)."""
+    """One row per (cluster, consumer group, `name` of a topic that it subscribes or has offsets of, or of its
+    dead-letter topic).
+    """
     subscribed = (F.col(f"{kind}.subscriptions")["topic"] for kind in (MEMBERSHIP, CLIENT))
     of_offsets = F.when(F.col("kind") == OFFSET_QUEUES, F.array("name"))
-    topics = F.explode(F.coalesce(*subscribed, of_offsets)).alias("name")
+    consumed = F.coalesce(*subscribed, of_offsets, F.array().cast("array<string>"))
+    topics = F.explode(F.concat(consumed, F.array(_dead_letters()))).alias("name")
     return states.where(F.col("kind").isin(MEMBERSHIP, CLIENT, OFFSET_QUEUES)).select(*GROUP, topics).distinct()
 
 
 def states_per_group(states: DataFrame, topics: DataFrame) -> DataFrame:
-    """One row per (group, state), those of its topics too."""
+    """One row per (group, state), those of its topics too; of its dead-letter topic, which it does not consume, no
+    route.
+    """
     of_topics = F.col("kind").isin(ROUTE, TOPIC_QUEUES)
     columns = (group_key().alias(KEY), *GROUP, "kind", "name", "fingerprint", "times", *KINDS)
-    shared = states.where(of_topics).drop("consumer_group").join(F.broadcast(topics), on=[*_TOPIC], how="inner")
+    named = states.where(of_topics).drop("consumer_group").join(F.broadcast(topics), on=[*_TOPIC], how="inner")
+    shared = named.where((F.col("kind") != ROUTE) | (F.col("name") != _dead_letters()))
     return states.where(~of_topics).select(*columns).union(shared.select(*columns))
 
 
@@ -54,6 +61,10 @@ def readings_per_group(snapshots: Mapping[str, DataFrame], topics: DataFrame) ->
     )
     shared = queues.join(F.broadcast(keys), on=[*_TOPIC], how="inner")
     return reduce(DataFrame.union, own, _readings(shared, F.col(KEY), "queues", ("min_offset", "max_offset"), nothing))
+
+
+def _dead_letters() -> Column:
+    return F.concat(F.lit(DEAD_LETTERS), "consumer_group")
 
 
 def _readings(snapshots: DataFrame, key: Column, array: str, names: tuple[str, ...], statuses: Column) -> DataFrame:

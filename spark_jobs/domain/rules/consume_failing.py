@@ -1,0 +1,118 @@
+"""CONSUME_FAILING: listeners reject messages, which come again, later, until they are given up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from spark_jobs.domain.audited_step import AuditedStep
+from spark_jobs.domain.client_spans import seen_twice
+from spark_jobs.domain.failures import FailureRate, dead_letters, failing_listeners, sent_back
+from spark_jobs.domain.rules.progress_queues import queue_at
+from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
+from spark_jobs.domain.series import Span
+
+NAME = "CONSUME_FAILING"
+LISTENER_FAILS = "LISTENER_FAILS"
+SENT_BACK = "SENT_BACK"
+GIVEN_UP = "GIVEN_UP"
+RETRIED = "RETRIED"
+#: A listener that rejects so much gets on worse than it fails.
+_MOST_PERCENT = 50
+
+
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per (client, topic, snapshot) that shows a failing listener, one condition per topic; where no client tells,
+    one per queue of the retry topic, one condition per group; and one for what was given up.
+    """
+    told = list(_of_clients(step))
+    yield from told or _of_retry_topic(step)
+    given_up = dead_letters(step)
+    if given_up is not None:
+        yield RuleHit(
+            given_up.start,
+            given_up.end,
+            cause=GIVEN_UP,
+            seen_at=given_up.seen_at,
+            minimum_seconds=0.0,
+            severity="WARN",
+            measures={"dead_letters": float(given_up.state)},
+        )
+
+
+def _of_clients(step: AuditedStep) -> Iterator[RuleHit]:
+    for client_id, client in step.history.clients.items():
+        for topic, failing in failing_listeners(client, step.window, step.settings):
+            for one in seen_twice(failing):
+                yield _of_client(client_id, topic, one, float(step.settings.thresholds.busy_after_seconds))
+
+
+def _of_client(client_id: str, topic: str, shown: Span[FailureRate], seconds: float) -> RuleHit:
+    return RuleHit(
+        shown.start,
+        shown.end,
+        cause=LISTENER_FAILS,
+        topic=topic,
+        seen_at=shown.seen_at,
+        implicated=client_id,
+        minimum_seconds=seconds,
+        severity="ERROR" if shown.state.failed_percent >= _MOST_PERCENT else "WARN",
+        weight=shown.state.failed_percent,
+        measures=shown.state._asdict(),
+    )
+
+
+def _of_retry_topic(step: AuditedStep) -> Iterator[RuleHit]:
+    found, of_retry = sent_back(step)
+    thresholds = step.settings.thresholds
+    if found.sent_back < thresholds.failing_messages:
+        return
+    if found.sent_back * 100 < found.consumed * thresholds.failing_percent:
+        return
+    for one in of_retry:
+        for place in np.flatnonzero(one.produced > 0).tolist():
+            yield RuleHit(
+                one.start,
+                one.end,
+                cause=SENT_BACK,
+                queue=queue_at(one, place, RETRIED),
+                minimum_seconds=0.0,
+                severity="WARN",
+                measures={name: float(value) for name, value in found._asdict().items()},
+            )
+
+
+RULE = Rule(
+    name=NAME,
+    meaning="The listener throws, or answers RECONSUME_LATER: the message goes to the group's retry topic and comes "
+    "again after 10 s, 30 s, 1 min … 2 h, 16 times by default, and is then given up (`%DLQ%` + group). It is the "
+    "commonest reason for a backlog that more consumers do not help. `LISTENER_FAILS`: one finding per topic; "
+    "measures: `failed_per_second`, `consumed_per_second` (well or not) and `failed_percent` of the client that fails "
+    "most. `SENT_BACK`: where no client tells; measures: messages `sent_back` to the retry topic and `consumed` of the "
+    "others in the step. `GIVEN_UP`: `dead_letters` in the step.",
+    decided_by="`LISTENER_FAILS`: what clients measured over their last minute, in two successive looks and for "
+    "`busy_after_seconds` (120 s): at least `failing_percent` (10) of the messages of a topic, and `failing_messages` "
+    "(10) a minute, are rejected; ERROR from 50 % on, else WARN. `SENT_BACK`: the growth of the retry topic in the "
+    "step, against what was consumed of the other topics, by the same two numbers; WARN. `GIVEN_UP`: the dead-letter "
+    "topic grew, if its offsets are recorded; WARN.",
+    causes={
+        LISTENER_FAILS: Cause(
+            "the clients say that their listener rejects messages",
+            "Look into the log of the consumers named here for what the listener throws. More consumers would reject "
+            "as much.",
+        ),
+        SENT_BACK: Cause(
+            "no client says so, but the retry topic grows",
+            "Look into the logs of the group's consumers for what their listener throws, and record the running info "
+            "of the clients: it says who fails, and how much.",
+        ),
+        GIVEN_UP: Cause(
+            "messages went to the dead-letter topic",
+            "These messages are not consumed any more: read the group's dead-letter topic, mend the listener, and send "
+            "them again.",
+        ),
+    },
+    example="None in it: no listener there fails.",
+    hits=hits,
+)

@@ -1,0 +1,126 @@
+"""CONSUME_FAILING on hours written by hand: what clients say, what the retry topic shows, what is given up.
+
+Times are seconds after 10:00, a snapshot every 20 s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
+from spark_jobs.domain.findings import Finding
+from spark_jobs.domain.window import SECOND, to_micros
+from tests.kernel import judged
+from tests.snapshots import HOUR, at, healthy_group, membership, offsets, route
+
+TIMES = range(0, 620, 20)
+START = to_micros(HOUR.start)
+
+
+def said(second: int, topic: str = "t", *, well: float | None = 9.0, failed: float | None = 0.0) -> dict[str, Any]:
+    """What `c1` measured of one topic over its last minute."""
+    status = {"topic": topic, "consume_rt_ms": 1.0, "consume_ok_tps": well, "consume_failed_tps": failed}
+    told = dict.fromkeys(CLIENT_SNAPSHOTS.columns) | {"cluster": "c", "consumer_group": "g", "client_id": "c1"}
+    subscribed = membership(0, "c1")["subscriptions"]
+    told |= {"captured_at": at(second), "answered": True, "subscriptions": subscribed, "consume_status": [status]}
+    return told
+
+
+def found(rows: dict[Table, list[dict[str, Any]]]) -> list[Finding]:
+    (step,) = judged(rows, HOUR)
+    return [one for one in step.findings if one.rule == "CONSUME_FAILING"]
+
+
+def of_clients(statuses: Iterable[dict[str, Any]]) -> list[Finding]:
+    return found(healthy_group(TIMES, "c1") | {CLIENT_SNAPSHOTS: list(statuses)})
+
+
+def test_a_listener_that_rejects_a_third_is_a_warning_of_its_topic() -> None:
+    """3 of 9 a second, from 200 to 400: what is seen at 400 holds until 420."""
+    statuses = [said(second, well=6.0, failed=3.0 if 200 <= second <= 400 else 0.0) for second in TIMES]
+    (finding,) = of_clients(statuses)
+    assert (finding.cause, finding.severity, finding.topic, finding.subject) == ("LISTENER_FAILS", "WARN", "t", "t")
+    assert (finding.start - START, finding.end - START) == (200 * SECOND, 420 * SECOND)
+    assert finding.evidence.client_ids == ["c1"]
+    assert finding.evidence.measures == [
+        ("consumed_per_second", 9.0),
+        ("failed_per_second", 3.0),
+        ("failed_percent", 300 / 9),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("well", "failed", "severity"),
+    [
+        (5.0, 5.0, "ERROR"),  # half
+        (5.1, 4.9, "WARN"),
+        (0.0, 0.2, "ERROR"),  # 12 a minute, all of them
+        (0.0, 0.16, None),  # 9.6 a minute
+        (9.0, 1.0, "WARN"),  # a tenth
+        (9.1, 0.9, None),
+        (None, 5.0, None),  # what is not known does not fail
+        (5.0, None, None),
+    ],
+)
+def test_how_much_must_fail(well: float | None, failed: float | None, severity: str | None) -> None:
+    findings = of_clients(said(second, well=well, failed=failed) for second in TIMES)
+    assert [one.severity for one in findings] == ([severity] if severity else [])
+
+
+def test_what_fails_for_a_moment_or_again_is_no_finding() -> None:
+    """Less than two minutes; the retry topic only brings back what failed before."""
+    assert of_clients(said(second, failed=9.0 if 200 <= second < 300 else 0.0) for second in TIMES) == []
+    assert of_clients(said(second, "%RETRY%g", failed=9.0) for second in TIMES) == []
+
+
+def sent_back(consumed: int, retried: int, *statuses: dict[str, Any]) -> list[Finding]:
+    """In an hour in which so many messages were consumed of `t`, and so many came into the retry topic."""
+    last = TIMES[-1]
+    counts = {"t": consumed, "%RETRY%g": retried}
+    rows: dict[Table, list[dict[str, Any]]] = {
+        MEMBERSHIP_SNAPSHOTS: [membership(second, "c1", topics=counts) for second in TIMES],
+        ROUTE_SNAPSHOTS: [route(second, 1, topic) for second in TIMES for topic in counts],
+        OFFSET_SNAPSHOTS: [
+            offsets(second, (9 + count * second // last,) * 2 + (1,), topic=topic)
+            for second in TIMES
+            for topic, count in counts.items()
+        ],
+        CLIENT_SNAPSHOTS: list(statuses),
+    }
+    return found(rows)
+
+
+def test_where_no_client_tells_the_retry_topic_does() -> None:
+    (finding,) = sent_back(100, 10)
+    assert (finding.cause, finding.severity, finding.subject) == ("SENT_BACK", "WARN", "b:0")
+    assert finding.evidence.measures == [("consumed", 100.0), ("sent_back", 10.0)]
+    assert [(one.topic, one.role) for one in finding.evidence.queues] == [("%RETRY%g", "RETRIED")]
+    assert sent_back(101, 10) == []
+    assert sent_back(50, 9) == []
+    # Clients that say how much fails are enough.
+    told = [said(second, well=1.0, failed=1.0) for second in TIMES]
+    assert [one.cause for one in sent_back(100, 10, *told)] == ["LISTENER_FAILS"]
+
+
+def dead(second: int, *counts: int) -> dict[str, Any]:
+    queues = [
+        {"broker_name": "b", "queue_id": place, "min_offset": 0, "max_offset": count}
+        for place, count in enumerate(counts)
+    ]
+    return {"cluster": "c", "topic": "%DLQ%g", "captured_at": at(second), "queues": queues}
+
+
+def test_what_is_given_up_is_counted_while_it_grows() -> None:
+    """5 letters were there before the hour; 2 more until 120, one until 300; a topic made anew counts from there."""
+    letters = [dead(-60, 5, 0), dead(60, 5, 0), dead(120, 6, 1), dead(240, 6, 1), dead(300, 7, 1), dead(360, 0, 0)]
+    (finding,) = found(healthy_group(TIMES, "c1") | {TOPIC_SNAPSHOTS: letters})
+    assert (finding.cause, finding.severity, finding.subject) == ("GIVEN_UP", "WARN", "g")
+    assert (finding.start - START, finding.end - START) == (60 * SECOND, 300 * SECOND)
+    assert finding.evidence.measures == [("dead_letters", 3.0)]
+    quiet = [dead(-60, 1), dead(-20, 5), dead(60, 5), dead(120, 5)]
+    assert found(healthy_group(TIMES, "c1") | {TOPIC_SNAPSHOTS: quiet}) == []
+    other = [letter | {"topic": "%DLQ%other"} for letter in letters]
+    assert found(healthy_group(TIMES, "c1") | {TOPIC_SNAPSHOTS: other}) == []
