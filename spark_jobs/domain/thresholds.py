@@ -45,3 +45,4 @@ class Thresholds(BaseModel):
     skew_ratio: Ratio = 2.0
     skew_messages_per_queue: Count = 100
     retention_seconds: Tolerance = 21_600
+    reserved_seconds: Annotated[int, Field(gt=0, le=366 * 86_400)] = 259_200

@@ -16,6 +16,7 @@ from spark_jobs.domain.window import SECOND, StepWindow
 
 NAME = "RETENTION_RISK"
 AT_RISK = "AT_RISK"
+_A_DAY = 86_400
 
 
 class RetentionCause(StrEnum):
@@ -23,6 +24,7 @@ class RetentionCause(StrEnum):
 
     LOST = "LOST"
     EXPIRING = "EXPIRING"
+    AGED = "AGED"
 
 
 class Waiting(NamedTuple):
@@ -63,15 +65,21 @@ class Minimums:
 
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
-    """One hit per (interval, queue behind by more than the allowed lag whose messages are lost or expire)."""
+    """One hit per (interval, queue behind by more than the allowed lag whose messages are lost or expire): by the
+    broker's oldest offsets, or by age where those do not say so.
+    """
     minimums: dict[str, Minimums] = {}
     for progress in step.progress:
         behind = np.flatnonzero(progress.lag_last > step.settings.thresholds.allowed_lag)
         topic = progress.interval.topic
+        found: list[RuleHit] = []
         if len(behind) and topic in step.history.topics:
             if topic not in minimums:
                 minimums[topic] = Minimums(step.history.topics[topic], step.window)
-            yield from _of_interval(step, progress, behind, minimums[topic])
+            found = list(_of_interval(step, progress, behind, minimums[topic]))
+        yield from found
+        named = {hit.queue for hit in found}
+        yield from (hit for hit in _aged(step, progress, behind) if hit.queue not in named)
 
 
 def retention_cause(queue: Waiting, within_seconds: float) -> RetentionCause | None:
@@ -107,6 +115,35 @@ def _of_interval(
             yield _hit(step, progress, place, queue, cause)
 
 
+def _aged(step: AuditedStep, progress: IntervalProgress, behind: Matrix) -> Iterator[RuleHit]:
+    """Queues whose oldest message that was not consumed may be as old as the broker keeps messages, or soon will be.
+
+    It is no older than the last one consumed, which is what is known. The broker deletes whole files whose last message
+    is older than `fileReservedTime` hours, once a day at `deleteWhen` (04), so that a rate of deletion tells nothing
+    before (`DefaultMessageStore.CleanCommitLogService`). What is a day older still is deleted: what waits is younger.
+    A queue that was quiet for days and then got messages is not meant: it was behind from the interval's start on.
+    """
+    thresholds, age = step.settings.thresholds, progress.age_ms[behind]
+    reserved = thresholds.reserved_seconds
+    is_aged = (age >= (reserved - thresholds.retention_seconds) * 1000) & (age < (reserved + _A_DAY) * 1000)
+    for place in behind[is_aged & (progress.lag_first[behind] > thresholds.allowed_lag)].tolist():
+        yield RuleHit(
+            progress.start,
+            progress.end,
+            cause=RetentionCause.AGED,
+            topic=progress.interval.topic,
+            view=progress.interval.view,
+            queue=queue_at(progress, place, AT_RISK),
+            minimum_seconds=0.0,
+            severity="WARN",
+            weight=float(progress.age_ms[place]),
+            measures={
+                "oldest_message_seconds": float(progress.age_ms[place]) / 1000,
+                "reserved_seconds": float(thresholds.reserved_seconds),
+            },
+        )
+
+
 def _hit(step: AuditedStep, progress: IntervalProgress, place: int, queue: Waiting, cause: RetentionCause) -> RuleHit:
     lost = cause is RetentionCause.LOST
     return RuleHit(
@@ -131,9 +168,12 @@ def _hit(step: AuditedStep, progress: IntervalProgress, place: int, queue: Waiti
 RULE = Rule(
     name=NAME,
     meaning="The broker deleted messages that the group had not consumed, or will soon. The measures are those of "
-    "the worst queue: offsets, and messages a second.",
+    "the worst queue: offsets, and messages a second; or seconds of age.",
     decided_by="the consumer offset at an interval's last reading against the broker's oldest offset, on queues that "
-    "are behind by more than `allowed_lag`; rates are the interval's own, and of deletion since the step's first look.",
+    "are behind by more than `allowed_lag`; rates are the interval's own, and of deletion since the step's first look. "
+    "`AGED`: the age of the oldest message that was not consumed (it is no older than the last one that was), against "
+    "the time that the broker keeps messages, `reserved_seconds` (72 hours, as `fileReservedTime` has it by default): "
+    "it deletes once a day, so nothing may be deleted for hours, and then a day's messages at once.",
     causes={
         RetentionCause.LOST: Cause(
             "the consumer offset is below the oldest offset that the broker has",
@@ -143,6 +183,12 @@ RULE = Rule(
         RetentionCause.EXPIRING: Cause(
             "at the present rates it will be, within `retention_seconds`",
             "Keep messages longer (fileReservedTime, disk space) or make the group faster before they are deleted.",
+        ),
+        RetentionCause.AGED: Cause(
+            "messages that wait are, within `retention_seconds`, as old as the broker keeps them",
+            "The broker deletes them when it next cleans up (deleteWhen, by default at 4 o'clock): keep messages "
+            "longer (fileReservedTime) until the group has caught up. If your brokers keep them longer than 72 hours, "
+            "set reserved_seconds.",
         ),
     },
     example="nothing: the brokers deleted no message in these 24 minutes.",

@@ -154,3 +154,50 @@ def test_one_look_serves_all_intervals_of_a_topic() -> None:
     step = step_with(100, 5999, oldest([("b", 0)], LOOKS))
     twice = replace(step, progress=[*step.progress, *step.progress])
     assert [span(hit) for hit in RULE.hits(twice)] == ["0-1100", "0-1100"]
+
+
+#: age in hours (`-`: unknown), lag at the first and the last reading | finding; brokers keep messages for 72 hours, and
+#: 6 hours before that they are at risk; a day after it they are gone
+_AGED = """
+    66    100 100 | 0-1100 AGED
+    65.9  100 100 |
+    95.9  33  33  | 0-1100 AGED
+    96    33  33  |
+    95.9  32  33  |
+    95.9  -   33  |
+    95.9  33  32  |
+    -     100 100 |
+"""
+
+
+def aged(hours: float | None, first: int | None, last: int, consumer_offset: int | None = None) -> AuditedStep:
+    of = interval(-100, 1100, LISTED, allocation(LISTED, "0"), view="broker-a")
+    age = None if hours is None else int(hours * 3_600_000)
+    behind = progress(
+        of,
+        0,
+        1100,
+        lag_first=[first],
+        lag_last=[last],
+        age_ms=[age],
+        consumer_offset=[consumer_offset],
+        last_reading_at=[1000],
+        produced=[2000],
+    )
+    return with_readings(audited_step(of), topics={"t": oldest([("b", 0)], LOOKS)}, progress=[behind])
+
+
+def test_messages_that_are_nearly_as_old_as_the_broker_keeps_them() -> None:
+    for line in _AGED.strip().splitlines():
+        cells, _, finding = line.partition("|")
+        hours, first, last = (None if cell == "-" else float(cell) for cell in cells.split())
+        assert last is not None
+        found = RULE.hits(aged(hours, None if first is None else int(first), int(last)))
+        assert [f"{span(hit)} {hit.cause}" for hit in found] == ([finding.strip()] if finding.strip() else []), line
+
+
+def test_what_is_aged_says_how_old_and_what_is_lost_already_is_only_that() -> None:
+    (hit,) = RULE.hits(aged(70, 100, 100))
+    assert hit.measures == {"oldest_message_seconds": 252_000, "reserved_seconds": 259_200}
+    assert (hit.severity, hit.queue) == ("WARN", FindingQueue("t", "b", 0, "AT_RISK"))
+    assert [hit.cause for hit in RULE.hits(aged(70, 100, 100, consumer_offset=5999))] == ["LOST"]
