@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from expectations.common import one_of
 from expectations.suite import Expectation, Suite
 from schemas import ALLOCATIONS, CLIENT_SNAPSHOTS, FINDINGS, REBALANCE_INTERVALS, Table
-from spark_jobs.domain.rules import unobserved
+from spark_jobs.domain.rules import consume_failing, unobserved
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.severities import SEVERITIES
 
@@ -16,7 +16,11 @@ _GROUP = ("step_start", "cluster", "consumer_group")
 _QUEUE = (*_GROUP, "topic", "broker_name", "queue_id")
 _RULES = one_of(rule.name for rule in RULES)
 #: What clients tell, and silence, may be about a group or topic of which too little is known for an interval.
-_OF_SOURCES = one_of(rule.name for rule in RULES if CLIENT_SNAPSHOTS.name in rule.needs or rule is unobserved.RULE)
+_OF_SOURCES = one_of(
+    rule.name
+    for rule in RULES
+    if CLIENT_SNAPSHOTS.name in rule.needs or rule in (unobserved.RULE, consume_failing.RULE)
+)
 
 
 def with_subjects(findings: DataFrame, others: Mapping[Table, DataFrame]) -> DataFrame:

@@ -76,6 +76,7 @@ FINDINGS = Table(
             column("cause", STRING, "why, as an enum name"),
             required("evidence", EVIDENCE, "the facts: queues, connections, backlog, cures"),
             required("advice", STRING, "what to do"),
+            column("muted", STRING, "why it counts for no exit code and no notice, as configured; null: it does"),
         ]
     ),
     key=("finding_id",),

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from rich.console import Console
 from schemas import FINDINGS
 from spark_jobs.cli.commands import COMMANDS, Command, Later
 from spark_jobs.cli.documents import as_json
-from spark_jobs.cli.exit_codes import backfill_exit_code, exit_code
+from spark_jobs.cli.exit_codes import backfill_exit_code, exit_code, run_exit_code
 from spark_jobs.cli.main import main
 from spark_jobs.cli.parser import build_parser, with_environment
 from spark_jobs.cli.show_backfill import bar_on, show_backfill
@@ -32,6 +33,7 @@ from spark_jobs.cli.terminal import printable, progress_on
 from spark_jobs.domain.intervals import Interval, StepGrid, duration_text
 from spark_jobs.errors import ExitCode, SetupError
 from spark_jobs.jobs.backfill import Audited, Backfill, Failed
+from spark_jobs.jobs.run import RunResult
 
 HOUR = "2026-11-21T02:00/2026-11-21T03:00"
 
@@ -323,6 +325,7 @@ def finding(**values: Any) -> dict[str, Any]:
         "cause": "DUPLICATE_CLIENT_ID",
         "evidence": {"backlog_max": 12345},
         "advice": "Give every client its own name.",
+        "muted": None,
     } | values
 
 
@@ -518,3 +521,14 @@ def test_what_is_wrong_is_told_before_anything_is_loaded(
     err = capsys.readouterr().err
     assert message in err
     assert "loading the audit" not in err
+
+
+def test_muted_findings_are_shown_last_and_count_for_nothing() -> None:
+    muted = finding(rule="SLOW_LISTENER", muted="replaced in December", advice="Later.")
+    lines = shown(Console(file=io.StringIO(), width=400), muted, finding(severity="WARN")).splitlines()
+    assert [line.split()[:2] for line in lines[:2]] == [["WARN", "UNASSIGNED_QUEUE"], ["ERROR", "SLOW_LISTENER"]]
+    assert lines[1].endswith("advice: Later. muted: replaced in December")
+    assert lines[2] == "1 finding: 1 WARN; 1 finding muted"
+    result = RunResult({}, [muted, finding(severity="WARN")], [], [])
+    assert run_exit_code(result, "ERROR") is ExitCode.WARNINGS
+    assert run_exit_code(replace(result, findings=[muted]), "INFO") is ExitCode.CLEAN

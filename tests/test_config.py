@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from spark_jobs.config import Configuration, GroupSettings, QueueList, settings_for, strategy_settings
+from spark_jobs.config import Configuration, GroupSettings, QueueList, audit_settings, settings_for, strategy_settings
 from spark_jobs.config.file import load
+from spark_jobs.domain.mutes import Mute, mute_reason
 from spark_jobs.domain.strategies import ConfigQueues, Strategy
-from spark_jobs.domain.window import SECOND, AuditSettings
+from spark_jobs.domain.window import SECOND, AuditSettings, to_micros
 from spark_jobs.errors import ConfigurationError
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -25,7 +27,8 @@ def write(tmp_path: Path, text: str | bytes) -> Path:
 MISTAKES = {
     "- 1": "must be a mapping of keys to values, not [1]",
     "step: 3600": "step: unknown key; did you mean 'step_seconds'?",
-    "1: 2": "[1]: unknown key; known are step_seconds, cadence_seconds, max_gap_seconds, thresholds, quality, groups",
+    "1: 2": "[1]: unknown key; known are step_seconds, cadence_seconds, max_gap_seconds, thresholds, quality, groups, "
+    "mutes",
     "groups: [{strateggy: AVG}]": "groups[0].strateggy: unknown key; did you mean 'strategy'?",
     "thresholds: {heart_beat: 3}": "thresholds.heart_beat: unknown key; did you mean 'heartbeat_seconds'?",
     "quality: {max_quarantined: 3}": ("quality.max_quarantined: unknown key; did you mean 'max_quarantined_percent'?"),
@@ -76,6 +79,23 @@ MISTAKES = {
     "groups: [{broker_room: 'a'}]": ("groups[0].broker_room: 'a' must have exactly one (group), which is the room"),
     "groups: [{client_room: '(a)(b)'}]": (
         "groups[0].client_room: '(a)(b)' must have exactly one (group), which is the room"
+    ),
+    "groups: [{thresholds: {allowed_lug: 1}}]": (
+        "groups[0].thresholds: unknown key 'allowed_lug'; did you mean 'allowed_lag'?"
+    ),
+    "groups: [{thresholds: {allowed_lag: -1}}]": (
+        "groups[0].thresholds: allowed_lag must be greater than or equal to 0, not -1"
+    ),
+    "groups: [{thresholds: {persistent_after_seconds: 9}}]": (
+        "groups[0].thresholds: persistent_after_seconds is the same for all groups: it says how far back a run reads"
+    ),
+    "mutes: [{rule: SLOW_LISTNER, reason: r}]": (
+        "mutes[0].rule: unknown rule 'SLOW_LISTNER'; did you mean 'SLOW_LISTENER'?"
+    ),
+    "mutes: [{rule: SLOW_LISTENER}]": "mutes[0].reason: is missing",
+    "mutes: [{reason: ''}]": "mutes[0].reason: String should have at least 1 character, not ''",
+    "mutes: [{reason: r, until: soon}]": (
+        "mutes[0].until: 'soon' is not a time: write it as 2026-11-21T02:00 or 2026-11-21T02:00:00Z (UTC)"
     ),
     "step_seconds: 60\nstep_seconds: 300": "line 2: the key 'step_seconds' stands twice in one mapping",
     "groups:\n- {group: a,\n   group: b}": "line 3: the key 'group' stands twice in one mapping",
@@ -134,7 +154,7 @@ def test_the_hash_is_of_the_meaning_not_of_the_text(tmp_path: Path) -> None:
     )
     assert said.hash() == Configuration().hash()
     assert said.canonical_json() == (
-        '{"cadence_seconds":20,"groups":[],"max_gap_seconds":60,"quality":{"max_quarantined_percent":1.0,'
+        '{"cadence_seconds":20,"groups":[],"max_gap_seconds":60,"mutes":[],"quality":{"max_quarantined_percent":1.0,'
         '"offset_tolerance":10000,"seen_percent":90.0,"usual_days":14,"usual_deviations":5.0},'
         '"step_seconds":3600,"thresholds":'
         '{"allowed_lag":32,"busy_after_seconds":120,"busy_percent":90,"cached_messages":1000,"cached_mib":100,'
@@ -219,3 +239,55 @@ def test_the_kernel_is_told_all_that_is_configured(tmp_path: Path) -> None:
     lists = (ConfigQueues("c1", "t", "b", (0, 2)),)
     assert settings.named("CONFIG") == Strategy("CONFIG", 3, frozenset({"a", "b"}), config_queues=lists)
     assert strategy_settings(configuration, "any", "other").strategy is None
+
+
+OF_GROUPS = """
+thresholds: {allowed_lag: 40, slow_rt_ms: 300}
+groups:
+  - {group: 'pay.*', thresholds: {allowed_lag: 50}}
+  - {cluster: eu, thresholds: {allowed_lag: 60, skew_ratio: 3}}
+  - {group: pay, thresholds: {skew_ratio: 4.0}}
+mutes:
+  - {group: 'pay.*', rule: SLOW_LISTENER, until: 2026-12-01, reason: "till December"}
+  - {cluster: eu, reason: "a test"}
+  - {group: pay, until: 2026-11-21T02:00Z, reason: "over soon"}
+"""
+
+
+@pytest.mark.parametrize(
+    ("cluster", "group", "lag", "skew", "mutes"),
+    [
+        ("us", "other", 40, 2.0, []),
+        ("us", "pays", 50, 2.0, ["till December"]),
+        ("eu", "other", 60, 3.0, ["a test"]),
+        ("eu", "pay", 50, 4.0, ["till December", "a test", "over soon"]),
+    ],
+)
+def test_a_group_has_thresholds_and_mutes_of_its_own(
+    tmp_path: Path, cluster: str, group: str, lag: int, skew: float, mutes: list[str]
+) -> None:
+    """A pattern of the group goes before one of the cluster, threshold by threshold; all mutes that match hold."""
+    configuration = load(write(tmp_path, OF_GROUPS))
+    settings = audit_settings(configuration, cluster, group)
+    thresholds = settings.thresholds
+    assert (thresholds.allowed_lag, thresholds.skew_ratio, thresholds.slow_rt_ms) == (lag, skew, 300)
+    assert [one.reason for one in settings.mutes] == mutes
+    assert replace(settings, thresholds=configuration.thresholds, mutes=()) == configuration.audit_settings
+    kept = configuration.canonical_json()
+    assert Configuration.model_validate_json(kept).canonical_json() == kept
+
+
+def test_a_mute_ends_with_its_time(tmp_path: Path) -> None:
+    december, two = datetime(2026, 12, 1, tzinfo=UTC), datetime(2026, 11, 21, 2, tzinfo=UTC)
+    mutes = audit_settings(load(write(tmp_path, OF_GROUPS)), "us", "pay").mutes
+    assert mutes == (
+        Mute("SLOW_LISTENER", to_micros(december), "till December"),
+        Mute(None, to_micros(two), "over soon"),
+    )
+    for rule, moment, reason in (
+        ("SLOW_LISTENER", two, "till December"),
+        ("SLOW_LISTENER", december, None),
+        ("CLIENT_HUNG", two - timedelta(microseconds=1), "over soon"),
+        ("CLIENT_HUNG", two, None),
+    ):
+        assert mute_reason(mutes, rule, to_micros(moment)) == reason

@@ -24,8 +24,8 @@ def exit_code(severities: Iterable[str], fail_on: str, *, doubtful: bool = False
 
 
 def run_exit_code(result: RunResult, fail_on: str) -> ExitCode:
-    """The `exit_code` of a run."""
-    severities = (finding["severity"] for finding in result.findings)
+    """The `exit_code` of a run; findings that are muted do not count."""
+    severities = (finding["severity"] for finding in result.findings if finding["muted"] is None)
     return exit_code(severities, fail_on, doubtful=bool(result.quality_warnings))
 
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from spark_jobs.cli.tables import Heading, show_rows, stacked, table
 from spark_jobs.cli.terminal import SEVERITY_STYLES, printable
 from spark_jobs.domain.intervals import duration_text, format_utc
-from spark_jobs.domain.phrases import UNKNOWN, number_text
+from spark_jobs.domain.phrases import UNKNOWN, count, number_text
 
 #: A row of `findings`.
 Finding = Mapping[str, Any]
@@ -30,9 +30,14 @@ _HEADINGS = (
 
 
 def show_findings(console: Console, findings: Sequence[Finding]) -> None:
-    """The findings, worst first, then what to do; one line per finding where the console is no terminal."""
-    findings = sorted(findings, key=lambda f: (_WORST_FIRST.index(f["severity"]), f["start"], f["consumer_group"]))
-    show_rows(console, findings, _drawn, _line, findings_text(Counter(finding["severity"] for finding in findings)))
+    """The findings, worst first, muted ones last, then what to do; one line each where the console is no terminal."""
+    findings = sorted(
+        findings, key=lambda f: (bool(f["muted"]), _WORST_FIRST.index(f["severity"]), f["start"], f["consumer_group"])
+    )
+    counts = Counter(finding["severity"] for finding in findings if not finding["muted"])
+    muted = sum(1 for finding in findings if finding["muted"])
+    told = f"; {count(muted, 'finding')} muted" if muted else ""
+    show_rows(console, findings, _drawn, _line, findings_text(counts) + told)
 
 
 def findings_text(counts: Mapping[str, int]) -> str:
@@ -57,7 +62,8 @@ def _cells(number: int, finding: Finding, dated: bool) -> Iterable[Text]:
     severity, backlog = finding["severity"], finding["evidence"]["backlog_max"]
     start, end = (finding[name].astimezone(UTC) for name in ("start", "end"))
     form, dash = ("%m-%d %H:%M:%S", " –\n") if dated else ("%H:%M:%S", "–")
-    yield Text.assemble((severity, SEVERITY_STYLES[severity]), (f"\n#{number}", "dim"))
+    told = "muted" if finding["muted"] else severity
+    yield Text.assemble((told, SEVERITY_STYLES.get(told, "dim")), (f"\n#{number}", "dim"))
     yield stacked(finding["rule"], finding["cause"])
     yield stacked(finding["consumer_group"], finding["topic"], finding["subject"])
     yield Text.assemble(f"{start:{form}}{dash}{end:{form}}", (f"\n{duration_text(end - start)}", "dim"))
@@ -87,5 +93,6 @@ def _line(finding: Finding) -> str:
         f"cause={finding['cause'] or '-'}",
         f"piled_up={UNKNOWN if backlog is None else backlog}",
         f"advice: {finding['advice']}",
+        *((f"muted: {finding['muted']}",) if finding["muted"] else ()),
     )
     return " ".join(parts)

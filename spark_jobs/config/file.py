@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from spark_jobs.config.model import Configuration, GroupEntry, Quality, QueueList
+from spark_jobs.config.model import Configuration, GroupEntry, MuteEntry, Quality, QueueList
 from spark_jobs.config.values import nearest
 from spark_jobs.domain.thresholds import Thresholds
 from spark_jobs.errors import ConfigurationError
@@ -21,6 +21,7 @@ _SECTIONS: dict[tuple[str, ...], type[BaseModel]] = {
     ("thresholds",): Thresholds,
     ("quality",): Quality,
     ("groups",): GroupEntry,
+    ("mutes",): MuteEntry,
     ("groups", "config_queues"): QueueList,
 }
 _WORDS = {

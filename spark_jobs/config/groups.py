@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from spark_jobs.config.model import Configuration, GroupEntry, QueueList
+from spark_jobs.domain.mutes import Mute
 from spark_jobs.domain.strategies import ConfigQueues, StrategySettings
+from spark_jobs.domain.thresholds import Thresholds
+from spark_jobs.domain.window import AuditSettings, to_micros
 
 
 @dataclass(frozen=True)
@@ -27,12 +30,26 @@ def settings_for(configuration: Configuration, cluster: str, group: str) -> Grou
 
     Among equals the later entry wins, field by field; a list replaces a list.
     """
-    entries = [entry for entry in configuration.groups if _matches(entry, cluster, group)]
-    entries.sort(key=lambda entry: entry.group is not None)
     settings: dict[str, Any] = {}
-    for entry in entries:
+    for entry in _entries(configuration, cluster, group):
         settings |= {name: value for name in _NAMES if (value := getattr(entry, name)) is not None}
     return GroupSettings(**settings)
+
+
+def audit_settings(configuration: Configuration, cluster: str, group: str) -> AuditSettings:
+    """What is configured of one group's audit, as the kernel takes it: thresholds by the precedence of `settings_for`,
+    one by one; mutes in the order of the file.
+    """
+    thresholds: dict[str, Any] = configuration.thresholds.model_dump()
+    for entry in _entries(configuration, cluster, group):
+        thresholds |= entry.thresholds
+    mutes = (
+        Mute(one.rule, to_micros(one.until) if one.until else None, one.reason)
+        for one in configuration.mutes
+        if re.fullmatch(one.cluster, cluster) and re.fullmatch(one.group, group)
+    )
+    settings = configuration.audit_settings
+    return replace(settings, thresholds=Thresholds(**thresholds), mutes=tuple(mutes))
 
 
 def strategy_settings(configuration: Configuration, cluster: str, group: str) -> StrategySettings:
@@ -49,6 +66,12 @@ def strategy_settings(configuration: Configuration, cluster: str, group: str) ->
 
 
 _NAMES = tuple(field.name for field in fields(GroupSettings))
+
+
+def _entries(configuration: Configuration, cluster: str, group: str) -> list[GroupEntry]:
+    """Those that match, the weakest first."""
+    matching = (entry for entry in configuration.groups if _matches(entry, cluster, group))
+    return sorted(matching, key=lambda entry: entry.group is not None)
 
 
 def _matches(entry: GroupEntry, cluster: str, group: str) -> bool:

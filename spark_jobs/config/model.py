@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from spark_jobs.config.values import NamePattern, RoomPattern, StrategyName
+from spark_jobs.config.values import GroupThresholds, Moment, NamePattern, RoomPattern, RuleName, StrategyName
 from spark_jobs.domain.intervals import StepGrid
 from spark_jobs.domain.thresholds import Count, Seconds, Thresholds
 from spark_jobs.domain.window import SECOND, AuditSettings
@@ -34,6 +34,16 @@ class QueueList(_Section):
     queues: Annotated[tuple[Count, ...], _List]
 
 
+class MuteEntry(_Section):
+    """Findings of the groups that match that count for no exit code and no notice; without `rule`, of every rule."""
+
+    cluster: NamePattern = ".*"
+    group: NamePattern = ".*"
+    rule: RuleName | None = None
+    until: Moment | None = None
+    reason: Annotated[str, Field(min_length=1)]
+
+
 class GroupEntry(_Section):
     """Settings of the groups that match; without `group`, of every group of the clusters that match."""
 
@@ -45,6 +55,7 @@ class GroupEntry(_Section):
     broker_room: RoomPattern | None = None
     client_room: RoomPattern | None = None
     config_queues: Annotated[tuple[QueueList, ...], _List] | None = None
+    thresholds: GroupThresholds = Field(default_factory=dict)
 
 
 class Quality(_Section):
@@ -66,6 +77,7 @@ class Configuration(_Section):
     thresholds: Thresholds = Thresholds()
     quality: Quality = Quality()
     groups: Annotated[tuple[GroupEntry, ...], _List] = ()
+    mutes: Annotated[tuple[MuteEntry, ...], _List] = ()
 
     @model_validator(mode="after")
     def _check_times(self) -> Self:

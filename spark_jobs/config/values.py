@@ -5,15 +5,22 @@ from __future__ import annotations
 import difflib
 import re
 import warnings
-from typing import Annotated
+from datetime import UTC, date, datetime
+from typing import Annotated, Any
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator, ValidationError
 
+from spark_jobs.domain.intervals import parse_utc
+from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.strategies import MACHINE_ROOM_NEARBY, STRATEGY_NAMES
+from spark_jobs.domain.thresholds import Thresholds
+from spark_jobs.errors import IntervalError
 
 #: What only Python's `re` reads (Java's Pattern has another form, or takes it for an error).
 _PYTHON_ONLY = re.compile(r"\(\?[P#(]|\{,")
 
+#: How far back a run reads is the same for all its groups.
+_OF_A_RUN = ("persistent_after_seconds",)
 #: A strategy that a group can be told to use: MACHINE_ROOM_NEARBY needs its inner one.
 ALLOWED_STRATEGIES = tuple(name for name in STRATEGY_NAMES if name != MACHINE_ROOM_NEARBY)
 
@@ -48,9 +55,50 @@ def _check_room_pattern(pattern: str) -> str:
     return pattern
 
 
+def _check_rule(name: str) -> str:
+    known = tuple(rule.name for rule in RULES)
+    if name not in known:
+        raise ValueError(f"unknown rule '{name}'; {nearest(name, known)}")
+    return name
+
+
+def _moment(value: Any) -> Any:
+    """What YAML makes of a time: a text, a day, or a time, which is UTC where it names no zone."""
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    if not isinstance(value, str):
+        return value
+    try:
+        return parse_utc(value)
+    except IntervalError as error:
+        raise ValueError(str(error)) from None
+
+
+def _check_thresholds(values: dict[str, Any]) -> dict[str, Any]:
+    """Those of one entry for its groups, which are checked as the thresholds of all groups are."""
+    for name in values:
+        if name not in Thresholds.model_fields:
+            raise ValueError(f"unknown key '{name}'; {nearest(name, tuple(Thresholds.model_fields))}")
+        if name in _OF_A_RUN:
+            raise ValueError(f"{name} is the same for all groups: it says how far back a run reads")
+    try:
+        Thresholds.model_validate(values)
+    except ValidationError as error:
+        details = error.errors(include_url=False)[0]
+        said = details["msg"].replace("Input should be", "must be")
+        raise ValueError(f"{details['loc'][0]} {said}, not {details['input']!r}") from None
+    return values
+
+
 StrategyName = Annotated[str, AfterValidator(_check_strategy)]
 #: Matches a whole name. It must mean the same to Python's `re` and Java's Pattern, as both are used: beware
 #: of `\w`, `\d` and `\s` on names that are not ASCII.
 NamePattern = Annotated[str, AfterValidator(_check_pattern)]
+#: Thresholds by name, where they differ from those of all groups.
+GroupThresholds = Annotated[dict[str, Any], AfterValidator(_check_thresholds)]
+RuleName = Annotated[str, AfterValidator(_check_rule)]
+Moment = Annotated[datetime, BeforeValidator(_moment)]
 #: Searched in a name; its one group is the room.
 RoomPattern = Annotated[str, AfterValidator(_check_room_pattern)]

@@ -12,12 +12,15 @@ from spark_jobs.domain.audited_step import AuditedStep
 from spark_jobs.domain.evidence import Evidence, Measured, QueueEvidence, queue_evidence
 from spark_jobs.domain.history import GroupHistory
 from spark_jobs.domain.message_queue import number_ranges
+from spark_jobs.domain.mutes import mute_reason
 from spark_jobs.domain.rules.rule import Condition, Rule, RuleHit
 from spark_jobs.domain.window import from_micros
 
 
 class Finding(NamedTuple):
-    """One condition of a group, clipped to its step; microseconds. `cause` is one of its rule's causes."""
+    """One condition of a group, clipped to its step; microseconds. `cause` is one of its rule's causes; `muted`: why
+    nobody is told of it, None: somebody is.
+    """
 
     finding_id: str
     rule: str
@@ -29,6 +32,7 @@ class Finding(NamedTuple):
     cause: str | None
     evidence: Evidence
     advice: str
+    muted: str | None = None
 
 
 def findings(step: AuditedStep, rules: Iterable[Rule]) -> list[Finding]:
@@ -66,6 +70,7 @@ def _finding(step: AuditedStep, rule: Rule, hits: Sequence[RuleHit]) -> Finding:
         cause=found.cause,
         evidence=_evidence(rule, found, hits, queues, measured),
         advice=_advice(rule, found.cause),
+        muted=mute_reason(step.settings.mutes, rule.name, start),
     )
 
 

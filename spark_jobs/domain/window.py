@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from spark_jobs.domain.intervals import EPOCH
+from spark_jobs.domain.mutes import Mute
 from spark_jobs.domain.thresholds import Thresholds
 
 SECOND = 1_000_000
@@ -27,13 +28,14 @@ class AuditSettings:
     """What a configuration says to the kernel; lengths in microseconds.
 
     `step`: length of an audit step; `cadence`: time between two snapshots of the same thing; `max_gap`: how long a
-    state holds without another snapshot.
+    state holds without another snapshot; `thresholds` and `mutes`: those of one group.
     """
 
     step: int
     cadence: int
     max_gap: int
     thresholds: Thresholds
+    mutes: tuple[Mute, ...] = ()
 
     @property
     def warm_up(self) -> int:

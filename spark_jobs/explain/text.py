@@ -93,6 +93,8 @@ def _finding(finding: Mapping[str, Any]) -> Iterator[TextLine]:
         ids = ", ".join(party["client_ids"] or ())
         yield TextLine(f"{party['name']}: {ids}" if ids else party["name"], 2)
     yield TextLine(f"What to do: {finding['advice']}", 2, "advice")
+    if finding["muted"]:
+        yield TextLine(f"Muted: {finding['muted']}", 2)
 
 
 def _piled_up(evidence: Mapping[str, Any]) -> str:

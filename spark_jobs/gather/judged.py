@@ -9,7 +9,7 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from spark_jobs.config import Configuration, strategy_settings
+from spark_jobs.config import Configuration, audit_settings, strategy_settings
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.domain.judge import judge
 from spark_jobs.domain.window import to_micros
@@ -47,7 +47,7 @@ def judged_steps(gathered: Gathered, run: Interval, configuration: Configuration
 
 def _judged(states: pa.Table, readings: pa.Table, *, run: Interval, configuration: Configuration) -> pa.Table:
     """The packed rows of one group."""
-    settings, start, end = configuration.audit_settings, to_micros(run.start), to_micros(run.end)
+    start, end = to_micros(run.start), to_micros(run.end)
     return packed(
         [
             step
@@ -55,7 +55,7 @@ def _judged(states: pa.Table, readings: pa.Table, *, run: Interval, configuratio
             for step in judge(
                 history,
                 strategy_settings(configuration, history.cluster, history.consumer_group),
-                settings,
+                audit_settings(configuration, history.cluster, history.consumer_group),
                 start,
                 end,
             )

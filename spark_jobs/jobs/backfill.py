@@ -27,7 +27,9 @@ _HOW_TO_GO_ON = "the steps published so far stay published: the same command wit
 
 @dataclass(frozen=True)
 class Audited:
-    """A step that was published: by which run, its findings by severity, and the warnings of `RunResult`."""
+    """A step that was published: by which run, its findings by severity (without those that are muted), and the
+    warnings of `RunResult`.
+    """
 
     run_id: str
     findings: Mapping[str, int]
@@ -100,7 +102,7 @@ def backfill(
             result = run(spark, warehouse, RunRequest(step), configuration, say)
         except RebalanceAuditError as error:
             return Failed(type(error).__name__, str(error), error.exit_code)
-        findings = Counter(finding["severity"] for finding in result.findings)
+        findings = Counter(finding["severity"] for finding in result.findings if finding["muted"] is None)
         return Audited(result.run["run_id"], dict(findings), result.warnings, result.quality_warnings)
 
     outcomes: dict[Interval, Audited | Failed] = {}

@@ -14,7 +14,8 @@ from spark_jobs.warehouse import Warehouse
 def new_findings(
     spark: SparkSession, warehouse: Warehouse, request: RunRequest, run_id: str, version: int
 ) -> list[dict[str, Any]]:
-    """The request's findings in the version that the run published, less those that were there before it, by start.
+    """The request's findings in the version that the run published, less those that were there before it and those that
+    are muted, by start.
 
     The same whenever it is asked, and whatever is published since. None where the run changed nothing, or so long ago
     that the table's newest commits, which are looked at, are all of later runs.
@@ -23,5 +24,6 @@ def new_findings(
     if before >= version:
         return []
     told, found = (warehouse.read(spark, FINDINGS, one).where(request.replaces(FINDINGS)) for one in (before, version))
-    new = found.join(told, on="finding_id", how="left_anti").select(*FINDINGS.columns).orderBy("start", "finding_id")
-    return [row.asDict(recursive=True) for row in new.collect()]
+    new = found.where("muted IS NULL").join(told, on="finding_id", how="left_anti")
+    rows = new.select(*FINDINGS.columns).orderBy("start", "finding_id").collect()
+    return [row.asDict(recursive=True) for row in rows]

@@ -17,7 +17,7 @@ _INTERVAL = (*TOPIC, "interval_start", "interval_end")
 _NOTHING_FOUND: Row = dict.fromkeys(("rank", "errors", "piled_up", "rules"))
 #: The columns that are looked at here.
 STATUS_COLUMNS = (*GROUP, "step_start", "backlog_start", *_NEWEST)
-FINDING_COLUMNS = (*GROUP, "rule", "severity", *_CONDITION, "evidence")
+FINDING_COLUMNS = (*GROUP, "rule", "severity", *_CONDITION, "evidence", "muted")
 PROGRESS_COLUMNS = (*_INTERVAL, "lag_first", "lag_last")
 
 
@@ -26,13 +26,15 @@ def fleet(status: Iterable[Row], findings: Iterable[Row], progress: Iterable[Key
 
     Counts of members and queues are those of its newest step, `backlog_start` of its oldest, `piled_up` the highest
     backlog (messages) of any finding, `rules` how many conditions each rule found, `lines` the backlog over time.
+    Muted findings do not count.
     Of `progress` the values of `PROGRESS_COLUMNS`.
     """
 
     def of_group(row: Row) -> Key:
         return values_of(row, GROUP)
 
-    found = {group: _found(rows) for group, rows in by_key(findings, of_group).items()}
+    told = (row for row in findings if row["muted"] is None)
+    found = {group: _found(rows) for group, rows in by_key(told, of_group).items()}
     lines = _lines(progress, interval)
     return sorted(
         (

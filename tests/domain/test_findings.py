@@ -15,6 +15,7 @@ from spark_jobs.domain.audited_step import Counts
 from spark_jobs.domain.evidence import Evidence, QueueEvidence
 from spark_jobs.domain.findings import Finding, findings
 from spark_jobs.domain.history import Connection
+from spark_jobs.domain.mutes import Mute
 from spark_jobs.domain.rules.rule import Cause, Condition, FindingQueue, Party, Rule, RuleHit
 from tests.domain.audited import at, audited_step, offsets, topic_offsets
 
@@ -281,3 +282,11 @@ def test_a_rule_that_does_not_explain_its_cause_is_an_error() -> None:
         found(hit(0, 100, cause=None))
     with pytest.raises(KeyError, match="UNHEARD_OF"):
         found(hit(0, 100, cause="UNHEARD_OF"))
+
+
+def test_what_is_muted_is_found_all_the_same_and_says_why() -> None:
+    step = audited_step()
+    mutes = (Mute("OTHER", None, "no"), Mute("HARM", at(60), "known"))
+    step = replace(step, settings=replace(step.settings, mutes=mutes))
+    rule = replace(RULE, hits=lambda _: iter([hit(0, 50, topic="a"), hit(60, 600, topic="b")]))
+    assert [(found.topic, found.muted) for found in findings(step, [rule])] == [("a", "known"), ("b", None)]

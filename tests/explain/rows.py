@@ -104,6 +104,7 @@ def finding(**values: Any) -> dict[str, Any]:
         "cause": "NOBODY_CONNECTED",
         "evidence": evidence,
         "advice": "Start it.",
+        "muted": None,
     }
     return found | values | {"evidence": evidence | values.get("evidence", {})}
 

@@ -156,7 +156,7 @@ _STATUS = (
     "cluster", "consumer_group", "step_start", "backlog_start", "backlog_end", "members", "queues", "owned_twice",
     "owned_never", "limit", "advice",
 )  # fmt: skip
-_FINDINGS = ("cluster", "consumer_group", "rule", "severity", "topic", "subject", "cause", "evidence")
+_FINDINGS = ("cluster", "consumer_group", "rule", "severity", "topic", "subject", "cause", "evidence", "muted")
 
 
 def told(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -171,14 +171,15 @@ def test_the_fleet_lists_what_needs_attention_first() -> None:
         *(("c", group, at(0), None, None, None, None, None, None, "NO_BACKLOG", "") for group in ("z", "y", "x", "w")),
     ]
     findings = [
-        ("c", "x", "UNOBSERVED", "INFO", None, "x", None, {"backlog_max": None}),
-        ("c", "y", "CLIENT_HUNG", "ERROR", None, "a", None, {"backlog_max": 10}),
-        ("c", "y", "CLIENT_HUNG", "ERROR", None, "a", None, {"backlog_max": 1000}),  # goes on in the next step
-        ("c", "z", "UNASSIGNED_QUEUE", "ERROR", "t", "b:1", "MIXED_STRATEGIES", {"backlog_max": 7}),
-        ("c", "z", "UNASSIGNED_QUEUE", "ERROR", "t", "b:2", "MIXED_STRATEGIES", {"backlog_max": 7}),
-        ("c", "z", "UNASSIGNED_QUEUE", "INFO", "t", "b:2", "GROUP_OFFLINE", {"backlog_max": 70}),
-        ("c", "z", "IDLE_CONSUMER", "WARN", None, "z", None, {"backlog_max": None}),
-        ("c", "w", "UNASSIGNED_QUEUE", "ERROR", "t", "b:1", "CONFIG_HOLE", {"backlog_max": None}),
+        ("c", "quiet", "CLIENT_HUNG", "ERROR", None, "a", None, {"backlog_max": 9000}, "it is known"),
+        ("c", "x", "UNOBSERVED", "INFO", None, "x", None, {"backlog_max": None}, None),
+        ("c", "y", "CLIENT_HUNG", "ERROR", None, "a", None, {"backlog_max": 10}, None),
+        ("c", "y", "CLIENT_HUNG", "ERROR", None, "a", None, {"backlog_max": 1000}, None),  # goes on in the next step
+        ("c", "z", "UNASSIGNED_QUEUE", "ERROR", "t", "b:1", "MIXED_STRATEGIES", {"backlog_max": 7}, None),
+        ("c", "z", "UNASSIGNED_QUEUE", "ERROR", "t", "b:2", "MIXED_STRATEGIES", {"backlog_max": 7}, None),
+        ("c", "z", "UNASSIGNED_QUEUE", "INFO", "t", "b:2", "GROUP_OFFLINE", {"backlog_max": 70}, None),
+        ("c", "z", "IDLE_CONSUMER", "WARN", None, "z", None, {"backlog_max": None}, None),
+        ("c", "w", "UNASSIGNED_QUEUE", "ERROR", "t", "b:1", "CONFIG_HOLE", {"backlog_max": None}, None),
     ]
     rows = fleet(
         named(status, _STATUS),

@@ -1,0 +1,20 @@
+"""Findings that somebody has said they know of: they are kept, and told to nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Mute(NamedTuple):
+    """Findings of one group by this rule (None: by any) that begin before `until` (microseconds, None: ever)."""
+
+    rule: str | None
+    until: int | None
+    reason: str
+
+
+def mute_reason(mutes: Sequence[Mute], rule: str, start: int) -> str | None:
+    """Why a finding that begins then is muted: the reason of the first that fits; None: it is not."""
+    fitting = (one for one in mutes if one.rule in (None, rule) and (one.until is None or start < one.until))
+    return next((one.reason for one in fitting), None)
