@@ -29,7 +29,7 @@ AUDIT_RUNS = Table(
             ),
             required("configuration_hash", STRING, "SHA-256 of the effective configuration"),
             required("configuration", STRING, "the effective configuration as JSON"),
-            required("code_version", STRING, "version of rebalance-audit"),
+            required("code_version", STRING, "version of rebalance-audit, and a hash of its code"),
             required("row_counts", Map(LONG), "rows published, per output table"),
             required(
                 "content_hashes",

@@ -24,6 +24,7 @@ from spark_jobs.jobs.demo import demo, example_files, next_steps
 from spark_jobs.jobs.ingest import ingest
 from spark_jobs.jobs.run import RunRequest, RunResult, run
 from spark_jobs.jobs.validate import Validation, validate
+from spark_jobs.jobs.verify import verify
 from spark_jobs.quality.checks import Result
 from spark_jobs.warehouse import Warehouse
 
@@ -84,6 +85,24 @@ def _document(found: Validation, failed: Sequence[Result]) -> dict[str, Any]:
         "failed": [one._asdict() for one in failed],
         "pages": str(found.pages) if found.pages else None,
     }
+
+
+def verify_command(arguments: Namespace) -> int:
+    """Exit code 0 where everything is as it was published, else 1."""
+    warehouse = Warehouse.parse(arguments.warehouse)
+    with progress_on(Console(stderr=True)) as say:
+        found = verify(start_spark(say), warehouse, arguments.RUN_ID, say)
+    if arguments.json:
+        print(as_json(dataclasses.asdict(found)))
+    else:
+        same_code = "the same code" if found.code_then == found.code_now else f"{found.code_then}, now {found.code_now}"
+        for name, contents in found.differs.items():
+            told = (f"{one['rows']:,} rows ({one['hash']})" for one in contents.values())
+            print(f"{name} differs: published were {', now it is '.join(told)}")
+        outcome = "not as it was published" if found.differs else "as it was published, row by row"
+        print(f"The run {printable(found.run_id)} of {found.interval} is {outcome}; {same_code}.")
+        show_next("report", {"warehouse": arguments.warehouse, "interval": found.interval})
+    return ExitCode.FINDINGS if found.differs else ExitCode.CLEAN
 
 
 def demo_command(arguments: Namespace) -> int:

@@ -132,6 +132,12 @@ COMMANDS: Mapping[str, Command] = {
         ),
         optional=("--interval",),
     ),
+    "verify": Command(
+        "Audit a published run again from the versions of its sources, and say whether the same comes out.",
+        WithSpark("auditing:verify_command", "check_warehouse"),
+        ("RUN_ID", "--warehouse", "--json"),
+        ("7f3a0c5e6b4d41a9 --warehouse ./warehouse", "7f3a0c5e6b4d41a9 --warehouse lake.audit --json"),
+    ),
     "status": Command(
         "Show the newest step of every group: what needs attention, its backlog, and what limits it.",
         Later("reading:status_command"),

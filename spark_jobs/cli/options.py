@@ -24,6 +24,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "metavar": "TASK",
         "help": "audit: check the sources, audit them, stage the results; publish: check the results, publish them",
     },
+    "RUN_ID": {"metavar": "RUN_ID", "help": "a run that has published: the column run_id of audit_runs"},
     "--warehouse": {"metavar": "URI", "help": "where the tables are: a path, a URI, or catalog.schema"},
     "--cluster-name": {
         "metavar": "NAME",

@@ -43,7 +43,7 @@ def published_runs(audit_runs: DataFrame, interval: Interval) -> list[PublishedR
     return [
         PublishedRun(
             RunRequest(
-                Interval(_utc(row.interval_start), _utc(row.interval_end)), row.cluster, row.consumer_group, row.topic
+                Interval(utc(row.interval_start), utc(row.interval_end)), row.cluster, row.consumer_group, row.topic
             ),
             row.step_seconds,
             row.configuration_hash,
@@ -67,5 +67,6 @@ def of_one_topic(runs: Sequence[PublishedRun]) -> str:
     return " OR ".join(conditions) or "false"
 
 
-def _utc(moment: datetime) -> datetime:
+def utc(moment: datetime) -> datetime:
+    """A collected time, which has no zone, as what it is."""
     return moment.replace(tzinfo=UTC)

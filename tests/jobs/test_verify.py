@@ -1,0 +1,46 @@
+"""A published run audited again: the same comes out, whatever was loaded since, until somebody changes the table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from schemas import AUDIT_RUNS, FINDINGS, MEMBERSHIP_SNAPSHOTS
+from spark_jobs.cli.main import main
+from spark_jobs.errors import NothingPublishedError
+from spark_jobs.jobs.verify import verify
+from spark_jobs.version import code_version
+from spark_jobs.warehouse import Warehouse
+from tests.snapshots import load, membership
+
+
+def test_what_a_run_published_comes_out_again(
+    spark: SparkSession, copied: Warehouse, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (run,) = copied.read(spark, AUDIT_RUNS).collect()
+    load(spark, copied, {MEMBERSHIP_SNAPSHOTS: [membership(7, "late")]})
+    versions = {table: copied.version(spark, table) for table in (FINDINGS, AUDIT_RUNS)}
+    found = verify(spark, copied, run.run_id)
+    assert (found.differs, found.interval) == ({}, "2026-03-01T10:00Z/2026-03-01T11:00Z")
+    assert found.code_then == found.code_now == code_version()
+    # Nothing is published, and nothing written down.
+    assert {table: copied.version(spark, table) for table in versions} == versions
+    with pytest.raises(NothingPublishedError, match="no run nobody has published anything in"):
+        verify(spark, copied, "nobody")
+
+    one_less = f"UPDATE delta.`{copied.location}/audit_runs` SET row_counts = map_concat("
+    one_less += "map_filter(row_counts, (k, v) -> k != 'findings'), map('findings', 1L))"
+    spark.sql(one_less)
+    monkeypatch.setattr("spark_jobs.cli.auditing.start_spark", lambda _: spark)
+    assert main(["verify", run.run_id, "--warehouse", copied.location, "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["differs"]["findings"]["published"]["rows"] == 1
+    # Of each of the two groups: the repeated id, and the queue that is owned twice.
+    assert told["differs"]["findings"]["now"]["rows"] == 4
+    assert list(told["differs"]) == ["findings"]
+    assert main(["verify", run.run_id, "--warehouse", copied.location]) == 1
+    assert "findings differs: published were 1 rows" in capsys.readouterr().out
+    assert not Path(copied.location, "_staging").exists()
