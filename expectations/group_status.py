@@ -16,9 +16,10 @@ _SEVERITIES = f"array{one_of(SEVERITIES)}"
 
 
 def with_findings(groups: DataFrame, others: Mapping[Table, DataFrame]) -> DataFrame:
-    """Adds `found` and `worst_rank` of the group's findings in the step; null: none."""
+    """Adds `found`, and `worst_rank` of those that are not muted, of the group's findings in the step; null: none."""
     rank = F.expr(f"array_position({_SEVERITIES}, severity)")
-    found = others[FINDINGS].groupBy(*_GROUP).agg(F.count(F.lit(1)).alias("found"), F.max(rank).alias("worst_rank"))
+    told = F.when(F.col("muted").isNull(), rank)
+    found = others[FINDINGS].groupBy(*_GROUP).agg(F.count(F.lit(1)).alias("found"), F.max(told).alias("worst_rank"))
     return groups.join(found, on=list(_GROUP), how="left")
 
 
@@ -34,7 +35,7 @@ SUITE = Suite(
         ),
         Expectation(
             "worst_severity_is_the_worst",
-            "The worst severity is that of the findings of the step.",
+            "The worst severity is that of the findings of the step that are not muted.",
             f"NOT whole_groups OR coalesce(array_position({_SEVERITIES}, worst_severity), 0) = coalesce(worst_rank, 0)",
         ),
         Expectation("limit_is_known", "The limit is one of the enum.", f"limit IN {one_of(Limit)}"),

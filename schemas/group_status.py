@@ -13,7 +13,9 @@ GROUP_STATUS = Table(
             STEP_START,
             CLUSTER,
             CONSUMER_GROUP,
-            column("worst_severity", STRING, "INFO, WARN or ERROR: the worst finding's; null without findings"),
+            column(
+                "worst_severity", STRING, "INFO, WARN or ERROR: of the worst finding that is not muted; null: of none"
+            ),
             required("finding_count", INTEGER, "findings of the group in this step"),
             column("members", INTEGER, "connections when last replayed; null: never in this step"),
             column("distinct_members", INTEGER, "different client ids then"),
@@ -41,9 +43,13 @@ GROUP_STATUS = Table(
                 ),
                 "per topic: growth of the backlog in messages, and the parts that add up to it",
             ),
-            required("limit", STRING, "what limits the group; docs/findings.md explains each"),
-            column("more_members_help", BOOLEAN, "null: nothing has to be helped, or nothing is known"),
-            column("busiest_share", INTEGER, "queues of the busiest member of the topic with most queues, if even"),
+            required("limit", STRING, "what limited the group while its backlog grew; docs/findings.md explains each"),
+            column("more_members_help", BOOLEAN, "whether they would have; null: it is not known"),
+            column(
+                "busiest_share",
+                INTEGER,
+                "queues of the busiest member of the topic with most queues, if even, at the end",
+            ),
             column("share_after", INTEGER, "the same with one more member"),
             required("advice", STRING, "whether more consumers would have helped, in words and numbers"),
         ]

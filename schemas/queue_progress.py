@@ -15,7 +15,8 @@ from schemas.types import INTEGER, LONG, STRING, TIMESTAMP, Struct
 
 QUEUE_PROGRESS = Table(
     name="queue_progress",
-    comment="One row per (replayed rebalance interval, queue). Where the brokers' views differ, their intervals "
+    comment="One row per (rebalance interval that is replayed, or that somebody unseen consumes, queue). Where the "
+    "brokers' views differ, their intervals "
     "overlap: each moment then belongs to the interval that began last, of those that began together to a replayed "
     "one, of those to the first view, so that no reading counts twice; to none, once that one is over",
     schema=Struct(
@@ -62,7 +63,12 @@ QUEUE_PROGRESS = Table(
                 "ms from the storing of the last consumed message to the last reading, where a lag is left: the "
                 "oldest unconsumed message is no older",
             ),
-            column("verdict", STRING, "STOP, REWIND, STALL, WARN or OK; null: fewer than two known readings"),
+            column(
+                "verdict",
+                STRING,
+                "STOP, REWIND, STALL, WARN or OK: the worst of the windows of readings that end inside the interval; "
+                "null: fewer than two known readings",
+            ),
         ]
     ),
     key=("step_start", "cluster", "consumer_group", "topic", "interval_start", "broker_name", "queue_id"),

@@ -13,6 +13,8 @@ DOUBLE: Final = "double"
 BOOLEAN: Final = "boolean"
 TIMESTAMP: Final = "timestamp"
 DATE: Final = "date"
+#: What SQL calls them, where that is another word.
+_SQL: Final = {INTEGER: "int", LONG: "bigint"}
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def differences(found: Any, wanted: Type) -> Iterator[str]:
 
 
 def _leaves(schema: Any, path: str = "") -> Mapping[str, str]:
-    """Every column that holds no others, as dotted path → type; nullability is not part of it."""
+    """Every column that holds no others, as dotted path → type as SQL calls it; nullability is not part of it."""
     kind = schema["type"] if isinstance(schema, dict) else schema
     if kind == "struct":
         return {
@@ -103,4 +105,5 @@ def _leaves(schema: Any, path: str = "") -> Mapping[str, str]:
         return _leaves(schema["elementType"], f"{path}[]")
     if kind == "map":
         return _leaves(schema["valueType"], f"{path}{{}}")
-    return {path.lstrip("."): kind}
+    name = str(kind)
+    return {path.lstrip("."): _SQL.get(name, name)}

@@ -42,6 +42,7 @@ from spark_jobs.domain.series import Series, series_of
 from spark_jobs.domain.strategies import StrategySettings
 from spark_jobs.domain.subscriptions import RETRY, Subscriptions, normal_expression
 from spark_jobs.domain.thresholds import Thresholds
+from spark_jobs.domain.unseen import PROXIES_GROUP
 from spark_jobs.domain.window import SECOND, AuditSettings, to_micros
 from spark_jobs.gather.rows import tables
 
@@ -63,7 +64,15 @@ def group_histories(rows: Rows) -> list[GroupHistory]:
     )
     routes, topics = (_by(rows.get(table, ()), "cluster", "topic") for table in (ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS))
     return [
-        _history(key, members.get(key, []), clients.get(key, []), offsets.get(key, []), routes, topics)
+        _history(
+            key,
+            members.get(key, []),
+            clients.get(key, []),
+            offsets.get(key, []),
+            routes,
+            topics,
+            members.get((key[0], PROXIES_GROUP), []),
+        )
         for key in sorted({*members, *clients, *offsets})
     ]
 
@@ -111,7 +120,13 @@ def _named(value: Any, type: Type) -> Any:
 
 
 def _history(
-    key: Key, members: list[Row], clients: list[Row], offsets: list[Row], routes: _Found, topics: _Found
+    key: Key,
+    members: list[Row],
+    clients: list[Row],
+    offsets: list[Row],
+    routes: _Found,
+    topics: _Found,
+    proxies: list[Row],
 ) -> GroupHistory:
     cluster, group = key
     subscribed = (one["topic"] for row in (*members, *clients) for one in row.get("subscriptions") or ())
@@ -131,6 +146,7 @@ def _history(
         clients=of_group(clients, "client_id", _client),
         offsets=of_group(offsets, "topic", _offsets),
         topics=of_topics(topics, _topics, "%DLQ%" + group),
+        proxies=of_group(proxies, "broker_name", lambda found: _series(found, _membership)),
     )
 
 
@@ -164,6 +180,7 @@ def _membership(row: Row) -> Membership:
         frozenset(one["topic"] for one in subscribed),
         _normal(subscribed),
         row["message_model"],
+        row.get("consume_type"),
     )
 
 

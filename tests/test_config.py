@@ -12,6 +12,7 @@ from spark_jobs.config import Configuration, GroupSettings, QueueList, audit_set
 from spark_jobs.config.file import load
 from spark_jobs.domain.mutes import Mute, mute_reason
 from spark_jobs.domain.strategies import ConfigQueues, Strategy
+from spark_jobs.domain.thresholds import Thresholds
 from spark_jobs.domain.window import SECOND, AuditSettings, to_micros
 from spark_jobs.errors import ConfigurationError
 
@@ -143,7 +144,14 @@ def test_nothing_is_required(tmp_path: Path) -> None:
 def test_times_follow_from_each_other() -> None:
     default = Configuration()
     assert (default.cadence, default.max_gap) == (timedelta(seconds=20), timedelta(seconds=60))
-    assert (default.warm_up, default.look_back) == (timedelta(seconds=210), timedelta(seconds=270))
+    assert (default.warm_up, default.look_back) == (timedelta(seconds=360), timedelta(seconds=420))
+    # The longest of: what is persistent, the window of a verdict in seconds, and in readings.
+    for thresholds, warm_up in (
+        ({"persistent_after_seconds": 301}, 361),
+        ({"verdict_window_seconds": 301}, 361),
+        ({"verdict_window_readings": 17}, 380),
+    ):
+        assert Configuration(thresholds=Thresholds(**thresholds)).warm_up == timedelta(seconds=warm_up)
     assert default.grid.length == timedelta(hours=1)
     assert Configuration(cadence_seconds=10, max_gap_seconds=45).max_gap == timedelta(seconds=45)
 
@@ -161,7 +169,8 @@ def test_the_hash_is_of_the_meaning_not_of_the_text(tmp_path: Path) -> None:
         '"cached_span":2000,"convergence_seconds":20,"failing_messages":10,"failing_percent":10,"flapping_times":3,"heartbeat_seconds":30,'
         '"persistent_after_seconds":150,"pull_idle_seconds":120,"redelivery_messages":10000,"reserved_seconds":259200,"retention_seconds":21600,'
         '"rewind_tolerance":64,"route_poll_seconds":30,"rt_rise_ratio":3.0,"silent_after_seconds":60,'
-        '"skew_messages_per_queue":100,"skew_ratio":2.0,"slow_rt_ms":100,"stalled_after_seconds":120,"storm_rebalances":5,"storm_seconds":600}}'
+        '"skew_messages_per_queue":100,"skew_ratio":2.0,"slow_rt_ms":100,"stalled_after_seconds":120,"storm_rebalances":5,"storm_seconds":600,'
+        '"verdict_window_readings":5,"verdict_window_seconds":300}}'
     )
     assert Configuration(cadence_seconds=10).hash() != said.hash()
 

@@ -112,12 +112,12 @@ class Configuration(_Section):
     @property
     def warm_up(self) -> timedelta:
         """How far before a step its states are replayed, so that what lasts is told from what is new."""
-        return timedelta(seconds=self.thresholds.persistent_after_seconds) + self.max_gap
+        return timedelta(microseconds=self.audit_settings.warm_up)
 
     @property
     def look_back(self) -> timedelta:
         """How far before a step snapshots are read: the warm-up, and the state that held when it began."""
-        return self.warm_up + self.max_gap
+        return timedelta(microseconds=self.audit_settings.look_back)
 
     @property
     def audit_settings(self) -> AuditSettings:

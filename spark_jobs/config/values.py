@@ -20,7 +20,7 @@ from spark_jobs.errors import IntervalError
 _PYTHON_ONLY = re.compile(r"\(\?[P#(]|\{,")
 
 #: How far back a run reads is the same for all its groups.
-_OF_A_RUN = ("persistent_after_seconds",)
+_OF_A_RUN = ("persistent_after_seconds", "verdict_window_seconds", "verdict_window_readings")
 #: A strategy that a group can be told to use: MACHINE_ROOM_NEARBY needs its inner one.
 ALLOWED_STRATEGIES = tuple(name for name in STRATEGY_NAMES if name != MACHINE_ROOM_NEARBY)
 

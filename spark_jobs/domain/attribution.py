@@ -16,7 +16,9 @@ from spark_jobs.domain.window import SECOND, StepWindow
 
 
 class Part(StrEnum):
-    """Where growth comes from; the first that applies, in this order."""
+    """Where growth comes from; the first that applies, in this order: to a queue, and of the time in which its owner
+    was stuck, to what grew then.
+    """
 
     UNASSIGNED = "unassigned"
     STUCK_OWNER = "stuck_owner"
@@ -25,20 +27,17 @@ class Part(StrEnum):
     RESIDUAL = "residual"
 
 
-#: Verdicts (`verdicts.Verdict`) that say an owner does not do its work.
-STUCK = frozenset({"STOP", "STALL", "WARN"})
-
-
 class QueueGrowth(NamedTuple):
     """One queue in one rebalance interval: how its lag grew between readings, in messages (negative: it shrank).
 
-    `owners`: connections; `moved`: it had another owner until the interval began; `produced` in `seconds` and
-    `rate_before`, messages a second in the step's look-back: None is unknown.
+    `stuck`: by how much in the spans of a verdict that says that its owner does not do its work. `owners`: client
+    ids, or somebody unseen; `moved`: it had another owner until the interval began; `produced` in `seconds`, those
+    spans apart, and `rate_before`, messages a second in the step's look-back: None is unknown.
     """
 
     growth: int
+    stuck: int
     owners: int
-    verdict: str | None
     moved: bool
     produced: int | None
     seconds: float
@@ -61,30 +60,26 @@ def attribute(queues: Iterable[QueueGrowth]) -> Counter[Part]:
     """Messages of growth per part; they add up to the growth of all queues."""
     parts: Counter[Part] = Counter()
     for queue in queues:
-        if (part := _whole(queue)) is not None:
-            parts[part] += queue.growth
+        if queue.owners == 0:
+            parts[Part.UNASSIGNED] += queue.growth
+            continue
+        parts[Part.STUCK_OWNER] += queue.stuck
+        rest = queue.growth - queue.stuck
+        if queue.moved:
+            parts[Part.HAND_OVER] += rest
         else:
-            surge = _surge(queue)
+            surge = _surge(queue, rest)
             parts[Part.PRODUCER_SURGE] += surge
-            parts[Part.RESIDUAL] += queue.growth - surge
+            parts[Part.RESIDUAL] += rest - surge
     return parts
 
 
-def _whole(queue: QueueGrowth) -> Part | None:
-    """The part that has all of a queue's growth."""
-    if queue.owners == 0:
-        return Part.UNASSIGNED
-    if queue.verdict in STUCK:
-        return Part.STUCK_OWNER
-    return Part.HAND_OVER if queue.moved else None
-
-
-def _surge(queue: QueueGrowth) -> int:
-    """What came in above the pace of before, as far as the queue grew."""
+def _surge(queue: QueueGrowth, rest: int) -> int:
+    """What came in above the pace of before, as far as the queue grew while it was not stuck."""
     if queue.rate_before is None or queue.produced is None:
         return 0
     above = queue.produced - round(queue.rate_before * queue.seconds)
-    return max(0, min(queue.growth, above))
+    return max(0, min(rest, above))
 
 
 def pace_before(readings: OffsetReadings, window: StepWindow) -> dict[Place, float]:
@@ -114,17 +109,16 @@ def attribution(queues: QueueIntervals, offsets: Mapping[str, OffsetReadings], w
 
     grown: dict[str, list[QueueGrowth]] = {topic: [] for topic in queues.topics_with_lag}
     for row, place_number, growth, produced in queues.grown():
-        topic, allocation = row.interval.topic, row.interval.allocation
-        assert allocation is not None
-        place, moves = allocation.queues[place_number], row.interval.moves
+        topic, moves = row.interval.topic, row.interval.moves
+        place = row.queues[place_number]
         grown[topic].append(
             QueueGrowth(
                 growth=growth,
-                owners=len(allocation.owners[place_number]),
-                verdict=row.verdicts[place_number],
+                stuck=int(row.stuck_growth[place_number]),
+                owners=len(row.owner_ids(place_number)),
                 moved=moves is not None and place in moves.handed_over,
-                produced=produced,
-                seconds=(row.end - row.start) / SECOND,
+                produced=None if produced is None else produced - int(row.stuck_produced[place_number]),
+                seconds=(row.end - row.start - int(row.stuck_time[place_number])) / SECOND,
                 rate_before=pace(topic).get(place),
             )
         )

@@ -16,8 +16,12 @@ from spark_jobs.domain.message_queue import RouteEntry
 from spark_jobs.domain.moves import Trigger
 from spark_jobs.domain.series import Span
 from spark_jobs.domain.subscriptions import RETRY, Subscriptions
+from spark_jobs.domain.unseen import UnseenReason
+from spark_jobs.domain.verdict_windows import VerdictSpan
 from spark_jobs.domain.window import AuditSettings, StepWindow
 
+#: Of intervals that are not replayed, the queues of these have progress all the same: somebody consumes them.
+CONSUMED_UNSEEN = frozenset(UnseenReason)
 #: Name of the membership view of brokers that agree.
 ALL_HOSTS = "*"
 REPLAYED = "REPLAYED"
@@ -106,6 +110,14 @@ class Mismatch(NamedTuple):
     told: tuple[tuple[str, Subscriptions], ...]
 
 
+class Mixture(NamedTuple):
+    """A time in which members said that they consume in different message models: `told`, (client id, model)."""
+
+    start: int
+    end: int
+    told: tuple[tuple[str, str], ...]
+
+
 @dataclass(frozen=True)
 class RebalanceInterval:
     """A maximal span of one view of one topic in which no input of the allocation changes, over step and warm-up.
@@ -127,6 +139,7 @@ class RebalanceInterval:
     seen_at: int | None
     allocation: Allocation | None
     mismatches: tuple[Mismatch, ...] = ()
+    mixtures: tuple[Mixture, ...] = ()
     moves: Moves | None = None
 
     @property
@@ -134,13 +147,23 @@ class RebalanceInterval:
         """Whether its topic is no retry topic."""
         return not self.topic.startswith(RETRY)
 
+    @property
+    def measured(self) -> Sequence[Place]:
+        """The queues that have progress: those of its allocation; without owners, those that may be read."""
+        if self.allocation is not None:
+            return self.allocation.queues
+        return self.queues or () if self.reason in CONSUMED_UNSEEN else ()
+
 
 @dataclass(frozen=True)
 class IntervalProgress:
-    """What went in and out of every queue of an interval's allocation, in messages; arrays aligned with its `queues`.
+    """What went in and out of every queue of an interval, in messages; arrays aligned with its `measured` queues.
 
     Null is `history.UNKNOWN` (verdicts: None). `start` and `end`: of the interval inside the step, ended early where
     another view's interval begins. Times are microseconds. `known` counts the readings with a consumer offset.
+
+    `verdicts`: the worst of each queue's windows; `spans`: when which queue was stuck. Of that time, between readings
+    of the step: `stuck_growth` of the lag and `stuck_produced`, messages, and `stuck_time`; 0 where there is none.
     """
 
     interval: RebalanceInterval
@@ -161,7 +184,21 @@ class IntervalProgress:
     lag_last: NDArray[np.int64]
     lag_max: NDArray[np.int64]
     age_ms: NDArray[np.int64]
+    stuck_growth: NDArray[np.int64]
+    stuck_produced: NDArray[np.int64]
+    stuck_time: NDArray[np.int64]
     verdicts: Sequence[str | None]
+    spans: Sequence[VerdictSpan]
+
+    @property
+    def queues(self) -> Sequence[Place]:
+        """The queues that the arrays are about."""
+        return self.interval.measured
+
+    def owner_ids(self, place: int) -> Sequence[str | None]:
+        """The different client ids that own a queue, by its place; None is somebody whom no broker lists."""
+        allocation = self.interval.allocation
+        return (None,) if allocation is None else allocation.owner_ids[place]
 
 
 class Rebalance(NamedTuple):

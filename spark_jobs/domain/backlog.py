@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.audited_step import IntervalProgress
 from spark_jobs.domain.history import UNKNOWN, Place
+from spark_jobs.domain.message_queue import MessageQueue
 from spark_jobs.domain.window import SECOND
 
 Numbers = NDArray[np.int64]
@@ -71,6 +72,22 @@ class QueueIntervals:
     def topics_with_lag(self) -> set[str]:
         """The topics of which any lag is known."""
         return {self.rows[row].interval.topic for row in set(self.row[self._known].tolist())}
+
+    def unknown(self) -> list[MessageQueue]:
+        """The queues without a known lag; those of retry topics only where messages are known to have come.
+
+        Nothing comes into a retry topic as long as no message fails, so nobody ever commits there.
+        """
+        known = set(self.queue[self._known].tolist())
+        came_in = self.of("produced") > 0
+        is_ordinary = np.array([row.interval.is_ordinary for row in self.rows], bool)
+        found = set(self.queue[is_ordinary[self.row] | came_in].tolist()) - known
+        firsts = np.searchsorted(self.queue, sorted(found)).tolist()
+        return [self._queue_at(entry) for entry in firsts]
+
+    def _queue_at(self, entry: int) -> MessageQueue:
+        row = self.rows[self.row[entry]]
+        return MessageQueue(row.interval.topic, *row.queues[self.place[entry]])
 
     def grown(self) -> Iterator[tuple[IntervalProgress, int, int, int | None]]:
         """The entries whose lag changed since the queue's entry before: (row, place in its lists, growth, produced).
@@ -132,8 +149,7 @@ def queue_intervals(progress: Sequence[IntervalProgress]) -> QueueIntervals:
 
 
 def _queues(row: IntervalProgress) -> list[tuple[str, Place]]:
-    assert row.interval.allocation is not None
-    return [(row.interval.topic, place) for place in row.interval.allocation.queues]
+    return [(row.interval.topic, place) for place in row.queues]
 
 
 def _joined(parts: Sequence[Numbers]) -> Numbers:

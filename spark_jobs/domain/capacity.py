@@ -1,43 +1,68 @@
-"""Would more consumers have helped? The answer names what limits a group."""
+"""Would more consumers have helped? The answer names what limited a group while its backlog grew."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
+
+from spark_jobs.domain.phrases import count
 
 
 class Limit(StrEnum):
-    """What keeps a group from consuming faster; the first that applies, in this order."""
+    """What kept a group from consuming faster; of what holds at one time for one queue, the first counts."""
 
     UNKNOWN_BACKLOG = "UNKNOWN_BACKLOG"
+    UNKNOWN_MEMBERS = "UNKNOWN_MEMBERS"
     NO_BACKLOG = "NO_BACKLOG"
     NOBODY_ONLINE = "NOBODY_ONLINE"
     DUPLICATE_IDS = "DUPLICATE_IDS"
     SUBSCRIPTIONS = "SUBSCRIPTIONS"
     ALLOCATION = "ALLOCATION"
+    UNREADABLE_QUEUES = "UNREADABLE_QUEUES"
     STUCK_CONSUMER = "STUCK_CONSUMER"
     PRODUCER_SKEW = "PRODUCER_SKEW"
     ORDERLY_LOCKS = "ORDERLY_LOCKS"
     LISTENER = "LISTENER"
+    LISTENER_AND_QUEUES = "LISTENER_AND_QUEUES"
     QUEUES = "QUEUES"
     MEMBERS = "MEMBERS"
 
 
-@dataclass(frozen=True)
-class GroupAtEnd:
-    """A group at the end of a step.
+class HeldBack(NamedTuple):
+    """What one limit held back in a step.
 
-    `members`: connections, None: it was never replayed; `queues`: readable queues of the topic with most, retry topics
-    aside. `backlog_start` and `backlog_end`: messages over all its topics, None is unknown. `out_rate`: messages a
-    second consumed in the step. `signs`: of its findings (`sign`).
+    `queues` in which messages piled up under it, `messages`: those of each at the top of its rise, added up, `waited`:
+    in message-milliseconds; 0, as all else, where there are queues of an unknown backlog only. `readable` queues of
+    the topic in which most piled up, and `members` (connections) at that time. `slow_members`: those that findings of
+    the limit name, and their consume `threads` together, None: not known.
+    """
+
+    limit: Limit
+    queues: int
+    messages: int
+    waited: int
+    readable: int
+    members: int
+    slow_members: int = 0
+    threads: int | None = None
+
+
+@dataclass(frozen=True)
+class GroupInStep:
+    """A group over a step.
+
+    `members`: connections at its end, None: it was never replayed; `queues`: readable queues of the topic with most,
+    retry topics aside, at the end. `backlog_is_known`: of any queue. `unknown_queues`: those that count, of which it is
+    not.
     """
 
     members: int | None
     queues: int
-    backlog_start: int | None
-    backlog_end: int | None
-    out_rate: float | None = None
-    signs: frozenset[str] = frozenset()
+    backlog_is_known: bool
+    unknown_queues: int = 0
+    held_back: Sequence[HeldBack] = ()
 
     @property
     def busiest_share(self) -> int | None:
@@ -52,15 +77,17 @@ class GroupAtEnd:
 
 def sign(rule: str, cause: str | None) -> str:
     """What a finding says of a group's capacity: its rule, and the cause where that matters."""
-    return f"{rule}/{cause}" if rule == _TOLD_BY_CAUSE and cause is not None else rule
+    return f"{rule}/{cause}" if rule in _TOLD_BY_CAUSE and cause is not None else rule
 
 
-#: The rule whose findings stand for different limits, by their cause.
-_TOLD_BY_CAUSE = "UNASSIGNED_QUEUE"
-#: Which findings stand for which limit, and what helps then.
+#: Rules whose findings stand for different limits, or for none, by their cause.
+_TOLD_BY_CAUSE = ("SUBSCRIPTION_MISMATCH", "UNASSIGNED_QUEUE")
+_SLOW_LISTENER = ("SLOW_LISTENER", "FLOW_CONTROLLED")
+#: Which findings stand for which limit.
 SIGNS: dict[Limit, tuple[str, ...]] = {
+    Limit.NOBODY_ONLINE: ("UNASSIGNED_QUEUE/GROUP_OFFLINE",),
     Limit.DUPLICATE_IDS: ("DUPLICATE_CLIENT_ID",),
-    Limit.SUBSCRIPTIONS: ("SUBSCRIPTION_MISMATCH", "UNASSIGNED_QUEUE/MEMBER_NOT_SUBSCRIBED"),
+    Limit.SUBSCRIPTIONS: ("SUBSCRIPTION_MISMATCH/DIFFERENT_TOPICS", "UNASSIGNED_QUEUE/MEMBER_NOT_SUBSCRIBED"),
     Limit.ALLOCATION: (
         "MIXED_STRATEGIES",
         "UNASSIGNED_QUEUE/MIXED_STRATEGIES",
@@ -68,48 +95,64 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
         "UNASSIGNED_QUEUE/ROOM_FILTER",
         "UNASSIGNED_QUEUE/NO_VIRTUAL_NODES",
     ),
+    Limit.UNREADABLE_QUEUES: ("UNASSIGNED_QUEUE/BROKER_NOT_READABLE", "STRANDED_WRITE_QUEUES"),
     Limit.STUCK_CONSUMER: ("CLIENT_HUNG", "CONSUMER_STOPPED", "CONSUMER_STALLED"),
     Limit.PRODUCER_SKEW: ("PRODUCER_SKEW",),
     Limit.ORDERLY_LOCKS: ("ORDERLY_LOCK_MISSING",),
-    Limit.LISTENER: ("SLOW_LISTENER", "FLOW_CONTROLLED"),
+    Limit.LISTENER: _SLOW_LISTENER,
+    Limit.LISTENER_AND_QUEUES: _SLOW_LISTENER,
 }
+_YES, _NO = "More consumers would have helped", "More consumers would not have helped"
 ADVICE: dict[Limit, str] = {
-    Limit.UNKNOWN_BACKLOG: "Unknown: the backlog of the group is not known.",
-    Limit.NO_BACKLOG: "Nothing to help: {members} members keep up with {queues} queues.",
-    Limit.NOBODY_ONLINE: "Yes: nobody is online. Start consumers, up to {queues} of them have queues.",
-    Limit.DUPLICATE_IDS: "No: give every consumer its own client id first. A further twin only consumes twice.",
-    Limit.SUBSCRIPTIONS: "No: let all members subscribe the same topics first. A share of who does not is nobody's.",
-    Limit.ALLOCATION: "No: queues are left out by strategy or configuration. Correct these first.",
-    Limit.STUCK_CONSUMER: "No: a consumer is stuck, and its queues wait for it. Restart it, and look at its threads.",
-    Limit.PRODUCER_SKEW: "No: the messages arrive in few of the queues. Spread the keys over the queues.",
-    Limit.ORDERLY_LOCKS: "No: an orderly consumer waits for the broker's lock of its queues.",
-    Limit.LISTENER: "No: the listener is the limit. Make it faster, or give it more threads.",
-    Limit.QUEUES: "No: {members} members share {queues} queues, a further one would be idle. Add queues.",
-    Limit.MEMBERS: "Yes, up to {queues} members: one more takes the busiest one from {share} to {share_after} queues.",
+    Limit.UNKNOWN_BACKLOG: "Whether more consumers would have helped is unknown, as is the backlog of {unknown}.",
+    Limit.UNKNOWN_MEMBERS: "Whether more consumers would have helped is unknown, as the members are, and {piled}.",
+    Limit.NO_BACKLOG: f"{_NO}: {{members}} kept up with {{queues}}.",
+    Limit.NOBODY_ONLINE: f"{_YES}, up to {{readable}} of them: nobody was online, and {{piled}}.",
+    Limit.DUPLICATE_IDS: f"{_NO}: members had one client id, and {{piled}}. Give every consumer its own client id "
+    "first: a further twin only consumes twice.",
+    Limit.SUBSCRIPTIONS: f"{_NO}: members did not subscribe the same topics, and {{piled}}. Let all of them subscribe "
+    "the same first: the share of a member that does not subscribe a topic is nobody's.",
+    Limit.ALLOCATION: f"{_NO}: the strategy or its configuration left queues out, and {{piled}}. Correct that first.",
+    Limit.UNREADABLE_QUEUES: f"{_NO}: no client may read some queues, and {{piled}}. Make them readable first "
+    "(readQueueNums, the broker's read permission).",
+    Limit.STUCK_CONSUMER: f"{_NO}: a consumer was stuck, its queues waited for it, and {{piled}}. Restart it, and look "
+    "at its threads.",
+    Limit.PRODUCER_SKEW: f"{_NO}: the messages arrived in few of the queues, and {{piled}}. Spread the keys over the "
+    "queues.",
+    Limit.ORDERLY_LOCKS: f"{_NO}: an orderly consumer waited for the broker's lock of its queues, and {{piled}}.",
+    Limit.LISTENER: f"{_YES}, up to {{readable}} of them, as long as what the listener calls (a database, for example) "
+    "can bear it: the listener was the limit, {members} shared {queues}, and {piled}.{threads}",
+    Limit.LISTENER_AND_QUEUES: f"{_NO}: the listener was the limit, {{members}} shared {{queues}}, and {{piled}}. Make "
+    "the listener faster, or give it more threads: a further member would have been idle.{threads}",
+    Limit.QUEUES: f"{_NO}: {{members}} shared {{queues}}, and {{piled}}. A further member would have been idle: add "
+    "queues.",
+    Limit.MEMBERS: f"{_YES}, up to {{readable}} of them: {{members}} shared {{queues}}, and {{piled}}. With {{next}} "
+    "the busiest would have had {share_then} instead of {share}.",
 }
-#: A backlog that the group clears in this time, at the pace of the step, is none.
-CATCH_UP_SECONDS = 60
+_NOTHING_WAITED = f"{_NO}: nobody was online, and nothing waited in {{queues}}."
+_UNSEEN_KEPT_UP = f"{_NO}: who the members are is not known, but they kept up."
 
 
-def limit(group: GroupAtEnd) -> Limit:
-    """What limits the group. A backlog counts if it did not shrink, and takes longer than a minute to clear."""
-    if group.backlog_end is None:
-        return Limit.UNKNOWN_BACKLOG
-    shrank = group.backlog_start is not None and group.backlog_end < group.backlog_start
-    if shrank or group.backlog_end <= CATCH_UP_SECONDS * (group.out_rate or 0):
-        return Limit.NO_BACKLOG
-    if group.members == 0:
-        return Limit.NOBODY_ONLINE
-    signed = (found for found, signs in SIGNS.items() if group.signs.intersection(signs))
-    has_one_each = group.members is not None and group.members >= group.queues
-    return next(signed, Limit.QUEUES if has_one_each else Limit.MEMBERS)
+def with_shares(signed: Limit | None, members: int, queues: int) -> Limit:
+    """The limit that findings stand for, or that of the shares, where a topic has so many readable queues."""
+    has_one_each = members >= queues
+    if signed is None:
+        return Limit.QUEUES if has_one_each else Limit.MEMBERS
+    return Limit.LISTENER_AND_QUEUES if signed is Limit.LISTENER and has_one_each else signed
+
+
+def limit(group: GroupInStep) -> Limit:
+    """What limited the group: the limit under which messages waited longest, all of them added up."""
+    if group.held_back:
+        return _worst(group.held_back).limit
+    return Limit.NO_BACKLOG if group.backlog_is_known and not group.unknown_queues else Limit.UNKNOWN_BACKLOG
 
 
 def more_members_help(found: Limit) -> bool | None:
-    """Whether more members would help; None where nothing has to be helped, or nothing is known."""
-    if found in (Limit.UNKNOWN_BACKLOG, Limit.NO_BACKLOG):
+    """Whether more members would have helped; None: it is not known."""
+    if found in (Limit.UNKNOWN_BACKLOG, Limit.UNKNOWN_MEMBERS):
         return None
-    return found in (Limit.MEMBERS, Limit.NOBODY_ONLINE)
+    return found in (Limit.MEMBERS, Limit.NOBODY_ONLINE, Limit.LISTENER)
 
 
 def busiest_share(queues: int, members: int | None) -> int | None:
@@ -117,8 +160,52 @@ def busiest_share(queues: int, members: int | None) -> int | None:
     return -(-queues // members) if members else None
 
 
-def advice(group: GroupAtEnd) -> str:
-    """The answer in words and numbers."""
-    values = {"members": group.members, "share": group.busiest_share, "share_after": group.share_after}
-    shown = {name: "?" if value is None else value for name, value in values.items()}
-    return ADVICE[limit(group)].format(queues=group.queues, **shown)
+def advice(group: GroupInStep) -> str:
+    """The answer in words and numbers; it says of how many queues the backlog is not known."""
+    found, unknown = limit(group), group.unknown_queues
+    if found is Limit.UNKNOWN_BACKLOG:
+        return ADVICE[found].format(unknown=count(unknown, "queue") if unknown else "the group")
+    if found is Limit.NO_BACKLOG:
+        kept_up = _UNSEEN_KEPT_UP if group.members is None else _NOTHING_WAITED
+        answer = ADVICE[found] if group.members else kept_up
+        return answer.format(members=count(group.members or 0, "member"), queues=count(group.queues, "queue"))
+    worst = _worst(group.held_back)
+    if not worst.queues:
+        # Nothing was measured, so no time tells more than the end.
+        worst = worst._replace(readable=group.queues, members=group.members or 0)
+    told = ADVICE[found].format(**_numbers(worst))
+    return f"{told} The backlog of {count(unknown, 'queue')} is not known." if unknown else told
+
+
+def _worst(held_back: Sequence[HeldBack]) -> HeldBack:
+    """Under which messages waited longest; of equals the first."""
+    return max(held_back, key=lambda one: one.waited)
+
+
+def _numbers(held: HeldBack) -> dict[str, str]:
+    share = busiest_share(held.readable, held.members) or 0
+    # As many members as it takes to give the busiest one less.
+    enough = -(-held.readable // (share - 1)) if share > 1 else held.members
+    return {
+        "members": count(held.members, "member"),
+        "queues": count(held.readable, "queue"),
+        "readable": f"{held.readable:,}",
+        "piled": _piled(held),
+        "next": count(enough, "member"),
+        "share": f"{share:,}",
+        "share_then": count(busiest_share(held.readable, enough) or 0, "queue"),
+        "threads": _threads(held),
+    }
+
+
+def _piled(held: HeldBack) -> str:
+    if not held.queues:
+        return "messages may wait in queues that nobody consumed"
+    return f"{count(held.messages, 'message')} piled up in {count(held.queues, 'queue')}"
+
+
+def _threads(held: HeldBack) -> str:
+    if not held.slow_members or held.threads is None:
+        return ""
+    who = "The slow member has" if held.slow_members == 1 else f"The {held.slow_members:,} slow members together have"
+    return f" {who} {count(held.threads, 'consume thread')}."

@@ -11,19 +11,21 @@ from spark_jobs.domain.history import ClientState, Membership
 from spark_jobs.domain.message_queue import RouteEntry
 from spark_jobs.domain.series import Span
 from spark_jobs.domain.subscriptions import Subscriptions
+from spark_jobs.domain.unseen import UnseenReason
 from spark_jobs.domain.window import StepWindow
 
 
 @dataclass(frozen=True)
 class GroupSpans:
     """What was seen of a group in one step's window: spans by broker, by topic, by client id; `offset_topics`: topics
-    with an offset reading in it.
+    with an offset reading in it; `unseen`: the times in which somebody consumes whom no broker lists, in order.
     """
 
     memberships: Mapping[str, Sequence[Span[Membership]]]
     routes: Mapping[str, Sequence[Span[tuple[RouteEntry, ...]]]]
     clients: Mapping[str, Sequence[Span[ClientState]]]
     offset_topics: frozenset[str]
+    unseen: Sequence[Span[UnseenReason]]
 
     @cached_property
     def subscribed(self) -> frozenset[str]:
@@ -31,16 +33,6 @@ class GroupSpans:
         by_brokers = (span.state.topics for spans in self.memberships.values() for span in spans)
         by_clients = (span.state.topics or () for spans in self.clients.values() for span in spans)
         return frozenset().union(*by_brokers, *by_clients)
-
-    @cached_property
-    def broadcasting(self) -> bool:
-        """Whether the group was seen to consume in BROADCASTING mode."""
-        return any(span.state.message_model == "BROADCASTING" for spans in self.memberships.values() for span in spans)
-
-    @cached_property
-    def broker_rebalance(self) -> bool:
-        """Whether a client was seen to leave rebalancing to the broker."""
-        return any(span.state.client_rebalance is False for spans in self.clients.values() for span in spans)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +46,18 @@ class Book:
         ids = dict.fromkeys(one.client_id for one in membership.connections)
         known = ((client_id, self.states[client_id].subscriptions) for client_id in ids if client_id in self.states)
         return tuple((client_id, subscriptions) for client_id, subscriptions in known if subscriptions is not None)
+
+    def models(self, membership: Membership) -> tuple[tuple[str, str], ...]:
+        """(client id, message model) of the connected clients that said theirs."""
+        ids = dict.fromkeys(one.client_id for one in membership.connections)
+        known = ((client_id, self.states[client_id].message_model) for client_id in ids if client_id in self.states)
+        return tuple((client_id, model) for client_id, model in known if model is not None)
+
+    def leaves_it_to_the_broker(self, membership: Membership) -> bool:
+        """Whether the broker assigns queues to any connected client; of a group without any, to one before or after."""
+        ids = [one.client_id for one in membership.connections]
+        states = [self.states[one] for one in ids if one in self.states] if ids else self.states.values()
+        return any(state.client_rebalance is False for state in states)
 
 
 class Books:

@@ -10,6 +10,7 @@ from spark_jobs.domain.attribution import TopicGrowth, attribution
 from spark_jobs.domain.audited_step import Allocation, AuditedStep, RebalanceInterval
 from spark_jobs.domain.backlog import queue_intervals
 from spark_jobs.domain.findings import Finding
+from spark_jobs.domain.limits import held_back
 from spark_jobs.domain.severities import SEVERITIES
 
 
@@ -66,7 +67,7 @@ class _Ownership(NamedTuple):
 
 
 def group_status(step: AuditedStep, findings: Sequence[Finding]) -> GroupStatus | None:
-    """How the group fared; None: it has no interval inside the step."""
+    """How the group fared; None: it has no interval inside the step. Muted findings make nothing worse."""
     if not any(True for _ in step.inside()):
         return None
     ends = _ends(step)
@@ -74,17 +75,19 @@ def group_status(step: AuditedStep, findings: Sequence[Finding]) -> GroupStatus 
     ordinary = [end for end in ends if end.interval.is_ordinary]
     queues = queue_intervals(step.progress)
     backlog = queues.backlog()
-    group = capacity.GroupAtEnd(
+    unknown = queues.unknown()
+    group = capacity.GroupInStep(
         members=members,
         queues=max((end.readable for end in ordinary), default=0),
-        backlog_start=backlog.backlog_start,
-        backlog_end=backlog.backlog_end,
-        out_rate=backlog.out_rate,
-        signs=frozenset(capacity.sign(found.rule, found.cause) for found in findings),
+        backlog_is_known=backlog.backlog_end is not None,
+        unknown_queues=len(unknown),
+        held_back=held_back(step, queues, unknown, findings),
     )
     limit = capacity.limit(group)
     return GroupStatus(
-        worst_severity=max((found.severity for found in findings), key=SEVERITIES.index, default=None),
+        worst_severity=max(
+            (found.severity for found in findings if found.muted is None), key=SEVERITIES.index, default=None
+        ),
         finding_count=len(findings),
         members=members,
         distinct_members=distinct_members,

@@ -45,6 +45,7 @@ class Membership(NamedTuple):
     topics: frozenset[str]
     subscriptions: Subscriptions
     message_model: str | None
+    consume_type: str | None = None
 
 
 class OwnedQueue(NamedTuple):
@@ -126,6 +127,7 @@ def _as_told(state: ClientState) -> ClientState:
     return ClientState(
         state.answered,
         strategy_class=state.strategy_class,
+        message_model=state.message_model,
         client_rebalance=state.client_rebalance is not False,
         topics=state.topics,
         subscriptions=state.subscriptions,
@@ -202,6 +204,7 @@ class TopicReadings:
 class GroupHistory:
     """What was recorded of one (cluster, consumer group): memberships by broker, clients by their id; routes, offsets
     and topics by topic, of all topics that the group subscribes or has offsets of. A route is sorted by broker name.
+    `proxies`: memberships of the cluster's `unseen.PROXIES_GROUP`, by broker.
     """
 
     cluster: str
@@ -211,3 +214,4 @@ class GroupHistory:
     clients: Mapping[str, ClientHistory] = field(default_factory=dict)
     offsets: Mapping[str, OffsetReadings] = field(default_factory=dict)
     topics: Mapping[str, TopicReadings] = field(default_factory=dict)
+    proxies: Mapping[str, Series[Membership]] = field(default_factory=dict)

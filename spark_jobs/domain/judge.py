@@ -22,6 +22,7 @@ from spark_jobs.domain.strategies import StrategySettings
 from spark_jobs.domain.timeline import StepTimeline
 from spark_jobs.domain.triggers import with_moves
 from spark_jobs.domain.unanswered import expired_at
+from spark_jobs.domain.unseen import unseen_times
 from spark_jobs.domain.window import AuditSettings, StepWindow
 
 State = TypeVar("State")
@@ -78,8 +79,12 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
 
 def _spans(history: GroupHistory, window: StepWindow, settings: AuditSettings) -> GroupSpans:
     gap = settings.max_gap
+    memberships, proxies = (
+        _seen((broker, one.spans(window, gap)) for broker, one in of_group.items())
+        for of_group in (history.memberships, history.proxies)
+    )
     return GroupSpans(
-        memberships=_seen((broker, one.spans(window, gap)) for broker, one in history.memberships.items()),
+        memberships=memberships,
         routes=_seen((topic, one.spans(window, gap)) for topic, one in history.routes.items()),
         clients=_seen((client_id, one.answers.spans(window, None)) for client_id, one in history.clients.items()),
         offset_topics=frozenset(
@@ -87,6 +92,7 @@ def _spans(history: GroupHistory, window: StepWindow, settings: AuditSettings) -
             for topic, one in history.offsets.items()
             if (seen := one.inside(window.read_from, window.end)).start < seen.stop
         ),
+        unseen=unseen_times(memberships, proxies, history.offsets, window, settings),
     )
 
 

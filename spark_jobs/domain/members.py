@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -14,6 +15,7 @@ from spark_jobs.domain.strategies import AVG, MACHINE_ROOM_NEARBY, strategy_of_c
 
 #: Strategy of a member whose class is not RocketMQ's, where nothing is configured.
 UNKNOWN_STRATEGY = "UNKNOWN"
+_GRPC_ID = re.compile(r"[^@]+@-?\d+@\d+@-?[0-9a-z]+")
 
 
 class StrategySource(StrEnum):
@@ -29,6 +31,13 @@ class Resolved(NamedTuple):
 
     strategy: str
     source: StrategySource
+
+
+def is_grpc(client_id: str) -> bool:
+    """Whether the id is one of the gRPC clients, `host@pid@number@nanoseconds` in base 36; those of remoting clients
+    have a `#` behind the pid, or fewer parts. Source: org.apache.rocketmq.client.java.misc.ClientId.
+    """
+    return _GRPC_ID.fullmatch(client_id) is not None
 
 
 def in_allocation_order(connections: Iterable[Connection]) -> list[Connection]:

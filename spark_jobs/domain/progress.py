@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.audited_step import IntervalProgress, RebalanceInterval
 from spark_jobs.domain.history import UNKNOWN, Matrix, OffsetReadings
-from spark_jobs.domain.reading_pairs import ReadingPairs, reading_pairs
-from spark_jobs.domain.verdicts import verdicts
-from spark_jobs.domain.window import MILLISECOND, AuditSettings, StepWindow
+from spark_jobs.domain.reading_pairs import ReadingPairs, age_ms, reading_pairs
+from spark_jobs.domain.reading_windows import ReadingWindows
+from spark_jobs.domain.verdict_windows import VerdictWindows
+from spark_jobs.domain.window import AuditSettings, StepWindow
 
 
 class LagQuality(StrEnum):
@@ -53,29 +54,28 @@ def one_at_a_time(
 def topic_progress(
     of_topic: Sequence[RebalanceInterval], readings: OffsetReadings | None, window: StepWindow, settings: AuditSettings
 ) -> list[IntervalProgress]:
-    """One per replayed interval of a topic inside the step.
+    """One per interval of a topic inside the step whose queues are measured (`RebalanceInterval.measured`).
 
     The last reading before the step is looked at too, if it is no older than a state holds without another: what came
-    in between belongs to the step.
+    in between belongs to the step. Windows of verdicts reach back further, inside their interval.
     """
-    replayed = [each for each in one_at_a_time(of_topic, window) if each[0].allocation is not None]
-    if not replayed:
+    asked = [each for each in one_at_a_time(of_topic, window) if each[0].measured]
+    if not asked:
         return []
     pairs = reading_pairs(readings, readings.inside(window.start - settings.max_gap, window.end)) if readings else None
-    return [_of_interval(one, start, end, pairs, settings) for one, start, end in replayed]
+    return [_of_interval(one, start, end, pairs, settings) for one, start, end in asked]
 
 
 def _of_interval(
     interval: RebalanceInterval, start: int, end: int, pairs: ReadingPairs | None, settings: AuditSettings
 ) -> IntervalProgress:
-    assert interval.allocation
-    queues = interval.allocation.queues
+    queues = interval.measured
     measured: dict[str, Any] = {name: np.full(len(queues), UNKNOWN) for name in _MEASURES}
     measured |= {"readings": np.zeros(len(queues), np.int64), "known": np.zeros(len(queues), np.int64)}
-    measured["verdicts"] = [None] * len(queues)
+    measured |= {name: np.zeros(len(queues), np.int64) for name in _OF_SPANS}
+    measured |= {"verdicts": [None] * len(queues), "spans": []}
     if pairs is not None:
-        first, behind = (int(place) for place in np.searchsorted(pairs.times, (start, end)))
-        _measure(measured, interval, pairs, first, behind, settings)
+        _measure(measured, interval, pairs, start, end, settings)
     return IntervalProgress(interval=interval, start=start, end=end, **measured)
 
 
@@ -83,27 +83,36 @@ _MEASURES = (
     *("last_reading_at", "consumer_offset", "produced", "consumed", "rewinds", "rewound", "rewound_max", "rewound_at"),
     *("moved_at", "lag_first", "lag_last", "lag_max", "age_ms"),
 )
+_OF_SPANS = ("stuck_growth", "stuck_produced", "stuck_time")
 
 
 def _measure(
     measured: dict[str, Any],
     interval: RebalanceInterval,
     pairs: ReadingPairs,
-    first: int,
-    behind: int,
+    start: int,
+    end: int,
     settings: AuditSettings,
 ) -> None:
-    """Fills in what the readings from `first` to before `behind` say of the interval's queues."""
-    assert interval.allocation
+    """Fills in what the readings of `[start, end)` say of the interval's queues."""
+    first, behind = (int(place) for place in np.searchsorted(pairs.times, (start, end)))
     columns = pairs.readings.columns
-    read = [(place, columns[queue]) for place, queue in enumerate(interval.allocation.queues) if queue in columns]
+    read = [(place, columns[queue]) for place, queue in enumerate(interval.measured) if queue in columns]
     if first == behind or not read:
         return
     places, taken = (np.array(part, dtype=np.int64) for part in zip(*read, strict=True))
-    found = _Interval(pairs, first, behind, taken).measures(settings.thresholds.allowed_lag)
-    told = found.pop("verdicts")
-    for place, verdict in zip(places, told, strict=True):
+    of_interval = _Interval(pairs, first, behind, taken)
+    windows = VerdictWindows(
+        ReadingWindows(pairs.readings, taken, interval_start=interval.start, start=start, end=end, settings=settings)
+    )
+    for place, verdict in zip(places, windows.worst(), strict=True):
         measured["verdicts"][place] = verdict
+    measured["spans"] = windows.spans(places.tolist())
+    found = of_interval.measures()
+    if measured["spans"]:
+        found["stuck_growth"] = windows.stuck_growth()
+        found["stuck_produced"] = of_interval.produced_where(windows.stuck)
+        found["stuck_time"] = windows.stuck_time()
     for name, values in found.items():
         measured[name][places] = values
 
@@ -124,17 +133,21 @@ class _Interval:
         self._last_timestamp = of(pairs.last_timestamp)
         self._produced, self._forward, self._back = of(pairs.produced), of(pairs.forward), of(pairs.back)
         same_interval = of(pairs.previous) >= first
-        self._moved, self._fell = of(pairs.moved) & same_interval, of(pairs.fell) & same_interval
+        self._moved = of(pairs.moved) & same_interval
 
-    def measures(self, allowed_lag: int) -> dict[str, Any]:
-        """The fields of `IntervalProgress`, per column."""
+    def produced_where(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Messages, per column, that came in between these readings and the ones before them, as far as is known."""
+        return np.asarray(np.where(chosen & (self._produced != UNKNOWN), self._produced, 0).sum(axis=0))
+
+    def measures(self) -> dict[str, Any]:
+        """The fields of `IntervalProgress` that are no verdicts, per column."""
         known = self._is_known.sum(axis=0)
         has_known = known > 0
         first_known, last_known = _first_true(self._is_known), _last_true(self._is_known)
         last_at = np.where(has_known, self._times[last_known], UNKNOWN)
         moved_at = np.where(self._moved.any(axis=0), self._times[_last_true(self._moved)], UNKNOWN)
         lag_last = _pick(self._lag, last_known, has_known)
-        found = {
+        return {
             "readings": self._present.sum(axis=0),
             "known": known,
             "last_reading_at": last_at,
@@ -145,23 +158,8 @@ class _Interval:
             "lag_first": _pick(self._lag, first_known, has_known),
             "lag_last": lag_last,
             "lag_max": _max(self._lag),
-            "age_ms": self._age(last_at, lag_last, last_known),
+            "age_ms": age_ms(last_at, _pick(self._last_timestamp, last_known, has_known), lag_last),
         } | self._rewinds()
-        first_at = self._times[first_known]
-        found["verdicts"] = verdicts(
-            allowed_lag=allowed_lag,
-            known=known,
-            moving=moved_at - first_at,
-            standing=last_at - moved_at,
-            has_moved=moved_at != UNKNOWN,
-            consumer_offset=found["consumer_offset"],
-            consumed_to_max=_max(self._consumed_to),
-            consumed_to_min=_min(self._consumed_to),
-            lag_last=lag_last,
-            lag_min=_min(self._lag),
-            lag_fell=np.asarray(self._fell.any(axis=0)),
-        )
-        return found
 
     def _rewinds(self) -> dict[str, NDArray[np.int64]]:
         """How often and how far the offset went back; of equal rewinds the last one's time."""
@@ -174,14 +172,6 @@ class _Interval:
             "rewound_max": _max(self._back),
             "rewound_at": np.where(rewinds > 0, self._times[greatest], UNKNOWN),
         }
-
-    def _age(
-        self, last_at: NDArray[np.int64], lag_last: NDArray[np.int64], last_known: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        """From the storing of the last consumed message to the reading, in ms, where a lag is left."""
-        stored = np.take_along_axis(self._last_timestamp, last_known[None], axis=0)[0]
-        age = last_at // MILLISECOND - stored
-        return np.where((lag_last > 0) & (stored > 0) & (age >= 0), age, UNKNOWN)
 
 
 def _first_true(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -205,10 +195,3 @@ def _sum(matrix: Matrix) -> NDArray[np.int64]:
 def _max(matrix: Matrix) -> NDArray[np.int64]:
     """The greatest known one; `UNKNOWN` is less than any."""
     return np.asarray(matrix.max(axis=0))
-
-
-def _min(matrix: Matrix) -> NDArray[np.int64]:
-    """The least known one; unknown where nothing is."""
-    greatest = np.iinfo(np.int64).max
-    least = np.where(matrix == UNKNOWN, greatest, matrix).min(axis=0)
-    return np.where(least == greatest, UNKNOWN, least)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.history import UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.window import MILLISECOND
 
 
 @dataclass(frozen=True)
@@ -29,16 +30,15 @@ class ReadingPairs:
     forward: Matrix
     back: Matrix
     moved: NDArray[np.bool_]
-    fell: NDArray[np.bool_]
 
 
 def reading_pairs(readings: OffsetReadings, seen: slice) -> ReadingPairs:
     """The readings at these places; the first of each queue has none before it."""
     present, end = readings.present[seen], readings.end_offset[seen]
-    said, known, lag = readings.consumer_offset[seen], readings.consumed_to[seen], readings.lag[seen]
+    said, known = readings.consumer_offset[seen], readings.consumed_to[seen]
     previous = _previous(present)
     has_previous = present & (previous >= 0)
-    end_before, known_before, lag_before = (_at_previous(matrix, previous) for matrix in (end, known, lag))
+    end_before, known_before = (_at_previous(matrix, previous) for matrix in (end, known))
     comparable = has_previous & (end != UNKNOWN) & (end_before != UNKNOWN) & (end >= end_before)
     went = has_previous & (known_before != UNKNOWN) & (said != UNKNOWN)
     growth = np.where(went, said, 0) - np.where(went, known_before, 0)
@@ -50,15 +50,20 @@ def reading_pairs(readings: OffsetReadings, seen: slice) -> ReadingPairs:
         times=readings.times[seen],
         present=present,
         consumed_to=known,
-        lag=lag,
+        lag=readings.lag[seen],
         last_timestamp=readings.last_timestamp[seen],
         previous=previous,
         produced=np.where(comparable, np.where(comparable, end, 0) - np.where(comparable, end_before, 0), UNKNOWN),
         forward=np.where(forward, growth, UNKNOWN),
         back=np.where(back, -growth, UNKNOWN),
         moved=both_known & (known != known_before),
-        fell=has_previous & (lag != UNKNOWN) & (lag_before != UNKNOWN) & (lag < lag_before),
     )
+
+
+def age_ms(at: Matrix, stored: Matrix, lag: Matrix) -> Matrix:
+    """From the storing of the last consumed message (ms) to the reading (microseconds), in ms, where a lag is left."""
+    age = at // MILLISECOND - np.maximum(stored, 0)
+    return np.where((lag > 0) & (stored > 0) & (age >= 0), age, UNKNOWN)
 
 
 def _previous(present: NDArray[np.bool_]) -> Matrix:

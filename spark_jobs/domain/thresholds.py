@@ -40,6 +40,8 @@ class Thresholds(BaseModel):
     failing_percent: Annotated[Count, Field(ge=1, le=100)] = 10
     failing_messages: Annotated[Count, Field(ge=1)] = 10
     allowed_lag: Count = 32
+    verdict_window_seconds: Seconds = 300
+    verdict_window_readings: Annotated[int, Field(ge=2, le=1000)] = 5
     stalled_after_seconds: Tolerance = 120
     rewind_tolerance: Count = 64
     skew_ratio: Ratio = 2.0

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from spark_jobs.domain.allocation import KeepsWhatItHad, by_room
-from spark_jobs.domain.audited_step import ALL_HOSTS, Allocation, Member, Mismatch, RebalanceInterval
+from spark_jobs.domain.audited_step import ALL_HOSTS, Allocation, Member, Mismatch, Mixture, RebalanceInterval
 from spark_jobs.domain.group_spans import Book, Books, GroupSpans
-from spark_jobs.domain.history import Membership
+from spark_jobs.domain.history import Membership, Place
 from spark_jobs.domain.members import (
     UNKNOWN_STRATEGY,
     group_source,
     in_allocation_order,
+    is_grpc,
     members_of,
     resolve_strategies,
 )
@@ -21,7 +22,7 @@ from spark_jobs.domain.message_queue import MessageQueue, RouteEntry
 from spark_jobs.domain.ownership import Inputs
 from spark_jobs.domain.replays import Queues, Replays
 from spark_jobs.domain.strategies import MACHINE_ROOM_NEARBY, POP
-from spark_jobs.domain.views import Moment, Timeline, View, moments
+from spark_jobs.domain.views import Moment, Timeline, View, moments, with_message_models
 from spark_jobs.domain.window import AuditSettings, StepWindow
 
 
@@ -42,6 +43,8 @@ class Reason(StrEnum):
     NO_MEMBERSHIP_SNAPSHOT = "NO_MEMBERSHIP_SNAPSHOT"
     BROADCASTING = "BROADCASTING"
     BROKER_REBALANCE = "BROKER_REBALANCE"
+    CONSUMED_THROUGH_PROXY = "CONSUMED_THROUGH_PROXY"
+    CONSUMED_BY_UNSEEN = "CONSUMED_BY_UNSEEN"
     NOT_SUBSCRIBED = "NOT_SUBSCRIBED"
     NO_READABLE_QUEUE = "NO_READABLE_QUEUE"
     UNKNOWN_STRATEGY = "UNKNOWN_STRATEGY"
@@ -53,9 +56,13 @@ class Reason(StrEnum):
         """UNOBSERVED: not seen; NOT_APPLICABLE: no client owns queues; NOT_REPLAYABLE: all others."""
         if self in (Reason.NO_ROUTE_SNAPSHOT, Reason.NO_MEMBERSHIP_SNAPSHOT):
             return Status.UNOBSERVED
-        if self in (Reason.BROADCASTING, Reason.BROKER_REBALANCE, Reason.NOT_SUBSCRIBED):
+        if self in _NOT_APPLICABLE:
             return Status.NOT_APPLICABLE
         return Status.NOT_REPLAYABLE
+
+
+_UNSEEN = (Reason.CONSUMED_THROUGH_PROXY, Reason.CONSUMED_BY_UNSEEN)
+_NOT_APPLICABLE = (Reason.BROADCASTING, Reason.BROKER_REBALANCE, *_UNSEEN, Reason.NOT_SUBSCRIBED)
 
 
 @dataclass(frozen=True)
@@ -70,8 +77,17 @@ class _Facts:
     allocation: Allocation | None
 
     def same_state(self, other: _Facts) -> bool:
-        """Whether nothing that an allocation depends on differs; what is not replayed differs by its reason only."""
-        return self is other or (self.reason is other.reason and self.allocation is other.allocation)
+        """Whether nothing that an allocation depends on differs; what is not replayed differs by its reason, and by
+        its queues where they are measured all the same.
+        """
+        if self.reason is not other.reason or self.allocation is not other.allocation:
+            return False
+        return self.reason not in _UNSEEN or self.readable == other.readable
+
+    @property
+    def readable(self) -> tuple[Place, ...] | None:
+        """The queues that clients may read; None: no route was seen."""
+        return self.queues.readable if self.queues else None
 
 
 @dataclass
@@ -84,6 +100,7 @@ class _Open:
     facts: _Facts
     seen_at: int | None
     mismatches: list[Mismatch]
+    mixtures: list[Mixture]
 
 
 class StepTimeline:
@@ -91,10 +108,12 @@ class StepTimeline:
 
     def __init__(self, spans: GroupSpans, window: StepWindow, settings: AuditSettings, replays: Replays) -> None:
         self._spans, self._window, self._settings, self._replays = spans, window, settings, replays
-        self._members = {broker: Timeline(found) for broker, found in spans.memberships.items()}
+        self._members = {broker: Timeline(with_message_models(found)) for broker, found in spans.memberships.items()}
         self._books = Books(spans.clients, window)
+        self._unseen = Timeline(spans.unseen)
         changes = (timeline.changes(window) for timeline in self._members.values())
-        self._cuts = {window.observed_from, *self._books.starts}.union(*changes)
+        unseen = self._unseen.changes(window)
+        self._cuts = {window.observed_from, *self._books.starts}.union(unseen, *changes)
         self._known: dict[tuple[object, ...], _Facts] = {}
 
     def intervals(self) -> list[RebalanceInterval]:
@@ -121,10 +140,11 @@ class StepTimeline:
                 if before and before.end == moment.start and before.facts.same_state(facts):
                     before.end, before.seen_at = moment.end, max(before.seen_at or 0, seen_at or 0) or None
                 else:
-                    before = last[name] = _Open(name, moment.start, moment.end, facts, seen_at, [])
+                    before = last[name] = _Open(name, moment.start, moment.end, facts, seen_at, [], [])
                     done.append(before)
                 if view:
                     before.mismatches.extend(self._mismatch(view.membership, moment))
+                    before.mixtures.extend(self._mixture(view.membership, moment))
         return done
 
     def _mismatch(self, membership: Membership, moment: Moment) -> Iterator[Mismatch]:
@@ -133,15 +153,27 @@ class StepTimeline:
         if len({subscriptions for _, subscriptions in told}) > 1:
             yield Mismatch(moment.start, moment.end, told)
 
+    def _mixture(self, membership: Membership, moment: Moment) -> Iterator[Mixture]:
+        told = self._books.at(moment.start).models(membership)
+        if len({model for _, model in told}) > 1:
+            yield Mixture(moment.start, moment.end, told)
+
     def _facts(self, topic: str, route: tuple[RouteEntry, ...] | None, view: View | None, start: int) -> _Facts:
-        membership, book = view.membership if view else None, self._books.at(start)
-        key = (topic, id(route), id(membership), id(book))
+        membership, book, mode = view.membership if view else None, self._books.at(start), None
+        if view:
+            mode = self._not_owned(view, book, start)
+        key = (topic, id(route), id(membership), id(book), mode)
         if key not in self._known:
-            self._known[key] = self._resolved(topic, route, membership, book)
+            self._known[key] = self._resolved(topic, route, membership, book, mode)
         return self._known[key]
 
     def _resolved(
-        self, topic: str, route: tuple[RouteEntry, ...] | None, membership: Membership | None, book: Book
+        self,
+        topic: str,
+        route: tuple[RouteEntry, ...] | None,
+        membership: Membership | None,
+        book: Book,
+        mode: Reason | None,
     ) -> _Facts:
         configured = self._replays.settings.strategy
         connections = in_allocation_order(membership.connections) if membership else []
@@ -149,18 +181,26 @@ class StepTimeline:
         resolved = resolve_strategies([state.strategy_class if state else None for state in states], configured)
         members = members_of(connections, book.states, resolved, topic) if membership else None
         queues = self._replays.queues_of(route) if route is not None else None
-        reason = _unseen(route, members) or self._not_applicable(topic, members)
+        reason = _unseen(route, members) or mode or self._not_subscribed(topic, members)
         reason = reason or self._not_replayable(members, queues)
         if reason or members is None or queues is None:
             return _Facts(reason.status if reason else Status.UNOBSERVED, reason, None, members, queues, None)
         allocation = self._replays.allocation(Inputs(topic, members, queues.readable, queues.unreadable))
         return _Facts(Status.REPLAYED, None, group_source(resolved, configured), members, queues, allocation)
 
-    def _not_applicable(self, topic: str, members: tuple[Member, ...] | None) -> Reason | None:
-        if self._spans.broadcasting:
+    def _not_owned(self, view: View, book: Book, moment: int) -> Reason | None:
+        """Why no client owns queues, whatever the topic: it holds while it is seen. A gRPC client that shows on a
+        broker came by a proxy inside it.
+        """
+        if view.broadcasting:
             return Reason.BROADCASTING
-        if self._spans.broker_rebalance or self._replays.settings.strategy == POP:
+        by_broker = book.leaves_it_to_the_broker(view.membership) or self._replays.settings.strategy == POP
+        if by_broker or any(is_grpc(one.client_id) for one in view.membership.connections):
             return Reason.BROKER_REBALANCE
+        unseen = self._unseen.at(moment)
+        return Reason(unseen.state) if unseen else None
+
+    def _not_subscribed(self, topic: str, members: tuple[Member, ...] | None) -> Reason | None:
         nobody_subscribes = all(member.known and not member.subscribes for member in members or ())
         if members and (nobody_subscribes or topic not in self._spans.subscribed):
             return Reason.NOT_SUBSCRIBED
@@ -205,8 +245,9 @@ def _closed(topic: str, one: _Open) -> RebalanceInterval:
         reason=facts.reason,
         strategy_source=facts.source,
         members=facts.members,
-        queues=facts.queues.readable if facts.queues else None,
+        queues=facts.readable,
         seen_at=one.seen_at,
         allocation=facts.allocation,
         mismatches=tuple(one.mismatches),
+        mixtures=tuple(one.mixtures),
     )

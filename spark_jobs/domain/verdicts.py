@@ -1,8 +1,8 @@
-"""Is a queue moving? The rules of LinkedIn's Burrow over the readings of one queue in one interval, first match wins.
+"""Is a queue moving? The rules of LinkedIn's Burrow over the readings of one queue in one window, first match wins.
 
 Burrow sees every commit of a consumer, with its time. A RocketMQ broker tells the offset and not when it was
 committed, so here a commit is a reading whose consumer offset differs from the one before. That parts two rules: a
-consumer that moved and then stood still has stopped (STOP), one that never moved at all is stalled (STALL).
+consumer that moved and then stood still has stopped (STOP), one that was never seen to move is stalled (STALL).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.history import UNKNOWN
+from spark_jobs.domain.history import Matrix
 
 
 class Verdict(StrEnum):
-    """What the readings of one interval say of one queue, the worst first."""
+    """What the readings of a window say of one queue, the worst first."""
 
     STOP = "STOP"
     REWIND = "REWIND"
@@ -25,35 +25,44 @@ class Verdict(StrEnum):
     OK = "OK"
 
 
-def verdicts(
-    *,
-    allowed_lag: int,
-    known: NDArray[np.int64],
-    has_moved: NDArray[np.bool_],
-    moving: NDArray[np.int64],
-    standing: NDArray[np.int64],
-    consumer_offset: NDArray[np.int64],
-    consumed_to_max: NDArray[np.int64],
-    consumed_to_min: NDArray[np.int64],
-    lag_last: NDArray[np.int64],
-    lag_min: NDArray[np.int64],
-    lag_fell: NDArray[np.bool_],
-) -> list[str | None]:
-    """One per queue; None where fewer than two readings are known.
+VERDICTS = tuple(Verdict)
+#: The code of a reading at which nothing can be said; greater than that of any verdict.
+NO_VERDICT = len(VERDICTS)
+#: Verdicts that say an owner does not do its work.
+STUCK = (Verdict.STOP, Verdict.STALL, Verdict.WARN)
 
-    `moving`: from the first known reading to the last that differs from the one before, `standing` from there to the
-    last known one (any unit; they count where it `has_moved`). Offsets and lags are those of the known readings.
+
+def code(verdict: Verdict) -> int:
+    """Its place in `VERDICTS`: the least code is the worst verdict."""
+    return VERDICTS.index(verdict)
+
+
+def verdict_codes(
+    *,
+    is_allowed: NDArray[np.bool_],
+    was_allowed: NDArray[np.bool_],
+    was_at_zero: NDArray[np.bool_],
+    has_moved: NDArray[np.bool_],
+    moving: Matrix,
+    standing: Matrix,
+    is_below: NDArray[np.bool_],
+    is_constant: NDArray[np.bool_],
+    lag_fell: NDArray[np.bool_],
+) -> NDArray[np.int64]:
+    """The code of the verdict of each window; the arrays are of one shape.
+
+    The lag is allowed at the window's last reading, was at any of its readings, was 0 at any. `moving`: from the
+    window's first reading to the last move, be it before the window (then it is not above 0); `standing` from there to
+    the window's last reading (any unit; they count where it `has_moved`). The offset is below the window's greatest,
+    is the same in all its readings; the lag fell from one of its readings to the next.
     """
-    lag_is_known = lag_last != UNKNOWN
-    conditions: list[tuple[NDArray[np.bool_], Verdict | None]] = [
-        (known < 2, None),
-        (lag_is_known & (lag_last <= allowed_lag), Verdict.OK),
-        (has_moved & (lag_min > 0) & (standing > moving), Verdict.STOP),
-        (consumer_offset < consumed_to_max, Verdict.REWIND),
-        ((lag_min != UNKNOWN) & (lag_min <= allowed_lag), Verdict.OK),
-        (consumed_to_min == consumed_to_max, Verdict.STALL),
+    conditions = [
+        (is_allowed, Verdict.OK),
+        (has_moved & ~was_at_zero & (standing > moving), Verdict.STOP),
+        (is_below, Verdict.REWIND),
+        (was_allowed, Verdict.OK),
+        (is_constant, Verdict.STALL),
         (~lag_fell, Verdict.WARN),
     ]
-    chosen = np.select([holds for holds, _ in conditions], list(range(len(conditions))), default=len(conditions))
-    names = [None if verdict is None else verdict.value for _, verdict in conditions] + [Verdict.OK.value]
-    return [names[place] for place in chosen]
+    chosen = [np.int64(code(verdict)) for _, verdict in conditions]
+    return np.asarray(np.select([holds for holds, _ in conditions], chosen, default=np.int64(code(Verdict.OK))))

@@ -19,14 +19,18 @@ from spark_jobs.domain.series import Span
 from spark_jobs.domain.window import StepWindow
 
 State = TypeVar("State")
+BROADCASTING = "BROADCASTING"
 
 
 class View(NamedTuple):
-    """What a broker listed (or all of them, if they agree), and the last snapshot that showed it."""
+    """What a broker listed (or all of them, if they agree), and the last snapshot that showed it. `broadcasting`: one
+    of them says so of the group.
+    """
 
     name: str
     membership: Membership
     seen_at: int
+    broadcasting: bool
 
 
 class Moment(NamedTuple):
@@ -64,6 +68,19 @@ class Timeline(Generic[State]):
         return set(self._starts) | ends
 
 
+def with_message_models(spans: Sequence[Span[Membership]]) -> list[Span[Membership]]:
+    """One broker's spans, in order. An answer without connections says no message model: that of the last one that
+    said it holds, and before, the first one's.
+    """
+    held = next((span.state.message_model for span in spans if span.state.message_model), None)
+    found = []
+    for span in spans:
+        held = span.state.message_model or held
+        known = span.state if span.state.message_model else span.state._replace(message_model=held)
+        found.append(span._replace(state=known))
+    return found
+
+
 def moments(
     cuts: Sequence[int],
     end: int,
@@ -84,11 +101,18 @@ def _views(route: Sequence[RouteEntry], members: Mapping[str, Timeline[Membershi
     """A broker that lists nobody while another does just came back: who asks it keeps what it had."""
     hosts = sorted({entry.broker_name for entry in route})
     seen = ((host, members[host].at(moment)) for host in hosts if host in members)
-    known = [View(host, span.state, span.seen_at) for host, span in seen if span]
+    known = [
+        View(host, span.state, span.seen_at, span.state.message_model == BROADCASTING) for host, span in seen if span
+    ]
     listing = [view for view in known if view.membership.connections] or known[:1]
     if _agree(listing):
-        return (View(ALL_HOSTS, listing[0].membership, max(view.seen_at for view in listing)),) if listing else ()
+        return (_together(listing),) if listing else ()
     return tuple(listing)
+
+
+def _together(views: Sequence[View]) -> View:
+    seen_at, broadcasting = max(view.seen_at for view in views), any(view.broadcasting for view in views)
+    return View(ALL_HOSTS, views[0].membership, seen_at, broadcasting)
 
 
 def _agree(views: Sequence[View]) -> bool:

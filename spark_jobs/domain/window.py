@@ -39,8 +39,12 @@ class AuditSettings:
 
     @property
     def warm_up(self) -> int:
-        """How far before a step its states are replayed, so that what lasts is told from what is new."""
-        return self.thresholds.persistent_after_seconds * SECOND + self.max_gap
+        """How far before a step its states are replayed, so that what lasts is told from what is new: a persistent
+        duplicate, and a verdict at the step's first reading, whose whole window lies before it.
+        """
+        readings = (self.thresholds.verdict_window_readings - 1) * self.cadence
+        seconds = max(self.thresholds.persistent_after_seconds, self.thresholds.verdict_window_seconds)
+        return max(seconds * SECOND, readings) + self.max_gap
 
     @property
     def look_back(self) -> int:

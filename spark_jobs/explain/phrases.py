@@ -52,6 +52,10 @@ REASONS: Mapping[str, str] = {
     "brokers keep no offsets.",
     Reason.BROKER_REBALANCE: "The broker assigns the queues (POP): no client computes a share, so no queue has an "
     "owner to tell.",
+    Reason.CONSUMED_THROUGH_PROXY: "No broker lists a member, and the cluster has a proxy: its clients are known to "
+    "the proxy only, so no queue has an owner that could be replayed.",
+    Reason.CONSUMED_BY_UNSEEN: "No broker lists a member, and committed offsets advance: somebody consumes who was not "
+    "recorded, so no queue has an owner that could be replayed.",
     Reason.NOT_SUBSCRIBED: "No member subscribes the topic (any more): nobody consumes it.",
     Reason.NO_READABLE_QUEUE: "No queue of the topic can be read: clients keep what they had.",
     Reason.UNKNOWN_STRATEGY: "A member runs a strategy of its own: configure which of RocketMQ's it equals.",

@@ -9,8 +9,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.domain.subscriptions import DEAD_LETTERS
+from spark_jobs.domain.unseen import PROXIES_GROUP
 from spark_jobs.gather.fold import GROUP
-from spark_jobs.gather.histories import CLIENT, KINDS, MEMBERSHIP, OFFSET_QUEUES, ROUTE, TOPIC_QUEUES
+from spark_jobs.gather.histories import CLIENT, KINDS, MEMBERSHIP, OFFSET_QUEUES, PROXY, ROUTE, TOPIC_QUEUES
 from spark_jobs.gather.readings import VALUES
 
 _TOPIC = ("cluster", "name")
@@ -26,22 +27,30 @@ def group_key() -> Column:
 
 def group_topics(states: DataFrame) -> DataFrame:
     """One row per (cluster, consumer group, `name` of a topic that it subscribes or has offsets of, or of its
-    dead-letter topic).
+    dead-letter topic), and one with the name of the proxies' group: what a group is handed of others.
     """
     subscribed = (F.col(f"{kind}.subscriptions")["topic"] for kind in (MEMBERSHIP, CLIENT))
     of_offsets = F.when(F.col("kind") == OFFSET_QUEUES, F.array("name"))
     consumed = F.coalesce(*subscribed, of_offsets, F.array().cast("array<string>"))
-    topics = F.explode(F.concat(consumed, F.array(_dead_letters()))).alias("name")
+    topics = F.explode(F.concat(consumed, F.array(_dead_letters(), F.lit(PROXIES_GROUP)))).alias("name")
     return states.where(F.col("kind").isin(MEMBERSHIP, CLIENT, OFFSET_QUEUES)).select(*GROUP, topics).distinct()
 
 
 def states_per_group(states: DataFrame, topics: DataFrame) -> DataFrame:
-    """One row per (group, state), those of its topics too; of its dead-letter topic, which it does not consume, no
-    route.
+    """One row per (group, state), those of its topics too (of its dead-letter topic, which it does not consume, no
+    route), and as kind `PROXY` those of its cluster's proxies.
     """
     of_topics = F.col("kind").isin(ROUTE, TOPIC_QUEUES)
+    of_proxies = (F.col("kind") == MEMBERSHIP) & (F.col("consumer_group") == PROXIES_GROUP)
     columns = (group_key().alias(KEY), *GROUP, "kind", "name", "fingerprint", "times", *KINDS)
-    named = states.where(of_topics).drop("consumer_group").join(F.broadcast(topics), on=[*_TOPIC], how="inner")
+    by_name = states.where(of_topics | of_proxies).withColumns(
+        {
+            "kind": F.when(of_proxies, F.lit(PROXY)).otherwise(F.col("kind")),
+            "asked_by": F.when(of_proxies, F.lit(PROXIES_GROUP)).otherwise(F.col("name")),
+        }
+    )
+    asking = F.broadcast(topics.withColumnRenamed("name", "asked_by"))
+    named = by_name.drop("consumer_group").join(asking, on=["cluster", "asked_by"], how="inner")
     shared = named.where((F.col("kind") != ROUTE) | (F.col("name") != _dead_letters()))
     return states.where(~of_topics).select(*columns).union(shared.select(*columns))
 

@@ -17,6 +17,8 @@ from spark_jobs.gather.states import client_state, membership, route
 State = TypeVar("State")
 #: Kinds of states; the state of an offset or topic snapshot is the list of its queues.
 MEMBERSHIP, ROUTE, CLIENT = "membership", "route", "client"
+#: A membership of the cluster's proxies, handed to each of its groups; its state is in the column of memberships.
+PROXY = "proxy"
 OFFSET_QUEUES, TOPIC_QUEUES = "offset_queues", "topic_queues"
 KINDS = (MEMBERSHIP, ROUTE, CLIENT, OFFSET_QUEUES, TOPIC_QUEUES)
 
@@ -50,7 +52,8 @@ def _by_group(states: pa.Table) -> dict[tuple[str, str], _Group]:
         lambda: defaultdict(lambda: defaultdict(list))
     )
     for place, row in enumerate(states.drop_columns(["times"]).to_pylist()):
-        folded = Folded(row["fingerprint"], row[row["kind"]], seen[offsets[place] : offsets[place + 1]])
+        column = MEMBERSHIP if row["kind"] == PROXY else row["kind"]
+        folded = Folded(row["fingerprint"], row[column], seen[offsets[place] : offsets[place + 1]])
         groups[row["cluster"], row["consumer_group"]][row["kind"]][row["name"]].append(folded)
     return dict(groups)
 
@@ -73,6 +76,7 @@ def _history(cluster: str, group: str, found: _Group, measured: Readings) -> Gro
         clients=by_name(CLIENT, lambda folded: _client(folded, measured)),
         offsets=by_name(OFFSET_QUEUES, lambda folded: measured.offsets(layouts(folded))),
         topics=by_name(TOPIC_QUEUES, lambda folded: measured.topics(layouts(folded))),
+        proxies=by_name(PROXY, lambda folded: _series(folded, membership)),
     )
 
 

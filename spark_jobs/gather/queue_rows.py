@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from schemas import ALLOCATIONS, QUEUE_PROGRESS
 from spark_jobs.domain.audited_step import Allocation, IntervalProgress, Member
+from spark_jobs.domain.history import Place
 from spark_jobs.domain.progress import lag_qualities
 from spark_jobs.gather.arrow_values import Shared, from_numbers, from_values, offsets_of, ranges
 from spark_jobs.gather.interval_rows import Placed
@@ -25,6 +26,7 @@ _NUMBERS = (
     *("rewound_at", "moved_at", "lag_first", "lag_last", "lag_max", "age_ms"),
 )
 _Owned = tuple[Allocation, tuple[Member, ...]]
+_Queues = Sequence[Place]
 
 
 def allocation_columns(placed: Sequence[Placed]) -> dict[str, pa.Array]:
@@ -34,28 +36,29 @@ def allocation_columns(placed: Sequence[Placed]) -> dict[str, pa.Array]:
     for interval, _, _ in replayed:
         allocation, members = interval.allocation, interval.members or ()
         owned.use((allocation, members), key=(id(allocation), id(members)))
-    return _of_intervals(replayed, _sizes(owned)) | _per_use(owned, _owners(owned.values))
+    queues = [allocation.queues for allocation, _ in owned.values]
+    return _of_intervals(replayed, _sizes(owned, queues)) | _per_use(owned, queues, _owners(owned.values))
 
 
 def progress_columns(progress: Sequence[IntervalProgress]) -> dict[str, pa.Array]:
-    """One row per (interval with progress, queue of its allocation)."""
-    queues = Shared()
+    """One row per (interval with progress, queue that is measured)."""
+    measured = Shared()
     for one in progress:
-        assert one.interval.allocation is not None  # only replayed intervals have queues to measure
-        queues.use((one.interval.allocation, ()), key=id(one.interval.allocation))
+        measured.use(one.queues, key=id(one.queues))
+    queues = measured.values
     placed = [(one.interval, one.start, one.end) for one in progress]
     return (
-        _of_intervals(placed, _sizes(queues))
-        | _per_use(queues, _places(queues.values))
+        _of_intervals(placed, _sizes(measured, queues))
+        | _per_use(measured, queues, _places(queues))
         | {name: _numbers(progress, name) for name in _NUMBERS}
         | {"lag_quality": _quality(progress), "verdict": _verdicts(progress)}
     )
 
 
-def _sizes(owned: Shared) -> NDArray[np.int64]:
-    """Number of queues of each use."""
-    sizes = np.array([len(allocation.queues) for allocation, _ in owned.values], dtype=np.int64)
-    return sizes[np.array(owned.uses, dtype=np.int64)]
+def _sizes(shared: Shared, queues: Sequence[_Queues]) -> NDArray[np.int64]:
+    """Number of queues of each use; `queues`: those of each distinct value."""
+    sizes = np.array([len(one) for one in queues], dtype=np.int64)
+    return sizes[np.array(shared.uses, dtype=np.int64)]
 
 
 def _of_intervals(placed: Sequence[Placed], sizes: NDArray[np.int64]) -> dict[str, pa.Array]:
@@ -70,17 +73,17 @@ def _of_intervals(placed: Sequence[Placed], sizes: NDArray[np.int64]) -> dict[st
     return {name: from_values(values, _ALLOCATIONS.field(name).type).take(rows) for name, values in shared.items()}
 
 
-def _per_use(owned: Shared, columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
-    """The queues' columns of each use, from those of the distinct allocations."""
-    starts = offsets_of([len(allocation.queues) for allocation, _ in owned.values])
-    uses = np.array(owned.uses, dtype=np.int64)
-    rows = pa.array(ranges(starts[uses], _sizes(owned)))
+def _per_use(shared: Shared, queues: Sequence[_Queues], columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
+    """The queues' columns of each use, from those of the distinct values."""
+    starts = offsets_of([len(one) for one in queues])
+    uses = np.array(shared.uses, dtype=np.int64)
+    rows = pa.array(ranges(starts[uses], _sizes(shared, queues)))
     return {name: column.take(rows) for name, column in columns.items()}
 
 
-def _places(owned: Sequence[_Owned]) -> dict[str, pa.Array]:
-    """Broker and id of every queue of the distinct allocations."""
-    places = [place for allocation, _ in owned for place in allocation.queues]
+def _places(lists: Sequence[_Queues]) -> dict[str, pa.Array]:
+    """Broker and id of every queue of the distinct lists."""
+    places = [place for queues in lists for place in queues]
     return {
         name: pa.array([place[number] for place in places], type=_ALLOCATIONS.field(name).type)
         for number, name in enumerate(_PLACE)
@@ -99,7 +102,7 @@ def _owners(owned: Sequence[_Owned]) -> dict[str, pa.Array]:
     connections = pa.StructArray.from_arrays([ids, addresses], names=list(_CONNECTION))
     offsets = offsets_of([len(places) for one, _ in owned for places in one.owners])
     return {
-        **_places(owned),
+        **_places([one.queues for one, _ in owned]),
         "readable": pa.array(readable, type=pa.bool_()),
         "owners": pa.ListArray.from_arrays(pa.array(offsets, type=pa.int32()), connections),
         "unassigned_cause": texts("unassigned_causes"),

@@ -13,13 +13,14 @@ Struct = Mapping[str, Any]
 
 
 def membership(said: Struct) -> Membership:
-    """One broker's answer: message model, connections, subscriptions."""
+    """One broker's answer: message model, consume type, connections, subscriptions."""
     connections = [Connection(*(one[name] for name in Connection._fields)) for one in said["connections"]]
     return Membership(
         tuple(sorted(connections, key=_unknown_first)),
         _topics(said["subscriptions"]),
         _normal(said["subscriptions"]),
         said["message_model"],
+        said["consume_type"],
     )
 
 

@@ -8,14 +8,17 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from schemas import OPTIONAL_SOURCES, SOURCES, Table
+from schemas import MEMBERSHIP_SNAPSHOTS, OPTIONAL_SOURCES, SOURCES, Table
 from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.unseen import PROXIES_GROUP
 from spark_jobs.gather.sources import Sources
 from spark_jobs.publish.request import RunRequest
 from spark_jobs.spark_types import spark_schema
+from spark_jobs.sql import literal
 from spark_jobs.warehouse import Warehouse
 
 _LOG = logging.getLogger(__name__)
+_OF_PROXIES = f"consumer_group = {literal(PROXIES_GROUP)}"
 
 
 def pinned_versions(spark: SparkSession, warehouse: Warehouse) -> dict[str, int]:
@@ -38,7 +41,10 @@ def during(interval: Interval, time: str) -> Column:
 def read_sources(
     spark: SparkSession, warehouse: Warehouse, versions: Mapping[str, int], window: Interval, request: RunRequest
 ) -> Sources:
-    """The snapshots inside the window, of the request's cluster and group; a missing optional table is empty."""
+    """The snapshots inside the window, of the request's cluster and group; a missing optional table is empty.
+
+    Who the proxies are is read for every group: it tells whether one without connections is offline.
+    """
 
     def read(table: Table) -> DataFrame:
         if table.name not in versions:
@@ -46,8 +52,10 @@ def read_sources(
             return spark.createDataFrame([], spark_schema(table))
         frame = warehouse.read(spark, table, versions[table.name]).where(during(window, "captured_at"))
         for condition in request.filters():
-            if condition.split(" ", 1)[0] in frame.columns:
-                frame = frame.where(condition)
+            column = condition.split(" ", 1)[0]
+            if column in frame.columns:
+                or_proxies = table is MEMBERSHIP_SNAPSHOTS and column == "consumer_group"
+                frame = frame.where(f"{condition} OR {_OF_PROXIES}" if or_proxies else condition)
         return frame
 
     memberships, routes, topics, offsets, clients = map(read, SOURCES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -92,11 +93,13 @@ def measured(
 ) -> IntervalProgress:
     """Progress with these numbers per queue; the others are unknown."""
     count = len(interval.allocation.queues) if interval.allocation else 0
-    names = set(IntervalProgress.__dataclass_fields__) - {"interval", "start", "end", "verdicts"}
-    arrays = {name: _numbers(numbers.pop(name, [None] * count)) for name in names}
+    names = set(IntervalProgress.__dataclass_fields__) - {"interval", "start", "end", "verdicts", "spans"}
+    arrays: dict[str, Any] = {
+        name: _numbers(numbers.pop(name, [0 if name.startswith("stuck") else None] * count)) for name in names
+    }
     assert not numbers
     return IntervalProgress(
-        interval, max(interval.start, START), interval.end, verdicts=verdicts or ["OK"] * count, **arrays
+        interval, max(interval.start, START), interval.end, verdicts=verdicts or ["OK"] * count, spans=[], **arrays
     )
 
 

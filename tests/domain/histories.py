@@ -29,8 +29,9 @@ from tests.oracle.snapshots import (
 
 START = to_micros(datetime(2026, 11, 21, 3, tzinfo=UTC))
 CADENCE = 10
-SETTINGS = AuditSettings(300 * SECOND, CADENCE * SECOND, 30 * SECOND, Thresholds(persistent_after_seconds=150))
-_WINDOW = StepWindow(START, START + SETTINGS.step, SETTINGS.cadence, SETTINGS.max_gap, 150 * SECOND)
+_THRESHOLDS = Thresholds(persistent_after_seconds=150, verdict_window_seconds=120)
+SETTINGS = AuditSettings(300 * SECOND, CADENCE * SECOND, 30 * SECOND, _THRESHOLDS)
+_WINDOW = StepWindow(START, START + SETTINGS.step, SETTINGS.cadence, SETTINGS.max_gap, 150 * SECOND, 120 * SECOND, 5)
 A = RouteEntry("a", 6, 4, 4)
 B = RouteEntry("b", 6, 4, 4)
 CLASS = "org.apache.rocketmq.client.consumer.rebalance."

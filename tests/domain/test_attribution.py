@@ -11,36 +11,39 @@ from spark_jobs.domain.attribution import Part, QueueGrowth, TopicGrowth, attrib
 from spark_jobs.domain.audited_step import IntervalProgress
 from spark_jobs.domain.backlog import queue_intervals
 from spark_jobs.domain.history import OffsetReadings
+from spark_jobs.domain.window import SECOND
 from tests.domain.audited import WINDOW, measured, offsets, replayed
 
-#: growth | owners | verdict | moved | produced | seconds | rate before | part(s) and messages, by hand
+#: growth | of which stuck | owners | moved | produced | seconds | rate before | part(s) and messages, by hand
 _TABLE = """
-    100 | 0 | -     | no  | 100 | 10 | 10 | unassigned 100
-    100 | 0 | STALL | yes | 100 | 10 | 1  | unassigned 100
-    100 | 1 | STALL | yes | 100 | 10 | 1  | stuck_owner 100
-    100 | 2 | STOP  | no  | 100 | 10 | 1  | stuck_owner 100
-    100 | 1 | WARN  | no  | 100 | 10 | 1  | stuck_owner 100
-    100 | 1 | OK    | yes | 100 | 10 | 1  | hand_over 100
-    -50 | 1 | OK    | yes | 100 | 10 | 1  | hand_over -50
-    100 | 1 | OK    | no  | 200 | 10 | 15 | producer_surge 50, residual 50
-    100 | 1 | OK    | no  | 200 | 10 | 0  | producer_surge 100
-    100 | 1 | OK    | no  | 100 | 10 | 10 | residual 100
-    100 | 1 | OK    | no  | 100 | 10 | 20 | residual 100
-    100 | 1 | -     | no  | 200 | 10 | -  | residual 100
-    100 | 1 | OK    | no  | -   | 10 | 0  | residual 100
-    100 | 1 | OK    | no  | 10  | 1  | 8.5 | producer_surge 2, residual 98
-    100 | 1 | OK    | no  | 10  | 1  | 7.5 | producer_surge 2, residual 98
-    -50 | 1 | OK    | no  | 200 | 10 | 0  | residual -50
-    0   | 1 | OK    | no  | 200 | 10 | 0  |
+    100 | 0   | 0 | no  | 100 | 10 | 10 | unassigned 100
+    100 | 100 | 0 | yes | 100 | 10 | 1  | unassigned 100
+    100 | 100 | 1 | yes | 100 | 10 | 1  | stuck_owner 100
+    100 | 60  | 1 | yes | 100 | 10 | 1  | stuck_owner 60, hand_over 40
+    100 | 100 | 2 | no  | 100 | 10 | 1  | stuck_owner 100
+    100 | 60  | 1 | no  | 100 | 10 | 7  | stuck_owner 60, producer_surge 30, residual 10
+    20  | 60  | 1 | no  | 100 | 10 | 1  | stuck_owner 60, residual -40
+    100 | 0   | 1 | yes | 100 | 10 | 1  | hand_over 100
+    -50 | 0   | 1 | yes | 100 | 10 | 1  | hand_over -50
+    100 | 0   | 1 | no  | 200 | 10 | 15 | producer_surge 50, residual 50
+    100 | 0   | 1 | no  | 200 | 10 | 0  | producer_surge 100
+    100 | 0   | 1 | no  | 100 | 10 | 10 | residual 100
+    100 | 0   | 1 | no  | 100 | 10 | 20 | residual 100
+    100 | 0   | 1 | no  | 200 | 10 | -  | residual 100
+    100 | 0   | 1 | no  | -   | 10 | 0  | residual 100
+    100 | 0   | 1 | no  | 10  | 1  | 8.5 | producer_surge 2, residual 98
+    100 | 0   | 1 | no  | 10  | 1  | 7.5 | producer_surge 2, residual 98
+    -50 | 0   | 1 | no  | 200 | 10 | 0  | residual -50
+    0   | 0   | 1 | no  | 200 | 10 | 0  |
 """
 
 
 def _case(line: str) -> tuple[QueueGrowth, Counter[Part]]:
-    growth, owners, verdict, moved, produced, seconds, rate, expected = (cell.strip() for cell in line.split("|"))
+    growth, stuck, owners, moved, produced, seconds, rate, expected = (cell.strip() for cell in line.split("|"))
     queue = QueueGrowth(
         growth=int(growth),
+        stuck=int(stuck),
         owners=int(owners),
-        verdict=None if verdict == "-" else verdict,
         moved=moved == "yes",
         produced=None if produced == "-" else int(produced),
         seconds=float(seconds),
@@ -51,7 +54,7 @@ def _case(line: str) -> tuple[QueueGrowth, Counter[Part]]:
 
 
 @pytest.mark.parametrize("line", _TABLE.strip("\n").splitlines())
-def test_the_first_part_that_applies_has_it(line: str) -> None:
+def test_each_part_has_what_applies_to_it_first(line: str) -> None:
     queue, expected = _case(line)
     assert {part: n for part, n in attribute([queue]).items() if n} == dict(expected)
 
@@ -61,8 +64,8 @@ def test_the_parts_add_up_to_the_growth() -> None:
     for _ in range(300):
         queue = QueueGrowth(
             growth=chance.randint(-300, 300),
+            stuck=chance.choice([0, chance.randint(-300, 300)]),
             owners=chance.randint(0, 2),
-            verdict=chance.choice([None, "OK", "STALL", "WARN", "STOP", "REWIND"]),
             moved=chance.random() < 0.3,
             produced=chance.choice([None, chance.randint(0, 500)]),
             seconds=chance.uniform(1, 60),
@@ -75,8 +78,8 @@ PLACES = [("b", 0), ("b", 1)]
 
 
 def test_the_pace_before_is_that_of_the_first_and_last_reading_of_the_look_back() -> None:
-    # The look-back begins 330 s before the step: 150 s, and twice the longest gap.
-    rows = {-331: ["0/0", "0/0"], -330: ["100/0", "7/0"], -90: ["0/0", "-"], -10: ["260/0", "-"], 0: ["999/0", "999/0"]}
+    # The look-back begins 480 s before the step: the 300 s of a verdict's window, and twice the longest gap.
+    rows = {-481: ["0/0", "0/0"], -480: ["100/0", "7/0"], -90: ["0/0", "-"], -10: ["335/0", "-"], 0: ["999/0", "999/0"]}
     assert pace_before(offsets(PLACES, rows), WINDOW) == {("b", 0): 0.5}
 
 
@@ -111,15 +114,18 @@ def test_each_part_is_found_where_it_stands() -> None:
     owners = dict.fromkeys(places, (0,)) | {("b", 0): ()}
     row = measured(
         replayed(-60, 100, owners, handed_over=[("b", 2), ("b", 1)]),
-        verdicts=["STALL", "STOP", "OK", "OK", None],
         lag_first=[0] * 5,
         lag_last=[1, 10, 100, 1000, 10000],
-        produced=[0, 0, 0, 1100, 5],
+        produced=[0, 0, 0, 1300, 5],
+        # Queue 3 was stuck for a quarter of the time: 300 messages came in, of which 200 stayed.
+        stuck_growth=[1, 10, 0, 200, 0],
+        stuck_produced=[0, 10, 0, 300, 0],
+        stuck_time=[0, 0, 0, 25 * SECOND, 0],
     )
-    # 4 messages a second before: 400 of the 1100 that came in the 100 s inside the step. Of queue 4 no pace is known.
+    # 4 messages a second before: 300 of the 1000 that came in the other 75 s. Of queue 4 no pace is known.
     read = offsets(places[:4], {-60: ["0/0"] * 4, -10: ["200/0"] * 4})
-    assert _attributed(row, t=read) == [TopicGrowth("t", 11111, 1, 10, 100, 700, 300 + 10000)]
-    assert _attributed(row) == [TopicGrowth("t", 11111, 1, 10, 100, 0, 11000)]
+    assert _attributed(row, t=read) == [TopicGrowth("t", 11111, 1, 210, 100, 700, 100 + 10000)]
+    assert _attributed(row) == [TopicGrowth("t", 11111, 1, 210, 100, 0, 10800)]
 
 
 def test_topics_are_in_order_those_without_a_known_lag_are_left_out() -> None:

@@ -5,70 +5,140 @@ from __future__ import annotations
 import pytest
 
 from spark_jobs.domain import capacity
-
-#: members | queues | backlog at start → end | consumed a second | signs | limit | helps | share → with one more
-_TABLE = """
-    3 | 16 | 0 → -     | 10 |                                        | UNKNOWN_BACKLOG | -   | 6 → 4
-    3 | 16 | 0 → 0     | 0  | SLOW_LISTENER                          | NO_BACKLOG      | -   | 6 → 4
-    3 | 16 | 0 → 600   | 10 |                                        | NO_BACKLOG      | -   | 6 → 4
-    3 | 16 | 0 → 601   | 10 |                                        | MEMBERS         | yes | 6 → 4
-    3 | 16 | - → 601   | 10 |                                        | MEMBERS         | yes | 6 → 4
-    3 | 16 | 0 → 1     | -  |                                        | MEMBERS         | yes | 6 → 4
-    3 | 16 | 900 → 899 | 10 |                                        | NO_BACKLOG      | -   | 6 → 4
-    0 | 16 | 0 → 900   | 0  | GROUP_OFFLINE                          | NOBODY_ONLINE   | yes | - → 16
-    3 | 8  | 0 → 900   | 0  | DUPLICATE_CLIENT_ID SLOW_LISTENER      | DUPLICATE_IDS   | no  | 3 → 2
-    2 | 4  | 0 → 900   | 0  | UNASSIGNED_QUEUE/MEMBER_NOT_SUBSCRIBED | SUBSCRIPTIONS   | no  | 2 → 2
-    2 | 4  | 0 → 900   | 0  | UNASSIGNED_QUEUE/CONFIG_HOLE           | ALLOCATION      | no  | 2 → 2
-    2 | 4  | 0 → 900   | 0  | UNASSIGNED_QUEUE/GROUP_OFFLINE         | MEMBERS         | yes | 2 → 2
-    3 | 16 | 0 → 900   | 0  | CONSUMER_STALLED PRODUCER_SKEW         | STUCK_CONSUMER  | no  | 6 → 4
-    3 | 16 | 0 → 900   | 0  | PRODUCER_SKEW                          | PRODUCER_SKEW   | no  | 6 → 4
-    3 | 16 | 0 → 900   | 0  | ORDERLY_LOCK_MISSING FLOW_CONTROLLED   | ORDERLY_LOCKS   | no  | 6 → 4
-    3 | 16 | 0 → 900   | 0  | FLOW_CONTROLLED                        | LISTENER        | no  | 6 → 4
-    4 | 4  | 0 → 900   | 0  |                                        | QUEUES          | no  | 1 → 1
-    5 | 4  | 0 → 900   | 0  | IDLE_CONSUMER                          | QUEUES          | no  | 1 → 1
-    3 | 4  | 0 → 900   | 0  |                                        | MEMBERS         | yes | 2 → 1
-    - | 0  | - → -     | -  |                                        | UNKNOWN_BACKLOG | -   | - → -
-"""
-_HELPS = {"yes": True, "no": False, "-": None}
+from spark_jobs.domain.capacity import GroupInStep, HeldBack, Limit, with_shares
 
 
-def _number(text: str) -> int | None:
-    return None if text.strip() == "-" else int(text)
+def held(limit: str, waited: int = 1, members: int = 2, readable: int = 8, slow: int = 0, **threads: int) -> HeldBack:
+    """1,200 messages piled up in 4 queues."""
+    return HeldBack(Limit(limit), 4, 1200, waited, readable, members, slow, **threads)
 
 
-@pytest.mark.parametrize("line", _TABLE.strip().splitlines())
-def test_what_limits_a_group(line: str) -> None:
-    members, queues, backlog, rate, signs, limit, helps, shares = (cell.strip() for cell in line.split("|"))
-    start, end = map(_number, backlog.split("→"))
-    out_rate = _number(rate)
-    group = capacity.GroupAtEnd(
-        _number(members),
-        int(queues),
-        start,
-        end,
-        None if out_rate is None else float(out_rate),
-        frozenset(signs.split()),
-    )
-    assert capacity.limit(group) == limit
-    assert capacity.more_members_help(capacity.limit(group)) is _HELPS[helps]
-    assert [group.busiest_share, group.share_after] == [_number(share) for share in shares.split("→")]
-
-
-def test_only_unassigned_queues_are_told_apart_by_their_cause() -> None:
-    assert capacity.sign("UNASSIGNED_QUEUE", "CONFIG_HOLE") == "UNASSIGNED_QUEUE/CONFIG_HOLE"
-    assert capacity.sign("UNASSIGNED_QUEUE", None) == "UNASSIGNED_QUEUE"
-    assert capacity.sign("SLOW_LISTENER", "SLOW_LISTENER") == "SLOW_LISTENER"
+def group(*held_back: HeldBack, members: int | None = 2, known: bool = True, unknown: int = 0) -> GroupInStep:
+    return GroupInStep(members, 8, known, unknown, held_back)
 
 
 @pytest.mark.parametrize(
-    ("group", "advice"),
+    ("found", "limit", "helps"),
     [
-        ((3, 16, 0, 900), "Yes, up to 16 members: one more takes the busiest one from 6 to 4 queues."),
-        ((5, 4, 0, 900), "No: 5 members share 4 queues, a further one would be idle. Add queues."),
-        ((0, 16, 0, 900), "Yes: nobody is online. Start consumers, up to 16 of them have queues."),
-        ((3, 16, 0, 0), "Nothing to help: 3 members keep up with 16 queues."),
-        ((None, 0, None, None), "Unknown: the backlog of the group is not known."),
+        (group(), "NO_BACKLOG", False),
+        (group(known=False), "UNKNOWN_BACKLOG", None),
+        # Of one queue it is not known: nobody can say that nothing waits.
+        (group(unknown=1), "UNKNOWN_BACKLOG", None),
+        (group(held("NOBODY_ONLINE"), unknown=1), "NOBODY_ONLINE", True),
+        (group(held("DUPLICATE_IDS")), "DUPLICATE_IDS", False),
+        (group(held("LISTENER")), "LISTENER", True),
+        (group(held("LISTENER_AND_QUEUES")), "LISTENER_AND_QUEUES", False),
+        (group(held("QUEUES")), "QUEUES", False),
+        (group(held("MEMBERS"), known=False), "MEMBERS", True),
+        # Messages waited longer under the second.
+        (group(held("DUPLICATE_IDS", 5), held("MEMBERS", 6)), "MEMBERS", True),
+        (group(held("DUPLICATE_IDS", 6), held("MEMBERS", 6)), "DUPLICATE_IDS", False),
     ],
 )
-def test_the_words_name_the_numbers(group: tuple[int | None, int, int | None, int | None], advice: str) -> None:
-    assert capacity.advice(capacity.GroupAtEnd(*group, out_rate=1.0)) == advice
+def test_what_limits_a_group(found: GroupInStep, limit: str, helps: bool | None) -> None:
+    assert capacity.limit(found) == limit
+    assert capacity.more_members_help(capacity.limit(found)) is helps
+
+
+@pytest.mark.parametrize(
+    ("signed", "members", "queues", "limit"),
+    [
+        (None, 3, 4, "MEMBERS"),
+        (None, 4, 4, "QUEUES"),
+        (Limit.LISTENER, 3, 4, "LISTENER"),
+        (Limit.LISTENER, 4, 4, "LISTENER_AND_QUEUES"),
+        (Limit.STUCK_CONSUMER, 4, 4, "STUCK_CONSUMER"),
+    ],
+)
+def test_a_listener_and_shares_depend_on_the_queues_that_are_left(
+    signed: Limit | None, members: int, queues: int, limit: str
+) -> None:
+    assert with_shares(signed, members, queues) == limit
+
+
+@pytest.mark.parametrize(("members", "shares"), [(None, (None, None)), (0, (None, 8)), (3, (3, 2)), (9, (1, 1))])
+def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[int | None, int | None]) -> None:
+    found = group(members=members)
+    assert (found.busiest_share, found.share_after) == shares
+
+
+def test_some_findings_are_told_apart_by_their_cause() -> None:
+    assert capacity.sign("UNASSIGNED_QUEUE", "CONFIG_HOLE") == "UNASSIGNED_QUEUE/CONFIG_HOLE"
+    assert capacity.sign("SUBSCRIPTION_MISMATCH", "DIFFERENT_TOPICS") == "SUBSCRIPTION_MISMATCH/DIFFERENT_TOPICS"
+    assert capacity.sign("UNASSIGNED_QUEUE", None) == "UNASSIGNED_QUEUE"
+    assert capacity.sign("SLOW_LISTENER", "ALL_THREADS_BUSY") == "SLOW_LISTENER"
+
+
+@pytest.mark.parametrize(
+    ("found", "advice"),
+    [
+        (
+            group(held("MEMBERS", members=3, readable=16)),
+            "More consumers would have helped, up to 16 of them: 3 members shared 16 queues, and 1,200 messages piled "
+            "up in 4 queues. With 4 members the busiest would have had 4 queues instead of 6.",
+        ),
+        (
+            # A third member would leave the busiest its 2.
+            group(held("MEMBERS", members=2, readable=4)),
+            "More consumers would have helped, up to 4 of them: 2 members shared 4 queues, and 1,200 messages piled up "
+            "in 4 queues. With 4 members the busiest would have had 1 queue instead of 2.",
+        ),
+        (
+            group(held("QUEUES", members=5, readable=4)),
+            "More consumers would not have helped: 5 members shared 4 queues, and 1,200 messages piled up in 4 queues. "
+            "A further member would have been idle: add queues.",
+        ),
+        (
+            group(held("NOBODY_ONLINE", members=0)),
+            "More consumers would have helped, up to 8 of them: nobody was online, and 1,200 messages piled up in 4 "
+            "queues.",
+        ),
+        (
+            group(held("LISTENER", slow=1, threads=1), unknown=1),
+            "More consumers would have helped, up to 8 of them, as long as what the listener calls (a database, for "
+            "example) can bear it: the listener was the limit, 2 members shared 8 queues, and 1,200 messages piled up "
+            "in 4 queues. The slow member has 1 consume thread. The backlog of 1 queue is not known.",
+        ),
+        (
+            group(held("LISTENER_AND_QUEUES", members=8, slow=2, threads=40)),
+            "More consumers would not have helped: the listener was the limit, 8 members shared 8 queues, and 1,200 "
+            "messages piled up in 4 queues. Make the listener faster, or give it more threads: a further member would "
+            "have been idle. The 2 slow members together have 40 consume threads.",
+        ),
+        (
+            # How many threads they have is not known.
+            group(held("LISTENER_AND_QUEUES", members=8, slow=2)),
+            "More consumers would not have helped: the listener was the limit, 8 members shared 8 queues, and 1,200 "
+            "messages piled up in 4 queues. Make the listener faster, or give it more threads: a further member would "
+            "have been idle.",
+        ),
+        (
+            group(HeldBack(Limit.UNREADABLE_QUEUES, 0, 0, 0, 0, 0), unknown=3),
+            "More consumers would not have helped: no client may read some queues, and messages may wait in queues "
+            "that nobody consumed. Make them readable first (readQueueNums, the broker's read permission). The backlog "
+            "of 3 queues is not known.",
+        ),
+        (
+            # Nothing was measured: the queues are those at the end.
+            group(HeldBack(Limit.NOBODY_ONLINE, 0, 0, 0, 0, 0), members=0, unknown=8),
+            "More consumers would have helped, up to 8 of them: nobody was online, and messages may wait in queues "
+            "that nobody consumed. The backlog of 8 queues is not known.",
+        ),
+        (group(), "More consumers would not have helped: 2 members kept up with 8 queues."),
+        (group(members=1), "More consumers would not have helped: 1 member kept up with 8 queues."),
+        (
+            group(members=0),
+            "More consumers would not have helped: nobody was online, and nothing waited in 8 queues.",
+        ),
+        (group(unknown=2), "Whether more consumers would have helped is unknown, as is the backlog of 2 queues."),
+        (group(known=False), "Whether more consumers would have helped is unknown, as is the backlog of the group."),
+    ],
+)
+def test_the_words_name_the_numbers(found: GroupInStep, advice: str) -> None:
+    assert capacity.advice(found) == advice
+
+
+def test_every_limit_has_its_words() -> None:
+    # One thing, one plural: the words hold together with every number in them.
+    for limit in set(Limit) - {Limit.NO_BACKLOG, Limit.UNKNOWN_BACKLOG}:
+        assert "1,200 messages piled up in 4 queues" in capacity.advice(group(held(limit)))

@@ -193,16 +193,16 @@ def _step(*snapshots: dict[str, Any]) -> AuditedStep:
 
 
 def test_a_span_ends_where_a_client_does_not_answer_or_nobody_asks() -> None:
-    """Clipped to the warm-up (from -210 s), of the window's snapshots (from -270 s), each for 60 s at most."""
-    seconds = {-271: True, -230: True, -200: True, -180: False, -120: False, -59: True, 3590: True, 3600: True}
+    """Clipped to the warm-up (from -360 s), of the window's snapshots (from -420 s), each for 60 s at most."""
+    seconds = {-421: True, -380: True, -350: True, -330: False, -270: False, -59: True, 3590: True, 3600: True}
     step = _step(*({"captured_at": at(one), "answered": answered} for one, answered in seconds.items()))
     found = [
         (*((moment - to_micros(DAY)) / 1e6 for moment in span[:3]), span.state.said.answered)
         for span in client_spans(step)["c1"]
     ]
     assert found == [
-        (-210, -180, -200, True),
-        (-180, -60, -120, False),
+        (-360, -330, -350, True),
+        (-330, -210, -270, False),
         (-59, 1, -59, True),
         (3590, 3600, 3590, True),
     ]

@@ -154,7 +154,7 @@ def test_slower_than_before(line: str) -> None:
 
 
 USUAL, SLOW = "20/50/9", "200/50/9"
-_LONG_AGO = [(second, USUAL) for second in (-270, -260, -250, -240)]
+_LONG_AGO = [(second, USUAL) for second in (-420, -410, -400, -390)]
 
 
 @pytest.mark.parametrize(
@@ -170,10 +170,10 @@ _LONG_AGO = [(second, USUAL) for second in (-270, -260, -250, -240)]
             [*[(s, USUAL) for s in (-80, -60, -40)], (-20, SLOW), (0, SLOW)], [(-20, 0), (0, 60)], id="since before"
         ),
         pytest.param(
-            [*_LONG_AGO, (-230, SLOW), (-180, SLOW), (0, USUAL)], [(-210, -180), (-180, -120)], id="since the warm-up"
+            [*_LONG_AGO, (-380, SLOW), (-330, SLOW), (0, USUAL)], [(-360, -330), (-330, -270)], id="since the warm-up"
         ),
-        pytest.param([*_LONG_AGO, (-230, SLOW), (-210, SLOW), (-190, USUAL)], [], id="at the edge of the warm-up"),
-        pytest.param([(-271, USUAL), (0, SLOW), (20, SLOW)], [], id="known too long ago"),
+        pytest.param([*_LONG_AGO, (-380, SLOW), (-360, SLOW), (-340, USUAL)], [], id="at the edge of the warm-up"),
+        pytest.param([(-421, USUAL), (0, SLOW), (20, SLOW)], [], id="known too long ago"),
         pytest.param(
             [(-20, USUAL), (3560, SLOW), (3580, SLOW), (3610, SLOW)],
             [(3560, 3580), (3580, 3600)],

@@ -50,7 +50,7 @@ def test_a_group_without_an_interval_in_the_step_has_no_status() -> None:
 
 
 def test_a_group_that_was_never_replayed_is_unknown() -> None:
-    nothing_known = "Unknown: the backlog of the group is not known."
+    nothing_known = "Whether more consumers would have helped is unknown, as is the backlog of the group."
     unknown = GroupStatus(None, 0, *[None] * 9, 0, *[None] * 4, "UNKNOWN_BACKLOG", None, None, None, nothing_known)  # type: ignore[arg-type, call-arg]
     assert status(unobserved(0, 3600)) == unknown
     # What was replayed before the step began is not published.
@@ -112,21 +112,25 @@ def test_a_group_without_members_has_no_idle_ones() -> None:
 
 def test_findings_are_counted_and_limit_the_group() -> None:
     interval = replayed(0, 60, owned((0,), ()), "A")
-    row = measured(interval, lag_first=[0, 0], lag_last=[0, 900])
+    row = measured(interval, lag_first=[0, 0], lag_last=[0, 900], lag_max=[0, 900])
+    read = {"t": offsets(PLACES[:2], {0: ["5/5", "5/5"], 30: ["5/5", "905/5"]})}
     found = group_status(
-        audited_step([interval], [row]),
+        audited_step([interval], [row], offsets=read),
         [finding("UNASSIGNED_QUEUE", "ROOM_FILTER", "WARN"), finding("IDLE_CONSUMER", "NO_QUEUE", "INFO")],
     )
     assert found is not None
     assert (found.worst_severity, found.finding_count, found.limit) == ("WARN", 2, "ALLOCATION")
     assert (found.more_members_help, found.busiest_share, found.share_after) == (False, 2, 1)
-    assert found.advice == "No: queues are left out by strategy or configuration. Correct these first."
+    assert found.advice == (
+        "More consumers would not have helped: the strategy or its configuration left queues out, and 900 messages "
+        "piled up in 1 queue. Correct that first."
+    )
 
 
 def test_what_made_the_backlog_grow() -> None:
     interval = replayed(0, 100, owned((0,)), "A")
-    row = measured(interval, lag_first=[0], lag_last=[900], produced=[1000])
-    read = {"t": offsets([("b", 0)], {-60: ["0/0"], -10: ["150/0"]})}
+    row = measured(interval, lag_first=[0], lag_last=[900], lag_max=[900], produced=[1000])
+    read = {"t": offsets([("b", 0)], {-60: ["0/0"], -10: ["150/150"], 0: ["150/150"], 90: ["1150/250"]})}
     found = group_status(audited_step([interval], [row], offsets=read), [])
     assert found is not None
     # 3 a second before, 10 a second now.
@@ -186,3 +190,10 @@ def test_rates_have_six_decimals_a_queue() -> None:
     # 0.0003125: half up.
     assert _rate(3200, 1) == 0.000313
     assert _rate(3200, 0) == 0.0
+
+
+def test_a_muted_finding_counts_and_makes_nothing_worse() -> None:
+    findings = [finding("A", "X", "WARN"), finding("B", "Y", "ERROR")._replace(muted="known")]
+    found = group_status(audited_step([replayed(0, 60, owned((0,)))]), findings)
+    assert found is not None
+    assert (found.worst_severity, found.finding_count) == ("WARN", 2)

@@ -11,7 +11,7 @@ from spark_jobs.domain.message_queue import RouteEntry
 from spark_jobs.domain.strategies import CONFIG, CONSISTENT_HASH, MACHINE_ROOM, POP, StrategySettings
 from spark_jobs.domain.timeline import Reason, Status
 from spark_jobs.domain.window import SECOND
-from tests.domain.histories import CLASS, START, A, B, History, at, calm, client, clipped, listed, routed, rows
+from tests.domain.histories import CALM, CLASS, START, A, B, History, at, calm, client, clipped, listed, routed, rows
 from tests.oracle.snapshots import ClientSnapshot, MembershipSnapshot
 
 AVERAGELY, CIRCLE = CLASS + "AllocateMessageQueueAveragely", CLASS + "AllocateMessageQueueAveragelyByCircle"
@@ -19,6 +19,8 @@ MACHINE_ROOM_CLASS, NEARBY = CLASS + "AllocateMessageQueueByMachineRoom", CLASS 
 OWN = "com.example.Mine"
 NOTHING = StrategySettings()
 NOT_READABLE = RouteEntry("a", 2, 4, 4)
+#: What is said at -210, -200, … 290 s.
+ASKED = CALM.memberships
 ROOMS = StrategySettings("MACHINE_ROOM_NEARBY-AVG", broker_room="^(.)$", client_room="^(c)")
 
 
@@ -91,14 +93,72 @@ def test_an_offline_group_is_replayed_without_members() -> None:
 
 
 def test_broadcasting_and_broker_side_rebalance_have_no_owners() -> None:
-    broadcasting = tuple(one._replace(message_model="BROADCASTING") for one in calm().memberships[:9])
+    broadcasting = tuple(one._replace(message_model="BROADCASTING") for one in calm().memberships)
     by_broker = (ClientSnapshot("c1", at(0), client_rebalance=False),)
     by_client = (ClientSnapshot("c1", at(0), client_rebalance=True),)
-    members = broadcasting + listed("a", {-120: "c1", 100: None})
-    assert rows(calm(memberships=members)) == ["0-120 * BROADCASTING", "120-300 * NO_MEMBERSHIP_SNAPSHOT"]
+    assert rows(calm(memberships=broadcasting)) == ["0-300 * BROADCASTING"]
     assert rows(calm(clients=by_broker)) == ["0-300 * BROKER_REBALANCE"]
     assert rows(calm(clients=by_client)) == ["0-300 * DEFAULT c1 c2"]
     assert rows(calm(configured=StrategySettings(POP))) == ["0-300 * BROKER_REBALANCE"]
+
+
+def test_one_answer_holds_until_the_next() -> None:
+    flapped = [one._replace(message_model="BROADCASTING" if n == 31 else "CLUSTERING") for n, one in enumerate(ASKED)]
+    alone = ["0-100 * DEFAULT c1 c2", "100-110 * BROADCASTING", "110-300 * DEFAULT c1 c2"]
+    assert rows(calm(memberships=tuple(flapped))) == alone
+    told = tuple(ClientSnapshot("c1", at(second), client_rebalance=second != 100) for second in range(-210, 300, 10))
+    assert rows(calm(clients=told)) == [row.replace("BROADCASTING", "BROKER_REBALANCE") for row in alone]
+
+
+def test_members_that_say_different_message_models_are_named_while_they_do() -> None:
+    """c0 is no member any more."""
+    models = {"c0": "BROADCASTING", "c1": "CLUSTERING", "c2": "BROADCASTING"}
+    told = [ClientSnapshot(one, at(-200), message_model=model) for one, model in models.items()]
+    agrees = ClientSnapshot("c2", at(100), message_model="CLUSTERING")
+    (one,) = clipped(calm(clients=(*told, agrees)))
+    assert {mixture.told for mixture in one.mixtures} == {(("c1", "CLUSTERING"), ("c2", "BROADCASTING"))}
+    assert max(mixture.end for mixture in one.mixtures) == at(100)
+
+
+def test_who_left_does_not_decide_how_others_consume() -> None:
+    gone = (ClientSnapshot("c0", at(-200), client_rebalance=False),)
+    assert rows(calm(clients=gone)) == ["0-300 * DEFAULT c1 c2"]
+
+
+def test_an_answer_without_members_says_no_message_model() -> None:
+    """A broker that was restarted, and a group that went: what it last was, or first is afterwards."""
+    empty = [one._replace(client_ids=(), message_model=None) for one in ASKED]
+    model = [one._replace(message_model="BROADCASTING") for one in ASKED]
+    assert rows(calm(memberships=(*model[:30], *empty[30:]))) == ["0-300 * BROADCASTING"]
+    assert rows(calm(memberships=(*empty[:30], *model[30:]))) == ["0-300 * BROADCASTING"]
+    assert rows(calm(memberships=(*ASKED[:30], *empty[30:40], *model[40:]))) == [
+        "0-90 * DEFAULT c1 c2",
+        "90-190 * DEFAULT",
+        "190-300 * BROADCASTING",
+    ]
+
+
+def test_any_broker_of_the_topic_that_says_broadcasting_counts_and_no_other() -> None:
+    b = [one._replace(broker_name="b", message_model="BROADCASTING") for one in ASKED]
+    both = calm(memberships=(*ASKED, *b), routes=routed({-210: (A, B)}))
+    assert rows(both) == ["0-300 * BROADCASTING"]
+    assert rows(replace(both, routes=CALM.routes)) == ["0-300 * DEFAULT c1 c2"]
+
+
+@pytest.mark.parametrize(
+    ("client_id", "owns"),
+    [
+        ("host-1@4711@0@2ft5n8w1q", False),
+        ("10.0.0.1@4711#5479043343903@unit@STREAM", True),
+        ("10.0.0.1@4711@5@STREAM", True),
+        ("10.0.0.1@4711#5479043343903", True),
+        ("10.0.0.1@4711", True),
+    ],
+)
+def test_grpc_clients_that_a_broker_lists_own_no_queues(client_id: str, owns: bool) -> None:
+    """Their ids are `host@pid@number@nanoseconds` (org.apache.rocketmq.client.java.misc.ClientId)."""
+    (row,) = rows(calm(memberships=listed("a", {-210: f"{client_id} z"})))
+    assert row == (f"0-300 * DEFAULT {client_id} z" if owns else "0-300 * BROKER_REBALANCE")
 
 
 def test_not_applicable_holds_for_each_view() -> None:
@@ -162,7 +222,9 @@ def test_the_first_reason_counts() -> None:
     then(routes=routed({-210: (A,)}))
     then(clients=(client("c1", 0, AVERAGELY, topics=["T"]), client("c2", 0, NEARBY, topics=["S"])))
     then(configured=replace(ROOMS, client_room="(x)"))
-    assert [reason_of(history) for history in in_turn] == list(Reason)
+    # Those that somebody unseen consumes have no members.
+    unseen = (Reason.CONSUMED_THROUGH_PROXY, Reason.CONSUMED_BY_UNSEEN)
+    assert [reason_of(history) for history in in_turn] == [reason for reason in Reason if reason not in unseen]
 
 
 def reason_of(history: History) -> str | None:
@@ -176,6 +238,8 @@ def test_each_reason_has_its_status() -> None:
         "NO_MEMBERSHIP_SNAPSHOT": Status.UNOBSERVED,
         "BROADCASTING": Status.NOT_APPLICABLE,
         "BROKER_REBALANCE": Status.NOT_APPLICABLE,
+        "CONSUMED_THROUGH_PROXY": Status.NOT_APPLICABLE,
+        "CONSUMED_BY_UNSEEN": Status.NOT_APPLICABLE,
         "NOT_SUBSCRIBED": Status.NOT_APPLICABLE,
         "NO_ROUTE": Status.NOT_REPLAYABLE,
         "NO_READABLE_QUEUE": Status.NOT_REPLAYABLE,

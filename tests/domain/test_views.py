@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_jobs.domain.message_queue import RouteEntry
-from tests.domain.histories import CALM, A, B, as_row, at, calm, intervals, listed, routed, rows
+from tests.domain.histories import A, B, as_row, at, calm, intervals, listed, routed, rows
 from tests.oracle.snapshots import MembershipSnapshot, RouteSnapshot
 
 BOTH = routed({-210: (A, B)})
@@ -150,9 +150,9 @@ def test_agreement_after_a_silence_settles_nothing_before_it() -> None:
 
 @pytest.mark.parametrize(("second", "counts"), [(-210, False), (-209.999, True), (299.999, True), (300, False)])
 def test_a_step_sees_what_holds_when_it_begins_and_all_until_its_end(second: float, counts: bool) -> None:
-    other = MembershipSnapshot("elsewhere", at(second), (), message_model="BROADCASTING")
-    expected = "0-300 * BROADCASTING" if counts else "0-300 * DEFAULT c1 c2"
-    assert rows(calm(memberships=(*CALM.memberships, other))) == [expected]
+    other = MembershipSnapshot("elsewhere", at(second), (), frozenset({"T"}))
+    unnamed = listed("a", {-210: "c1 c2"}, topics=["S"])
+    assert rows(calm(memberships=(*unnamed, other))) == (["0-300 * DEFAULT c1 c2"] if counts else [])
 
 
 def test_a_disagreement_that_ends_with_the_step_stands() -> None:

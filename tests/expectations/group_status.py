@@ -10,6 +10,7 @@ from tests.expectations.cases import OWN, Cases, Row, Rows
 from tests.snapshots import at
 
 KEY = {"step_start": at(0), "cluster": OWN, "consumer_group": "g"}
+MUTED = KEY | {"finding_id": "m", "severity": "ERROR", "muted": "known"}
 FOUND = [KEY | {"finding_id": severity, "severity": severity} for severity in ("INFO", "WARN")]
 
 
@@ -58,6 +59,8 @@ CASES = Cases(
     },
     keeps=[
         good(),
+        # A muted finding counts, and is not the worst.
+        {GROUP_STATUS: [row(finding_count=3)], FINDINGS: [*FOUND, MUTED]},
         {GROUP_STATUS: [row(finding_count=0, worst_severity=None)]},
         good(queues=None, owned_once=None, owned_twice=None, owned_never=None),
         good(members=None, distinct_members=None, idle_members=None),

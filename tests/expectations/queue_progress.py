@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from expectations.queue_progress import SUITE
-from schemas import ALLOCATIONS, QUEUE_PROGRESS
+from schemas import ALLOCATIONS, QUEUE_PROGRESS, REBALANCE_INTERVALS
 from tests.expectations.cases import OWN, Cases, Row, Rows
 from tests.snapshots import at
 
@@ -40,6 +40,14 @@ def allocated(**changes: Any) -> Rows:
     return {QUEUE_PROGRESS: [row()], ALLOCATIONS: [QUEUE | {"interval_start": at(0)} | changes]}
 
 
+def without_owners(reason: str, queue_id: int = 0) -> Rows:
+    """No allocation, and an interval with this reason and one queue."""
+    key = {name: value for name, value in QUEUE.items() if name not in ("broker_name", "queue_id")}
+    queues = [{"broker_name": "b", "queue_id": queue_id}]
+    interval = key | {"interval_start": at(0), "status": "NOT_APPLICABLE", "reason": reason, "queues": queues}
+    return {QUEUE_PROGRESS: [row()], REBALANCE_INTERVALS: [interval]}
+
+
 def after(**changes: Any) -> Rows:
     """An interval that ended with a lag of 5, and one after it."""
     return good(row(), row(1800, **changes))
@@ -53,6 +61,8 @@ CASES = Cases(
             allocated(queue_id=1),
             allocated(broker_name="b2"),
             allocated(interval_start=at(1)),
+            without_owners("CONSUMED_BY_UNSEEN", queue_id=1),
+            without_owners("BROADCASTING"),
         ],
         "verdict_is_known": [good(verdict="ODD"), good(verdict="ok")],
         "unknown_stays_unknown": [
@@ -79,6 +89,8 @@ CASES = Cases(
     },
     keeps=[
         good(),
+        without_owners("CONSUMED_BY_UNSEEN"),
+        without_owners("CONSUMED_THROUGH_PROXY"),
         good(lag_first=0, lag_last=0, lag_max=0, produced=0, consumed=0, rewinds=0, rewound=0, age_ms=0),
         good(produced=None, consumed=None, rewinds=None, age_ms=None, verdict=None),
         unknown("NEVER_COMMITTED"),

@@ -43,7 +43,9 @@ STATES = pa.schema(
     _struct(
         "cluster string, consumer_group string, kind string, name string, fingerprint int64",
         times=_LONGS,
-        membership=_struct("message_model string", connections=_CONNECTIONS, subscriptions=_SUBSCRIPTIONS),
+        membership=_struct(
+            "message_model string, consume_type string", connections=_CONNECTIONS, subscriptions=_SUBSCRIPTIONS
+        ),
         route=_ROUTE,
         client=_CLIENT,
         offset_queues=_QUEUES,
@@ -69,6 +71,10 @@ def gathered(rows: Mapping[Table, Sequence[Row]]) -> tuple[pa.Table, pa.Table]:
 def _snapshots(rows: Mapping[Table, Sequence[Row]]) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
     for row in rows.get(MEMBERSHIP_SNAPSHOTS, ()):
         yield _state(row, "membership", "broker_name", row, True), None
+        if row["consumer_group"] == "CID_DefaultHeartBeatSyncerTopic":
+            for name in _groups_of(row["cluster"], rows):
+                state = _state({**row, "consumer_group": name}, "membership", "broker_name", row, True)
+                yield state | {"kind": "proxy"}, None
     for row in rows.get(OFFSET_SNAPSHOTS, ()):
         yield _state(row, "offset_queues", "topic", _queues(row["offsets"])), _reading(row, row["offsets"], _OFFSETS)
     for row in rows.get(CLIENT_SNAPSHOTS, ()):
@@ -94,6 +100,11 @@ def _groups_with(topic: Row, rows: Mapping[Table, Sequence[Row]]) -> list[dict[s
             if row["cluster"] == topic["cluster"] and topic["topic"] in named:
                 found.add(row["consumer_group"])
     return [{"consumer_group": group} for group in sorted(found)]
+
+
+def _groups_of(cluster: str, rows: Mapping[Table, Sequence[Row]]) -> list[str]:
+    tables = (MEMBERSHIP_SNAPSHOTS, CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS)
+    return sorted({row["consumer_group"] for one in tables for row in rows.get(one, ()) if row["cluster"] == cluster})
 
 
 def _state(row: Row, kind: str, name: str, state: Any, has_times: bool = False) -> dict[str, Any]:

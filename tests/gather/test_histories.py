@@ -205,3 +205,14 @@ def test_a_group_without_any_reading_has_a_history() -> None:
     states, _ = gathered({MEMBERSHIP_SNAPSHOTS: [membership(0, "c1")]})
     (found,) = histories(states, READINGS.empty_table())
     assert (set(found.memberships), found.offsets, found.clients) == ({"b"}, {}, {})
+
+
+def test_a_group_is_handed_the_proxies_of_its_own_cluster() -> None:
+    proxy = membership(0, "p1", group="CID_DefaultHeartBeatSyncerTopic", broker="b7", topics=["t"])
+    elsewhere = membership(0, "p2", group="CID_DefaultHeartBeatSyncerTopic") | {"cluster": "other"}
+    rows: Rows = {MEMBERSHIP_SNAPSHOTS: [membership(0), membership(20), proxy, elsewhere]}
+    found = {(one.cluster, one.consumer_group): one for one in histories(*gathered(rows))}
+    (state,) = found["c", "g"].proxies["b7"].states
+    assert [one.client_id for one in state.connections] == ["p1"]
+    assert (set(found["c", "g"].proxies), set(found["c", "g"].memberships)) == ({"b7"}, {"b"})
+    assert [plain(one) for one in histories(*gathered(rows))] == [plain(one) for one in group_histories(rows)]

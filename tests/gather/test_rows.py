@@ -104,7 +104,11 @@ PROGRESS = IntervalProgress(
     lag_last=numbers(0, None, None),
     lag_max=numbers(9, None, None),
     age_ms=numbers(None, None, None),
+    stuck_growth=numbers(0, 0, 0),
+    stuck_produced=numbers(0, 0, 0),
+    stuck_time=numbers(0, 0, 0),
     verdicts=["OK", None, None],
+    spans=[],
 )
 FINDING = Finding(
     finding_id="f1",

@@ -1,4 +1,4 @@
-"""Which published steps would read other rows now. A step reads from 270 s before it: warm-up 210 s, gap 60 s."""
+"""Which published steps would read other rows now. A step reads from 420 s before it: warm-up 360 s, gap 60 s."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TEN, ELEVEN, TWELVE = (Interval.parse(f"2026-03-01T{hour}:00/2026-03-01T{hour + 
 AUDITED = Interval(TEN.start, TWELVE.end)
 DAY = Interval.parse("2026-03-01/2026-03-02")
 CONFIGURATION = Configuration()
-HOUR, LOOK_BACK = 3600, 270
+HOUR, LOOK_BACK = 3600, 420
 
 
 @pytest.fixture(scope="module")

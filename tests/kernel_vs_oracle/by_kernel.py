@@ -9,11 +9,14 @@ import numpy as np
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from spark_jobs.domain.audited_step import Allocation, IntervalProgress, Moves, RebalanceInterval
+from spark_jobs.domain.backlog import queue_intervals
 from spark_jobs.domain.history import UNKNOWN, GroupHistory
 from spark_jobs.domain.judge import JudgedStep
+from spark_jobs.domain.piled_up import piled_up
 from spark_jobs.domain.window import from_micros
 from tests.kernel import Row, group_histories
 from tests.kernel_vs_oracle.forms import Began, Line, OwnedQueue, ProgressLine, Said
+from tests.oracle.piled_up import PiledUp
 from tests.oracle.progress import Progress
 from tests.oracle.snapshots import Group
 from tests.oracle.status import Backlog, Counts
@@ -22,6 +25,7 @@ from tests.oracle.status import Backlog, Counts
 def said(judged: JudgedStep) -> Said:
     """In the form of the oracle."""
     step, status = judged.step, judged.status
+    queues = queue_intervals(step.progress)
     return Said(
         sorted(map(_line, step.intervals), key=lambda one: one.order),
         sorted(line for one in step.progress for line in _progress(one)),
@@ -29,6 +33,13 @@ def said(judged: JudgedStep) -> Said:
         Counts(*(getattr(status, name) for name in Counts._fields)) if status else None,
         Backlog(*(getattr(status, name) for name in Backlog._fields)) if status else None,
         {one[0]: one[1:] for one in (status.attribution or () if status else ())},
+        {
+            (one.topic, one.queue): PiledUp(
+                one.messages, one.waited, tuple((growth.progress.start, growth.messages) for growth in one.growths)
+            )
+            for one in piled_up(queues, step.history.offsets, step.window, step.settings)
+        },
+        sorted((one.topic, one[1:]) for one in queues.unknown()),
     )
 
 
@@ -78,9 +89,8 @@ def _began(moves: Moves) -> Began:
 
 
 def _progress(one: IntervalProgress) -> Iterable[ProgressLine]:
-    assert one.interval.allocation
     columns = [[_known(number) for number in getattr(one, name)] for name in Progress._fields[:-1]]
-    rows = zip(one.interval.allocation.queues, zip(*columns, strict=True), one.verdicts, strict=True)
+    rows = zip(one.queues, zip(*columns, strict=True), one.verdicts, strict=True)
     for place, numbers, verdict in rows:
         measured = Progress(*numbers, verdict=verdict)  # type: ignore[misc]
         yield ProgressLine(one.interval.topic, one.interval.view, one.start, one.end, place, measured)
@@ -99,9 +109,10 @@ def history_of(group: Group) -> GroupHistory:
 def source_rows(group: Group) -> dict[Table, list[Row]]:
     """The group as rows of the source tables."""
     key = {"cluster": "c", "consumer_group": "g"}
+    proxies = {"cluster": "c", "consumer_group": "CID_DefaultHeartBeatSyncerTopic"}
     return {
         MEMBERSHIP_SNAPSHOTS: [
-            key
+            of_group
             | {
                 "broker_name": one.broker_name,
                 "captured_at": from_micros(one.captured_at),
@@ -109,7 +120,8 @@ def source_rows(group: Group) -> dict[Table, list[Row]]:
                 "connections": _connections(one.captured_at, one.client_ids),
                 "subscriptions": _subscriptions(one.topics),
             }
-            for one in group.memberships
+            for of_group, listed in ((key, group.memberships), (proxies, group.proxies))
+            for one in listed
         ],
         ROUTE_SNAPSHOTS: [
             {

@@ -20,9 +20,10 @@ from tests.oracle.moves import (
     triggers,
 )
 from tests.oracle.ownership import Member, QueueOwnership, counts, if_deduplicated, if_unique, ownership
+from tests.oracle.piled_up import piled_up, unknown_queues
 from tests.oracle.progress import of_interval, one_at_a_time, queue_readings
 from tests.oracle.snapshots import Group, StepWindow
-from tests.oracle.timeline import RebalanceInterval, Status, clip, rebalance_intervals
+from tests.oracle.timeline import UNSEEN, RebalanceInterval, Status, clip, rebalance_intervals
 from tests.oracle.views import AGREED
 
 
@@ -39,6 +40,8 @@ def said(group: Group, window: StepWindow, allowed_lag: int) -> Said:
         status.counts([end for topic in topics if (end := topic.end())]) if has_interval else None,
         status.backlog(row for row, _ in rows) if has_interval else None,
         status.growths([row for row, _ in rows], group.offsets, window),
+        piled_up((row for row, _ in rows), group.offsets, window, allowed_lag),
+        sorted(unknown_queues(row for row, _ in rows)),
     )
 
 
@@ -100,16 +103,29 @@ class _Topic:
     def rows(self, allowed_lag: int) -> Iterator[tuple[status.QueueRow, ProgressLine]]:
         """One per queue and interval inside the step."""
         for one, end in one_at_a_time(self.clipped):
+            (whole,) = (other for other in self.intervals if other.view == one.view and other.end == one.end)
+            if one.reason in UNSEEN:
+                yield from self._unowned(one, whole.start, end, allowed_lag)
             if one.status == Status.REPLAYED:
-                (whole,) = (other for other in self.intervals if other.view == one.view and other.end == one.end)
                 began = self._began(whole)
                 for owned in self.owned(one):
                     place = owned.queue[1:]
                     readings = queue_readings(self.history.offsets, self.window, place)
-                    measured = of_interval(readings, one.start, end, allowed_lag)
+                    measured = of_interval(readings, self.window, whole.start, one.start, end, allowed_lag)
                     moved = began is not None and place in began.handed_over
                     row = status.QueueRow(self.topic, place, one.start, end, len(owned.owners), moved, measured)
                     yield row, ProgressLine(self.topic, one.view, one.start, end, place, measured)
+
+    def _unowned(
+        self, one: RebalanceInterval, began: int, end: int, allowed_lag: int
+    ) -> Iterator[tuple[status.QueueRow, ProgressLine]]:
+        """Somebody consumes, and nobody knows who."""
+        for queue, _ in one.queues:
+            place = queue[1:]
+            readings = queue_readings(self.history.offsets, self.window, place)
+            measured = of_interval(readings, self.window, began, one.start, end, allowed_lag)
+            row = status.QueueRow(self.topic, place, one.start, end, 1, False, measured)
+            yield row, ProgressLine(self.topic, one.view, one.start, end, place, measured)
 
     def end(self) -> status.TopicEnd | None:
         last = status.last_replayed(self.clipped)

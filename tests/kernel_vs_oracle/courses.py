@@ -11,7 +11,21 @@ from tests.kernel_vs_oracle.choices import Choices
 
 #: Four rounds a step; a snapshot holds for two, and persistent is what lasts for six: just enough to see who expired.
 STEP, CADENCE, MAX_GAP, PERSISTENT_AFTER = 40 * SECOND, 10 * SECOND, 20 * SECOND, 60 * SECOND
-SETTINGS = AuditSettings(STEP, CADENCE, MAX_GAP, Thresholds(persistent_after_seconds=60))
+#: A window of a verdict has four readings; it spans 30 s if none of them is missing.
+VERDICT_WINDOW, VERDICT_READINGS = 30 * SECOND, 4
+#: Offsets that stand for two rounds while messages come in are those of a group that nobody consumes.
+STALLED_AFTER = 20 * SECOND
+SETTINGS = AuditSettings(
+    STEP,
+    CADENCE,
+    MAX_GAP,
+    Thresholds(
+        persistent_after_seconds=60,
+        stalled_after_seconds=20,
+        verdict_window_seconds=30,
+        verdict_window_readings=VERDICT_READINGS,
+    ),
+)
 #: 2026-11-21T03:00Z.
 START = 1_795_230_000 * SECOND
 #: A window begins ten rounds before its step.

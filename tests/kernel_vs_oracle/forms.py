@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tests.oracle.moves import Place
+from tests.oracle.piled_up import PiledUp
 from tests.oracle.progress import Progress
 from tests.oracle.status import Backlog, Counts, Growth
 
@@ -66,7 +67,9 @@ class ProgressLine(NamedTuple):
 
 
 class Said(NamedTuple):
-    """Everything that is compared of one step. `rebalances`: (moment, topic, start); `counts` None: no interval."""
+    """Everything that is compared of one step. `rebalances`: (moment, topic, start); `counts` None: no interval.
+    `unknown`: queues without a known backlog that count.
+    """
 
     intervals: list[Line]
     progress: list[ProgressLine]
@@ -74,3 +77,5 @@ class Said(NamedTuple):
     counts: Counts | None
     backlog: Backlog | None
     growths: dict[str, Growth]
+    piled_up: dict[tuple[str, Place], PiledUp]
+    unknown: list[tuple[str, Place]]

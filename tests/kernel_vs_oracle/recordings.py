@@ -26,8 +26,11 @@ from tests.kernel_vs_oracle.courses import (
     FIRST_ROUND,
     MAX_GAP,
     PERSISTENT_AFTER,
+    STALLED_AFTER,
     START,
     STEP,
+    VERDICT_READINGS,
+    VERDICT_WINDOW,
     Course,
     course,
     last,
@@ -84,6 +87,7 @@ class Recording:
         lines = [f"{self.steps} steps, {group.configured}"]
         lines += _told((one.broker_name, one.captured_at, one[2:]) for one in group.memberships)
         lines += _told((one.client_id, one.captured_at, one[2:]) for one in group.clients)
+        lines += _told((f"proxies, {one.broker_name}", one.captured_at, one[2:]) for one in group.proxies)
         lines += _told((topic, one.captured_at, one.entries) for topic in group.routes for one in group.routes[topic])
         lines += _told((topic, one.captured_at, one.offsets) for topic in group.offsets for one in group.offsets[topic])
         return "\n    ".join(lines)
@@ -94,7 +98,8 @@ class Recording:
 
     def windows(self) -> list[StepWindow]:
         starts = (START + number * STEP for number in range(self.steps))
-        return [StepWindow(start, start + STEP, CADENCE, MAX_GAP, PERSISTENT_AFTER) for start in starts]
+        lengths = (CADENCE, MAX_GAP, PERSISTENT_AFTER, VERDICT_WINDOW, VERDICT_READINGS, STALLED_AFTER)
+        return [StepWindow(start, start + STEP, *lengths) for start in starts]
 
 
 def _told(snapshots: Iterable[tuple[str, int, object]]) -> Iterator[str]:
@@ -204,9 +209,17 @@ def _routes(choices: Choices, steps: int, brokers: Sequence[str]) -> Iterator[Ro
             yield RouteSnapshot(at, tuple(RouteEntry(host, *last(entries[host], number)) for host in listed))
 
 
+def _proxies(choices: Choices, steps: int) -> Iterator[MembershipSnapshot]:
+    """The cluster has none, or one that may come and go."""
+    options = choices.of((((),), (("p",),), ((), ("p",)), ((), ("p",))))
+    listed = course(choices, steps, lambda: choices.of(options), (0, 1, 2))
+    for number, at in rounds(choices, steps).times():
+        yield MembershipSnapshot("a", at, last(listed, number), message_model="BROADCASTING")
+
+
 #: Choices of the frame, of what brokers are asked for, and of one broker, topic, client, topic's offsets.
-_FRAME, _TRUTH, _BROKER, _ROUTE, _CLIENT, _OFFSETS = 10, 48, 18, 40, 28, 90
-_SIZE = _FRAME + _TRUTH + 3 * (_BROKER + _ROUTE + _OFFSETS) + 5 * _CLIENT
+_FRAME, _TRUTH, _BROKER, _ROUTE, _CLIENT, _OFFSETS, _PROXIES = 10, 48, 18, 40, 28, 90, 12
+_SIZE = _FRAME + _TRUTH + 3 * (_BROKER + _ROUTE + _OFFSETS) + 5 * _CLIENT + _PROXIES
 
 
 @st.composite
@@ -226,4 +239,5 @@ def _recording(choices: Choices) -> Recording:
     silent_from = {_CLIENTS[0]: crash.falls_silent} if crash else {}
     told = [_client(choices.part(_CLIENT), steps, one, silent_from.get(one)) for one in heard]
     offsets = {topic: tuple(offsets_of(choices.part(_OFFSETS), steps, brokers)) for topic in measured}
-    return Recording(Group(tuple(chain(*listed)), routes, tuple(chain(*told)), offsets, configured), steps)
+    proxies = tuple(_proxies(choices.part(_PROXIES), steps))
+    return Recording(Group(tuple(chain(*listed)), routes, tuple(chain(*told)), offsets, configured, proxies), steps)

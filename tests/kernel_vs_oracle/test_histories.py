@@ -12,7 +12,7 @@ from tests.kernel_vs_oracle.examples import few, many
 from tests.kernel_vs_oracle.forms import Said
 from tests.kernel_vs_oracle.recordings import Recording, recordings
 
-_NOTHING = Said([], [], [], None, None, {})
+_NOTHING = Said([], [], [], None, None, {}, {}, [])
 
 
 def check_equal(recording: Recording) -> None:

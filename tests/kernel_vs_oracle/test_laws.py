@@ -59,6 +59,7 @@ def _seen_between(group: Group, start: int, end: int) -> Group:
         routes={topic: inside(group.routes[topic]) for topic in group.routes},
         clients=inside(group.clients),
         offsets={topic: inside(group.offsets[topic]) for topic in group.offsets},
+        proxies=inside(group.proxies),
     )
 
 
@@ -76,6 +77,7 @@ def _reversed(history: GroupHistory) -> GroupHistory:
         routes=_each(history.routes, _backwards),
         clients=_each(history.clients, lambda one: ClientHistory(_backwards(one.series), one.readings)),
         offsets=_each(history.offsets, _columns_reversed),
+        proxies=_each(history.proxies, _backwards),
     )
 
 

@@ -50,7 +50,7 @@ def compared_with(intervals: Sequence[RebalanceInterval], interval: RebalanceInt
 
 def brokers_before(intervals: Sequence[RebalanceInterval], interval: RebalanceInterval) -> set[str]:
     """The brokers of all replayed intervals before, so that one coming back is told from a new one."""
-    earlier = (one for one in intervals if one.start < interval.start)
+    earlier = (one for one in intervals if one.start < interval.start and one.status == Status.REPLAYED)
     return {queue.broker_name for one in earlier for queue, unreadable in one.queues if not unreadable}
 
 

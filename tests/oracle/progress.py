@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tests.oracle.snapshots import OffsetSnapshot, StepWindow
 from tests.oracle.timeline import RebalanceInterval, Status
-from tests.oracle.verdicts import Reading, moved_at, verdict
+from tests.oracle.verdicts import Limits, Reading, moved_at, spans
 
 
 class QueueReading(NamedTuple):
@@ -50,14 +50,24 @@ class Progress(NamedTuple):
     lag_last: int | None
     lag_max: int | None
     age_ms: int | None
+    stuck_growth: int
+    stuck_produced: int
+    stuck_time: int
     verdict: str | None
 
 
-def progress(readings: Sequence[QueueReading], before: QueueReading | None, allowed_lag: int) -> Progress:
-    """What the readings of one interval say, in the order of time.
+def progress(
+    readings: Sequence[QueueReading],
+    before: QueueReading | None,
+    whole: Sequence[QueueReading],
+    start: int,
+    limits: Limits,
+) -> Progress:
+    """What the readings of one interval say, in the order of time, from `start` on.
 
-    `before`: the queue's last reading before the interval. What came in and went out between two readings belongs to
-    the later one; what moved and the verdict are told from the interval's own readings.
+    `before`: the queue's last reading before them. What came in and went out between two readings belongs to the later
+    one; what moved is told from the interval's own readings, verdicts from those of the `whole` interval, before the
+    step, too.
     """
     known = [one for one in readings if one.consumed_to is not None]
     own = [Reading(one.at, one.consumed_to, one.lag) for one in readings]
@@ -65,6 +75,8 @@ def progress(readings: Sequence[QueueReading], before: QueueReading | None, allo
     forward = [messages for pair in pairs if (messages := _forward(*pair)) is not None]
     back = [(messages, pair[1].at) for pair in pairs if (messages := _back(*pair)) is not None]
     greatest = max(back, default=(None, None))
+    windows = spans([Reading(one.at, one.consumed_to, one.lag) for one in whole], start, limits)
+    lags = [(one.at, one.lag) for one in readings if one.lag is not None]
     return Progress(
         readings=len(readings),
         known=len(known),
@@ -81,7 +93,10 @@ def progress(readings: Sequence[QueueReading], before: QueueReading | None, allo
         lag_last=known[-1].lag if known else None,
         lag_max=max((one.lag for one in known if one.lag is not None), default=None),
         age_ms=_age(known[-1]) if known else None,
-        verdict=verdict(own, allowed_lag),
+        stuck_growth=sum(after - before for (_, before), (at, after) in pairwise(lags) if windows.cover(at)),
+        stuck_produced=sum(_produced(*pair) or 0 for pair in pairs if windows.cover(pair[1].at)),
+        stuck_time=windows.time(start),
+        verdict=windows.worst,
     )
 
 
@@ -139,18 +154,25 @@ def one_at_a_time(clipped: Sequence[RebalanceInterval]) -> list[tuple[RebalanceI
 def queue_readings(
     snapshots: Iterable[OffsetSnapshot], window: StepWindow, place: tuple[str, int]
 ) -> list[QueueReading]:
-    """In the order of time: those of the step, and of one gap before."""
+    """In the order of time: those of the step, and of the replayed time before."""
     return [
         QueueReading(snapshot.captured_at, *entry[2:])
         for snapshot in sorted(snapshots)
-        if window.start - window.max_gap <= snapshot.captured_at < window.end
+        if window.replayed_from <= snapshot.captured_at < window.end
         for entry in snapshot.offsets
         if entry[:2] == place
     ]
 
 
-def of_interval(readings: Sequence[QueueReading], start: int, end: int, allowed_lag: int) -> Progress:
-    """What a queue's readings say of the interval `[start, end)`."""
+def of_interval(
+    readings: Sequence[QueueReading], window: StepWindow, began: int, start: int, end: int, allowed_lag: int
+) -> Progress:
+    """What a queue's readings say of the interval `[began, end)`, from `start` on.
+
+    Of what came before the step, one gap counts for what went in and out.
+    """
     inside = [one for one in readings if start <= one.at < end]
-    before = [one for one in readings if one.at < start]
-    return progress(inside, before[-1] if before else None, allowed_lag)
+    before = [one for one in readings if window.start - window.max_gap <= one.at < start]
+    whole = [one for one in readings if began <= one.at < end]
+    limits = Limits(allowed_lag, window.verdict_window, window.verdict_readings, window.max_gap)
+    return progress(inside, before[-1] if before else None, whole, start, limits)

@@ -38,6 +38,7 @@ class ClientSnapshot(NamedTuple):
     strategy_class: str | None = None
     client_rebalance: bool | None = None
     topics: frozenset[str] | None = None
+    message_model: str | None = None
 
 
 class OffsetEntry(NamedTuple):
@@ -59,13 +60,16 @@ class OffsetSnapshot(NamedTuple):
 
 @dataclass(frozen=True)
 class Group:
-    """Everything that was recorded of a group, in any order; `routes` and `offsets` by topic."""
+    """Everything that was recorded of a group, in any order; `routes` and `offsets` by topic. `proxies`: what brokers
+    list of the proxies' group.
+    """
 
     memberships: tuple[MembershipSnapshot, ...] = ()
     routes: Mapping[str, tuple[RouteSnapshot, ...]] = field(default_factory=dict)
     clients: tuple[ClientSnapshot, ...] = ()
     offsets: Mapping[str, tuple[OffsetSnapshot, ...]] = field(default_factory=dict)
     configured: StrategySettings = NOT_CONFIGURED
+    proxies: tuple[MembershipSnapshot, ...] = ()
 
     @property
     def topics(self) -> list[str]:
@@ -82,23 +86,31 @@ class Group:
             self.clients,
             self.offsets.get(topic, ()),
             self.configured,
+            self.offsets,
+            self.proxies,
         )
 
 
 @dataclass(frozen=True)
 class StepWindow:
-    """The step `[start, end)`, how often snapshots come, and how long each one holds."""
+    """The step `[start, end)`, how often snapshots come, and how long each one holds; and what verdicts look at."""
 
     start: int
     end: int
     cadence: int
     max_gap: int
     persistent_after: int
+    verdict_window: int
+    verdict_readings: int
+    stalled_after: int = 120_000_000
 
     @property
     def replayed_from(self) -> int:
-        """The time before the step that tells whether a duplicate is persistent is replayed, too."""
-        return self.start - self.persistent_after - self.max_gap
+        """The time before the step that tells whether a duplicate is persistent is replayed, too, and so is that which
+        a verdict at the step's beginning looks at.
+        """
+        readings = (self.verdict_readings - 1) * self.cadence
+        return self.start - max(self.persistent_after, self.verdict_window, readings) - self.max_gap
 
     @property
     def read_from(self) -> int:
@@ -119,6 +131,8 @@ class TopicHistory:
     clients: tuple[ClientSnapshot, ...]
     offsets: tuple[OffsetSnapshot, ...]
     configured: StrategySettings
+    all_offsets: Mapping[str, tuple[OffsetSnapshot, ...]]
+    proxies: tuple[MembershipSnapshot, ...]
 
     def seen_in(self, window: StepWindow) -> TopicHistory:
         """The same with the snapshots that say something about the replayed time, none from outside the window.
@@ -127,7 +141,10 @@ class TopicHistory:
         a client said of itself until it says something else.
         """
         begin = window.replayed_from
-        listed = [one for one in self.memberships if begin - window.max_gap < one.captured_at < window.end]
+        listed, proxies = (
+            [one for one in snapshots if begin - window.max_gap < one.captured_at < window.end]
+            for snapshots in (self.memberships, self.proxies)
+        )
         answered = [one for one in self.clients if one.answered and window.read_from <= one.captured_at < window.end]
         return replace(
             self,
@@ -135,6 +152,7 @@ class TopicHistory:
             routes=tuple(one for one in self.routes if window.read_from <= one.captured_at < window.end),
             clients=_from(begin, answered, lambda one: one.client_id),
             offsets=tuple(one for one in self.offsets if window.read_from <= one.captured_at < window.end),
+            proxies=_from(begin, proxies, lambda one: one.broker_name),
         )
 
     @property
@@ -142,16 +160,6 @@ class TopicHistory:
         """Whether the group or any of its clients was seen to subscribe the topic."""
         known = [one.topics for one in self.memberships] + [one.topics or frozenset() for one in self.clients]
         return any(self.topic in topics for topics in known)
-
-    @property
-    def broadcasting(self) -> bool:
-        """Whether the group was seen to consume in BROADCASTING mode."""
-        return any(one.message_model == "BROADCASTING" for one in self.memberships)
-
-    @property
-    def broker_rebalance(self) -> bool:
-        """Whether a client was seen to leave rebalancing to the broker."""
-        return any(one.client_rebalance is False for one in self.clients)
 
 
 def _from(begin: int, snapshots: Iterable[_Snapshot], key: Callable[[_Snapshot], str]) -> tuple[_Snapshot, ...]:

@@ -101,7 +101,7 @@ def _idle(ends: Sequence[TopicEnd]) -> int:
 def backlog(rows: Iterable[QueueRow]) -> Backlog:
     """Of all queues of the group."""
     every = list(rows)
-    queues = [of_queue for _, of_queue in _by_queue(every)]
+    queues = [of_queue for _, of_queue in rows_by_queue(every)]
     known = [[row.measured for row in of_queue if row.measured.lag_last is not None] for of_queue in queues]
     return Backlog(
         _sum(of_queue[0].lag_first for of_queue in known if of_queue),
@@ -113,7 +113,7 @@ def backlog(rows: Iterable[QueueRow]) -> Backlog:
     )
 
 
-def _by_queue(rows: Iterable[QueueRow]) -> list[tuple[tuple[str, Place], list[QueueRow]]]:
+def rows_by_queue(rows: Iterable[QueueRow]) -> list[tuple[tuple[str, Place], list[QueueRow]]]:
     """The rows of each queue in the order of time."""
     in_order = sorted(rows, key=lambda row: (row.queue, row.start))
     return [(queue, list(of_queue)) for queue, of_queue in groupby(in_order, key=lambda row: row.queue)]
@@ -144,7 +144,7 @@ def growths(
 ) -> dict[str, Growth]:
     """What made the backlog of every topic grow; those without a known lag are left out."""
     found: dict[str, Counter[int]] = {}
-    for (topic, place), of_queue in _by_queue(rows):
+    for (topic, place), of_queue in rows_by_queue(rows):
         lag, rate = None, _rate_before(offsets.get(topic, ()), window, place)
         for row in of_queue:
             if row.measured.lag_last is None:
@@ -157,18 +157,20 @@ def growths(
 
 
 def _parts(row: QueueRow, growth: int, rate_before: float | None) -> dict[int, int]:
-    """The first part that applies has all of it; of the rest, what came in above the pace of before is a surge."""
+    """Nobody's queue has one part. Else a stuck owner has what grew while it was stuck, and of the rest, unless the
+    queue has changed hands, what came in above the pace of before is a surge.
+    """
     if not row.owners:
         return {0: growth}
-    if row.measured.verdict in ("STOP", "STALL", "WARN"):
-        return {1: growth}
+    stuck, rest = row.measured.stuck_growth, growth - row.measured.stuck_growth
     if row.handed_over:
-        return {2: growth}
+        return {1: stuck, 2: rest}
     surge, produced = 0, row.measured.produced
     if rate_before is not None and produced is not None:
-        above = produced - round(rate_before * ((row.end - row.start) / 10**6))
-        surge = max(0, min(growth, above))
-    return {3: surge, 4: growth - surge}
+        free = (row.end - row.start - row.measured.stuck_time) / 10**6
+        above = produced - row.measured.stuck_produced - round(rate_before * free)
+        surge = max(0, min(rest, above))
+    return {1: stuck, 3: surge, 4: rest - surge}
 
 
 def _rate_before(snapshots: Iterable[OffsetSnapshot], window: StepWindow, place: Place) -> float | None:

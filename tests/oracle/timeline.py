@@ -13,6 +13,7 @@ from spark_jobs.domain.message_queue import RouteQueue, all_queues
 from spark_jobs.domain.strategies import POP, Strategy, StrategySettings
 from tests.oracle.members import Resolved, group_source, known_at, resolve_strategies
 from tests.oracle.snapshots import StepWindow, TopicHistory
+from tests.oracle.unseen import unseen_times
 from tests.oracle.views import AGREED, Span, observed_spans
 
 
@@ -33,6 +34,8 @@ class Reason(StrEnum):
     NO_MEMBERSHIP_SNAPSHOT = "NO_MEMBERSHIP_SNAPSHOT"
     BROADCASTING = "BROADCASTING"
     BROKER_REBALANCE = "BROKER_REBALANCE"
+    CONSUMED_THROUGH_PROXY = "CONSUMED_THROUGH_PROXY"
+    CONSUMED_BY_UNSEEN = "CONSUMED_BY_UNSEEN"
     NOT_SUBSCRIBED = "NOT_SUBSCRIBED"
     NO_READABLE_QUEUE = "NO_READABLE_QUEUE"
     UNKNOWN_STRATEGY = "UNKNOWN_STRATEGY"
@@ -44,9 +47,13 @@ class Reason(StrEnum):
         """UNOBSERVED: not seen; NOT_APPLICABLE: no client owns queues; NOT_REPLAYABLE: all others."""
         if self in (Reason.NO_ROUTE_SNAPSHOT, Reason.NO_MEMBERSHIP_SNAPSHOT):
             return Status.UNOBSERVED
-        if self in (Reason.BROADCASTING, Reason.BROKER_REBALANCE, Reason.NOT_SUBSCRIBED):
+        if self in (Reason.BROADCASTING, Reason.BROKER_REBALANCE, Reason.NOT_SUBSCRIBED, *UNSEEN):
             return Status.NOT_APPLICABLE
         return Status.NOT_REPLAYABLE
+
+
+#: Somebody consumes whom no broker lists.
+UNSEEN = (Reason.CONSUMED_THROUGH_PROXY, Reason.CONSUMED_BY_UNSEEN)
 
 
 class IntervalMember(NamedTuple):
@@ -59,7 +66,8 @@ class IntervalMember(NamedTuple):
 
 @dataclass(frozen=True)
 class RebalanceInterval:
-    """One maximal span of a view in which nothing changes; members and queues, as sorted, only where REPLAYED.
+    """One maximal span of a view in which nothing changes; members and queues, as sorted, only where REPLAYED, and the
+    readable queues where somebody unseen consumes.
 
     `strategy_source` is that of the span's beginning.
     """
@@ -97,13 +105,18 @@ def clip(intervals: Iterable[RebalanceInterval], step_start: int) -> list[Rebala
 
 
 def _segments(history: TopicHistory, window: StepWindow) -> Iterator[RebalanceInterval]:
-    """In the order of time: every observed span, cut where a client's answer may change what is known."""
+    """In the order of time: every observed span, cut where a client's answer may change what is known, and where
+    somebody unseen begins or ceases to consume.
+    """
+    unseen = unseen_times(history, window)
+    changes = {one.captured_at for one in history.clients} | {edge for time, _ in unseen for edge in time}
     for span in observed_spans(history, window):
-        answers = {one.captured_at for one in history.clients if span.start < one.captured_at < span.end}
-        cuts = sorted({span.start, span.end} | answers)
+        cuts = sorted({span.start, span.end} | {at for at in changes if span.start < at < span.end})
         for start, end in pairwise(cuts):
-            for view, client_ids in span.observation.views or ((AGREED, ()),):
-                yield _segment(history, span, view, client_ids, start, end)
+            by_whom = next((Reason(reason) for time, reason in unseen if time[0] <= start < time[1]), None)
+            for view, client_ids, broadcasts in span.observation.views or ((AGREED, (), False),):
+                mode = Reason.BROADCASTING if broadcasts else _by_broker(history, client_ids, start) or by_whom
+                yield _segment(history, span, view, client_ids, start, end, mode)
 
 
 def _merged(segments: Iterable[RebalanceInterval]) -> list[RebalanceInterval]:
@@ -120,7 +133,13 @@ def _merged(segments: Iterable[RebalanceInterval]) -> list[RebalanceInterval]:
 
 
 def _segment(
-    history: TopicHistory, span: Span, view: str, client_ids: tuple[str, ...], start: int, end: int
+    history: TopicHistory,
+    span: Span,
+    view: str,
+    client_ids: tuple[str, ...],
+    start: int,
+    end: int,
+    mode: Reason | None,
 ) -> RebalanceInterval:
     configured = history.configured
     known = [known_at(history.clients, client_id, start) for client_id in client_ids]
@@ -128,10 +147,14 @@ def _segment(
     resolved = resolve_strategies([one.strategy_class if one else None for one in known], configured.strategy)
     queues = all_queues(history.topic, span.observation.route or ())
     reason = (
-        _unseen(span) or _not_applicable(history, topics) or _not_replayable(queues, client_ids, resolved, configured)
+        _unseen(span)
+        or mode
+        or _not_subscribed(history, topics)
+        or _not_replayable(queues, client_ids, resolved, configured)
     )
     if reason:
-        return RebalanceInterval(view, start, end, reason.status, reason)
+        measured = tuple(one for one in queues if one.unreadable is None) if reason in UNSEEN else ()
+        return RebalanceInterval(view, start, end, reason.status, reason, queues=measured)
     members = tuple(
         IntervalMember(client_id, one.strategy, subscribed is None or history.topic in subscribed)
         for client_id, one, subscribed in zip(client_ids, resolved, topics, strict=True)
@@ -149,12 +172,22 @@ def _unseen(span: Span) -> Reason | None:
     return None if span.observation.views else Reason.NO_MEMBERSHIP_SNAPSHOT
 
 
-def _not_applicable(history: TopicHistory, topics: list[frozenset[str] | None]) -> Reason | None:
+def _by_broker(history: TopicHistory, client_ids: tuple[str, ...], at: int) -> Reason | None:
+    """Whether the broker assigns queues to a member; where there is none, to any client that was heard of."""
+    asked = client_ids or tuple({one.client_id for one in history.clients})
+    known = [known_at(history.clients, client_id, at) for client_id in asked]
+    by_broker = any(one is not None and one.client_rebalance is False for one in known)
+    grpc = any(_is_grpc(client_id.split("@")) for client_id in client_ids)
+    return Reason.BROKER_REBALANCE if by_broker or grpc or history.configured.strategy == POP else None
+
+
+def _is_grpc(parts: list[str]) -> bool:
+    """Host, pid, number, and nanoseconds in base 36."""
+    return len(parts) == 4 and parts[1].isdigit() and parts[2].isdigit() and parts[3].isalnum() and parts[3].islower()
+
+
+def _not_subscribed(history: TopicHistory, topics: list[frozenset[str] | None]) -> Reason | None:
     """`topics`: what each member is known to subscribe."""
-    if history.broadcasting:
-        return Reason.BROADCASTING
-    if history.broker_rebalance or history.configured.strategy == POP:
-        return Reason.BROKER_REBALANCE
     nobody_subscribes = all(one is not None and history.topic not in one for one in topics)
     if topics and (nobody_subscribes or not history.names_topic):
         return Reason.NOT_SUBSCRIBED

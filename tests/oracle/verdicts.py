@@ -1,55 +1,151 @@
-"""Is a queue moving? The rules of LinkedIn's Burrow over one queue's readings in one interval, first match wins."""
+"""Is a queue moving? The rules of LinkedIn's Burrow over a window of one queue's readings, first match wins; every
+window of an interval is cut out and looked at by itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
 
 class Reading(NamedTuple):
-    """One look at a queue: microseconds, next offset to consume (None: the group never committed), messages left."""
+    """One look at a queue: microseconds, next offset to consume, messages left (None: unknown)."""
 
     at: int
     consumed_to: int | None
     lag: int | None
 
 
-def verdict(readings: Sequence[Reading], allowed_lag: int) -> str | None:
-    """The verdict on readings in the order of time; None where fewer than two are known.
+class Known(NamedTuple):
+    """A reading of which everything is known."""
 
-    What changed is told from readings that follow each other and are both known.
+    at: int
+    consumed_to: int
+    lag: int
+
+
+class Limits(NamedTuple):
+    """Messages that may be left; microseconds and readings of a window; microseconds that a reading holds."""
+
+    allowed_lag: int
+    window: int
+    window_readings: int
+    max_gap: int
+
+
+class Judged(NamedTuple):
+    """What is said at a reading, and since when."""
+
+    at: int
+    verdict: str
+    since: int
+
+
+@dataclass(frozen=True)
+class Spans:
+    """What an interval's windows say of a queue. `stuck`: from the reading at which something began that keeps the
+    queue from getting on, to the last reading that still says so.
     """
-    known = [one for one in readings if one.consumed_to is not None]
-    if len(known) < 2:
-        return None
-    last, offsets = known[-1], [one.consumed_to for one in known if one.consumed_to is not None]
-    lags = [one.lag for one in known if one.lag is not None]
-    if last.lag is not None and last.lag <= allowed_lag:
+
+    worst: str | None
+    stuck: tuple[tuple[int, int], ...]
+
+    def cover(self, at: int) -> bool:
+        """Whether what came before this moment came inside a span."""
+        return any(begin < at <= last for begin, last in self.stuck)
+
+    def time(self, start: int) -> int:
+        """Microseconds from `start` on that any span covers."""
+        moments = sorted({start, *(moment for span in self.stuck for moment in span if moment > start)})
+        return sum(after - before for before, after in pairwise(moments) if self.cover(after))
+
+
+def spans(readings: Sequence[Reading], start: int, limits: Limits) -> Spans:
+    """`readings`: of the whole interval, in the order of time; those from `start` on are judged."""
+    judged = list(_judged(list(_runs(readings, limits.max_gap)), start, limits))
+    worst = [verdict for verdict in ("STOP", "REWIND", "STALL", "WARN", "OK") if verdict in {one[1] for one in judged}]
+    stuck = tuple((one.since, one.at) for one in judged if one.verdict in ("STOP", "STALL", "WARN"))
+    return Spans(worst[0] if worst else None, stuck)
+
+
+def _runs(readings: Sequence[Reading], max_gap: int) -> Iterator[list[Known]]:
+    """The known readings, parted where there is a gap between two."""
+    run: list[Known] = []
+    for at, consumed_to, lag in readings:
+        if consumed_to is None or lag is None:
+            continue
+        if run and at - run[-1].at > max_gap:
+            yield run
+            run = []
+        run.append(Known(at, consumed_to, lag))
+    if run:
+        yield run
+
+
+def _judged(runs: Sequence[Sequence[Known]], start: int, limits: Limits) -> list[Judged]:
+    """At every reading that has a whole window; if none has, at the last with all that there is."""
+    found = []
+    for run in runs:
+        for end, last in enumerate(run, start=1):
+            begin = _begin(run[:end], limits)
+            if last.at >= start and begin is not None:
+                found.append(_judge(run[:end], run[begin:end], limits.allowed_lag))
+    if not found and runs and len(runs[-1]) > 1 and runs[-1][-1].at >= start:
+        found.append(_judge(runs[-1], runs[-1], limits.allowed_lag))
+    return found
+
+
+def _begin(run: Sequence[Known], limits: Limits) -> int | None:
+    """Where the shortest window begins that ends with the run."""
+    whole = [
+        begin
+        for begin in range(len(run))
+        if run[-1].at - run[begin].at >= limits.window and len(run) - begin >= limits.window_readings
+    ]
+    return max(whole, default=None)
+
+
+def _judge(run: Sequence[Known], window: Sequence[Known], allowed_lag: int) -> Judged:
+    """`run`: the window, and what came before it without a gap. Since when: the last reading that showed otherwise."""
+    verdict = _verdict(run, window, allowed_lag)
+    others = {
+        "STOP": [*_moves(run), *(one.at for one in run if one.lag == 0)],
+        "STALL": [one.at for one in run if one.lag <= allowed_lag],
+        "WARN": [*_falls(run), *(one.at for one in run if one.lag <= allowed_lag)],
+    }
+    return Judged(window[-1].at, verdict, max([run[0].at, *others.get(verdict, [])]))
+
+
+def _verdict(run: Sequence[Known], window: Sequence[Known], allowed_lag: int) -> str:
+    last, moves = window[-1], _moves(run)
+    lags, offsets = [one.lag for one in window], [one.consumed_to for one in window]
+    if last.lag <= allowed_lag:
         return "OK"
-    if lags and min(lags) > 0 and _stopped(known, readings):
+    if moves and min(lags) > 0 and last.at - moves[-1] > moves[-1] - window[0].at:
         return "STOP"
-    if offsets[-1] < max(offsets):
+    if last.consumed_to < max(offsets):
         return "REWIND"
-    if lags and min(lags) <= allowed_lag:
+    if min(lags) <= allowed_lag:
         return "OK"
     if len(set(offsets)) == 1:
         return "STALL"
-    fell = any(
-        before.lag is not None and after.lag is not None and after.lag < before.lag
-        for before, after in pairwise(readings)
-    )
-    return "OK" if fell else "WARN"
+    return "OK" if _falls(window) else "WARN"
 
 
-def _stopped(known: Sequence[Reading], readings: Sequence[Reading]) -> bool:
-    """Whether the last move lies further back than the time over which the consumer was seen to move."""
-    moves = moved_at(readings)
-    return bool(moves) and known[-1].at - moves[-1] > moves[-1] - known[0].at
+def _moves(readings: Sequence[Known]) -> list[int]:
+    """When the consumer offset was another than at the reading before."""
+    return [after.at for before, after in pairwise(readings) if after.consumed_to != before.consumed_to]
+
+
+def _falls(readings: Sequence[Known]) -> list[int]:
+    """When less was left than at the reading before."""
+    return [after.at for before, after in pairwise(readings) if after.lag < before.lag]
 
 
 def moved_at(readings: Sequence[Reading]) -> list[int]:
-    """When the consumer offset was another than at the reading before."""
+    """When the consumer offset was another than at the reading before, both being known."""
     return [
         after.at
         for before, after in pairwise(readings)

@@ -16,10 +16,12 @@ AGREED = "*"
 
 @dataclass(frozen=True)
 class Observation:
-    """What is known at one moment: the sorted route (None: unobserved) and the sorted client ids per view."""
+    """What is known at one moment: the sorted route (None: unobserved), and per view the sorted client ids and whether
+    a broker of it says that the group broadcasts.
+    """
 
     route: tuple[RouteEntry, ...] | None
-    views: tuple[tuple[str, tuple[str, ...]], ...]
+    views: tuple[tuple[str, tuple[str, ...], bool], ...]
 
     @property
     def split(self) -> bool:
@@ -75,19 +77,31 @@ def _observe(history: TopicHistory, max_gap: int, at: int) -> Observation:
         of_host = [one for one in history.memberships if one.broker_name == host]
         membership = in_force(of_host, max_gap, at)
         if membership is not None:
-            lists.append(membership)
+            lists.append(membership._replace(message_model=_model(of_host, at)))
     entries = sorted(route.entries, key=lambda entry: java_order(entry.broker_name))
     return Observation(tuple(entries), _views(lists))
 
 
-def _views(lists: Sequence[MembershipSnapshot]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _model(of_host: Sequence[MembershipSnapshot], at: int) -> str | None:
+    """What the host last said by then; else what it first says."""
+    known = sorted((one.captured_at, one.message_model) for one in of_host if one.message_model)
+    return next((model for when, model in reversed(known) if when <= at), known[0][1] if known else None)
+
+
+def _views(lists: Sequence[MembershipSnapshot]) -> tuple[tuple[str, tuple[str, ...], bool], ...]:
     """A broker that lists nobody while another does just came back: who asks it keeps what it had."""
-    members = {one.broker_name: tuple(sort_client_ids(one.client_ids)) for one in lists}
-    if any(members.values()):
-        members = {broker: listed for broker, listed in members.items() if listed}
-    if len(set(members.values())) == 1:
-        return ((AGREED, next(iter(members.values()))),)
-    return tuple(members.items())
+    members = [(one.broker_name, tuple(sort_client_ids(one.client_ids)), _broadcasts(one)) for one in lists]
+    if any(listed for _, listed, _ in members):
+        members = [one for one in members if one[1]]
+    elif members:
+        members = members[:1]
+    if len({listed for _, listed, _ in members}) == 1:
+        return ((AGREED, members[0][1], any(broadcasts for *_, broadcasts in members)),)
+    return tuple(members)
+
+
+def _broadcasts(one: MembershipSnapshot) -> bool:
+    return one.message_model == "BROADCASTING"
 
 
 class _Captured(Protocol):

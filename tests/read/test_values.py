@@ -111,7 +111,7 @@ def test_what_cannot_be_read_is_said_with_its_table(things: DeltaTables, tmp_pat
     with pytest.raises(WarehouseError, match="there is no table findings in the warehouse"):
         things.read(FINDINGS, ["rule"])
     other = Table("things", "", Struct([Field("name", LONG), Field("shape", STRING)]), ("name",))
-    with pytest.raises(SchemaMismatchError, match=r"column name is string, not long; column parts\[\].x .integer. is"):
+    with pytest.raises(SchemaMismatchError, match=r"column name is string, not bigint; column parts\[\].x .int. is"):
         things.read(other, ["name"])
     for file in (tmp_path / "things").glob("*.parquet"):
         file.unlink()

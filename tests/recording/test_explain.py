@@ -165,9 +165,11 @@ def test_the_status_of_all_groups(spark: SparkSession, audited: Audited) -> None
     file = io.StringIO()
     show_statuses(Console(file=file, width=80), statuses(DeltaTables(audited.warehouse), None, only["consumer_group"]))
     assert file.getvalue().splitlines() == [
-        "ERROR cluster=demo group=legacy-import step=2026-11-21T02:00Z findings=4 members=2 queues=4/0/0 "
+        "ERROR cluster=demo group=legacy-import step=2026-11-21T02:00Z findings=5 members=2 queues=4/0/0 "
         "backlog=73 → 2,229 unknown_queues=5 oldest=9 min 26 s in=7.8/s out=6.4/s limit=LISTENER "
-        "advice: No: the listener is the limit. Make it faster, or give it more threads.",
+        "advice: More consumers would have helped, up to 4 of them, as long as what the listener calls (a database, "
+        "for example) can bear it: the listener was the limit, 2 members shared 4 queues, and 2,231 messages piled up "
+        "in 2 queues. The slow member has 1 consume thread. The backlog of 4 queues is not known.",
         "1 group; the newest step began at 2026-11-21T02:00Z.",
     ]
     with pytest.raises(NothingPublishedError, match="did you mean payment-service"):

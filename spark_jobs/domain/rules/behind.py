@@ -5,53 +5,51 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spark_jobs.domain.audited_step import AuditedStep, IntervalProgress
-from spark_jobs.domain.rules.progress_queues import allocation_of, number, queue_at
+from spark_jobs.domain.history import UNKNOWN
+from spark_jobs.domain.rules.progress_queues import queue_at
 from spark_jobs.domain.rules.rule import RuleHit
+from spark_jobs.domain.verdict_windows import VerdictSpan
 from spark_jobs.domain.verdicts import Verdict
 
 BEHIND = "BEHIND"
-EXAMPLE = (
-    "nothing: every queue that stood still had no owner, and the slow consumer of `legacy-import` catches up a little "
-    "now and then."
-)
+EXAMPLE = "nothing: every queue that stood still had no owner."
 DECIDED_BY = (
-    "verdict {} of `queue_progress` (Burrow's rules over the readings of one interval, with `allowed_lag`), on queues "
-    "that have an owner, for `stalled_after_seconds`. The measures are those of the queue with the greatest lag."
+    "verdict {} of a sliding window (Burrow's rules over the readings of `verdict_window_seconds`, and of so many as "
+    "`verdict_window_readings`, with `allowed_lag`) at each reading, on queues that have an owner, for "
+    "`stalled_after_seconds`. A window begins inside its interval, be it before the step, and does not reach over a "
+    "gap; an interval that is too short for one is judged as a whole, at its end. The finding begins with the last "
+    "reading that showed otherwise, and ends with the first. The measures are those of the queue with the greatest lag."
 )
 
 
-def hits_behind(
-    step: AuditedStep, found: Verdict, severity: str, cause: str, *, since_moved: bool = False
-) -> Iterator[RuleHit]:
-    """One hit per (interval, queue with an owner and this verdict, client that owns it); one condition per topic.
-
-    For the whole interval, or since the last reading that showed it moving. Queues without an owner stand still too:
-    that is UNASSIGNED_QUEUE. The measures are the worst queue's.
+def hits_behind(step: AuditedStep, found: Verdict, severity: str, cause: str) -> Iterator[RuleHit]:
+    """One hit per (interval, span with this verdict of a queue with an owner, client that owns it); one condition per
+    topic. Queues without an owner stand still too: that is UNASSIGNED_QUEUE. Who consumes unseen has no id. The
+    measures are the worst queue's.
     """
     for progress in step.progress:
-        if found in progress.verdicts:
-            for place in [place for place, verdict in enumerate(progress.verdicts) if verdict == found]:
-                start = int(progress.moved_at[place]) if since_moved else progress.start
-                yield from _of_queue(step, progress, place, start, severity, cause)
+        for span in progress.spans:
+            if span.verdict == found:
+                yield from _of_span(step, progress, span, severity, cause)
 
 
-def _of_queue(
-    step: AuditedStep, progress: IntervalProgress, place: int, start: int, severity: str, cause: str
+def _of_span(
+    step: AuditedStep, progress: IntervalProgress, span: VerdictSpan, severity: str, cause: str
 ) -> Iterator[RuleHit]:
-    lag_last = number(progress.lag_last, place)
+    lag_last = float(span.lag_last)
     measures = {
-        "age_ms": number(progress.age_ms, place),
-        "lag_first": number(progress.lag_first, place),
+        "age_ms": None if span.age_ms == UNKNOWN else float(span.age_ms),
+        "lag_first": float(span.lag_first),
         "lag_last": lag_last,
     }
-    for client_id in allocation_of(progress).owner_ids[place]:
+    for client_id in progress.owner_ids(span.place):
         yield RuleHit(
-            start,
-            progress.end,
+            span.start,
+            span.end,
             cause=cause,
             topic=progress.interval.topic,
             view=progress.interval.view,
-            queue=queue_at(progress, place, BEHIND),
+            queue=queue_at(progress, span.place, BEHIND),
             implicated=client_id,
             minimum_seconds=float(step.settings.thresholds.stalled_after_seconds),
             severity=severity,

@@ -12,10 +12,13 @@ from spark_jobs.domain.clients import HungCause
 from spark_jobs.domain.message_queue import MessageQueue
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, FindingQueue, Rule, RuleHit
 from spark_jobs.domain.series import Span
+from spark_jobs.domain.times import Time, offline_times, without
 from spark_jobs.domain.window import SECOND
 
 NAME = "CLIENT_HUNG"
 HUNG = "HUNG"
+#: `ConsumeType` of the group.
+PULLS_BY_HAND = "CONSUME_ACTIVELY"
 
 
 class Hung(NamedTuple):
@@ -31,23 +34,31 @@ class Hung(NamedTuple):
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (client that hangs, interval, queue that it owns by replay); one condition per client and cause."""
     seconds = step.settings.thresholds.silent_after_seconds
+    by_hand = _pulling_by_hand(step)
     for client_id, spans in client_spans(step).items():
-        hung = _hung(spans, seconds)
+        hung = list(_hung(spans, seconds, by_hand))
         if not hung:
             continue
         for interval in step.replayed:
             yield from _owned_meanwhile(interval, client_id, hung, float(seconds))
 
 
-def _hung(spans: Sequence[Span[Statement]], seconds: int) -> list[Hung]:
+def _pulling_by_hand(step: AuditedStep) -> list[Time]:
+    """When a broker says that the group's members pull themselves (DefaultLitePullConsumer, DefaultMQPullConsumer):
+    then the application pulls when it likes.
+    """
+    every = (span for spans in step.memberships.values() for span in spans)
+    return offline_times(((span.start, span.end) for span in every if span.state.consume_type == PULLS_BY_HAND), ())
+
+
+def _hung(spans: Sequence[Span[Statement]], seconds: int, by_hand: Sequence[Time]) -> Iterator[Hung]:
     """In the order of time. Unanswered: two snapshots or more, for so long. Not pulling: the age says it at once."""
-    found = []
     for start, end, seen_at, (said, trouble) in spans:
         if not said.answered and seen_at > start and end >= start + seconds * SECOND:
-            found.append(Hung(start, end, seen_at, HungCause.NO_ANSWER, None))
+            yield Hung(start, end, seen_at, HungCause.NO_ANSWER, None)
         if trouble.stale:
-            found.append(Hung(start, end, seen_at, HungCause.NO_PULL, frozenset(trouble.stale)))
-    return found
+            for part in without((start, end), by_hand):
+                yield Hung(*part, min(seen_at, part[1]), HungCause.NO_PULL, frozenset(trouble.stale))
 
 
 def _owned_meanwhile(
@@ -89,8 +100,9 @@ RULE = Rule(
     decided_by="the client is listed and owns the queues by replay. `NO_ANSWER`: no look got an answer for "
     "`silent_after_seconds` (60 s, less than a broker takes to drop the connection), two looks at least. `NO_PULL`: a "
     "look shows a queue whose last pull is more than `pull_idle_seconds` (120 s) ago; even an idle queue is asked for "
-    "every 15 s. The clocks of client and recorder are taken to agree. INFO if nothing was produced to the queues and "
-    "no backlog is known.",
+    "every 15 s. Not while a broker says CONSUME_ACTIVELY of the group: then the application pulls when it likes, and "
+    "may have assigned its queues by hand. The clocks of client and recorder are taken to agree. INFO if nothing was "
+    "produced to the queues and no backlog is known.",
     causes={
         HungCause.NO_ANSWER: Cause(
             "it is connected, and does not answer a request for its running info",

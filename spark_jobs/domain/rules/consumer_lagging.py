@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from spark_jobs.domain.audited_step import AuditedStep
-from spark_jobs.domain.rules.behind import DECIDED_BY, EXAMPLE, hits_behind
+from spark_jobs.domain.rules.behind import DECIDED_BY, hits_behind
 from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
 from spark_jobs.domain.verdicts import Verdict
 
@@ -14,22 +14,23 @@ FALLING_BEHIND = "FALLING_BEHIND"
 
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
-    """For the whole interval."""
+    """Since the lag last fell or was allowed, or since the interval began."""
     return hits_behind(step, Verdict.WARN, "WARN", FALLING_BEHIND)
 
 
 RULE = Rule(
     name=NAME,
-    meaning="The consumer gets on, but its lag never became less in the whole interval: it is slower than the "
+    meaning="The consumer gets on, but its lag never became less in the window: it is slower than the "
     "producers. One finding per group and topic; the evidence names its queues with their backlog.",
     decided_by=DECIDED_BY.format("WARN"),
     causes={
         FALLING_BEHIND: Cause(
-            "the lag is above the allowed one in all readings, and in none below the one before",
+            "the lag is above the allowed one in all readings of the window, and in none below the one before",
             "Make the listener faster, give it more threads, or add consumers while there are more queues than "
             "members.",
         )
     },
-    example=EXAMPLE,
+    example="`legacy-import`: the lag of its two queues only grew, from 36 to 381, until the slow consumer caught up a "
+    "little for once at 02:09:46 and 02:09:56.",
     hits=hits,
 )

@@ -14,18 +14,18 @@ NO_PROGRESS = "NO_PROGRESS"
 
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
-    """For the whole interval."""
+    """Since the last reading with an allowed lag, or since the interval began."""
     return hits_behind(step, Verdict.STALL, "ERROR", NO_PROGRESS)
 
 
 RULE = Rule(
     name=NAME,
-    meaning="The queue has an owner and a backlog, and its consumer offset did not move once in the whole interval. "
-    "One finding per group and topic; the evidence names its queues with their backlog.",
+    meaning="The queue has an owner and a backlog, and its consumer offset did not move: not in the window, and not "
+    "since its interval began. One finding per group and topic; the evidence names its queues with their backlog.",
     decided_by=DECIDED_BY.format("STALL"),
     causes={
         NO_PROGRESS: Cause(
-            "the consumer offset is the same in all readings, and the lag always above the allowed one",
+            "the consumer offset is the same in all readings of the window, and the lag always above the allowed one",
             "Look at the owner of the queue: one message that is never acknowledged holds the offset (a listener that "
             "hangs, or an orderly one that suspends for ever).",
         )

@@ -14,14 +14,15 @@ NO_COMMITS = "NO_COMMITS"
 
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
-    """Since the last reading that showed it moving."""
-    return hits_behind(step, Verdict.STOP, "ERROR", NO_COMMITS, since_moved=True)
+    """Since the last reading that showed it moving, or with nothing to do."""
+    return hits_behind(step, Verdict.STOP, "ERROR", NO_COMMITS)
 
 
 RULE = Rule(
     name=NAME,
-    meaning="The consumer of the queue moved on, then committed no more, for longer than it had been seen to move, "
-    "while messages wait. One finding per group and topic; the evidence names its queues with their backlog.",
+    meaning="The consumer of the queue moved on, then committed no more, for longer than it had been seen to move "
+    "in the window, while messages wait. One finding per group and topic; the evidence names its queues with their "
+    "backlog.",
     decided_by=DECIDED_BY.format("STOP"),
     causes={
         NO_COMMITS: Cause(

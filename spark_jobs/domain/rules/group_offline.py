@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -11,11 +10,10 @@ import numpy as np
 from spark_jobs.domain.audited_step import ALL_HOSTS, REPLAYED, AuditedStep
 from spark_jobs.domain.history import UNKNOWN, Matrix, OffsetReadings
 from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
+from spark_jobs.domain.times import offline_times
 
 NAME = "GROUP_OFFLINE"
 NOBODY_CONNECTED = "NOBODY_CONNECTED"
-#: `[start, end)`, microseconds.
-Time = tuple[int, int]
 
 
 class Missed(NamedTuple):
@@ -36,29 +34,6 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
     offline = offline_times(nobody, somebody)
     found = ((start, end, missed(step.history.offsets, max(start, step.window.start), end)) for start, end in offline)
     return [_hit(start, end, messages) for start, end, messages in found if is_missed(messages)]
-
-
-def offline_times(nobody: Iterable[Time], somebody: Iterable[Time]) -> list[Time]:
-    """The maximal times that are in one of `nobody` and in none of `somebody`: a sweep over where they begin and end.
-
-    `nobody`: the hosts of a topic list nobody; `somebody`: a broker lists connections.
-    """
-    changes: dict[int, list[int]] = defaultdict(lambda: [0, 0])
-    for kind, times in enumerate((nobody, somebody)):
-        for start, end in times:
-            changes[start][kind] += 1
-            changes[end][kind] -= 1
-    found: list[Time] = []
-    offline_since, none, some = None, 0, 0
-    for at in sorted(changes):
-        none, some = none + changes[at][0], some + changes[at][1]
-        is_offline = none > 0 and some == 0
-        if is_offline and offline_since is None:
-            offline_since = at
-        elif not is_offline and offline_since is not None:
-            found.append((offline_since, at))
-            offline_since = None
-    return found
 
 
 def missed(offsets: Mapping[str, OffsetReadings], start: int, end: int) -> Missed:
@@ -114,7 +89,7 @@ RULE = Rule(
     "per group; `measures` say how many messages came (`produced`) and waited (`backlog_end`) as far as is known.",
     decided_by="the hosts of its topics list nobody, and no other broker lists anybody; offset readings of that time "
     "show messages. Unknown offsets are no evidence: such a group has no finding, its queues are UNASSIGNED_QUEUE "
-    "all the same. Not for BROADCASTING and POP. ERROR.",
+    "all the same. Not for BROADCASTING and POP, nor while somebody unseen consumes (MEMBERS_UNSEEN). ERROR.",
     causes={
         NOBODY_CONNECTED: Cause(
             "no broker lists a connection of the group",

@@ -6,18 +6,20 @@ from collections.abc import Collection, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from spark_jobs.domain.audited_step import AuditedStep, Member
+from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep, Member
 from spark_jobs.domain.client_versions import LAST_VERSION_WITH_ROOM_BUG, UNIQUE_INSTANCE_NAME_VERSION
+from spark_jobs.domain.rules.flaps import flaps
 from spark_jobs.domain.rules.parties import parties
-from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
+from spark_jobs.domain.rules.rule import Cause, Party, Rule, RuleHit
 from spark_jobs.domain.strategies import CONSISTENT_HASH, MACHINE_ROOM
 
 NAME = "MIXED_CLIENTS"
 
 
 class MixedClientsCause(StrEnum):
-    """How the clients of a group differ; the first that applies."""
+    """How the clients of a group differ; the first that applies, message models aside."""
 
+    DIFFERENT_MESSAGE_MODELS = "DIFFERENT_MESSAGE_MODELS"
     DIFFERENT_RULES = "DIFFERENT_RULES"
     DIFFERENT_LANGUAGES = "DIFFERENT_LANGUAGES"
     DIFFERENT_INSTANCE_NAMES = "DIFFERENT_INSTANCE_NAMES"
@@ -39,7 +41,10 @@ class Software(NamedTuple):
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One per interval with unlike clients; one condition per group and cause."""
+    """One per interval with unlike clients, and per time in which message models differ; one condition per group and
+    cause.
+    """
+    yield from _of_models(step)
     for interval in step.replayed:
         members = interval.members or ()
         in_use = {Software(*one) for one in {member[2:5] for member in members}}
@@ -54,6 +59,29 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 severity=_SEVERITY[cause],
                 parties=parties(((_named(member), member.client_id) for member in members), str),
             )
+
+
+def _of_models(step: AuditedStep) -> Iterator[RuleHit]:
+    """What the clients themselves say, and a broker that says now one and now the other of the same clients."""
+    cause = MixedClientsCause.DIFFERENT_MESSAGE_MODELS
+    for interval in step.intervals:
+        for start, end, told in interval.mixtures:
+            who = parties(((model, client_id) for client_id, model in told), str)
+            yield RuleHit(start, end, cause=cause, view=interval.view, severity="ERROR", weight=1, parties=who)
+    for spans in step.memberships.values():
+        for before, now in flaps(spans, lambda said: said.message_model):
+            models = (before.state.message_model, now.state.message_model)
+            if None not in models:
+                either = tuple(Party(str(model), None) for model in sorted(map(str, models)))
+                yield RuleHit(
+                    now.start,
+                    now.end,
+                    cause=cause,
+                    view=ALL_HOSTS,
+                    seen_at=now.seen_at,
+                    severity="ERROR",
+                    parties=either,
+                )
 
 
 def mixed_clients(in_use: Collection[Software]) -> MixedClientsCause | None:
@@ -97,10 +125,18 @@ def _named(member: Member) -> str:
 
 RULE = Rule(
     name=NAME,
-    meaning="Members of one group are clients of different languages, or of versions with different rules. One "
-    "finding per group and cause; `parties` are the languages and version ordinals with their clients.",
-    decided_by="language and version of the connections, as the broker lists them; unknown ones make no difference.",
+    meaning="Members of one group are clients of different languages, of versions with different rules, or consume in "
+    "different message models. One finding per group and cause; `parties` are the languages and version ordinals, or "
+    "the message models, with their clients.",
+    decided_by="language and version of the connections, as the broker lists them; unknown ones make no difference. "
+    "Message models: what the clients themselves say, where running info was recorded; else a broker that says "
+    "another one of the group and back while its clients stay the same (whose it is, is unknown then).",
     causes={
+        MixedClientsCause.DIFFERENT_MESSAGE_MODELS: Cause(
+            "one consumes BROADCASTING, another CLUSTERING (ERROR)",
+            "Who broadcasts consumes every queue and commits none, and still holds a position: the queues of its share "
+            "are consumed for the group by nobody. Give each message model a group of its own.",
+        ),
         MixedClientsCause.DIFFERENT_RULES: Cause(
             "CONSISTENT_HASH in Go and another language, or MACHINE_ROOM in Go or Java ≤ 4.7.1 and newer ones (ERROR)",
             "These clients compute the same strategy differently, so queues are consumed twice or by nobody: use one "

@@ -9,7 +9,7 @@ import numpy as np
 
 from spark_jobs.domain.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.causes import DoubleOwnedCause
-from spark_jobs.domain.rules.progress_queues import allocation_of, number, queue_at
+from spark_jobs.domain.rules.progress_queues import number, queue_at
 from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
 from spark_jobs.domain.window import SECOND
 
@@ -59,14 +59,13 @@ def _cause(step: AuditedStep, progress: IntervalProgress, place: int) -> RewindC
     return rewind_cause(
         int(progress.rewound_max[place]),
         thresholds.rewind_tolerance,
-        owned_by_twins=allocation_of(progress).double_owned_causes[place] == DoubleOwnedCause.DUPLICATE_CLIENT_ID,
+        owned_by_twins=_owned_by_twins(progress, place),
         to_rebalance=min(since, until),
         settled_after=thresholds.convergence_seconds * SECOND + step.settings.cadence,
     )
 
 
 def _hit(step: AuditedStep, progress: IntervalProgress, place: int, cause: RewindCause) -> RuleHit:
-    owners, members = allocation_of(progress).owners[place], progress.interval.members
     at = int(progress.rewound_at[place])
     return RuleHit(
         at,
@@ -75,7 +74,7 @@ def _hit(step: AuditedStep, progress: IntervalProgress, place: int, cause: Rewin
         topic=progress.interval.topic,
         view=progress.interval.view,
         queue=queue_at(progress, place, REWOUND),
-        implicated=members[owners[0]].client_id if owners and members else None,
+        implicated=_first_owner(progress, place),
         minimum_seconds=0.0,
         severity="WARN",
         weight=number(progress.rewound_max, place),
@@ -85,6 +84,18 @@ def _hit(step: AuditedStep, progress: IntervalProgress, place: int, cause: Rewin
             "rewound_max": number(progress.rewound_max, place),
         },
     )
+
+
+def _owned_by_twins(progress: IntervalProgress, place: int) -> bool:
+    allocation = progress.interval.allocation
+    return allocation is not None and allocation.double_owned_causes[place] == DoubleOwnedCause.DUPLICATE_CLIENT_ID
+
+
+def _first_owner(progress: IntervalProgress, place: int) -> str | None:
+    """In allocation order; None: nobody owns it, or nobody knows who."""
+    allocation, members = progress.interval.allocation, progress.interval.members
+    owners = allocation.owners[place] if allocation else ()
+    return members[owners[0]].client_id if owners and members else None
 
 
 RULE = Rule(

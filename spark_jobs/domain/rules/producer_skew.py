@@ -10,7 +10,6 @@ import numpy as np
 
 from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep, IntervalProgress
 from spark_jobs.domain.history import UNKNOWN, Matrix, Place
-from spark_jobs.domain.rules.progress_queues import allocation_of
 from spark_jobs.domain.rules.rule import Cause, FindingQueue, Rule, RuleHit
 from spark_jobs.domain.thresholds import Thresholds
 
@@ -50,14 +49,14 @@ def production(parts: Sequence[IntervalProgress]) -> Production:
     """Added up over the intervals of one topic."""
     columns: dict[Place, int] = {}
     places: dict[int, Matrix] = {}
-    for allocation in (allocation_of(one) for one in parts):
-        if id(allocation) not in places:
-            found = [columns.setdefault(queue, len(columns)) for queue in allocation.queues]
-            places[id(allocation)] = np.array(found, dtype=np.int64)
+    for queues in (one.queues for one in parts):
+        if id(queues) not in places:
+            found = [columns.setdefault(queue, len(columns)) for queue in queues]
+            places[id(queues)] = np.array(found, dtype=np.int64)
     start, end = np.full(len(columns), np.iinfo(np.int64).max), np.zeros(len(columns), np.int64)
     produced, known = np.zeros(len(columns), np.int64), np.zeros(len(columns), np.bool_)
     for one in parts:
-        of_queues = places[id(one.interval.allocation)]
+        of_queues = places[id(one.queues)]
         start[of_queues] = np.minimum(start[of_queues], one.start)
         end[of_queues] = np.maximum(end[of_queues], one.end)
         known[of_queues] |= one.produced != UNKNOWN

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from spark_jobs.domain.audited_step import Allocation, IntervalProgress
+from spark_jobs.domain.audited_step import IntervalProgress
 from spark_jobs.domain.history import UNKNOWN, Matrix
 from spark_jobs.domain.rules.rule import FindingQueue
 
 
-def allocation_of(progress: IntervalProgress) -> Allocation:
-    """Only intervals with an allocation have progress."""
-    assert progress.interval.allocation is not None
-    return progress.interval.allocation
-
-
 def queue_at(progress: IntervalProgress, place: int, role: str) -> FindingQueue:
     """The queue at a place of an interval's progress, in the role it plays in a finding."""
-    return FindingQueue(progress.interval.topic, *allocation_of(progress).queues[place], role)
+    return FindingQueue(progress.interval.topic, *progress.queues[place], role)
 
 
 def number(values: Matrix, place: int) -> float | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from spark_jobs.domain.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.history import UNKNOWN, Matrix, TopicReadings
-from spark_jobs.domain.rules.progress_queues import allocation_of, queue_at
+from spark_jobs.domain.rules.progress_queues import queue_at
 from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
 from spark_jobs.domain.window import SECOND, StepWindow
 
@@ -101,7 +101,7 @@ def per_second(messages: int | None, time: int) -> float | None:
 def _of_interval(
     step: AuditedStep, progress: IntervalProgress, behind: Matrix, minimums: Minimums
 ) -> Iterator[RuleHit]:
-    queues = allocation_of(progress).queues
+    queues = progress.queues
     for place in behind.tolist():
         at, consumer_offset = int(progress.last_reading_at[place]), int(progress.consumer_offset[place])
         oldest = minimums.at(queues[place], at)

@@ -67,7 +67,7 @@ RULE = Rule(
     "they are at least `busy_percent` (90) of the client's threads. A batch of messages counts as one "
     "(`consumeMessageBatchMaxSize` is 1 by default). A consumer that works off a backlog at full speed is meant too. "
     "`RESPONSE_TIME_ROSE`: consume RT of at least `slow_rt_ms` (100) and `rt_rise_ratio` (3.0) times the usual one, "
-    "while pull RT did not rise so. Usual is the median of the looks in the step's look-back (270 s at default) in "
+    "while pull RT did not rise so. Usual is the median of the looks in the step's look-back (420 s at default) in "
     "which the client consumed messages of the topic; without one, nothing is said. It is said once: to the step "
     "after, the higher value is the usual one.",
     causes={

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
 from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
 from spark_jobs.domain.history import Membership
+from spark_jobs.domain.rules.flaps import flaps
 from spark_jobs.domain.rules.parties import parties
 from spark_jobs.domain.rules.rule import Cause, Party, Rule, RuleHit
 from spark_jobs.domain.series import Span
@@ -34,7 +35,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         if interval.mismatches:
             yield from _told(interval)
     for spans in step.memberships.values():
-        for before, now in flaps(spans):
+        for before, now in flaps(spans, lambda said: said.subscriptions):
             yield _flap(before, now)
 
 
@@ -72,24 +73,6 @@ def mismatch(known: Iterable[_Sorted]) -> MismatchCause | None:
     if len({tuple(topic for topic, _ in one) for one in different}) > 1:
         return MismatchCause.DIFFERENT_TOPICS
     return MismatchCause.DIFFERENT_EXPRESSIONS if len(different) > 1 else None
-
-
-def flaps(spans: Sequence[Span[Membership]]) -> Iterator[tuple[Span[Membership], Span[Membership]]]:
-    """Each span of a broker's subscriptions between two spans of one other text, the clients being the same, with the
-    span before it.
-
-    A broker keeps what the last heartbeat said, so the subscriptions of unequal members take turns (RocketMQ:
-    `ConsumerGroupInfo.updateSubscription`).
-    """
-    for before, now, after in zip(spans, spans[1:], spans[2:], strict=False):
-        no_gap = before.end == now.start and now.end == after.start
-        back = before.state.subscriptions == after.state.subscriptions != now.state.subscriptions
-        if no_gap and back and _ids(now) and _ids(before) == _ids(now) == _ids(after):
-            yield before, now
-
-
-def _ids(span: Span[Membership]) -> list[str]:
-    return [connection.client_id for connection in span.state.connections]
 
 
 def _sorted(subscriptions: Subscriptions) -> _Sorted:

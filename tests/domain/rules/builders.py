@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,12 +103,14 @@ def progress(
     """The messages of each queue over the whole interval, None is unknown; nothing else is known."""
     nothing = np.full(len(consumed), UNKNOWN, dtype=np.int64)
     measured = {"consumed": _numbers(consumed), "produced": _numbers(produced)}
-    others = {
+    others: dict[str, Any] = {
         name: measured.get(name, nothing)
         for name in IntervalProgress.__dataclass_fields__
-        if name not in ("interval", "start", "end", "verdicts")
+        if name not in ("interval", "start", "end", "verdicts", "spans")
     }
-    return IntervalProgress(interval=one, start=one.start, end=one.end, verdicts=[None] * len(consumed), **others)
+    return IntervalProgress(
+        interval=one, start=one.start, end=one.end, verdicts=[None] * len(consumed), spans=[], **others
+    )
 
 
 def _numbers(values: Sequence[int | None]) -> NDArray[np.int64]:

@@ -15,6 +15,7 @@ from spark_jobs.domain.message_queue import RouteEntry
 from spark_jobs.domain.moves import Trigger
 from spark_jobs.domain.rules.rule import RuleHit
 from spark_jobs.domain.series import Span
+from spark_jobs.domain.verdict_windows import VerdictSpan
 from spark_jobs.domain.window import SECOND
 from tests.domain.rules.builders import interval, members
 
@@ -51,7 +52,7 @@ def progress(
     of: RebalanceInterval,
     start: float,
     end: float,
-    verdicts: Sequence[str | None] = (),
+    spans: Sequence[VerdictSpan] = (),
     **columns: Sequence[int | None],
 ) -> IntervalProgress:
     """What is known of each queue, None: unknown, as all that is not named; columns that end in `_at` are seconds."""
@@ -60,14 +61,12 @@ def progress(
     arrays: dict[str, Any] = {
         name: np.full(count, UNKNOWN, dtype=np.int64)
         for name in IntervalProgress.__dataclass_fields__
-        if name not in ("interval", "start", "end", "verdicts")
+        if name not in ("interval", "start", "end", "verdicts", "spans")
     }
     for name, values in columns.items():
         scale = SECOND if name.endswith("_at") else 1
         arrays[name] = np.array([UNKNOWN if one is None else one * scale for one in values], dtype=np.int64)
-    return IntervalProgress(
-        of, int(start * SECOND), int(end * SECOND), verdicts=list(verdicts) or [None] * count, **arrays
-    )
+    return IntervalProgress(of, int(start * SECOND), int(end * SECOND), verdicts=[None] * count, spans=spans, **arrays)
 
 
 def rebalance(

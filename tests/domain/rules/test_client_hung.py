@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 
 from schemas import CLIENT_SNAPSHOTS
+from spark_jobs.domain.history import Connection, Membership
 from spark_jobs.domain.rules import rule
 from spark_jobs.domain.rules.client_hung import RULE
 from spark_jobs.domain.rules.rule import FindingQueue, RuleHit
+from spark_jobs.domain.series import Span
 from tests.domain.rules.client_groups import GROUPS, audited, found_by, held, lasting
 from tests.domain.rules.client_steps import micros, replayed, second_of, step_with
 from tests.kernel import group_histories
@@ -81,3 +83,26 @@ def test_who_does_not_pull_hangs_on_those_queues_that_it_owns(stale: tuple[int, 
     assert {(second_of(hit.start), second_of(hit.end), hit.cause, hit.minimum_seconds) for hit in hits} <= {
         (200, 260, "NO_PULL", 0.0)
     }
+
+
+@pytest.mark.parametrize(
+    ("by_hand", "found"),
+    [
+        ([], [(200, 260)]),
+        ([("b", 0, 660)], []),
+        # Said for a while only, by brokers in turn.
+        ([("b", 0, 210), ("b2", 210, 220), ("b", 240, 250)], [(220, 240), (250, 260)]),
+    ],
+)
+def test_who_pulls_when_it_likes_does_not_hang(
+    by_hand: list[tuple[str, int, int]], found: list[tuple[int, int]]
+) -> None:
+    state = {"answered": True, "owned_queues": [held("t", 0, 60, {})]}
+    row = {"cluster": "c", "consumer_group": "g", "client_id": "c1", "captured_at": at(200)} | state
+    (history,) = group_histories({CLIENT_SNAPSHOTS: [row]})
+    pulls = Membership((Connection("c1"),), frozenset(), frozenset(), "CLUSTERING", "CONSUME_ACTIVELY")
+    memberships: dict[str, list[Span[Membership]]] = {}
+    for broker, start, end in by_hand:
+        memberships.setdefault(broker, []).append(Span(micros(start), micros(end), micros(end), pulls))
+    step = replace(step_with(history, [replayed("t", 0, 660, {"c1": [0]}, 1)]), memberships=memberships)
+    assert [(second_of(hit.start), second_of(hit.end)) for hit in RULE.hits(step)] == found

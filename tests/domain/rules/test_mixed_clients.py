@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from spark_jobs.domain.audited_step import Member
+from spark_jobs.domain.audited_step import Member, Mixture
+from spark_jobs.domain.history import Membership
 from spark_jobs.domain.rules.mixed_clients import hits
 from spark_jobs.domain.rules.mixed_strategies import hits as strategy_hits
 from spark_jobs.domain.rules.rule import Party, RuleHit
+from spark_jobs.domain.series import Span
 from spark_jobs.domain.window import SECOND
-from tests.domain.rules.builders import allocation, audited_step, interval
+from tests.domain.rules.builders import allocation, audited_step, broker_said, interval
 
 #: language version strategy of each member (`-` is unknown) | mixed strategies | how the clients differ | severity
 _TABLE = """
@@ -78,3 +82,35 @@ def test_parties_are_languages_with_versions_without_what_is_unknown() -> None:
 def test_what_is_not_replayed_says_nothing() -> None:
     listed = [_member(1, "JAVA 493 AVG"), _member(2, "GO 493 AVG")]
     assert list(hits(audited_step(interval(0, 60, listed, None)))) == []
+
+
+def test_members_of_different_message_models_whether_replayed_or_not() -> None:
+    told = (("c1", "CLUSTERING"), ("c2", "BROADCASTING"), ("c3", "CLUSTERING"))
+    one = replace(interval(0, 60, None, None), mixtures=(Mixture(10 * SECOND, 40 * SECOND, told),))
+    assert list(hits(audited_step(one))) == [
+        RuleHit(
+            10 * SECOND,
+            40 * SECOND,
+            cause="DIFFERENT_MESSAGE_MODELS",
+            view="*",
+            severity="ERROR",
+            weight=1,
+            parties=(Party("BROADCASTING", ("c2",)), Party("CLUSTERING", ("c1", "c3"))),
+        )
+    ]
+
+
+def test_a_broker_that_says_now_one_message_model_and_now_the_other() -> None:
+    def said(start: int, model: str | None, ids: str = "c1 c2") -> Span[Membership]:
+        span = broker_said(start, start + 20, ids, frozenset())
+        return span._replace(state=span.state._replace(message_model=model))
+
+    def found(*spans: Span[Membership]) -> list[tuple[int, int]]:
+        got = hits(audited_step(interval(0, 60, None, None), memberships={"b": spans}))
+        parties = (Party("BROADCASTING", None), Party("CLUSTERING", None))
+        return [(hit.start // SECOND, hit.end // SECOND) for hit in got if hit.parties == parties]
+
+    assert found(said(0, "CLUSTERING"), said(20, "BROADCASTING"), said(40, "CLUSTERING")) == [(20, 40)]
+    assert found(said(0, "CLUSTERING"), said(20, "BROADCASTING")) == []
+    assert found(said(0, "CLUSTERING"), said(20, None), said(40, "CLUSTERING")) == []
+    assert found(said(0, "CLUSTERING"), said(20, "BROADCASTING", "c1"), said(40, "CLUSTERING")) == []

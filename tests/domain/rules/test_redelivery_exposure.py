@@ -97,7 +97,7 @@ def test_in_flight() -> None:
         pytest.param(step_with(moved(100), reading=90), None, id="nothing handed over"),
         pytest.param(step_with(moved(-1, 0), reading=-10), None, id="in the warm-up"),
         pytest.param(step_with(moved(0, 0), reading=-10), (1, 30, 30, 1, 0), id="as the step begins"),
-        pytest.param(step_with(moved(5, 0, seen=-211), reading=-271), None, id="read before the window"),
+        pytest.param(step_with(moved(5, 0, seen=-361), reading=-421), None, id="read before the window"),
     ],
 )
 def test_exposure(step: AuditedStep, expected: tuple[float, ...] | None) -> None:

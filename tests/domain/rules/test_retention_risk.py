@@ -105,7 +105,7 @@ def test_what_a_finding_says() -> None:
 
 
 def test_the_rate_is_since_the_first_snapshot_of_the_window_that_has_the_queue() -> None:
-    """The window begins at −270 s."""
+    """The window begins at −420 s."""
 
     def rate(looks: dict[float, list[Said | None]]) -> float | None:
         (hit,) = hits(5999, oldest([("b", 0)], looks))
@@ -113,8 +113,8 @@ def test_the_rate_is_since_the_first_snapshot_of_the_window_that_has_the_queue()
         assert hit.measures["min_offset"] == 6000
         return hit.measures["deleted_per_second"]
 
-    assert rate({-271: [(0, 9)], 800: [(5000, 9)], 1000: [(6000, 9)]}) == 5
-    assert rate({-270: [(3460, 9)], 800: [(5000, 9)], 1000: [(6000, 9)]}) == 2
+    assert rate({-421: [(0, 9)], 800: [(5000, 9)], 1000: [(6000, 9)]}) == 5
+    assert rate({-420: [(3160, 9)], 800: [(5000, 9)], 1000: [(6000, 9)]}) == 2
     assert rate({0: [None], 800: [(5000, 9)], 1000: [(6000, 9)]}) == 5
     assert rate({0: [(None, 9)], 800: [(5000, 9)], 1000: [(6000, 9)]}) is None
     # The last that has it stands for the queue.
@@ -124,7 +124,7 @@ def test_the_rate_is_since_the_first_snapshot_of_the_window_that_has_the_queue()
 
 def test_what_nobody_looked_at_is_unknown() -> None:
     assert hits(0, oldest([("b", 0)], {1001: [(6000, 9)]})) == []
-    assert hits(0, oldest([("b", 0)], {-271: [(6000, 9)]})) == []
+    assert hits(0, oldest([("b", 0)], {-421: [(6000, 9)]})) == []
     assert hits(0, oldest([("b", 0)], {900: [None]})) == []
     assert hits(0, oldest([("b", 0)], {900: [(None, 9)]})) == []
     assert hits(0, oldest([("b", 0)], {0: [(5000, 9)], 900: [(None, 9)]})) == []

@@ -112,9 +112,9 @@ def test_a_topic_with_several_intervals_is_looked_at_once() -> None:
 
 
 def test_readings_outside_the_window_are_not_known_to_the_step() -> None:
-    """The window begins 270 s before the step."""
-    step = audited_step(interval(-210, 3600, None))
-    assert found(with_readings(step, {"t": read(-271, *range(0, 3600, 60), 3700)})) == []
-    early = found(with_readings(step, {"t": read(-270, *range(0, 3600, 60))}))
-    assert early == [("-210-0", "WARN", ["offset_snapshots: t"])]
-    assert found(with_readings(step, {"t": read(-271, 3600)})) == []
+    """The window begins 420 s before the step."""
+    step = audited_step(interval(-360, 3600, None))
+    assert found(with_readings(step, {"t": read(-421, *range(0, 3600, 60), 3700)})) == []
+    early = found(with_readings(step, {"t": read(-420, *range(0, 3600, 60))}))
+    assert early == [("-360-0", "WARN", ["offset_snapshots: t"])]
+    assert found(with_readings(step, {"t": read(-421, 3600)})) == []

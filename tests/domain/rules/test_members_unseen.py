@@ -1,0 +1,26 @@
+"""What is said of a group that is consumed by members whom no broker lists."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from spark_jobs.domain.rules.members_unseen import hits
+from spark_jobs.domain.rules.rule import RuleHit
+from spark_jobs.domain.window import SECOND
+from tests.domain.rules.builders import audited_step, interval
+
+
+def test_one_hit_per_interval_of_an_ordinary_topic_with_the_reason_as_its_cause() -> None:
+    through = replace(interval(0, 100, seen_at=90), status="NOT_APPLICABLE", reason="CONSUMED_THROUGH_PROXY")
+    step = audited_step(
+        through,
+        replace(through, start=100 * SECOND, end=200 * SECOND, reason="CONSUMED_BY_UNSEEN"),
+        replace(through, topic="%RETRY%g"),
+        interval(200, 300),
+    )
+
+    def hit(start: int, end: int, cause: str) -> RuleHit:
+        times = {"seen_at": 90 * SECOND, "minimum_seconds": 50.0}
+        return RuleHit(start * SECOND, end * SECOND, cause=cause, view="*", severity="INFO", **times)  # type: ignore[arg-type]
+
+    assert list(hits(step)) == [hit(0, 100, "CONSUMED_THROUGH_PROXY"), hit(100, 200, "CONSUMED_BY_UNSEEN")]

@@ -1,0 +1,144 @@
+"""Which findings stand for what held a queue back: those about it or its owner, at the time when its backlog grew."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_jobs.domain.audited_step import RebalanceInterval
+from spark_jobs.domain.backlog import queue_intervals
+from spark_jobs.domain.capacity import HeldBack, Limit
+from spark_jobs.domain.evidence import Evidence, QueueEvidence
+from spark_jobs.domain.findings import Finding
+from spark_jobs.domain.history import Place
+from spark_jobs.domain.limits import held_back
+from tests.domain.audited import at, audited_step, measured, offsets, replayed
+
+PLACES: list[Place] = [("b", 0), ("b", 1)]
+#: Two queues of `A` and `B`, each with 900 messages at 200 s that were not there at 100 s.
+READ = {0: ["10/10"] * 2, 100: ["10/10"] * 2, 200: ["910/10"] * 2, 300: ["910/910"] * 2}
+
+
+def finding(
+    rule: str,
+    cause: str = "-",
+    severity: str = "ERROR",
+    begin: float = 0,
+    end: float = 3600,
+    topic: str | None = None,
+    queue: int | None = None,
+    client_ids: str = "",
+    persistence: str | None = None,
+) -> Finding:
+    queues = [] if queue is None else [QueueEvidence("t", "b", queue, "R", at(0), at(1), *[None] * 5)]
+    evidence = Evidence(persistence, None, client_ids.split(), None, None, queues, *[None] * 10)
+    return Finding("id", rule, severity, topic, "s", at(begin), at(end), cause, evidence, "Do.")
+
+
+def held(
+    *findings: Finding,
+    intervals: list[RebalanceInterval] | None = None,
+    lag: int | None = 900,
+    read: dict[int, list[str]] = READ,
+) -> dict[Limit, HeldBack]:
+    intervals = intervals or [replayed(0, 3600, dict(zip(PLACES, [(0,), (1,)], strict=True)))]
+    rows = [measured(one, lag_last=[lag, 0], lag_max=[lag, 0]) for one in intervals]
+    step = audited_step(intervals, rows, {"t": offsets(PLACES, read)})
+    queues = queue_intervals(rows)
+    return {one.limit: one for one in held_back(step, queues, queues.unknown(), findings)}
+
+
+@pytest.mark.parametrize(
+    ("found", "limit"),
+    [
+        (finding("CLIENT_HUNG", queue=0), "STUCK_CONSUMER"),
+        (finding("CLIENT_HUNG", queue=1), "MEMBERS"),
+        (finding("CLIENT_HUNG", queue=0, client_ids="B"), "STUCK_CONSUMER"),
+        (finding("SLOW_LISTENER", client_ids="A"), "LISTENER"),
+        (finding("SLOW_LISTENER", client_ids="B"), "MEMBERS"),
+        (finding("MIXED_STRATEGIES"), "ALLOCATION"),
+        (finding("MIXED_STRATEGIES", topic="t"), "ALLOCATION"),
+        (finding("MIXED_STRATEGIES", topic="u"), "MEMBERS"),
+        (finding("MIXED_STRATEGIES", severity="INFO"), "MEMBERS"),
+        (finding("DUPLICATE_CLIENT_ID", persistence="PERSISTENT"), "DUPLICATE_IDS"),
+        (finding("DUPLICATE_CLIENT_ID", persistence="TRANSIENT"), "MEMBERS"),
+        (finding("SUBSCRIPTION_MISMATCH", "DIFFERENT_TOPICS"), "SUBSCRIPTIONS"),
+        # Other expressions filter other messages: that keeps nobody from consuming.
+        (finding("SUBSCRIPTION_MISMATCH", "DIFFERENT_EXPRESSIONS"), "MEMBERS"),
+        (finding("IDLE_CONSUMER"), "MEMBERS"),
+        # The backlog grew from 100 s to 200 s.
+        (finding("MIXED_STRATEGIES", end=100), "MEMBERS"),
+        (finding("MIXED_STRATEGIES", end=101), "ALLOCATION"),
+        (finding("MIXED_STRATEGIES", begin=200), "ALLOCATION"),
+        (finding("MIXED_STRATEGIES", begin=201), "MEMBERS"),
+    ],
+)
+def test_a_finding_about_the_queue_or_its_owner_at_that_time(found: Finding, limit: str) -> None:
+    # Three queues for two members: with one for each of them, it would be QUEUES and not MEMBERS.
+    intervals = [replayed(0, 3600, {("b", 0): (0,), ("b", 1): (1,), ("b", 2): (0,)})]
+    step_rows = [measured(intervals[0], lag_last=[900, 0, 0], lag_max=[900, 0, 0])]
+    step = audited_step(intervals, step_rows, {"t": offsets(PLACES, READ)})
+    (only,) = held_back(step, queue_intervals(step_rows), [], [found])
+    # 900 messages for 100 s.
+    assert only[:6] == (Limit(limit), 1, 900, 90_000_000, 3, 2)
+
+
+def test_of_several_the_first_limit_counts() -> None:
+    assert list(held(finding("FLOW_CONTROLLED", queue=0), finding("CLIENT_HUNG", queue=0))) == ["STUCK_CONSUMER"]
+
+
+def test_of_one_queue_the_limit_under_which_it_grew_most() -> None:
+    """Twins until 150 s; all of the growth is read at 200 s."""
+    owners = dict(zip(PLACES, [(0,), (1,)], strict=True))
+    cut = [replayed(0, 150, dict.fromkeys(PLACES, ())), replayed(150, 3600, owners)]
+    unassigned = finding("UNASSIGNED_QUEUE", "DUPLICATE_CLIENT_ID", queue=0, end=150)
+    assert list(held(unassigned, finding("DUPLICATE_CLIENT_ID", queue=0, end=150), intervals=cut)) == ["QUEUES"]
+    late = [replayed(0, 250, dict.fromkeys(PLACES, ())), replayed(250, 3600, owners)]
+    assert list(held(finding("DUPLICATE_CLIENT_ID", queue=0, end=250), intervals=late)) == ["DUPLICATE_IDS"]
+    # Nobody says why it had no owner: a group takes its time to agree.
+    assert held(intervals=late) == {}
+
+
+def test_of_equal_growth_the_first_limit_counts() -> None:
+    """450 messages in each of two intervals."""
+    owners = dict(zip(PLACES, [(0,), (1,)], strict=True))
+    cut = [replayed(0, 150, owners), replayed(150, 3600, owners)]
+    read = {0: ["10/10"] * 2, 100: ["460/10"] * 2, 200: ["910/10"] * 2}
+    assert list(held(finding("MIXED_STRATEGIES", begin=150), intervals=cut, read=read)) == ["ALLOCATION"]
+    assert list(held(finding("MIXED_STRATEGIES", end=100), intervals=cut, read=read)) == ["ALLOCATION"]
+
+
+def test_slow_members_are_owners_of_the_queue() -> None:
+    found = held(finding("FLOW_CONTROLLED", queue=0, client_ids="A B"))
+    assert found[Limit.LISTENER_AND_QUEUES].slow_members == 1
+
+
+def test_queues_of_limits_are_added_up() -> None:
+    intervals = [replayed(0, 3600, dict(zip(PLACES, [(0,), (1,)], strict=True)))]
+    row = measured(intervals[0], lag_last=[900, 900], lag_max=[900, 900])
+    step = audited_step(intervals, [row], {"t": offsets(PLACES, READ)})
+    queues = queue_intervals([row])
+    found = held_back(step, queues, [], [finding("SLOW_LISTENER", client_ids="A")])
+    assert found == [
+        HeldBack(Limit.LISTENER_AND_QUEUES, 1, 900, 90_000_000, 2, 2, slow_members=1, threads=None),
+        HeldBack(Limit.QUEUES, 1, 900, 90_000_000, 2, 2),
+    ]
+    assert held_back(step, queues, [], []) == [HeldBack(Limit.QUEUES, 2, 1800, 180_000_000, 2, 2)]
+
+
+@pytest.mark.parametrize(
+    ("found", "limits"),
+    [
+        (finding("UNASSIGNED_QUEUE", "MEMBER_NOT_SUBSCRIBED", queue=0), ["SUBSCRIPTIONS"]),
+        (finding("STRANDED_WRITE_QUEUES", queue=0), ["UNREADABLE_QUEUES"]),
+        # INFO: nothing came.
+        (finding("UNASSIGNED_QUEUE", "MEMBER_NOT_SUBSCRIBED", "INFO", queue=0), []),
+        # Queue 1 has a known backlog.
+        (finding("UNASSIGNED_QUEUE", "MEMBER_NOT_SUBSCRIBED", queue=1), []),
+        # Somebody consumes it.
+        (finding("CLIENT_HUNG", queue=0), []),
+    ],
+)
+def test_what_nobody_consumed_counts_where_its_backlog_is_unknown(found: Finding, limits: list[str]) -> None:
+    assert list(held(found, lag=None)) == limits
+    for one in held(found, lag=None).values():
+        assert one[1:] == (0, 0, 0, 0, 0, 0, None)

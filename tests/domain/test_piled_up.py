@@ -1,0 +1,160 @@
+"""In which queues messages piled up, how many, for how long, and in which intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+
+from spark_jobs.domain.audited_step import IntervalProgress
+from spark_jobs.domain.backlog import queue_intervals
+from spark_jobs.domain.history import OffsetReadings
+from spark_jobs.domain.piled_up import PiledUp, greatest_rise, piled_up
+from tests.domain.audited import SETTINGS, WINDOW, at, measured, offsets, replayed
+
+QUEUE = ("b", 0)
+OWNED = {QUEUE: (0,)}
+
+
+def found_in(rows: Sequence[IntervalProgress], read: OffsetReadings) -> list[PiledUp]:
+    return list(piled_up(queue_intervals(rows), {"t": read}, WINDOW, SETTINGS))
+
+
+def one_queue(read: Mapping[int, str], *cuts: int, **numbers: int | None) -> list[PiledUp]:
+    """A queue of which this was read, in intervals cut at these seconds."""
+    rows = [
+        measured(replayed(begin, end, OWNED), verdicts=None, **{name: [number] for name, number in numbers.items()})
+        for begin, end in zip((0, *cuts), (*cuts, 3600), strict=True)
+    ]
+    return found_in(rows, offsets([QUEUE], {second: [cell] for second, cell in read.items()}))
+
+
+def grown(found: Sequence[PiledUp]) -> list[tuple[int, int]]:
+    """Second at which each interval begins, and messages."""
+    (one,) = found
+    return [((growth.progress.start - at(0)) // 10**6, growth.messages) for growth in one.growths]
+
+
+@pytest.mark.parametrize(
+    ("messages", "rise"),
+    [([5], (0, 0)), ([5, 3, 1], (0, 0)), ([0, 4, 1, 5], (0, 3)), ([2, 0, 0, 7, 0, 7], (2, 3)), ([9, 1, 3], (1, 2))],
+)
+def test_the_greatest_rise(messages: list[int], rise: tuple[int, int]) -> None:
+    assert greatest_rise(np.array(messages)) == rise
+
+
+def test_what_was_worked_off_before_the_end_counts() -> None:
+    found = one_queue({0: "10/10", 100: "910/10", 200: "950/50", 300: "960/960"}, 100, 250, lag_max=900)
+    # 900 messages waited for 200 s: 180,000 message-seconds.
+    assert [(one.topic, one.queue, one.messages, one.waited) for one in found] == [("t", QUEUE, 900, 180_000_000)]
+    # The reading at 100 s is the first of the second interval: what came since 0 s belongs to it.
+    assert grown(found) == [(100, 900)]
+    (growth,) = found[0].growths
+    assert (growth.start, growth.end) == (at(100), at(100))
+
+
+def test_growth_is_shared_by_the_intervals_in_which_it_came() -> None:
+    found = one_queue({0: "10/10", 50: "110/10", 100: "410/10", 200: "910/10"}, 100, 150, lag_max=900)
+    assert grown(found) == [(0, 100), (100, 300), (150, 500)]
+
+
+@pytest.mark.parametrize(
+    ("most", "consumed", "counts"),
+    [
+        (32, 0, False),
+        (33, 0, True),
+        # 3,600 a step are 60 a minute.
+        (60, 3600, False),
+        (61, 3600, True),
+        # How much is consumed is not known.
+        (33, None, True),
+    ],
+)
+def test_a_minute_s_work_is_no_backlog(most: int, consumed: int | None, counts: bool) -> None:
+    found = one_queue({0: "10/10", 100: f"{10 + most}/10", 200: "100/100"}, lag_max=most, consumed=consumed)
+    assert bool(found) is counts
+
+
+def test_the_pace_is_that_of_the_time_in_which_it_is_known() -> None:
+    """600 in 600 s are 60 a minute; of the rest of the step it is not known what was consumed."""
+
+    def found(most: int) -> list[PiledUp]:
+        rows = [
+            measured(replayed(0, 600, OWNED), lag_max=[0], consumed=[600]),
+            measured(replayed(600, 3600, OWNED), lag_max=[most], consumed=[None]),
+        ]
+        return found_in(rows, offsets([QUEUE], {0: ["10/10"], 700: [f"{10 + most}/10"]}))
+
+    assert not found(60)
+    assert found(61)
+
+
+@pytest.mark.parametrize(
+    ("read", "messages"),
+    [
+        # Only worked off; with a wave on the way; not worked off at all; more at the end.
+        ({0: "900/0", 100: "900/500", 200: "900/899"}, None),
+        ({0: "900/0", 100: "900/500", 150: "910/500", 200: "910/899"}, None),
+        ({0: "900/0", 200: "900/0"}, 900),
+        ({0: "900/0", 200: "901/0"}, 901),
+    ],
+)
+def test_a_backlog_from_before_counts_if_it_does_not_shrink(read: dict[int, str], messages: int | None) -> None:
+    found = one_queue(read, 150, lag_max=900)
+    assert [one.messages for one in found] == ([] if messages is None else [messages])
+    if found:
+        # Nothing, or next to nothing, was added: the last interval tells.
+        assert grown(found) == [(150, 0)]
+
+
+def test_what_an_offset_adds_that_goes_back_is_no_growth() -> None:
+    """A thawed client sets the offset back by 500; before, 100 waited."""
+    read = {0: "10/10", 50: "110/10", 100: "120/120", 200: "620/620", 210: "630/120", 220: "640/640"}
+    found = one_queue(read, 100, lag_max=510)
+    assert [one.messages for one in found] == [100]
+    assert grown(found) == [(0, 100)]
+
+
+def test_who_never_committed_has_what_came_in_waiting() -> None:
+    read = {-30: "100/?", 0: "120/?", 60: "?/?", 100: "200/?", 200: "50/?", 300: "60/?"}
+    found = one_queue(read, produced=110)
+    # 100 until 100 s; the topic was made anew before 200 s, of which nothing is known; 10 more.
+    assert [one.messages for one in found] == [110]
+    # 20 wait for 100 s, and 100 for 200 s.
+    assert [one.waited for one in found] == [(20 * 100 + 100 * 200) * 1000]
+
+
+def test_what_was_committed_before_the_step_only_is_unknown_in_it() -> None:
+    read = {-30: "100/90", 0: "120/?", 60: "200/?"}
+    assert [one.messages for one in one_queue(read, produced=100)] == [100]
+
+
+def test_the_last_reading_before_the_step_counts_no_older_one() -> None:
+    read = {-60: "0/0", -30: "10/10", 0: "100/10"}
+    assert grown(one_queue(read, lag_max=90)) == [(0, 90)]
+    assert grown(one_queue({-91: "10/10", 0: "100/10"}, lag_max=90)) == [(0, 0)]
+
+
+def test_growth_in_a_time_that_was_not_replayed_goes_to_the_last_interval() -> None:
+    read = offsets([QUEUE], {0: ["10/10"], 100: ["910/10"], 200: ["920/20"]})
+    found = found_in([measured(replayed(150, 300, OWNED), lag_max=[900])], read)
+    assert grown(found) == [(150, 0)]
+
+
+def test_nothing_was_replayed() -> None:
+    assert found_in([], offsets([QUEUE], {0: ["10/10"]})) == []
+
+
+def test_queues_without_a_known_backlog() -> None:
+    def unknown(topic: str, **numbers: int | None) -> list[tuple[str, str, int]]:
+        row = measured(
+            replayed(0, 60, OWNED, topic=topic), verdicts=None, **{name: [number] for name, number in numbers.items()}
+        )
+        return [tuple(one) for one in queue_intervals([row]).unknown()]  # type: ignore[misc]
+
+    assert unknown("t") == unknown("t", produced=0) == [("t", "b", 0)]
+    assert unknown("t", lag_last=0) == []
+    # Nothing comes into a retry topic as long as no message fails.
+    assert unknown("%RETRY%g") == unknown("%RETRY%g", produced=0) == []
+    assert unknown("%RETRY%g", produced=1) == [("%RETRY%g", "b", 0)]

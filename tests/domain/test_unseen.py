@@ -1,0 +1,154 @@
+"""When a group that no broker lists is consumed all the same. Seconds; a reading every 10 s, 120 s make a stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+import pytest
+
+from spark_jobs.domain.history import Connection, Membership, OffsetReadings
+from spark_jobs.domain.series import Span
+from spark_jobs.domain.thresholds import Thresholds
+from spark_jobs.domain.unseen import unseen_times
+from spark_jobs.domain.window import SECOND, AuditSettings, StepWindow
+
+SETTINGS = AuditSettings(600 * SECOND, 10 * SECOND, 30 * SECOND, Thresholds())
+WINDOW = StepWindow(-210 * SECOND, -180 * SECOND, 0, 600 * SECOND)
+#: At a second: next to write, to consume; the last timestamp is 0 where the latter is.
+Course = Callable[[int], tuple[int, int]]
+
+
+def said(start: int, end: int, client_ids: str) -> Span[Membership]:
+    connections = tuple(Connection(one) for one in client_ids.split())
+    return Span(start * SECOND, end * SECOND, end * SECOND, Membership(connections, frozenset(), frozenset(), None))
+
+
+def readings(course: Course, times: Iterable[int]) -> OffsetReadings:
+    seconds = list(times)
+    end, consumed = (np.array([[course(at)[part]] for at in seconds], dtype=np.int64) for part in (0, 1))
+    present = np.ones((len(seconds), 1), dtype=bool)
+    stored = (consumed > 0).astype(np.int64)
+    return OffsetReadings(np.array(seconds) * SECOND, [("b", 0)], end, consumed, consumed, stored, present)
+
+
+def found(
+    *courses: Course,
+    listed: Iterable[Span[Membership]] = (said(-180, 600, ""),),
+    proxies: Iterable[Span[Membership]] = (),
+    times: Iterable[int] = range(-180, 600, 10),
+) -> list[str]:
+    """`start-end by whom`, of a group with these topics."""
+    offsets = {f"t{number}": readings(course, times) for number, course in enumerate(courses)}
+    asked: Mapping[str, list[Span[Membership]]] = {"p": list(proxies)}
+    spans = unseen_times({"b": list(listed)}, asked, offsets, WINDOW, SETTINGS)
+    return [f"{one.start // SECOND}-{one.end // SECOND} {one.state.removeprefix('CONSUMED_')}" for one in spans]
+
+
+def consumed(second: int) -> tuple[int, int]:
+    return 1000 + second, 995 + second
+
+
+def waiting(second: int) -> tuple[int, int]:
+    return 1000 + second, 500
+
+
+def idle(_: int) -> tuple[int, int]:
+    return 1000, 1000
+
+
+def never_committed(second: int) -> tuple[int, int]:
+    return 1000 + second, 0
+
+
+def until(end: int, course: Course = consumed) -> Course:
+    """Messages come in all the time; none is consumed any more from then on."""
+    return lambda second: (1000 + second, course(min(second, end))[1])
+
+
+PROXY = (said(-150, 600, "proxy"),)
+
+
+@pytest.mark.parametrize(
+    ("course", "without_proxy", "with_proxy"),
+    [
+        (consumed, ["-180-600 BY_UNSEEN"], ["-180-600 THROUGH_PROXY"]),
+        (waiting, [], []),
+        (idle, [], ["-180-600 THROUGH_PROXY"]),
+        (never_committed, [], ["-180-600 THROUGH_PROXY"]),
+        # The last reading that showed it going on is that of 200 s.
+        (until(200), ["-180-200 BY_UNSEEN"], ["-180-200 THROUGH_PROXY"]),
+        # From 480 s to the last reading, of 590 s, are 110 s: too little to say.
+        (until(480), ["-180-600 BY_UNSEEN"], ["-180-600 THROUGH_PROXY"]),
+        (until(470), ["-180-470 BY_UNSEEN"], ["-180-470 THROUGH_PROXY"]),
+    ],
+)
+def test_who_consumes_whom_no_broker_lists(course: Course, without_proxy: list[str], with_proxy: list[str]) -> None:
+    assert found(course) == without_proxy
+    assert found(course, proxies=PROXY) == with_proxy
+
+
+def test_a_group_that_went_offline_is_so_at_once() -> None:
+    """It was connected to a broker: that its offsets are not known, or stand, says nothing for a proxy."""
+    listed = (said(-180, 100, "c1"), said(100, 600, ""))
+    for course in (until(90), idle, never_committed):
+        assert found(course, listed=listed, proxies=PROXY) == []
+
+
+def test_a_commit_before_it_left_is_not_one_of_somebody_unseen() -> None:
+    """The reading of 100 s shows what was committed since that of 90 s, and so does that of 110 s."""
+    listed = (said(-180, 95, "c1"), said(95, 600, ""))
+    assert found(until(100), listed=listed) == []
+    assert found(until(110), listed=listed) == []
+    assert found(until(120), listed=listed) == ["95-120 BY_UNSEEN"]
+
+
+def test_who_goes_on_behind_a_proxy_is_seen_to_go_on() -> None:
+    listed = (said(-180, 100, "c1"), said(100, 600, ""))
+    assert found(consumed, listed=listed, proxies=PROXY) == ["100-600 THROUGH_PROXY"]
+
+
+def test_offsets_that_move_once_were_set_by_an_operator() -> None:
+    def set_at_300(second: int) -> tuple[int, int]:
+        return 1000, 500 if second < 300 else 1000
+
+    assert found(set_at_300) == []
+    # Two topics in one round of the recorder are one.
+    assert found(set_at_300, set_at_300) == []
+
+
+def test_who_comes_back_consumes_since_the_reading_before() -> None:
+    def pauses(second: int) -> tuple[int, int]:
+        return 1000 + second, 995 + (second if second < 100 else 100 if second < 300 else second)
+
+    assert found(pauses) == ["-180-100 BY_UNSEEN", "290-600 BY_UNSEEN"]
+
+
+def test_a_pause_without_messages_is_none() -> None:
+    def quiet(second: int) -> tuple[int, int]:
+        return (1000 + min(second, 0), 1000 + min(second, 0)) if second < 500 else (500 + second, 500 + second)
+
+    assert found(quiet) == ["-180-600 BY_UNSEEN"]
+
+
+def test_a_topic_that_stands_beside_one_that_is_consumed_is_consumed() -> None:
+    assert found(consumed, waiting) == ["-180-600 BY_UNSEEN"]
+    assert found(until(200), until(300)) == ["-180-300 BY_UNSEEN"]
+
+
+def test_only_time_in_which_no_broker_lists_anybody_counts() -> None:
+    listed = (said(-180, 0, ""), said(0, 200, "c1"), said(200, 400, ""))
+    assert found(consumed, listed=listed) == ["-180-0 BY_UNSEEN", "200-400 BY_UNSEEN"]
+
+
+def test_without_readings_a_proxy_says_all() -> None:
+    assert found() == []
+    assert found(proxies=PROXY) == ["-180-600 THROUGH_PROXY"]
+
+
+def test_a_proxy_that_went_takes_with_it_what_was_not_known() -> None:
+    """One that was first heard of late has been there; what advances needs no proxy to be consumed."""
+    gone = (said(-150, 100, "proxy"), said(100, 600, ""))
+    assert found(never_committed, proxies=gone) == ["-180-100 THROUGH_PROXY"]
+    assert found(consumed, proxies=gone) == ["-180-600 THROUGH_PROXY"]
+    assert found(never_committed, proxies=(said(-180, 600, ""),)) == []

@@ -1,0 +1,108 @@
+"""A cluster with a proxy, as the second recording shows one: who is offline when, and who never is."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from schemas import (
+    ALLOCATIONS,
+    FINDINGS,
+    GROUP_STATUS,
+    MEMBERSHIP_SNAPSHOTS,
+    OFFSET_SNAPSHOTS,
+    QUEUE_PROGRESS,
+    REBALANCE_INTERVALS,
+    ROUTE_SNAPSHOTS,
+    Table,
+)
+from tests.kernel import published
+from tests.snapshots import HOUR, at, membership, offsets, route
+
+#: Snapshots every 20 s; the last one holds until 640 s.
+TIMES = range(0, 600, 20)
+#: Queue 0 of each group's topic at a second: next to write, to consume, last timestamp. Nobody is connected, but the
+#: one member of `dead` until 100 s.
+GROUPS: dict[str, Callable[[int], tuple[int, int, int]]] = {
+    # POP leaves the offset of the broker as it was before the first commit.
+    "grpc": lambda second: (second, 0, 0),
+    "remoting": lambda second: (1000 + second, 990 + second, 1),
+    "stops": lambda second: (1000 + second, 990 + min(second, 300), 1),
+    "quiet": lambda _: (1000, 1000, 1),
+    "dead": lambda second: (1000 + second, 990 + min(second, 90), 1),
+}
+EXPECTED = """
+    grpc     | MEMBERS_UNSEEN   | INFO  | CONSUMED_THROUGH_PROXY | 0   | 640
+    remoting | MEMBERS_UNSEEN   | INFO  | CONSUMED_THROUGH_PROXY | 0   | 640
+    stops    | MEMBERS_UNSEEN   | INFO  | CONSUMED_THROUGH_PROXY | 0   | 300
+    stops    | GROUP_OFFLINE    | ERROR | NOBODY_CONNECTED       | 300 | 640
+    stops    | UNASSIGNED_QUEUE | ERROR | GROUP_OFFLINE          | 300 | 640
+    quiet    | MEMBERS_UNSEEN   | INFO  | CONSUMED_THROUGH_PROXY | 0   | 640
+    dead     | GROUP_OFFLINE    | ERROR | NOBODY_CONNECTED       | 100 | 640
+    dead     | UNASSIGNED_QUEUE | ERROR | GROUP_OFFLINE          | 100 | 640
+"""
+Published = dict[Table, list[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def found() -> Published:
+    rows: dict[Table, list[dict[str, Any]]] = defaultdict(list)
+    for second in TIMES:
+        proxy = membership(second, "proxy", group="CID_DefaultHeartBeatSyncerTopic", topics=["heartbeats"])
+        rows[MEMBERSHIP_SNAPSHOTS].append(proxy | {"message_model": "BROADCASTING"})
+        for group, reading in GROUPS.items():
+            ids = ("c1",) if group == "dead" and second < 100 else ()
+            rows[MEMBERSHIP_SNAPSHOTS].append(membership(second, *ids, group=group, topics=[group]))
+            queues = 2 if group == "quiet" and second >= 300 else 1
+            rows[ROUTE_SNAPSHOTS].append(route(second, queues, topic=group))
+            rows[OFFSET_SNAPSHOTS].append(offsets(second, reading(second), topic=group, group=group))
+    return published(rows, HOUR)
+
+
+def seconds(row: dict[str, Any], *names: str) -> list[int]:
+    return [int((row[name] - at(0).replace(tzinfo=None)).total_seconds()) for name in names]
+
+
+def test_who_is_offline_when_and_who_never(found: Published) -> None:
+    said = {
+        (row["consumer_group"], row["rule"], row["severity"], row["cause"], *seconds(row, "start", "end"))
+        for row in found[FINDINGS]
+        if row["rule"] in ("MEMBERS_UNSEEN", "GROUP_OFFLINE", "UNASSIGNED_QUEUE") or row["severity"] != "INFO"
+    }
+    lines = ([cell.strip() for cell in line.split("|")] for line in EXPECTED.strip().splitlines())
+    assert said == {(*texts, int(start), int(end)) for *texts, start, end in lines}
+
+
+def test_what_is_consumed_unseen_has_progress_and_no_owners(found: Published) -> None:
+    intervals = [row for row in found[REBALANCE_INTERVALS] if row["consumer_group"] == "remoting"]
+    of_members = [
+        (row["status"], row["reason"], row["member_count"], *seconds(row, "interval_start")) for row in intervals
+    ]
+    assert of_members[0] == ("NOT_APPLICABLE", "CONSUMED_THROUGH_PROXY", 0, 0)
+    assert not [row for row in found[ALLOCATIONS] if row["consumer_group"] == "remoting"]
+    (progress,) = (row for row in found[QUEUE_PROGRESS] if row["consumer_group"] == "remoting")
+    names = ("produced", "consumed", "lag_last", "lag_quality", "verdict")
+    assert [progress[name] for name in names] == [580, 580, 10, "MEASURED", "OK"]
+
+
+def test_a_queue_more_is_another_interval_as_it_is_measured_too(found: Published) -> None:
+    rows = [row for row in found[REBALANCE_INTERVALS] if row["consumer_group"] == "quiet"][:2]
+    assert [(row["queue_count"], *seconds(row, "interval_start", "interval_end")) for row in rows] == [
+        (1, 0, 300),
+        (2, 300, 640),
+    ]
+    progress = [row for row in found[QUEUE_PROGRESS] if row["consumer_group"] == "quiet"]
+    assert [(row["queue_id"], *seconds(row, "interval_start")) for row in progress] == [(0, 0), (0, 300), (1, 300)]
+
+
+def test_what_a_group_has_to_do_is_known_and_by_whom_it_is_done_is_not(found: Published) -> None:
+    (status,) = (row for row in found[GROUP_STATUS] if row["consumer_group"] == "remoting")
+    names = ("worst_severity", "members", "queues", "backlog_end", "limit", "more_members_help")
+    assert [status[name] for name in names] == ["INFO", None, None, 10, "NO_BACKLOG", False]
+    told = "More consumers would not have helped: who the members are is not known, but they kept up."
+    assert status["advice"] == told
+    (growth,) = status["attribution"]
+    assert (growth["growth"], growth["unassigned"]) == (0, 0)

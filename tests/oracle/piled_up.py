@@ -1,0 +1,101 @@
+"""In which queues messages piled up in one step, by every pair of a queue's readings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import NamedTuple
+
+from tests.oracle.moves import Place
+from tests.oracle.progress import QueueReading, queue_readings
+from tests.oracle.snapshots import OffsetSnapshot, StepWindow
+from tests.oracle.status import QueueRow, rows_by_queue
+
+
+class PiledUp(NamedTuple):
+    """Messages, message-milliseconds, and by how many messages the backlog grew in the intervals that begin then."""
+
+    messages: int
+    waited: int
+    growths: tuple[tuple[int, int], ...]
+
+
+class Look(NamedTuple):
+    """What waited at one reading; `without_rewinds`: less what offsets that went back have added."""
+
+    at: int
+    messages: int
+    without_rewinds: int
+
+
+def piled_up(
+    rows: Iterable[QueueRow], offsets: Mapping[str, Sequence[OffsetSnapshot]], window: StepWindow, allowed_lag: int
+) -> dict[tuple[str, Place], PiledUp]:
+    """By queue: those in which more waited than is allowed, and than is consumed in a minute."""
+    found = {}
+    for (topic, place), of_queue in rows_by_queue(rows):
+        looks = list(_looks(queue_readings(offsets.get(topic, ()), window, place), window))
+        enough = max(allowed_lag, _per_minute(of_queue))
+        if _most(of_queue) > enough and (one := _of_queue(looks, of_queue, enough)):
+            found[topic, place] = one
+    return found
+
+
+def unknown_queues(rows: Iterable[QueueRow]) -> list[tuple[str, Place]]:
+    """Queues without any known lag; those of retry topics only if messages came."""
+    return [
+        queue
+        for queue, of_queue in rows_by_queue(rows)
+        if all(row.measured.lag_last is None for row in of_queue)
+        and (not queue[0].startswith("%RETRY%") or any(row.measured.produced for row in of_queue))
+    ]
+
+
+def _of_queue(looks: Sequence[Look], of_queue: Sequence[QueueRow], enough: int) -> PiledUp | None:
+    places = range(len(looks))
+    rises = {(i, j): looks[j].without_rewinds - looks[i].without_rewinds for j in places for i in range(j + 1)}
+    bottom, top = max(rises, key=lambda pair: (rises[pair], -pair[1], pair[0]))
+    waited = sum(before.messages * (after.at - before.at) for before, after in pairwise(looks)) // 1000
+    last = ((of_queue[-1].start, 0),)
+    if rises[bottom, top] > enough:
+        steps = list(pairwise(looks[bottom : top + 1]))
+        grown = {
+            row.start: sum(
+                after.without_rewinds - before.without_rewinds
+                for before, after in steps
+                if row.start <= after.at < row.end
+            )
+            for row in of_queue
+        }
+        return PiledUp(looks[top].messages, waited, tuple((at, n) for at, n in grown.items() if n > 0) or last)
+    return PiledUp(looks[-1].messages, waited, last) if looks[-1].messages >= looks[0].messages else None
+
+
+def _looks(readings: Sequence[QueueReading], window: StepWindow) -> Iterator[Look]:
+    """From the last one before the step on that still holds. Where nothing was committed in the step, all waits."""
+    committed = any(one.lag is not None for one in readings if one.at >= window.start)
+    known = [one for one in readings if (one.lag if committed else one.end_offset) is not None]
+    before = [one for one in known if window.start - window.max_gap <= one.at < window.start][-1:]
+    known = [*before, *(one for one in known if one.at >= window.start)]
+    came, back = 0, 0
+    for last, one in zip([None, *known], known, strict=False):
+        if last is not None and last.end_offset is not None and one.end_offset is not None:
+            came += max(one.end_offset - last.end_offset, 0)
+        if last is not None and last.consumed_to is not None and one.consumed_to is not None:
+            back += max(last.consumed_to - one.consumed_to, 0)
+        waits = one.lag if committed else came
+        assert waits is not None
+        yield Look(one.at, waits, waits - back if committed else came)
+
+
+def _most(of_queue: Sequence[QueueRow]) -> int:
+    lags = [row.measured.lag_max for row in of_queue if row.measured.lag_max is not None]
+    return max(lags) if lags else sum(row.measured.produced or 0 for row in of_queue)
+
+
+def _per_minute(of_queue: Sequence[QueueRow]) -> int:
+    """What is consumed, over the intervals of which it is known."""
+    known = [(row.measured.consumed, row.end - row.start) for row in of_queue if row.measured.consumed is not None]
+    time = sum(lasting for _, lasting in known)
+    return int(Fraction(sum(messages for messages, _ in known) * 60 * 10**6, time)) if time else 0
