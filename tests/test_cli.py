@@ -264,6 +264,7 @@ def test_a_backfill_as_json(backfilled: dict[str, Any], capsys: pytest.CaptureFi
         "findings": {"INFO": 2, "WARN": 0, "ERROR": 1},
     }
     assert err.splitlines() == [
+        "checking paths and tables",
         "loading the audit",
         "1 of 2: 2026-11-21T03:00Z/2026-11-21T04:00Z audited",
         "2 of 2: 2026-11-21T04:00Z/2026-11-21T05:00Z failed: it's held",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from importlib import metadata
 from pkgutil import resolve_name
@@ -24,8 +25,11 @@ class Later:
         return found
 
     def __call__(self, arguments: Namespace) -> int:
-        """The exit code of the command."""
-        return self.function()(arguments)
+        """The exit code of the command; its first word does not wait for what it imports."""
+        with _progress() as say:
+            say("opening the tables")
+            function = self.function()
+        return function(arguments)
 
 
 @dataclass(frozen=True)
@@ -35,16 +39,21 @@ class WithSpark(Later):
     check: str
 
     def __call__(self, arguments: Namespace) -> int:
-        """The exit code of the command; its first word does not wait for pyspark."""
-        from rich.console import Console
-
-        from spark_jobs.cli.terminal import progress_on
-
-        resolve_name(f"spark_jobs.cli.before:{self.check}")(arguments)
-        with progress_on(Console(stderr=True)) as say:
+        """The exit code of the command."""
+        with _progress() as say:
+            say("checking paths and tables")
+            resolve_name(f"spark_jobs.cli.before:{self.check}")(arguments)
             say("loading the audit")
             function = self.function()
         return function(arguments)
+
+
+def _progress() -> AbstractContextManager[Callable[[str], None]]:
+    from rich.console import Console
+
+    from spark_jobs.cli.terminal import progress_on
+
+    return progress_on(Console(stderr=True))
 
 
 @dataclass(frozen=True)
