@@ -29,23 +29,28 @@ def report(bench: Bench) -> Taken:
 
 
 def _seconds(bench: Bench, command: str, *options: str) -> Taken:
-    """The present seconds, and beside them those of the commit before: the same command on the same tables."""
+    """The present seconds, and beside them those of the commit before: the same command on what each has published."""
     bench.load_recording()
     try:
         sides: tuple[Side, ...] = bench.two_sides()
     except NotMeasuredError:
         sides = (Side("now"),)
-    warehouse = bench.copied(RECORDING, "read")
-    if not (warehouse / "findings").exists():
-        bench.say("auditing the recording's hour, to be read")
-        configured = ("--config", str(example_files().configuration), "--interval", str(INTERVAL))
-        sides[0].cold("run", "--warehouse", str(warehouse), "--fail-on", "NEVER", *configured)
-    bench.say(f"starting rebalance-audit {command}")
-    taken = [_median(bench, side, command, "--warehouse", str(warehouse), *options) for side in sides]
+    taken = [_median(bench, side, command, "--warehouse", _audited(bench, side), *options) for side in sides]
     told = f", before {taken[1]:.1f} s" if taken[1:] else ""
     return Taken(taken[0], f"{bench.rounds} processes{told}")
 
 
+def _audited(bench: Bench, side: Side) -> str:
+    """The recording's hour as this side has published it; tables of one commit are not always those of another."""
+    warehouse = bench.copied(RECORDING, f"read-{side.name}")
+    if not (warehouse / "findings").exists():
+        bench.say(f"auditing the recording's hour, to be read: {side.name}")
+        configured = ("--config", str(example_files().configuration), "--interval", str(INTERVAL))
+        side.cold("run", "--warehouse", str(warehouse), "--fail-on", "NEVER", *configured)
+    return str(warehouse)
+
+
 def _median(bench: Bench, side: Side, *arguments: str) -> float:
     """The first process does not count: it reads Python's files."""
+    bench.say(f"starting rebalance-audit {arguments[0]}: {side.name}")
     return median([side.cold(*arguments) for _ in range(1 + bench.rounds)][1:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +21,11 @@ from spark_jobs.read.stored import Filter
 #: How delta-rs calls the stores that it reads, by how Spark calls them. Credentials come from the environment (AWS_…,
 #: AZURE_…, GOOGLE_…), where Spark's own connectors look for them too.
 SCHEMES = {"": "", "file": "file", "s3": "s3", "s3a": "s3", "gs": "gs", "abfs": "abfs", "abfss": "abfss"}
+
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+#: Characters of what delta-rs says of an error.
+_LONGEST_ERROR = 500
 
 
 @dataclass(frozen=True)
@@ -80,8 +86,10 @@ class DeltaTables:
         return f"{name}{scheme}{path}/{table.name}"
 
     def _unreadable(self, table: Table, error: Exception) -> WarehouseError:
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        return WarehouseError(f"the table {self.location.location}/{table.name} cannot be read: {first}")
+        # Causes stand one below the other, in colour: the last one says what to mend.
+        causes = _COLOUR.sub("", str(error)).replace("↳", ":").split() or [type(error).__name__]
+        told = " ".join(causes).replace(" :", ":")[:_LONGEST_ERROR]
+        return WarehouseError(f"the table {self.location.location}/{table.name} cannot be read: {told}")
 
 
 def _json(opened: DeltaTable) -> Any:

@@ -134,7 +134,7 @@ def test_less_than_a_week_is_refused_and_so_is_no_warehouse(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["maintain", "--warehouse", str(tmp_path), "--retention-days", "6"]) == 3
-    assert capsys.readouterr().err == (
+    assert capsys.readouterr().err.endswith(
         "rebalance-audit: a retention of 6 days is too short: at least 7, "
         "as younger files may be those of a run that is reading or writing\n"
     )
