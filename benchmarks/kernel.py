@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -18,10 +18,9 @@ from spark_jobs.domain.ownership import Inputs
 from spark_jobs.domain.replays import Replays
 from spark_jobs.domain.strategies import StrategySettings
 from spark_jobs.domain.window import to_micros
-from spark_jobs.gather.fold import folded, stated, states_of
-from spark_jobs.gather.gather import KEY, group_topics, readings_per_group, states_per_group
+from spark_jobs.gather.fold import folded, stated
 from spark_jobs.gather.histories import histories
-from spark_jobs.gather.judged import Gathered
+from spark_jobs.gather.judged import Gathered, over_groups
 from spark_jobs.gather.packed import PACKED
 from spark_jobs.gather.rows import packed
 from spark_jobs.gather.sources import Sources
@@ -38,7 +37,7 @@ def replayed_rows(sources: Sources, run: Interval, configuration: Configuration)
         steps = _steps(states, readings, run, configuration)
         return packed([JudgedStep(step, [], None) for _, of_group in steps for step in of_group])
 
-    return _of_groups(gathered(sources, configuration), replayed, PACKED)
+    return over_groups(gathered(sources, configuration), replayed, PACKED)
 
 
 def inputs_of_groups(sources: Sources, run: Interval, configuration: Configuration) -> list[GroupInputs]:
@@ -51,7 +50,7 @@ def inputs_of_groups(sources: Sources, run: Interval, configuration: Configurati
         ]
         return pa.table({"pickled": pa.array(found, pa.binary())})
 
-    return [pickle.loads(row[0]) for row in _of_groups(gathered(sources, configuration), inputs, _PICKLED).collect()]
+    return [pickle.loads(row[0]) for row in over_groups(gathered(sources, configuration), inputs, _PICKLED).collect()]
 
 
 def allocations(groups: Sequence[GroupInputs]) -> int:
@@ -69,14 +68,6 @@ def gathered(sources: Sources, configuration: Configuration) -> Gathered:
     """The snapshots, folded without being checked."""
     snapshots = stated(sources, configuration.grid.length)
     return Gathered(sources, snapshots, folded(snapshots).localCheckpoint())
-
-
-def _of_groups(gathered: Gathered, function: Callable[[pa.Table, pa.Table], pa.Table], schema: StructType) -> DataFrame:
-    """The function over all groups, given what `gather.judged` gives."""
-    topics = group_topics(gathered.folded)
-    states = states_per_group(states_of(gathered.folded), topics).groupBy(KEY)
-    readings = readings_per_group(gathered.snapshots, topics).groupBy(KEY)
-    return states.cogroup(readings).applyInArrow(function, schema)
 
 
 def _steps(

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import timedelta
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.domain.severities import SEVERITIES
-
 Transformation = Callable[[DataFrame], DataFrame]
-
-
-def seconds_between(start: Column | str, end: Column | str) -> Column:
-    """Seconds from one timestamp to another, with their fraction."""
-    return (F.unix_micros(end) - F.unix_micros(start)) / 1_000_000
 
 
 def step_of(moment: Column | str, step: timedelta) -> Column:
@@ -33,23 +26,3 @@ def per_step_that_reads(step: timedelta, look_back: timedelta) -> Transformation
         return snapshots.withColumn("step_start", F.explode(F.sequence(first, last, F.lit(step))))
 
     return transform
-
-
-def with_island(rows: DataFrame, key: Sequence[str]) -> DataFrame:
-    """Adds `island`, the number within the key of the maximal time that rows (`start`, `end`) cover without a gap.
-
-    A null in the key is a value like any other: a window puts equal nulls into one partition.
-    """
-    in_order = Window.partitionBy(*key).orderBy("start", "end")
-    covered_until = F.max("end").over(in_order.rowsBetween(Window.unboundedPreceding, -1))
-    with_peers = in_order.rangeBetween(Window.unboundedPreceding, Window.currentRow)
-    return (
-        rows.withColumn("begins", F.when(F.col("start") <= covered_until, 0).otherwise(1))
-        .withColumn("island", F.sum("begins").over(with_peers))
-        .drop("begins")
-    )
-
-
-def severity_rank() -> Column:
-    """1 for INFO, 2 for WARN, 3 for ERROR."""
-    return F.array_position(F.lit([*SEVERITIES]), F.col("severity"))

@@ -38,7 +38,7 @@ from spark_jobs.domain.history import (
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.domain.judge import JudgedStep, judge
 from spark_jobs.domain.message_queue import RouteEntry, java_order
-from spark_jobs.domain.series import Series, series_of
+from spark_jobs.domain.series import Series, State
 from spark_jobs.domain.strategies import StrategySettings
 from spark_jobs.domain.subscriptions import RETRY, Subscriptions, normal_expression
 from spark_jobs.domain.thresholds import Thresholds
@@ -117,6 +117,14 @@ def _named(value: Any, type: Type) -> Any:
         return value
     said = value if isinstance(value, Mapping) else dict(zip(type.names, value, strict=True))
     return {field.name: _named(said.get(field.name), field.type) for field in type}
+
+
+def series_of(seen: Sequence[tuple[int, State]]) -> Series[State]:
+    """A series from (microseconds, state), in any order; states must be hashable. Of equal times the last stays."""
+    in_order = dict(sorted(seen, key=lambda one: one[0]))
+    codes: dict[State, int] = {}
+    places = [codes.setdefault(state, len(codes)) for state in in_order.values()]
+    return Series(np.array(list(in_order), dtype=np.int64), np.array(places, dtype=np.int64), list(codes))
 
 
 def _history(

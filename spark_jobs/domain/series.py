@@ -83,11 +83,3 @@ class Series(Generic[State]):
         if max_gap not in known:
             known[max_gap] = np.flatnonzero(np.diff(self.times) > max_gap) + 1
         return known[max_gap]
-
-
-def series_of(seen: Sequence[tuple[int, State]]) -> Series[State]:
-    """A series from (microseconds, state), in any order; states must be hashable. Of equal times the last stays."""
-    in_order = dict(sorted(seen, key=lambda one: one[0]))
-    codes: dict[State, int] = {}
-    places = [codes.setdefault(state, len(codes)) for state in in_order.values()]
-    return Series(np.array(list(in_order), dtype=np.int64), np.array(places, dtype=np.int64), list(codes))

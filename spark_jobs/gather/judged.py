@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
 from spark_jobs.config import Configuration, audit_settings, strategy_settings
 from spark_jobs.domain.intervals import Interval
@@ -32,17 +33,23 @@ class Gathered:
 
 def judged_steps(gathered: Gathered, run: Interval, configuration: Configuration) -> DataFrame:
     """One row per (group, step), or more, with an array of rows for each output table (`packed.PACKED`)."""
-    states = states_of(gathered.folded)
-    topics = group_topics(gathered.folded)
-    of_groups = states_per_group(states, topics).groupBy(KEY)
-    readings = readings_per_group(gathered.snapshots, topics).groupBy(KEY)
     judge_group = partial(_judged, run=run, configuration=configuration)
 
     # A function of its own: Spark looks at the parameters of what it is given.
     def judged(states: pa.Table, readings: pa.Table) -> pa.Table:
         return judge_group(states, readings)
 
-    return of_groups.cogroup(readings).applyInArrow(judged, PACKED)
+    return over_groups(gathered, judged, PACKED)
+
+
+def over_groups(
+    gathered: Gathered, function: Callable[[pa.Table, pa.Table], pa.Table], schema: StructType
+) -> DataFrame:
+    """What a function of a group's states and readings gives, over all groups."""
+    topics = group_topics(gathered.folded)
+    states = states_per_group(states_of(gathered.folded), topics).groupBy(KEY)
+    readings = readings_per_group(gathered.snapshots, topics).groupBy(KEY)
+    return states.cogroup(readings).applyInArrow(function, schema)
 
 
 def _judged(states: pa.Table, readings: pa.Table, *, run: Interval, configuration: Configuration) -> pa.Table:

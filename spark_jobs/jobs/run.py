@@ -9,16 +9,16 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from schemas import FINDINGS, REBALANCE_INTERVALS, SOURCES
+from schemas import FINDINGS, REBALANCE_INTERVALS
 from spark_jobs.config import Configuration
 from spark_jobs.errors import QualityError
-from spark_jobs.jobs.audit import Progress, audit, window_of
+from spark_jobs.jobs.audit import Progress, outputs_of, window_of
 from spark_jobs.jobs.check import Gate
 from spark_jobs.jobs.record import append, asked, not_evaluated, published, rejected, what_was_not_audited
 from spark_jobs.jobs.sources import pinned_versions, read_sources
 from spark_jobs.parallel import run_in_parallel
 from spark_jobs.publish.claims import claim
-from spark_jobs.publish.publisher import of_request, publish
+from spark_jobs.publish.publisher import publish
 from spark_jobs.publish.request import RunRequest
 from spark_jobs.warehouse import Warehouse
 
@@ -58,10 +58,8 @@ def run(
         gate = Gate(spark, warehouse, request, configuration, run_id)
         progress("checking the sources")
         try:
-            gathered = gate.sources(read_sources(spark, warehouse, versions, window.read, request))
-            has_rows = len(gate.empty_sources) < len(SOURCES)
-            outputs = audit(gathered, window.run, configuration, progress) if has_rows else {}
-            outputs = of_request(request, outputs)
+            sources = read_sources(spark, warehouse, versions, window.read, request)
+            outputs = outputs_of(gate, sources, request, configuration, progress)
             progress("checking the results")
             gate.outputs(outputs)
         except QualityError as error:

@@ -8,15 +8,14 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from schemas import AUDIT_RUNS, SOURCES
+from schemas import AUDIT_RUNS
 from spark_jobs.config import Configuration
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.errors import NothingPublishedError
-from spark_jobs.jobs.audit import Progress, audit, window_of
+from spark_jobs.jobs.audit import Progress, outputs_of, window_of
 from spark_jobs.jobs.check import Gate
 from spark_jobs.jobs.sources import read_sources
 from spark_jobs.publish.content import NOTHING, contents_of
-from spark_jobs.publish.publisher import of_request
 from spark_jobs.publish.request import RunRequest
 from spark_jobs.publish.runs import utc
 from spark_jobs.version import code_version
@@ -55,11 +54,10 @@ def verify(spark: SparkSession, warehouse: Warehouse, run_id: str, progress: Pro
     gate = Gate(spark, warehouse, request, configuration, run_id)
     window = window_of(request, configuration)
     progress("checking the sources as they were")
-    gathered = gate.sources(read_sources(spark, warehouse, run.source_versions, window.read, request))
-    has_rows = len(gate.empty_sources) < len(SOURCES)
-    outputs = audit(gathered, window.run, configuration, progress) if has_rows else {}
+    sources = read_sources(spark, warehouse, run.source_versions, window.read, request)
+    outputs = outputs_of(gate, sources, request, configuration, progress)
     progress("comparing")
-    found = contents_of(of_request(request, outputs))
+    found = contents_of(outputs)
     now = {table.name: content for table, content in found.items()}
     differs = {}
     for name, rows in run.row_counts.items():

@@ -32,14 +32,10 @@ class PublishedRun:
         return replace(self.request, topic=None).replaces(GROUP_STATUS)
 
 
-def _runs_of(audit_runs: DataFrame, interval: Interval) -> DataFrame:
-    """The rows of the runs that published some of the interval's steps, newest first."""
-    overlap = (F.col("interval_start") < F.lit(interval.end)) & (F.col("interval_end") > F.lit(interval.start))
-    return audit_runs.where("outcome = 'published'").where(overlap).orderBy(F.desc("finished_at"))
-
-
 def published_runs(audit_runs: DataFrame, interval: Interval) -> list[PublishedRun]:
     """The runs that published some of the interval's steps, newest first."""
+    overlap = (F.col("interval_start") < F.lit(interval.end)) & (F.col("interval_end") > F.lit(interval.start))
+    rows = audit_runs.where("outcome = 'published'").where(overlap).orderBy(F.desc("finished_at")).collect()
     return [
         PublishedRun(
             RunRequest(
@@ -50,7 +46,7 @@ def published_runs(audit_runs: DataFrame, interval: Interval) -> list[PublishedR
             row.source_versions,
             {name: Content(rows, row.content_hashes[name]) for name, rows in row.row_counts.items()},
         )
-        for row in _runs_of(audit_runs, interval).collect()
+        for row in rows
     ]
 
 

@@ -49,8 +49,8 @@ def states(intervals: Iterable[Row]) -> list[Row]:
 
 
 def _goes_on(last: Row, row: Row) -> bool:
-    touches = last["interval_end"] == row["interval_start"]
-    return touches and row["trigger"] is None and values_of(last, _FACTS) == values_of(row, _FACTS)
+    follows = last["interval_end"] == row["interval_start"]
+    return follows and row["trigger"] is None and values_of(last, _FACTS) == values_of(row, _FACTS)
 
 
 def backlog(progress: Iterable[Row], interval: Interval) -> list[Row]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.domain.series import series_of
 from spark_jobs.domain.window import SECOND, StepWindow
+from tests.kernel import series_of
 
 #: The step is [100, 200); it is replayed from 60 on and reads from 30 on.
 WINDOW = StepWindow(30 * SECOND, 60 * SECOND, 100 * SECOND, 200 * SECOND)

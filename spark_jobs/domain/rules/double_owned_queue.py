@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from spark_jobs.domain.audited_step import AuditedStep
 from spark_jobs.domain.causes import DoubleOwnedCause
-from spark_jobs.domain.rules.queue_owners import double_owned_queues
+from spark_jobs.domain.rules.queue_owners import double_owned_queues, queue_hit
 from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
 
 NAME = "DOUBLE_OWNED_QUEUE"
@@ -17,16 +17,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     for interval in step.replayed:
         for queue, cause, owner_ids in double_owned_queues(interval):
             for client_id in owner_ids:
-                yield RuleHit(
-                    interval.start,
-                    interval.end,
-                    cause=cause,
-                    topic=interval.topic,
-                    view=interval.view,
-                    seen_at=interval.seen_at,
-                    queue=queue,
-                    implicated=client_id,
-                )
+                yield queue_hit(interval, queue, cause, client_id)
 
 
 RULE = Rule(

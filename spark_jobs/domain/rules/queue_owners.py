@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spark_jobs.domain.audited_step import RebalanceInterval
-from spark_jobs.domain.rules.rule import FindingQueue
+from spark_jobs.domain.rules.rule import FindingQueue, RuleHit
 
 UNASSIGNED, DOUBLE_OWNED, DISPUTED = "UNASSIGNED", "DOUBLE_OWNED", "DISPUTED"
 
@@ -31,3 +31,17 @@ def double_owned_queues(interval: RebalanceInterval) -> Iterator[tuple[FindingQu
     for queue, cause, owner_ids in zip(found.queues, found.double_owned_causes, found.owner_ids, strict=True):
         if cause is not None:
             yield FindingQueue(interval.topic, *queue, DOUBLE_OWNED), cause, owner_ids
+
+
+def queue_hit(interval: RebalanceInterval, queue: FindingQueue, cause: str, implicated: str | None = None) -> RuleHit:
+    """The hit of a queue for a whole interval of its topic."""
+    return RuleHit(
+        interval.start,
+        interval.end,
+        cause=cause,
+        topic=interval.topic,
+        view=interval.view,
+        seen_at=interval.seen_at,
+        queue=queue,
+        implicated=implicated,
+    )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from spark_jobs.domain.audited_step import AuditedStep
 from spark_jobs.domain.causes import UnassignedCause
-from spark_jobs.domain.rules.queue_owners import unassigned_queues
+from spark_jobs.domain.rules.queue_owners import queue_hit, unassigned_queues
 from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
 
 NAME = "STRANDED_WRITE_QUEUES"
@@ -17,15 +17,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     for interval in step.replayed:
         for queue, cause, _ in unassigned_queues(interval):
             if cause == UnassignedCause.BEYOND_READ_QUEUES:
-                yield RuleHit(
-                    interval.start,
-                    interval.end,
-                    cause=cause,
-                    topic=interval.topic,
-                    view=interval.view,
-                    seen_at=interval.seen_at,
-                    queue=queue,
-                )
+                yield queue_hit(interval, queue, cause)
 
 
 RULE = Rule(

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from spark_jobs.domain.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.causes import UnassignedCause
 from spark_jobs.domain.history import Place
-from spark_jobs.domain.rules.queue_owners import DISPUTED, unassigned_queues
+from spark_jobs.domain.rules.queue_owners import DISPUTED, queue_hit, unassigned_queues
 from spark_jobs.domain.rules.rule import Cause, Condition, FindingQueue, Rule, RuleHit, severity_by_harm
 from spark_jobs.domain.rules.split_views import split_views
 
@@ -32,16 +32,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 def _certainly(interval: RebalanceInterval) -> Iterator[RuleHit]:
     for queue, cause, client_id in unassigned_queues(interval):
         if cause != UnassignedCause.BEYOND_READ_QUEUES:
-            yield RuleHit(
-                interval.start,
-                interval.end,
-                cause=cause,
-                topic=interval.topic,
-                view=interval.view,
-                seen_at=interval.seen_at,
-                queue=queue,
-                implicated=client_id,
-            )
+            yield queue_hit(interval, queue, cause, client_id)
 
 
 def _perhaps(together: Sequence[RebalanceInterval]) -> Iterator[RuleHit]:

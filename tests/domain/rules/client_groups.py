@@ -147,7 +147,7 @@ def lasting(rule: Rule) -> set[str]:
 
 def audited(name: str, group: Group) -> AuditedStep:
     """The hour of one group."""
-    (history,) = group_histories({CLIENT_SNAPSHOTS: list(_snapshots(name, group))})
+    (history,) = group_histories({CLIENT_SNAPSHOTS: list(client_snapshots(name, group))})
     return step_with(history, _intervals(name, group) if group.recorded else [])
 
 
@@ -160,7 +160,8 @@ def _intervals(name: str, group: Group) -> list[RebalanceInterval]:
     ]
 
 
-def _snapshots(name: str, group: Group) -> Iterator[dict[str, Any]]:
+def client_snapshots(name: str, group: Group) -> Iterator[dict[str, Any]]:
+    """What its clients said, in the hour and before."""
     for second in TIMES:
         if second not in group.gap:
             for client_id in dict.fromkeys(group.cids(second)):
