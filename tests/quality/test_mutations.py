@@ -69,7 +69,7 @@ def without(table: Table, condition: str) -> Mutate:
 
 
 def broken(monkeypatch: pytest.MonkeyPatch, mutate: Mutate) -> None:
-    monkeypatch.setattr("spark_jobs.jobs.run.audit", lambda *given: mutate(audit(*given)))
+    monkeypatch.setattr("spark_jobs.jobs.audit.audit", lambda *given: mutate(audit(*given)))
 
 
 class Mutation(NamedTuple):
