@@ -1,9 +1,9 @@
 """Allocations worked out by hand, as text: every implementation of the semantics must give exactly this.
 
 `clients` are the members as clients sort them: `c1!` does not subscribe the topic, `c1/AVG` runs another
-strategy than the case's. A row says `broker ids | owners | cause`: owners are client ids, one per
-connection (twins twice), blank = nobody; the cause of an unowned queue is followed by the client id whose
-share it lies in, if there is one.
+strategy than the case's, `c1~GO` another implementation of it than Java's of today. A row says
+`broker ids | owners | cause`: owners are client ids, one per connection (twins twice), blank = nobody; the cause
+of an unowned queue is followed by the client id whose share it lies in, if there is one.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from spark_jobs.domain.strategies import (
     MACHINE_ROOM,
     ConfigQueues,
     Strategy,
+    Variant,
 )
 from tests.oracle.ownership import Member
 
@@ -63,9 +64,11 @@ class Case:
         return self.own_route or tuple(RouteEntry(broker, 6, count, count) for broker, count in counts.items())
 
     def _member(self, text: str) -> Member:
-        client_id, _, other = text.rstrip("!").partition("/")
-        strategy = replace(self.strategy, name=other) if other else self.strategy
-        return Member(client_id, strategy, not text.endswith("!"))
+        text, subscribes = text.rstrip("!"), not text.endswith("!")
+        text, _, variant = text.partition("~")
+        client_id, _, other = text.partition("/")
+        strategy = replace(self.strategy, name=other or self.strategy.name, variant=Variant(variant or "JAVA"))
+        return Member(client_id, strategy, subscribes)
 
     def _rows(self) -> Iterator[tuple[MessageQueue, Expected]]:
         for line in self.table.strip().splitlines():
@@ -347,4 +350,126 @@ CAUSES = (
     ),
 )
 
-CASES: tuple[Case, ...] = (*AVERAGELY, *DUPLICATES, *ROOMS, *HASHES, *CAUSES)
+#: By the source of the Go client and of Java 4.7.1. One broker a, topic T, 2 nodes for each client.
+#: Go: a queue goes to the first node *after* its own hash. All hashes are CRC-32:
+#:   nodes   "1c2" 1559183185, "0c2" 1563252070, "0c1" 3290694876, "1c1" 3320213227
+#:   queues  4: 2731306223 and 5: 3151453614, next is 0c1 → c1
+#:           0: 3332418027, 1: 3753613482, 2: 4103523177, 3: 3985504808, beyond all, so the first, 1c2 → c2
+#: Java: the first node *at or after* its own hash. All hashes are the first 4 bytes of MD5:
+#:   nodes   "c2-1" 198527331, "c2-0" 830676049, "c1-1" 1895315590, "c1-0" 3886541579
+#:   queues  4: 530253833, next is c2-0 → c2; 0: 1400042534, next is c1-1 → c1
+#:           1: 3496729975, 2: 3766250058, 5: 3810934570, next is c1-0 → c1; 3: 4232509631, beyond all, so c2-1 → c2
+_TWO_NODES = Strategy(CONSISTENT_HASH, virtual_node_cnt=2)
+_ROOM2 = Strategy(MACHINE_ROOM, rooms=frozenset({"room2"}))
+
+VARIANTS = (
+    Case("CONSISTENT_HASH of Java", _TWO_NODES, "c1 c2", "a 0-2,5|c1|\n a 3-4|c2|"),
+    Case("CONSISTENT_HASH of Go", _TWO_NODES, "c1~GO c2~GO", "a 0-3|c2|\n a 4-5|c1|"),
+    Case(
+        "CONSISTENT_HASH of Go, an id twice: the same nodes again",
+        _TWO_NODES,
+        "c1~GO c1~GO c2~GO",
+        "a 0-3|c2|\n a 4-5|c1 c1|DUPLICATE_CLIENT_ID",
+    ),
+    Case(
+        "CONSISTENT_HASH of Go without nodes", replace(_TWO_NODES, virtual_node_cnt=0), "c~GO", "a 0||NO_VIRTUAL_NODES"
+    ),
+    Case(
+        # 0-2: Java gives c1, Go gives c2, and both take. 3: both give c2, which runs Go's. 4: Java gives c2 and Go c1.
+        "CONSISTENT_HASH, c1 Java and c2 Go",
+        _TWO_NODES,
+        "c1 c2~GO",
+        "a 0-2|c1 c2|MIXED_CLIENTS\n a 3|c2|\n a 4||MIXED_CLIENTS c1\n a 5|c1|",
+    ),
+    Case(
+        # 0-2: Java gives c1 and Go c2, neither takes.
+        "CONSISTENT_HASH, c1 Go and c2 Java",
+        _TWO_NODES,
+        "c1~GO c2",
+        "a 0-2||MIXED_CLIENTS c1\n a 3|c2|\n a 4|c1 c2|MIXED_CLIENTS\n a 5|c1|",
+    ),
+    Case(
+        "CONSISTENT_HASH, twins of two languages",
+        _TWO_NODES,
+        "c1 c1~GO",
+        "a 0-5|c1 c1|DUPLICATE_CLIENT_ID",
+    ),
+    Case(
+        "one by another strategy, one by another implementation: the strategy comes first",
+        _TWO_NODES,
+        "c1/AVG c2~GO",  # AVG: 0-2 c1, 3-5 c2
+        "a 0-2|c1 c2|MIXED_STRATEGIES\n a 3|c2|\n a 4-5||MIXED_STRATEGIES c1",
+    ),
+    Case(
+        # Of Go's own unit test: 5 queues in rooms, 2 clients: 5 // 2 = 2 each, and 5 % 2 = 1 left over, the fifth.
+        "MACHINE_ROOM of Go, rooms at the beginning of the list",
+        Strategy(MACHINE_ROOM, rooms=frozenset({"192.168.24.1", "192.168.24.2"})),
+        "192.168.24.1@default~GO 192.168.24.2@default~GO",
+        """
+        192.168.24.1@defaultName 0-1 | 192.168.24.1@default |
+        192.168.24.1@defaultName 2   | 192.168.24.2@default |
+        192.168.24.2@defaultName 0   | 192.168.24.2@default |
+        192.168.24.2@defaultName 1   | 192.168.24.1@default |
+        192.168.24.3@defaultName 0   |                      | ROOM_FILTER
+        """,
+    ),
+    *(
+        Case(
+            # 5 queues in the room: 2 each. c1 takes the first two of *all* queues and c2 the next two; left over is
+            # the fifth of the room.
+            f"MACHINE_ROOM of {variant}, another room at the beginning of the list",
+            _ROOM2,
+            f"c1~{variant} c2~{variant}",
+            """
+            room1@a 0-1 | c1 |
+            room1@a 2   | c2 |
+            room2@b 0   | c2 |
+            room2@b 1-3 |    | MACHINE_ROOM_BUG
+            room2@b 4   | c1 |
+            room3@c 0   |    | ROOM_FILTER
+            """,
+        )
+        for variant in ("GO", "JAVA_TO_4_7_1")
+    ),
+    Case(
+        # Java of today: room2@b 0-1 c1, 2-3 c2. Up to 4.7.1: room1@a 0-1 c1, room1@a 2 and room2@b 0 c2.
+        "MACHINE_ROOM, c1 of today and c2 of 4.7.1",
+        _ROOM2,
+        "c1 c2~JAVA_TO_4_7_1",
+        """
+        room1@a 0-1 |       | MIXED_CLIENTS c1
+        room1@a 2   | c2    |
+        room2@b 0   | c1 c2 | MIXED_CLIENTS
+        room2@b 1   | c1    |
+        room2@b 2-3 |       | MIXED_CLIENTS c2
+        """,
+    ),
+    Case(
+        # Go splits `room2@` and `@` in two parts, `room2@b@` in three. So 3 queues are in rooms, and the first 3 of all
+        # are taken. For Java up to 4.7.1, below, room2@b and room2@b@ are: 2, so it takes the first 2.
+        "MACHINE_ROOM of Go, what a broker name must look like",
+        Strategy(MACHINE_ROOM, rooms=frozenset({"", "room2"})),
+        "c1~GO",
+        """
+        @        0 | c1 |
+        plain    0 | c1 |
+        room2@   0 | c1 |
+        room2@b  0 |    | MACHINE_ROOM_BUG
+        room2@b@ 0 |    | ROOM_FILTER
+        """,
+    ),
+    Case(
+        "MACHINE_ROOM of Java up to 4.7.1, what a broker name must look like",
+        Strategy(MACHINE_ROOM, rooms=frozenset({"", "room2"})),
+        "c1~JAVA_TO_4_7_1",
+        """
+        @        0 | c1 |
+        plain    0 | c1 |
+        room2@   0 |    | ROOM_FILTER
+        room2@b  0 |    | MACHINE_ROOM_BUG
+        room2@b@ 0 |    | MACHINE_ROOM_BUG
+        """,
+    ),
+)
+
+CASES: tuple[Case, ...] = (*AVERAGELY, *DUPLICATES, *ROOMS, *HASHES, *CAUSES, *VARIANTS)

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from spark_jobs.domain.hash_ring import HashRing
+from spark_jobs.domain.hash_ring import GoHashRing, HashRing
 from spark_jobs.domain.message_queue import MessageQueue
 from spark_jobs.domain.rooms import machine_room, room_of
 from spark_jobs.domain.strategies import (
@@ -22,6 +22,7 @@ from spark_jobs.domain.strategies import (
     MACHINE_ROOM,
     MACHINE_ROOM_NEARBY,
     Strategy,
+    Variant,
 )
 from spark_jobs.errors import StrategyError
 
@@ -43,12 +44,13 @@ def allocate(
     """The queues one client takes, given both lists sorted; order and repeats carry no meaning.
 
     [] and None (CONFIG that was never configured) drop every queue of the topic. Raises `KeepsWhatItHad`
-    where the Java class throws, `StrategyError` if settings are missing. Source: the classes that
-    implement `AllocateMessageQueueStrategy`.
+    where the Java class throws (Go and Java up to 4.7.1 give [] instead), `StrategyError` if settings are
+    missing. Source: the classes that implement `AllocateMessageQueueStrategy`.
     """
     if strategy.name == CONFIG:
         return strategy.configured_queues(client_id)
-    check_lists(client_id, queues, client_ids)
+    if strategy.variant == Variant.JAVA:
+        check_lists(client_id, queues, client_ids)
     if client_id not in client_ids:
         return []
     first = client_ids.index(client_id)
@@ -78,25 +80,25 @@ def shares(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Seque
     if strategy.name == CONFIG:
         pairs = _config(strategy, queues, client_ids)
     elif strategy.name == MACHINE_ROOM:
-        pairs = _machine_room(strategy.rooms or frozenset(), queues, len(client_ids))
+        pairs = _machine_room(strategy, queues, len(client_ids))
     elif strategy.base == MACHINE_ROOM_NEARBY:
         pairs = _nearby(strategy, queues, client_ids)
     else:
-        pairs = _plain(strategy.name, strategy.virtual_node_cnt, queues, client_ids)
+        pairs = _plain(strategy, strategy.name, queues, client_ids)
     return [Share(*pair) for pair in pairs]
 
 
 _Pairs = Iterator[tuple[int, int]]
 
 
-def _plain(name: str, virtual_node_cnt: int, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> _Pairs:
-    """The strategies that can also stand inside MACHINE_ROOM_NEARBY."""
+def _plain(strategy: Strategy, name: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> _Pairs:
+    """The strategies that can also stand inside MACHINE_ROOM_NEARBY; `name`: which of them."""
     if name == AVG:
         return _averagely(len(queues), len(client_ids))
     if name == AVG_BY_CIRCLE:
         return _by_circle(len(queues), len(client_ids))
     if name == CONSISTENT_HASH:
-        return _consistent_hash(virtual_node_cnt, queues, client_ids)
+        return _consistent_hash(strategy, queues, client_ids)
     raise StrategyError(f"{name} gives no client a share: the broker assigns")
 
 
@@ -116,9 +118,10 @@ def _by_circle(queue_count: int, member_count: int) -> _Pairs:
     return ((queue, queue % member_count) for queue in range(queue_count))
 
 
-def _consistent_hash(virtual_node_cnt: int, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> _Pairs:
-    """The ring knows ids, not positions: an id that is there twice has one, larger share."""
-    ring, first_of = HashRing(client_ids, virtual_node_cnt), first_positions(client_ids)
+def _consistent_hash(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> _Pairs:
+    """The ring knows ids, not positions: an id that is there twice has one share, in Java a larger one."""
+    make = GoHashRing if strategy.variant == Variant.GO else HashRing
+    ring, first_of = make(client_ids, strategy.virtual_node_cnt), first_positions(client_ids)
     for index, queue in enumerate(queues):
         owner = ring.owner(str(queue))
         if owner is not None:
@@ -139,13 +142,23 @@ def first_positions(client_ids: Sequence[str]) -> dict[str, int]:
     return {client_id: position for position, client_id in reversed(list(enumerate(client_ids)))}
 
 
-def _machine_room(rooms: frozenset[str], queues: Sequence[MessageQueue], member_count: int) -> _Pairs:
-    """Equal slices of the queues in the rooms; what is left over goes one by one to the first positions."""
-    kept = [index for index, queue in enumerate(queues) if machine_room(queue.broker_name) in rooms]
+def _machine_room(strategy: Strategy, queues: Sequence[MessageQueue], member_count: int) -> _Pairs:
+    """Equal slices of the queues in the rooms; what is left over goes one by one to the first positions.
+
+    Go and Java up to 4.7.1 count the queues in the rooms, but cut the slices from the beginning of the whole list.
+    """
+    kept = queues_in_rooms(strategy, queues)
     size = len(kept) // member_count
-    for place, index in enumerate(kept):
-        in_slices = place < size * member_count
-        yield index, place // size if in_slices else place - size * member_count
+    in_slices = size * member_count
+    sliced = kept[:in_slices] if strategy.variant == Variant.JAVA else range(in_slices)
+    for place, index in enumerate([*sliced, *kept[in_slices:]]):
+        yield index, place // size if place < in_slices else place - in_slices
+
+
+def queues_in_rooms(strategy: Strategy, queues: Sequence[MessageQueue]) -> list[int]:
+    """Indexes of the queues that MACHINE_ROOM finds in the configured rooms."""
+    rooms = strategy.rooms or frozenset()
+    return [index for index, queue in enumerate(queues) if machine_room(queue.broker_name, strategy.variant) in rooms]
 
 
 def _nearby(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> _Pairs:
@@ -154,8 +167,8 @@ def _nearby(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequ
     for room, indexes in queues_of.items():
         positions = positions_of.get(room, range(len(client_ids)))
         inner = _plain(
+            strategy,
             strategy.inner or "",
-            strategy.virtual_node_cnt,
             [queues[index] for index in indexes],
             [client_ids[position] for position in positions],
         )

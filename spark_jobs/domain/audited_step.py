@@ -15,8 +15,10 @@ from spark_jobs.domain.history import ClientState, GroupHistory, Membership, Pla
 from spark_jobs.domain.message_queue import RouteEntry
 from spark_jobs.domain.moves import Trigger
 from spark_jobs.domain.series import Span
+from spark_jobs.domain.strategies import Variant
 from spark_jobs.domain.subscriptions import RETRY, Subscriptions
 from spark_jobs.domain.unseen import UnseenReason
+from spark_jobs.domain.variants import Implementation
 from spark_jobs.domain.verdict_windows import VerdictSpan
 from spark_jobs.domain.window import AuditSettings, StepWindow
 
@@ -38,7 +40,7 @@ class Member(NamedTuple):
     """One connection of a view, in allocation order; None is unknown.
 
     `strategy`: by its name; `subscribes`: it consumes the interval's topic, as far as is known; `known`: it was heard
-    of.
+    of; `variant`: which implementation of the strategy its language and version have.
     """
 
     client_id: str
@@ -48,11 +50,17 @@ class Member(NamedTuple):
     strategy: str
     subscribes: bool
     known: bool
+    variant: Variant = Variant.JAVA
+
+    @property
+    def implementation(self) -> Implementation:
+        """How it computes its share."""
+        return Implementation(self.strategy, self.variant)
 
 
 @dataclass(frozen=True)
 class Allocation:
-    """A distinct (members, queues, strategies), replayed once: who owns each queue, and why nobody or more than one.
+    """Distinct (members, queues, implementations), replayed once: who owns each queue, and why nobody or more than one.
 
     The lists are aligned: readable queues in allocation order, then those that nobody may read. `owners` are positions
     in the members' list; `owner_ids` their different client ids, sorted. `queues_per_member` is aligned with the

@@ -1,11 +1,12 @@
-"""The hash ring of CONSISTENT_HASH (Java `ConsistentHashRouter` with its MD5 hash)."""
+"""The hash rings of CONSISTENT_HASH: Java's (`ConsistentHashRouter` with its MD5 hash) and Go's."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from hashlib import md5
+from zlib import crc32
 
 
 def ring_hash(text: str) -> int:
@@ -40,4 +41,29 @@ class HashRing:
         if not self._hashes:
             return None
         place = bisect_left(self._hashes, ring_hash(text))
+        return self._owners[self._hashes[place % len(self._hashes)]]
+
+
+def go_ring_hash(text: str) -> int:
+    """CRC-32 (IEEE) of the UTF-8 text; a lone surrogate counts as '?', as Java writes it to the wire."""
+    return crc32(text.encode("utf-8", "replace"))
+
+
+class GoHashRing:
+    """The ring of Go's client: `stathat.com/c/consistent` v1.0.0.
+
+    Nodes are `<number><client id>`. A client id that comes again has the same nodes, so its share does not grow. A
+    later node replaces an earlier one of equal hash.
+    """
+
+    def __init__(self, client_ids: Sequence[str], virtual_node_cnt: int) -> None:
+        numbers = range(virtual_node_cnt)
+        self._owners = {go_ring_hash(f"{number}{one}"): one for one in client_ids for number in numbers}
+        self._hashes = sorted(self._owners)
+
+    def owner(self, text: str) -> str | None:
+        """Client id of the first node after the text's hash (not at it), else of the ring's first node."""
+        if not self._hashes:
+            return None
+        place = bisect_right(self._hashes, go_ring_hash(text))
         return self._owners[self._hashes[place % len(self._hashes)]]

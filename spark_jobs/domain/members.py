@@ -12,6 +12,7 @@ from spark_jobs.domain.audited_step import Member
 from spark_jobs.domain.history import ClientState, Connection
 from spark_jobs.domain.message_queue import java_order
 from spark_jobs.domain.strategies import AVG, MACHINE_ROOM_NEARBY, strategy_of_class
+from spark_jobs.domain.variants import variant_of
 
 #: Strategy of a member whose class is not RocketMQ's, where nothing is configured.
 UNKNOWN_STRATEGY = "UNKNOWN"
@@ -50,7 +51,12 @@ def members_of(
 ) -> tuple[Member, ...]:
     """One per connection, in their order. A member of whom nothing is known is taken to subscribe the topic."""
     each = ((one, told.get(one.client_id), its.strategy) for one, its in zip(connections, resolved, strict=True))
-    return tuple(Member(*one, strategy, _subscribes(said, topic), said is not None) for one, said, strategy in each)
+    return tuple(_member(one, said, strategy, topic) for one, said, strategy in each)
+
+
+def _member(connection: Connection, said: ClientState | None, strategy: str, topic: str) -> Member:
+    variant = variant_of(strategy, connection.language, connection.version)
+    return Member(*connection, strategy, _subscribes(said, topic), said is not None, variant)
 
 
 def _subscribes(state: ClientState | None, topic: str) -> bool:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from spark_jobs.domain.allocation import KeepsWhatItHad, first_positions, shares
+from spark_jobs.domain.allocation import first_positions
 from spark_jobs.domain.audited_step import Allocation, Counts, Member
 from spark_jobs.domain.causes import DoubleOwnedCause, UnassignedCause
+from spark_jobs.domain.claims import Claim, claims, implementations, in_rooms_in_vain
 from spark_jobs.domain.history import Place
 from spark_jobs.domain.message_queue import MessageQueue
 from spark_jobs.domain.strategies import CONFIG, MACHINE_ROOM, StrategySettings
@@ -27,13 +28,6 @@ class Inputs(NamedTuple):
     unreadable: tuple[tuple[str, int, UnassignedCause], ...]
 
 
-class _Claim(NamedTuple):
-    """Under this strategy, which some member runs, the queue lies in the share of this position."""
-
-    strategy: str
-    position: int
-
-
 class _Owned(NamedTuple):
     owners: tuple[int, ...]
     unassigned_cause: UnassignedCause | None = None
@@ -44,8 +38,8 @@ class _Owned(NamedTuple):
 def replayed(inputs: Inputs, settings: StrategySettings) -> Allocation:
     """The allocation, and what two cures would make of its duplicates. Linear in members and queues.
 
-    A queue is owned by every connection that subscribes and whose own strategy gives it to the first position of its
-    id. Raises `StrategyError` if settings are missing.
+    A queue is owned by every connection that subscribes and whose own implementation of its strategy gives it to the
+    first position of its id. Raises `StrategyError` if settings are missing.
     """
     allocation = _allocated(inputs, settings)
     if not allocation.twin_ids:
@@ -62,8 +56,7 @@ def replayed(inputs: Inputs, settings: StrategySettings) -> Allocation:
 
 
 def _allocated(inputs: Inputs, settings: StrategySettings) -> Allocation:
-    members = inputs.members
-    owned = _Owners(members, _strategies_in_use(members)).of_all(_claims(inputs, settings))
+    members, owned = inputs.members, _owned(inputs, settings)
     lost = [_Owned((), cause) for _, _, cause in inputs.unreadable]
     every = [*owned, *lost]
     per_member = Counter(position for one in owned for position in one.owners)
@@ -82,22 +75,14 @@ def _allocated(inputs: Inputs, settings: StrategySettings) -> Allocation:
     )
 
 
-def _strategies_in_use(members: Iterable[Member]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(member.strategy for member in members))
-
-
-def _claims(inputs: Inputs, settings: StrategySettings) -> list[list[_Claim]]:
-    """Per readable queue, in whose shares it lies. A strategy that throws gives none: clients keep what they had."""
-    client_ids = [member.client_id for member in inputs.members]
-    queues = [MessageQueue(inputs.topic, broker, queue_id) for broker, queue_id in inputs.queues]
-    claims: list[list[_Claim]] = [[] for _ in queues]
-    for name in _strategies_in_use(inputs.members):
-        try:
-            for share in shares(settings.named(name), queues, client_ids):
-                claims[share.queue].append(_Claim(name, share.position))
-        except KeepsWhatItHad:
-            continue
-    return claims
+def _owned(inputs: Inputs, settings: StrategySettings) -> list[_Owned]:
+    """One per readable queue."""
+    queues = [MessageQueue(inputs.topic, *place) for place in inputs.queues]
+    owned = _Owners(inputs.members).of_all(claims(inputs.members, queues, settings))
+    for index in in_rooms_in_vain(inputs.members, queues, settings):
+        if owned[index].unassigned_cause == UnassignedCause.ROOM_FILTER:
+            owned[index] = _Owned((), UnassignedCause.MACHINE_ROOM_BUG)
+    return owned
 
 
 @dataclass(frozen=True)
@@ -105,11 +90,10 @@ class _Owners:
     """From claims to owners; who takes a claim is found once for all queues it is about."""
 
     members: Sequence[Member]
-    strategies: tuple[str, ...]
 
-    def of_all(self, claims: Iterable[Sequence[_Claim]]) -> list[_Owned]:
+    def of_all(self, claims: Iterable[Sequence[Claim]]) -> list[_Owned]:
         """One per queue."""
-        known: dict[tuple[_Claim, ...], _Owned] = {}
+        known: dict[tuple[Claim, ...], _Owned] = {}
         found = []
         for of_queue in claims:
             key = tuple(of_queue)
@@ -129,7 +113,7 @@ class _Owners:
     def _is_first(self, position: int) -> bool:
         return self._first[self.members[position].client_id] == position
 
-    def _takers(self, claim: _Claim) -> list[int]:
+    def _takers(self, claim: Claim) -> list[int]:
         """Positions of who computes this share and takes it: all twins (they are neighbours) of a first position."""
         if not self._is_first(claim.position):
             return []
@@ -137,10 +121,10 @@ class _Owners:
         return [
             position
             for position in range(claim.position, end)
-            if self.members[position].subscribes and self.members[position].strategy == claim.strategy
+            if self.members[position].subscribes and self.members[position].implementation == claim.by
         ]
 
-    def _owned(self, claims: tuple[_Claim, ...]) -> _Owned:
+    def _owned(self, claims: tuple[Claim, ...]) -> _Owned:
         owners = tuple(sorted({position for claim in claims for position in self._takers(claim)}))
         if not owners:
             return self._unowned(claims)
@@ -151,12 +135,15 @@ class _Owners:
             return None
         if len({self.members[owner].client_id for owner in owners}) == 1:
             return DoubleOwnedCause.DUPLICATE_CLIENT_ID
-        if len({self.members[owner].strategy for owner in owners}) > 1:
+        in_use = implementations(self.members[owner] for owner in owners)
+        if len({one.strategy for one in in_use}) > 1:
             return DoubleOwnedCause.MIXED_STRATEGIES
+        if len(in_use) > 1:
+            return DoubleOwnedCause.MIXED_CLIENTS
         return DoubleOwnedCause.CONFIG_OVERLAP
 
-    def _unowned(self, claims: Sequence[_Claim]) -> _Owned:
-        """Claims that made nobody the owner are of three kinds; without any, the strategies left the queue out."""
+    def _unowned(self, claims: Sequence[Claim]) -> _Owned:
+        """Claims that made nobody the owner are of four kinds; without any, the strategies left the queue out."""
         if not claims:
             return _Owned((), self._why_left_out())
         causes = [(self._why_idle(claim), claim.position) for claim in claims]
@@ -164,23 +151,26 @@ class _Owners:
         position = min(position for found, position in causes if found == cause)
         return _Owned((), cause, self.members[position].client_id)
 
-    def _why_idle(self, claim: _Claim) -> UnassignedCause:
+    def _why_idle(self, claim: Claim) -> UnassignedCause:
         if not self._is_first(claim.position):
             return UnassignedCause.DUPLICATE_CLIENT_ID
         if not self.members[claim.position].subscribes:
             return UnassignedCause.MEMBER_NOT_SUBSCRIBED
-        return UnassignedCause.MIXED_STRATEGIES
+        if self.members[claim.position].strategy != claim.by.strategy:
+            return UnassignedCause.MIXED_STRATEGIES
+        return UnassignedCause.MIXED_CLIENTS
 
     def _why_left_out(self) -> UnassignedCause:
-        if not self.strategies:
+        strategies = {member.strategy for member in self.members}
+        if not strategies:
             return UnassignedCause.GROUP_OFFLINE
-        if MACHINE_ROOM in self.strategies:
+        if MACHINE_ROOM in strategies:
             return UnassignedCause.ROOM_FILTER
-        return UnassignedCause.CONFIG_HOLE if CONFIG in self.strategies else UnassignedCause.NO_VIRTUAL_NODES
+        return UnassignedCause.CONFIG_HOLE if CONFIG in strategies else UnassignedCause.NO_VIRTUAL_NODES
 
 
 def _deduplicated(members: Sequence[Member]) -> tuple[Member, ...]:
-    """The members with only the first connection of each id."""
+    """The members with only the first connection of each id, whose rules then stand for its twins'."""
     return tuple({member.client_id: member for member in reversed(members)}.values())[::-1]
 
 

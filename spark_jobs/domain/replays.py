@@ -54,4 +54,4 @@ class Replays:
 
 
 def _as_input(member: Member) -> Member:
-    return Member(member.client_id, None, None, None, member.strategy, member.subscribes, True)
+    return Member(member.client_id, None, None, None, member.strategy, member.subscribes, True, member.variant)

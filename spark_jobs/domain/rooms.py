@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from spark_jobs.domain.strategies import Variant
+
 
 def java_split(text: str, separator: str) -> list[str]:
     """Parts as Java's `String.split` gives them: without trailing empty ones, unless nothing was split."""
@@ -15,9 +17,12 @@ def java_split(text: str, separator: str) -> list[str]:
     return parts
 
 
-def machine_room(broker_name: str) -> str | None:
-    """Room of MACHINE_ROOM: what precedes the `@` of a name of two parts (it may be empty), else None."""
-    parts = java_split(broker_name, "@")
+def machine_room(broker_name: str, variant: Variant = Variant.JAVA) -> str | None:
+    """Room of MACHINE_ROOM: what precedes the `@` of a name of two parts (it may be empty), else None.
+
+    Go keeps trailing empty parts: `room@` has two for it, and `room@broker@` three.
+    """
+    parts = broker_name.split("@") if variant == Variant.GO else java_split(broker_name, "@")
     return parts[0] if len(parts) == 2 else None
 
 

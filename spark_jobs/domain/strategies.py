@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple
 
 from spark_jobs.domain.message_queue import MessageQueue
@@ -37,6 +38,14 @@ STRATEGY_OF_CLASS = {
 }
 
 
+class Variant(StrEnum):
+    """An implementation of a strategy. JAVA is today's, and stands for all that compute like it."""
+
+    JAVA = "JAVA"
+    JAVA_TO_4_7_1 = "JAVA_TO_4_7_1"
+    GO = "GO"
+
+
 class ConfigQueues(NamedTuple):
     """Queues that CONFIG gives to every client whose whole id matches the pattern `client`."""
 
@@ -50,8 +59,8 @@ class ConfigQueues(NamedTuple):
 class Strategy:
     """One strategy with the settings it needs; those of other strategies are ignored.
 
-    `broker_room` and `client_room` are regular expressions with exactly one group, searched in the broker
-    name and the client id. Raises `StrategyError` for what no client could start with.
+    `variant`: which implementation of it. `broker_room` and `client_room` are regular expressions with exactly one
+    group, searched in the broker name and the client id. Raises `StrategyError` for what no client could start with.
     """
 
     name: str
@@ -60,6 +69,7 @@ class Strategy:
     broker_room: str | None = None
     client_room: str | None = None
     config_queues: tuple[ConfigQueues, ...] = ()
+    variant: Variant = Variant.JAVA
 
     def __post_init__(self) -> None:
         if self.name not in STRATEGY_NAMES:
@@ -108,9 +118,10 @@ class StrategySettings:
     client_room: str | None = None
     config_queues: tuple[ConfigQueues, ...] = ()
 
-    def named(self, name: str) -> Strategy:
+    def named(self, name: str, variant: Variant = Variant.JAVA) -> Strategy:
         """The strategy of that name with these settings."""
-        return Strategy(name, self.virtual_node_cnt, self.rooms, self.broker_room, self.client_room, self.config_queues)
+        rooms = (self.rooms, self.broker_room, self.client_room)
+        return Strategy(name, self.virtual_node_cnt, *rooms, self.config_queues, variant)
 
 
 def strategy_of_class(class_name: str) -> str | None:

@@ -109,12 +109,12 @@ def _passages(before: RebalanceInterval, now: RebalanceInterval) -> tuple[tuple[
 
 
 def _changed_members(before: RebalanceInterval, now: RebalanceInterval) -> dict[Trigger, set[str]]:
-    """Ids that were members before, and that run another strategy, or subscribe otherwise, now."""
+    """Ids that were members before, and that compute by another strategy, or subscribe otherwise, now."""
     if before.allocation is now.allocation:
         return {}
     was = {member.client_id: member for member in before.members or ()}
     stayed = [(member, was[member.client_id]) for member in now.members or () if member.client_id in was]
     return {
-        Trigger.STRATEGY_CHANGED: {one.client_id for one, old in stayed if one.strategy != old.strategy},
+        Trigger.STRATEGY_CHANGED: {one.client_id for one, old in stayed if one.implementation != old.implementation},
         Trigger.SUBSCRIPTION_CHANGED: {one.client_id for one, old in stayed if one.subscribes != old.subscribes},
     }

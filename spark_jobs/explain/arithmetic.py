@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from spark_jobs.domain.allocation import KeepsWhatItHad, by_room, shares
+from spark_jobs.domain.allocation import KeepsWhatItHad, by_room, queues_in_rooms, shares
 from spark_jobs.domain.message_queue import MessageQueue, queue_ranges
 from spark_jobs.domain.phrases import count
-from spark_jobs.domain.rooms import machine_room
 from spark_jobs.domain.strategies import (
     AVG,
     AVG_BY_CIRCLE,
@@ -21,6 +20,7 @@ from spark_jobs.domain.strategies import (
     MACHINE_ROOM,
     MACHINE_ROOM_NEARBY,
     Strategy,
+    Variant,
 )
 from spark_jobs.errors import StrategyError
 from spark_jobs.explain.phrases import joined, shares_text
@@ -91,7 +91,7 @@ def _stand(queues: Sequence[object]) -> str:
 def _machine_room(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterator[str]:
     got, n = sizes(strategy, queues, client_ids), len(client_ids)
     rooms = ", ".join(sorted(strategy.rooms or ()))
-    in_rooms = sum(machine_room(queue.broker_name) in (strategy.rooms or ()) for queue in queues)
+    in_rooms = len(queues_in_rooms(strategy, queues))
     each, rest = divmod(in_rooms, n)
     yield (
         f"Only brokers that are named room@broker, of the configured rooms ({rooms}), count: {in_rooms:,} of "
@@ -102,8 +102,13 @@ def _machine_room(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> 
         f"{count(in_rooms, 'queue')}, {count(n, 'member')}: {in_rooms:,} // {n:,} = {each:,} for everyone, "
         f"{over if rest else 'and none is left over'}, so {shares_text(got, n)}."
     )
-    if in_rooms < len(queues):
+    if in_rooms < len(queues) and strategy.variant == Variant.JAVA:
         yield f"The other {count(len(queues) - in_rooms, 'queue')} belong to nobody, by design."
+    elif in_rooms < len(queues):
+        yield (
+            "Go, and Java up to 4.7.1, take the slices from the beginning of the list of all queues, whatever the "
+            f"room: {count(len(queues) - in_rooms, 'queue')} further on belong to nobody."
+        )
 
 
 def _nearby(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterator[str]:
@@ -134,9 +139,10 @@ def _consistent_hash(strategy: Strategy, queues: Queues, client_ids: ClientIds) 
         return
     got = sizes(strategy, queues, client_ids)
     own = {client_ids.index(client_id): got[client_ids.index(client_id)] for client_id in client_ids}
+    is_go = strategy.variant == Variant.GO
     yield (
-        f"Every member has {count(points, 'point')} on a ring of hashes, and a queue goes to the first point at or "
-        "after its own hash."
+        f"Every member has {count(points, 'point')} on {'the ring of hashes of Go' if is_go else 'a ring of hashes'}, "
+        f"and a queue goes to the first point {'after' if is_go else 'at or after'} its own hash."
     )
     yield f"Of {count(len(queues), 'queue')}, {shares_text(own, len(client_ids))}."
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from spark_jobs.domain.allocation import KeepsWhatItHad
 from spark_jobs.domain.message_queue import MessageQueue, sort_client_ids
 from spark_jobs.domain.phrases import count
-from spark_jobs.domain.strategies import CONFIG, CONSISTENT_HASH, Strategy
+from spark_jobs.domain.strategies import CONFIG, CONSISTENT_HASH, Strategy, Variant
 from spark_jobs.errors import StrategyError
 from spark_jobs.explain.arithmetic import arithmetic, sizes
-from spark_jobs.explain.phrases import positions_text
+from spark_jobs.explain.phrases import VARIANTS, positions_text
 
 
 class AllocatingMember(NamedTuple):
@@ -30,14 +30,16 @@ def how_it_was_cut(members: Sequence[AllocatingMember], topic: str, queues: Sequ
     Sentences; `members` come as every client sorts them, duplicates kept.
     """
     client_ids = [member.client_id for member in members]
-    strategies = sorted({member.strategy for member in members}, key=lambda strategy: strategy.name)
+    strategies = sorted({member.strategy for member in members}, key=lambda strategy: (strategy.name, strategy.variant))
     if len(strategies) < 2:
         strategy = strategies[0] if strategies else Strategy("AVG")
         return [*arithmetic(strategy, queues, client_ids), *_losses(strategy, members, topic, queues)]
-    told = ["Each member computes with its own strategy, and takes its own position's share only."]
+    what = "its own strategy" if len({one.name for one in strategies}) > 1 else "the rules of its language and version"
+    told = [f"Each member computes with {what}, and takes its own position's share only."]
     for strategy in strategies:
         who = positions_text([place for place, member in enumerate(members) if member.strategy == strategy])
-        told += [f"By {strategy.name} ({who}): {' '.join(arithmetic(strategy, queues, client_ids))}"]
+        name, how = f"{strategy.name}{VARIANTS[strategy.variant]}", arithmetic(strategy, queues, client_ids)
+        told += [f"By {name} ({who}): {' '.join(how)}"]
     return [*told, *_losses(None, members, topic, queues)]
 
 
@@ -61,7 +63,7 @@ def _twins(client_id: str, strategy: Strategy | None, client_ids: Sequence[str],
     first, later = places[0], places[1:]
     told = f"{client_id} is there {len(places)} times, at {positions_text(places)}"
     if strategy and strategy.name == CONSISTENT_HASH:
-        points = strategy.virtual_node_cnt * len(places)
+        points = strategy.virtual_node_cnt * (1 if strategy.variant == Variant.GO else len(places))
         return (
             f"{told}: it has {count(points, 'point')} and one share, which each of its connections takes. "
             "Nothing is lost, but all of it is consumed more than once."

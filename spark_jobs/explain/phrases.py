@@ -7,6 +7,7 @@ from itertools import groupby
 
 from spark_jobs.domain.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.moves import Trigger
+from spark_jobs.domain.strategies import Variant
 from spark_jobs.domain.timeline import Reason
 
 #: More parts than so many are told by their extremes.
@@ -18,8 +19,10 @@ UNASSIGNED: Mapping[str, str] = {
     UnassignedCause.BEYOND_READ_QUEUES: "no client lists what lies beyond readQueueNums (writeQueueNums is larger)",
     UnassignedCause.GROUP_OFFLINE: "no member was connected",
     UnassignedCause.MIXED_STRATEGIES: "this lies in the share of {} by a strategy that it does not run",
+    UnassignedCause.MIXED_CLIENTS: "this lies in the share of {} as clients of another language or version compute it",
     UnassignedCause.DUPLICATE_CLIENT_ID: "this lies in the share of a further position of {}, which nobody computes",
     UnassignedCause.MEMBER_NOT_SUBSCRIBED: "this lies in the share of {}, which does not subscribe the topic",
+    UnassignedCause.MACHINE_ROOM_BUG: "MACHINE_ROOM of Go and of Java up to 4.7.1 takes queues of other rooms instead",
     UnassignedCause.ROOM_FILTER: "by design, MACHINE_ROOM leaves out brokers of other rooms than the configured ones",
     UnassignedCause.CONFIG_HOLE: "no configured list names this",
     UnassignedCause.NO_VIRTUAL_NODES: "nobody has a point on the hash ring (virtualNodeCnt is 0)",
@@ -28,7 +31,14 @@ UNASSIGNED: Mapping[str, str] = {
 DOUBLE_OWNED: Mapping[str, str] = {
     DoubleOwnedCause.DUPLICATE_CLIENT_ID: "the owners have one client id",
     DoubleOwnedCause.MIXED_STRATEGIES: "the owners compute with different strategies",
+    DoubleOwnedCause.MIXED_CLIENTS: "the owners compute the same strategy as different languages or versions do",
     DoubleOwnedCause.CONFIG_OVERLAP: "several configured lists name this",
+}
+#: Whose rules a member computes its strategy by.
+VARIANTS: Mapping[Variant, str] = {
+    Variant.JAVA: "",
+    Variant.JAVA_TO_4_7_1: " of Java up to 4.7.1",
+    Variant.GO: " of Go",
 }
 #: What set off a rebalance; `{}` is whom or what it is about.
 TRIGGERS: Mapping[str, str] = {

@@ -7,7 +7,8 @@ from datetime import datetime
 
 from spark_jobs.config import GroupSettings
 from spark_jobs.domain.message_queue import MessageQueue, queue_ranges
-from spark_jobs.domain.strategies import AVG, ConfigQueues, Strategy
+from spark_jobs.domain.strategies import AVG, ConfigQueues, Strategy, Variant
+from spark_jobs.domain.variants import variant_of
 from spark_jobs.explain.backlog import ViewBacklog, backlog_of
 from spark_jobs.explain.given import GroupStep, Row, first_after, holding, last_before
 from spark_jobs.explain.losses import AllocatingMember, how_it_was_cut
@@ -46,7 +47,7 @@ def view_story(given: GroupStep, of_topic: Sequence[Row], row: Row, others: Sequ
 _AS_PUBLISHED = ("membership_view", "status", "reason", "strategy", "strategy_source", "queue_count")
 
 
-def strategy_of(name: str, settings: GroupSettings) -> Strategy:
+def strategy_of(name: str, settings: GroupSettings, variant: Variant = Variant.JAVA) -> Strategy:
     """A strategy with the settings that are configured for the group."""
     return Strategy(
         name,
@@ -55,6 +56,7 @@ def strategy_of(name: str, settings: GroupSettings) -> Strategy:
         settings.broker_room,
         settings.client_room,
         tuple(ConfigQueues(one.client, one.topic, one.broker, one.queues) for one in settings.config_queues),
+        variant,
     )
 
 
@@ -127,16 +129,16 @@ def _backlog(queues: Sequence[_Key], progress: Mapping[_Key, Row]) -> ViewBacklo
 
 def _arithmetic(row: Row, settings: GroupSettings) -> list[str]:
     members = [
-        AllocatingMember(
-            one["client_id"],
-            one["client_addr"],
-            strategy_of(one["strategy"] or AVG, settings),
-            one["subscribes"] is not False,
-        )
+        AllocatingMember(one["client_id"], one["client_addr"], _run_by(one, settings), one["subscribes"] is not False)
         for one in row["members"]
     ]
     queues = [MessageQueue(row["topic"], *_key(queue)) for queue in row["queues"]]
     return how_it_was_cut(members, row["topic"], queues)
+
+
+def _run_by(member: Row, settings: GroupSettings) -> Strategy:
+    name = member["strategy"] or AVG
+    return strategy_of(name, settings, variant_of(name, member["language"], member["version"]))
 
 
 def _unassigned(owned: Sequence[Row], progress: Mapping[_Key, Row]) -> list[OddQueues]:

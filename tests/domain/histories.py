@@ -7,7 +7,7 @@ the random histories must say the same of every history written by hand.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from spark_jobs.domain.audited_step import RebalanceInterval
@@ -24,6 +24,7 @@ from tests.oracle.snapshots import (
     MembershipSnapshot,
     OffsetSnapshot,
     RouteSnapshot,
+    Software,
     StepWindow,
 )
 
@@ -46,11 +47,13 @@ class History:
     clients: tuple[ClientSnapshot, ...] = ()
     offset_times: tuple[int, ...] = ()
     configured: StrategySettings = NOT_CONFIGURED
+    software: Mapping[str, Software] = field(default_factory=dict)
 
     @property
     def group(self) -> Group:
         offsets = tuple(OffsetSnapshot(captured_at, ()) for captured_at in self.offset_times)
-        return Group(self.memberships, {"T": self.routes}, self.clients, {"T": offsets}, self.configured)
+        recorded = (self.memberships, {"T": self.routes}, self.clients, {"T": offsets})
+        return Group(*recorded, self.configured, software=self.software)
 
 
 def at(seconds: float) -> int:

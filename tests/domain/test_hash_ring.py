@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from spark_jobs.domain.hash_ring import HashRing, ring_hash
+import pytest
+
+from spark_jobs.domain.hash_ring import GoHashRing, HashRing, go_ring_hash, ring_hash
 
 
 def test_the_hash_is_the_first_four_bytes_of_md5() -> None:
@@ -27,3 +29,33 @@ def test_nobody_owns_anything_on_an_empty_ring() -> None:
 def test_an_id_that_comes_again_gets_further_nodes() -> None:
     ring = HashRing(["a", "b", "a"], 2)
     assert [ring.owner(f"a-{number}") for number in range(4)] == ["a"] * 4
+
+
+def test_the_hash_of_go_is_crc_32() -> None:
+    assert go_ring_hash("123456789") == 0xCBF43926  # the check value of CRC-32 (IEEE 802.3)
+    assert go_ring_hash("0c1") == 3290694876
+    assert go_ring_hash("a\ud83d") == go_ring_hash("a?")
+
+
+@pytest.mark.parametrize(
+    ("text", "owner"),
+    [
+        ("1c2", "c2"),  # 1559183185 is a node of its own, the next is 1563252070, 0c2
+        ("0c2", "c1"),  # 1563252070 → 3290694876, 0c1
+        ("0c1", "c1"),  # 3290694876 → 3320213227, 1c1
+        ("1c1", "c2"),  # 3320213227 is the last: 1559183185, 1c2
+    ],
+)
+def test_in_go_a_text_belongs_to_the_node_after_its_hash(text: str, owner: str) -> None:
+    assert GoHashRing(["c1", "c2"], 2).owner(text) == owner
+    assert GoHashRing(["c1", "c1", "c2"], 2).owner(text) == owner
+
+
+def test_in_go_the_later_of_two_nodes_of_one_hash_stays() -> None:
+    # CRC-32 of 0c12006000 and of 0c9158998 is 904088366.
+    assert go_ring_hash("0c12006000") == go_ring_hash("0c9158998") == 904088366
+    assert GoHashRing(["c12006000", "c9158998"], 1).owner("any") == "c9158998"
+
+
+def test_in_go_nobody_owns_anything_on_an_empty_ring() -> None:
+    assert GoHashRing(["c"], 0).owner("a") is None

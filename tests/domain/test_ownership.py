@@ -10,12 +10,14 @@ from spark_jobs.domain.audited_step import Member as Connection
 from spark_jobs.domain.message_queue import MessageQueue, RouteEntry, readable_queues, sort_client_ids
 from spark_jobs.domain.ownership import Inputs, replayed
 from spark_jobs.domain.replays import queues_of
-from spark_jobs.domain.strategies import AVG, Strategy, StrategySettings
+from spark_jobs.domain.strategies import AVG, Strategy, StrategySettings, Variant
 from tests.cases import CASES, Case
 
 
-def connection(client_id: str, strategy: str = AVG, *, subscribes: bool = True) -> Connection:
-    return Connection(client_id, None, None, None, strategy, subscribes, True)
+def connection(
+    client_id: str, strategy: str = AVG, *, subscribes: bool = True, variant: Variant = Variant.JAVA
+) -> Connection:
+    return Connection(client_id, None, None, None, strategy, subscribes, True, variant)
 
 
 def settings(strategy: Strategy) -> StrategySettings:
@@ -24,7 +26,10 @@ def settings(strategy: Strategy) -> StrategySettings:
 
 
 def allocation(case: Case) -> Allocation:
-    members = tuple(connection(one.client_id, one.strategy.name, subscribes=one.subscribes) for one in case.members)
+    members = tuple(
+        connection(one.client_id, one.strategy.name, subscribes=one.subscribes, variant=one.strategy.variant)
+        for one in case.members
+    )
     return replayed(Inputs(case.topic, members, *queues_of(case.route)), settings(case.strategy))
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from spark_jobs.domain.rooms import java_split, machine_room, room_of
+from spark_jobs.domain.strategies import Variant
 
 
 @pytest.mark.parametrize(
@@ -43,3 +44,11 @@ def test_the_room_of_a_broker_name_of_two_parts(name: str, room: str | None) -> 
 )
 def test_the_room_a_pattern_finds(pattern: str, name: str, room: str | None) -> None:
     assert room_of(pattern, name) == room
+
+
+@pytest.mark.parametrize(
+    ("name", "room"),
+    [("room1@b", "room1"), ("@room1", ""), ("room1@", "room1"), ("@", ""), ("room1@b@", None), ("plain", None)],
+)
+def test_go_keeps_the_empty_part_behind_the_last_at(name: str, room: str | None) -> None:
+    assert machine_room(name, Variant.GO) == room

@@ -14,6 +14,7 @@ from spark_jobs.domain.strategies import (
     POP,
     ConfigQueues,
     Strategy,
+    Variant,
     strategy_of_class,
 )
 from spark_jobs.errors import StrategyError
@@ -42,6 +43,15 @@ def test_empty_inputs_keep_what_the_client_had(strategy: Strategy) -> None:
 @pytest.mark.parametrize("strategy", CHECKED, ids=lambda strategy: strategy.name)
 def test_who_is_not_listed_drops_everything(strategy: Strategy) -> None:
     assert allocate(strategy, "stranger", QUEUES, ["r1-c"]) == []
+
+
+@pytest.mark.parametrize("variant", [Variant.GO, Variant.JAVA_TO_4_7_1])
+def test_empty_inputs_drop_everything_in_go_and_in_java_up_to_4_7_1(variant: Variant) -> None:
+    strategy = Strategy(MACHINE_ROOM, rooms=frozenset({"r"}), variant=variant)
+    assert allocate(strategy, "", QUEUES, ["c"]) == []
+    assert allocate(strategy, "c", [], ["c"]) == []
+    assert allocate(strategy, "c", QUEUES, []) == []
+    assert allocate(strategy, "stranger", QUEUES, ["c"]) == []
 
 
 def test_config_gives_its_list_whatever_the_inputs() -> None:

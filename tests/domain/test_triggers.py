@@ -17,6 +17,7 @@ import pytest
 from spark_jobs.domain.audited_step import Allocation, Counts, Member, RebalanceInterval
 from spark_jobs.domain.history import Place
 from spark_jobs.domain.moves import has_expired, least_moves
+from spark_jobs.domain.strategies import Variant
 from spark_jobs.domain.triggers import with_moves
 from spark_jobs.domain.window import SECOND
 from tests.oracle import moves as oracle
@@ -41,6 +42,7 @@ _TABLE = """
     p q        | a p q            |           | a - -               | MEMBER_LEFT p, q                        | 2 0 2
                | a - -            | q p       | a p q               | MEMBER_JOINED p, q                      | 2 0 2
     p q        | a p p q q        | p q/X     | a p p+q - q         | STRATEGY_CHANGED q                      | 2 2 2
+    p q/X~GO   | a p p q q        | p q/X     | a p p+q - q         | STRATEGY_CHANGED q                      | 2 2 2
     p q        | a p p q q        | p q!      | a p p - -           | SUBSCRIPTION_CHANGED q                  | 2 2 2
     p q        | a p+q            | p q r     | a q+p               | MEMBER_JOINED r                         | 0 1 0
     p q        | a p q            | p q       | a p p q q           | QUEUES_ADDED a:2-3                      | 1 1 0
@@ -104,7 +106,8 @@ def _owners(queues: str) -> Owners:
 def _members(text: str) -> Iterator[IntervalMember]:
     for word in text.split():
         client_id, _, strategy = word.rstrip("!?").partition("/")
-        yield IntervalMember(client_id, strategy or "AVG", not word.endswith("!"))
+        strategy, _, variant = strategy.partition("~")
+        yield IntervalMember(client_id, strategy or "AVG", not word.endswith("!"), Variant(variant or "JAVA"))
 
 
 CASES = [_case(line) for line in _TABLE.strip().splitlines()]
@@ -134,7 +137,10 @@ def interval(held: Held, start: int, view: str = "*", status: str = "REPLAYED", 
         status=status,
         reason=None,
         strategy_source=None,
-        members=tuple(Member(one.client_id, None, None, None, *one[1:], True) for one in held.connections()),
+        members=tuple(
+            Member(one.client_id, None, None, None, one.strategy, one.subscribes, True, one.variant)
+            for one in held.connections()
+        ),
         queues=tuple(held.owners),
         seen_at=seen_at * SECOND,
         allocation=allocation if status == "REPLAYED" else None,

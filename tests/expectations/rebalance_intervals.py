@@ -71,6 +71,9 @@ UP_TO_TWO = {"min_queues_per_member": 1, "max_queues_per_member": 2}
 BOTH_OR_NONE = {"min_queues_per_member": 0, "max_queues_per_member": 2}
 NOT_ALL_SUBSCRIBE = {"members": members("a") + members("b", subscribes=False)}
 
+OF_TWO_LANGUAGES = [row | {"language": one} for row, one in zip(members("a", "b"), ("GO", "JAVA"), strict=True)]
+OF_TWO_VERSIONS = [row | {"version": version} for row, version in zip(members("a", "b"), (355, 493), strict=True)]
+
 CASES = Cases(
     SUITE,
     breaks={
@@ -119,6 +122,7 @@ CASES = Cases(
         "nothing_is_owned_twice_without_a_reason": [
             good(*ONE_TWICE, double_owned_queues=1, **UP_TO_TWO),
             good(*ONE_TWICE, double_owned_queues=1, **UP_TO_TWO, **BY_HASH),
+            good(*ONE_TWICE, double_owned_queues=1, **UP_TO_TWO, members=OF_TWO_LANGUAGES),
         ],
         "twins_leave_queues_to_nobody": [
             good(**TWINS),
@@ -164,6 +168,8 @@ CASES = Cases(
         ),
         good(*ONE_TWICE, double_owned_queues=1, **UP_TO_TWO, **BY_LISTS),
         good(*ONE_TWICE, double_owned_queues=1, **UP_TO_TWO, strategy="MIXED"),
+        good(*ONE_TWICE, double_owned_queues=1, **UP_TO_TWO, **BY_HASH, members=OF_TWO_LANGUAGES),
+        good(*ONE_TWICE, double_owned_queues=1, **UP_TO_TWO, strategy="MACHINE_ROOM", members=OF_TWO_VERSIONS),
         # Twins a and a: both have queue 0, and nobody queue 1; of one queue nothing is left over.
         good(allocation(0, 0, "a", "a"), allocation(0, 1), unassigned_queues=1, double_owned_queues=1, **TWINS),
         good(allocation(0, 0, "a", "a"), double_owned_queues=1, queue_count=1, queues=queues(0), **TWINS),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from spark_jobs.domain.allocation import allocate
 from spark_jobs.domain.message_queue import MessageQueue
-from spark_jobs.domain.strategies import ConfigQueues, Strategy
+from spark_jobs.domain.strategies import ConfigQueues, Strategy, Variant
 from spark_jobs.explain.arithmetic import arithmetic
 from spark_jobs.explain.losses import AllocatingMember, how_it_was_cut
 
@@ -281,6 +282,33 @@ def test_everybody_computes_with_its_own_strategy() -> None:
         "i % 4, so every position gets 2.",
         "c3 is there 2 times, at positions 2 and 3: each of its connections computes the share of the first of these, "
         "position 2. What else is theirs belongs to nobody.",
+    ]
+
+
+def test_everybody_computes_as_its_language_does() -> None:
+    """The nodes and the queues are those of `tests.cases`."""
+    java = Strategy("CONSISTENT_HASH", 2)
+    go = replace(java, variant=Variant.GO)
+    assert how_it_was_cut([*members("c1", java), *members("c2", go)], "T", queues("a:6")) == [
+        "Each member computes with the rules of its language and version, and takes its own position's share only.",
+        "By CONSISTENT_HASH of Go (position 1): Every member has 2 points on the ring of hashes of Go, and a queue "
+        "goes to the first point after its own hash. Of 6 queues, position 0 gets 2, position 1 gets 4.",
+        "By CONSISTENT_HASH (position 0): Every member has 2 points on a ring of hashes, and a queue goes to the first "
+        "point at or after its own hash. Of 6 queues, position 0 gets 4, position 1 gets 2.",
+    ]
+    assert how_it_was_cut(members("c1 c1 c2", go), "T", queues("a:6"))[-1] == (
+        "c1 is there 2 times, at positions 0 and 1: it has 2 points and one share, which each of its connections "
+        "takes. Nothing is lost, but all of it is consumed more than once."
+    )
+
+
+def test_slices_from_the_beginning_of_the_whole_list() -> None:
+    old = replace(ROOMS, variant=Variant.JAVA_TO_4_7_1)
+    assert arithmetic(old, queues("a:2 r1@b:4"), ids("c1 c2")) == [
+        "Only brokers that are named room@broker, of the configured rooms (r1, r2), count: 4 of 6 queues.",
+        "4 queues, 2 members: 4 // 2 = 2 for everyone, and none is left over, so every position gets 2.",
+        "Go, and Java up to 4.7.1, take the slices from the beginning of the list of all queues, whatever the room: "
+        "2 queues further on belong to nobody.",
     ]
 
 

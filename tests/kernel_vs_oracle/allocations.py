@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 from spark_jobs.domain.message_queue import RouteEntry, sort_client_ids
 from spark_jobs.domain.rooms import room_of
-from spark_jobs.domain.strategies import MACHINE_ROOM_NEARBY, POP, STRATEGY_NAMES, ConfigQueues, StrategySettings
+from spark_jobs.domain.strategies import (
+    MACHINE_ROOM_NEARBY,
+    POP,
+    STRATEGY_NAMES,
+    ConfigQueues,
+    StrategySettings,
+    Variant,
+)
+from spark_jobs.domain.variants import variant_of
 from tests.kernel_vs_oracle.choices import Choices, choices
 
 _CLIENTS = (
@@ -23,14 +31,17 @@ _BROKERS = (
 )
 _TOPICS = ("T", "%RETRY%group", "topic\U0001f600")
 _ROOM_PATTERNS = ("^([^-]+)-", "^([^-]+)", "^(.)", "(.)$", "(1|2|a|b)", "@(.*)$")
+_SOFTWARE = (("JAVA", 493), ("GO", 317), ("JAVA", 355))
 _REPLAYED = tuple(name for name in STRATEGY_NAMES if name not in (MACHINE_ROOM_NEARBY, POP))
 
 
 class Allocation(NamedTuple):
-    """`members`, sorted by id: (client id, strategy, subscribes). What a member is belongs to its id."""
+    """`members`, sorted by id: (client id, strategy, subscribes, variant). What a member is belongs to its id, but for
+    its language and version.
+    """
 
     topic: str
-    members: tuple[tuple[str, str, bool], ...]
+    members: tuple[tuple[str, str, bool, Variant], ...]
     route: tuple[RouteEntry, ...]
     settings: StrategySettings
 
@@ -38,7 +49,7 @@ class Allocation(NamedTuple):
 @st.composite
 def allocations(draw: st.DrawFn) -> Allocation:
     """At least one queue can be read, as the timeline sees to."""
-    return _allocation(draw(choices(120)))
+    return _allocation(draw(choices(132)))
 
 
 def _allocation(choices: Choices) -> Allocation:
@@ -52,7 +63,10 @@ def _allocation(choices: Choices) -> Allocation:
     always = choices.of((True, True, False))
     member = {one: (choices.of(names), always or choices.of((True, True, False))) for one in sorted(set(ids))}
     route = tuple(_entry(choices, broker, number == 0) for number, broker in enumerate(brokers))
-    return Allocation(topic, tuple((one, *member[one]) for one in sort_client_ids(ids)), route, settings)
+    software = choices.many(lambda: choices.of(_SOFTWARE), (1, 1, 1, 2, 3))
+    members = ((one, *member[one], choices.of(software)) for one in sort_client_ids(ids))
+    listed = tuple((one, name, subscribes, variant_of(name, *by)) for one, name, subscribes, by in members)
+    return Allocation(topic, listed, route, settings)
 
 
 def _entry(choices: Choices, broker: str, is_readable: bool) -> RouteEntry:

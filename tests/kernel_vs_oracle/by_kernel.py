@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from tests.kernel import Row, group_histories
 from tests.kernel_vs_oracle.forms import Began, Line, OwnedQueue, ProgressLine, Said
 from tests.oracle.piled_up import PiledUp
 from tests.oracle.progress import Progress
-from tests.oracle.snapshots import Group
+from tests.oracle.snapshots import JAVA_5, Group, Software
 from tests.oracle.status import Backlog, Counts
 
 
@@ -50,7 +50,7 @@ def _line(one: RebalanceInterval) -> Line:
         return line
     return line._replace(
         source=one.strategy_source,
-        members=tuple((member.client_id, member.strategy, member.subscribes) for member in one.members or ()),
+        members=tuple((each.client_id, each.strategy, each.subscribes, each.variant) for each in one.members or ()),
         queues=one.queues or (),
         owned=owned_queues(allocation),
         counts=_pair(allocation.counts),
@@ -117,7 +117,7 @@ def source_rows(group: Group) -> dict[Table, list[Row]]:
                 "broker_name": one.broker_name,
                 "captured_at": from_micros(one.captured_at),
                 "message_model": one.message_model,
-                "connections": _connections(one.captured_at, one.client_ids),
+                "connections": _connections(one.captured_at, one.client_ids, group.software),
                 "subscriptions": _subscriptions(one.topics),
             }
             for of_group, listed in ((key, group.memberships), (proxies, group.proxies))
@@ -155,12 +155,13 @@ def source_rows(group: Group) -> dict[Table, list[Row]]:
     }
 
 
-def _connections(at: int, client_ids: Iterable[str]) -> list[dict[str, Any]]:
+def _connections(at: int, client_ids: Iterable[str], software: Mapping[str, Software]) -> list[dict[str, Any]]:
     """The addresses change from one minute to the next, which is nothing to an allocation."""
     port = 40000 + at // 60_000_000 % 60
     return [
-        {"client_id": client_id, "client_addr": f"10.0.0.{number}:{port}", "language": "JAVA", "version": 493}
+        {"client_id": client_id, "client_addr": f"10.0.0.{number}:{port}", "language": language, "version": version}
         for number, client_id in enumerate(client_ids)
+        for language, version in [software.get(client_id, JAVA_5)]
     ]
 
 

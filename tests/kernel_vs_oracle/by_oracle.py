@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from spark_jobs.domain.strategies import StrategySettings
+from spark_jobs.domain.strategies import StrategySettings, Variant
 from tests.kernel_vs_oracle.forms import Began, Line, OwnedQueue, ProgressLine, Said
 from tests.oracle import status
 from tests.oracle.moves import (
@@ -69,7 +69,7 @@ class _Topic:
         has_twins = len({member.client_id for member in members}) < len(members)
         return line._replace(
             source=one.strategy_source,
-            members=tuple((member.client_id, member.strategy, member.subscribes) for member in one.members),
+            members=tuple(one.members),
             queues=tuple(queue[1:] for queue, unreadable in one.queues if not unreadable),
             owned=owned_queues(owned),
             counts=counts(owned),
@@ -132,9 +132,9 @@ class _Topic:
         return status.TopicEnd(self.topic, last, self.owned(last)) if last else None
 
 
-def members_of(configured: StrategySettings, members: Sequence[tuple[str, str, bool]]) -> list[Member]:
+def members_of(configured: StrategySettings, members: Sequence[tuple[str, str, bool, Variant]]) -> list[Member]:
     """The members with their strategies' settings."""
-    return [Member(client_id, configured.named(name), subscribes) for client_id, name, subscribes in members]
+    return [Member(one, configured.named(name, variant), subscribes) for one, name, subscribes, variant in members]
 
 
 def owned_queues(owned: Sequence[QueueOwnership]) -> tuple[OwnedQueue, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from spark_jobs.domain.strategies import Variant
 from tests.oracle.moves import Place
 from tests.oracle.piled_up import PiledUp
 from tests.oracle.progress import Progress
@@ -41,7 +42,7 @@ class Line(NamedTuple):
     status: str
     reason: str | None
     source: str | None = None
-    members: tuple[tuple[str, str, bool], ...] = ()
+    members: tuple[tuple[str, str, bool, Variant], ...] = ()
     queues: tuple[Place, ...] = ()
     owned: tuple[OwnedQueue, ...] = ()
     #: Unassigned and double-owned queues; the same with every id once, and with ids of their own: None, no twins.

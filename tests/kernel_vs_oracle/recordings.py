@@ -38,16 +38,22 @@ from tests.kernel_vs_oracle.courses import (
 )
 from tests.kernel_vs_oracle.offsets import offsets_of
 from tests.oracle.snapshots import (
+    JAVA_5,
     ClientSnapshot,
     Group,
     MembershipSnapshot,
     RouteSnapshot,
+    Software,
     StepWindow,
 )
 
 _TOPICS = ("T", "%RETRY%g", "S")
 _BROKERS = ("a", "b", "room1@d", "c@1")
 _CLIENTS = ("r1-a@1", "r1-a@2", "r2-\U0001f600", "r2-\uffff", "r3")
+_SOFTWARE: tuple[tuple[Software, ...], ...] = (
+    *((JAVA_5,),) * 3,
+    *((("GO", 317),), (("JAVA", 355),), (("GO", 317), JAVA_5), (JAVA_5, ("JAVA", 355), ("GO", None), (None, None))),
+)
 _PACKAGE = "org.apache.rocketmq.client.consumer.rebalance."
 _CLASSES = (
     *("AllocateMessageQueueAveragely", None, None, "AllocateMessageQueueAveragely"),
@@ -84,7 +90,7 @@ class Recording:
     def __repr__(self) -> str:
         """What every source said, in seconds of the first step, where it is not what it said before."""
         group = self.group
-        lines = [f"{self.steps} steps, {group.configured}"]
+        lines = [f"{self.steps} steps, {group.configured}, {dict(group.software)}"]
         lines += _told((one.broker_name, one.captured_at, one[2:]) for one in group.memberships)
         lines += _told((one.client_id, one.captured_at, one[2:]) for one in group.clients)
         lines += _told((f"proxies, {one.broker_name}", one.captured_at, one[2:]) for one in group.proxies)
@@ -218,7 +224,7 @@ def _proxies(choices: Choices, steps: int) -> Iterator[MembershipSnapshot]:
 
 
 #: Choices of the frame, of what brokers are asked for, and of one broker, topic, client, topic's offsets.
-_FRAME, _TRUTH, _BROKER, _ROUTE, _CLIENT, _OFFSETS, _PROXIES = 10, 48, 18, 40, 28, 90, 12
+_FRAME, _TRUTH, _BROKER, _ROUTE, _CLIENT, _OFFSETS, _PROXIES = 16, 48, 18, 40, 28, 90, 12
 _SIZE = _FRAME + _TRUTH + 3 * (_BROKER + _ROUTE + _OFFSETS) + 5 * _CLIENT + _PROXIES
 
 
@@ -233,11 +239,14 @@ def _recording(choices: Choices) -> Recording:
     steps, brokers = frame.of((1, 2, 1, 2, 3)), frame.of((_BROKERS[:1], _BROKERS[:2], _BROKERS[:2], _BROKERS[1:]))
     topics, heard = _TOPICS[: frame.of((1, 1, 2, 3))], _CLIENTS[: frame.of((0, 2, 3, 5))]
     configured, measured = frame.of(CONFIGURED), topics[: frame.of((1, 1, 2, 3, 0))]
-    crash, truth = _crash(frame), _truth(choices.part(_TRUTH), steps)
+    crash, kinds = _crash(frame), frame.of(_SOFTWARE)
+    software = {client_id: frame.of(kinds) for client_id in _CLIENTS}
+    truth = _truth(choices.part(_TRUTH), steps)
     listed = [_memberships(choices.part(_BROKER), steps, *broker, truth, crash) for broker in enumerate(brokers)]
     routes = {topic: tuple(_routes(choices.part(_ROUTE), steps, brokers)) for topic in topics}
     silent_from = {_CLIENTS[0]: crash.falls_silent} if crash else {}
     told = [_client(choices.part(_CLIENT), steps, one, silent_from.get(one)) for one in heard]
     offsets = {topic: tuple(offsets_of(choices.part(_OFFSETS), steps, brokers)) for topic in measured}
     proxies = tuple(_proxies(choices.part(_PROXIES), steps))
-    return Recording(Group(tuple(chain(*listed)), routes, tuple(chain(*told)), offsets, configured, proxies), steps)
+    members, states = tuple(chain(*listed)), tuple(chain(*told))
+    return Recording(Group(members, routes, states, offsets, configured, proxies, software), steps)

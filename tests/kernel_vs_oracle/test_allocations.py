@@ -20,7 +20,9 @@ def check_equal(one: Allocation) -> None:
     owned = ownership(members, listed)
     expected = by_oracle.owned_queues(owned), counts(owned)
     queues = queues_of(one.route)
-    connections = tuple(Member(own, None, None, None, name, subscribes, True) for own, name, subscribes in one.members)
+    connections = tuple(
+        Member(own, None, None, None, name, subscribes, True, variant) for own, name, subscribes, variant in one.members
+    )
     found = replayed(Inputs(one.topic, connections, *queues), one.settings)
     assert (by_kernel.owned_queues(found), found.counts) == expected
     per_member = [sum(place in queue.owners for queue in owned) for place in range(len(members))]

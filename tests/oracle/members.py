@@ -1,4 +1,4 @@
-"""What is known of a group's members: the strategy each one runs."""
+"""What is known of a group's members: the strategy each one runs, and whose implementation of it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from spark_jobs.domain.strategies import AVG, MACHINE_ROOM_NEARBY, strategy_of_class
-from tests.oracle.snapshots import ClientSnapshot
+from spark_jobs.domain.strategies import AVG, MACHINE_ROOM_NEARBY, Variant, strategy_of_class
+from tests.oracle.snapshots import ClientSnapshot, Software
 
 #: Where a strategy's name comes from, the weakest first: the assumption that it is AVG, configuration, running info.
 DEFAULT, CONFIGURATION, CLIENT = "DEFAULT", "CONFIGURATION", "CLIENT"
@@ -45,6 +45,17 @@ def group_source(resolved: Sequence[Resolved], configured: str | None) -> str:
     """The weakest source among the members."""
     sources = {one.source for one in resolved} or {CONFIGURATION if configured else DEFAULT}
     return next(source for source in (DEFAULT, CONFIGURATION, CLIENT) if source in sources)
+
+
+def variant_of(strategy: str, software: Software) -> Variant:
+    """Go's own ones, and those of Java up to 4.7.1, the version 355; who is not known to run them runs today's."""
+    language, version = software
+    if strategy == "CONSISTENT_HASH":
+        return Variant.GO if language == "GO" else Variant.JAVA
+    if strategy == "MACHINE_ROOM":
+        old = Variant.JAVA_TO_4_7_1 if (version or 1000) < 356 else Variant.JAVA
+        return {"GO": Variant.GO, "JAVA": old}.get(language or "", Variant.JAVA)
+    return Variant.JAVA
 
 
 def _own_strategy(class_name: str, configured: str | None) -> Resolved:

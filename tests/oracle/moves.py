@@ -95,7 +95,9 @@ def _member_changes(before: Situation, after: Situation, expired: Collection[str
         "MEMBER_EXPIRED": (left - restarted) & set(expired),
         "MEMBER_LEFT": left - restarted - set(expired),
         "MEMBER_JOINED": joined - restarted,
-        "STRATEGY_CHANGED": {now.client_id for now, was in stayed if now.strategy != was.strategy},
+        "STRATEGY_CHANGED": {
+            now.client_id for now, was in stayed if (now.strategy, now.variant) != (was.strategy, was.variant)
+        },
         "SUBSCRIPTION_CHANGED": {now.client_id for now, was in stayed if now.subscribes != was.subscribes},
     }
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from spark_jobs.domain.allocation import KeepsWhatItHad, allocate, shares
 from spark_jobs.domain.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.message_queue import MessageQueue, RouteQueue
-from spark_jobs.domain.strategies import CONFIG, MACHINE_ROOM, Strategy
+from spark_jobs.domain.strategies import CONFIG, MACHINE_ROOM, Strategy, Variant
 
 
 class Member(NamedTuple):
@@ -88,20 +88,22 @@ def _double_owned_cause(owners: Sequence[Member]) -> DoubleOwnedCause | None:
         return None
     if len({owner.client_id for owner in owners}) == 1:
         return DoubleOwnedCause.DUPLICATE_CLIENT_ID
-    if len({owner.strategy for owner in owners}) > 1:
+    if len({owner.strategy.name for owner in owners}) > 1:
         return DoubleOwnedCause.MIXED_STRATEGIES
+    if len({owner.strategy.variant for owner in owners}) > 1:
+        return DoubleOwnedCause.MIXED_CLIENTS
     return DoubleOwnedCause.CONFIG_OVERLAP
 
 
 def _why_unowned(queue: MessageQueue, claims: Sequence[_Claim], members: Sequence[Member]) -> QueueOwnership:
-    """Claims that made nobody the owner are of three kinds; without any, the strategies left it out."""
+    """Claims that made nobody the owner are of four kinds; without any, the strategies left it out."""
     claimants: dict[UnassignedCause, list[int]] = defaultdict(list)
     for claim in claims:
         claimants[_why_idle(claim, members)].append(claim.position)
     for cause in UnassignedCause:
         if cause in claimants:
             return QueueOwnership(queue, True, (), cause, members[min(claimants[cause])].client_id)
-    return QueueOwnership(queue, True, (), _why_left_out(members))
+    return QueueOwnership(queue, True, (), _why_left_out(queue, members))
 
 
 def _why_idle(claim: _Claim, members: Sequence[Member]) -> UnassignedCause:
@@ -110,18 +112,28 @@ def _why_idle(claim: _Claim, members: Sequence[Member]) -> UnassignedCause:
         return UnassignedCause.DUPLICATE_CLIENT_ID
     if not members[claim.position].subscribes:
         return UnassignedCause.MEMBER_NOT_SUBSCRIBED
-    return UnassignedCause.MIXED_STRATEGIES
+    same_name = members[claim.position].strategy.name == claim.strategy.name
+    return UnassignedCause.MIXED_CLIENTS if same_name else UnassignedCause.MIXED_STRATEGIES
 
 
-def _why_left_out(members: Sequence[Member]) -> UnassignedCause:
+def _why_left_out(queue: MessageQueue, members: Sequence[Member]) -> UnassignedCause:
     names = {member.strategy.name for member in members}
     if not names:
         return UnassignedCause.GROUP_OFFLINE
+    if any(_in_rooms(queue.broker_name, member.strategy) for member in members):
+        return UnassignedCause.MACHINE_ROOM_BUG
     if MACHINE_ROOM in names:
         return UnassignedCause.ROOM_FILTER
     if CONFIG in names:
         return UnassignedCause.CONFIG_HOLE
     return UnassignedCause.NO_VIRTUAL_NODES
+
+
+def _in_rooms(broker_name: str, strategy: Strategy) -> bool:
+    """Whether MACHINE_ROOM counts the broker; Java does not see the empty parts that a name ends with."""
+    name = broker_name if strategy.variant == Variant.GO else broker_name.rstrip("@")
+    room, *others = name.split("@")
+    return strategy.name == MACHINE_ROOM and len(others) == 1 and room in (strategy.rooms or ())
 
 
 #: Readable queues without owner, and with more than one.
@@ -135,9 +147,12 @@ def counts(owned: Sequence[QueueOwnership]) -> Counts:
 
 
 def if_deduplicated(members: Sequence[Member], queues: Sequence[RouteQueue]) -> Counts:
-    """What would be left if every id were in the list once: its twins would go on to consume what the one gets."""
+    """What would be left if every id were in the list once: its twins would go on to consume what the one gets, the
+    first if they compute differently.
+    """
     connections = Counter(member.client_id for member in members)
-    once = list({member.client_id: member for member in members}.values())
+    ids = [member.client_id for member in members]
+    once = [member for position, member in enumerate(members) if member.client_id not in ids[:position]]
     owned = ownership(once, queues)
     consumers = [sum(connections[once[owner].client_id] for owner in one.owners) for one in owned if one.readable]
     return consumers.count(0), sum(number > 1 for number in consumers)

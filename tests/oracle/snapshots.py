@@ -12,6 +12,11 @@ from spark_jobs.domain.strategies import StrategySettings
 NOT_CONFIGURED = StrategySettings()
 
 
+#: Language and version of a client; None is unknown.
+Software = tuple[str | None, int | None]
+JAVA_5: Software = ("JAVA", 493)
+
+
 class MembershipSnapshot(NamedTuple):
     """One broker's answer about the group: ids as listed, duplicates kept; `topics` the group subscribes."""
 
@@ -61,7 +66,7 @@ class OffsetSnapshot(NamedTuple):
 @dataclass(frozen=True)
 class Group:
     """Everything that was recorded of a group, in any order; `routes` and `offsets` by topic. `proxies`: what brokers
-    list of the proxies' group.
+    list of the proxies' group; `software`: (language, version) by client id, of those that are not Java 5.
     """
 
     memberships: tuple[MembershipSnapshot, ...] = ()
@@ -70,6 +75,7 @@ class Group:
     offsets: Mapping[str, tuple[OffsetSnapshot, ...]] = field(default_factory=dict)
     configured: StrategySettings = NOT_CONFIGURED
     proxies: tuple[MembershipSnapshot, ...] = ()
+    software: Mapping[str, Software] = field(default_factory=dict)
 
     @property
     def topics(self) -> list[str]:
@@ -88,6 +94,7 @@ class Group:
             self.configured,
             self.offsets,
             self.proxies,
+            self.software,
         )
 
 
@@ -133,6 +140,7 @@ class TopicHistory:
     configured: StrategySettings
     all_offsets: Mapping[str, tuple[OffsetSnapshot, ...]]
     proxies: tuple[MembershipSnapshot, ...]
+    software: Mapping[str, Software]
 
     def seen_in(self, window: StepWindow) -> TopicHistory:
         """The same with the snapshots that say something about the replayed time, none from outside the window.

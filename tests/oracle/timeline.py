@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from spark_jobs.domain.allocation import KeepsWhatItHad, shares
 from spark_jobs.domain.message_queue import RouteQueue, all_queues
-from spark_jobs.domain.strategies import POP, Strategy, StrategySettings
-from tests.oracle.members import Resolved, group_source, known_at, resolve_strategies
-from tests.oracle.snapshots import StepWindow, TopicHistory
+from spark_jobs.domain.strategies import POP, Strategy, StrategySettings, Variant
+from tests.oracle.members import Resolved, group_source, known_at, resolve_strategies, variant_of
+from tests.oracle.snapshots import JAVA_5, StepWindow, TopicHistory
 from tests.oracle.unseen import unseen_times
 from tests.oracle.views import AGREED, Span, observed_spans
 
@@ -62,6 +62,7 @@ class IntervalMember(NamedTuple):
     client_id: str
     strategy: str
     subscribes: bool
+    variant: Variant = Variant.JAVA
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,12 @@ def _segment(
         measured = tuple(one for one in queues if one.unreadable is None) if reason in UNSEEN else ()
         return RebalanceInterval(view, start, end, reason.status, reason, queues=measured)
     members = tuple(
-        IntervalMember(client_id, one.strategy, subscribed is None or history.topic in subscribed)
+        IntervalMember(
+            client_id,
+            one.strategy,
+            subscribed is None or history.topic in subscribed,
+            variant_of(one.strategy, history.software.get(client_id, JAVA_5)),
+        )
         for client_id, one, subscribed in zip(client_ids, resolved, topics, strict=True)
         if one.strategy
     )

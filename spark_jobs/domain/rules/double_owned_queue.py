@@ -34,6 +34,11 @@ RULE = Rule(
             "shares by different strategies overlap",
             "Members run different allocation strategies: roll out one to all of them.",
         ),
+        DoubleOwnedCause.MIXED_CLIENTS: Cause(
+            "shares by one strategy as clients of different languages or versions compute it overlap",
+            "Clients of this group compute the same strategy differently: use one language, upgrade Java clients "
+            "beyond 4.7.1, or change to AVG. See the MIXED_CLIENTS finding.",
+        ),
         DoubleOwnedCause.CONFIG_OVERLAP: Cause(
             "several clients' configured lists name the queue",
             "Several clients' configured lists name these queues: leave each in one list.",

@@ -41,13 +41,13 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _in_topic(interval: RebalanceInterval) -> Iterator[RuleHit]:
-    """By connections: twins count as often as they are there. Mixed strategies have a rule of their own."""
+    """By connections: twins count as often as they are there. Mixed strategies and clients have rules of their own."""
     if not (interval.allocation and is_imbalanced(interval.allocation.queues_per_member)):
         return
     loads = list(subscribed_loads(interval))
-    strategies = {member.strategy for member in interval.members or ()}
-    if is_imbalanced([queues for queues, _ in loads]) and len(strategies) == 1:
-        cause = topic_cause(strategies.pop())
+    in_use = {member.implementation for member in interval.members or ()}
+    if is_imbalanced([queues for queues, _ in loads]) and len(in_use) == 1:
+        cause = topic_cause(in_use.pop().strategy)
         yield _uneven(interval.start, interval.end, cause, loads, interval)
 
 

@@ -7,11 +7,12 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep, Member
-from spark_jobs.domain.client_versions import LAST_VERSION_WITH_ROOM_BUG, UNIQUE_INSTANCE_NAME_VERSION
+from spark_jobs.domain.client_versions import UNIQUE_INSTANCE_NAME_VERSION
 from spark_jobs.domain.rules.flaps import flaps
 from spark_jobs.domain.rules.parties import parties
 from spark_jobs.domain.rules.rule import Cause, Party, Rule, RuleHit
-from spark_jobs.domain.strategies import CONSISTENT_HASH, MACHINE_ROOM
+from spark_jobs.domain.strategies import MACHINE_ROOM, Variant
+from spark_jobs.domain.variants import variant_of
 
 NAME = "MIXED_CLIENTS"
 
@@ -96,26 +97,16 @@ def mixed_clients(in_use: Collection[Software]) -> MixedClientsCause | None:
     return None
 
 
-def rules_of(software: Software) -> str | None:
-    """Which implementation of its strategy a client runs, where there are several; None: unknown.
+def rules_of(software: Software) -> Variant | None:
+    """Which implementation of its strategy a client runs; None: unknown.
 
-    Go's CONSISTENT_HASH is another one than Java's (CRC-32, other keys), and Go's MACHINE_ROOM still has the index bug
-    that Java had up to 4.7.1 (`AllocateMachineRoomStrategy`).
+    Go's MACHINE_ROOM counts as that of Java up to 4.7.1: they differ for broker names that end with `@` only.
     """
     language, version, strategy = software
-    if language is None:
+    if language is None or (language == "JAVA" and version is None and strategy == MACHINE_ROOM):
         return None
-    if strategy == CONSISTENT_HASH:
-        return "GO" if language == "GO" else "JAVA"
-    if strategy != MACHINE_ROOM:
-        return "ALL"
-    if language == "GO":
-        return "OLD"
-    if language != "JAVA":
-        return "NEW"
-    if version is None:
-        return None
-    return "OLD" if version <= LAST_VERSION_WITH_ROOM_BUG else "NEW"
+    variant = variant_of(strategy, language, version)
+    return Variant.JAVA_TO_4_7_1 if variant == Variant.GO and strategy == MACHINE_ROOM else variant
 
 
 def _named(member: Member) -> str:
@@ -128,7 +119,8 @@ RULE = Rule(
     meaning="Members of one group are clients of different languages, of versions with different rules, or consume in "
     "different message models. One finding per group and cause; `parties` are the languages and version ordinals, or "
     "the message models, with their clients.",
-    decided_by="language and version of the connections, as the broker lists them; unknown ones make no difference. "
+    decided_by="language and version of the connections, as the broker lists them; unknown ones make no difference "
+    "(they are replayed by the rules of today's Java). "
     "Message models: what the clients themselves say, where running info was recorded; else a broker that says "
     "another one of the group and back while its clients stay the same (whose it is, is unknown then).",
     causes={
@@ -140,7 +132,8 @@ RULE = Rule(
         MixedClientsCause.DIFFERENT_RULES: Cause(
             "CONSISTENT_HASH in Go and another language, or MACHINE_ROOM in Go or Java ≤ 4.7.1 and newer ones (ERROR)",
             "These clients compute the same strategy differently, so queues are consumed twice or by nobody: use one "
-            "language, upgrade Java clients beyond 4.7.1, or change to AVG.",
+            "language, upgrade Java clients beyond 4.7.1, or change to AVG. Each is replayed by its own rules: "
+            "UNASSIGNED_QUEUE and DOUBLE_OWNED_QUEUE say which queues.",
         ),
         MixedClientsCause.DIFFERENT_LANGUAGES: Cause(
             "other languages (WARN)",

@@ -96,6 +96,18 @@ RULE = Rule(
             "it is in the share of a member that runs another strategy",
             "Members run different allocation strategies: roll out one to all of them.",
         ),
+        UnassignedCause.MIXED_CLIENTS: Cause(
+            "it is in the share of a member that computes the same strategy by other rules: those of its language and "
+            "version",
+            "Clients of this group compute the same strategy differently: use one language, upgrade Java clients "
+            "beyond 4.7.1, or change to AVG. See the MIXED_CLIENTS finding.",
+        ),
+        UnassignedCause.MACHINE_ROOM_BUG: Cause(
+            "it is in a configured room, and nobody's: MACHINE_ROOM of Go, and of Java up to 4.7.1, counts the queues "
+            "of the rooms, but takes the slices from the beginning of the list of all queues",
+            "MACHINE_ROOM of these clients takes queues of other rooms instead of these: upgrade Java clients beyond "
+            "4.7.1; with Go, use another strategy.",
+        ),
         UnassignedCause.ROOM_FILTER: Cause(
             "MACHINE_ROOM leaves out the brokers of other rooms",
             "MACHINE_ROOM leaves out every broker that is not in the configured rooms, by design: add the room, or "

@@ -10,6 +10,7 @@ from spark_jobs.domain.audited_step import IntervalProgress, RebalanceInterval
 from spark_jobs.domain.member_traffic import MemberTraffic, member_traffic
 from spark_jobs.domain.rules.load_imbalance import hits, is_imbalanced, severity, topic_cause, unequal_traffic
 from spark_jobs.domain.rules.rule import Party, RuleHit
+from spark_jobs.domain.strategies import Variant
 from spark_jobs.domain.window import SECOND
 from tests.domain.rules.builders import SETTINGS, allocation, audited_step, interval, members, progress
 
@@ -77,6 +78,7 @@ def test_no_hit_where_another_rule_speaks_or_nobody_can_say() -> None:
     even = _shared("v", "c1 c2 x-", 2, 1, 0)
     step = audited_step(
         replace(mixed, members=(first, second._replace(strategy="CONFIG"))),
+        replace(mixed, topic="w", members=(first, second._replace(variant=Variant.GO))),
         _shared("u", "c1 c2", 4, 0, strategy="CONSISTENT_HASH", view="b"),
         _shared("%RETRY%g", "c1 c2", 4, 0, strategy="CONSISTENT_HASH"),
         even,

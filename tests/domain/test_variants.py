@@ -1,0 +1,75 @@
+"""Whose implementation of its strategy a client runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_jobs.domain.judge import judge
+from spark_jobs.domain.strategies import StrategySettings
+from spark_jobs.domain.variants import variant_of
+from tests.domain.histories import SETTINGS, START, calm, intervals
+from tests.kernel_vs_oracle import by_kernel
+from tests.oracle.snapshots import Software
+
+#: strategy | language and version (`-` is unknown) | whose implementation
+_TABLE = """
+    CONSISTENT_HASH | GO 317   | GO
+    CONSISTENT_HASH | GO -     | GO
+    CONSISTENT_HASH | JAVA 493 | JAVA
+    CONSISTENT_HASH | JAVA 355 | JAVA
+    CONSISTENT_HASH | - 317    | JAVA
+    CONSISTENT_HASH | CPP 317  | JAVA
+    MACHINE_ROOM    | GO 493   | GO
+    MACHINE_ROOM    | JAVA 0   | JAVA_TO_4_7_1
+    MACHINE_ROOM    | JAVA 355 | JAVA_TO_4_7_1
+    MACHINE_ROOM    | JAVA 356 | JAVA
+    MACHINE_ROOM    | JAVA 373 | JAVA
+    MACHINE_ROOM    | JAVA -   | JAVA
+    MACHINE_ROOM    | - 355    | JAVA
+    MACHINE_ROOM    | CPP 355  | JAVA
+    MACHINE_ROOM    | OTHER -  | JAVA
+    AVG             | GO 317   | JAVA
+    CONFIG          | GO 317   | JAVA
+    MACHINE_ROOM_NEARBY-CONSISTENT_HASH | GO 317 | JAVA
+    MACHINE_ROOM_NEARBY-AVG | JAVA 355 | JAVA
+"""
+
+
+@pytest.mark.parametrize("line", _TABLE.strip().splitlines())
+def test_what_a_client_runs_by_language_and_version(line: str) -> None:
+    strategy, software, variant = (cell.strip() for cell in line.split("|"))
+    language, version = (None if word == "-" else word for word in software.split())
+    assert variant_of(strategy, language, int(version) if version else None) == variant
+
+
+HASH = StrategySettings("CONSISTENT_HASH", virtual_node_cnt=2)
+GO: Software = ("GO", 317)
+
+
+def _owners(software: dict[str, Software]) -> list[str]:
+    """Of queues 0 to 3 of broker a, in the only interval: `+` joins several, `-` is nobody."""
+    (one,) = intervals(calm(configured=HASH, software=software))
+    assert one.allocation is not None
+    return ["+".join(ids) or "-" for ids in one.allocation.owner_ids]
+
+
+def test_members_are_replayed_by_their_own_rules() -> None:
+    """The numbers are those of `tests.cases`: there are the hashes."""
+    assert _owners({}) == ["c1", "c1", "c1", "c2"]
+    assert _owners({"c1": GO, "c2": GO}) == ["c2", "c2", "c2", "c2"]
+    assert _owners({"c1": GO}) == ["-", "-", "-", "c2"]
+    assert _owners({"c1": (None, None), "c2": (None, 317)}) == ["c1", "c1", "c1", "c2"]
+
+
+def test_a_mixture_is_found_with_what_it_does_to_the_queues() -> None:
+    history = calm(configured=HASH, software={"c1": GO})
+    (judged,) = judge(by_kernel.history_of(history.group), HASH, SETTINGS, START, START + SETTINGS.step)
+    found = {(one.rule, one.cause, one.subject) for one in judged.findings}
+    assert ("MIXED_CLIENTS", "DIFFERENT_RULES", "g") in found
+    assert ("UNASSIGNED_QUEUE", "MIXED_CLIENTS", "a:0-2") in found
+
+
+def test_a_group_of_go_alone_is_no_mixture() -> None:
+    history = calm(configured=HASH, software={"c1": GO, "c2": GO})
+    (judged,) = judge(by_kernel.history_of(history.group), HASH, SETTINGS, START, START + SETTINGS.step)
+    assert {one.rule for one in judged.findings} & {"MIXED_CLIENTS", "UNASSIGNED_QUEUE", "DOUBLE_OWNED_QUEUE"} == set()
