@@ -59,6 +59,8 @@ def held(
         (finding("MIXED_STRATEGIES", topic="t"), "ALLOCATION"),
         (finding("MIXED_STRATEGIES", topic="u"), "MEMBERS"),
         (finding("MIXED_STRATEGIES", severity="INFO"), "MEMBERS"),
+        (finding("UNASSIGNED_QUEUE", "MIXED_CLIENTS", queue=0), "ALLOCATION"),
+        (finding("UNASSIGNED_QUEUE", "MACHINE_ROOM_BUG", queue=0), "ALLOCATION"),
         (finding("DUPLICATE_CLIENT_ID", persistence="PERSISTENT"), "DUPLICATE_IDS"),
         (finding("DUPLICATE_CLIENT_ID", persistence="TRANSIENT"), "MEMBERS"),
         (finding("SUBSCRIPTION_MISMATCH", "DIFFERENT_TOPICS"), "SUBSCRIPTIONS"),

@@ -224,6 +224,13 @@ def test_settings_are_those_of_the_configuration() -> None:
     assert strategy_of("AVG", GroupSettings()).rooms is None
 
 
+def test_a_member_computes_by_the_rules_of_its_language() -> None:
+    hashed = [member(one, strategy="CONSISTENT_HASH", language="GO") for one in ("c1", "c2")]
+    row = interval(0, 60, *hashed, strategy="CONSISTENT_HASH")
+    (topic,) = explain(given(30, row, **owned(row))).topics
+    assert "the ring of hashes of Go" in topic.views[0].arithmetic[0]
+
+
 def test_words() -> None:
     assert [joined(list(text)) for text in ("", "a", "ab", "abc")] == ["", "a", "a and b", "a, b and c"]
     assert positions_text([3]) == "position 3"
