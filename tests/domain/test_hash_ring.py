@@ -59,3 +59,19 @@ def test_in_go_the_later_of_two_nodes_of_one_hash_stays() -> None:
 
 def test_in_go_nobody_owns_anything_on_an_empty_ring() -> None:
     assert GoHashRing(["c"], 0).owner("a") is None
+
+
+def test_a_node_that_was_overwritten_shifts_the_numbers_of_a_twin() -> None:
+    """`b-0` takes the place of `a-0`. The ring holds one node of `a` then, so its twin's are numbered 1 and 2: node 1 as
+    before, and a new one at 40. Numbers 2 and 3 would be at 40 and 25.
+    """
+    places = {"a-0": 10, "a-1": 20, "b-0": 10, "b-1": 30, "a-2": 40, "a-3": 25, "at 10": 10, "at 25": 25, "at 35": 35}
+    ring = HashRing(["a", "b", "a"], 2, places.__getitem__)
+    assert [ring.owner(text) for text in ("at 10", "at 25", "at 35")] == ["b", "b", "a"]
+
+
+def test_a_node_that_its_own_id_overwrites_shifts_them_too() -> None:
+    """Twins are neighbours in a sorted list: `a-1` takes the place of `a-0`, and the twin has the numbers 1 and 2."""
+    places = {"a-0": 10, "a-1": 10, "a-2": 50, "a-3": 57, "b-0": 30, "b-1": 60, "at 35": 35, "at 55": 55, "at 61": 61}
+    ring = HashRing(["a", "a", "b"], 2, places.__getitem__)
+    assert [ring.owner(text) for text in ("at 35", "at 55", "at 61")] == ["a", "b", "a"]
