@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from expectations.common import one_of
 from expectations.suite import Expectation, Severity, Suite
 from schemas import ALLOCATIONS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
-from spark_jobs.domain.unseen import UnseenReason
+from spark_jobs.domain.audited_step import REPLAYED, UNOBSERVED, WITHOUT_OFFSETS
 from spark_jobs.domain.verdicts import Verdict
 
 _TOPIC = ("step_start", "cluster", "consumer_group", "topic")
@@ -17,12 +17,14 @@ _QUEUE = (*_TOPIC, "broker_name", "queue_id")
 
 def with_allocation_and_lag_before(progress: DataFrame, others: Mapping[Table, DataFrame]) -> DataFrame:
     """Adds `is_allocated`: a view's interval with this start has the queue, in its allocation, or among its own where
-    somebody unseen consumes; `lag_before`: the queue's lag at the end of its interval before.
+    owners are not known; `lag_before`: the queue's lag at the end of its interval before.
     """
     key = (*_QUEUE, "interval_start")
-    unseen = others[REBALANCE_INTERVALS].where(f"reason IN {one_of(UnseenReason)}")
-    of_unseen = unseen.select(*_TOPIC, "interval_start", F.inline("queues")).select(*key)
-    allocated = others[ALLOCATIONS].select(*key).union(of_unseen).distinct().withColumn("is_allocated", F.lit(True))
+    unowned = others[REBALANCE_INTERVALS].where(
+        f"status NOT IN ('{REPLAYED}', '{UNOBSERVED}') AND reason NOT IN {one_of(WITHOUT_OFFSETS)}"
+    )
+    of_unowned = unowned.select(*_TOPIC, "interval_start", F.inline("queues")).select(*key)
+    allocated = others[ALLOCATIONS].select(*key).union(of_unowned).distinct().withColumn("is_allocated", F.lit(True))
     in_order = Window.partitionBy(*_QUEUE).orderBy("interval_start")
     return progress.withColumn("lag_before", F.lag("lag_last").over(in_order)).join(allocated, on=list(key), how="left")
 
@@ -34,7 +36,7 @@ SUITE = Suite(
     expectations=(
         Expectation(
             "queue_is_allocated",
-            "Every row has its allocation, or is of an interval that somebody unseen consumes.",
+            "Every row has its allocation, or is of an interval of which owners are not known and offsets are.",
             "coalesce(is_allocated, false)",
         ),
         Expectation("verdict_is_known", "The verdict is one of the enum, or null.", f"verdict IN {one_of(Verdict)}"),

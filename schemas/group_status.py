@@ -28,8 +28,12 @@ GROUP_STATUS = Table(
             column("backlog_end", LONG, "messages, sum of the last known reading per queue; null is unknown"),
             required("unknown_queues", INTEGER, "queues whose backlog is not known: never committed, or not read"),
             column("oldest_message_ms", LONG, "age of the oldest message not consumed, at its highest"),
-            column("in_rate", DOUBLE, "messages a second produced, over the replayed time; 6 decimals a queue"),
-            column("out_rate", DOUBLE, "messages a second consumed, over the replayed time; 6 decimals a queue"),
+            column(
+                "in_rate", DOUBLE, "messages a second produced, over the time of `queue_progress`; 6 decimals a queue"
+            ),
+            column(
+                "out_rate", DOUBLE, "messages a second consumed, over the time of `queue_progress`; 6 decimals a queue"
+            ),
             column(
                 "attribution",
                 array_of(

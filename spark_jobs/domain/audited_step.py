@@ -22,11 +22,12 @@ from spark_jobs.domain.variants import Implementation
 from spark_jobs.domain.verdict_windows import VerdictSpan
 from spark_jobs.domain.window import AuditSettings, StepWindow
 
-#: Of intervals that are not replayed, the queues of these have progress all the same: somebody consumes them.
 CONSUMED_UNSEEN = frozenset(UnseenReason)
+#: Reasons for which nobody commits offsets. In all other time that was observed somebody does.
+WITHOUT_OFFSETS = ("BROADCASTING", "NOT_SUBSCRIBED")
 #: Name of the membership view of brokers that agree.
 ALL_HOSTS = "*"
-REPLAYED = "REPLAYED"
+REPLAYED, UNOBSERVED, NOT_APPLICABLE = "REPLAYED", "UNOBSERVED", "NOT_APPLICABLE"
 
 
 class Counts(NamedTuple):
@@ -110,6 +111,14 @@ class Moves:
     before_seen_at: int | None = None
 
 
+def without_owners(status: str, reason: str | None, readable: tuple[Place, ...] | None) -> tuple[Place, ...]:
+    """The queues of an interval that are consumed, though nobody knows by whom; () where it is replayed.
+
+    None of unobserved time, and of broadcasting: the broker keeps no offsets of it.
+    """
+    return () if status in (REPLAYED, UNOBSERVED) or reason in WITHOUT_OFFSETS else readable or ()
+
+
 class Mismatch(NamedTuple):
     """A time in which members said that they subscribe differently: `told`, (client id, its subscriptions)."""
 
@@ -157,10 +166,15 @@ class RebalanceInterval:
 
     @property
     def measured(self) -> Sequence[Place]:
-        """The queues that have progress: those of its allocation; without owners, those that may be read."""
+        """The queues that have progress: those of its allocation, or, where owners are not known, the readable ones."""
         if self.allocation is not None:
             return self.allocation.queues
-        return self.queues or () if self.reason in CONSUMED_UNSEEN else ()
+        return without_owners(self.status, self.reason, self.queues)
+
+    @property
+    def is_shared_out(self) -> bool:
+        """Whether the broker hands out the messages (POP), so that queues have no owners at all."""
+        return self.status == NOT_APPLICABLE and self.reason not in (*CONSUMED_UNSEEN, *WITHOUT_OFFSETS)
 
 
 @dataclass(frozen=True)
@@ -204,7 +218,7 @@ class IntervalProgress:
         return self.interval.measured
 
     def owner_ids(self, place: int) -> Sequence[str | None]:
-        """The different client ids that own a queue, by its place; None is somebody whom no broker lists."""
+        """The different client ids that own a queue, by its place; None is somebody, and nobody knows who."""
         allocation = self.interval.allocation
         return (None,) if allocation is None else allocation.owner_ids[place]
 

@@ -15,6 +15,7 @@ class Limit(StrEnum):
 
     UNKNOWN_BACKLOG = "UNKNOWN_BACKLOG"
     UNKNOWN_MEMBERS = "UNKNOWN_MEMBERS"
+    UNKNOWN_OWNERS = "UNKNOWN_OWNERS"
     NO_BACKLOG = "NO_BACKLOG"
     NOBODY_ONLINE = "NOBODY_ONLINE"
     DUPLICATE_IDS = "DUPLICATE_IDS"
@@ -108,6 +109,8 @@ _YES, _NO = "More consumers would have helped", "More consumers would not have h
 ADVICE: dict[Limit, str] = {
     Limit.UNKNOWN_BACKLOG: "Whether more consumers would have helped is unknown, as is the backlog of {unknown}.",
     Limit.UNKNOWN_MEMBERS: "Whether more consumers would have helped is unknown, as the members are, and {piled}.",
+    Limit.UNKNOWN_OWNERS: "Whether more consumers would have helped is unknown, as who has which queue is, and "
+    "{piled}.",
     Limit.NO_BACKLOG: f"{_NO}: {{members}} kept up with {{queues}}.",
     Limit.NOBODY_ONLINE: f"{_YES}, up to {{readable}} of them: nobody was online, and {{piled}}.",
     Limit.DUPLICATE_IDS: f"{_NO}: members had one client id, and {{piled}}. Give every consumer its own client id "
@@ -132,7 +135,7 @@ ADVICE: dict[Limit, str] = {
     "the busiest would have had {share_then} instead of {share}.",
 }
 _NOTHING_WAITED = f"{_NO}: nobody was online, and nothing waited in {{queues}}."
-_UNSEEN_KEPT_UP = f"{_NO}: who the members are is not known, but they kept up."
+_SOMEBODY_KEPT_UP = f"{_NO}: which member has which queue is not known, but they kept up."
 
 
 def with_shares(signed: Limit | None, members: int, queues: int) -> Limit:
@@ -152,7 +155,7 @@ def limit(group: GroupInStep) -> Limit:
 
 def more_members_help(found: Limit) -> bool | None:
     """Whether more members would have helped; None: it is not known."""
-    if found in (Limit.UNKNOWN_BACKLOG, Limit.UNKNOWN_MEMBERS):
+    if found in (Limit.UNKNOWN_BACKLOG, Limit.UNKNOWN_MEMBERS, Limit.UNKNOWN_OWNERS):
         return None
     return found in (Limit.MEMBERS, Limit.NOBODY_ONLINE, Limit.LISTENER)
 
@@ -168,7 +171,7 @@ def advice(group: GroupInStep) -> str:
     if found is Limit.UNKNOWN_BACKLOG:
         return ADVICE[found].format(unknown=count(unknown, "queue") if unknown else "the group")
     if found is Limit.NO_BACKLOG:
-        kept_up = _UNSEEN_KEPT_UP if group.members is None else _NOTHING_WAITED
+        kept_up = _SOMEBODY_KEPT_UP if group.members is None else _NOTHING_WAITED
         answer = ADVICE[found] if group.members else kept_up
         return answer.format(members=count(group.members or 0, "member"), queues=count(group.queues, "queue"))
     worst = _worst(group.held_back)

@@ -24,10 +24,12 @@ class FailureRate(NamedTuple):
 
 
 class SentBack(NamedTuple):
-    """Messages that the group sent to its retry topic in a step, and that it consumed of its other topics."""
+    """Messages that the group sent to its retry topic in a step, and that it consumed of its other topics (None: it
+    never committed there).
+    """
 
     sent_back: int
-    consumed: int
+    consumed: int | None
 
 
 def failing_listeners(
@@ -55,13 +57,13 @@ def failing_listeners(
 
 
 def sent_back(step: AuditedStep) -> tuple[SentBack, list[IntervalProgress]]:
-    """What went to the group's retry topic in the step, and the progress of that topic's queues; unknown counts as
-    nothing.
+    """What went to the group's retry topic in the step, and the progress of that topic's queues; a queue that is
+    unknown counts as nothing.
     """
     of_retry = [one for one in step.progress if one.interval.topic.startswith(RETRY)]
     others = [one for one in step.progress if one.interval.is_ordinary]
-    found = SentBack(sum(_known(one.produced) for one in of_retry), sum(_known(one.consumed) for one in others))
-    return found, of_retry
+    consumed = [_known(one.consumed) for one in others if (one.consumed != UNKNOWN).any()]
+    return SentBack(sum(_known(one.produced) for one in of_retry), sum(consumed) if consumed else None), of_retry
 
 
 def dead_letters(step: AuditedStep) -> Span[int] | None:

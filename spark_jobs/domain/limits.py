@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from spark_jobs.domain.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.audited_step import CONSUMED_UNSEEN, AuditedStep, IntervalProgress
 from spark_jobs.domain.backlog import QueueIntervals
 from spark_jobs.domain.capacity import SIGNS, HeldBack, Limit, sign, with_shares
 from spark_jobs.domain.findings import Finding
@@ -75,6 +75,8 @@ def held_back(
     ]
 
 
+#: Limits that depend on how many queues a member has.
+_BY_SHARES = (None, Limit.LISTENER)
 #: Rules whose findings name queues that nobody consumes.
 _NOBODY_CONSUMES = ("UNASSIGNED_QUEUE", "STRANDED_WRITE_QUEUES")
 
@@ -115,16 +117,17 @@ def _limit(signs: Sequence[_Sign], growth: Growth) -> tuple[Limit | None, set[st
     """The limit of one interval, with the owners that its findings name.
 
     None: the queue had no owner, and no finding says so, or it ended by itself: a group takes its time to agree.
+    Where owners are not known, some findings say enough; none does where the broker hands out the messages to all.
     """
     progress, interval = growth.progress, growth.progress.interval
     queue = MessageQueue(interval.topic, *progress.queues[growth.place])
     owners = [client_id for client_id in progress.owner_ids(growth.place) if client_id is not None]
     about = [one for one in signs if one.is_about(queue, owners, growth.start, growth.end)]
-    if not about and interval.allocation is None:
-        return Limit.UNKNOWN_MEMBERS, set()
+    signed = about[0].limit if about else None
+    if interval.allocation is None and (signed in _BY_SHARES or interval.is_shared_out):
+        return Limit.UNKNOWN_MEMBERS if interval.reason in CONSUMED_UNSEEN else Limit.UNKNOWN_OWNERS, set()
     if not about and not owners:
         return None, set()
-    signed = about[0].limit if about else None
     named = {client_id for one in about if one.limit == signed for client_id in one.client_ids}
     return with_shares(signed, len(interval.members or ()), _readable(progress)), named & set(owners)
 

@@ -62,7 +62,8 @@ def piled_up(
     """One per queue in which more than `allowed_lag` messages waited, and more than its owner consumes in a minute.
 
     The backlog rose by as much at some time of the step, or at least it did not shrink over the step: a backlog that
-    is only worked off has grown before. Where the group never committed, what came in since the first reading waits.
+    is only worked off has grown before. Where the group never committed, what came in since the first reading waits, if
+    it was ever known who owns the queue.
     """
     firsts = np.flatnonzero(np.append(True, np.diff(queues.queue) != 0)) if len(queues.queue) else queues.queue
     enough = _enough(queues, firsts, settings.thresholds.allowed_lag)
@@ -134,10 +135,15 @@ def _waiting(readings: OffsetReadings, queue: Place, window: StepWindow, max_gap
 
 
 def _most(queues: QueueIntervals, firsts: Numbers) -> Numbers:
-    """Per queue the greatest known lag; what came in, where no lag is known."""
+    """Per queue the greatest known lag; where none is known, what came in while its owners were.
+
+    Clients of a proxy, and those that consume by POP, may leave the offset of the broker as it was.
+    """
     if not len(firsts):
         return firsts
-    lag, came_in = np.maximum.reduceat(queues.of("lag_max"), firsts), _sums(queues.of("produced"), firsts)
+    is_replayed = np.array([row.interval.allocation is not None for row in queues.rows])[queues.row]
+    produced = np.where(is_replayed, queues.of("produced"), UNKNOWN)
+    lag, came_in = np.maximum.reduceat(queues.of("lag_max"), firsts), _sums(produced, firsts)
     return np.where(lag != UNKNOWN, lag, came_in)
 
 

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from spark_jobs.domain.allocation import KeepsWhatItHad, by_room
-from spark_jobs.domain.audited_step import ALL_HOSTS, Allocation, Member, Mismatch, Mixture, RebalanceInterval
+from spark_jobs.domain.audited_step import (
+    ALL_HOSTS,
+    Allocation,
+    Member,
+    Mismatch,
+    Mixture,
+    RebalanceInterval,
+    without_owners,
+)
 from spark_jobs.domain.group_spans import Book, Books, GroupSpans
 from spark_jobs.domain.history import Membership, Place
 from spark_jobs.domain.members import (
@@ -77,12 +85,14 @@ class _Facts:
     allocation: Allocation | None
 
     def same_state(self, other: _Facts) -> bool:
-        """Whether nothing that an allocation depends on differs; what is not replayed differs by its reason, and by
-        its queues where they are measured all the same.
+        """Whether nothing that an allocation depends on differs; what is not replayed differs by its reason, by its
+        queues where they are measured all the same, and by its members where they own queues, whoever has which.
         """
         if self.reason is not other.reason or self.allocation is not other.allocation:
             return False
-        return self.reason not in _UNSEEN or self.readable == other.readable
+        own, others = (without_owners(one.status, one.reason, one.readable) for one in (self, other))
+        have_owners = bool(own) and self.status is Status.NOT_REPLAYABLE
+        return own == others and not (have_owners and _ids(self.members) != _ids(other.members))
 
     @property
     def readable(self) -> tuple[Place, ...] | None:
@@ -232,6 +242,10 @@ def _unseen(route: tuple[RouteEntry, ...] | None, members: tuple[Member, ...] | 
     if not route:
         return Reason.NO_ROUTE
     return Reason.NO_MEMBERSHIP_SNAPSHOT if members is None else None
+
+
+def _ids(members: Iterable[Member] | None) -> list[str]:
+    return [member.client_id for member in members or ()]
 
 
 def _closed(topic: str, one: _Open) -> RebalanceInterval:

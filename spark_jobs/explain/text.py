@@ -53,8 +53,13 @@ def _topic(topic: TopicStory) -> Iterator[TextLine]:
             yield TextLine(f"As {view.membership_view} listed them:", 1, "heading")
             told = (line._replace(indent=line.indent + 1) for line in told)
         yield from told
-    if any(view.status == "REPLAYED" for view in topic.views):
-        yield TextLine(f"Whole topic: {_lower(backlog_text(topic.backlog, owned=False))}", 1)
+    if topic.backlog or _has_owners(topic):
+        yield TextLine(f"Whole topic: {_lower(backlog_text(topic.backlog, owned=not _has_owners(topic)))}", 1)
+
+
+def _has_owners(topic: TopicStory) -> bool:
+    """Whether any view says who owned the queues, with their verdicts."""
+    return any(view.status == "REPLAYED" for view in topic.views)
 
 
 def _lower(text: str) -> str:

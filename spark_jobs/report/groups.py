@@ -59,7 +59,7 @@ def group_page(rows: GroupRows, interval: Interval, asked: Interval, id: str) ->
     if len(numbers) > ROWS:
         notes.append(f"{len(numbers) - ROWS} of {len(numbers)} members are left out of the chart.")
     if quiet:
-        notes.append(f"Every queue of {', '.join(quiet)} had one owner, and no backlog: not drawn.")
+        notes.append(f"No trouble and no known backlog in {', '.join(quiet)}: not drawn.")
     if names[TOPICS:]:
         notes.append(f"Without charts: {', '.join(names[TOPICS:])}.")
     return {

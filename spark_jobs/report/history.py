@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.domain.phrases import known_sum
-from spark_jobs.report.keys import QUEUE, TOPIC, Row, by_key, known_lags, part_of, values_of
+from spark_jobs.report.keys import QUEUE, TOPIC, Key, Row, by_key, known_lags, part_of, values_of
 
 #: Points per line of backlog, at most.
 PARTS = 240
@@ -50,7 +50,12 @@ def states(intervals: Iterable[Row]) -> list[Row]:
 
 def _goes_on(last: Row, row: Row) -> bool:
     follows = last["interval_end"] == row["interval_start"]
-    return follows and row["trigger"] is None and values_of(last, _FACTS) == values_of(row, _FACTS)
+    return follows and row["trigger"] is None and _facts(last) == _facts(row)
+
+
+def _facts(row: Row) -> Key:
+    """Of what was not replayed nothing is shown but why."""
+    return values_of(row, _FACTS if row["status"] == "REPLAYED" else ("status", "reason"))
 
 
 def backlog(progress: Iterable[Row], interval: Interval) -> list[Row]:

@@ -92,7 +92,7 @@ def measured(
     interval: RebalanceInterval, verdicts: Sequence[str | None] | None = None, **numbers: Sequence[int | None]
 ) -> IntervalProgress:
     """Progress with these numbers per queue; the others are unknown."""
-    count = len(interval.allocation.queues) if interval.allocation else 0
+    count = len(interval.measured)
     names = set(IntervalProgress.__dataclass_fields__) - {"interval", "start", "end", "verdicts", "spans"}
     arrays: dict[str, Any] = {
         name: _numbers(numbers.pop(name, [0 if name.startswith("stuck") else None] * count)) for name in names

@@ -62,8 +62,8 @@ def test_in_go_nobody_owns_anything_on_an_empty_ring() -> None:
 
 
 def test_a_node_that_was_overwritten_shifts_the_numbers_of_a_twin() -> None:
-    """`b-0` takes the place of `a-0`. The ring holds one node of `a` then, so its twin's are numbered 1 and 2: node 1 as
-    before, and a new one at 40. Numbers 2 and 3 would be at 40 and 25.
+    """`b-0` takes the place of `a-0`. The ring holds one node of `a` then, so its twin's are numbered 1 and 2: node 1
+    as before, and a new one at 40. Numbers 2 and 3 would be at 40 and 25.
     """
     places = {"a-0": 10, "a-1": 20, "b-0": 10, "b-1": 30, "a-2": 40, "a-3": 25, "at 10": 10, "at 25": 25, "at 35": 35}
     ring = HashRing(["a", "b", "a"], 2, places.__getitem__)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from spark_jobs.domain.audited_step import RebalanceInterval
@@ -82,6 +84,26 @@ def test_a_finding_about_the_queue_or_its_owner_at_that_time(found: Finding, lim
     (only,) = held_back(step, queue_intervals(step_rows), [], [found])
     # 900 messages for 100 s.
     assert only[:6] == (Limit(limit), 1, 900, 90_000_000, 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "found", "limit"),
+    [
+        ("NOT_REPLAYABLE", "UNKNOWN_STRATEGY", (), "UNKNOWN_OWNERS"),
+        # How many queues a member has, and so what another one would have, is not known.
+        ("NOT_REPLAYABLE", "UNKNOWN_STRATEGY", ("FLOW_CONTROLLED",), "UNKNOWN_OWNERS"),
+        ("NOT_REPLAYABLE", "UNKNOWN_STRATEGY", ("CONSUMER_STALLED",), "STUCK_CONSUMER"),
+        ("NOT_APPLICABLE", "BROKER_REBALANCE", (), "UNKNOWN_OWNERS"),
+        ("NOT_APPLICABLE", "BROKER_REBALANCE", ("CONSUMER_STALLED",), "UNKNOWN_OWNERS"),
+        ("NOT_APPLICABLE", "CONSUMED_BY_UNSEEN", (), "UNKNOWN_MEMBERS"),
+        ("NOT_APPLICABLE", "CONSUMED_BY_UNSEEN", ("CONSUMER_STALLED",), "STUCK_CONSUMER"),
+    ],
+)
+def test_where_owners_are_not_known(status: str, reason: str, found: tuple[str, ...], limit: str) -> None:
+    """Queue 0 has a backlog; a finding about it says no owner."""
+    owned = replayed(0, 3600, dict.fromkeys(PLACES, ()))
+    unknown = replace(owned, allocation=None, queues=tuple(PLACES), status=status, reason=reason)
+    assert list(held(*(finding(rule, queue=0) for rule in found), intervals=[unknown])) == [limit]
 
 
 def test_of_several_the_first_limit_counts() -> None:

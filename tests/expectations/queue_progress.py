@@ -40,11 +40,11 @@ def allocated(**changes: Any) -> Rows:
     return {QUEUE_PROGRESS: [row()], ALLOCATIONS: [QUEUE | {"interval_start": at(0)} | changes]}
 
 
-def without_owners(reason: str, queue_id: int = 0) -> Rows:
+def without_owners(reason: str | None, queue_id: int = 0, status: str = "NOT_APPLICABLE") -> Rows:
     """No allocation, and an interval with this reason and one queue."""
     key = {name: value for name, value in QUEUE.items() if name not in ("broker_name", "queue_id")}
     queues = [{"broker_name": "b", "queue_id": queue_id}]
-    interval = key | {"interval_start": at(0), "status": "NOT_APPLICABLE", "reason": reason, "queues": queues}
+    interval = key | {"interval_start": at(0), "status": status, "reason": reason, "queues": queues}
     return {QUEUE_PROGRESS: [row()], REBALANCE_INTERVALS: [interval]}
 
 
@@ -63,6 +63,9 @@ CASES = Cases(
             allocated(interval_start=at(1)),
             without_owners("CONSUMED_BY_UNSEEN", queue_id=1),
             without_owners("BROADCASTING"),
+            without_owners("NOT_SUBSCRIBED"),
+            without_owners("NO_ROUTE_SNAPSHOT", status="UNOBSERVED"),
+            without_owners(None, status="REPLAYED"),
         ],
         "verdict_is_known": [good(verdict="ODD"), good(verdict="ok")],
         "unknown_stays_unknown": [
@@ -91,6 +94,8 @@ CASES = Cases(
         good(),
         without_owners("CONSUMED_BY_UNSEEN"),
         without_owners("CONSUMED_THROUGH_PROXY"),
+        without_owners("BROKER_REBALANCE"),
+        without_owners("UNKNOWN_STRATEGY", status="NOT_REPLAYABLE"),
         good(lag_first=0, lag_last=0, lag_max=0, produced=0, consumed=0, rewinds=0, rewound=0, age_ms=0),
         good(produced=None, consumed=None, rewinds=None, age_ms=None, verdict=None),
         unknown("NEVER_COMMITTED"),

@@ -102,7 +102,7 @@ def test_what_a_group_has_to_do_is_known_and_by_whom_it_is_done_is_not(found: Pu
     (status,) = (row for row in found[GROUP_STATUS] if row["consumer_group"] == "remoting")
     names = ("worst_severity", "members", "queues", "backlog_end", "limit", "more_members_help")
     assert [status[name] for name in names] == ["INFO", None, None, 10, "NO_BACKLOG", False]
-    told = "More consumers would not have helped: who the members are is not known, but they kept up."
+    told = "More consumers would not have helped: which member has which queue is not known, but they kept up."
     assert status["advice"] == told
     (growth,) = status["attribution"]
     assert (growth["growth"], growth["unassigned"]) == (0, 0)

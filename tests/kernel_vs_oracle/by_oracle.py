@@ -23,7 +23,7 @@ from tests.oracle.ownership import Member, QueueOwnership, counts, if_deduplicat
 from tests.oracle.piled_up import piled_up, unknown_queues
 from tests.oracle.progress import of_interval, one_at_a_time, queue_readings
 from tests.oracle.snapshots import Group, StepWindow
-from tests.oracle.timeline import UNSEEN, RebalanceInterval, Status, clip, rebalance_intervals
+from tests.oracle.timeline import WITHOUT_OWNERS, RebalanceInterval, Status, clip, rebalance_intervals
 from tests.oracle.views import AGREED
 
 
@@ -104,7 +104,7 @@ class _Topic:
         """One per queue and interval inside the step."""
         for one, end in one_at_a_time(self.clipped):
             (whole,) = (other for other in self.intervals if other.view == one.view and other.end == one.end)
-            if one.reason in UNSEEN:
+            if one.reason in WITHOUT_OWNERS:
                 yield from self._unowned(one, whole.start, end, allowed_lag)
             if one.status == Status.REPLAYED:
                 began = self._began(whole)
@@ -113,7 +113,7 @@ class _Topic:
                     readings = queue_readings(self.history.offsets, self.window, place)
                     measured = of_interval(readings, self.window, whole.start, one.start, end, allowed_lag)
                     moved = began is not None and place in began.handed_over
-                    row = status.QueueRow(self.topic, place, one.start, end, len(owned.owners), moved, measured)
+                    row = status.QueueRow(self.topic, place, one.start, end, len(owned.owners), True, moved, measured)
                     yield row, ProgressLine(self.topic, one.view, one.start, end, place, measured)
 
     def _unowned(
@@ -124,7 +124,7 @@ class _Topic:
             place = queue[1:]
             readings = queue_readings(self.history.offsets, self.window, place)
             measured = of_interval(readings, self.window, began, one.start, end, allowed_lag)
-            row = status.QueueRow(self.topic, place, one.start, end, 1, False, measured)
+            row = status.QueueRow(self.topic, place, one.start, end, 1, False, False, measured)
             yield row, ProgressLine(self.topic, one.view, one.start, end, place, measured)
 
     def end(self) -> status.TopicEnd | None:

@@ -91,7 +91,7 @@ def _looks(readings: Sequence[QueueReading], window: StepWindow) -> Iterator[Loo
 
 def _most(of_queue: Sequence[QueueRow]) -> int:
     lags = [row.measured.lag_max for row in of_queue if row.measured.lag_max is not None]
-    return max(lags) if lags else sum(row.measured.produced or 0 for row in of_queue)
+    return max(lags) if lags else sum(row.measured.produced or 0 for row in of_queue if row.replayed)
 
 
 def _per_minute(of_queue: Sequence[QueueRow]) -> int:

@@ -51,13 +51,16 @@ class TopicEnd(NamedTuple):
 
 
 class QueueRow(NamedTuple):
-    """One queue in one interval inside the step. `handed_over`: its owner was another until the interval began."""
+    """One queue in one interval inside the step. `replayed`: its owners are known; `handed_over`: its owner was another
+    until the interval began.
+    """
 
     topic: str
     place: Place
     start: int
     end: int
     owners: int
+    replayed: bool
     handed_over: bool
     measured: Progress
 

@@ -54,6 +54,11 @@ class Reason(StrEnum):
 
 #: Somebody consumes whom no broker lists.
 UNSEEN = (Reason.CONSUMED_THROUGH_PROXY, Reason.CONSUMED_BY_UNSEEN)
+#: Somebody consumes, and nobody knows who has which queue.
+WITHOUT_OWNERS = (
+    *(*UNSEEN, Reason.BROKER_REBALANCE),
+    *(Reason.UNKNOWN_STRATEGY, Reason.SETTINGS_MISSING, Reason.ROOM_UNRESOLVABLE),
+)
 
 
 class IntervalMember(NamedTuple):
@@ -67,8 +72,8 @@ class IntervalMember(NamedTuple):
 
 @dataclass(frozen=True)
 class RebalanceInterval:
-    """One maximal span of a view in which nothing changes; members and queues, as sorted, only where REPLAYED, and the
-    readable queues where somebody unseen consumes.
+    """One maximal span of a view in which nothing changes; members and queues, as sorted, only where REPLAYED. Where
+    somebody consumes all the same, the readable queues, and the members' ids if they own them.
 
     `strategy_source` is that of the span's beginning.
     """
@@ -154,8 +159,10 @@ def _segment(
         or _not_replayable(queues, client_ids, resolved, configured)
     )
     if reason:
-        measured = tuple(one for one in queues if one.unreadable is None) if reason in UNSEEN else ()
-        return RebalanceInterval(view, start, end, reason.status, reason, queues=measured)
+        measured = tuple(one for one in queues if one.unreadable is None) if reason in WITHOUT_OWNERS else ()
+        has_owners = measured and reason.status is Status.NOT_REPLAYABLE
+        unknown = tuple(IntervalMember(client_id, "?", True) for client_id in client_ids) if has_owners else ()
+        return RebalanceInterval(view, start, end, reason.status, reason, members=unknown, queues=measured)
     members = tuple(
         IntervalMember(
             client_id,

@@ -136,6 +136,19 @@ def test_a_state_ends_with_a_rebalance_or_a_gap_and_not_with_a_step() -> None:
     )
 
 
+def test_what_was_not_replayed_is_one_state_as_long_as_the_reason_is_one() -> None:
+    rows = [
+        interval(0, 1000, None, "a1", status="NOT_REPLAYABLE"),
+        interval(1000, 2000, None, "a1", "b1", status="NOT_REPLAYABLE"),
+        interval(2000, 3600, None, status="UNOBSERVED"),
+    ]
+    told = [{**row, "member_count": count} for row, count in zip(named(rows, _INTERVALS), (1, 2, None), strict=True)]
+    assert found(states(told), "start", "end", "status") == [
+        (at(0), at(2000), "NOT_REPLAYABLE"),
+        (at(2000), at(3600), "UNOBSERVED"),
+    ]
+
+
 def test_a_part_of_the_backlog_keeps_its_first_last_and_highest_lag_and_the_time_that_was_counted() -> None:
     """An hour has 240 parts of 15 s."""
     rows = [

@@ -1,4 +1,4 @@
-"""What the rules about consumers that do not get on share: queues that have an owner, and one verdict."""
+"""What the rules about consumers that do not get on share: queues that somebody consumes, and one verdict."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ BEHIND = "BEHIND"
 EXAMPLE = "nothing: every queue that stood still had no owner."
 DECIDED_BY = (
     "verdict {} of a sliding window (Burrow's rules over the readings of `verdict_window_seconds`, and of so many as "
-    "`verdict_window_readings`, with `allowed_lag`) at each reading, on queues that have an owner, for "
-    "`stalled_after_seconds`. A window begins inside its interval, be it before the step, and does not reach over a "
-    "gap; an interval that is too short for one is judged as a whole, at its end. The finding begins with the last "
-    "reading that showed otherwise, and ends with the first. The measures are those of the queue with the greatest lag."
+    "`verdict_window_readings`, with `allowed_lag`) at each reading, for `stalled_after_seconds`; on queues that have "
+    "an owner, or of which the owner is not known (POP, behind a proxy, not replayable), and then nobody is named. A "
+    "window begins inside its interval, be it before the step, and does not reach over a gap; an interval that is too "
+    "short for one is judged as a whole, at its end. The finding begins with the last reading that showed otherwise, "
+    "and ends with the first. The measures are those of the queue with the greatest lag."
 )
 
 
 def hits_behind(step: AuditedStep, found: Verdict, severity: str, cause: str) -> Iterator[RuleHit]:
     """One hit per (interval, span with this verdict of a queue with an owner, client that owns it); one condition per
-    topic. Queues without an owner stand still too: that is UNASSIGNED_QUEUE. Who consumes unseen has no id. The
-    measures are the worst queue's.
+    topic. Queues without an owner stand still too: that is UNASSIGNED_QUEUE. Where owners are not known, nobody is
+    named. The measures are the worst queue's.
     """
     for progress in step.progress:
         for span in progress.spans:

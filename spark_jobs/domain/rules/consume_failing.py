@@ -66,7 +66,7 @@ def _of_client(client_id: str, topic: str, shown: Span[FailureRate], seconds: fl
 def _of_retry_topic(step: AuditedStep) -> Iterator[RuleHit]:
     found, of_retry = sent_back(step)
     thresholds = step.settings.thresholds
-    if found.sent_back < thresholds.failing_messages:
+    if found.consumed is None or found.sent_back < thresholds.failing_messages:
         return
     if found.sent_back * 100 < found.consumed * thresholds.failing_percent:
         return

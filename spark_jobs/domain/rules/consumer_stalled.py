@@ -1,4 +1,4 @@
-"""CONSUMER_STALLED: a queue has an owner and a backlog, and its consumer offset never moves."""
+"""CONSUMER_STALLED: a queue that somebody consumes has a backlog, and its consumer offset never moves."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
 
 RULE = Rule(
     name=NAME,
-    meaning="The queue has an owner and a backlog, and its consumer offset did not move: not in the window, and not "
-    "since its interval began. One finding per group and topic; the evidence names its queues with their backlog.",
+    meaning="Somebody should consume the queue, it has a backlog, and its consumer offset did not move: not in the "
+    "window, and not since its interval began. One finding per group and topic; the evidence names its queues with "
+    "their backlog.",
     decided_by=DECIDED_BY.format("STALL"),
     causes={
         NO_PROGRESS: Cause(

@@ -87,8 +87,12 @@ def _hit(step: AuditedStep, progress: IntervalProgress, place: int, cause: Rewin
 
 
 def _owned_by_twins(progress: IntervalProgress, place: int) -> bool:
-    allocation = progress.interval.allocation
-    return allocation is not None and allocation.double_owned_causes[place] == DoubleOwnedCause.DUPLICATE_CLIENT_ID
+    """Whether twins own the queue, or may: the group has some, and who owns it is not known."""
+    interval = progress.interval
+    if interval.allocation is not None:
+        return interval.allocation.double_owned_causes[place] == DoubleOwnedCause.DUPLICATE_CLIENT_ID
+    client_ids = [member.client_id for member in interval.members or ()]
+    return not interval.is_shared_out and len(set(client_ids)) < len(client_ids)
 
 
 def _first_owner(progress: IntervalProgress, place: int) -> str | None:
@@ -106,7 +110,7 @@ RULE = Rule(
     "was deleted and made anew is none. The finding begins with the reading that shows it.",
     causes={
         RewindCause.TWINS: Cause(
-            "twins own the queue: each commits how far it has come itself",
+            "twins own the queue (or may, where owners are not known): each commits how far it has come itself",
             "Twins overwrite each other's commits: give every consumer its own client id.",
         ),
         RewindCause.HAND_OVER: Cause(

@@ -105,6 +105,17 @@ def test_where_no_client_tells_the_retry_topic_does() -> None:
     assert [one.cause for one in sent_back(100, 10, *told)] == ["LISTENER_FAILS"]
 
 
+def test_without_any_commit_nobody_can_say_how_much_of_it_fails() -> None:
+    rows: dict[Table, list[dict[str, Any]]] = {
+        MEMBERSHIP_SNAPSHOTS: [membership(second, "c1", topics=["t", "%RETRY%g"]) for second in TIMES],
+        ROUTE_SNAPSHOTS: [route(second, 1, topic) for second in TIMES for topic in ("t", "%RETRY%g")],
+        OFFSET_SNAPSHOTS: [
+            offsets(second, (second, 0, 0), topic=topic) for second in TIMES for topic in ("t", "%RETRY%g")
+        ],
+    }
+    assert [one for one in found(rows) if one.cause == "SENT_BACK"] == []
+
+
 def dead(second: int, *counts: int) -> dict[str, Any]:
     queues = [
         {"broker_name": "b", "queue_id": place, "min_offset": 0, "max_offset": count}
