@@ -82,7 +82,7 @@ def sign(rule: str, cause: str | None) -> str:
 
 
 #: Rules whose findings stand for different limits, or for none, by their cause.
-_TOLD_BY_CAUSE = ("SUBSCRIPTION_MISMATCH", "UNASSIGNED_QUEUE")
+_TOLD_BY_CAUSE = ("SUBSCRIPTION_MISMATCH", "UNASSIGNED_QUEUE", "PRODUCER_SKEW")
 _SLOW_LISTENER = ("SLOW_LISTENER", "FLOW_CONTROLLED")
 #: Which findings stand for which limit.
 SIGNS: dict[Limit, tuple[str, ...]] = {
@@ -100,7 +100,7 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
     ),
     Limit.UNREADABLE_QUEUES: ("UNASSIGNED_QUEUE/BROKER_NOT_READABLE", "STRANDED_WRITE_QUEUES"),
     Limit.STUCK_CONSUMER: ("CLIENT_HUNG", "CONSUMER_STOPPED", "CONSUMER_STALLED"),
-    Limit.PRODUCER_SKEW: ("PRODUCER_SKEW",),
+    Limit.PRODUCER_SKEW: ("PRODUCER_SKEW/HOT_QUEUES",),
     Limit.ORDERLY_LOCKS: ("ORDERLY_LOCK_MISSING",),
     Limit.LISTENER: _SLOW_LISTENER,
     Limit.LISTENER_AND_QUEUES: _SLOW_LISTENER,

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from spark_jobs.domain.causes import UnassignedCause
 
-#: Bit of a broker's `perm` that lets clients read (Java `PermName.PERM_READ`).
-PERM_READ = 4
+#: Bits of a broker's `perm` that let clients read, and producers write (Java `PermName`).
+PERM_READ, PERM_WRITE = 4, 2
 
 
 class MessageQueue(NamedTuple):

@@ -1,4 +1,4 @@
-"""PRODUCER_SKEW: producers send to few queues of a topic, so more consumers cannot help."""
+"""PRODUCER_SKEW: producers send to few queues of a topic, or nothing to a broker, so more consumers cannot help."""
 
 from __future__ import annotations
 
@@ -7,24 +7,30 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep, IntervalProgress
 from spark_jobs.domain.history import UNKNOWN, Matrix, Place
+from spark_jobs.domain.message_queue import PERM_WRITE, RouteEntry
 from spark_jobs.domain.rules.rule import Cause, FindingQueue, Rule, RuleHit
 from spark_jobs.domain.thresholds import Thresholds
 
 NAME = "PRODUCER_SKEW"
-HOT_QUEUES = "HOT_QUEUES"
-HOT = "HOT"
+HOT_QUEUES, BROKER_WITHOUT_MESSAGES = "HOT_QUEUES", "BROKER_WITHOUT_MESSAGES"
+HOT, WITHOUT_MESSAGES = "HOT", "WITHOUT_MESSAGES"
 
 
 class Production(NamedTuple):
-    """Messages that came into each queue of a topic in a step, `UNKNOWN` or not; and the time that was replayed."""
+    """Messages that came into each queue of a topic in a step, `UNKNOWN` or not; and the time that was measured.
+
+    `whole`: whether they are known of all that time in which those of any queue are.
+    """
 
     queues: Sequence[Place]
     start: Matrix
     end: Matrix
     produced: Matrix
+    whole: NDArray[np.bool_]
 
 
 class Skew(NamedTuple):
@@ -35,14 +41,16 @@ class Skew(NamedTuple):
 
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
-    """One hit per (topic, queue far above the mean), for all the time that was replayed in the step."""
+    """One hit per (topic, queue far above the mean), and per queue of a broker that got nothing, for all the time that
+    was measured in the step.
+    """
     per_topic: dict[str, list[IntervalProgress]] = defaultdict(list)
     for one in step.progress:
         if one.interval.is_ordinary and len(one.produced):
             per_topic[one.interval.topic].append(one)
     for topic, parts in per_topic.items():
         if _may_be_skewed(parts, step.settings.thresholds):
-            yield from _of_topic(step, topic, production(parts))
+            yield from _of_topic(step, topic, parts)
 
 
 def production(parts: Sequence[IntervalProgress]) -> Production:
@@ -55,20 +63,23 @@ def production(parts: Sequence[IntervalProgress]) -> Production:
             places[id(queues)] = np.array(found, dtype=np.int64)
     start, end = np.full(len(columns), np.iinfo(np.int64).max), np.zeros(len(columns), np.int64)
     produced, known = np.zeros(len(columns), np.int64), np.zeros(len(columns), np.bool_)
+    whole = np.ones(len(columns), np.bool_)
     for one in parts:
         of_queues = places[id(one.queues)]
         start[of_queues] = np.minimum(start[of_queues], one.start)
         end[of_queues] = np.maximum(end[of_queues], one.end)
-        known[of_queues] |= one.produced != UNKNOWN
-        produced[of_queues] += np.where(one.produced == UNKNOWN, 0, one.produced)
-    return Production(list(columns), start, end, np.where(known, produced, UNKNOWN))
+        is_known = one.produced != UNKNOWN
+        known[of_queues] |= is_known
+        whole[of_queues] &= is_known | ~is_known.any()
+        produced[of_queues] += np.where(is_known, one.produced, 0)
+    return Production(list(columns), start, end, np.where(known, produced, UNKNOWN), whole & known)
 
 
 def skew(produced: Sequence[tuple[str, int | None]], least_mean: float) -> Skew | None:
     """How unequal production is; None where the mean is too small to say.
 
-    `produced`: (broker, messages, None: unknown) per queue. Brokers that got no message are not counted: nobody may
-    be able to write to them, which is no choice of queues.
+    `produced`: (broker, messages, None: unknown) per queue. Brokers that got no message are not counted: that is no
+    choice of queues (`queues_without_messages`).
     """
     written = {broker for broker, messages in produced if messages}
     counted = [messages for broker, messages in produced if broker in written and messages is not None]
@@ -78,51 +89,94 @@ def skew(produced: Sequence[tuple[str, int | None]], least_mean: float) -> Skew 
     return Skew(mean, max(counted) / mean)
 
 
+def queues_without_messages(routes: Sequence[Sequence[RouteEntry]], made: Production) -> set[Place]:
+    """Of brokers that producers could write to as long as the routes held: all queues to write to, if each got none."""
+    nothing = {queue for queue, none in zip(made.queues, (made.produced == 0) & made.whole, strict=True) if none}
+    write_queues = [
+        {one.broker_name: one.write_queue_nums for one in route if one.perm & PERM_WRITE and one.write_queue_nums}
+        for route in routes
+    ]
+    found: set[Place] = set()
+    for broker in set.intersection(*map(set, write_queues)):
+        queues = {(broker, queue_id) for of_route in write_queues for queue_id in range(of_route[broker])}
+        found |= queues if queues <= nothing else set()
+    return found
+
+
 def _may_be_skewed(parts: Sequence[IntervalProgress], thresholds: Thresholds) -> bool:
-    """False for most topics, at the price of a few array operations: the mean is no more than the busiest, and it is
-    at least that over all queues.
+    """False for most topics, at the price of a few array operations: every queue gets messages, the mean is no more
+    than the busiest, and it is at least that over all queues.
     """
     busiest = sum(max(int(one.produced.max()), 0) for one in parts)
     if busiest < thresholds.skew_messages_per_queue:
         return False
     only = parts[0].produced
-    return len(parts) > 1 or busiest >= int(only[only != UNKNOWN].sum()) / len(only) * thresholds.skew_ratio
+    if len(parts) > 1 or not only.all():
+        return True
+    return busiest >= int(only[only != UNKNOWN].sum()) / len(only) * thresholds.skew_ratio
 
 
-def _of_topic(step: AuditedStep, topic: str, made: Production) -> Iterator[RuleHit]:
-    thresholds = step.settings.thresholds
+def _of_topic(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]) -> Iterator[RuleHit]:
+    """Where the broker hands out the messages to all members, a queue that gets more than others holds nobody up."""
+    thresholds, made = step.settings.thresholds, production(parts)
     messages = [None if one == UNKNOWN else one for one in made.produced.tolist()]
     brokers = [broker for broker, _ in made.queues]
     found = skew(list(zip(brokers, messages, strict=True)), thresholds.skew_messages_per_queue)
     if not found:
         return
+    is_shared_out = any(one.interval.is_shared_out for one in parts)
+    unwritten = _unwritten(step, topic, made)
     for place, produced in enumerate(messages):
-        if produced is not None and produced >= found.mean * thresholds.skew_ratio:
-            yield RuleHit(
-                int(made.start[place]),
-                int(made.end[place]),
-                cause=HOT_QUEUES,
-                topic=topic,
-                view=ALL_HOSTS,
-                queue=FindingQueue(topic, *made.queues[place], HOT),
-                severity="WARN",
-                weight=float(produced),
-                measures={"max_over_mean": found.ratio, "mean": found.mean, "produced_max": float(produced)},
-            )
+        if made.queues[place] in unwritten:
+            yield _hit(topic, made, place, BROKER_WITHOUT_MESSAGES, WITHOUT_MESSAGES, {"mean": found.mean})
+        elif produced is not None and produced >= found.mean * thresholds.skew_ratio and not is_shared_out:
+            measures = {"max_over_mean": found.ratio, "mean": found.mean, "produced_max": float(produced)}
+            yield _hit(topic, made, place, HOT_QUEUES, HOT, measures)
+
+
+def _unwritten(step: AuditedStep, topic: str, made: Production) -> set[Place]:
+    """By all routes of the time that was measured."""
+    start, end = int(made.start.min()), int(made.end.max())
+    routes = [span.state for span in step.routes.get(topic, ()) if span.start < end and start < span.end]
+    return queues_without_messages(routes, made) if routes else set()
+
+
+def _hit(topic: str, made: Production, place: int, cause: str, role: str, measures: dict[str, float]) -> RuleHit:
+    return RuleHit(
+        int(made.start[place]),
+        int(made.end[place]),
+        cause=cause,
+        topic=topic,
+        view=ALL_HOSTS,
+        queue=FindingQueue(topic, *made.queues[place], role),
+        severity="WARN",
+        weight=measures.get("produced_max"),
+        measures=measures,
+    )
 
 
 RULE = Rule(
     name=NAME,
     meaning="Some queues of the topic get far more messages than the others: a selector or an ordering key sends to "
-    "few queues, and more consumers cannot help. The measures: `max_over_mean`, and messages of the step.",
-    decided_by="production over the queues of the step: busiest ÷ mean ≥ `skew_ratio`, with a mean of at least "
-    "`skew_messages_per_queue`. Retry topics, and brokers that got nothing, are left out. `subject` names the queues.",
+    "few queues, and more consumers cannot help. Or a broker gets none at all, so who owns its queues has nothing to "
+    "do. The measures: `max_over_mean`, and messages of the step. One finding per group of the topic: a topic that no "
+    "group consumes is not looked at, as a finding has a group.",
+    decided_by="production over the queues of the step. `HOT_QUEUES`: busiest ÷ mean ≥ `skew_ratio`, with a mean of at "
+    "least `skew_messages_per_queue`, over the queues of the brokers that got messages; not where the broker hands out "
+    "messages to all members (POP). `BROKER_WITHOUT_MESSAGES`: with such a mean elsewhere, a broker that every route "
+    "of the time names with write permission and write queues, and whose end offsets are known and did not grow in any "
+    "of these. Retry topics are left out. `subject` names the queues.",
     causes={
         HOT_QUEUES: Cause(
             "the queues of the subject get so much more than the mean",
             "More consumers cannot help, as a queue has one owner: spread the ordering key or selector over more "
             "queues.",
-        )
+        ),
+        BROKER_WITHOUT_MESSAGES: Cause(
+            "the broker of the subject can be written to, and got no message while others did",
+            "Look at what the producers log of this broker: it may refuse messages (disk full, its master down), be "
+            "avoided as slow (sendLatencyFaultEnable), or be left out by a selector of queues.",
+        ),
     },
     example="`audit-log`: queue 0 of broker-a gets 2.9 times the mean, for both groups that consume it.",
     hits=hits,

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import pytest
+
 from spark_jobs.domain.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.history import Place
+from spark_jobs.domain.message_queue import RouteEntry
 from spark_jobs.domain.rules.producer_skew import RULE, skew
+from spark_jobs.domain.series import Span
+from spark_jobs.domain.window import SECOND
 from tests.domain.rules.builders import allocation, audited_step, interval, members
 from tests.domain.rules.readings import progress, span
 
@@ -22,6 +29,7 @@ _SKEWS = """
     a:500                       100 | 1.0
 """
 LISTED = members("c1")
+RouteSaid = tuple[str, int, int, int]
 
 
 def test_how_skewed_production_is() -> None:
@@ -85,10 +93,92 @@ def test_topics_are_apart() -> None:
     assert hot(produced(0, 150, 150), produced(0, 150, 149, topic="u")) == []
 
 
-def test_brokers_that_got_nothing_are_left_out() -> None:
-    """Two queues of broker `b` share 300 and 100; broker `z` got nothing: 300 is 1.5 times the mean, not 3 times."""
-    part = produced(0, 300, 100, 0, 0)
+B, Z = ("b", 6, 2, 2), ("z", 6, 2, 2)
+TWO_BROKERS = [("b", 0), ("b", 1), ("z", 0), ("z", 1)]
+
+
+def of_brokers(*messages: int | None, start: int = 0, end: int = 3600) -> IntervalProgress:
+    """Of two queues each of the brokers `b` and `z`."""
+    part = produced(start, *messages, end=end)
     assert part.interval.allocation
-    owned = replace(part.interval.allocation, queues=[("b", 0), ("b", 1), ("z", 0), ("z", 1)])
-    assert hot(replace(part, interval=replace(part.interval, allocation=owned))) == []
-    assert hot(part) == [(0, "0-3600", 300)]
+    owned = replace(part.interval.allocation, queues=TWO_BROKERS)
+    return replace(part, interval=replace(part.interval, allocation=owned))
+
+
+def unwritten(parts: Sequence[IntervalProgress], routes: Mapping[tuple[int, int], Sequence[RouteSaid]]) -> list[Place]:
+    """The queues of brokers without messages; `routes`: by time (name, perm, read and write queues) of each broker."""
+    spans = [
+        Span(start * SECOND, end * SECOND, end * SECOND, tuple(RouteEntry(*one) for one in said))
+        for (start, end), said in routes.items()
+    ]
+    found = list(RULE.hits(replace(step_with(*parts), routes={"t": spans})))
+    assert {(hit.cause, hit.severity) for hit in found} <= {("BROKER_WITHOUT_MESSAGES", "WARN")}
+    assert {hit.queue.role for hit in found if hit.queue} <= {"WITHOUT_MESSAGES"}
+    return [(hit.queue.broker_name, hit.queue.queue_id) for hit in found if hit.queue]
+
+
+def test_a_broker_that_got_nothing_does_not_make_the_others_hot() -> None:
+    """Two queues of broker `b` share 300 and 100; broker `z` got nothing: 300 is 1.5 times the mean, not 3 times."""
+    part = of_brokers(300, 100, 0, 0)
+    assert hot(part) == []
+    assert hot(produced(0, 300, 100, 0, 0)) == [(0, "0-3600", 300)]
+
+
+@pytest.mark.parametrize(
+    ("messages", "broker_z", "expected"),
+    [
+        ((150, 100, 0, 0), Z, [("z", 0), ("z", 1)]),
+        ((150, 100, 0, 1), Z, []),
+        ((150, 100, 0, None), Z, []),  # what is not known may be anything
+        ((110, 89, 0, 0), Z, []),  # too few to say
+        ((150, 100, 0, 0), ("z", 4, 2, 2), []),  # nobody may write there
+        ((150, 100, 0, 0), ("z", 6, 2, 0), []),
+        ((150, 100, 0, 0), ("z", 6, 2, 1), [("z", 0)]),
+        ((150, 100, 0, 0), ("z", 6, 2, 3), []),  # of the third queue nothing is known
+        ((150, 100, 0, 0), ("y", 6, 2, 2), []),
+    ],
+)
+def test_a_broker_that_can_be_written_to_and_got_nothing(
+    messages: tuple[int | None, ...], broker_z: RouteSaid, expected: list[Place]
+) -> None:
+    assert unwritten([of_brokers(*messages)], {(0, 3600): (B, broker_z)}) == expected
+    assert unwritten([of_brokers(*messages)], {}) == []
+
+
+def test_a_broker_that_could_not_be_written_to_all_the_time_is_not_meant() -> None:
+    part = of_brokers(150, 100, 0, 0)
+    assert unwritten([part], {(0, 1800): (B,), (1800, 3600): (B, Z)}) == []
+    assert unwritten([part], {(0, 1800): (B, ("z", 4, 2, 2)), (1800, 3600): (B, Z)}) == []
+    before_and_after = {(-60, 0): (B,), (0, 3600): (B, Z), (3600, 3660): (B,)}
+    assert unwritten([part], before_and_after) == [("z", 0), ("z", 1)]
+
+
+def test_a_broker_must_be_known_to_get_nothing_whenever_the_others_are_known() -> None:
+    first = of_brokers(150, 100, 0, 0, end=60)
+    for rest, expected in (((9, 9, None, None), []), ((None,) * 4, [("z", 0), ("z", 1)])):
+        assert unwritten([first, of_brokers(*rest, start=60)], {(0, 3600): (B, Z)}) == expected
+
+
+def test_a_broker_that_got_nothing_is_found_also_where_no_queue_is_hot() -> None:
+    """150 in each of the four queues of `b`: no more than 1.5 times the mean of all six."""
+    part = produced(0, 150, 150, 150, 150, 0, 0)
+    assert part.interval.allocation
+    owned = replace(part.interval.allocation, queues=[*(("b", place) for place in range(4)), ("z", 0), ("z", 1)])
+    part = replace(part, interval=replace(part.interval, allocation=owned))
+    assert unwritten([part], {(0, 3600): (("b", 6, 4, 4), Z)}) == [("z", 0), ("z", 1)]
+
+
+def test_what_the_finding_of_a_broker_says() -> None:
+    route: tuple[RouteEntry, ...] = (RouteEntry(*B), RouteEntry(*Z))
+    spans = [Span(0, 3600 * SECOND, 3600 * SECOND, route)]
+    hit, _ = RULE.hits(replace(step_with(of_brokers(150, 100, 0, 0)), routes={"t": spans}))
+    assert (span(hit), hit.topic, hit.view, hit.measures) == ("0-3600", "t", "*", {"mean": 125})
+
+
+def test_no_queue_is_too_hot_where_the_broker_hands_out_the_messages() -> None:
+    part = produced(0, 400, 0, 0, 0)
+    assert part.interval.allocation
+    queues = tuple(part.interval.allocation.queues)
+    shared = replace(part.interval, allocation=None, queues=queues, status="NOT_APPLICABLE", reason="BROKER_REBALANCE")
+    assert hot(replace(part, interval=shared)) == []
+    assert hot(replace(part, interval=replace(shared, reason="CONSUMED_THROUGH_PROXY"))) == [(0, "0-3600", 400)]
