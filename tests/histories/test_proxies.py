@@ -106,3 +106,11 @@ def test_what_a_group_has_to_do_is_known_and_by_whom_it_is_done_is_not(found: Pu
     assert status["advice"] == told
     (growth,) = status["attribution"]
     assert (growth["growth"], growth["unassigned"]) == (0, 0)
+
+
+def test_a_backlog_that_no_offset_tells_is_unknown(found: Published) -> None:
+    """600 messages came in, and nobody can say whether they wait."""
+    (status,) = (row for row in found[GROUP_STATUS] if row["consumer_group"] == "grpc")
+    names = ("backlog_end", "unknown_queues", "limit", "more_members_help")
+    assert [status[name] for name in names] == [None, 1, "UNKNOWN_BACKLOG", None]
+    assert status["advice"] == "Whether more consumers would have helped is unknown, as is the backlog of 1 queue."
