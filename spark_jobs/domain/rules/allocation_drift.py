@@ -7,19 +7,24 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep
 from spark_jobs.domain.client_spans import client_spans
 from spark_jobs.domain.clients import DriftCause
 from spark_jobs.domain.history import Place
+from spark_jobs.domain.rules.pulling_by_hand import pulling_by_hand
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, FindingQueue, Rule, RuleHit
+from spark_jobs.domain.times import Time, without
 from spark_jobs.domain.window import SECOND
 
 NAME = "ALLOCATION_DRIFT"
 
 
 class Shares(NamedTuple):
-    """What every client's share is in one interval. `settled_at`: when the members must have followed the last change
-    of anything, and that of the route.
+    """What every client's share is in one interval, until the last snapshot that showed its members. `settled_at`: when
+    they must have followed the last change of anything, and that of the route.
     """
 
     start: int
@@ -33,26 +38,37 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (client, topic, span of drift, queue); one condition per client, topic and direction.
 
     A span ends with the last snapshot that showed it: a client that has left, or has followed since, is not drifting.
+    Who pulls by hand may list no queue at all, whatever it pulls.
     """
-    shares = _shares(step)
+    shares, by_hand = _shares(step), pulling_by_hand(step)
     for client_id, spans in client_spans(step).items():
+        looks = step.history.clients[client_id].series.times
         for start, _, seen_at, (said, _) in spans:
-            if start < seen_at:
+            for time in without((start, seen_at), () if said.owned else by_hand):
                 for topic, held in said.holdings.items():
-                    yield from _drifting(shares.get(topic, ()), topic, client_id, held, (start, seen_at))
+                    yield from _drifting(shares.get(topic, ()), topic, client_id, held, time, looks)
 
 
 def _drifting(
-    shares: Sequence[Shares], topic: str, client_id: str, held: frozenset[Place], seen: tuple[int, int]
+    shares: Sequence[Shares],
+    topic: str,
+    client_id: str,
+    held: frozenset[Place],
+    seen: Time,
+    looks: NDArray[np.int64],
 ) -> Iterator[RuleHit]:
-    """While it has these queues of the topic; shares are in the order of time, and a search finds the first."""
+    """While it has these queues of the topic, to the last look at it; shares are in the order of time, and a search
+    finds the first.
+    """
     place = bisect_right(shares, seen[0], key=lambda one: one.end)
     while place < len(shares) and shares[place].start < seen[1]:
         share, place = shares[place], place + 1
         start, end = max(seen[0], share.settled_at), min(seen[1], share.end)
         if start >= end or client_id not in share.client_ids:
             continue
-        for cause, queues in drift(held, share.queues_of_client.get(client_id, frozenset())).items():
+        found = drift(held, share.queues_of_client.get(client_id, frozenset()))
+        end = int(looks[np.searchsorted(looks, end, side="right") - 1]) if found else end
+        for cause, queues in found.items() if start < end else ():
             for broker_name, queue_id in sorted(queues):
                 yield RuleHit(
                     start,
@@ -89,7 +105,8 @@ def _shares(step: AuditedStep) -> Mapping[str, Sequence[Shares]]:
         route_since[one.topic] = one.queues, route_at
         settled_at = max(one.start, route_at + poll) + agree
         client_ids = frozenset(member.client_id for member in one.members)
-        found[one.topic].append(Shares(one.start, one.end, settled_at, client_ids, one.allocation.queues_of_client))
+        end = one.end if one.seen_at is None else min(one.end, one.seen_at)
+        found[one.topic].append(Shares(one.start, end, settled_at, client_ids, one.allocation.queues_of_client))
     return found
 
 
@@ -102,7 +119,9 @@ RULE = Rule(
     "while all hosts list the same members. Every change gives the clients `convergence_seconds` (20 s) to follow, a "
     "changed route `route_poll_seconds` (30 s) more; what differs from then on, or later, and still does in a look "
     "another `convergence_seconds` later, is drift. So a client that drops its queues after an offset reset, and takes "
-    "them again at its next rebalance, is none. Of twins one answers, and their shares are equal. INFO if nothing was "
+    "them again at its next rebalance, is none. Of twins one answers, and their shares are equal. "
+    "Shares are those that a look at the brokers confirms. An empty list says nothing while a broker says "
+    "CONSUME_ACTIVELY of the group (`DefaultMQPullConsumer` never lists a queue). INFO if nothing was "
     "produced to the queues and no backlog is known.",
     causes={
         DriftCause.HOLDS_MORE: Cause(

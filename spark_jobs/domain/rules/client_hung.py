@@ -10,15 +10,14 @@ from spark_jobs.domain.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.client_spans import Statement, client_spans
 from spark_jobs.domain.clients import HungCause
 from spark_jobs.domain.message_queue import MessageQueue
+from spark_jobs.domain.rules.pulling_by_hand import pulling_by_hand
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, FindingQueue, Rule, RuleHit
 from spark_jobs.domain.series import Span
-from spark_jobs.domain.times import Time, offline_times, without
+from spark_jobs.domain.times import Time, without
 from spark_jobs.domain.window import SECOND
 
 NAME = "CLIENT_HUNG"
 HUNG = "HUNG"
-#: `ConsumeType` of the group.
-PULLS_BY_HAND = "CONSUME_ACTIVELY"
 
 
 class Hung(NamedTuple):
@@ -34,21 +33,13 @@ class Hung(NamedTuple):
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (client that hangs, interval, queue that it owns by replay); one condition per client and cause."""
     seconds = step.settings.thresholds.silent_after_seconds
-    by_hand = _pulling_by_hand(step)
+    by_hand = pulling_by_hand(step)
     for client_id, spans in client_spans(step).items():
         hung = list(_hung(spans, seconds, by_hand))
         if not hung:
             continue
         for interval in step.replayed:
             yield from _owned_meanwhile(interval, client_id, hung, float(seconds))
-
-
-def _pulling_by_hand(step: AuditedStep) -> list[Time]:
-    """When a broker says that the group's members pull themselves (DefaultLitePullConsumer, DefaultMQPullConsumer):
-    then the application pulls when it likes.
-    """
-    every = (span for spans in step.memberships.values() for span in spans)
-    return offline_times(((span.start, span.end) for span in every if span.state.consume_type == PULLS_BY_HAND), ())
 
 
 def _hung(spans: Sequence[Span[Statement]], seconds: int, by_hand: Sequence[Time]) -> Iterator[Hung]:

@@ -24,7 +24,7 @@ RULE = Rule(
     name=NAME,
     meaning="Several connections consume the queue, each message as often. One finding per group, topic and cause.",
     decided_by="the replayed allocation: more than one connection takes the queue. INFO if nothing was produced to it "
-    "and no backlog is known.",
+    "and no backlog is known, and for a repeated id that two snapshots 150 s apart do not show.",
     causes={
         DoubleOwnedCause.DUPLICATE_CLIENT_ID: Cause(
             "all owners have one client id (twins)",

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 
-from spark_jobs.domain.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.audited_step import Allocation, AuditedStep, RebalanceInterval
 from spark_jobs.domain.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.client_versions import UNIQUE_INSTANCE_NAME_VERSION
-from spark_jobs.domain.history import Connection
+from spark_jobs.domain.history import Connection, Membership
 from spark_jobs.domain.rules.queue_owners import double_owned_queues, unassigned_queues
 from spark_jobs.domain.rules.rule import Cause, Condition, FindingQueue, Party, Rule, RuleHit
+from spark_jobs.domain.series import Span
+from spark_jobs.domain.times import common
 
 NAME = "DUPLICATE_CLIENT_ID"
 
@@ -32,19 +34,25 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     One condition per group and client id, over all the group's topics. Where ownership is not replayed, the members are
     known all the same.
     """
+    listed = [(span, twins) for spans in step.memberships.values() for span in spans if (twins := _twins(span.state))]
     for interval in step.intervals:
-        listed = [member.client_id for member in interval.members or ()]
-        if len(set(listed)) < len(listed):
-            yield from _of_ids(interval)
+        if interval.allocation is None:
+            yield from _of_unowned(interval, listed)
+        elif interval.allocation.twin_ids:
+            yield from _of_ids(interval, interval.allocation)
             yield from _of_queues(interval)
 
 
-def _of_ids(interval: RebalanceInterval) -> Iterator[RuleHit]:
+def _twins(listed: Membership) -> Mapping[str, Sequence[Connection]]:
+    """The connections of each client id that has several."""
     connections: dict[str, list[Connection]] = defaultdict(list)
-    for member in interval.members or ():
-        connections[member.client_id].append(Connection(*member[:4]))
-    allocation = interval.allocation
-    for client_id in [one for one, found in connections.items() if len(found) > 1]:
+    for one in listed.connections:
+        connections[one.client_id].append(one)
+    return {client_id: found for client_id, found in connections.items() if len(found) > 1}
+
+
+def _of_ids(interval: RebalanceInterval, allocation: Allocation) -> Iterator[RuleHit]:
+    for client_id in allocation.twin_ids:
         yield RuleHit(
             interval.start,
             interval.end,
@@ -52,13 +60,32 @@ def _of_ids(interval: RebalanceInterval) -> Iterator[RuleHit]:
             view=interval.view,
             seen_at=interval.seen_at,
             implicated=client_id,
-            connections=tuple(connections[client_id]),
-            if_deduplicated=allocation.if_deduplicated if allocation else None,
-            if_unique=allocation.if_unique if allocation else None,
+            connections=tuple(Connection(*one[:4]) for one in interval.members or () if one.client_id == client_id),
+            if_deduplicated=allocation.if_deduplicated,
+            if_unique=allocation.if_unique,
             # What is known of some queues is shown rather than that others' fate is unknown.
-            weight=1.0 if allocation else None,
-            parties=None if allocation else (Party(f"owners of queues are unknown: {interval.reason}", (client_id,)),),
+            weight=1.0,
         )
+
+
+def _of_unowned(
+    interval: RebalanceInterval, listed: Sequence[tuple[Span[Membership], Mapping[str, Sequence[Connection]]]]
+) -> Iterator[RuleHit]:
+    """Members come and go inside an interval that is not replayed: the brokers' lists tell when an id was repeated."""
+    for span, twins in listed:
+        time = common((interval.start, interval.end), (span.start, span.end))
+        if time is None:
+            continue
+        for client_id, connections in twins.items():
+            yield RuleHit(
+                *time,
+                client_id=client_id,
+                view=interval.view,
+                seen_at=min(span.seen_at, time[1]),
+                implicated=client_id,
+                connections=tuple(connections),
+                parties=(Party(f"owners of queues are unknown: {interval.reason}", (client_id,)),),
+            )
 
 
 def _of_queues(interval: RebalanceInterval) -> Iterator[RuleHit]:

@@ -48,7 +48,8 @@ def _in_topic(interval: RebalanceInterval) -> Iterator[RuleHit]:
     in_use = {member.implementation for member in interval.members or ()}
     if is_imbalanced([queues for queues, _ in loads]) and len(in_use) == 1:
         cause = topic_cause(in_use.pop().strategy)
-        yield _uneven(interval.start, interval.end, cause, loads, interval)
+        has_twins = len({client_id for _, client_id in loads}) < len(loads)
+        yield _uneven(interval.start, interval.end, cause, loads, has_twins, interval)
 
 
 def _across_topics(agreed: Sequence[RebalanceInterval]) -> Iterator[RuleHit]:
@@ -65,7 +66,8 @@ def _across_topics(agreed: Sequence[RebalanceInterval]) -> Iterator[RuleHit]:
         comparable = topics > 1 and {(one.topics, one.even_topics) for one in members} == {(topics, topics)}
         if comparable and is_imbalanced([one.queues for one in members]):
             loads = sorted((one.queues, one.client_id) for one in members)
-            yield _uneven(start, max(one.end for one in members), ImbalanceCause.REMAINDERS, loads)
+            end, has_twins = max(one.end for one in members), members[0].member_count > len(members)
+            yield _uneven(start, end, ImbalanceCause.REMAINDERS, loads, has_twins)
 
 
 def _uneven(
@@ -73,6 +75,7 @@ def _uneven(
     end: int,
     cause: ImbalanceCause,
     loads: Sequence[tuple[int, str]],
+    has_twins: bool,
     interval: RebalanceInterval | None = None,
 ) -> RuleHit:
     queues = [count for count, _ in loads]
@@ -83,7 +86,7 @@ def _uneven(
         topic=interval.topic if interval else None,
         view=ALL_HOSTS,
         seen_at=interval.seen_at if interval else None,
-        severity=severity(cause, queues),
+        severity="INFO" if has_twins else severity(cause, queues),
         weight=max(queues) - min(queues),
         measures={"fewest_queues": min(queues), "most_queues": max(queues)},
         parties=parties(loads, "{} queues".format, descending=True),
@@ -159,14 +162,14 @@ RULE = Rule(
     "was greatest (`most_queues`, `fewest_queues`). Or it consumes far more messages, though not for its number of "
     "queues: `parties` are then these two members, and the measures, in messages of the step, `most_consumed` and "
     "`least_consumed`.",
-    decided_by="the replayed allocation, while all hosts list the same members; members that do not subscribe a "
-    "topic do not count for it. WARN where the busiest owns more than twice the queues of the least busy one and "
-    "two more, else INFO; INFO for a hash ring. `UNEQUAL_TRAFFIC` compares the members that consumed most and "
-    "least over all topics, of those that owned queues for all the group's time in the step (± `max_gap`): "
-    "`skew_ratio` (2.0) times as many consumed, and as many times as many produced to each of its queues, at least "
-    "`skew_messages_per_queue` (100). So no member counts for being slow, for catching up, or for a queue more. "
-    "Members with a queue whose consumption is unknown (never committed, not read, or with several owners) are left "
-    "out, and so is what came while hosts disagreed. INFO: the messages are consumed.",
+    decided_by="the replayed allocation, while all hosts list the same members; members that do not subscribe a topic "
+    "do not count for it. WARN where the busiest owns more than twice the queues of the least busy one and two more, "
+    "else INFO; INFO for a hash ring, and while twins are among them. `UNEQUAL_TRAFFIC` compares the members that "
+    "consumed most and least over all topics, of those that owned queues for all the group's time in the step (± "
+    "`max_gap`): `skew_ratio` (2.0) times as many consumed, and as many times as many produced to each of its queues, "
+    "at least `skew_messages_per_queue` (100). So no member counts for being slow, for catching up, or for a queue "
+    "more. Members with a queue whose consumption is unknown (never committed, not read, or with several owners) are "
+    "left out, and so is what came while hosts disagreed. INFO: the messages are consumed.",
     causes={
         ImbalanceCause.HASH_RING: Cause(
             "CONSISTENT_HASH",

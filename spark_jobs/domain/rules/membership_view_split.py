@@ -39,7 +39,8 @@ RULE = Rule(
     meaning="The brokers that host a topic list different members of the group. Each client asks a random one, so "
     "clients disagree for as long as it lasts: queues are consumed twice and others by nobody. One finding per group "
     "and topic, retry topics aside; `parties` are the brokers with the client ids that each listed when it began.",
-    decided_by="the lists of the topic's hosts, longer than a group takes to agree plus the next heartbeats (50 s). "
+    decided_by="the lists of the topic's hosts, longer than a group takes to agree plus the next heartbeats (50 s), "
+    "where two hosts at least were asked since it began. "
     "A broker that lists nobody does not count while another lists somebody. ERROR.",
     causes={
         BROKERS_DISAGREE: Cause(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from spark_jobs.domain.audited_step import AuditedStep, Counts
+from spark_jobs.domain.causes import UnassignedCause
 from spark_jobs.domain.history import Connection
 
 #: Source tables that a run can do without; a rule may need one.
@@ -84,8 +85,12 @@ class Cause:
 
 
 def severity_by_harm(condition: Condition) -> str:
-    """ERROR; INFO where it is known that nothing was produced and nothing waited."""
-    return "INFO" if condition.produced == 0 and not condition.backlog_max else "ERROR"
+    """ERROR; INFO where it is known that nothing was produced and nothing waited, or what an id does that is listed
+    twice for a moment: after a reconnect the old connection lives for up to 130 s, and then ends by itself.
+    """
+    nothing_happened = condition.produced == 0 and not condition.backlog_max
+    ends_by_itself = condition.cause == UnassignedCause.DUPLICATE_CLIENT_ID and not condition.is_persistent
+    return "INFO" if nothing_happened or ends_by_itself else "ERROR"
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from schemas import CLIENT_SNAPSHOTS
 from spark_jobs.domain.audited_step import RebalanceInterval
+from spark_jobs.domain.history import Membership
 from spark_jobs.domain.rules import rule
 from spark_jobs.domain.rules.allocation_drift import RULE, drift
 from spark_jobs.domain.rules.rule import FindingQueue, RuleHit
+from spark_jobs.domain.series import Span
+from spark_jobs.domain.window import SECOND
 from tests.domain.rules.client_groups import found_by, held, lasting
 from tests.domain.rules.client_steps import micros, replayed, second_of, step_with
-from tests.kernel import group_histories
+from tests.kernel import SETTINGS, group_histories
 from tests.snapshots import at
 
 #: Queues of one broker.
@@ -127,6 +131,63 @@ def test_only_intervals_in_which_all_hosts_agree_and_only_of_members() -> None:
     again = replayed("t", 400, 460, one, 2)
     hits = _hits({0: [0, 1]}, replayed("t", 0, 100, one, 2), unreplayed, split, others, again)
     assert _lines(hits) == {(50, 100, "HOLDS_MORE", 1), (420, 460, "HOLDS_MORE", 1)}
+
+
+def test_a_share_counts_to_the_last_snapshot_that_showed_the_members() -> None:
+    """c2 has come at 200 s, and the recorder was late to see it: c1 has given up queue 1 by then."""
+    first = replayed("t", 0, 300, {"c1": [0, 1]}, 2, seen_at=190)
+    hits = _hits({0: [0, 1], 200: [0]}, first, replayed("t", 300, 620, {"c1": [0], "c2": [1]}, 2))
+    assert _lines(hits) == set()
+
+
+def test_what_no_look_showed_is_no_drift() -> None:
+    """c2 is there from 140 to 200 s, and c1 was looked at before and after."""
+    both, alone = {"c1": [0], "c2": [1]}, {"c1": [0, 1]}
+    shares = [replayed("t", 0, 140, alone, 2), replayed("t", 140, 200, both, 2), replayed("t", 200, 660, alone, 2)]
+    found = [
+        {
+            "cluster": "c",
+            "consumer_group": "g",
+            "client_id": "c1",
+            "captured_at": at(second),
+            "answered": True,
+            "owned_queues": [held("t", one, second, {}) for one in (0, 1)],
+        }
+        for second in (130, 210)
+    ]
+    settings = replace(SETTINGS, max_gap=180 * SECOND)
+    (history,) = group_histories({CLIENT_SNAPSHOTS: found})
+    assert list(RULE.hits(step_with(history, shares, settings))) == []
+
+
+@pytest.mark.parametrize(
+    ("consume_type", "owned", "expected"),
+    [
+        ("CONSUME_PASSIVELY", [], {(50, 620, "HOLDS_LESS", 0)}),
+        ("CONSUME_ACTIVELY", [], set()),
+        ("CONSUME_ACTIVELY", [1], {(50, 620, "HOLDS_LESS", 0), (50, 620, "HOLDS_MORE", 1)}),
+    ],
+)
+def test_who_pulls_by_hand_need_not_list_what_it_pulls(consume_type: str, owned: list[int], expected: set[Any]) -> None:
+    """`DefaultMQPullConsumer` lists nothing, `DefaultLitePullConsumer` what it was given."""
+    subscription = {"topic": "t", "expression_type": "TAG", "sub_string": "*", "sub_version": 1}
+    rows = [
+        {
+            "cluster": "c",
+            "consumer_group": "g",
+            "client_id": "c1",
+            "captured_at": at(second),
+            "answered": True,
+            "owned_queues": [held("t", one, second, {}) for one in owned],
+            "subscriptions": [subscription],
+        }
+        for second in range(0, 640, 20)
+    ]
+    (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
+    said = Membership((), frozenset(), frozenset(), "CLUSTERING", consume_type)
+    listed = {"b": [Span(micros(0), micros(640), micros(620), said)]}
+    step = replace(step_with(history, [replayed("t", 0, 640, {"c1": [0]}, 2)]), memberships=listed)
+    assert _lines(list(RULE.hits(step))) == expected
 
 
 def test_a_topic_that_it_subscribes_and_has_nothing_of_counts() -> None:

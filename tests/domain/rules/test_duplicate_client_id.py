@@ -13,8 +13,9 @@ from spark_jobs.domain.findings import Finding
 from spark_jobs.domain.history import Connection
 from spark_jobs.domain.rules.duplicate_client_id import RULE, hits, instance_name, probable_cause
 from spark_jobs.domain.rules.rule import Condition, FindingQueue, Party, RuleHit
+from spark_jobs.domain.series import Span
 from spark_jobs.domain.window import SECOND, to_micros
-from tests.domain.rules.builders import allocation, audited_step, interval, members
+from tests.domain.rules.builders import allocation, audited_step, broker_said, interval, members
 from tests.kernel import judged
 from tests.snapshots import HOUR, healthy_group
 
@@ -135,8 +136,15 @@ def test_no_repeated_id_no_hit() -> None:
 
 
 def test_members_that_are_not_replayed_have_twins_too_and_what_that_does_to_queues_is_unknown() -> None:
-    of_id, *others = hits(audited_step(interval(0, 60, members("c1 c2 c1"), seen_at=40)))
+    """They come and go inside an interval: brokers list them from 20 s on, and until 50 s."""
+    listed = broker_said(20, 50, "c1 c2 c1", frozenset())
+    ports = (Connection(one.client_id, f"10.0.0.1:{port}") for port, one in enumerate(listed.state.connections, 1))
+    listed = Span(*listed[:2], 40 * SECOND, listed.state._replace(connections=tuple(ports)))
+    alone = broker_said(0, 20, "c1 c2", frozenset())
+    step = audited_step(interval(0, 60, members("c1 c2")), memberships={"b": [alone, listed]})
+    of_id, *others = hits(step)
     assert not others
+    assert (of_id.start, of_id.end) == (20 * SECOND, 50 * SECOND)
     assert (of_id.client_id, of_id.seen_at, [one.client_addr for one in of_id.connections]) == (
         "c1", 40 * SECOND, ["10.0.0.1:1", "10.0.0.1:3"],
     )  # fmt: skip

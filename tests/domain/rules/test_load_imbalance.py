@@ -72,6 +72,17 @@ def test_by_connections_a_twin_is_two() -> None:
     assert found.parties == (Party("2 queues", ("c1",)), Party("0 queues", ("c2",)))
 
 
+def test_what_twins_own_is_no_warning() -> None:
+    """Over both topics the twins have 16 queues and c2 2; without the twin c1 has 8, which is a warning."""
+    twins = [_shared(topic, "c1 c1 c2", 4, 4, 1) for topic in ("t", "u")]
+    alone = [_shared(topic, "c1 c2", 4, 1) for topic in ("t", "u")]
+    severities = {
+        name: {one.severity for one in hits(audited_step(*of_topics)) if one.cause == "REMAINDERS"}
+        for name, of_topics in (("twins", twins), ("alone", alone))
+    }
+    assert severities == {"twins": {"INFO"}, "alone": {"WARN"}}
+
+
 def test_no_hit_where_another_rule_speaks_or_nobody_can_say() -> None:
     mixed = _shared("t", "c1 c2", 4, 0, strategy="CONSISTENT_HASH")
     first, second = mixed.members or ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from spark_jobs.domain.audited_step import RebalanceInterval
 from spark_jobs.domain.rules.membership_view_split import hits
 from spark_jobs.domain.rules.rule import Party, RuleHit
@@ -36,6 +38,28 @@ def test_one_hit_per_moment_at_which_views_begin() -> None:
         RuleHit(140 * SECOND, 180 * SECOND, topic="t", weight=1, parties=(Party("b", ("c3",)),), **split),  # type: ignore[arg-type]
         RuleHit(100 * SECOND, 140 * SECOND, topic="u", weight=1, parties=(Party("b", ("c1",)),), **split),  # type: ignore[arg-type]
     ]
+
+
+def test_a_host_that_was_not_asked_since_the_members_changed_does_not_disagree() -> None:
+    """c2 is gone at 100 s; b2 was last asked at 90 s, and at 160 s lists the same as b. Then b2 does disagree."""
+    step = audited_step(
+        _view("b", 100, 160, "c1"),
+        replace(_view("b2", 100, 160, "c1 c2"), seen_at=90 * SECOND),
+        _view("*", 160, 200, "c1"),
+        _view("b", 200, 260, "c1"),
+        _view("b2", 200, 260, "c1 c2"),
+    )
+    assert [(one.start, one.end) for one in hits(step)] == [(200 * SECOND, 260 * SECOND)]
+
+
+def test_a_list_that_changes_during_a_split_is_compared_with_those_that_stay() -> None:
+    """b2 was last asked at 130 s, before b changed; that b changed says nothing of a split from then on."""
+    step = audited_step(
+        _view("b", 100, 140, "c1"),
+        replace(_view("b2", 100, 180, "c1 c2"), seen_at=130 * SECOND),
+        _view("b", 140, 180, "c1 c3"),
+    )
+    assert [(one.start, one.end) for one in hits(step)] == [(100 * SECOND, 180 * SECOND)]
 
 
 def test_neither_agreement_nor_retry_topics_nor_what_was_not_replayed() -> None:

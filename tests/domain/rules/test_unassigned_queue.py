@@ -109,3 +109,8 @@ def test_may_be_unassigned(owners: list[str], may_be: bool) -> None:
 )
 def test_severity(cause: str, produced: int | None, backlog: int | None, severity: str) -> None:
     assert RULE.severity(Condition(None, cause, (), True, produced, backlog)) == severity
+
+
+@pytest.mark.parametrize(("cause", "severity"), [("DUPLICATE_CLIENT_ID", "INFO"), ("GROUP_OFFLINE", "ERROR")])
+def test_what_a_stale_connection_does_ends_by_itself(cause: str, severity: str) -> None:
+    assert RULE.severity(Condition(None, cause, (), False, 10, 10)) == severity
