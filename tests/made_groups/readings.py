@@ -1,0 +1,91 @@
+"""What the offsets of a made group's queues show at the times at which they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_jobs.domain.history import UNKNOWN, OffsetReadings, Place, TopicReadings
+from spark_jobs.domain.subscriptions import RETRY
+from spark_jobs.domain.window import MILLISECOND, SECOND
+from tests.made_groups.lives import Hosts, Life, Standing, at
+
+#: 2026-11-21T03:00Z, and the seconds of the hour that are recorded: a step looks back for eight minutes.
+START = 1_795_230_000 * SECOND
+MINUTE, FIRST, END = 60, -600, 3600
+Numbers = NDArray[np.int64]
+Times = NDArray[np.float64]
+
+
+def micros(second: float) -> int:
+    """A second of the hour as microseconds."""
+    return START + round(second * SECOND)
+
+
+def places(hosts: Hosts) -> list[Place]:
+    """The queues of a route, in order."""
+    return [(broker, number) for broker, count in sorted(hosts.items()) for number in range(count)]
+
+
+def offset_readings(
+    life: Life, topic: str, seconds: Sequence[float], base: int, numbers: np.random.Generator
+) -> OffsetReadings:
+    """Consumed close behind, but for bursts and what stands; nobody commits in a retry topic that stays empty."""
+    times, queues, present = _rounds(life, topic, seconds)
+    end = _written(life, topic, times, len(queues), base)
+    lag = numbers.integers(0, 6 if life.rate else 1, end.shape) + _burst(life, times)[:, None]
+    consumed = np.maximum.accumulate(end - np.minimum(lag, end), axis=0)
+    for one in life.standing:
+        if one.topic == topic:
+            _let_stand(consumed, times, one)
+    if topic.startswith(RETRY) or not life.commits:
+        consumed = np.zeros_like(consumed)
+    stored = np.where(consumed > 0, (START // MILLISECOND + times * 1000).astype(np.int64)[:, None], 0)
+    pulled = np.maximum(consumed, end) if life.commits else consumed
+    end, consumed, pulled, stored = (np.where(present, one, UNKNOWN) for one in (end, consumed, pulled, stored))
+    return OffsetReadings(_all_micros(times), queues, end, consumed, pulled, stored, present)
+
+
+def topic_readings(life: Life, topic: str, seconds: Sequence[float], base: int) -> TopicReadings:
+    """The broker has deleted nothing."""
+    times, queues, present = _rounds(life, topic, seconds)
+    end = _written(life, topic, times, len(queues), base)
+    first, end = (np.where(present, one, UNKNOWN) for one in (np.zeros_like(end), end))
+    return TopicReadings(_all_micros(times), queues, first, end, present)
+
+
+def _rounds(life: Life, topic: str, seconds: Sequence[float]) -> tuple[Times, list[Place], NDArray[np.bool_]]:
+    """Times, all queues that the topic ever has, and which of them each snapshot has."""
+    course = life.routes[topic]
+    queues = sorted({place for _, hosts in course for place in places(hosts)})
+    present = [[place in places(at(course, second)) for place in queues] for second in seconds]
+    return np.array(seconds), queues, np.array(present, dtype=bool)
+
+
+def _written(life: Life, topic: str, times: Times, queues: int, base: int) -> Numbers:
+    if topic.startswith(RETRY):
+        return np.zeros((len(times), queues), np.int64)
+    return np.repeat((base + life.rate * (times - FIRST)).astype(np.int64)[:, None], queues, axis=1)
+
+
+def _burst(life: Life, times: Times) -> Numbers:
+    """Up to half a minute's messages, and down again."""
+    if life.burst is None:
+        return np.zeros(len(times), np.int64)
+    start, end = life.burst
+    height = 30 * life.rate * (1 - np.abs(2 * (times - start) / (end - start) - 1))
+    waiting: Numbers = np.maximum(height, 0).astype(np.int64)
+    return waiting
+
+
+def _let_stand(consumed: Numbers, times: Times, one: Standing) -> None:
+    rounds = np.flatnonzero((times >= one.time.start) & (times < one.time.end))
+    if len(rounds):
+        queues = np.array(one.places)
+        consumed[np.ix_(rounds, queues)] = consumed[max(int(rounds[0]) - 1, 0), queues]
+
+
+def _all_micros(times: Times) -> Numbers:
+    return np.array([micros(one) for one in times.tolist()], dtype=np.int64)

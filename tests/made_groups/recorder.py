@@ -1,0 +1,189 @@
+"""What a recorder that asks once a minute sees of a made group: each source at its own second, one broker a few seconds
+after the other; now and then it is down for two rounds, or misses one of a single source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from random import Random
+
+import numpy as np
+
+from spark_jobs.domain.allocation import allocate
+from spark_jobs.domain.history import (
+    ClientHistory,
+    ClientReadings,
+    ClientState,
+    Connection,
+    ConsumeStatus,
+    GroupHistory,
+    Membership,
+    OffsetReadings,
+    OwnedQueue,
+    TopicReadings,
+)
+from spark_jobs.domain.message_queue import MessageQueue, RouteEntry, sort_client_ids, sort_queues
+from spark_jobs.domain.series import Series
+from spark_jobs.domain.strategies import STRATEGY_OF_CLASS, Strategy
+from spark_jobs.domain.window import MILLISECOND
+from tests.kernel import series_of
+from tests.made_groups.lives import Hosts, Life, at
+from tests.made_groups.readings import END, FIRST, MINUTE, micros, offset_readings, places, topic_readings
+
+CLASS_OF_STRATEGY = {name: class_name for class_name, name in STRATEGY_OF_CLASS.items()}
+
+
+def recorded(name: str, life: Life, random: Random) -> GroupHistory:
+    """The history that the kernel is given."""
+    recorder = _Recorder(name, life, random)
+    return GroupHistory(
+        "made",
+        name,
+        memberships=dict(recorder.memberships()),
+        routes=dict(recorder.routes()),
+        clients=dict(recorder.clients()) if life.told else {},
+        offsets=dict(recorder.offsets()),
+        topics=dict(recorder.topics()),
+        proxies=recorder.proxies() if life.has_proxy else {},
+    )
+
+
+class _Recorder:
+    def __init__(self, name: str, life: Life, random: Random) -> None:
+        self._name, self._life, self._random = name, life, random
+        self._base, self._numbers = random.randrange(1, 10_000), np.random.default_rng(random.randrange(2**32))
+        # Two rounds are as long as a snapshot holds.
+        first, count = random.randrange(FIRST, END, MINUTE), random.choice((0, 0, 1, 2)) if not life.sources_lost else 0
+        self._down = range(first, first + count * MINUTE, MINUTE)
+        self._dealt: dict[tuple[object, ...], list[MessageQueue]] = {}
+
+    def _seconds(self, late: float = 0.0) -> list[float]:
+        """When one source was asked: not while the recorder was down, and perhaps not in one round of its own."""
+        phase, lost = self._random.uniform(0, 15) + late, self._life.sources_lost
+        missed = self._random.randrange(FIRST, END, MINUTE) if self._random.random() < 0.3 else None
+        if missed is not None and self._down.start - 3 * MINUTE <= missed < self._down.stop + 3 * MINUTE:
+            missed = None
+        return [
+            second + phase
+            for second in range(FIRST, END, MINUTE)
+            if second != missed and second not in self._down and not (lost and second in lost)
+        ]
+
+    def memberships(self) -> Iterator[tuple[str, Series[Membership]]]:
+        life = self._life
+        for place, broker in enumerate([*life.brokers, *(["bystander"] if life.bystander else [])]):
+            late = place * self._random.uniform(0, 5)
+            is_host = broker != "bystander" and life.connects
+            seen = [(second, at(life.members, second) if is_host else ()) for second in self._seconds(late)]
+            yield (
+                broker,
+                series_of([(micros(second), self._listed(ids, number)) for number, (second, ids) in enumerate(seen)]),
+            )
+
+    def _listed(self, ids: Sequence[str], number: int) -> Membership:
+        """The subscriptions are those of the last heartbeat."""
+        life = self._life
+        if not ids:
+            return Membership((), frozenset(), frozenset(), None)
+        connections = [
+            Connection(one, f"{one.partition('@')[0]}:{40_000 + place}", life.language, life.version)
+            for place, one in enumerate(sort_client_ids(ids))
+        ]
+        topics = life.topics_of(ids[number % len(ids)])
+        subscribed = frozenset((topic, "*") for topic in topics if not topic.startswith("%RETRY%"))
+        return Membership(tuple(connections), frozenset(topics), subscribed, life.model, life.consume_type)
+
+    def routes(self) -> Iterator[tuple[str, Series[tuple[RouteEntry, ...]]]]:
+        for topic, course in self._life.routes.items():
+            yield topic, series_of([(micros(second), _entries(at(course, second))) for second in self._seconds()])
+
+    def clients(self) -> Iterator[tuple[str, ClientHistory]]:
+        life = self._life
+        for client_id in life.ids:
+            seconds = [one for one in self._seconds() if client_id in at(life.members, one)]
+            states = [self._state(client_id, second) for second in seconds]
+            yield (
+                client_id,
+                ClientHistory(
+                    series_of([(micros(one), state) for one, state in zip(seconds, states, strict=True)]),
+                    self._readings(client_id, seconds, states),
+                ),
+            )
+
+    def _state(self, client_id: str, second: float) -> ClientState:
+        life = self._life
+        if client_id in life.silent and second in life.silent[client_id]:
+            return ClientState(answered=False)
+        topics = life.topics_of(client_id)
+        strategy = life.strategies.get(client_id, life.strategy)
+        return ClientState(
+            answered=True,
+            strategy_class=f"org.apache.rocketmq.client.consumer.rebalance.{CLASS_OF_STRATEGY[strategy]}",
+            message_model=life.model,
+            consume_orderly=life.orderly,
+            client_rebalance=life.client_rebalance,
+            consume_threads=20,
+            topics=frozenset(topics),
+            subscriptions=frozenset((one, "*") for one in topics if not one.startswith("%RETRY%")),
+            owned=self._owned(client_id, Strategy(strategy), second) if life.owns else (),
+        )
+
+    def _owned(self, client_id: str, strategy: Strategy, second: float) -> tuple[OwnedQueue, ...]:
+        """What it has taken 15 s after the last change."""
+        life = self._life
+        ids = sort_client_ids(at(life.members, second - 15))
+        found: list[MessageQueue] = []
+        for topic in life.topics_of(client_id):
+            hosts = at(life.routes[topic], second - 45)
+            key = (client_id, strategy.name, topic, tuple(hosts.items()), *ids)
+            if key not in self._dealt:
+                queues = sort_queues(MessageQueue(topic, *place) for place in places(hosts))
+                own = allocate(strategy, client_id, queues, ids) if client_id in ids else []
+                self._dealt[key] = queues if life.model == "BROADCASTING" else own or []
+            found += self._dealt[key]
+        return tuple(OwnedQueue(*one, locked=life.orderly or None, dropped=False) for one in sort_queues(found))
+
+    def _readings(self, client_id: str, seconds: Sequence[float], states: Sequence[ClientState]) -> ClientReadings:
+        counts = [len(state.owned or ()) for state in states]
+        total, pulls_by_hand = sum(counts), self._life.consume_type == "CONSUME_ACTIVELY"
+        asked = np.repeat(np.array([micros(one) // MILLISECOND for one in seconds], dtype=np.int64), counts)
+        cached = self._numbers.integers(0, 8, total)
+        idle = self._numbers.integers(0, 600_000 if pulls_by_hand else 15_000, total)
+        return ClientReadings(
+            np.cumsum([0, *counts]),
+            cached,
+            np.zeros(total, np.int64),
+            np.full(total, 1000, np.int64),
+            1000 + cached,
+            asked - idle,
+            [self._measured(client_id, state) for state in states],
+        )
+
+    def _measured(self, client_id: str, state: ClientState) -> tuple[ConsumeStatus, ...] | None:
+        """Of every topic that it subscribes: 5 to 50 ms a message."""
+        if not state.answered:
+            return None
+        failing, rt = self._life.failing.get(client_id, 0.0), self._random.uniform(5, 50)
+        found = []
+        for topic in sorted(state.topics or ()):
+            queues = sum(one.topic == topic for one in state.owned or ())
+            rate = 0.0 if topic.startswith("%RETRY%") else float(self._life.rate * queues)
+            found.append(ConsumeStatus(topic, rt, rate * (1 - failing), rate * failing, 10.0, rate))
+        return tuple(found)
+
+    def offsets(self) -> Iterator[tuple[str, OffsetReadings]]:
+        for topic in self._life.routes:
+            if self._life.model != "BROADCASTING":
+                yield topic, offset_readings(self._life, topic, self._seconds(), self._base, self._numbers)
+
+    def topics(self) -> Iterator[tuple[str, TopicReadings]]:
+        for topic in self._life.routes:
+            yield topic, topic_readings(self._life, topic, self._seconds(), self._base)
+
+    def proxies(self) -> dict[str, Series[Membership]]:
+        listed = Membership((Connection("proxy@DEFAULT"),), frozenset({"heartbeats"}), frozenset(), "BROADCASTING")
+        return {"broker-a": series_of([(micros(second), listed) for second in self._seconds()])}
+
+
+def _entries(hosts: Hosts) -> tuple[RouteEntry, ...]:
+    return tuple(RouteEntry(broker, 6, count, count) for broker, count in sorted(hosts.items()))

@@ -1,0 +1,88 @@
+"""500 made groups: nothing beyond INFO is said of those in health, and of the others just what is wrong.
+
+`SEED` names another five hundred.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from random import Random
+from typing import NamedTuple
+
+import pytest
+
+from spark_jobs.domain.judge import JudgedStep, judge
+from spark_jobs.domain.strategies import StrategySettings
+from spark_jobs.domain.thresholds import Thresholds
+from spark_jobs.domain.window import SECOND, AuditSettings
+from tests.made_groups.kinds import HEALTHY, Kind
+from tests.made_groups.planted import PLANTED
+from tests.made_groups.readings import START
+from tests.made_groups.recorder import recorded
+
+#: An hour, asked every minute; what was seen holds for three.
+HOUR = 3600 * SECOND
+SETTINGS = AuditSettings(HOUR, 60 * SECOND, 180 * SECOND, Thresholds())
+SEED = os.environ.get("SEED", "1")
+GROUPS, UNHEALTHY = 500, 50
+
+
+class Group(NamedTuple):
+    kind: Kind
+    judged: JudgedStep
+
+
+def made() -> Iterator[Group]:
+    kinds = (HEALTHY, GROUPS - UNHEALTHY), (tuple(PLANTED), UNHEALTHY)
+    for of_kind, count in kinds:
+        for number in range(count):
+            kind = of_kind[number % len(of_kind)]
+            name, random = f"{kind.__name__}-{number}", Random(f"{SEED} {kind.__name__} {number}")
+            history = recorded(name, kind(random), random)
+            (judged,) = judge(history, StrategySettings(), SETTINGS, START, START + HOUR)
+            yield Group(kind, judged)
+
+
+@pytest.fixture(scope="module")
+def groups() -> list[Group]:
+    return list(made())
+
+
+def beyond_info(group: Group) -> set[str]:
+    return {f"{one.rule}/{one.cause}" for one in group.judged.findings if one.severity != "INFO"}
+
+
+def test_nothing_beyond_info_is_said_of_groups_in_health(groups: list[Group]) -> None:
+    healthy = [one for one in groups if one.kind not in PLANTED]
+    assert len(healthy) == GROUPS - UNHEALTHY
+    alarmed = {one.judged.step.history.consumer_group: found for one in healthy if (found := beyond_info(one))}
+    assert alarmed == {}
+
+
+@pytest.mark.parametrize("kind", PLANTED, ids=lambda kind: kind.__name__)
+def test_what_is_wrong_is_said_and_nothing_else(groups: list[Group], kind: Kind) -> None:
+    of_kind = [one for one in groups if one.kind is kind]
+    assert len(of_kind) == UNHEALTHY // len(PLANTED)
+    for one in of_kind:
+        assert beyond_info(one) == PLANTED[kind], one.judged.step.history.consumer_group
+
+
+#: What becomes of the intervals of each kind, retry topics and time that was not recorded aside.
+STATUSES = {
+    "pop": {("NOT_APPLICABLE", "BROKER_REBALANCE")},
+    "grpc_on_a_broker": {("NOT_APPLICABLE", "BROKER_REBALANCE")},
+    "behind_a_proxy": {("NOT_APPLICABLE", "CONSUMED_THROUGH_PROXY")},
+    "broadcasting": {("NOT_APPLICABLE", "BROADCASTING")},
+}
+
+
+def test_the_groups_are_what_their_kinds_say(groups: list[Group]) -> None:
+    """Nobody is quiet because nothing of it can be judged; all life that was meant is there."""
+    for one in groups:
+        intervals = [each for each in one.judged.step.intervals if each.is_ordinary and each.status != "UNOBSERVED"]
+        found = {(str(each.status), each.reason and str(each.reason)) for each in intervals}
+        if one.kind not in PLANTED:
+            assert found == STATUSES.get(one.kind.__name__, {("REPLAYED", None)}), one.judged.step.history
+    told = {found.rule for one in groups for found in one.judged.findings if found.severity == "INFO"}
+    assert told >= {"DUPLICATE_CLIENT_ID", "REDELIVERY_EXPOSURE", "MEMBERS_UNSEEN", "UNASSIGNED_QUEUE"}
