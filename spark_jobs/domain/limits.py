@@ -51,14 +51,12 @@ def held_back(
     """One per limit, in their order; `unknown` queues have no known backlog.
 
     A queue goes to the limit under which its backlog grew most, with all the time that messages waited in it. Queues
-    with an unknown backlog that nobody consumed count, with no messages, where messages are not ruled out; those that
-    somebody unseen consumes do not: POP need not commit.
+    with an unknown backlog that nobody consumed count, with no messages, where messages are not ruled out.
     """
     signs = sorted(_signs(findings), key=lambda one: _ORDER[one.limit])
     found: dict[Limit, _SoFar] = {}
-    without_lag = frozenset(unknown)
     for queue in piled_up(queues, step.history.offsets, step.window, step.settings):
-        _add(found, signs, queue, MessageQueue(queue.topic, *queue.queue) not in without_lag)
+        _add(found, signs, queue)
     for one in signs:
         if one.finding.rule in _NOBODY_CONSUMES and not one.queues.isdisjoint(unknown):
             found.setdefault(one.limit, _SoFar())
@@ -94,14 +92,14 @@ def _signs(findings: Iterable[Finding]) -> Iterator[_Sign]:
                     yield _Sign(limit, found, queues, frozenset(found.evidence.client_ids))
 
 
-def _add(found: dict[Limit, _SoFar], signs: Sequence[_Sign], queue: PiledUp, is_known: bool) -> None:
+def _add(found: dict[Limit, _SoFar], signs: Sequence[_Sign], queue: PiledUp) -> None:
     """To the limit under which the backlog of the queue grew most, of equals the first; to none, if that is none."""
     told = [(growth, *_limit(signs, growth)) for growth in queue.growths]
     grown: dict[Limit | None, int] = {}
     for growth, limit, _ in told:
         grown[limit] = grown.get(limit, 0) + growth.messages
     most = max(grown, key=lambda limit: (grown[limit], -_ORDER.get(limit, len(Limit))))
-    if most is None or (most is Limit.UNKNOWN_MEMBERS and not is_known):
+    if most is None:
         return
     so_far = found.setdefault(most, _SoFar())
     so_far.queues += 1
