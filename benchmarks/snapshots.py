@@ -62,6 +62,7 @@ def memberships(spark: SparkSession, fleet: Fleet) -> DataFrame:
             "consume_from_where": F.lit("CONSUME_FROM_LAST_OFFSET"),
             "connections": F.transform(F.sequence(F.lit(0), F.col("present") - 1), connection),
             "subscriptions": subscriptions(),
+            "request_modes": F.lit(None),
         }
     )
 

@@ -77,6 +77,13 @@ SUITE = Suite(
             named_each("topic"),
         ),
         Expectation(
+            "request_modes_are_known",
+            "A message request mode is PULL, or POP with its share count, of a named topic.",
+            "coalesce(length(it.topic) BETWEEN 1 AND 255 AND (it.mode = 'PULL' OR (it.mode = 'POP' AND "
+            "it.pop_share_queue_num IS NOT NULL)), false)",
+            each="request_modes",
+        ),
+        Expectation(
             "brokers_are_the_hosts",
             "Every broker that hosts a topic of the group answers for it, and no other lists members, as far as the "
             "routes of its topics are known.",

@@ -42,7 +42,11 @@ ALLOCATIONS = Table(
                 STRING,
                 "the client id in whose share it lies, if that is the cause",
             ),
-            column("double_owned_cause", STRING, "why more than one connection owns it; null otherwise"),
+            column(
+                "double_owned_cause",
+                STRING,
+                "why more than one connection owns it (POP_SHARED: by design); null otherwise",
+            ),
         ]
     ),
     key=(

@@ -10,8 +10,8 @@ from schemas.common import (
     GENERATED_DATE,
     SUBSCRIPTION,
 )
-from schemas.table import Table, column, required
-from schemas.types import STRING, Array, Struct
+from schemas.table import Table, array_of, column, required
+from schemas.types import INTEGER, STRING, Array, Field, Struct
 
 MEMBERSHIP_SNAPSHOTS = Table(
     name="membership_snapshots",
@@ -36,6 +36,12 @@ MEMBERSHIP_SNAPSHOTS = Table(
                 "one entry per connection, duplicates kept; empty: the broker said that nobody is online",
             ),
             required("subscriptions", SUBSCRIPTION, "the group's subscriptions; the last heartbeat wins"),
+            column(
+                "request_modes",
+                array_of(Field("topic", STRING), Field("mode", STRING), Field("pop_share_queue_num", INTEGER)),
+                "the message request modes that the broker was given for the group: PULL, or POP with its share count; "
+                "null: not recorded",
+            ),
         ]
     ),
     key=("cluster", "consumer_group", "broker_name", "captured_at"),

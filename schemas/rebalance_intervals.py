@@ -71,7 +71,11 @@ REBALANCE_INTERVALS = Table(
             column("distinct_members", INTEGER, "different client ids"),
             column("queue_count", INTEGER, "readable queues"),
             column("unassigned_queues", INTEGER, "readable queues that nobody owns"),
-            column("double_owned_queues", INTEGER, "queues with more than one owner"),
+            column(
+                "double_owned_queues",
+                INTEGER,
+                "queues with more than one owner, but those that several members share by POP",
+            ),
             column("idle_members", INTEGER, "connections that own no queue of this topic"),
             column("min_queues_per_member", INTEGER, "smallest share of a connection"),
             column("max_queues_per_member", INTEGER, "largest share of a connection"),

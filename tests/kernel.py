@@ -33,6 +33,7 @@ from spark_jobs.domain.history import (
     OffsetReadings,
     OwnedQueue,
     Place,
+    RequestMode,
     TopicReadings,
 )
 from spark_jobs.domain.intervals import Interval
@@ -189,7 +190,14 @@ def _membership(row: Row) -> Membership:
         _normal(subscribed),
         row["message_model"],
         row.get("consume_type"),
+        _request_modes(row.get("request_modes")),
     )
+
+
+def _request_modes(given: Sequence[Row] | None) -> tuple[RequestMode, ...] | None:
+    if given is None:
+        return None
+    return tuple(sorted(RequestMode(one["topic"], one["mode"], one["pop_share_queue_num"]) for one in given))
 
 
 def _normal(subscribed: Sequence[Row]) -> Subscriptions:

@@ -29,6 +29,7 @@ class Limit(StrEnum):
     LISTENER_AND_QUEUES = "LISTENER_AND_QUEUES"
     QUEUES = "QUEUES"
     MEMBERS = "MEMBERS"
+    POP_MEMBERS = "POP_MEMBERS"
 
 
 class HeldBack(NamedTuple):
@@ -133,13 +134,19 @@ ADVICE: dict[Limit, str] = {
     "queues.",
     Limit.MEMBERS: f"{_YES}, up to {{readable}} of them: {{members}} shared {{queues}}, and {{piled}}. With {{next}} "
     "the busiest would have had {share_then} instead of {share}.",
+    Limit.POP_MEMBERS: f"{_YES}, as long as what the listener calls (a database, for example) can bear it: "
+    "{members} popped from {queues}, and {piled}. Several members can pop from one queue.{threads}",
 }
 _NOTHING_WAITED = f"{_NO}: nobody was online, and nothing waited in {{queues}}."
 _SOMEBODY_KEPT_UP = f"{_NO}: which member has which queue is not known, but they kept up."
 
 
-def with_shares(signed: Limit | None, members: int, queues: int) -> Limit:
-    """The limit that findings stand for, or that of the shares, where a topic has so many readable queues."""
+def with_shares(signed: Limit | None, members: int, queues: int, *, popped: bool = False) -> Limit:
+    """The limit that findings stand for, or that of the shares, where a topic has so many readable queues. What is
+    `popped` never has too many members.
+    """
+    if popped and signed in (None, Limit.LISTENER):
+        return Limit.POP_MEMBERS
     has_one_each = members >= queues
     if signed is None:
         return Limit.QUEUES if has_one_each else Limit.MEMBERS
@@ -157,7 +164,7 @@ def more_members_help(found: Limit) -> bool | None:
     """Whether more members would have helped; None: it is not known."""
     if found in (Limit.UNKNOWN_BACKLOG, Limit.UNKNOWN_MEMBERS, Limit.UNKNOWN_OWNERS):
         return None
-    return found in (Limit.MEMBERS, Limit.NOBODY_ONLINE, Limit.LISTENER)
+    return found in (Limit.MEMBERS, Limit.POP_MEMBERS, Limit.NOBODY_ONLINE, Limit.LISTENER)
 
 
 def busiest_share(queues: int, members: int | None) -> int | None:

@@ -22,8 +22,12 @@ class UnassignedCause(StrEnum):
 
 
 class DoubleOwnedCause(StrEnum):
-    """Why more than one connection consumes a queue; the first that applies, in this order."""
+    """Why more than one connection consumes a queue; the first that applies, in this order.
 
+    POP_SHARED is no harm: the broker gives each message to one of those that pop it.
+    """
+
+    POP_SHARED = "POP_SHARED"
     DUPLICATE_CLIENT_ID = "DUPLICATE_CLIENT_ID"
     MIXED_STRATEGIES = "MIXED_STRATEGIES"
     MIXED_CLIENTS = "MIXED_CLIENTS"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from spark_jobs.domain.allocation import KeepsWhatItHad, queues_in_rooms, shares
+from spark_jobs.domain.allocation import KeepsWhatItHad, queues_in_rooms
 from spark_jobs.domain.audited_step import Member
 from spark_jobs.domain.message_queue import MessageQueue
+from spark_jobs.domain.pop import shares_of
 from spark_jobs.domain.strategies import MACHINE_ROOM, StrategySettings, Variant
 from spark_jobs.domain.variants import Implementation
 
@@ -30,7 +31,7 @@ def claims(members: Sequence[Member], queues: Sequence[MessageQueue], settings: 
     found: list[list[Claim]] = [[] for _ in queues]
     for one in implementations(members):
         try:
-            for share in shares(settings.named(*one), queues, client_ids):
+            for share in shares_of(settings.named(*one), queues, client_ids):
                 found[share.queue].append(Claim(one, share.position))
         except KeepsWhatItHad:
             continue

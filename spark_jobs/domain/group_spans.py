@@ -53,6 +53,12 @@ class Book:
         known = ((client_id, self.states[client_id].message_model) for client_id in ids if client_id in self.states)
         return tuple((client_id, model) for client_id, model in known if model is not None)
 
+    def is_assigned(self, client_id: str) -> bool:
+        """Whether the broker assigns queues to the client, in a group that leaves it to the broker: one of whom nothing
+        is known does as the others.
+        """
+        return client_id not in self.states or self.states[client_id].client_rebalance is False
+
     def leaves_it_to_the_broker(self, membership: Membership) -> bool:
         """Whether the broker assigns queues to any connected client; of a group without any, to one before or after."""
         ids = [one.client_id for one in membership.connections]

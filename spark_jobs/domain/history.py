@@ -34,11 +34,20 @@ class Connection(NamedTuple):
     version: int | None = None
 
 
+class RequestMode(NamedTuple):
+    """How the clients that leave it to the broker get a topic's messages, PULL or POP; None is unknown."""
+
+    topic: str
+    mode: str | None
+    pop_share_queue_num: int | None = None
+
+
 class Membership(NamedTuple):
     """One broker's answer about the group.
 
     `connections`: sorted by all their fields, unknown first, duplicates kept; empty: nobody is online. `topics`: all
-    that the group subscribes; `subscriptions`: those without retry topics, in their normal form.
+    that the group subscribes; `subscriptions`: those without retry topics, in their normal form. `request_modes`: those
+    that the broker was given for the group, sorted; None: not recorded.
     """
 
     connections: tuple[Connection, ...]
@@ -46,6 +55,7 @@ class Membership(NamedTuple):
     subscriptions: Subscriptions
     message_model: str | None
     consume_type: str | None = None
+    request_modes: tuple[RequestMode, ...] | None = None
 
 
 class OwnedQueue(NamedTuple):
@@ -123,12 +133,14 @@ class ClientHistory:
 
 
 def _as_told(state: ClientState) -> ClientState:
-    """The state without what no allocation depends on. Who does not say otherwise rebalances itself."""
+    """The state without what no allocation depends on. Who does not say otherwise rebalances itself, and who consumes
+    in order does so whatever it says (`RebalancePushImpl.clientRebalance`).
+    """
     return ClientState(
         state.answered,
         strategy_class=state.strategy_class,
         message_model=state.message_model,
-        client_rebalance=state.client_rebalance is not False,
+        client_rebalance=state.client_rebalance is not False or state.consume_orderly is True,
         topics=state.topics,
         subscriptions=state.subscriptions,
     )

@@ -12,6 +12,7 @@ from spark_jobs.domain.findings import Finding
 from spark_jobs.domain.history import ClientHistory
 from spark_jobs.domain.message_queue import MessageQueue
 from spark_jobs.domain.piled_up import Growth, PiledUp, piled_up
+from spark_jobs.domain.strategies import is_popped
 from spark_jobs.domain.window import StepWindow
 
 _ORDER: dict[Limit | None, int] = {limit: number for number, limit in enumerate(Limit)}
@@ -129,7 +130,9 @@ def _limit(signs: Sequence[_Sign], growth: Growth) -> tuple[Limit | None, set[st
     if not about and not owners:
         return None, set()
     named = {client_id for one in about if one.limit == signed for client_id in one.client_ids}
-    return with_shares(signed, len(interval.members or ()), _readable(progress)), named & set(owners)
+    popped = any(is_popped(member.strategy) for member in interval.members or ())
+    limit = with_shares(signed, len(interval.members or ()), _readable(progress), popped=popped)
+    return limit, named & set(owners)
 
 
 def _readable(progress: IntervalProgress) -> int:

@@ -14,7 +14,7 @@ from spark_jobs.domain.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.claims import Claim, claims, implementations, in_rooms_in_vain
 from spark_jobs.domain.history import Place
 from spark_jobs.domain.message_queue import MessageQueue
-from spark_jobs.domain.strategies import CONFIG, MACHINE_ROOM, StrategySettings
+from spark_jobs.domain.strategies import CONFIG, MACHINE_ROOM, StrategySettings, is_popped
 
 
 class Inputs(NamedTuple):
@@ -46,10 +46,12 @@ def replayed(inputs: Inputs, settings: StrategySettings) -> Allocation:
         return allocation
     deduplicated = _allocated(inputs._replace(members=_deduplicated(inputs.members)), settings)
     unique = _allocated(inputs._replace(members=_with_own_ids(inputs.members)), settings)
+    pulling = {member.client_id for member in inputs.members if not is_popped(member.strategy)}
     return replace(
         allocation,
         if_deduplicated=Counts(
-            deduplicated.counts.unassigned_queues, _consumed_twice(deduplicated, set(allocation.twin_ids))
+            deduplicated.counts.unassigned_queues,
+            _consumed_twice(deduplicated, pulling.intersection(allocation.twin_ids)),
         ),
         if_unique=unique.counts,
     )
@@ -70,7 +72,7 @@ def _allocated(inputs: Inputs, settings: StrategySettings) -> Allocation:
         unassigned_client_ids=[one.unassigned_client_id for one in every],
         double_owned_causes=[one.double_owned_cause for one in every],
         queues_per_member=[per_member[position] for position in range(len(members))],
-        counts=Counts(sum(not one.owners for one in owned), sum(len(one.owners) > 1 for one in owned)),
+        counts=Counts(sum(not one.owners for one in owned), sum(_is_harm(one.double_owned_cause) for one in owned)),
         twin_ids=tuple(client_id for client_id, count in ids.items() if count > 1),
     )
 
@@ -133,6 +135,8 @@ class _Owners:
     def _double_owned_cause(self, owners: Sequence[int]) -> DoubleOwnedCause | None:
         if len(owners) < 2:
             return None
+        if all(is_popped(self.members[owner].strategy) for owner in owners):
+            return DoubleOwnedCause.POP_SHARED
         if len({self.members[owner].client_id for owner in owners}) == 1:
             return DoubleOwnedCause.DUPLICATE_CLIENT_ID
         in_use = implementations(self.members[owner] for owner in owners)
@@ -189,6 +193,11 @@ def _with_own_ids(members: Sequence[Member]) -> tuple[Member, ...]:
 def _consumed_twice(deduplicated: Allocation, twin_ids: set[str]) -> int:
     """Queues with several owners, where an owner whose id has twins stands for all of them."""
     return sum(
-        len(owners) > 1 or any(client_id in twin_ids for client_id in ids)
-        for owners, ids in zip(deduplicated.owners, deduplicated.owner_ids, strict=True)
+        _is_harm(cause) or any(client_id in twin_ids for client_id in ids)
+        for cause, ids in zip(deduplicated.double_owned_causes, deduplicated.owner_ids, strict=True)
     )
+
+
+def _is_harm(cause: str | None) -> bool:
+    """Whether the owners of a queue get each message several times."""
+    return cause not in (None, DoubleOwnedCause.POP_SHARED)

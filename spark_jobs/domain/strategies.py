@@ -17,7 +17,7 @@ MACHINE_ROOM = "MACHINE_ROOM"
 CONSISTENT_HASH = "CONSISTENT_HASH"
 #: Alone it is a strategy whose inner one is not known: settings are missing.
 MACHINE_ROOM_NEARBY = "MACHINE_ROOM_NEARBY"
-#: The broker assigns (`pop.py`): no client computes a share.
+#: The broker assigns: no client computes a share. What it assigns by is `POP-AVG+2` (`pop.py`).
 POP = "POP"
 
 INNER_STRATEGIES = (AVG, AVG_BY_CIRCLE, CONSISTENT_HASH)
@@ -72,7 +72,7 @@ class Strategy:
     variant: Variant = Variant.JAVA
 
     def __post_init__(self) -> None:
-        if self.name not in STRATEGY_NAMES:
+        if self.name not in STRATEGY_NAMES and not is_popped(self.name):
             raise StrategyError(f"unknown strategy '{self.name}': choose one of {', '.join(STRATEGY_NAMES)}")
         if self.virtual_node_cnt < 0:
             raise StrategyError(f"illegal virtualNodeCnt :{self.virtual_node_cnt}; it must be 0 or more")
@@ -122,6 +122,11 @@ class StrategySettings:
         """The strategy of that name with these settings."""
         rooms = (self.rooms, self.broker_room, self.client_room)
         return Strategy(name, self.virtual_node_cnt, *rooms, self.config_queues, variant)
+
+
+def is_popped(name: str) -> bool:
+    """Whether a member that runs the strategy pops what the broker assigns."""
+    return name.startswith(f"{POP}-")
 
 
 def strategy_of_class(class_name: str) -> str | None:

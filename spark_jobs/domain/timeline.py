@@ -17,7 +17,7 @@ from spark_jobs.domain.audited_step import (
     without_owners,
 )
 from spark_jobs.domain.group_spans import Book, Books, GroupSpans
-from spark_jobs.domain.history import Membership, Place
+from spark_jobs.domain.history import Membership, Place, RequestMode
 from spark_jobs.domain.members import (
     UNKNOWN_STRATEGY,
     group_source,
@@ -28,9 +28,10 @@ from spark_jobs.domain.members import (
 )
 from spark_jobs.domain.message_queue import MessageQueue, RouteEntry
 from spark_jobs.domain.ownership import Inputs
+from spark_jobs.domain.pop import LACKING, as_assigned, everybody_pops_all, is_known, request_mode
 from spark_jobs.domain.replays import Queues, Replays
 from spark_jobs.domain.strategies import MACHINE_ROOM_NEARBY, POP
-from spark_jobs.domain.views import Moment, Timeline, View, moments, with_message_models
+from spark_jobs.domain.views import Moment, Timeline, View, moments, with_modes
 from spark_jobs.domain.window import AuditSettings, StepWindow
 
 
@@ -51,11 +52,13 @@ class Reason(StrEnum):
     NO_MEMBERSHIP_SNAPSHOT = "NO_MEMBERSHIP_SNAPSHOT"
     BROADCASTING = "BROADCASTING"
     BROKER_REBALANCE = "BROKER_REBALANCE"
+    POP_ALL_QUEUES = "POP_ALL_QUEUES"
     CONSUMED_THROUGH_PROXY = "CONSUMED_THROUGH_PROXY"
     CONSUMED_BY_UNSEEN = "CONSUMED_BY_UNSEEN"
     NOT_SUBSCRIBED = "NOT_SUBSCRIBED"
     NO_READABLE_QUEUE = "NO_READABLE_QUEUE"
     UNKNOWN_STRATEGY = "UNKNOWN_STRATEGY"
+    BROKER_LACKS_STRATEGY = "BROKER_LACKS_STRATEGY"
     SETTINGS_MISSING = "SETTINGS_MISSING"
     ROOM_UNRESOLVABLE = "ROOM_UNRESOLVABLE"
 
@@ -70,7 +73,8 @@ class Reason(StrEnum):
 
 
 _UNSEEN = (Reason.CONSUMED_THROUGH_PROXY, Reason.CONSUMED_BY_UNSEEN)
-_NOT_APPLICABLE = (Reason.BROADCASTING, Reason.BROKER_REBALANCE, *_UNSEEN, Reason.NOT_SUBSCRIBED)
+_BY_BROKER = (Reason.BROKER_REBALANCE, Reason.POP_ALL_QUEUES)
+_NOT_APPLICABLE = (Reason.BROADCASTING, *_BY_BROKER, *_UNSEEN, Reason.NOT_SUBSCRIBED)
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,7 @@ class StepTimeline:
 
     def __init__(self, spans: GroupSpans, window: StepWindow, settings: AuditSettings, replays: Replays) -> None:
         self._spans, self._window, self._settings, self._replays = spans, window, settings, replays
-        self._members = {broker: Timeline(with_message_models(found)) for broker, found in spans.memberships.items()}
+        self._members = {broker: Timeline(with_modes(found)) for broker, found in spans.memberships.items()}
         self._books = Books(spans.clients, window)
         self._unseen = Timeline(spans.unseen)
         changes = (timeline.changes(window) for timeline in self._members.values())
@@ -170,11 +174,12 @@ class StepTimeline:
 
     def _facts(self, topic: str, route: tuple[RouteEntry, ...] | None, view: View | None, start: int) -> _Facts:
         membership, book, mode = view.membership if view else None, self._books.at(start), None
+        request = request_mode(view.request_modes, topic) if view else None
         if view:
-            mode = self._not_owned(view, book, start)
-        key = (topic, id(route), id(membership), id(book), mode)
+            mode = self._not_owned(view, book, start, request)
+        key = (topic, id(route), id(membership), id(book), mode, request)
         if key not in self._known:
-            self._known[key] = self._resolved(topic, route, membership, book, mode)
+            self._known[key] = self._resolved(topic, route, membership, book, mode, request)
         return self._known[key]
 
     def _resolved(
@@ -184,11 +189,16 @@ class StepTimeline:
         membership: Membership | None,
         book: Book,
         mode: Reason | None,
+        request: RequestMode | None,
     ) -> _Facts:
-        configured = self._replays.settings.strategy
+        # Which strategy the members of a POP group run is not configured.
+        configured = None if self._is_pop else self._replays.settings.strategy
         connections = in_allocation_order(membership.connections) if membership else []
         states = [book.states.get(one.client_id) for one in connections]
         resolved = resolve_strategies([state.strategy_class if state else None for state in states], configured)
+        if membership and is_known(request) and self._is_assigned(membership, book):
+            by_broker = (self._is_pop or book.is_assigned(one.client_id) for one in connections)
+            resolved = as_assigned(resolved, by_broker, request)
         members = members_of(connections, book.states, resolved, topic) if membership else None
         queues = self._replays.queues_of(route) if route is not None else None
         reason = _unseen(route, members) or mode or self._not_subscribed(topic, members)
@@ -198,17 +208,30 @@ class StepTimeline:
         allocation = self._replays.allocation(Inputs(topic, members, queues.readable, queues.unreadable))
         return _Facts(Status.REPLAYED, None, group_source(resolved, configured), members, queues, allocation)
 
-    def _not_owned(self, view: View, book: Book, moment: int) -> Reason | None:
-        """Why no client owns queues, whatever the topic: it holds while it is seen. A gRPC client that shows on a
-        broker came by a proxy inside it.
+    def _not_owned(self, view: View, book: Book, moment: int, request: RequestMode | None) -> Reason | None:
+        """Why no client owns queues: it holds while it is seen. A gRPC client that shows on a broker came by a proxy
+        inside it. Where nobody is connected, nobody pops.
         """
         if view.broadcasting:
             return Reason.BROADCASTING
-        by_broker = book.leaves_it_to_the_broker(view.membership) or self._replays.settings.strategy == POP
-        if by_broker or any(is_grpc(one.client_id) for one in view.membership.connections):
+        connections = view.membership.connections
+        if any(is_grpc(one.client_id) for one in connections):
             return Reason.BROKER_REBALANCE
+        if self._is_assigned(view.membership, book):
+            if not is_known(request):
+                return Reason.BROKER_REBALANCE
+            if connections and everybody_pops_all(request, len(connections)):
+                return Reason.POP_ALL_QUEUES
         unseen = self._unseen.at(moment)
         return Reason(unseen.state) if unseen else None
+
+    @property
+    def _is_pop(self) -> bool:
+        return self._replays.settings.strategy == POP
+
+    def _is_assigned(self, membership: Membership, book: Book) -> bool:
+        """Whether the broker assigns queues to any member."""
+        return self._is_pop or book.leaves_it_to_the_broker(membership)
 
     def _not_subscribed(self, topic: str, members: tuple[Member, ...] | None) -> Reason | None:
         nobody_subscribes = all(member.known and not member.subscribes for member in members or ())
@@ -224,6 +247,8 @@ class StepTimeline:
         names = {member.strategy for member in members}
         if UNKNOWN_STRATEGY in names:
             return Reason.UNKNOWN_STRATEGY
+        if any(name.startswith(LACKING) for name in names):
+            return Reason.BROKER_LACKS_STRATEGY
         strategies = [self._replays.settings.named(name) for name in names]
         if any(strategy.settings_missing for strategy in strategies):
             return Reason.SETTINGS_MISSING

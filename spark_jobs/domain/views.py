@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Generic, NamedTuple, TypeVar
 
 from spark_jobs.domain.audited_step import ALL_HOSTS
-from spark_jobs.domain.history import Membership
+from spark_jobs.domain.history import Membership, RequestMode
 from spark_jobs.domain.message_queue import RouteEntry
 from spark_jobs.domain.series import Span
 from spark_jobs.domain.window import StepWindow
@@ -24,13 +24,14 @@ BROADCASTING = "BROADCASTING"
 
 class View(NamedTuple):
     """What a broker listed (or all of them, if they agree), and the last snapshot that showed it. `broadcasting`: one
-    of them says so of the group.
+    of them says so of the group; `request_modes`: what each of them was given for it.
     """
 
     name: str
     membership: Membership
     seen_at: int
     broadcasting: bool
+    request_modes: tuple[tuple[RequestMode, ...] | None, ...] = (None,)
 
 
 class Moment(NamedTuple):
@@ -68,16 +69,20 @@ class Timeline(Generic[State]):
         return set(self._starts) | ends
 
 
-def with_message_models(spans: Sequence[Span[Membership]]) -> list[Span[Membership]]:
-    """One broker's spans, in order. An answer without connections says no message model: that of the last one that
-    said it holds, and before, the first one's.
+def with_modes(spans: Sequence[Span[Membership]]) -> list[Span[Membership]]:
+    """One broker's spans, in order. An answer without connections says no message model, and not every one is recorded
+    with its request modes: those of the last one that said them hold, and before, the first one's.
     """
-    held = next((span.state.message_model for span in spans if span.state.message_model), None)
+    model = next((span.state.message_model for span in spans if span.state.message_model), None)
+    requests = next((span.state.request_modes for span in spans if span.state.request_modes is not None), None)
     found = []
     for span in spans:
-        held = span.state.message_model or held
-        known = span.state if span.state.message_model else span.state._replace(message_model=held)
-        found.append(span._replace(state=known))
+        said = span.state
+        model = said.message_model or model
+        requests = requests if said.request_modes is None else said.request_modes
+        if (said.message_model, said.request_modes) != (model, requests):
+            said = said._replace(message_model=model, request_modes=requests)
+        found.append(span._replace(state=said))
     return found
 
 
@@ -101,18 +106,22 @@ def _views(route: Sequence[RouteEntry], members: Mapping[str, Timeline[Membershi
     """A broker that lists nobody while another does just came back: who asks it keeps what it had."""
     hosts = sorted({entry.broker_name for entry in route})
     seen = ((host, members[host].at(moment)) for host in hosts if host in members)
-    known = [
-        View(host, span.state, span.seen_at, span.state.message_model == BROADCASTING) for host, span in seen if span
-    ]
+    known = [_view(host, span) for host, span in seen if span]
     listing = [view for view in known if view.membership.connections] or known[:1]
     if _agree(listing):
         return (_together(listing),) if listing else ()
     return tuple(listing)
 
 
+def _view(host: str, span: Span[Membership]) -> View:
+    said = span.state
+    return View(host, said, span.seen_at, said.message_model == BROADCASTING, (said.request_modes,))
+
+
 def _together(views: Sequence[View]) -> View:
     seen_at, broadcasting = max(view.seen_at for view in views), any(view.broadcasting for view in views)
-    return View(ALL_HOSTS, views[0].membership, seen_at, broadcasting)
+    requests = tuple(modes for view in views for modes in view.request_modes)
+    return View(ALL_HOSTS, views[0].membership, seen_at, broadcasting, requests)
 
 
 def _agree(views: Sequence[View]) -> bool:

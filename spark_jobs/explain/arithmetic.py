@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from spark_jobs.domain.allocation import KeepsWhatItHad, by_room, queues_in_rooms, shares
 from spark_jobs.domain.message_queue import MessageQueue, queue_ranges
 from spark_jobs.domain.phrases import count
+from spark_jobs.domain.pop import parts, shares_of
 from spark_jobs.domain.strategies import (
     AVG,
     AVG_BY_CIRCLE,
@@ -19,6 +20,7 @@ from spark_jobs.domain.strategies import (
     CONSISTENT_HASH,
     MACHINE_ROOM,
     MACHINE_ROOM_NEARBY,
+    POP,
     Strategy,
     Variant,
 )
@@ -43,7 +45,7 @@ def arithmetic(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> lis
 
 def sizes(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> dict[int, int]:
     """Queues in the share of each position, whoever takes it; raises as `domain.allocation.shares` does."""
-    found = Counter(share.position for share in shares(strategy, queues, client_ids))
+    found = Counter(share.position for share in shares_of(strategy, queues, client_ids))
     return {position: found[position] for position in range(len(client_ids))}
 
 
@@ -147,6 +149,18 @@ def _consistent_hash(strategy: Strategy, queues: Queues, client_ids: ClientIds) 
     yield f"Of {count(len(queues), 'queue')}, {shares_text(own, len(client_ids))}."
 
 
+def _popped(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterator[str]:
+    inner, share = parts(strategy)
+    got, q, n = sizes(strategy, queues, client_ids), len(queues), len(client_ids)
+    told = f"{count(q, 'queue')}, {count(n, 'member')}"
+    if n > q:
+        yield f"The broker assigns. {told}: position i may pop queue i % {q:,} of the list only."
+        return
+    helped = "that of the next position" if share == 1 else f"those of the next {share:,} positions"
+    yield f"The broker assigns. {told}: every member may pop its share by {inner.name} and {helped}."
+    yield f"So {shares_text(got, n)}."
+
+
 _SENTENCES: Mapping[str, Callable[[Strategy, Queues, ClientIds], Iterator[str]]] = {
     AVG: _averagely,
     AVG_BY_CIRCLE: _by_circle,
@@ -154,4 +168,5 @@ _SENTENCES: Mapping[str, Callable[[Strategy, Queues, ClientIds], Iterator[str]]]
     MACHINE_ROOM: _machine_room,
     MACHINE_ROOM_NEARBY: _nearby,
     CONSISTENT_HASH: _consistent_hash,
+    POP: _popped,
 }

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from spark_jobs.domain.allocation import KeepsWhatItHad
 from spark_jobs.domain.message_queue import MessageQueue, sort_client_ids
 from spark_jobs.domain.phrases import count
-from spark_jobs.domain.strategies import CONFIG, CONSISTENT_HASH, Strategy, Variant
+from spark_jobs.domain.strategies import CONFIG, CONSISTENT_HASH, Strategy, Variant, is_popped
 from spark_jobs.errors import StrategyError
 from spark_jobs.explain.arithmetic import arithmetic, sizes
 from spark_jobs.explain.phrases import VARIANTS, positions_text
@@ -70,6 +70,8 @@ def _twins(client_id: str, strategy: Strategy | None, client_ids: Sequence[str],
         )
     if strategy and strategy.name == CONFIG:
         return f"{told}: each of its connections takes the same list."
+    if strategy and is_popped(strategy.name):
+        return f"{told}: each of its connections may pop what the first of these may, position {first}."
     told += f": each of its connections computes the share of the first of these, position {first}."
     if got is None:
         return f"{told} What else is theirs belongs to nobody."

@@ -29,6 +29,7 @@ UNASSIGNED: Mapping[str, str] = {
 }
 #: Why several connections owned some queues.
 DOUBLE_OWNED: Mapping[str, str] = {
+    DoubleOwnedCause.POP_SHARED: "each message goes to one of them",
     DoubleOwnedCause.DUPLICATE_CLIENT_ID: "the owners have one client id",
     DoubleOwnedCause.MIXED_STRATEGIES: "the owners compute with different strategies",
     DoubleOwnedCause.MIXED_CLIENTS: "the owners compute the same strategy as different languages or versions do",
@@ -60,8 +61,10 @@ REASONS: Mapping[str, str] = {
     Reason.NO_ROUTE: "The topic had no broker in its route: clients keep what they had.",
     Reason.BROADCASTING: "The group broadcasts: every member consumes every queue, nothing is allocated, and the "
     "brokers keep no offsets.",
-    Reason.BROKER_REBALANCE: "The broker assigns the queues (POP): no client computes a share, so no queue has an "
-    "owner to tell.",
+    Reason.BROKER_REBALANCE: "The broker assigns the queues (POP), and the recording does not say how: record its "
+    "message request modes (`request_modes`). Of gRPC clients no queue has an owner.",
+    Reason.POP_ALL_QUEUES: "The members pop, and each of them may pop every queue (popShareQueueNum is 0 or less, or "
+    "reaches all others): no queue has an owner.",
     Reason.CONSUMED_THROUGH_PROXY: "No broker lists a member, and the cluster has a proxy: its clients are known to "
     "the proxy only, so no queue has an owner that could be replayed.",
     Reason.CONSUMED_BY_UNSEEN: "No broker lists a member, and committed offsets advance: somebody consumes who was not "
@@ -69,6 +72,8 @@ REASONS: Mapping[str, str] = {
     Reason.NOT_SUBSCRIBED: "No member subscribes the topic (any more): nobody consumes it.",
     Reason.NO_READABLE_QUEUE: "No queue of the topic can be read: clients keep what they had.",
     Reason.UNKNOWN_STRATEGY: "A member runs a strategy of its own: configure which of RocketMQ's it equals.",
+    Reason.BROKER_LACKS_STRATEGY: "The broker assigns the queues, and has AVG and AVG_BY_CIRCLE only: a member that "
+    "runs another strategy gets none (`clientRebalance` is false).",
     Reason.SETTINGS_MISSING: "The strategy cannot be replayed without its rooms or queue lists: configure them.",
     Reason.ROOM_UNRESOLVABLE: "The room of a client or broker cannot be told by the configured patterns: clients keep "
     "what they had.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from spark_jobs.domain.causes import DoubleOwnedCause
 from spark_jobs.domain.intervals import duration_text, format_utc
 from spark_jobs.domain.phrases import count
 from spark_jobs.explain.backlog import backlog_text
@@ -122,10 +123,12 @@ def _owned(view: ViewStory) -> Iterator[TextLine]:
         held = f"Nobody owned {odd.queues} ({odd.queue_count:,}): {odd.why}."
         yield TextLine(f"{held} {backlog_text(odd.backlog, owned=False)}", 2, "odd")
     for odd in view.double_owned:
-        yield TextLine(_shared(odd), 2, "odd")
+        yield TextLine(_shared(odd), 2, "" if odd.cause == DoubleOwnedCause.POP_SHARED else "odd")
 
 
 def _shared(odd: OddQueues) -> str:
+    if odd.cause == DoubleOwnedCause.POP_SHARED:
+        return f"{odd.queues} ({odd.queue_count:,}) were popped by {positions_text(odd.owners)}: {odd.why}."
     return (
         f"{odd.queues} ({odd.queue_count:,}) had {len(odd.owners)} owners, {positions_text(odd.owners)}, and every "
         f"message is consumed by each: {odd.why}."

@@ -44,6 +44,7 @@ def stated(
         *("message_model", "consume_type", "consume_from_where"),
         F.sort_array("connections").alias("connections"),
         F.sort_array("subscriptions").alias("subscriptions"),
+        F.sort_array("request_modes").alias("request_modes"),
     )
     owned = _structs("owned_queues", _OWNED)
     client = F.struct("answered", *_SETTINGS, _structs("subscriptions", _SUBSCRIPTION), owned)

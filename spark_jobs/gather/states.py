@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from spark_jobs.domain.history import ClientState, Connection, Membership, OwnedQueue
+from spark_jobs.domain.history import ClientState, Connection, Membership, OwnedQueue, RequestMode
 from spark_jobs.domain.message_queue import RouteEntry, java_order
 from spark_jobs.domain.subscriptions import RETRY, Subscriptions, normal_expression
 
@@ -13,7 +13,7 @@ Struct = Mapping[str, Any]
 
 
 def membership(said: Struct) -> Membership:
-    """One broker's answer: message model, consume type, connections, subscriptions."""
+    """One broker's answer: message model, consume type, connections, subscriptions, request modes."""
     connections = [Connection(*(one[name] for name in Connection._fields)) for one in said["connections"]]
     return Membership(
         tuple(sorted(connections, key=_unknown_first)),
@@ -21,6 +21,7 @@ def membership(said: Struct) -> Membership:
         _normal(said["subscriptions"]),
         said["message_model"],
         said["consume_type"],
+        _request_modes(said["request_modes"]),
     )
 
 
@@ -46,6 +47,12 @@ def client_state(said: Struct) -> ClientState:
     )
 
 
+def _request_modes(given: Sequence[Struct] | None) -> tuple[RequestMode, ...] | None:
+    if given is None:
+        return None
+    return tuple(sorted((RequestMode(*(one[n] for n in RequestMode._fields)) for one in given), key=_unknown_first))
+
+
 def _topics(subscribed: Sequence[Struct]) -> frozenset[str]:
     return frozenset(one["topic"] for one in subscribed)
 
@@ -58,5 +65,5 @@ def _normal(subscribed: Sequence[Struct]) -> Subscriptions:
     )
 
 
-def _unknown_first(connection: Connection) -> list[tuple[bool, Any]]:
-    return [(field is not None, field) for field in connection]
+def _unknown_first(value: tuple[Any, ...]) -> list[tuple[bool, Any]]:
+    return [(field is not None, field) for field in value]

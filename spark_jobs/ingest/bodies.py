@@ -25,6 +25,7 @@ from spark_jobs.ingest.reasons import RejectedError, RejectReason
 Columns = dict[str, object]
 
 MESSAGE_MODELS: Final = ("CLUSTERING", "BROADCASTING")
+REQUEST_MODES: Final = ("PULL", "POP")
 
 
 def connections(body: object) -> Columns:
@@ -47,6 +48,30 @@ def connections(body: object) -> Columns:
         "connections": in_order(members),
         "subscriptions": in_order(subscription(topic, data) for topic, data in table),
     }
+
+
+def request_modes(body: object, group: str) -> Columns:
+    """The column of a `membership_snapshots` row: of all that the broker was given, the group's; null: not recorded.
+
+    Source: org.apache.rocketmq.broker.loadbalance.MessageRequestModeManager, SetMessageRequestModeRequestBody.
+    """
+    if body is None:
+        return {"request_modes": None}
+    path = "request_modes"
+    topics = Record(body, path).named_records_or_none("messageRequestModeMap")
+    if topics is None:
+        raise RejectedError(RejectReason.MISSING_FIELD, f"{path}.messageRequestModeMap is missing")
+    given = [(topic, of_groups.record_or_none(group)) for topic, of_groups in topics]
+    return {"request_modes": in_order(_request_mode(topic, mode) for topic, mode in given if mode)}
+
+
+def _request_mode(topic: str, given: Record) -> Columns:
+    mode = given.text("mode")
+    if mode not in REQUEST_MODES:
+        raise RejectedError(
+            RejectReason.OUT_OF_RANGE, f"{given.path}.mode is {mode!a}, not one of {', '.join(REQUEST_MODES)}"
+        )
+    return {"topic": topic, "mode": mode, "pop_share_queue_num": given.integer("popShareQueueNum", INT32)}
 
 
 def route(body: object) -> Columns:

@@ -89,6 +89,11 @@ class Record:
         """As `integer_or_none`, required."""
         return self._required(name, self.integer_or_none(name, within))
 
+    def record_or_none(self, name: str) -> Record | None:
+        """An object."""
+        value = self._fields.get(name)
+        return None if value is None else Record(value, f"{self.path}.{name}")
+
     def records_or_none(self, name: str) -> list[Record] | None:
         """The objects of an array."""
         value = self._fields.get(name)

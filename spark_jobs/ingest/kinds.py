@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from schemas import (
@@ -15,7 +15,7 @@ from schemas import (
     TOPIC_SNAPSHOTS,
     Table,
 )
-from spark_jobs.ingest.bodies import Columns, connections, consume_stats, route, topic_stats
+from spark_jobs.ingest.bodies import Columns, connections, consume_stats, request_modes, route, topic_stats
 from spark_jobs.ingest.running import UNANSWERED, running_info
 
 #: ResponseCode.CONSUMER_NOT_ONLINE: the broker answered, and nobody of the group is connected to it.
@@ -39,7 +39,8 @@ class Kind:
     """One kind of line.
 
     `key_fields` maps the line's fields to key columns (cluster and captured_at are in every key). An error
-    answer that matches `telling` is an observation with the columns `then`; any other error is none.
+    answer that matches `telling` is an observation with the columns `then`; any other error is none. `beside`: fields
+    of the line that may hold a further body, as text, with what reads it (None: it is not there).
     """
 
     table: Table
@@ -47,6 +48,7 @@ class Kind:
     columns_of_body: Callable[[object, Mapping[str, object]], Columns]
     telling: re.Pattern[str] | None = None
     then: Columns | None = None
+    beside: Mapping[str, Callable[[object, Mapping[str, object]], Columns]] = field(default_factory=dict)
 
     def columns_of_error(self, error: str) -> Columns | None:
         """The columns beside the key, or None where the error is no observation."""
@@ -60,6 +62,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         lambda body, _key: connections(body),
         _GROUP_NOT_ONLINE,
         _NO_MEMBERS,
+        {"request_modes": lambda body, key: request_modes(body, str(key["consumer_group"]))},
     ),
     "route": Kind(ROUTE_SNAPSHOTS, {"topic": "topic"}, lambda body, _key: route(body), _NO_ROUTE, {"queues": []}),
     "stats": Kind(

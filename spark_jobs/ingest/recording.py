@@ -141,6 +141,16 @@ def _read_key(fields: Record, kind: Kind, cluster: str | None, key: dict[str, ob
 
 def _columns(fields: Record, kind: Kind, key: dict[str, object]) -> dict[str, object] | None:
     """The columns beside the key; None where the answer is no observation."""
+    columns = _answered(fields, kind, key)
+    if columns is not None:
+        for name, columns_of in kind.beside.items():
+            text = fields.text_or_none(name)
+            parsed = None if text is None else _parsed(text, RejectReason.BODY_UNREADABLE)
+            columns = columns | columns_of(parsed, key)
+    return columns
+
+
+def _answered(fields: Record, kind: Kind, key: dict[str, object]) -> dict[str, object] | None:
     error = fields.text_or_none("error")
     if error is None:
         return kind.columns_of_body(_parsed(fields.text("body"), RejectReason.BODY_UNREADABLE), key)

@@ -10,6 +10,7 @@ from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, Range1d, VSpa
 from bokeh.plotting import figure
 
 from spark_jobs.domain.audited_step import ALL_HOSTS
+from spark_jobs.domain.causes import DoubleOwnedCause
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.domain.phrases import UNKNOWN, number_text
 from spark_jobs.report.axes import time_figure
@@ -108,11 +109,13 @@ def _queue_span(span: Row, places: Mapping[tuple[str, str, int], int], numbers: 
     owners = span["owners"]
     owned_by = [numbers.get(_key(owner), 0) for owner in owners]
     names = (f"{number} {' '.join(_key(owner))}" for number, owner in zip(owned_by, owners, strict=True))
-    state = ("nobody", "one owner", "several owners: consumed more than once")[min(len(owners), 2)]
+    shared = span["double_owned_cause"] == DoubleOwnedCause.POP_SHARED
+    several = "shared by POP" if shared else "several owners: consumed more than once"
+    state = ("nobody", "one owner", several)[min(len(owners), 2)]
     colour = owner_colour(owned_by[0]) if owners else NOBODY
     label = "+".join(map(str, owned_by)) if owners else "nobody"
     first, last, most = (number_text(span[name]) for name in ("lag_first", "lag_last", "lag_max"))
-    return _span(span["start"], span["end"], places[_row_key(span)], colour, label, len(owners) > 1) | {
+    return _span(span["start"], span["end"], places[_row_key(span)], colour, label, len(owners) > 1 and not shared) | {
         "queue": f"{span['broker_name']}:{span['queue_id']}" + ("" if span["readable"] else " (not readable)"),
         "state": state,
         "owner": ", ".join(names),

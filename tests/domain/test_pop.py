@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from spark_jobs.domain.allocation import KeepsWhatItHad
+from spark_jobs.domain.history import RequestMode
 from spark_jobs.domain.message_queue import MessageQueue
-from spark_jobs.domain.pop import pop_assignment
+from spark_jobs.domain.pop import pop_assignment, request_mode
 from spark_jobs.domain.strategies import AVG, Strategy
 
 QUEUES = [MessageQueue("T", broker, queue_id) for broker in "ab" for queue_id in (0, 1)]
@@ -32,6 +33,33 @@ def test_helping_a_twin_is_helping_its_first_position() -> None:
     # AVG: c1 has a0, its twin's a1 nobody. c3 helps b1's owner c4 only; c4 helps c1; c1 helps itself.
     assert popped(1, "c1", ["c1", "c1", "c3", "c4"]) == ["a0"]
     assert popped(1, "c4", ["c1", "c1", "c3", "c4"]) == ["a0", "b1"]
+
+
+def test_a_broker_of_5_4_0_assigned_so() -> None:
+    """Seen on a live cluster (`mqPopTable` of the clients' running info): 8 queues, 4 members, a share count of 1."""
+    queues = [MessageQueue("pops", "broker-a", queue_id) for queue_id in range(8)]
+    told = {client_id: [int(one[-1]) for one in popped(1, client_id, FOUR, queues)] for client_id in FOUR}
+    assert told == {"c1": [0, 1, 2, 3], "c2": [2, 3, 4, 5], "c3": [4, 5, 6, 7], "c4": [0, 1, 6, 7]}
+
+
+@pytest.mark.parametrize(
+    ("given", "topic", "mode"),
+    [
+        ([(RequestMode("t", "POP", 1),)], "t", RequestMode("t", "POP", 1)),
+        ([(RequestMode("t", "POP", 1),)] * 2, "t", RequestMode("t", "POP", 1)),
+        ([(RequestMode("t", "POP", 1),), (RequestMode("t", "POP", 2),)], "t", None),
+        ([(RequestMode("t", "POP", 1),), ()], "t", None),
+        ([(RequestMode("t", "POP", 1),), None], "t", None),
+        ([None], "%RETRY%g", None),
+        ([()], "t", RequestMode("t", "PULL")),
+        ([(RequestMode("u", "POP", 1),)], "t", RequestMode("t", "PULL")),
+        ([(RequestMode("%RETRY%g", "POP", 1),)], "%RETRY%g", RequestMode("%RETRY%g", "PULL")),
+    ],
+)
+def test_the_mode_of_a_topic_is_what_all_its_brokers_were_given(
+    given: list[tuple[RequestMode, ...] | None], topic: str, mode: RequestMode | None
+) -> None:
+    assert request_mode(given, topic) == mode
 
 
 def test_with_more_clients_than_queues_everybody_gets_one() -> None:

@@ -53,6 +53,10 @@ CASES = Cases(
         ],
         "subscriptions_have_no_null": [good(subscriptions=[None]), good(subscriptions=[*subscription(), None])],
         "subscribed_topics_are_names": [good(subscriptions=subscription(topic=name)) for name in (None, "", "t" * 256)],
+        "request_modes_are_known": [
+            good(request_modes=[mode])
+            for mode in (None, ("t", "PUSH", 1), ("t", None, 1), ("", "PULL", 0), (None, "PULL", 0), ("t", "POP", None))
+        ],
         "brokers_are_the_hosts": [
             # b2 hosts the topic and never answers; b2 lists a member and does not host the topic.
             with_routes(["b", "b2"], answer("c1")),
@@ -75,6 +79,7 @@ CASES = Cases(
         good(connections=connection(client_id="<b>\u202e'; DROP TABLE x; --")),
         good(connections=[], subscriptions=[]),
         good(subscriptions=subscription(topic="t" * 255, sub_string=None)),
+        *(good(request_modes=modes) for modes in (None, [], [("t", "PULL", None), ("t" * 255, "POP", -1)])),
         # Both hosts answer; another broker says that nobody is online there.
         with_routes(["b", "b2"], answer("c1"), answer("c1", broker="b2"), answer(broker="b3")),
         # Of hosts without members one answers: the group's topics are known from the other.

@@ -24,6 +24,7 @@ def _struct(text: str, **others: pa.DataType) -> pa.StructType:
 _LONGS = pa.list_(pa.int64())
 _SUBSCRIPTIONS = pa.list_(_struct("topic string, expression_type string, sub_string string"))
 _CONNECTIONS = pa.list_(_struct("client_id string, client_addr string, language string, version int32"))
+_REQUEST_MODES = pa.list_(_struct("topic string, mode string, pop_share_queue_num int32"))
 _OWNED = pa.list_(_struct("topic string, broker_name string, queue_id int32, locked bool, dropped bool"))
 _ROUTE = pa.list_(_struct("broker_name string, perm int32, read_queue_nums int32, write_queue_nums int32"))
 _CLIENT = _struct(
@@ -44,7 +45,10 @@ STATES = pa.schema(
         "cluster string, consumer_group string, kind string, name string, fingerprint int64",
         times=_LONGS,
         membership=_struct(
-            "message_model string, consume_type string", connections=_CONNECTIONS, subscriptions=_SUBSCRIPTIONS
+            "message_model string, consume_type string",
+            connections=_CONNECTIONS,
+            subscriptions=_SUBSCRIPTIONS,
+            request_modes=_REQUEST_MODES,
         ),
         route=_ROUTE,
         client=_CLIENT,

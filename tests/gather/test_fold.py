@@ -76,6 +76,14 @@ def test_what_is_listed_in_another_order_is_the_same_state_and_what_is_unknown_e
     assert sizes == {(2, 2): 1, (2, 1): 2, (1, 1): 1, (0, 1): 1}
 
 
+def test_request_modes_tell_states_apart_and_their_order_does_not(spark: SparkSession) -> None:
+    one, other = ("t", "POP", 1), ("u", "PULL", None)
+    told = [None, [], [one], [("t", "POP", 2)], [("t", "POP", None)], [one, other], [other, one]]
+    rows = [membership(20 * place) | {"request_modes": modes} for place, modes in enumerate(told)]
+    found = folded(spark, {MEMBERSHIP_SNAPSHOTS: rows}, "membership")
+    assert sorted(len(row["times"]) for row in found) == [1, 1, 1, 1, 1, 2]
+
+
 def test_the_hash_of_a_state_tells_unknown_from_empty_and_one_unknown_from_another(spark: SparkSession) -> None:
     said: list[dict[str, Any]] = [
         {},

@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
-from spark_jobs.domain.history import UNKNOWN, Connection, ConsumeStatus, GroupHistory, Membership, OwnedQueue
+from spark_jobs.domain.history import (
+    UNKNOWN,
+    Connection,
+    ConsumeStatus,
+    GroupHistory,
+    Membership,
+    OwnedQueue,
+    RequestMode,
+)
 from spark_jobs.domain.message_queue import RouteEntry
 from spark_jobs.domain.window import SECOND, to_micros
 from spark_jobs.gather.histories import histories
@@ -57,12 +65,17 @@ def test_the_fields_of_a_membership_in_their_normal_form() -> None:
         {"topic": "t", "expression_type": None, "sub_string": "b||a", "sub_version": 2},
     ]
     row["message_model"] = "CLUSTERING"
+    row["request_modes"] = [
+        {"topic": "u", "mode": "PULL", "pop_share_queue_num": None},
+        {"topic": "t", "mode": "POP", "pop_share_queue_num": 2},
+    ]
     (state,) = history_of({MEMBERSHIP_SNAPSHOTS: [row]}).memberships["b"].states
     assert state == Membership(
         (Connection("a", None, "JAVA"), Connection("a", "x", None, 1), *[Connection("b", None, "GO", 2)] * 2),
         frozenset({"t", "%RETRY%g"}),
         frozenset({("t", "a || b")}),
         "CLUSTERING",
+        request_modes=(RequestMode("t", "POP", 2), RequestMode("u", "PULL")),
     )
 
 

@@ -28,7 +28,41 @@ def test_connections_are_sorted_and_twins_kept() -> None:
             {"topic": "%RETRY%pay", "expression_type": "TAG", "sub_string": "*", "sub_version": 1},
             {"topic": "orders", "expression_type": "TAG", "sub_string": "A || B", "sub_version": 1758268800123},
         ],
+        "request_modes": None,
     }
+
+
+def test_of_the_request_modes_of_a_broker_a_group_has_its_own() -> None:
+    modes = (
+        '{"messageRequestModeMap":{'
+        '"refunds":{"pay":{"consumerGroup":"pay","mode":"PULL","popShareQueueNum":0,"topic":"refunds"}},'
+        '"orders":{"else":{"consumerGroup":"else","mode":"POP","popShareQueueNum":9,"topic":"orders"},'
+        '"pay":{"consumerGroup":"pay","mode":"POP","popShareQueueNum":2,"topic":"orders"}}}}'
+    )
+    assert row(line("connection", request_modes=modes))["request_modes"] == [
+        {"topic": "orders", "mode": "POP", "pop_share_queue_num": 2},
+        {"topic": "refunds", "mode": "PULL", "pop_share_queue_num": 0},
+    ]
+    assert row(line("connection", request_modes='{"messageRequestModeMap":{}}'))["request_modes"] == []
+
+
+@pytest.mark.parametrize(
+    ("modes", "detail"),
+    [
+        ("{}", "request_modes.messageRequestModeMap is missing"),
+        ('{"messageRequestModeMap":{"t":{"pay":{}}}}', "request_modes.messageRequestModeMap.t.pay.mode is missing"),
+        (
+            '{"messageRequestModeMap":{"t":{"pay":{"mode":"PUSH"}}}}',
+            "request_modes.messageRequestModeMap.t.pay.mode is 'PUSH', not one of PULL, POP",
+        ),
+        (
+            '{"messageRequestModeMap":{"t":{"pay":{"mode":"POP"}}}}',
+            "request_modes.messageRequestModeMap.t.pay.popShareQueueNum is missing",
+        ),
+    ],
+)
+def test_request_modes_that_cannot_be_read_are_named(modes: str, detail: str) -> None:
+    assert rejection(line("connection", request_modes=modes))[1] == detail
 
 
 def test_a_route_gives_its_queue_data_only() -> None:

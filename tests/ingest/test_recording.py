@@ -12,7 +12,7 @@ META_LINE = b'{"kind":"meta","cluster":"demo"}'
 def test_a_group_that_is_not_online_is_an_observation_without_members() -> None:
     values = row(failed("connection", "code 206 the consumer group[pay] not online"))
     assert (values["connections"], values["subscriptions"], values["message_model"]) == ([], [], None)
-    assert (values["consume_type"], values["consume_from_where"]) == (None, None)
+    assert (values["consume_type"], values["consume_from_where"], values["request_modes"]) == (None, None, None)
 
 
 def test_a_topic_without_route_is_an_observation_without_queues() -> None:

@@ -16,6 +16,7 @@ from spark_jobs.domain.clients import DriftCause
 from spark_jobs.domain.history import Place
 from spark_jobs.domain.rules.pulling_by_hand import pulling_by_hand
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, FindingQueue, Rule, RuleHit
+from spark_jobs.domain.strategies import is_popped
 from spark_jobs.domain.times import Time, without
 from spark_jobs.domain.window import SECOND
 
@@ -104,7 +105,8 @@ def _shares(step: AuditedStep) -> Mapping[str, Sequence[Shares]]:
             route_at = one.start
         route_since[one.topic] = one.queues, route_at
         settled_at = max(one.start, route_at + poll) + agree
-        client_ids = frozenset(member.client_id for member in one.members)
+        # What a client pops is not among the queues that it lists.
+        client_ids = frozenset(member.client_id for member in one.members if not is_popped(member.strategy))
         end = one.end if one.seen_at is None else min(one.end, one.seen_at)
         found[one.topic].append(Shares(one.start, end, settled_at, client_ids, one.allocation.queues_of_client))
     return found
@@ -119,9 +121,9 @@ RULE = Rule(
     "while all hosts list the same members. Every change gives the clients `convergence_seconds` (20 s) to follow, a "
     "changed route `route_poll_seconds` (30 s) more; what differs from then on, or later, and still does in a look "
     "another `convergence_seconds` later, is drift. So a client that drops its queues after an offset reset, and takes "
-    "them again at its next rebalance, is none. Of twins one answers, and their shares are equal. "
-    "Shares are those that a look at the brokers confirms. An empty list says nothing while a broker says "
-    "CONSUME_ACTIVELY of the group (`DefaultMQPullConsumer` never lists a queue). INFO if nothing was "
+    "them again at its next rebalance, is none. Of twins one answers, and their shares are equal. Clients do not list "
+    "what they pop. Shares are those that a look at the brokers confirms. An empty list says nothing while a broker "
+    "says CONSUME_ACTIVELY of the group (`DefaultMQPullConsumer` never lists a queue). INFO if nothing was "
     "produced to the queues and no backlog is known.",
     causes={
         DriftCause.HOLDS_MORE: Cause(

@@ -23,8 +23,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 RULE = Rule(
     name=NAME,
     meaning="Several connections consume the queue, each message as often. One finding per group, topic and cause.",
-    decided_by="the replayed allocation: more than one connection takes the queue. INFO if nothing was produced to it "
-    "and no backlog is known, and for a repeated id that two snapshots 150 s apart do not show.",
+    decided_by="the replayed allocation: more than one connection takes the queue. Not where all of them pop it "
+    "(`POP_SHARED` in `allocations`): each message goes to one of them. INFO if nothing was produced to it and no "
+    "backlog is known, and for a repeated id that two snapshots 150 s apart do not show.",
     causes={
         DoubleOwnedCause.DUPLICATE_CLIENT_ID: Cause(
             "all owners have one client id (twins)",

@@ -151,8 +151,10 @@ RULE = Rule(
     "group's topics. The evidence says what two cures would leave: `if_deduplicated` (the list without repeats: no "
     "hole, but twins still consume twice) and `if_unique` (every connection its own id). Members of a group that is "
     "not replayed are looked at too: what their ids do to its queues is unknown then, and the evidence names the "
-    "reason. Broadcasting members with one id on one host share the file of their offsets (`LocalFileOffsetStore`: its "
-    "path is made of client id and group), and each overwrites what the other has written.",
+    "reason. Twins that pop (POP with a share count) consume nothing twice; the shares of the further positions are "
+    "nobody's all the same. Broadcasting members with one id on one host share the file of their offsets "
+    "(`LocalFileOffsetStore`: its path is made of client id and group), and each overwrites what the other has "
+    "written.",
     decided_by="an id that a host of the topic lists more than once. `PERSISTENT` (ERROR) if two snapshots 150 s or "
     "more apart show it, else `TRANSIENT` (INFO).",
     causes={

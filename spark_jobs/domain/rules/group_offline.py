@@ -89,7 +89,8 @@ RULE = Rule(
     "per group; `measures` say how many messages came (`produced`) and waited (`backlog_end`) as far as is known.",
     decided_by="the hosts of its topics list nobody, and no other broker lists anybody; offset readings of that time "
     "show messages. Unknown offsets are no evidence: such a group has no finding, its queues are UNASSIGNED_QUEUE "
-    "all the same. Not for BROADCASTING and POP, nor while somebody unseen consumes (MEMBERS_UNSEEN). ERROR.",
+    "all the same. Not for BROADCASTING, nor for POP without recorded request modes, nor while somebody unseen "
+    "consumes (MEMBERS_UNSEEN). ERROR.",
     causes={
         NOBODY_CONNECTED: Cause(
             "no broker lists a connection of the group",

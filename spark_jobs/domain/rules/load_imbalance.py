@@ -11,7 +11,7 @@ from spark_jobs.domain.member_loads import MemberLoad, agreed_intervals, member_
 from spark_jobs.domain.member_traffic import MemberTraffic, member_traffic
 from spark_jobs.domain.rules.parties import parties
 from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
-from spark_jobs.domain.strategies import CONFIG, CONSISTENT_HASH
+from spark_jobs.domain.strategies import CONFIG, CONSISTENT_HASH, is_popped
 from spark_jobs.domain.window import SECOND, AuditSettings
 
 NAME = "LOAD_IMBALANCE"
@@ -41,15 +41,19 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _in_topic(interval: RebalanceInterval) -> Iterator[RuleHit]:
-    """By connections: twins count as often as they are there. Mixed strategies and clients have rules of their own."""
+    """By connections: twins count as often as they are there. Mixed strategies and clients have rules of their own, and
+    of queues that several pop nobody knows who has how much.
+    """
     if not (interval.allocation and is_imbalanced(interval.allocation.queues_per_member)):
         return
     loads = list(subscribed_loads(interval))
     in_use = {member.implementation for member in interval.members or ()}
-    if is_imbalanced([queues for queues, _ in loads]) and len(in_use) == 1:
-        cause = topic_cause(in_use.pop().strategy)
+    if not is_imbalanced([queues for queues, _ in loads]) or len(in_use) > 1:
+        return
+    strategy = in_use.pop().strategy
+    if not is_popped(strategy):
         has_twins = len({client_id for _, client_id in loads}) < len(loads)
-        yield _uneven(interval.start, interval.end, cause, loads, has_twins, interval)
+        yield _uneven(interval.start, interval.end, topic_cause(strategy), loads, has_twins, interval)
 
 
 def _across_topics(agreed: Sequence[RebalanceInterval]) -> Iterator[RuleHit]:
@@ -163,13 +167,14 @@ RULE = Rule(
     "queues: `parties` are then these two members, and the measures, in messages of the step, `most_consumed` and "
     "`least_consumed`.",
     decided_by="the replayed allocation, while all hosts list the same members; members that do not subscribe a topic "
-    "do not count for it. WARN where the busiest owns more than twice the queues of the least busy one and two more, "
-    "else INFO; INFO for a hash ring, and while twins are among them. `UNEQUAL_TRAFFIC` compares the members that "
-    "consumed most and least over all topics, of those that owned queues for all the group's time in the step (± "
-    "`max_gap`): `skew_ratio` (2.0) times as many consumed, and as many times as many produced to each of its queues, "
-    "at least `skew_messages_per_queue` (100). So no member counts for being slow, for catching up, or for a queue "
-    "more. Members with a queue whose consumption is unknown (never committed, not read, or with several owners) are "
-    "left out, and so is what came while hosts disagreed. INFO: the messages are consumed.",
+    "do not count for it, and of what is popped nobody knows who has how much. WARN where the busiest owns more than "
+    "twice the queues of the least busy one and two more, else INFO; INFO for a hash ring, and while twins are among "
+    "them. `UNEQUAL_TRAFFIC` compares the members that consumed most and least over all topics, of those that owned "
+    "queues for all the group's time in the step (± `max_gap`): `skew_ratio` (2.0) times as many consumed, and as many "
+    "times as many produced to each of its queues, at least `skew_messages_per_queue` (100). So no member counts for "
+    "being slow, for catching up, or for a queue more. Members with a queue whose consumption is unknown (never "
+    "committed, not read, or with several owners) are left out, and so is what came while hosts disagreed. INFO: the "
+    "messages are consumed.",
     causes={
         ImbalanceCause.HASH_RING: Cause(
             "CONSISTENT_HASH",

@@ -33,7 +33,8 @@ RULE = Rule(
     meaning="Members of one group run different allocation strategies. Each computes its share by its own, so queues "
     "are consumed twice and others by nobody (see UNASSIGNED_QUEUE and DOUBLE_OWNED_QUEUE for which). One finding per "
     "group; `parties` are the strategies with the clients that run them.",
-    decided_by="the strategy class that each client reports, by configuration where a class is somebody's own. ERROR.",
+    decided_by="the strategy class that each client reports, by configuration where a class is somebody's own. A "
+    "member that pops (`POP-AVG+2`) runs another one than a member that pulls. ERROR.",
     causes={
         DIFFERENT_STRATEGIES: Cause(
             "two members run different strategies",

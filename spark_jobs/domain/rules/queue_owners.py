@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spark_jobs.domain.audited_step import RebalanceInterval
+from spark_jobs.domain.causes import DoubleOwnedCause
 from spark_jobs.domain.rules.rule import FindingQueue, RuleHit
 
 UNASSIGNED, DOUBLE_OWNED, DISPUTED = "UNASSIGNED", "DOUBLE_OWNED", "DISPUTED"
@@ -24,12 +25,14 @@ def unassigned_queues(interval: RebalanceInterval) -> Iterator[tuple[FindingQueu
 
 
 def double_owned_queues(interval: RebalanceInterval) -> Iterator[tuple[FindingQueue, str, tuple[str, ...]]]:
-    """Each queue that several connections own, why, and their different client ids."""
+    """Each queue that several connections own, why, and their different client ids; not those that are shared by
+    design.
+    """
     found = interval.allocation
     if found is None or not found.counts.double_owned_queues:
         return
     for queue, cause, owner_ids in zip(found.queues, found.double_owned_causes, found.owner_ids, strict=True):
-        if cause is not None:
+        if cause is not None and cause != DoubleOwnedCause.POP_SHARED:
             yield FindingQueue(interval.topic, *queue, DOUBLE_OWNED), cause, owner_ids
 
 
