@@ -43,7 +43,9 @@ def with_neighbours_and_allocations(intervals: DataFrame, others: Mapping[Table,
         .agg(
             F.count_if(F.col("readable")).alias("allocated"),
             F.count_if(F.col("readable") & (owners == 0)).alias("without"),
-            F.count_if((owners > 1) & (F.col("double_owned_cause") != DoubleOwnedCause.POP_SHARED)).alias("twice"),
+            F.count_if((owners > 1) & ~F.col("double_owned_cause").eqNullSafe(DoubleOwnedCause.POP_SHARED)).alias(
+                "twice"
+            ),
             F.sum(owners).alias("owned"),
         )
     )

@@ -170,6 +170,8 @@ CASES = Cases(
         good(*ONE_TWICE, double_owned_queues=1, **UP_TO_TWO, strategy="MIXED"),
         good(*ONE_TWICE, double_owned_queues=1, **UP_TO_TWO, **BY_HASH, members=OF_TWO_LANGUAGES),
         good(*ONE_TWICE, double_owned_queues=1, **UP_TO_TWO, strategy="MACHINE_ROOM", members=OF_TWO_VERSIONS),
+        # Both pop queue 0.
+        good(ONE_TWICE[0] | {"double_owned_cause": "POP_SHARED"}, ONE_TWICE[1], **UP_TO_TWO, strategy="POP-AVG+1"),
         # Twins a and a: both have queue 0, and nobody queue 1; of one queue nothing is left over.
         good(allocation(0, 0, "a", "a"), allocation(0, 1), unassigned_queues=1, double_owned_queues=1, **TWINS),
         good(allocation(0, 0, "a", "a"), double_owned_queues=1, queue_count=1, queues=queues(0), **TWINS),
