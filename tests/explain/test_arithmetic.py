@@ -37,6 +37,26 @@ def ids(text: str) -> list[str]:
     ("strategy", "of", "members", "told"),
     [
         (
+            Strategy("POP-AVG+1"),
+            "a:4",
+            "c1 c2 c3",
+            "The broker assigns. 4 queues, 3 members: every member may pop its share by AVG and that of the next "
+            "position. So positions 0 and 2 get 3, position 1 gets 2.",
+        ),
+        (
+            Strategy("POP-AVG_BY_CIRCLE+2"),
+            "a:4",
+            "c1 c2 c3 c4",
+            "The broker assigns. 4 queues, 4 members: every member may pop its share by AVG_BY_CIRCLE and those of the "
+            "next 2 positions. So every position gets 3.",
+        ),
+        (
+            Strategy("POP-AVG+1"),
+            "a:2",
+            "c1 c2 c3",
+            "The broker assigns. 2 queues, 3 members: position i may pop queue i % 2 of the list only.",
+        ),
+        (
             AVG,
             "a:8 b:8",
             "c1 c2 c3",
@@ -222,6 +242,13 @@ def members(text: str, strategy: Strategy = AVG, strangers: str = "") -> list[Al
 @pytest.mark.parametrize(
     ("strategy", "of", "who", "told"),
     [
+        (
+            Strategy("POP-AVG+1"),
+            "a:8",
+            "c1 c1 c2",
+            "c1 is there 2 times, at positions 0 and 1: each of its connections may pop what the first of these may, "
+            "position 0.",
+        ),
         (
             AVG,
             "a:8",

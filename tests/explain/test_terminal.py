@@ -115,3 +115,14 @@ def test_a_program_gets_the_name_itself(name: str) -> None:
     read = json.loads(document)
     assert (read["consumer_group"], read["topics"][0]["topic"]) == (HOSTILE[name],) * 2
     assert read["topics"][0]["views"][0]["members"][1]["client_id"] == HOSTILE[name]
+
+
+def test_what_several_pop_by_design_is_told_as_such() -> None:
+    row = interval(30, 60, member("c1"), member("c2"))
+    shared = allocation(row, "b:0", member("c1"), member("c2"), double_owned_cause="POP_SHARED")
+    story = explain(given(40, row, allocations=[shared]))
+    (line,) = (one for one in lines(story) if "popped" in one.text)
+    assert (line.text, line.part) == (
+        "b:0 (1) were popped by positions 0 and 1: each message goes to one of them.",
+        "",
+    )
