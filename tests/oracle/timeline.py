@@ -58,7 +58,7 @@ class Reason(StrEnum):
 UNSEEN = (Reason.CONSUMED_THROUGH_PROXY, Reason.CONSUMED_BY_UNSEEN)
 #: Somebody consumes, and nobody knows who has which queue.
 WITHOUT_OWNERS = (
-    *(*UNSEEN, Reason.BROKER_REBALANCE),
+    *(*UNSEEN, Reason.BROKER_REBALANCE, Reason.POP_ALL_QUEUES, Reason.BROKER_LACKS_STRATEGY),
     *(Reason.UNKNOWN_STRATEGY, Reason.SETTINGS_MISSING, Reason.ROOM_UNRESOLVABLE),
 )
 
