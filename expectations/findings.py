@@ -25,7 +25,8 @@ _OF_SOURCES = one_of(
 
 def with_subjects(findings: DataFrame, others: Mapping[Table, DataFrame]) -> DataFrame:
     """Adds `has_group` and `has_topic`: the intervals of the step have them; `strangers`: queues of the evidence, said
-    to be unassigned or double owned, that no allocation of the step has; null: none.
+    to be unassigned or double owned, that no allocation of the step has; null: none; `has_root`: the step of the group
+    has a root with the id that is named.
     """
     intervals = others[REBALANCE_INTERVALS]
     groups = intervals.select(*_GROUP).distinct().withColumn("has_group", F.lit(True))
@@ -35,9 +36,12 @@ def with_subjects(findings: DataFrame, others: Mapping[Table, DataFrame]) -> Dat
     )
     named = touched.select("finding_id", *_GROUP, "queue.topic", "queue.broker_name", "queue.queue_id")
     strangers = named.join(others[ALLOCATIONS].select(*_QUEUE), on=list(_QUEUE), how="left_anti")
+    roots = findings.where("root_finding_id IS NULL").select(*_GROUP, F.col("finding_id").alias("root_finding_id"))
+    named_roots = roots.distinct().withColumn("has_root", F.lit(True))
     return (
         findings.join(groups, on=list(_GROUP), how="left")
         .join(topics, on=[*_GROUP, "topic"], how="left")
+        .join(named_roots, on=[*_GROUP, "root_finding_id"], how="left")
         .join(strangers.groupBy("finding_id").agg(F.count(F.lit(1)).alias("strangers")), on="finding_id", how="left")
     )
 
@@ -74,6 +78,11 @@ SUITE = Suite(
             "queues_are_allocated",
             "Queues that are unassigned or double owned are queues of an allocation.",
             "NOT whole_groups OR coalesce(strangers, 0) = 0",
+        ),
+        Expectation(
+            "root_is_a_root",
+            "A consequence names a finding of its group and step that is the consequence of none.",
+            "root_finding_id IS NULL OR coalesce(has_root, false)",
         ),
         Expectation(
             "evidence_is_not_negative",

@@ -77,6 +77,7 @@ FINDINGS = Table(
             required("evidence", EVIDENCE, "the facts: queues, connections, backlog, cures"),
             required("advice", STRING, "what to do"),
             column("muted", STRING, "why it counts for no exit code and no notice, as configured; null: it does"),
+            column("root_finding_id", STRING, "the finding of the same step whose consequence it is; null: a root"),
         ]
     ),
     key=("finding_id",),

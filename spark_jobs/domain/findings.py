@@ -13,13 +13,15 @@ from spark_jobs.domain.evidence import Evidence, Measured, QueueEvidence, queue_
 from spark_jobs.domain.history import GroupHistory
 from spark_jobs.domain.message_queue import number_ranges
 from spark_jobs.domain.mutes import mute_reason
+from spark_jobs.domain.roots import with_roots
 from spark_jobs.domain.rules.rule import Condition, Rule, RuleHit
 from spark_jobs.domain.window import from_micros
 
 
 class Finding(NamedTuple):
     """One condition of a group, clipped to its step; microseconds. `cause` is one of its rule's causes; `muted`: why
-    nobody is told of it, None: somebody is.
+    nobody is told of it, None: somebody is. `root_finding_id`: of which finding of the step this is a consequence,
+    None: of none, it is a root.
     """
 
     finding_id: str
@@ -33,16 +35,19 @@ class Finding(NamedTuple):
     evidence: Evidence
     advice: str
     muted: str | None = None
+    root_finding_id: str | None = None
 
 
 def findings(step: AuditedStep, rules: Iterable[Rule]) -> list[Finding]:
     """What the rules find in a step of a group: what stood inside it, and long enough to count."""
-    return [
+    rules = tuple(rules)
+    found = [
         _finding(step, rule, hits)
         for rule in rules
         for hits in of.conditions(rule.hits(step), step.window)
         if of.stood_long_enough(hits, step.settings.thresholds)
     ]
+    return with_roots(found, rules)
 
 
 def _finding(step: AuditedStep, rule: Rule, hits: Sequence[RuleHit]) -> Finding:
@@ -84,11 +89,11 @@ def _finding_id(rule: Rule, history: GroupHistory, first: RuleHit, start: int) -
 
 def _subject(first: RuleHit, queues: Sequence[QueueEvidence], consumer_group: str) -> str:
     """What it is about: the first of these that it has."""
-    known = (first.client_id, _queues_text(queues) if queues else None, first.topic)
+    known = (first.client_id, queues_text(queues) if queues else None, first.topic)
     return next((name for name in known if name is not None), consumer_group)
 
 
-def _queues_text(queues: Sequence[QueueEvidence]) -> str:
+def queues_text(queues: Sequence[QueueEvidence]) -> str:
     """The queues of all topics, neighbours as ranges: `broker-a:4-7, broker-b:0`."""
     ids_of: dict[str, list[int]] = defaultdict(list)
     for broker_name, queue_id in sorted({(one.broker_name, one.queue_id) for one in queues}):

@@ -6,9 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from spark_jobs.domain.capacity import ADVICE, SIGNS, Limit
+from spark_jobs.domain.rules import follows
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.rules.rule import Rule
 
+#: What a consequence shares with its root, in words.
+SHARED = {
+    follows.everything: "of the group",
+    follows.topics: "of the same topic",
+    follows.queues: "of the same queues",
+    follows.clients: "of the same clients",
+}
 PAGE = Path(__file__).parents[2] / "docs" / "findings.md"
 _FRAME = Path(__file__).with_name("handbook.md")
 
@@ -32,7 +40,19 @@ def _section(rule: Rule) -> Iterator[str]:
         yield from (f"*Needs* {needed}; without it the rule is not evaluated, and `audit_runs` says so.", "")
     yield from ("| cause | when | what to do |", "|---|---|---|")
     yield from (f"| `{name}` | {cause.when} | {cause.advice} |" for name, cause in rule.causes.items())
+    consequences = "; ".join(_consequences(rule.name))
+    if consequences:
+        yield from ("", f"*Its consequences*: {consequences}.")
     yield from ("", f"*In the recording*: {rule.example}")
+
+
+def _consequences(root: str) -> Iterator[str]:
+    """The rules whose findings follow from this one's, with the causes for which they do."""
+    for rule in RULES:
+        for link in rule.follows:
+            if link.root == root:
+                causes = f" ({', '.join(link.causes)})" if link.causes else ""
+                yield f"`{rule.name}`{causes}, {SHARED[link.shares]}"
 
 
 if __name__ == "__main__":

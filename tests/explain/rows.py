@@ -105,6 +105,7 @@ def finding(**values: Any) -> dict[str, Any]:
         "evidence": evidence,
         "advice": "Start it.",
         "muted": None,
+        "root_finding_id": None,
     }
     return found | values | {"evidence": evidence | values.get("evidence", {})}
 

@@ -315,6 +315,7 @@ def test_a_finding_with_all_its_evidence() -> None:
         "cause": "SHARED_INSTANCE",
         "advice": "do",
         "muted": None,
+        "root_finding_id": None,
     }
     queue = {"topic": "t", "broker_name": "b", "queue_id": 1, "role": "UNASSIGNED", "start": at(0), "end": at(1)}
     known = {"backlog_start": 1, "backlog_end": None, "backlog_max": 2, "produced": 3, "consumed": None}

@@ -14,6 +14,8 @@ from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep
 from spark_jobs.domain.client_spans import client_spans
 from spark_jobs.domain.clients import DriftCause
 from spark_jobs.domain.history import Place
+from spark_jobs.domain.rules import client_hung, duplicate_client_id, mixed_clients
+from spark_jobs.domain.rules.follows import Follows, clients
 from spark_jobs.domain.rules.pulling_by_hand import pulling_by_hand
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, FindingQueue, Rule, RuleHit
 from spark_jobs.domain.strategies import is_popped
@@ -114,6 +116,7 @@ def _shares(step: AuditedStep) -> Mapping[str, Sequence[Shares]]:
 
 RULE = Rule(
     name=NAME,
+    headline="{subjects} of {groups} does not have the queues of its share",
     meaning="A client has queues that are not its share (`HOLDS_MORE`: somebody else consumes them as well), or has "
     "not taken queues of its share (`HOLDS_LESS`: perhaps nobody consumes them). One finding per client, topic and "
     "direction; the evidence names the queues.",
@@ -140,4 +143,9 @@ RULE = Rule(
     example="nothing: all clients have what the replay gives them, but for moments after a change or an offset reset.",
     hits=hits,
     needs=(CLIENT_SNAPSHOTS,),
+    follows=(
+        Follows(client_hung.NAME, clients),
+        Follows(duplicate_client_id.NAME, clients),
+        Follows(mixed_clients.NAME, clients),
+    ),
 )

@@ -6,6 +6,17 @@ from collections.abc import Iterator
 
 from spark_jobs.domain.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.history import UNKNOWN
+from spark_jobs.domain.rules import (
+    broker_not_readable,
+    client_hung,
+    consume_failing,
+    duplicate_client_id,
+    group_offline,
+    orderly_lock_missing,
+    producer_skew,
+    slow_listener,
+)
+from spark_jobs.domain.rules.follows import Follows, clients, everything, queues
 from spark_jobs.domain.rules.progress_queues import queue_at
 from spark_jobs.domain.rules.rule import RuleHit
 from spark_jobs.domain.verdict_windows import VerdictSpan
@@ -13,6 +24,17 @@ from spark_jobs.domain.verdicts import Verdict
 
 BEHIND = "BEHIND"
 EXAMPLE = "nothing: every queue that stood still had no owner."
+#: A queue stands still or falls behind because of its owner, or because of what its broker gets or cannot give.
+FOLLOWS = (
+    Follows(group_offline.NAME, everything),
+    Follows(client_hung.NAME, queues),
+    Follows(broker_not_readable.NAME, queues),
+    Follows(duplicate_client_id.NAME, clients),
+    Follows(orderly_lock_missing.NAME, queues),
+    Follows(consume_failing.NAME, clients),
+    Follows(slow_listener.NAME, clients),
+    Follows(producer_skew.NAME, queues),
+)
 DECIDED_BY = (
     "verdict {} of a sliding window (Burrow's rules over the readings of `verdict_window_seconds`, and of so many as "
     "`verdict_window_readings`, with `allowed_lag`) at each reading, for `stalled_after_seconds`; on queues that have "

@@ -11,6 +11,7 @@ import numpy as np
 from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep
 from spark_jobs.domain.history import UNKNOWN, OffsetReadings, Place
 from spark_jobs.domain.message_queue import PERM_READ, RouteEntry
+from spark_jobs.domain.rules.follows import brokers
 from spark_jobs.domain.rules.rule import Cause, FindingQueue, Rule, RuleHit
 from spark_jobs.domain.series import Span
 
@@ -114,6 +115,7 @@ def _of_broker(step: AuditedStep, topic: str, broker: str, spans: Sequence[NotRe
 
 RULE = Rule(
     name=NAME,
+    headline="Nobody can read {brokers}, which holds messages for {groups}",
     meaning="A broker that holds messages for the group left the topic's route, or lost its read permission: nobody "
     "can consume them until it is back. One finding per group, topic and cause; `subject` names the queues with a "
     "backlog, `measures` how many messages it held when it was last read (`last_known_backlog`).",
@@ -132,4 +134,5 @@ RULE = Rule(
     },
     example="broker-b is killed at 02:21:54 and back at 02:23:24: every group on it that had messages in flight there.",
     hits=hits,
+    spreads_by=brokers,
 )

@@ -10,6 +10,7 @@ from spark_jobs.domain.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.client_spans import Statement, client_spans
 from spark_jobs.domain.clients import HungCause
 from spark_jobs.domain.message_queue import MessageQueue
+from spark_jobs.domain.rules.follows import hosts
 from spark_jobs.domain.rules.pulling_by_hand import pulling_by_hand
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, FindingQueue, Rule, RuleHit
 from spark_jobs.domain.series import Span
@@ -85,6 +86,7 @@ def _concerned(interval: RebalanceInterval, client_id: str, hung: Hung) -> Itera
 
 RULE = Rule(
     name=NAME,
+    headline="{subjects} of {groups} hangs, and keeps its queues",
     meaning="A member of the group that owns queues does not answer, or has stopped pulling: nobody consumes these "
     "queues until the broker drops the client's connection (about 120 s after its last heartbeat). One finding per "
     "client and cause, over all the group's topics; the evidence names the queues.",
@@ -109,4 +111,5 @@ RULE = Rule(
     "the broker drops it at 02:12:46; it owned two queues of `audit-log`.",
     hits=hits,
     needs=(CLIENT_SNAPSHOTS,),
+    spreads_by=hosts,
 )

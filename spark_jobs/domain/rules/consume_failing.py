@@ -85,6 +85,7 @@ def _of_retry_topic(step: AuditedStep) -> Iterator[RuleHit]:
 
 RULE = Rule(
     name=NAME,
+    headline="Listeners of {groups} reject messages",
     meaning="The listener throws, or answers RECONSUME_LATER: the message goes to the group's retry topic and comes "
     "again after 10 s, 30 s, 1 min … 2 h, 16 times by default, and is then given up (`%DLQ%` + group). It is the "
     "commonest reason for a backlog that more consumers do not help. `LISTENER_FAILS`: one finding per topic; "

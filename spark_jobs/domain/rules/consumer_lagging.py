@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from spark_jobs.domain.audited_step import AuditedStep
-from spark_jobs.domain.rules.behind import DECIDED_BY, hits_behind
+from spark_jobs.domain.rules.behind import DECIDED_BY, FOLLOWS, hits_behind
 from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
 from spark_jobs.domain.verdicts import Verdict
 
@@ -20,6 +20,7 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
 
 RULE = Rule(
     name=NAME,
+    headline="Consumers of {groups} fall behind in {queues}",
     meaning="The consumer gets on, but its lag never became less in the window: it is slower than the "
     "producers. One finding per group and topic; the evidence names its queues with their backlog.",
     decided_by=DECIDED_BY.format("WARN"),
@@ -33,4 +34,5 @@ RULE = Rule(
     example="`legacy-import`: the lag of its two queues only grew, from 36 to 381, until the slow consumer caught up a "
     "little for once at 02:09:46 and 02:09:56.",
     hits=hits,
+    follows=FOLLOWS,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from spark_jobs.domain.audited_step import AuditedStep
-from spark_jobs.domain.rules.behind import DECIDED_BY, EXAMPLE, hits_behind
+from spark_jobs.domain.rules.behind import DECIDED_BY, EXAMPLE, FOLLOWS, hits_behind
 from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
 from spark_jobs.domain.verdicts import Verdict
 
@@ -20,6 +20,7 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
 
 RULE = Rule(
     name=NAME,
+    headline="Consumers of {groups} stopped committing {queues}",
     meaning="The consumer of the queue moved on, then committed no more, for longer than it had been seen to move "
     "in the window, while messages wait. One finding per group and topic; the evidence names its queues with their "
     "backlog.",
@@ -33,4 +34,5 @@ RULE = Rule(
     },
     example=EXAMPLE,
     hits=hits,
+    follows=FOLLOWS,
 )

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from spark_jobs.domain.audited_step import AuditedStep
 from spark_jobs.domain.causes import DoubleOwnedCause
+from spark_jobs.domain.rules import duplicate_client_id, mixed_strategies
+from spark_jobs.domain.rules.follows import Follows, clients, everything
 from spark_jobs.domain.rules.queue_owners import double_owned_queues, queue_hit
 from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
 
@@ -22,6 +24,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 RULE = Rule(
     name=NAME,
+    headline="Several consumers of {groups} own {queues}",
     meaning="Several connections consume the queue, each message as often. One finding per group, topic and cause.",
     decided_by="the replayed allocation: more than one connection takes the queue. Not where all of them pop it "
     "(`POP_SHARED` in `allocations`): each message goes to one of them. INFO if nothing was produced to it and no "
@@ -47,4 +50,8 @@ RULE = Rule(
     },
     example="`config-service`: queue 1 of `config-feed` is in the lists of both members, for the whole recording.",
     hits=hits,
+    follows=(
+        Follows(duplicate_client_id.NAME, clients, (DoubleOwnedCause.DUPLICATE_CLIENT_ID,)),
+        Follows(mixed_strategies.NAME, everything, (DoubleOwnedCause.MIXED_STRATEGIES,)),
+    ),
 )

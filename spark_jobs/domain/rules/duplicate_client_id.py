@@ -11,6 +11,7 @@ from spark_jobs.domain.audited_step import Allocation, AuditedStep, RebalanceInt
 from spark_jobs.domain.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.client_versions import UNIQUE_INSTANCE_NAME_VERSION
 from spark_jobs.domain.history import Connection, Membership
+from spark_jobs.domain.rules.follows import subjects
 from spark_jobs.domain.rules.queue_owners import double_owned_queues, unassigned_queues
 from spark_jobs.domain.rules.rule import Cause, Condition, FindingQueue, Party, Rule, RuleHit
 from spark_jobs.domain.series import Span
@@ -146,6 +147,7 @@ def severity(condition: Condition) -> str:
 
 RULE = Rule(
     name=NAME,
+    headline="Consumers of {groups} share the client id {subjects}",
     meaning="Several connections of a group share a client id. Each of them computes the share of the id's *first* "
     "position; the shares of the further positions are nobody's. One finding per group and client id, over all the "
     "group's topics. The evidence says what two cures would leave: `if_deduplicated` (the list without repeats: no "
@@ -185,4 +187,5 @@ RULE = Rule(
     severity=severity,
     probable_cause=probable_cause,
     shows_persistence=True,
+    spreads_by=subjects,
 )

@@ -128,6 +128,7 @@ def _hit(found: Flapping) -> RuleHit:
 
 RULE = Rule(
     name=NAME,
+    headline="{subjects} keeps joining and leaving {groups}",
     meaning="One member keeps coming and going, and the group hands its queues over every time. `measures`: "
     "`comings`, `goings`, `queues_moved` in those rebalances over all topics, `least_moves` (the fewest that "
     "allocations with the same shares would have moved) and their ratio. `parties` lists the client ids.",

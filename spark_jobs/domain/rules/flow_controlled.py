@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from spark_jobs.domain.audited_step import AuditedStep
 from spark_jobs.domain.client_spans import client_spans, symptoms
 from spark_jobs.domain.clients import ThrottleCause, Throttled
+from spark_jobs.domain.rules import client_hung, slow_listener
+from spark_jobs.domain.rules.follows import Follows, clients
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, FindingQueue, Rule, RuleHit
 from spark_jobs.domain.thresholds import Thresholds
 
@@ -51,6 +53,7 @@ _SLOWER = "The consumer is slow, not the broker: make the listener faster or giv
 
 RULE = Rule(
     name=NAME,
+    headline="{subjects} of {groups} has cached all it may, and stops pulling",
     meaning="A client has cached so much of a queue that it does not pull: it is throttling itself, so the consumer is "
     "slow, not the broker. One finding per client, topic and limit. Measures of the worst queue: `cached_count` "
     "(messages), `cached_mib` (MiB), `cached_span` (offsets from the oldest to the newest).",
@@ -71,4 +74,8 @@ RULE = Rule(
     "from 02:06:16 on (the recorded clients set `pullThresholdForQueue` to 200, and so does `examples/demo.yaml`).",
     hits=hits,
     needs=(CLIENT_SNAPSHOTS,),
+    follows=(
+        Follows(client_hung.NAME, clients),
+        Follows(slow_listener.NAME, clients),
+    ),
 )

@@ -85,6 +85,7 @@ def _hit(start: int, end: int, messages: Missed) -> RuleHit:
 
 RULE = Rule(
     name=NAME,
+    headline="No consumer of {groups} is connected",
     meaning="No consumer of the group is connected, while its topics receive messages or hold a backlog. One finding "
     "per group; `measures` say how many messages came (`produced`) and waited (`backlog_end`) as far as is known.",
     decided_by="the hosts of its topics list nobody, and no other broker lists anybody; offset readings of that time "

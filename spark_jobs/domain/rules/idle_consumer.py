@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep
 from spark_jobs.domain.member_loads import agreed_intervals, member_loads
+from spark_jobs.domain.rules import broker_not_readable
+from spark_jobs.domain.rules.follows import Follows, everything
 from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
 
 NAME = "IDLE_CONSUMER"
@@ -37,6 +39,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 RULE = Rule(
     name=NAME,
+    headline="{subjects} of {groups} owns no queue",
     meaning="A member that owns no queue of any topic it subscribes, retry topics aside (they usually have one queue "
     "per broker).",
     decided_by="the replayed allocation, while all hosts list the same members. WARN: it is waste.",
@@ -53,4 +56,5 @@ RULE = Rule(
     },
     example="`inventory-service`: three members on two queues, so the third is idle for the whole recording.",
     hits=hits,
+    follows=(Follows(broker_not_readable.NAME, everything, (MORE_MEMBERS_THAN_QUEUES,)),),
 )

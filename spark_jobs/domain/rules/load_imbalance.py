@@ -9,6 +9,8 @@ from enum import StrEnum
 from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
 from spark_jobs.domain.member_loads import MemberLoad, agreed_intervals, member_loads, subscribed_loads
 from spark_jobs.domain.member_traffic import MemberTraffic, member_traffic
+from spark_jobs.domain.rules import broker_not_readable, duplicate_client_id, producer_skew
+from spark_jobs.domain.rules.follows import Follows, clients, everything, topics
 from spark_jobs.domain.rules.parties import parties
 from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
 from spark_jobs.domain.strategies import CONFIG, CONSISTENT_HASH, is_popped
@@ -159,8 +161,11 @@ def unequal_traffic(
     return (most, least) if far_more and hotter and enough else None
 
 
+#: Shares that an id which counts twice makes uneven.
+_BY_MEMBERS = (ImbalanceCause.HASH_RING, ImbalanceCause.ROOMS, ImbalanceCause.REMAINDERS)
 RULE = Rule(
     name=NAME,
+    headline="Queues or messages are shared unevenly in {groups}",
     meaning="One member owns at least two queues more than another: in one topic, or over all topics of the group, "
     "retry topics aside. `parties` are the numbers of queues with the clients that own so many, when the difference "
     "was greatest (`most_queues`, `fewest_queues`). Or it consumes far more messages, though not for its number of "
@@ -203,4 +208,13 @@ RULE = Rule(
     },
     example="`near-service`: `b-1` has the queues of broker-b alone, `a-1` and `a-2` share those of broker-a.",
     hits=hits,
+    follows=(
+        Follows(
+            duplicate_client_id.NAME,
+            clients,
+            (ImbalanceCause.HASH_RING, ImbalanceCause.ROOMS, ImbalanceCause.REMAINDERS),
+        ),
+        Follows(broker_not_readable.NAME, topics, (ImbalanceCause.HASH_RING, ImbalanceCause.ROOMS)),
+        Follows(producer_skew.NAME, everything, (ImbalanceCause.UNEQUAL_TRAFFIC,)),
+    ),
 )

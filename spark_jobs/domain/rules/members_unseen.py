@@ -34,6 +34,7 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
 
 RULE = Rule(
     name=NAME,
+    headline="{groups} is consumed, and no broker lists by whom",
     meaning="No broker lists a connection of the group, and it is not offline: clients of a cluster-mode proxy (gRPC "
     "and remoting) register with the proxy, and brokers do not know them. Nothing is replayed, as the members are not "
     "known; lag and verdicts are those of any group. One finding per group and cause, INFO.",

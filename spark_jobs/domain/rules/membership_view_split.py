@@ -36,6 +36,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 RULE = Rule(
     name=NAME,
+    headline="Brokers list different members of {groups}",
     meaning="The brokers that host a topic list different members of the group. Each client asks a random one, so "
     "clients disagree for as long as it lasts: queues are consumed twice and others by nobody. One finding per group "
     "and topic, retry topics aside; `parties` are the brokers with the client ids that each listed when it began.",

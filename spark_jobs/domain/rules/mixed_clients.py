@@ -116,6 +116,7 @@ def _named(member: Member) -> str:
 
 RULE = Rule(
     name=NAME,
+    headline="Consumers of {groups} are clients that do not fit together",
     meaning="Members of one group are clients of different languages, of versions with different rules, or consume in "
     "different message models. One finding per group and cause; `parties` are the languages and version ordinals, or "
     "the message models, with their clients.",

@@ -30,6 +30,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 RULE = Rule(
     name=NAME,
+    headline="Consumers of {groups} use different allocation strategies",
     meaning="Members of one group run different allocation strategies. Each computes its share by its own, so queues "
     "are consumed twice and others by nobody (see UNASSIGNED_QUEUE and DOUBLE_OWNED_QUEUE for which). One finding per "
     "group; `parties` are the strategies with the clients that run them.",

@@ -9,6 +9,8 @@ import numpy as np
 
 from spark_jobs.domain.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.causes import DoubleOwnedCause
+from spark_jobs.domain.rules import client_hung, duplicate_client_id, flapping_member
+from spark_jobs.domain.rules.follows import Follows, clients, everything, queues
 from spark_jobs.domain.rules.progress_queues import number, queue_at
 from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
 from spark_jobs.domain.window import SECOND
@@ -104,6 +106,7 @@ def _first_owner(progress: IntervalProgress, place: int) -> str | None:
 
 RULE = Rule(
     name=NAME,
+    headline="Offsets of {groups} went back in {queues}",
     meaning="The consumer offset of a queue went back, so its messages are consumed again. The measures are those of "
     "the queue that went back furthest: `rewound_max` messages at once, `rewound` in all, in `rewinds` times.",
     decided_by="two readings, of which the later has an offset smaller by more than `rewind_tolerance`. A topic that "
@@ -126,4 +129,9 @@ RULE = Rule(
     example="`batch-export`: reset at 02:18:54 to a time four minutes before, 539 messages a queue; `audit-service`: "
     "the consumer that was frozen commits its old offsets when it is thawed at 02:16:54, 507 messages back.",
     hits=hits,
+    follows=(
+        Follows(duplicate_client_id.NAME, clients, (RewindCause.TWINS,)),
+        Follows(client_hung.NAME, queues, (RewindCause.HAND_OVER,)),
+        Follows(flapping_member.NAME, everything, (RewindCause.HAND_OVER,)),
+    ),
 )

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from spark_jobs.domain.audited_step import AuditedStep
 from spark_jobs.domain.client_spans import client_spans, symptoms
+from spark_jobs.domain.rules import client_hung, duplicate_client_id, membership_view_split
+from spark_jobs.domain.rules.follows import Follows, clients, queues, topics
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, FindingQueue, Rule, RuleHit
 
 NAME = "ORDERLY_LOCK_MISSING"
@@ -31,6 +33,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 RULE = Rule(
     name=NAME,
+    headline="{subjects} of {groups} owns queues without the broker's lock",
     meaning="An orderly consumer owns a queue and does not hold the broker's lock on it: it consumes nothing there, "
     "and tries again every 3 s. One finding per client and topic.",
     decided_by="two successive looks at a client with an orderly listener (not BROADCASTING, which needs no locks) "
@@ -45,4 +48,9 @@ RULE = Rule(
     example="nothing: `ledger`, the orderly group, holds all its locks at every look.",
     hits=hits,
     needs=(CLIENT_SNAPSHOTS,),
+    follows=(
+        Follows(duplicate_client_id.NAME, clients),
+        Follows(client_hung.NAME, queues),
+        Follows(membership_view_split.NAME, topics),
+    ),
 )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep, IntervalProgress
 from spark_jobs.domain.history import UNKNOWN, Matrix, Place
 from spark_jobs.domain.message_queue import PERM_WRITE, RouteEntry
+from spark_jobs.domain.rules.follows import topics
 from spark_jobs.domain.rules.rule import Cause, FindingQueue, Rule, RuleHit
 from spark_jobs.domain.thresholds import Thresholds
 
@@ -157,6 +158,7 @@ def _hit(topic: str, made: Production, place: int, cause: str, role: str, measur
 
 RULE = Rule(
     name=NAME,
+    headline="Some queues of {topics} get far more messages than the others",
     meaning="Some queues of the topic get far more messages than the others: a selector or an ordering key sends to "
     "few queues, and more consumers cannot help. Or a broker gets none at all, so who owns its queues has nothing to "
     "do. The measures: `max_over_mean`, and messages of the step. One finding per group of the topic: a topic that no "
@@ -180,4 +182,5 @@ RULE = Rule(
     },
     example="`audit-log`: queue 0 of broker-a gets 2.9 times the mean, for both groups that consume it.",
     hits=hits,
+    spreads_by=topics,
 )

@@ -7,6 +7,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep, Rebalance
+from spark_jobs.domain.rules import broker_not_readable, flapping_member
+from spark_jobs.domain.rules.follows import Follows, everything
 from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
 from spark_jobs.domain.window import SECOND
 
@@ -78,6 +80,7 @@ def _hit(storm: Sequence[RebalanceMoment]) -> RuleHit:
 
 RULE = Rule(
     name=NAME,
+    headline="{groups} rebalances again and again",
     meaning="The group rebalances again and again. Every time, queues change hands, clients stop on them for up to "
     "20 s, and what was in flight is consumed again. `measures`: `rebalances`, `queues_moved` over all of them and "
     "topics, and `least_moves`, the fewest that allocations with the same shares would have moved.",
@@ -99,4 +102,8 @@ RULE = Rule(
     example="`flapper`: 12 rebalances from 02:12:19 to 02:16:56 because a member comes and goes, and two more when "
     "`broker-b` goes and comes back within ten minutes of the last five: 119 queues moved.",
     hits=hits,
+    follows=(
+        Follows(flapping_member.NAME, everything, (MEMBER_CHANGES,)),
+        Follows(broker_not_readable.NAME, everything, (ROUTE_CHANGES,)),
+    ),
 )

@@ -9,6 +9,8 @@ import numpy as np
 
 from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep, Moves
 from spark_jobs.domain.history import UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.rules import flapping_member, rebalance_storm
+from spark_jobs.domain.rules.follows import Follows, everything
 from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
 from spark_jobs.domain.window import SECOND
 
@@ -93,6 +95,7 @@ def _hit(step: AuditedStep, exposed: dict[int, Exposure]) -> RuleHit:
 
 RULE = Rule(
     name=NAME,
+    headline="Rebalances of {groups} hand over many messages in flight",
     meaning="When a queue changes hands, its next owner begins at the committed offset: what the owner before had "
     "pulled and not committed is consumed again, at most. One finding per group and step, over all its rebalances. "
     "`measures`, in messages: `in_flight_max` of one rebalance and `in_flight_total` of all; `rebalances` with "
@@ -111,4 +114,8 @@ RULE = Rule(
     example="`order-service`: members join and leave, queues are added, a broker goes and comes back: five rebalances "
     "with 1 to 4 messages in flight, 11 together.",
     hits=hits,
+    follows=(
+        Follows(flapping_member.NAME, everything),
+        Follows(rebalance_storm.NAME, everything),
+    ),
 )

@@ -10,6 +10,15 @@ import numpy as np
 
 from spark_jobs.domain.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.history import UNKNOWN, Matrix, TopicReadings
+from spark_jobs.domain.rules import (
+    client_hung,
+    consumer_lagging,
+    consumer_stalled,
+    consumer_stopped,
+    group_offline,
+    unassigned_queue,
+)
+from spark_jobs.domain.rules.follows import Follows, everything, queues
 from spark_jobs.domain.rules.progress_queues import queue_at
 from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
 from spark_jobs.domain.window import SECOND, StepWindow
@@ -167,6 +176,7 @@ def _hit(step: AuditedStep, progress: IntervalProgress, place: int, queue: Waiti
 
 RULE = Rule(
     name=NAME,
+    headline="Messages are deleted before {groups} consumes them",
     meaning="The broker deleted messages that the group had not consumed, or will soon. The measures are those of "
     "the worst queue: offsets, and messages a second; or seconds of age.",
     decided_by="the consumer offset at an interval's last reading against the broker's oldest offset, on queues that "
@@ -193,4 +203,12 @@ RULE = Rule(
     },
     example="nothing: the brokers deleted no message in these 24 minutes.",
     hits=hits,
+    follows=(
+        Follows(group_offline.NAME, everything),
+        Follows(unassigned_queue.NAME, queues),
+        Follows(client_hung.NAME, queues),
+        Follows(consumer_stopped.NAME, queues),
+        Follows(consumer_stalled.NAME, queues),
+        Follows(consumer_lagging.NAME, queues),
+    ),
 )

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from spark_jobs.domain.audited_step import AuditedStep, Counts
 from spark_jobs.domain.causes import UnassignedCause
 from spark_jobs.domain.history import Connection
+from spark_jobs.domain.rules.follows import Follows, Shares
 
 #: Source tables that a run can do without; a rule may need one.
 CLIENT_SNAPSHOTS = "client_snapshots"
@@ -100,6 +101,11 @@ class Rule:
     `example` is what it finds in the recording that ships with the project. `needs` are the optional sources without
     which the rule is not evaluated. `severity` is asked where no hit says its own, `probable_cause` where the cause
     can only be told from the whole finding. `shows_persistence`: the evidence says whether it is persistent.
+
+    `follows`: whose consequence its findings are, the likeliest root first. `spreads_by`: what findings of several
+    groups share where one event caused them all (None: each group has its own). `is_blind`: of the group nothing is
+    known while it stands. `headline`: an incident in a sentence, with `{groups}`, `{topics}`, `{queues}`,
+    `{brokers}` and `{subjects}` as it names them.
     """
 
     name: str
@@ -112,3 +118,7 @@ class Rule:
     severity: Callable[[Condition], str] = severity_by_harm
     probable_cause: Callable[[Condition], str] | None = None
     shows_persistence: bool = False
+    follows: tuple[Follows, ...] = field(default=())
+    spreads_by: Shares | None = None
+    is_blind: bool = False
+    headline: str = ""

@@ -57,6 +57,7 @@ def _hit(
 
 RULE = Rule(
     name=NAME,
+    headline="{subjects} of {groups} has a slow listener",
     meaning="The listener (or what it calls) keeps all threads of a client busy, so the client cannot consume faster; "
     "or it became slower than it was before. `ALL_THREADS_BUSY`: one finding per client; measures: `busy_threads` and "
     "`consume_threads`; `consume_rt_ms` and `pull_rt_ms` of the topic that takes the most of them. "

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from spark_jobs.domain.audited_step import AuditedStep
 from spark_jobs.domain.causes import UnassignedCause
+from spark_jobs.domain.rules.follows import topics
 from spark_jobs.domain.rules.queue_owners import queue_hit, unassigned_queues
 from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
 
@@ -22,6 +23,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 RULE = Rule(
     name=NAME,
+    headline="Producers write to queues of {topics} that nobody may read",
     meaning="The topic has more write queues than read queues: messages go to queues that are in no client's list. "
     "One finding per group and topic; `subject` names the queues, `backlog_end` says how many messages they hold, "
     "where topic snapshots were recorded.",
@@ -36,4 +38,5 @@ RULE = Rule(
     },
     example="`legacy-import`: `legacy` has 8 write queues and 4 read queues, for the whole recording.",
     hits=hits,
+    spreads_by=topics,
 )

@@ -85,6 +85,7 @@ def _text(subscriptions: _Sorted) -> str:
 
 RULE = Rule(
     name=NAME,
+    headline="Consumers of {groups} have different subscriptions",
     meaning="Members of one group subscribe different topics, or different messages of one topic. RocketMQ demands "
     "equal subscriptions and does not check them: brokers keep what the last heartbeat said, so messages are filtered "
     "by the wrong expression and lost, or queues lie in the share of a member that does not read them. One finding "

@@ -8,6 +8,15 @@ from collections.abc import Collection, Iterator, Sequence
 from spark_jobs.domain.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.causes import UnassignedCause
 from spark_jobs.domain.history import Place
+from spark_jobs.domain.rules import (
+    broker_not_readable,
+    duplicate_client_id,
+    group_offline,
+    membership_view_split,
+    mixed_strategies,
+    subscription_mismatch,
+)
+from spark_jobs.domain.rules.follows import Follows, clients, everything, queues, topics
 from spark_jobs.domain.rules.queue_owners import DISPUTED, queue_hit, unassigned_queues
 from spark_jobs.domain.rules.rule import Cause, Condition, FindingQueue, Rule, RuleHit, severity_by_harm
 from spark_jobs.domain.rules.split_views import split_views
@@ -73,6 +82,7 @@ def severity(condition: Condition) -> str:
 
 RULE = Rule(
     name=NAME,
+    headline="No consumer of {groups} owns {queues}",
     meaning="Nobody consumes the queue, and messages may arrive there. One finding per group, topic and cause; "
     "`subject` names the queues.",
     decided_by="the replayed allocation: no connection takes the queue. WARN for `ROOM_FILTER`, which is so by "
@@ -135,4 +145,12 @@ RULE = Rule(
     example="`payment-service`: queues 4–7 of `payments`, from 02:07:05 to 02:17:26, about 6,100 messages.",
     hits=hits,
     severity=severity,
+    follows=(
+        Follows(duplicate_client_id.NAME, clients, (UnassignedCause.DUPLICATE_CLIENT_ID,)),
+        Follows(group_offline.NAME, everything, (UnassignedCause.GROUP_OFFLINE,)),
+        Follows(subscription_mismatch.NAME, everything, (UnassignedCause.MEMBER_NOT_SUBSCRIBED,)),
+        Follows(mixed_strategies.NAME, everything, (UnassignedCause.MIXED_STRATEGIES,)),
+        Follows(membership_view_split.NAME, topics, (VIEWS_DISAGREE,)),
+        Follows(broker_not_readable.NAME, queues, (UnassignedCause.BROKER_NOT_READABLE,)),
+    ),
 )

@@ -9,6 +9,7 @@ import numpy as np
 
 from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep
 from spark_jobs.domain.history import Matrix
+from spark_jobs.domain.rules.follows import everything
 from spark_jobs.domain.rules.rule import Cause, Party, Rule, RuleHit
 
 NAME = "UNOBSERVED"
@@ -97,6 +98,7 @@ def _named(source: str, times: Iterable[Time]) -> Iterator[SnapshotGap]:
 
 RULE = Rule(
     name=NAME,
+    headline="Nothing is recorded of {groups}",
     meaning="Nothing was recorded of the group's members, or of the routes or offsets of its topics (retry topics "
     "aside), for longer than a snapshot holds. What happened in that time is not known: the other rules are silent "
     "about it. One finding per group and time; `parties` are the sources that were silent, with their topic.",
@@ -112,4 +114,6 @@ RULE = Rule(
     },
     example="every group, from 02:26:56 on: the recording ends with the snapshots of 02:26:26.",
     hits=hits,
+    spreads_by=everything,
+    is_blind=True,
 )

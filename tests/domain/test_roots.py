@@ -1,0 +1,67 @@
+"""Which findings are consequences of which, by hand; and what the rules' links say together."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_jobs.domain.findings import Finding
+from spark_jobs.domain.roots import with_roots
+from spark_jobs.domain.rules.catalog import RULES
+from tests.domain.made import finding
+
+
+def roots(*found: Finding) -> dict[str, str | None]:
+    return {one.finding_id: one.root_finding_id for one in with_roots(found, RULES)}
+
+
+TWINS = finding("twins", "DUPLICATE_CLIENT_ID", 0, 600, subject="c1", client_ids=["c1"])
+
+
+def test_what_follows_shares_a_client_with_its_root_and_stands_at_the_same_time() -> None:
+    unowned = finding("u", "UNASSIGNED_QUEUE", 0, 600, "DUPLICATE_CLIENT_ID", client_ids=["c1"])
+    assert roots(TWINS, unowned) == {"twins": None, "u": "twins"}
+    assert roots(unowned, TWINS) == {"u": "twins", "twins": None}
+    assert roots(TWINS, unowned._replace(cause="CONFIG_HOLE"))["u"] is None
+    assert roots(TWINS, unowned._replace(start=unowned.end, end=unowned.end + 9))["u"] is None
+    other = finding("u", "UNASSIGNED_QUEUE", 0, 600, "DUPLICATE_CLIENT_ID", client_ids=["c2"])
+    assert roots(TWINS, other)["u"] is None
+
+
+@pytest.mark.parametrize(("began", "root"), [(1, "twins"), (601, None)])
+def test_what_stood_long_before_is_no_consequence(began: int, root: str | None) -> None:
+    """The twins come so many seconds after the uneven shares."""
+    uneven = finding("l", "LOAD_IMBALANCE", 0, 3600, "HASH_RING", parties=[("4 queues", ("c1", "c2"))])
+    later = finding("twins", "DUPLICATE_CLIENT_ID", began, 3000, subject="c1", client_ids=["c1"])
+    assert roots(uneven, later)["l"] == root
+
+
+def test_a_consequence_of_a_consequence_names_the_root() -> None:
+    queue = [("t", "b", 0, "HUNG")]
+    hung = finding("h", "CLIENT_HUNG", 0, 900, "NO_PULL", subject="c1", client_ids=["c1"], queues=queue)
+    stopped = finding("s", "CONSUMER_STOPPED", 60, 900, queues=[("t", "b", 0, "BEHIND")])
+    lost = finding("r", "RETENTION_RISK", 300, 900, "LOST", queues=[("t", "b", 0, "AT_RISK")])
+    elsewhere = finding("r2", "RETENTION_RISK", 300, 900, "LOST", queues=[("t", "b", 1, "AT_RISK")])
+    assert roots(lost, elsewhere, stopped, hung) == {"r": "h", "r2": None, "s": "h", "h": None}
+
+
+def test_of_several_roots_the_rules_first_then_the_earliest_then_by_id() -> None:
+    lag = finding("lag", "CONSUMER_LAGGING", 100, 900, client_ids=["c1"], queues=[("t", "b", 0, "BEHIND")])
+    slow = [
+        finding(name, "SLOW_LISTENER", start, 900, subject="c1", client_ids=["c1"])
+        for name, start in (("b", 50), ("c", 50), ("a", 60))
+    ]
+    assert roots(lag, *reversed(slow))["lag"] == "b"
+    hung = finding("h", "CLIENT_HUNG", 90, 900, subject="c1", queues=[("t", "b", 0, "HUNG")])
+    assert roots(lag, *slow, hung)["lag"] == "h"
+
+
+def test_the_links_of_the_rules_name_rules_and_causes_that_exist_and_make_no_circle() -> None:
+    follows = {rule.name: [link.root for link in rule.follows] for rule in RULES}
+    for rule in RULES:
+        for link in rule.follows:
+            assert link.root in follows
+            assert set(link.causes or ()) <= set(rule.causes)
+    settled: set[str] = set()
+    while waiting := [name for name, above in follows.items() if name not in settled and settled.issuperset(above)]:
+        settled.update(waiting)
+    assert settled == set(follows)
