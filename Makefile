@@ -9,7 +9,7 @@ BIN := .venv/bin
 help: ## show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
-demo: .venv/installed ## load the recording that ships with the project, audit it, show the findings, write the report
+demo: .venv/installed ## load the recording that ships with the project, audit it, show the incidents, write the report
 	@$(BIN)/rebalance-audit demo
 
 test: lint ## linters, types and all tests

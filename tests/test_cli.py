@@ -327,6 +327,8 @@ def finding(**values: Any) -> dict[str, Any]:
         "evidence": {"backlog_max": 12345},
         "advice": "Give every client its own name.",
         "muted": None,
+        "finding_id": "f",
+        "root_finding_id": None,
     } | values
 
 
@@ -525,7 +527,7 @@ def test_what_is_wrong_is_told_before_anything_is_loaded(
 
 
 def test_muted_findings_are_shown_last_and_count_for_nothing() -> None:
-    muted = finding(rule="SLOW_LISTENER", muted="replaced in December", advice="Later.")
+    muted = finding(finding_id="m", rule="SLOW_LISTENER", muted="replaced in December", advice="Later.")
     lines = shown(Console(file=io.StringIO(), width=400), muted, finding(severity="WARN")).splitlines()
     assert [line.split()[:2] for line in lines[:2]] == [["WARN", "UNASSIGNED_QUEUE"], ["ERROR", "SLOW_LISTENER"]]
     assert lines[1].endswith("advice: Later. muted: replaced in December")
@@ -533,3 +535,6 @@ def test_muted_findings_are_shown_last_and_count_for_nothing() -> None:
     result = RunResult({}, [muted, finding(severity="WARN")], [], [])
     assert run_exit_code(result, "ERROR") is ExitCode.WARNINGS
     assert run_exit_code(replace(result, findings=[muted]), "INFO") is ExitCode.CLEAN
+    follows = finding(finding_id="c", root_finding_id="m")
+    assert run_exit_code(replace(result, findings=[muted, follows]), "INFO") is ExitCode.CLEAN
+    assert run_exit_code(replace(result, findings=[finding(severity="WARN"), follows]), "ERROR") is ExitCode.FINDINGS

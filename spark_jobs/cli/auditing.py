@@ -6,7 +6,7 @@ import dataclasses
 import sys
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -14,13 +14,18 @@ from rich.console import Console
 from spark_jobs.cli.before import table_named
 from spark_jobs.cli.documents import as_json, run_document
 from spark_jobs.cli.exit_codes import quality_exit_code, run_exit_code
+from spark_jobs.cli.reading import stored_tables
 from spark_jobs.cli.show_failures import show_failures
 from spark_jobs.cli.show_findings import show_findings
+from spark_jobs.cli.show_incidents import show_incidents
 from spark_jobs.cli.start import start_spark
 from spark_jobs.cli.terminal import printable, progress_on, show_next, show_steps
 from spark_jobs.config.file import load
-from spark_jobs.errors import ExitCode
-from spark_jobs.jobs.demo import demo, example_files, next_steps
+from spark_jobs.domain.incidents.values import Incident
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.errors import ExitCode, NothingPublishedError
+from spark_jobs.jobs.demo import INTERVAL, demo, example_files, next_steps
+from spark_jobs.jobs.incidents import IncidentQuery, incidents_of
 from spark_jobs.jobs.ingest import ingest
 from spark_jobs.jobs.run import RunRequest, RunResult, run
 from spark_jobs.jobs.validate import Validation, validate
@@ -48,7 +53,8 @@ def run_command(arguments: Namespace) -> int:
     request = RunRequest(arguments.interval, arguments.cluster, arguments.group, arguments.topic)
     with progress_on(Console(stderr=True)) as say:
         result = run(start_spark(say), warehouse, request, configuration, say)
-    _show(result, warehouse, as_document=arguments.json)
+        found = None if arguments.findings or arguments.json else _incidents(arguments, arguments.interval, say)
+    _show(result, warehouse, found, as_document=arguments.json)
     if not arguments.json:
         show_next("report", {"warehouse": arguments.warehouse, "interval": str(arguments.interval)})
     return run_exit_code(result, arguments.fail_on)
@@ -109,18 +115,32 @@ def demo_command(arguments: Namespace) -> int:
     """Exit code 0 also with findings: the recording is full of them, and the demo has worked."""
     warehouse, files = Warehouse.parse(arguments.warehouse), example_files()
     with progress_on(Console(stderr=True)) as say:
-        found = demo(start_spark(say), warehouse, files, say)
-    _show(found.result, warehouse, as_document=False)
-    print(f"The report is in {printable(str(found.report))}: open it in a browser")
+        made = demo(start_spark(say), warehouse, files, say)
+        found = None if arguments.findings else _incidents(arguments, INTERVAL, say)
+    _show(made.result, warehouse, found, as_document=False)
+    print(f"The report is in {printable(str(made.report))}: open it in a browser")
     show_steps(Console(), next_steps(warehouse))
     return ExitCode.CLEAN
 
 
-def _show(result: RunResult, warehouse: Warehouse, *, as_document: bool) -> None:
+def _incidents(arguments: Namespace, interval: Interval, say: Callable[[str], None]) -> list[Incident]:
+    """What was seen in the interval, from its beginning: it may be long before."""
+    named = vars(arguments)
+    query = IncidentQuery(interval, cluster=named.get("cluster"), consumer_group=named.get("group"))
+    try:
+        return incidents_of(stored_tables(arguments.warehouse, say), query, say)
+    except NothingPublishedError:
+        return []  # of a name that nothing was recorded of
+
+
+def _show(result: RunResult, warehouse: Warehouse, found: Sequence[Incident] | None, *, as_document: bool) -> None:
     if as_document:
         print(as_json(run_document(result)))
     else:
-        show_findings(Console(), result.findings)
+        if found is None:
+            show_findings(Console(), result.findings)
+        else:
+            show_incidents(Console(), found)
         print(f"The tables are in {printable(warehouse.location)}")
     for warning in result.warnings + result.quality_warnings:
         print(f"rebalance-audit: warning: {printable(warning)}", file=sys.stderr)

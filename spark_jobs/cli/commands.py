@@ -87,9 +87,12 @@ COMMANDS: Mapping[str, Command] = {
         ),
     ),
     "run": Command(
-        "Audit whole steps of the recorded history, publish the tables, and show the findings.",
+        "Audit whole steps of the recorded history, publish the tables, and show the incidents.",
         WithSpark("auditing:run_command", "check_audit"),
-        ("--warehouse", "--interval", "--cluster", "--group", "--topic", "--config", "--fail-on", "--json"),
+        (
+            *("--warehouse", "--interval", "--cluster", "--group", "--topic", "--config", "--fail-on", "--findings"),
+            "--json",
+        ),
         (
             "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00",
             "--warehouse /data/audit --interval 2026-11-21/2026-11-22 --config audit.yaml",
@@ -153,6 +156,17 @@ COMMANDS: Mapping[str, Command] = {
         ("--warehouse", "--cluster", "--group", "--json"),
         ("--warehouse ./warehouse", "--warehouse lake.audit --cluster eu --json"),
     ),
+    "incidents": Command(
+        "List what went wrong, one line per event, the newest first: causes with all their consequences in all groups.",
+        Later("reading:incidents_command"),
+        ("--warehouse", "--interval", "--open", "--cluster", "--group", "--id", "--json"),
+        (
+            "--warehouse ./warehouse",
+            "--warehouse ./warehouse --id 9c1f0a52d7be4410",
+            "--warehouse lake.audit --interval 2026-11-21/2026-11-22 --open --json",
+        ),
+        optional=("--interval",),
+    ),
     "explain": Command(
         "Tell in words who owned what in a group at one moment, why, and what was wrong.",
         Later("reading:explain_command"),
@@ -180,9 +194,9 @@ COMMANDS: Mapping[str, Command] = {
         {"--out": "report.html"},
     ),
     "demo": Command(
-        "Load the recording of a real cluster that ships with the project, audit it, and show the findings.",
+        "Load the recording of a real cluster that ships with the project, audit it, and show the incidents.",
         WithSpark("auditing:demo_command", "check_warehouse"),
-        ("--warehouse",),
+        ("--warehouse", "--findings"),
         ("", "--warehouse /data/demo"),
         {"--warehouse": "./warehouse"},
     ),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.domain.intervals import format_utc
+from spark_jobs.domain.window import from_micros
 
 if TYPE_CHECKING:
+    from spark_jobs.domain.incidents.values import Incident
     from spark_jobs.jobs.run import RunResult
 
 
@@ -28,3 +31,22 @@ def run_document(result: RunResult) -> dict[str, Any]:
     """A run for `as_json`."""
     warnings = {"warnings": result.warnings, "quality_warnings": result.quality_warnings}
     return {"run": result.run, "findings": result.findings} | warnings
+
+
+def incidents_document(incidents: Iterable[Incident]) -> dict[str, Any]:
+    """Incidents for `as_json`."""
+    return {"incidents": [_incident(one) for one in incidents]}
+
+
+def _incident(one: Incident) -> dict[str, Any]:
+    times = {"opened_at": one.opened_at, "resolved_at": one.resolved_at, "last_seen_at": one.last_seen_at}
+    told = {name: None if at is None else from_micros(at) for name, at in times.items()}
+    queues = [{"topic": topic, "broker_name": broker, "queue_id": number} for topic, broker, number in one.queues]
+    parts = {
+        name: [
+            {**part._asdict(), "start": from_micros(part.start), "end": from_micros(part.end)}
+            for part in getattr(one, name)
+        ]
+        for name in ("roots", "consequences")
+    }
+    return {**dataclasses.asdict(one), **told, "queues": queues, **parts}

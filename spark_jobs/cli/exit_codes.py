@@ -9,7 +9,7 @@ from spark_jobs.cli.options import NEVER
 from spark_jobs.domain.severities import SEVERITIES
 from spark_jobs.errors import ExitCode
 from spark_jobs.jobs.backfill import Backfill
-from spark_jobs.jobs.run import RunResult
+from spark_jobs.jobs.run import RunResult, told_severities
 from spark_jobs.quality.checks import Result
 
 
@@ -24,9 +24,8 @@ def exit_code(severities: Iterable[str], fail_on: str, *, doubtful: bool = False
 
 
 def run_exit_code(result: RunResult, fail_on: str) -> ExitCode:
-    """The `exit_code` of a run; findings that are muted do not count."""
-    severities = (finding["severity"] for finding in result.findings if finding["muted"] is None)
-    return exit_code(severities, fail_on, doubtful=bool(result.quality_warnings))
+    """The `exit_code` of a run; findings that are muted do not count, nor does what follows from them."""
+    return exit_code(told_severities(result.findings), fail_on, doubtful=bool(result.quality_warnings))
 
 
 def backfill_exit_code(found: Backfill, fail_on: str) -> ExitCode:

@@ -9,14 +9,17 @@ from pathlib import Path
 
 from rich.console import Console
 
-from spark_jobs.cli.documents import as_json
+from spark_jobs.cli.documents import as_json, incidents_document
 from spark_jobs.cli.show_explanation import show_explanation
+from spark_jobs.cli.show_incidents import show_incidents
 from spark_jobs.cli.show_status import show_statuses
 from spark_jobs.cli.terminal import printable, progress_on, show_next
 from spark_jobs.domain.intervals import format_utc
 from spark_jobs.errors import ExitCode
+from spark_jobs.explain.incident_text import incident_lines
 from spark_jobs.explain.text import lines
 from spark_jobs.jobs.explain import Question, explain_group
+from spark_jobs.jobs.incidents import IncidentQuery, incidents_of
 from spark_jobs.jobs.status import statuses
 from spark_jobs.location import Location
 from spark_jobs.read.delta import SCHEMES, DeltaTables
@@ -62,6 +65,22 @@ def status_command(arguments: Namespace) -> int:
         for group in found.groups[:1]:
             at = {"group": group["consumer_group"], "cluster": group["cluster"], "at": format_utc(group["step_start"])}
             show_next("explain", {"warehouse": arguments.warehouse, **at})
+    return ExitCode.CLEAN
+
+
+def incidents_command(arguments: Namespace) -> int:
+    """Exit code 0 also with incidents: `run` and `validate` are for gates."""
+    asked = (arguments.interval, arguments.open, arguments.cluster, arguments.group, arguments.id)
+    with progress_on(Console(stderr=True)) as say:
+        found = incidents_of(stored_tables(arguments.warehouse, say), IncidentQuery(*asked), say)
+    if arguments.json:
+        print(as_json(incidents_document(found)))
+    elif arguments.id is not None:
+        show_explanation(Console(), (line for one in found for line in incident_lines(one)))
+    else:
+        show_incidents(Console(), found)
+        for one in found[:1]:
+            show_next("incidents", {"warehouse": arguments.warehouse, "id": one.incident_id})
     return ExitCode.CLEAN
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 
@@ -18,3 +18,12 @@ def mute_reason(mutes: Sequence[Mute], rule: str, start: int) -> str | None:
     """Why a finding that begins then is muted: the reason of the first that fits; None: it is not."""
     fitting = (one for one in mutes if one.rule in (None, rule) and (one.until is None or start < one.until))
     return next((one.reason for one in fitting), None)
+
+
+def untold(findings: Iterable[tuple[str, str | None, str | None]]) -> frozenset[str]:
+    """The ids of findings that nobody is told of: they are muted, or their root is. Of each its id, its root's, and why
+    it is muted.
+    """
+    every = list(findings)
+    muted = {finding_id for finding_id, _, why in every if why is not None}
+    return frozenset(finding_id for finding_id, root, _ in every if finding_id in muted or root in muted)

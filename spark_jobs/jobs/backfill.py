@@ -14,7 +14,7 @@ from schemas import AUDIT_RUNS
 from spark_jobs.config import Configuration
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.errors import ExitCode, RebalanceAuditError
-from spark_jobs.jobs.run import run
+from spark_jobs.jobs.run import run, told_severities
 from spark_jobs.publish.request import RunRequest
 from spark_jobs.publish.runs import published_runs
 from spark_jobs.warehouse import Warehouse
@@ -102,7 +102,7 @@ def backfill(
             result = run(spark, warehouse, RunRequest(step), configuration, say)
         except RebalanceAuditError as error:
             return Failed(type(error).__name__, str(error), error.exit_code)
-        findings = Counter(finding["severity"] for finding in result.findings if finding["muted"] is None)
+        findings = Counter(told_severities(result.findings))
         return Audited(result.run["run_id"], dict(findings), result.warnings, result.quality_warnings)
 
     outcomes: dict[Interval, Audited | Failed] = {}

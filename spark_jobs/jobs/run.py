@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from schemas import FINDINGS, REBALANCE_INTERVALS
 from spark_jobs.config import Configuration
+from spark_jobs.domain.mutes import untold
 from spark_jobs.errors import QualityError
 from spark_jobs.jobs.audit import Progress, outputs_of, window_of
 from spark_jobs.jobs.check import Gate
@@ -22,7 +24,7 @@ from spark_jobs.publish.publisher import publish
 from spark_jobs.publish.request import RunRequest
 from spark_jobs.warehouse import Warehouse
 
-__all__ = ["RunRequest", "RunResult", "run"]
+__all__ = ["RunRequest", "RunResult", "run", "told_severities"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,12 @@ class RunResult:
     findings: list[dict[str, Any]]
     warnings: list[str]
     quality_warnings: list[str]
+
+
+def told_severities(findings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The severities of findings that somebody is told of: neither they are muted nor their roots."""
+    left_out = untold((one["finding_id"], one["root_finding_id"], one["muted"]) for one in findings)
+    return [one["severity"] for one in findings if one["finding_id"] not in left_out]
 
 
 def run(

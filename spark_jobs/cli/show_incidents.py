@@ -1,0 +1,78 @@
+"""What a person sees of incidents: a table, or plain lines where nobody watches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from spark_jobs.cli.tables import Heading, show_rows, stacked, table
+from spark_jobs.cli.terminal import SEVERITY_STYLES
+from spark_jobs.domain.incidents.values import Incident
+from spark_jobs.domain.intervals import duration_text, format_utc
+from spark_jobs.domain.phrases import UNKNOWN, count, number_text
+from spark_jobs.domain.severities import WORST_FIRST
+from spark_jobs.domain.window import from_micros
+
+#: Groups in a line; more are counted.
+_NAMED = 3
+_HEADINGS = (
+    Heading("severity\nid", fixed=True),
+    Heading("what happened\nrule, cause", fold=True),
+    Heading("from – to\nduration", fixed=True),
+    Heading("messages\npiled up", right=True, fixed=True),
+    Heading("conse-\nquences", right=True, fixed=True),
+)
+
+
+def show_incidents(console: Console, incidents: Sequence[Incident]) -> None:
+    """The incidents in the order given; one line each where the console is no terminal."""
+    show_rows(console, incidents, _table, _line, incidents_text(incidents))
+
+
+def incidents_text(incidents: Sequence[Incident]) -> str:
+    """How many there are, by severity, such as `3 incidents: 1 ERROR, 2 WARN; 1 is open`."""
+    counts = Counter(one.severity for one in incidents)
+    if not counts:
+        return "No incidents."
+    still = sum(1 for one in incidents if one.resolved_at is None)
+    told = ", ".join(f"{counts[severity]} {severity}" for severity in WORST_FIRST if counts[severity])
+    return f"{count(len(incidents), 'incident')}: {told}; {still} {'is' if still == 1 else 'are'} open"
+
+
+def _table(incidents: Sequence[Incident]) -> Table:
+    return table("Incidents, the newest first (UTC)", _HEADINGS, map(_cells, incidents), ruled=True)
+
+
+def _cells(one: Incident) -> Iterable[Text]:
+    start, end = from_micros(one.opened_at), from_micros(one.last_seen_at)
+    until = "open" if one.resolved_at is None else f"{from_micros(one.resolved_at):%m-%d %H:%M:%S}"
+    yield Text.assemble((one.severity, SEVERITY_STYLES[one.severity]), (f"\n{one.incident_id}", "dim"))
+    yield stacked(one.headline, f"{one.rule}, {one.cause}")
+    yield Text.assemble(f"{start:%m-%d %H:%M:%S} –\n{until}", (f"\n{duration_text(end - start)}", "dim"))
+    yield Text(number_text(one.piled_up), style="dim" if one.piled_up is None else "")
+    yield Text(f"{len(one.consequences):,}")
+
+
+def _line(one: Incident) -> str:
+    until = "open" if one.resolved_at is None else format_utc(from_micros(one.resolved_at))
+    lasted = duration_text(timedelta(microseconds=one.last_seen_at - one.opened_at))
+    parts = (
+        one.severity,
+        one.rule,
+        f"id={one.incident_id}",
+        f"cluster={one.cluster}",
+        f"groups={','.join(one.groups) if len(one.groups) <= _NAMED else len(one.groups)}",
+        f"{format_utc(from_micros(one.opened_at))}/{until}",
+        f"({lasted})",
+        f"cause={one.cause}",
+        f"piled_up={UNKNOWN if one.piled_up is None else one.piled_up}",
+        f"unowned_queue_minutes={one.unowned_queue_minutes:.1f}",
+        f"consequences={len(one.consequences)}:",
+        one.headline,
+    )
+    return " ".join(parts)

@@ -1,0 +1,147 @@
+"""What is said of an incident, from the findings of its roots and consequences."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+
+from spark_jobs.domain.evidence import total
+from spark_jobs.domain.findings import Finding
+from spark_jobs.domain.incidents.observed import NEVER
+from spark_jobs.domain.incidents.threads import Thread
+from spark_jobs.domain.incidents.values import Incident, Queue
+from spark_jobs.domain.message_queue import number_ranges
+from spark_jobs.domain.phrases import count
+from spark_jobs.domain.rules.follows import topics
+from spark_jobs.domain.rules.queue_owners import UNASSIGNED
+from spark_jobs.domain.rules.rule import Rule
+from spark_jobs.domain.severities import SEVERITIES
+from spark_jobs.domain.subscriptions import RETRY
+from spark_jobs.domain.window import SECOND, from_micros
+
+#: Names in a sentence, at most.
+_NAMED = 3
+
+
+def incident(roots: Sequence[Thread], rest: Sequence[Thread], rules: Mapping[str, Rule]) -> Incident:
+    """One event; threads in the order of time."""
+    every = [*roots, *rest]
+    first, cluster = roots[0], roots[0].identity[0]
+    rule = rules[first.identity[2]]
+    worst = max(roots, key=lambda one: (SEVERITIES.index(one.worst.severity), one.worst.start)).worst
+    until = max(one.until for one in roots)
+    groups = tuple(sorted({one.identity[1] for one in every}))
+    named = _topics(every), _queues(every)
+    return Incident(
+        incident_id=_incident_id(first, rule),
+        cluster=cluster,
+        rule=rule.name,
+        cause=worst.cause,
+        causes=tuple(dict.fromkeys(cause for one in roots for cause in one.causes)),
+        severity=max((one.worst.severity for one in every), key=SEVERITIES.index),
+        headline=_headline(rule, roots),
+        opened_at=first.start,
+        resolved_at=None if until == NEVER else until,
+        last_seen_at=max(one.end for one in roots),
+        groups=groups,
+        topics=named[0],
+        queues=named[1],
+        members=_members(roots),
+        piled_up=_piled_up(every),
+        unowned_queue_minutes=_unowned_minutes(every),
+        advice=worst.advice,
+        roots=tuple(one.part() for one in roots),
+        consequences=tuple(one.part() for one in rest),
+    )
+
+
+def _incident_id(first: Thread, rule: Rule) -> str:
+    """Stable: it hashes what began, and in which step; what several groups share stands for the group."""
+    began = first.findings[0]
+    shared = sorted(map(str, rule.spreads_by(began.finding))) if rule.spreads_by else [began.finding.cause or ""]
+    identity = (first.identity[0], rule.name) if rule.spreads_by else first.identity
+    begins = from_micros(began.step_start).isoformat()
+    text = "\n".join([*(name or "" for name in identity), *shared, begins])
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def _findings(several: Iterable[Thread]) -> Iterator[Finding]:
+    return (one.finding for thread in several for one in thread.findings)
+
+
+def _topics(several: Sequence[Thread]) -> tuple[str, ...]:
+    return tuple(sorted({str(topic) for found in _findings(several) for topic in topics(found)}))
+
+
+def _queues(several: Sequence[Thread]) -> tuple[Queue, ...]:
+    every = (queue for found in _findings(several) for queue in found.evidence.queues)
+    return tuple(sorted({(queue.topic, queue.broker_name, queue.queue_id) for queue in every}))
+
+
+def _members(roots: Sequence[Thread]) -> tuple[str, ...]:
+    named: set[str] = set()
+    for found in _findings(roots):
+        named.update(found.evidence.client_ids)
+        named.update(client_id for party in found.evidence.parties or () for client_id in party.client_ids or ())
+    return tuple(sorted(named))
+
+
+def _piled_up(every: Sequence[Thread]) -> int | None:
+    """The highest backlog of each group's findings, added up."""
+    highest: dict[str, int] = {}
+    for thread in every:
+        known = [one.evidence.backlog_max for one in _findings([thread]) if one.evidence.backlog_max is not None]
+        if known:
+            highest[thread.identity[1]] = max([highest.get(thread.identity[1], 0), *known])
+    return total(highest.values())
+
+
+def _unowned_minutes(every: Sequence[Thread]) -> float:
+    """How long each queue of each group had no owner, however many findings say so."""
+    times: dict[tuple[str, Queue], list[tuple[int, int]]] = defaultdict(list)
+    for thread in every:
+        for found in _findings([thread]):
+            for queue in found.evidence.queues:
+                if queue.role == UNASSIGNED:
+                    named = queue.topic, queue.broker_name, queue.queue_id
+                    times[thread.identity[1], named].append((queue.start, queue.end))
+    return sum(map(_covered, times.values())) / (60 * SECOND)
+
+
+def _covered(times: Iterable[tuple[int, int]]) -> int:
+    """The length of all times together."""
+    length = until = 0
+    for start, end in sorted(times):
+        length += max(0, end - max(start, until))
+        until = max(until, end)
+    return length
+
+
+def _headline(rule: Rule, roots: Sequence[Thread]) -> str:
+    """The rule's sentence, with the names of the roots; retry topics only where there are no others."""
+    queues = _queues(roots)
+    queues = tuple(one for one in queues if not one[0].startswith(RETRY)) or queues
+    return rule.headline.format(
+        groups=_some(sorted({one.identity[1] for one in roots}), "group"),
+        topics=_some(_topics(roots), "topic"),
+        queues=queues_by_topic(queues) if queues else "its queues",
+        brokers=_some(sorted({broker for _, broker, _ in queues}), "broker"),
+        subjects=_some(sorted({one.worst.subject for one in roots}), "client"),
+    )
+
+
+def queues_by_topic(queues: Iterable[Queue]) -> str:
+    """Neighbours as ranges: `orders broker-a:0-7 broker-b:0-3, ticks broker-a:1`."""
+    ids: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for topic, broker, queue_id in sorted(queues):
+        ids[topic][broker].append(queue_id)
+    told = [
+        " ".join((topic, *(f"{broker}:{number_ranges(found)}" for broker, found in of_topic.items())))
+        for topic, of_topic in ids.items()
+    ]
+    return ", ".join(told)
+
+
+def _some(names: Sequence[str], thing: str) -> str:
+    return count(len(names), thing) if len(names) > _NAMED else " and ".join(names)

@@ -1,0 +1,147 @@
+"""The findings of one condition in step after step."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
+
+from spark_jobs.domain.findings import Finding, queues_text
+from spark_jobs.domain.incidents.observed import UnknownTime
+from spark_jobs.domain.incidents.values import IncidentPart, PublishedFinding
+from spark_jobs.domain.rules.rule import Rule
+from spark_jobs.domain.severities import SEVERITIES
+from spark_jobs.domain.window import SECOND
+
+#: What is back so soon never went away.
+QUIET = 600 * SECOND
+#: Cluster, consumer group, rule, topic and client id of a condition.
+Identity = tuple[str, str, str, str | None, str | None]
+
+
+class RootRules:
+    """By finding id the rule of its root, of consequences; and whether two roots may be those of one event."""
+
+    def __init__(self, of_findings: Mapping[str, str], rules: Mapping[str, Rule]) -> None:
+        def above(rule: str) -> set[str]:
+            return {rule}.union(*(above(link.root) for link in rules[rule].follows))
+
+        self.of_findings = of_findings
+        self._above = {rule: above(rule) for rule in set(of_findings.values())}
+
+    def are_kin(self, one: str | None, other: str | None) -> bool:
+        """Whether one of the rules follows from the other, or is it, or is not known."""
+        return one is None or other is None or other in self._above[one] or one in self._above[other]
+
+
+@dataclass(eq=False)
+class Thread:
+    """The findings of one condition, in the order of time, until it was gone for longer than `QUIET`.
+
+    `end`: when it was last seen; `until`: when it was known to be gone. `root_rule`: that of the findings whose
+    consequence it is, as far as any says so.
+    """
+
+    identity: Identity
+    findings: list[PublishedFinding] = field(default_factory=list)
+    end: int = 0
+    until: int = 0
+    root_rule: str | None = None
+
+    @property
+    def start(self) -> int:
+        """When it was first seen."""
+        return self.findings[0].finding.start
+
+    @cached_property
+    def worst(self) -> Finding:
+        """Its worst finding, the latest of equals."""
+        return max((one.finding for one in self.findings), key=lambda one: (SEVERITIES.index(one.severity), one.start))
+
+    @cached_property
+    def causes(self) -> tuple[str, ...]:
+        """The causes it had, the first first."""
+        return tuple(dict.fromkeys(one.finding.cause for one in self.findings if one.finding.cause is not None))
+
+    @property
+    def order(self) -> tuple[int, tuple[str, ...]]:
+        """By its start, then by its identity."""
+        return self.start, tuple(name or "" for name in self.identity)
+
+    def part(self) -> IncidentPart:
+        """It as a part of an incident."""
+        worst = self.worst
+        return IncidentPart(
+            consumer_group=self.identity[1],
+            rule=self.identity[2],
+            cause=worst.cause,
+            severity=worst.severity,
+            topic=worst.topic,
+            subject=worst.subject,
+            start=self.start,
+            end=self.end,
+            finding_ids=tuple(one.finding.finding_id for one in self.findings),
+        )
+
+
+def threads(findings: Iterable[PublishedFinding], root_rules: RootRules, unknown: UnknownTime) -> list[Thread]:
+    """One per condition."""
+    by_identity: dict[Identity, list[PublishedFinding]] = defaultdict(list)
+    for one in findings:
+        by_identity[_identity(one)].append(one)
+    return [
+        thread for identity, same in by_identity.items() for thread in _threads(identity, same, root_rules, unknown)
+    ]
+
+
+def _identity(one: PublishedFinding) -> Identity:
+    """What a condition is, whatever its cause and its queues are just then."""
+    found = one.finding
+    others = {found.topic, one.consumer_group, queues_text(found.evidence.queues)}
+    return one.cluster, one.consumer_group, found.rule, found.topic, None if found.subject in others else found.subject
+
+
+def _threads(
+    identity: Identity, same: Sequence[PublishedFinding], root_rules: RootRules, unknown: UnknownTime
+) -> list[Thread]:
+    """Of findings that begin together those go on first whose cause a thread has, then those with another one."""
+    found: list[Thread] = []
+    alive: list[Thread] = []
+    in_order = sorted(same, key=lambda one: (one.finding.start, one.finding.cause or "", one.finding.finding_id))
+    for start, together in groupby(in_order, key=lambda one: one.finding.start):
+        alive = [thread for thread in alive if thread.until + QUIET >= start]
+        waiting = list(together)
+        for changed in (False, True):
+            for one in tuple(waiting):
+                thread = _thread_of(one, alive, root_rules, changed=changed)
+                if thread is None and changed:
+                    thread = Thread(identity)
+                    found.append(thread)
+                    alive.append(thread)
+                if thread is not None:
+                    waiting.remove(one)
+                    _take(thread, one, root_rules, unknown)
+    return found
+
+
+def _thread_of(
+    one: PublishedFinding, alive: Iterable[Thread], root_rules: RootRules, *, changed: bool
+) -> Thread | None:
+    """The thread that the finding goes on: it had the same cause last, or, `changed`, was over when this one began."""
+    root_rule = root_rules.of_findings.get(one.finding.finding_id)
+    fitting = (
+        thread
+        for thread in alive
+        if (thread.end <= one.finding.start if changed else thread.findings[-1].finding.cause == one.finding.cause)
+        and root_rules.are_kin(thread.root_rule, root_rule)
+    )
+    return max(fitting, key=lambda thread: thread.end, default=None)
+
+
+def _take(thread: Thread, one: PublishedFinding, root_rules: RootRules, unknown: UnknownTime) -> None:
+    thread.findings.append(one)
+    thread.end = max(thread.end, one.finding.end)
+    thread.until = max(thread.until, unknown.until(one.group, one.finding.end))
+    thread.root_rule = thread.root_rule or root_rules.of_findings.get(one.finding.finding_id)

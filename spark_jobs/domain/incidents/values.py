@@ -1,0 +1,82 @@
+"""What the fold takes and gives: findings with their group and step, and incidents. Times are microseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from spark_jobs.domain.findings import Finding
+
+#: Topic, broker name, queue id.
+Queue = tuple[str, str, int]
+
+
+class PublishedFinding(NamedTuple):
+    """A finding, and whose it is."""
+
+    cluster: str
+    consumer_group: str
+    step_start: int
+    finding: Finding
+
+    @property
+    def group(self) -> tuple[str, str]:
+        """The cluster and the consumer group."""
+        return self.cluster, self.consumer_group
+
+
+class AuditedTime(NamedTuple):
+    """The steps that were audited, all of one length: (cluster, consumer group, step start)."""
+
+    steps: Iterable[tuple[str, str, int]]
+    step: int
+
+
+class IncidentPart(NamedTuple):
+    """One condition of an incident in one group, over all its steps.
+
+    `start` and `end`: when it was seen, first and last; `cause`: of its worst finding, the latest of equals.
+    """
+
+    consumer_group: str
+    rule: str
+    cause: str | None
+    severity: str
+    topic: str | None
+    subject: str
+    start: int
+    end: int
+    finding_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Incident:
+    """One event, from the first moment at which one of its roots was seen to the last.
+
+    `resolved_at` None: it stood when what is known of its groups ends; `last_seen_at`: the end of its last finding.
+    `severity`: the worst of all its findings. `causes`: every one that its roots had, the first first; `cause` and
+    `advice` are those of the worst root, the latest of equals. `members`: client ids that its roots name; `topics` and
+    `queues` also of consequences. `piled_up`: messages, the highest backlog of each group, None: not known.
+    `unowned_queue_minutes`: how long queues had no owner, added up.
+    """
+
+    incident_id: str
+    cluster: str
+    rule: str
+    cause: str | None
+    causes: tuple[str, ...]
+    severity: str
+    headline: str
+    opened_at: int
+    resolved_at: int | None
+    last_seen_at: int
+    groups: tuple[str, ...]
+    topics: tuple[str, ...]
+    queues: tuple[Queue, ...]
+    members: tuple[str, ...]
+    piled_up: int | None
+    unowned_queue_minutes: float
+    advice: str
+    roots: tuple[IncidentPart, ...]
+    consequences: tuple[IncidentPart, ...]

@@ -1,0 +1,95 @@
+"""Reads published findings, and folds them to incidents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from schemas import FINDINGS, GROUP_STATUS
+from spark_jobs.domain.incidents.fold import incidents
+from spark_jobs.domain.incidents.threads import QUIET
+from spark_jobs.domain.incidents.values import AuditedTime, Incident
+from spark_jobs.domain.intervals import EVER, Interval
+from spark_jobs.domain.phrases import did_you_mean
+from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.domain.window import to_micros
+from spark_jobs.errors import NothingPublishedError
+from spark_jobs.read.finding_rows import published_finding
+from spark_jobs.read.published import PublishedTables, check_cluster, check_group, published_tables
+from spark_jobs.read.stored import Filter, StoredTables, rows, tuples
+
+_STEP = ("cluster", "consumer_group", "step_start")
+
+
+@dataclass(frozen=True)
+class IncidentQuery:
+    """Which incidents are asked for: those that were seen in the interval (None: ever), only open ones, of a name."""
+
+    interval: Interval | None = None
+    is_open: bool = False
+    cluster: str | None = None
+    consumer_group: str | None = None
+    incident_id: str | None = None
+
+
+def incidents_of(
+    stored: StoredTables, query: IncidentQuery, progress: Callable[[str], None] = lambda _: None
+) -> list[Incident]:
+    """The newest first. Raises `NothingPublishedError` for names or an id that nobody has."""
+    progress("reading the findings")
+    tables = published_tables(stored)
+    if query.consumer_group is not None:
+        check_group(tables, EVER, query.cluster, query.consumer_group)
+    elif query.cluster is not None:
+        check_cluster(tables, query.cluster)
+    steps = list(tuples(tables.read(GROUP_STATUS, EVER, _STEP, query.cluster)))
+    found = _whole(tables, query, steps) if query.interval else _folded(tables, query, steps, None)
+    wanted = [one for one in found if _is_wanted(one, query)]
+    if query.incident_id is not None and not wanted:
+        hint = did_you_mean(query.incident_id, (one.incident_id for one in found))
+        raise NothingPublishedError(f"there is no incident {query.incident_id}: {hint or 'list them without --id'}")
+    return wanted
+
+
+def _is_wanted(one: Incident, query: IncidentQuery) -> bool:
+    return (
+        (query.incident_id is None or one.incident_id == query.incident_id)
+        and (query.consumer_group is None or query.consumer_group in one.groups)
+        and not (query.is_open and one.resolved_at is not None)
+        and (query.interval is None or _stood_in(one, query.interval))
+    )
+
+
+def _stood_in(one: Incident, interval: Interval) -> bool:
+    """Whether it was seen in the interval."""
+    return one.opened_at < to_micros(interval.end) and one.last_seen_at > to_micros(interval.start)
+
+
+def _whole(tables: PublishedTables, query: IncidentQuery, steps: Sequence[tuple[str, str, datetime]]) -> list[Incident]:
+    """The incidents of the interval from their beginnings: the history before it is read, twice as far each time, until
+    none of them goes on before what was read.
+    """
+    interval = query.interval or EVER
+    oldest, back = min((step for _, _, step in steps), default=interval.start), tables.grid.length
+    while True:
+        first = tables.grid.floor(interval.start - back)
+        found = _folded(tables, query, steps, first)
+        begins = (part.start for one in found if _stood_in(one, interval) for part in (*one.roots, *one.consequences))
+        if first <= oldest or min(begins, default=to_micros(interval.start)) > to_micros(first) + QUIET:
+            return found
+        back *= 2
+
+
+def _folded(
+    tables: PublishedTables,
+    query: IncidentQuery,
+    steps: Iterable[tuple[str, str, datetime]],
+    first: datetime | None,
+) -> list[Incident]:
+    """The incidents of all findings of the steps from `first` on; None: of all steps."""
+    conditions = [] if first is None else [Filter("step_start", ">=", first)]
+    found = rows(tables.read(FINDINGS, EVER, None, query.cluster, conditions=conditions))
+    audited = ((cluster, group, to_micros(step)) for cluster, group, step in steps if first is None or step >= first)
+    length = tables.grid.length // timedelta(microseconds=1)
+    return incidents(map(published_finding, found), AuditedTime(audited, length), RULES)

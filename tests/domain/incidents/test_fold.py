@@ -1,0 +1,214 @@
+"""Findings of made days, folded: what is one incident and what are two, by hand. Times are hours:minutes of the day."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
+
+from spark_jobs.domain.incidents.fold import incidents
+from spark_jobs.domain.incidents.values import AuditedTime, Incident, PublishedFinding
+from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.domain.window import SECOND
+from tests.domain.audited import START
+from tests.domain.made import finding
+
+HOUR = 3600
+#: 10:00 of the day of `tests.domain.made`.
+TEN = 10 * HOUR
+
+
+def seconds(text: str) -> int:
+    """`25:30` is half past one of the next day."""
+    hours, _, minutes = text.partition(":")
+    return int(hours) * HOUR + int(minutes) * 60
+
+
+def clock(micros: int | None) -> str:
+    if micros is None:
+        return "open"
+    minutes, rest = divmod((micros - START) // SECOND + TEN, 60)
+    assert rest == 0
+    return f"{minutes // 60:02}:{minutes % 60:02}"
+
+
+def stood(span: str, rule: str, cause: str | None = None, group: str = "g", **more: Any) -> list[PublishedFinding]:
+    """A condition `from-to` as hourly steps publish it: a finding each."""
+    begin, end = map(seconds, span.split("-"))
+    found = []
+    for step in range(begin // HOUR * HOUR, end, HOUR):
+        start, until = max(begin, step), min(end, step + HOUR)
+        name = "/".join(map(str, (rule, cause, group, more.get("topic"), more.get("subject"), start)))
+        one = finding(name, rule, start - TEN, until - TEN, cause, **{"subject": group, **more})
+        found.append(PublishedFinding("c", group, START + (step - TEN) * SECOND, one))
+    return found
+
+
+def following(roots: Iterable[PublishedFinding], rest: Iterable[PublishedFinding]) -> list[PublishedFinding]:
+    """`rest` as consequences of the root of their step, where it has one."""
+    of_step = {one.step_start: one.finding.finding_id for one in roots}
+    return [one._replace(finding=one.finding._replace(root_finding_id=of_step.get(one.step_start))) for one in rest]
+
+
+def folded(*found: Sequence[PublishedFinding], until: int = 48, but: Iterable[int] = ()) -> list[Incident]:
+    """All hours up to `until` were audited for the groups that have findings, but some."""
+    flat = [one for some in found for one in some]
+    groups = {one.consumer_group for one in flat}
+    hours = [hour for hour in range(until) if hour not in but]
+    steps = [("c", group, START + (hour * HOUR - TEN) * SECOND) for group in groups for hour in hours]
+    return incidents(flat, AuditedTime(steps, HOUR * SECOND), RULES)
+
+
+def told(*found: Sequence[PublishedFinding], **more: Any) -> list[str]:
+    return [
+        f"{one.rule} {clock(one.opened_at)}-{clock(one.resolved_at)} {','.join(one.groups)} "
+        f"{'+'.join(one.causes)} {one.severity} {len(one.consequences)}"
+        for one in folded(*found, **more)
+    ]
+
+
+OFFLINE, NOBODY = "GROUP_OFFLINE", "NOBODY_CONNECTED"
+
+
+def test_a_fault_over_20_hours_is_one() -> None:
+    offline = stood("02:30-22:40", OFFLINE, NOBODY)
+    unowned = stood("02:30-22:40", "UNASSIGNED_QUEUE", OFFLINE, topic="t", queues=[("t", "b", 0, "UNASSIGNED")])
+    (one,) = folded(offline, following(offline, unowned))
+    assert told(offline, following(offline, unowned)) == [f"{OFFLINE} 02:30-22:40 g {NOBODY} ERROR 1"]
+    assert (one.unowned_queue_minutes, one.headline) == (20 * 60 + 10, "No consumer of g is connected")
+    assert len(one.roots[0].finding_ids) == len(one.consequences[0].finding_ids) == 21
+
+
+def test_what_spans_days_and_what_is_not_over() -> None:
+    assert told(stood("20:00-31:15", OFFLINE, NOBODY)) == [f"{OFFLINE} 20:00-31:15 g {NOBODY} ERROR 0"]
+    assert told(stood("20:00-48:00", OFFLINE, NOBODY)) == [f"{OFFLINE} 20:00-open g {NOBODY} ERROR 0"]
+
+
+def test_what_comes_back_within_ten_minutes_never_went_away() -> None:
+    often = [one for start in range(0, 60, 20) for one in stood(f"03:{start}-03:{start + 10}", OFFLINE, NOBODY)]
+    assert told(often) == [f"{OFFLINE} 03:00-03:50 g {NOBODY} ERROR 0"]
+    hourly = [one for hour in (3, 4, 5) for one in stood(f"{hour}:10-{hour}:20", OFFLINE, NOBODY)]
+    assert told(hourly) == [f"{OFFLINE} 0{hour}:10-0{hour}:20 g {NOBODY} ERROR 0" for hour in (5, 4, 3)]
+    assert len({one.incident_id for one in folded(hourly)}) == 3
+
+
+def test_a_cause_that_changes_is_one_incident_and_two_at_once_are_two() -> None:
+    asleep = stood("03:00-05:30", "CLIENT_HUNG", "NO_PULL", subject="h@1", client_ids=["h@1"], severity="WARN")
+    silent = stood("05:30-06:00", "CLIENT_HUNG", "NO_ANSWER", subject="h@1", client_ids=["h@1"])
+    assert told(asleep, silent) == ["CLIENT_HUNG 03:00-06:00 g NO_PULL+NO_ANSWER ERROR 0"]
+    (one,) = folded(asleep, silent)
+    assert one.cause == "NO_ANSWER"
+    hole = stood("03:00-05:00", "UNASSIGNED_QUEUE", "CONFIG_HOLE", topic="t")
+    filtered = stood("04:00-06:00", "UNASSIGNED_QUEUE", "ROOM_FILTER", topic="t")
+    assert told(hole, filtered) == [
+        "UNASSIGNED_QUEUE 04:00-06:00 g ROOM_FILTER ERROR 0",
+        "UNASSIGNED_QUEUE 03:00-05:00 g CONFIG_HOLE ERROR 0",
+    ]
+
+
+def test_a_cause_that_goes_on_is_not_taken_for_one_that_changed() -> None:
+    """At 04:00 both begin a finding: the hole goes on, whatever comes first by name."""
+    hole = stood("03:00-05:00", "UNASSIGNED_QUEUE", "NO_VIRTUAL_NODES", topic="t")
+    new = stood("04:00-05:00", "UNASSIGNED_QUEUE", "CONFIG_HOLE", topic="t")
+    assert told(hole, new) == [
+        "UNASSIGNED_QUEUE 04:00-05:00 g CONFIG_HOLE ERROR 0",
+        "UNASSIGNED_QUEUE 03:00-05:00 g NO_VIRTUAL_NODES ERROR 0",
+    ]
+
+
+def test_one_event_in_several_groups_is_one_and_other_events_are_not() -> None:
+    def gone(span: str, group: str, broker: str) -> list[PublishedFinding]:
+        queue = (f"t-{group}", broker, 0, "NOT_READABLE")
+        return stood(span, "BROKER_NOT_READABLE", "LEFT_ROUTE", group, topic=queue[0], queues=[queue])
+
+    both = gone("03:00-03:30", "g1", "b"), gone("03:05-03:30", "g2", "b"), gone("03:00-03:30", "g3", "b2")
+    assert sorted(told(*both)) == [
+        "BROKER_NOT_READABLE 03:00-03:30 g1,g2 LEFT_ROUTE ERROR 0",
+        "BROKER_NOT_READABLE 03:00-03:30 g3 LEFT_ROUTE ERROR 0",
+    ]
+    assert len(told(gone("03:00-03:30", "g1", "b"), gone("04:00-04:30", "g2", "b"))) == 2
+    frozen = [
+        stood("03:00-03:30", "CLIENT_HUNG", "NO_ANSWER", group, subject=name, client_ids=[name])
+        for group, name in (("g1", "10.0.0.1@7#1"), ("g2", "10.0.0.1@7#2"), ("g3", "10.0.0.1@7#3"))
+    ]
+    assert told(*frozen) == ["CLIENT_HUNG 03:00-03:30 g1,g2,g3 NO_ANSWER ERROR 0"]
+
+
+def test_topics_of_a_group_with_one_cause_are_one() -> None:
+    found = [stood("03:00-03:30", "CONSUMER_LAGGING", "FALLING_BEHIND", topic=topic) for topic in ("a", "b")]
+    assert told(*found) == ["CONSUMER_LAGGING 03:00-03:30 g FALLING_BEHIND ERROR 0"]
+    assert folded(*found)[0].topics == ("a", "b")
+
+
+def test_silence_is_not_health() -> None:
+    """Nothing was audited from 05:00 to 08:00: what stood before and after stood, what is gone was gone at 08:00."""
+    before, after = (stood(span, OFFLINE, NOBODY) for span in ("03:30-05:00", "08:00-08:20"))
+    assert told(before, after, but=(5, 6, 7)) == [f"{OFFLINE} 03:30-08:20 g {NOBODY} ERROR 0"]
+    assert told(before, but=(5, 6, 7)) == [f"{OFFLINE} 03:30-08:00 g {NOBODY} ERROR 0"]
+    blind = stood("04:30-06:15", "UNOBSERVED", "NO_SNAPSHOTS", severity="WARN")
+    assert told(stood("03:30-04:30", OFFLINE, NOBODY), blind) == [
+        "UNOBSERVED 04:30-06:15 g NO_SNAPSHOTS WARN 0",
+        f"{OFFLINE} 03:30-06:15 g {NOBODY} ERROR 0",
+    ]
+
+
+def test_the_recorder_stops_for_all_groups_at_once() -> None:
+    blind = [stood("04:30-05:00", "UNOBSERVED", "NO_SNAPSHOTS", group, severity="INFO") for group in ("a", "b", "c")]
+    assert told(*blind, until=5) == ["UNOBSERVED 04:30-open a,b,c NO_SNAPSHOTS INFO 0"]
+
+
+def test_info_and_muted_findings_open_nothing() -> None:
+    assert told(stood("03:00-04:00", "LOAD_IMBALANCE", "HASH_RING", severity="INFO", topic="t")) == []
+    muted = stood("03:00-06:00", OFFLINE, NOBODY)
+    muted = [one._replace(finding=one.finding._replace(muted="known")) for one in muted]
+    unowned = following(muted, stood("03:00-06:00", "UNASSIGNED_QUEUE", OFFLINE, topic="t"))
+    assert told(muted, unowned) == []
+    # The mute ends at 05:00.
+    counts = [one if one.step_start < unowned[2].step_start else _unmuted(one) for one in muted]
+    assert told(counts, unowned) == [f"{OFFLINE} 05:00-06:00 g {NOBODY} ERROR 1"]
+
+
+def _unmuted(one: PublishedFinding) -> PublishedFinding:
+    return one._replace(finding=one.finding._replace(muted=None))
+
+
+def test_what_stood_long_before_its_root_is_an_incident_of_its_own() -> None:
+    """In its later steps nothing tells that the uneven shares stood before the twins came."""
+    twins = stood("08:30-10:00", "DUPLICATE_CLIENT_ID", "FIXED_INSTANCE_NAME", subject="c1")
+    uneven = following(twins[1:], stood("02:00-11:00", "LOAD_IMBALANCE", "ROOMS", topic="t", severity="WARN"))
+    assert told(twins, uneven) == [
+        "DUPLICATE_CLIENT_ID 08:30-10:00 g FIXED_INSTANCE_NAME ERROR 0",
+        "LOAD_IMBALANCE 02:00-11:00 g ROOMS WARN 0",
+    ]
+
+
+def test_piled_up_is_the_highest_of_each_group() -> None:
+    found = [
+        stood("03:00-05:00", "CLIENT_HUNG", "NO_ANSWER", group, client_ids=["h@1"], subject="h@1", backlog_max=backlog)
+        for group, backlog in (("g1", 70), ("g2", 5), ("g3", None))
+    ]
+    assert folded(*found)[0].piled_up == 75
+    assert folded(found[2])[0].piled_up is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_out_of_order_and_repeated_backfills_change_nothing(seed: int) -> None:
+    offline = stood("02:30-22:40", OFFLINE, NOBODY)
+    unowned = following(offline, stood("02:30-22:40", "UNASSIGNED_QUEUE", OFFLINE, topic="t"))
+    hung = [
+        stood("03:00-05:30", "CLIENT_HUNG", cause, group, subject="h@1", client_ids=["h@1"])
+        for group in ("g", "g2")
+        for cause in ("NO_PULL", "NO_ANSWER")
+    ]
+    expected = folded(offline, unowned, *hung)
+    shuffled = [*offline, *unowned, *(one for some in hung for one in some)] * 2
+    random.Random(seed).shuffle(shuffled)
+    assert folded(shuffled) == expected
+
+
+def test_the_id_stays_when_more_is_audited() -> None:
+    early, whole = (folded(stood(span, OFFLINE, NOBODY))[0] for span in ("02:30-03:00", "02:30-22:40"))
+    assert early.incident_id == whole.incident_id
+    assert folded(stood("03:30-22:40", OFFLINE, NOBODY))[0].incident_id != whole.incident_id

@@ -1,0 +1,69 @@
+"""What audits of the recording publish, by the kernel alone, with its configuration: no Spark."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS, Table
+from spark_jobs.config import audit_settings, strategy_settings
+from spark_jobs.config.file import load
+from spark_jobs.domain.history import GroupHistory
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.judge import JudgedStep, judge
+from spark_jobs.domain.window import to_micros
+from spark_jobs.gather.rows import tables
+from spark_jobs.ingest.files import read_lines
+from spark_jobs.ingest.recording import Row, outcomes
+from spark_jobs.read.stored import rows
+from tests.kernel import group_histories
+from tests.recording.conftest import CONFIGURATION, EXAMPLE
+from tests.stored import write
+
+#: The whole hours and the day that hold the recording.
+HOUR = Interval.parse("2026-11-21T02:00/2026-11-21T03:00")
+DAY = Interval.parse("2026-11-21/2026-11-22")
+Published = dict[Table, list[dict[str, Any]]]
+
+
+@cache
+def recorded() -> list[GroupHistory]:
+    """One per consumer group of the recording."""
+    found = defaultdict(list)
+    for outcome in outcomes(read_lines(EXAMPLE)):
+        if isinstance(outcome, Row):
+            found[outcome.table].append(outcome.values)
+    return group_histories(found)
+
+
+def audited(step_seconds: int, runs: Iterable[Interval] = (HOUR,)) -> Published:
+    """The findings and statuses that runs over these intervals publish, on a grid of such steps."""
+    judged = tables([step for run in runs for history in recorded() for step in _steps(history, step_seconds, run)])
+    return {table: rows(judged[table.name]) for table in (FINDINGS, GROUP_STATUS)}
+
+
+def _steps(history: GroupHistory, step_seconds: int, run: Interval) -> Iterator[JudgedStep]:
+    configuration = load(CONFIGURATION).model_copy(update={"step_seconds": step_seconds})
+    key = history.cluster, history.consumer_group
+    settings, configured = audit_settings(configuration, *key), strategy_settings(configuration, *key)
+    return judge(history, configured, settings, to_micros(run.start), to_micros(run.end))
+
+
+def write_warehouse(folder: Path, published: Published, step_seconds: int) -> None:
+    """The published tables that tell of incidents, as one run leaves them."""
+    for table, found in published.items():
+        write(folder, table, found)
+    run = {
+        **dict.fromkeys(("run_id", "configuration_hash", "configuration", "code_version"), "r"),
+        **dict.fromkeys(("started_at", "finished_at", "interval_start"), HOUR.start),
+        **{name: {} for name in ("source_versions", "row_counts", "content_hashes")},
+        "interval_end": HOUR.end,
+        "step_seconds": step_seconds,
+        "not_evaluated": [],
+        "published_versions": {table.name: 0 for table in published},
+        "outcome": "published",
+    }
+    write(folder, AUDIT_RUNS, [run])

@@ -1,0 +1,165 @@
+"""The incidents of the recording: what was done to the cluster, and nothing else, whatever the steps of the audit are.
+
+The table is written by hand from the recording's script, as that of `test_timeline` is: seconds after T0, `…` is an end
+of the recording. What stands at its end is open: silence is not health. An offset that went back is seen for a cadence.
+No Spark.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from schemas import FINDINGS, GROUP_STATUS
+from spark_jobs.cli.main import main
+from spark_jobs.domain.incidents.fold import incidents
+from spark_jobs.domain.incidents.values import AuditedTime, Incident
+from spark_jobs.domain.intervals import Interval, StepGrid
+from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.domain.window import SECOND, to_micros
+from spark_jobs.read.finding_rows import published_finding
+from tests.recording.by_kernel import DAY, HOUR, Published, audited, write_warehouse
+from tests.recording.test_timeline import BEGIN, END, T0
+
+EVERYBODY = (
+    "audit-service batch-export config-service flapper geo-service inventory-service ledger legacy-import "
+    "mixed-service near-service notify-service order-service payment-service pop-service price-cache tag-service "
+    "tick-service"
+)
+ON_BROKER_B = "audit-service batch-export flapper mixed-service near-service order-service tick-service"
+EXPECTED = f"""
+opened | resolved | root                  | severity | consequences | groups
+…      | open     | IDLE_CONSUMER         | WARN     | 0            | inventory-service
+…      | open     | PRODUCER_SKEW         | WARN     | 0            | audit-service mixed-service
+…      | open     | STRANDED_WRITE_QUEUES | ERROR    | 0            | legacy-import
+…      | open     | SLOW_LISTENER         | WARN     | 2            | legacy-import
+…      | open     | UNASSIGNED_QUEUE      | WARN     | 0            | geo-service
+…      | open     | UNASSIGNED_QUEUE      | ERROR    | 0            | config-service
+…      | open     | DOUBLE_OWNED_QUEUE    | ERROR    | 0            | config-service
+…      | open     | SUBSCRIPTION_MISMATCH | ERROR    | 2            | notify-service
+…      | open     | SUBSCRIPTION_MISMATCH | ERROR    | 0            | tag-service
+…      | open     | MIXED_STRATEGIES      | ERROR    | 2            | mixed-service
+240    | 720      | GROUP_OFFLINE         | ERROR    | 2            | batch-export
+309    | 932      | DUPLICATE_CLIENT_ID   | ERROR    | 3            | payment-service
+480    | 840      | DUPLICATE_CLIENT_ID   | ERROR    | 3            | tick-service
+540    | 650      | CLIENT_HUNG           | ERROR    | 0            | audit-service
+620    | 895      | FLAPPING_MEMBER       | WARN     | 2            | flapper
+900    | 910      | OFFSET_REWOUND        | WARN     | 0            | audit-service
+1020   | 1030     | OFFSET_REWOUND        | WARN     | 0            | batch-export
+1200   | 1290     | BROKER_NOT_READABLE   | ERROR    | 1            | {ON_BROKER_B}
+{END}  | open     | UNOBSERVED            | INFO     | 0            | {EVERYBODY}
+"""
+#: One cadence until a snapshot shows it, and 20 s until a group agrees.
+TOLERANCE = 30 * SECOND
+
+
+def folded(published: Published, step_seconds: int) -> list[Incident]:
+    steps = ((row["cluster"], row["consumer_group"], to_micros(row["step_start"])) for row in published[GROUP_STATUS])
+    return incidents(map(published_finding, published[FINDINGS]), AuditedTime(steps, step_seconds * SECOND), RULES)
+
+
+def moment(cell: str) -> int | None:
+    seconds = {"…": BEGIN, "open": None}[cell] if cell in ("…", "open") else int(cell)
+    return None if seconds is None else to_micros(T0 + timedelta(seconds=seconds))
+
+
+def same_time(one: int | None, other: int | None) -> bool:
+    return one == other or (one is not None and other is not None and abs(one - other) <= TOLERANCE)
+
+
+def what(one: Incident) -> tuple[str, str, int, tuple[str, ...]]:
+    return one.rule, one.severity, len(one.consequences), one.groups
+
+
+@pytest.fixture(scope="module")
+def hourly() -> Published:
+    return audited(3600)
+
+
+def test_what_was_done_and_nothing_else(hourly: Published) -> None:
+    found = sorted(folded(hourly, 3600), key=lambda one: (what(one), one.opened_at))
+    expected = sorted(by_hand(), key=lambda row: (row[0], moment(row[1]) or 0))
+    assert [what(one) for one in found] == [row[0] for row in expected]
+    for one, (_, opened, resolved) in zip(found, expected, strict=True):
+        assert same_time(one.opened_at, moment(opened)), one
+        assert same_time(one.resolved_at, moment(resolved)), one
+
+
+def by_hand() -> Iterator[tuple[tuple[str, str, int, tuple[str, ...]], str, str]]:
+    """What it is, when it was opened, and when resolved."""
+    for line in EXPECTED.strip().splitlines()[1:]:
+        opened, resolved, rule, severity, consequences, groups = (cell.strip() for cell in line.split("|"))
+        yield (rule, severity, int(consequences), tuple(groups.split())), opened, resolved
+
+
+@pytest.mark.parametrize(("step_seconds", "run"), [(300, HOUR), (900, HOUR), (86_400, DAY)])
+def test_whatever_the_steps_are_the_incidents_are_the_same(step_seconds: int, run: Interval, hourly: Published) -> None:
+    """To `convergence_seconds`: what a step sees for less than that at its end, only the next one tells."""
+
+    def told(published: Published, step_seconds: int) -> list[Incident]:
+        return sorted(folded(published, step_seconds), key=lambda one: (one.rule, one.groups, one.causes))
+
+    for one, other in zip(told(hourly, 3600), told(audited(step_seconds, [run]), step_seconds), strict=True):
+        assert (*what(one), one.causes, one.headline) == (*what(other), other.causes, other.headline)
+        assert abs(one.opened_at - other.opened_at) <= 20 * SECOND
+        assert one.resolved_at == other.resolved_at
+        assert one.piled_up == other.piled_up or one.opened_at != other.opened_at
+        assert one.unowned_queue_minutes == pytest.approx(other.unowned_queue_minutes)
+
+
+def test_step_by_step_backwards_and_twice(hourly: Published) -> None:
+    grid = list(StepGrid(timedelta(minutes=15)).steps(HOUR))
+    assert folded(audited(900, [*reversed(grid), *grid]), 900) == folded(audited(900), 900)
+
+
+@pytest.fixture(scope="module")
+def warehouse(hourly: Published, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("published")
+    write_warehouse(folder, hourly, 3600)
+    return folder
+
+
+def shown(capsys: pytest.CaptureFixture[str], warehouse: Path, *options: str) -> str:
+    assert main(["incidents", "--warehouse", str(warehouse), *options]) == 0
+    return capsys.readouterr().out
+
+
+def test_the_command_lists_them_the_newest_first(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = shown(capsys, warehouse).splitlines()
+    assert len(out) == 20
+    assert out[0].startswith("INFO UNOBSERVED id=")
+    assert out[0].endswith(
+        "groups=17 2026-11-21T02:26:55.977Z/open (33 min 04 s) cause=NO_SNAPSHOTS piled_up=unknown "
+        "unowned_queue_minutes=0.0 consequences=0: Nothing is recorded of 17 groups"
+    )
+    assert out[-1] == "19 incidents: 11 ERROR, 7 WARN, 1 INFO; 11 are open"
+    assert "0 ERROR" not in shown(capsys, warehouse, "--open")
+
+
+@pytest.mark.parametrize(
+    ("options", "rules"),
+    [
+        (["--group", "payment-service"], ["UNOBSERVED", "DUPLICATE_CLIENT_ID"]),
+        (["--group", "batch-export", "--interval", "2026-11-21T02:18/2026-11-21T02:20"], ["OFFSET_REWOUND"]),
+        (["--group", "legacy-import", "--open"], ["UNOBSERVED", "SLOW_LISTENER", "STRANDED_WRITE_QUEUES"]),
+        (["--cluster", "demo", "--interval", "2026-11-21T02:00/2026-11-21T02:02"], []),
+    ],
+)
+def test_only_what_is_asked_for(
+    options: list[str], rules: Iterable[str], warehouse: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = json.loads(shown(capsys, warehouse, *options, "--json"))
+    assert [one["rule"] for one in document["incidents"]] == rules
+
+
+def test_one_in_full(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (_, twins) = json.loads(shown(capsys, warehouse, "--group", "payment-service", "--json"))["incidents"]
+    text = Path(__file__).with_name("explained") / "incident.txt"
+    told = shown(capsys, warehouse, "--id", twins["incident_id"]).replace(twins["incident_id"], "ID")
+    assert told == text.read_text(encoding="utf-8")
+    assert main(["incidents", "--warehouse", str(warehouse), "--id", "0"]) == 3
+    assert "there is no incident 0: list them without --id" in capsys.readouterr().err

@@ -1,0 +1,124 @@
+"""What a person sees of incidents: lines, a table, one in full."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from typing import Any
+
+from rich.console import Console
+
+from spark_jobs.cli.show_incidents import show_incidents
+from spark_jobs.domain.incidents.values import Incident, IncidentPart
+from spark_jobs.domain.window import SECOND
+from spark_jobs.explain.incident_text import incident_lines
+from tests.domain.audited import at
+
+PART = IncidentPart("g", "GROUP_OFFLINE", "NOBODY_CONNECTED", "ERROR", None, "g", at(0), at(90), ("f1", "f2"))
+UNOWNED = PART._replace(rule="UNASSIGNED_QUEUE", cause="GROUP_OFFLINE", topic="t", subject="b:0-1", finding_ids=("f3",))
+
+
+def incident(**values: Any) -> Incident:
+    made = Incident(
+        incident_id="0123456789abcdef",
+        cluster="eu",
+        rule="GROUP_OFFLINE",
+        cause="NOBODY_CONNECTED",
+        causes=("NOBODY_CONNECTED",),
+        severity="ERROR",
+        headline="No consumer of g is connected",
+        opened_at=at(0),
+        resolved_at=at(90),
+        last_seen_at=at(90),
+        groups=("g",),
+        topics=("t",),
+        queues=(("t", "b", 0), ("t", "b", 1)),
+        members=(),
+        piled_up=12345,
+        unowned_queue_minutes=3.0,
+        advice="Start it.",
+        roots=(PART,),
+        consequences=(UNOWNED,),
+    )
+    return replace(made, **values)
+
+
+def shown(console: Console, *incidents: Incident) -> list[str]:
+    show_incidents(console, incidents)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines()
+
+
+def test_incidents_are_lines_where_nobody_watches() -> None:
+    groups = ("a", "b", "c", "d")
+    hostile = incident(severity="WARN", headline="[red]:bomb:\x1b[2J", groups=groups, resolved_at=None, piled_up=None)
+    assert shown(Console(file=io.StringIO(), width=40), incident(), hostile) == [
+        "ERROR GROUP_OFFLINE id=0123456789abcdef cluster=eu groups=g 2026-03-01T10:00Z/2026-03-01T10:01:30Z "
+        "(1 min 30 s) cause=NOBODY_CONNECTED piled_up=12345 unowned_queue_minutes=3.0 consequences=1: "
+        "No consumer of g is connected",
+        "WARN GROUP_OFFLINE id=0123456789abcdef cluster=eu groups=4 2026-03-01T10:00Z/open (1 min 30 s) "
+        "cause=NOBODY_CONNECTED piled_up=unknown unowned_queue_minutes=3.0 consequences=1: [red]:bomb:\\x1b[2J",
+        "2 incidents: 1 ERROR, 1 WARN; 1 is open",
+    ]
+    assert shown(Console(file=io.StringIO())) == ["No incidents."]
+
+
+def test_incidents_are_a_table_on_a_terminal() -> None:
+    terminal = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
+    lines = shown(terminal, incident(), incident(headline="[red]x\x9b", resolved_at=None, piled_up=None))
+    rows = [line.split() for line in lines]
+    assert rows[0] == ["Incidents,", "the", "newest", "first", "(UTC)"]
+    sentence = ["No", "consumer", "of", "g", "is", "connected"]
+    assert ["ERROR", *sentence, "03-01", "10:00:00", "–", "12,345", "1"] in rows
+    assert ["0123456789abcdef", "GROUP_OFFLINE,", "NOBODY_CONNECTED", "03-01", "10:01:30"] in rows
+    assert ["ERROR", "[red]x\\x9b", "03-01", "10:00:00", "–", "unknown", "1"] in rows
+    assert ["0123456789abcdef", "GROUP_OFFLINE,", "NOBODY_CONNECTED", "open"] in rows
+    assert rows[-1] == ["2", "incidents:", "2", "ERROR;", "1", "is", "open"]
+
+
+def told(one: Incident) -> list[str]:
+    return [f"{'  ' * line.indent}{line.text}" for line in incident_lines(one)]
+
+
+def test_one_in_full_says_what_when_where_and_what_to_do() -> None:
+    assert told(incident()) == [
+        "No consumer of g is connected (cluster eu)",
+        "ERROR GROUP_OFFLINE, NOBODY_CONNECTED; incident 0123456789abcdef",
+        "From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z (1 min 30 s).",
+        "What to do: Start it.",
+        "",
+        "Where",
+        "  Group: g",
+        "  Topic: t",
+        "  2 queues: t b:0-1",
+        "  12,345 messages piled up.",
+        "  Queues had no owner for 3.0 minutes, added up.",
+        "",
+        "What was seen of it",
+        "  ERROR GROUP_OFFLINE by NOBODY_CONNECTED in g",
+        "    From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z, 2 findings.",
+        "",
+        "What followed from it",
+        "  ERROR UNASSIGNED_QUEUE by GROUP_OFFLINE in g, t: b:0-1",
+        "    From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z, 1 finding.",
+    ]
+
+
+def test_what_is_not_known_to_be_over_says_so() -> None:
+    assert told(incident(resolved_at=None))[2] == (
+        "Open since 2026-03-01T10:00Z; it was last seen at 2026-03-01T10:01:30Z (1 min 30 s), and nothing is known of "
+        "the time after."
+    )
+    assert told(incident(resolved_at=at(90) + 60 * SECOND))[2] == (
+        "From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z (1 min 30 s) or later: it was gone at 2026-03-01T10:02:30Z, "
+        "what was between is not known."
+    )
+
+
+def test_causes_before_the_worst_and_long_lists() -> None:
+    lines = told(
+        incident(causes=("B", "A"), cause="A", groups=tuple(f"g{n:02}" for n in range(22)), roots=(PART,) * 23)
+    )
+    assert lines[1] == "ERROR GROUP_OFFLINE, A, at times B; incident 0123456789abcdef"
+    assert lines[6].endswith("g18, g19 and 2 more")
+    assert "  … and 3 more." in lines
