@@ -36,12 +36,11 @@ def test_what_stood_long_before_is_no_consequence(began: int, root: str | None) 
 
 
 def test_a_consequence_of_a_consequence_names_the_root() -> None:
-    queue = [("t", "b", 0, "HUNG")]
-    hung = finding("h", "CLIENT_HUNG", 0, 900, "NO_PULL", subject="c1", client_ids=["c1"], queues=queue)
-    stopped = finding("s", "CONSUMER_STOPPED", 60, 900, queues=[("t", "b", 0, "BEHIND")])
+    slow = finding("s", "SLOW_LISTENER", 0, 900, subject="c1", client_ids=["c1"])
+    behind = finding("l", "CONSUMER_LAGGING", 60, 900, client_ids=["c1"], queues=[("t", "b", 0, "BEHIND")])
     lost = finding("r", "RETENTION_RISK", 300, 900, "LOST", queues=[("t", "b", 0, "AT_RISK")])
     elsewhere = finding("r2", "RETENTION_RISK", 300, 900, "LOST", queues=[("t", "b", 1, "AT_RISK")])
-    assert roots(lost, elsewhere, stopped, hung) == {"r": "h", "r2": None, "s": "h", "h": None}
+    assert roots(lost, elsewhere, behind, slow) == {"r": "s", "r2": None, "l": "s", "s": None}
 
 
 def test_of_several_roots_the_rules_first_then_the_earliest_then_by_id() -> None:

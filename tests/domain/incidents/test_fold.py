@@ -81,6 +81,14 @@ def test_a_fault_over_20_hours_is_one() -> None:
     assert len(one.roots[0].finding_ids) == len(one.consequences[0].finding_ids) == 21
 
 
+def test_minutes_without_owner_count_once_however_many_findings_say_so() -> None:
+    queues = [("t", "b", 0, "UNASSIGNED"), ("t", "b", 1, "DOUBLE_OWNED")]
+    twins = stood("02:30-03:30", "DUPLICATE_CLIENT_ID", "CLONED_PROCESS", subject="c1", queues=queues)
+    unowned = stood("02:30-03:30", "UNASSIGNED_QUEUE", "DUPLICATE_CLIENT_ID", topic="t", queues=queues[:1])
+    (one,) = folded(twins, following(twins, unowned))
+    assert (one.unowned_queue_minutes, one.queues) == (60, (("t", "b", 0), ("t", "b", 1)))
+
+
 def test_what_spans_days_and_what_is_not_over() -> None:
     assert told(stood("20:00-31:15", OFFLINE, NOBODY)) == [f"{OFFLINE} 20:00-31:15 g {NOBODY} ERROR 0"]
     assert told(stood("20:00-48:00", OFFLINE, NOBODY)) == [f"{OFFLINE} 20:00-open g {NOBODY} ERROR 0"]
