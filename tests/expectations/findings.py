@@ -42,6 +42,17 @@ def audited(*intervals: Row, **changes: Any) -> Rows:
     return {FINDINGS: [row(**changes)], REBALANCE_INTERVALS: intervals, ALLOCATIONS: [TOPIC | QUEUE]}
 
 
+def another(finding_id: str, **changes: Any) -> Row:
+    """A finding of the group that says nothing of queues."""
+    silent = {"rule": "UNOBSERVED", "cause": "NO_SNAPSHOTS", "topic": None, "evidence": MESSAGES}
+    return row(finding_id=finding_id, **silent | changes)
+
+
+def with_another(finding_id: str, **changes: Any) -> Rows:
+    """The first finding is the consequence of the other."""
+    return {**good(), FINDINGS: [row(root_finding_id=finding_id), another(finding_id, **changes)]}
+
+
 CASES = Cases(
     SUITE,
     breaks={
@@ -64,8 +75,8 @@ CASES = Cases(
         "root_is_a_root": [
             good(root_finding_id="r"),
             good(root_finding_id=OWN),
-            {**good(), FINDINGS: [row(root_finding_id="r"), row(finding_id="r", consumer_group="g2")]},
-            {**good(), FINDINGS: [row(root_finding_id="r"), row(finding_id="r", root_finding_id="r2")]},
+            with_another("r", consumer_group="g2"),
+            with_another("r", root_finding_id="r0"),
         ],
         "evidence_is_not_negative": [with_evidence(**{name: -1}) for name in MESSAGES],
         "backlog_balances": [with_queue(**{name: MESSAGES[name] + 1}) for name in MESSAGES if name != "backlog_max"],
@@ -76,7 +87,7 @@ CASES = Cases(
         good(topic=None),
         good(rule="GROUP_OFFLINE", cause="NOBODY_CONNECTED"),
         good(start=at(3599.999)),
-        {**good(), FINDINGS: [row(root_finding_id="r"), row(finding_id="r")]},
+        with_another("r"),
         audited(TOPIC, TOPIC, TOPIC | {"topic": "t2"}),
         audited(TOPIC | {"topic": "t2"}, rule="SLOW_LISTENER", cause="RESPONSE_TIME_ROSE"),
         audited(rule="SLOW_LISTENER", cause="RESPONSE_TIME_ROSE"),
