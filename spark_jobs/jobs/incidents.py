@@ -39,11 +39,11 @@ def incidents_of(
     """The newest first. Raises `NothingPublishedError` for names or an id that nobody has."""
     progress("reading the findings")
     tables = published_tables(stored)
-    if query.consumer_group is not None:
+    steps = list(tuples(tables.read(GROUP_STATUS, EVER, _STEP, query.cluster)))
+    if query.consumer_group is not None and all(group != query.consumer_group for _, group, _ in steps):
         check_group(tables, EVER, query.cluster, query.consumer_group)
     elif query.cluster is not None:
         check_cluster(tables, query.cluster)
-    steps = list(tuples(tables.read(GROUP_STATUS, EVER, _STEP, query.cluster)))
     found = _whole(tables, query, steps) if query.interval else _folded(tables, query, steps, None)
     wanted = [one for one in found if _is_wanted(one, query)]
     if query.incident_id is not None and not wanted:

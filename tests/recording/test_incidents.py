@@ -161,5 +161,9 @@ def test_one_in_full(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> Non
     text = Path(__file__).with_name("explained") / "incident.txt"
     told = shown(capsys, warehouse, "--id", twins["incident_id"]).replace(twins["incident_id"], "ID")
     assert told == text.read_text(encoding="utf-8")
+    assert main(["incidents", "--warehouse", str(warehouse), "--group", "payment"]) == 3
+    assert "did you mean payment-service?" in capsys.readouterr().err
+    assert main(["incidents", "--warehouse", str(warehouse), "--cluster", "eu"]) == 3
+    assert "there is no cluster eu: audited are demo" in capsys.readouterr().err
     assert main(["incidents", "--warehouse", str(warehouse), "--id", "0"]) == 3
     assert "there is no incident 0: list them without --id" in capsys.readouterr().err
