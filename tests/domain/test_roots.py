@@ -27,6 +27,13 @@ def test_what_follows_shares_a_client_with_its_root_and_stands_at_the_same_time(
     assert roots(TWINS, other)["u"] is None
 
 
+@pytest.mark.parametrize("rule", ["UNASSIGNED_QUEUE", "DOUBLE_OWNED_QUEUE"])
+def test_what_clients_of_several_languages_did_to_queues_follows_from_them(rule: str) -> None:
+    mixture = finding("m", "MIXED_CLIENTS", 0, 600, "DIFFERENT_LANGUAGES")
+    assert roots(mixture, finding("q", rule, 0, 600, "MIXED_CLIENTS"))["q"] == "m"
+    assert roots(mixture, finding("q", rule, 0, 600, "CONFIG_HOLE"))["q"] is None
+
+
 @pytest.mark.parametrize(("began", "root"), [(1, "twins"), (601, None)])
 def test_what_stood_long_before_is_no_consequence(began: int, root: str | None) -> None:
     """The twins come so many seconds after the uneven shares."""

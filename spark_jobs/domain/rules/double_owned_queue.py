@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from spark_jobs.domain.audited_step import AuditedStep
 from spark_jobs.domain.causes import DoubleOwnedCause
-from spark_jobs.domain.rules import duplicate_client_id, mixed_strategies
+from spark_jobs.domain.rules import duplicate_client_id, mixed_clients, mixed_strategies
 from spark_jobs.domain.rules.follows import Follows, clients, everything
 from spark_jobs.domain.rules.queue_owners import double_owned_queues, queue_hit
 from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
@@ -53,5 +53,6 @@ RULE = Rule(
     follows=(
         Follows(duplicate_client_id.NAME, clients, (DoubleOwnedCause.DUPLICATE_CLIENT_ID,)),
         Follows(mixed_strategies.NAME, everything, (DoubleOwnedCause.MIXED_STRATEGIES,)),
+        Follows(mixed_clients.NAME, everything, (DoubleOwnedCause.MIXED_CLIENTS,)),
     ),
 )

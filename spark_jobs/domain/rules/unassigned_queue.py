@@ -13,6 +13,7 @@ from spark_jobs.domain.rules import (
     duplicate_client_id,
     group_offline,
     membership_view_split,
+    mixed_clients,
     mixed_strategies,
     subscription_mismatch,
 )
@@ -150,6 +151,7 @@ RULE = Rule(
         Follows(group_offline.NAME, everything, (UnassignedCause.GROUP_OFFLINE,)),
         Follows(subscription_mismatch.NAME, everything, (UnassignedCause.MEMBER_NOT_SUBSCRIBED,)),
         Follows(mixed_strategies.NAME, everything, (UnassignedCause.MIXED_STRATEGIES,)),
+        Follows(mixed_clients.NAME, everything, (UnassignedCause.MIXED_CLIENTS,)),
         Follows(membership_view_split.NAME, topics, (VIEWS_DISAGREE,)),
         Follows(broker_not_readable.NAME, queues, (UnassignedCause.BROKER_NOT_READABLE,)),
     ),
