@@ -40,6 +40,7 @@ from spark_jobs.domain.intervals import Interval
 from spark_jobs.domain.judge import JudgedStep, judge
 from spark_jobs.domain.message_queue import RouteEntry, java_order
 from spark_jobs.domain.series import Series, State
+from spark_jobs.domain.sightings import Sightings
 from spark_jobs.domain.strategies import StrategySettings
 from spark_jobs.domain.subscriptions import RETRY, Subscriptions, normal_expression
 from spark_jobs.domain.thresholds import Thresholds
@@ -56,9 +57,14 @@ _NOTHING = StrategySettings()
 SETTINGS = AuditSettings(3600 * SECOND, 20 * SECOND, 60 * SECOND, Thresholds())
 
 
-def group_histories(rows: Rows) -> list[GroupHistory]:
-    """One per (cluster, consumer group) that any row of members, offsets or clients names, in order."""
+def group_histories(rows: Rows, sighted: Rows | None = None) -> list[GroupHistory]:
+    """One per (cluster, consumer group) that any row of members, offsets or clients names, or any member of those that
+    were `sighted`, in order. Without these all rows were.
+    """
     rows = {table: [_named(row, table.schema) for row in found] for table, found in rows.items()}
+    seen = rows if sighted is None else sighted
+    captured = _by(seen.get(MEMBERSHIP_SNAPSHOTS, ()), "cluster", "consumer_group")
+    routed = _by(seen.get(ROUTE_SNAPSHOTS, ()), "cluster", "topic")
     members, clients, offsets = (
         _by(rows.get(table, ()), "cluster", "consumer_group")
         for table in (MEMBERSHIP_SNAPSHOTS, CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS)
@@ -73,17 +79,39 @@ def group_histories(rows: Rows) -> list[GroupHistory]:
             routes,
             topics,
             members.get((key[0], PROXIES_GROUP), []),
+            captured=_sightings(row["captured_at"] for row in captured.get(key, ())),
+            readable=routed,
         )
-        for key in sorted({*members, *clients, *offsets})
+        for key in sorted({*members, *clients, *offsets, *captured})
     ]
 
 
+def _sightings(times: Iterable[datetime]) -> Sightings:
+    at = np.array([to_micros(one) for one in times], dtype=np.int64)
+    return Sightings.of(at, at)
+
+
+def _readable(rows: Sequence[Row]) -> dict[str, Sightings]:
+    """By broker, when the route named it with bit 4 of its permission."""
+    times: dict[str, list[datetime]] = defaultdict(list)
+    for row in rows:
+        for name, perm, *_ in (one if isinstance(one, tuple) else one.values() for one in row["queues"]):
+            if perm & 4:
+                times[name].append(row["captured_at"])
+    return {name: _sightings(found) for name, found in times.items()}
+
+
 def judged(
-    rows: Rows, interval: Interval, settings: AuditSettings = SETTINGS, configured: StrategySettings = _NOTHING
+    rows: Rows,
+    interval: Interval,
+    settings: AuditSettings = SETTINGS,
+    configured: StrategySettings = _NOTHING,
+    sighted: Rows | None = None,
 ) -> list[JudgedStep]:
     """Every step of every group, all configured alike."""
     first, end = to_micros(interval.start), to_micros(interval.end)
-    return [one for history in group_histories(rows) for one in judge(history, configured, settings, first, end)]
+    histories = group_histories(rows, sighted)
+    return [one for history in histories for one in judge(history, configured, settings, first, end)]
 
 
 def published(rows: Rows, interval: Interval, settings: AuditSettings = SETTINGS) -> dict[Table, list[dict[str, Any]]]:
@@ -136,6 +164,8 @@ def _history(
     routes: _Found,
     topics: _Found,
     proxies: list[Row],
+    captured: Sightings,
+    readable: _Found,
 ) -> GroupHistory:
     cluster, group = key
     subscribed = (one["topic"] for row in (*members, *clients) for one in row.get("subscriptions") or ())
@@ -156,6 +186,8 @@ def _history(
         offsets=of_group(offsets, "topic", _offsets),
         topics=of_topics(topics, _topics, "%DLQ%" + group),
         proxies=of_group(proxies, "broker_name", lambda found: _series(found, _membership)),
+        captured=captured,
+        readable=of_topics(readable, _readable),
     )
 
 

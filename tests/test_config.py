@@ -28,8 +28,8 @@ def write(tmp_path: Path, text: str | bytes) -> Path:
 MISTAKES = {
     "- 1": "must be a mapping of keys to values, not [1]",
     "step: 3600": "step: unknown key; did you mean 'step_seconds'?",
-    "1: 2": "[1]: unknown key; known are step_seconds, cadence_seconds, max_gap_seconds, thresholds, quality, groups, "
-    "mutes",
+    "1: 2": "[1]: unknown key; known are step_seconds, cadence_seconds, max_gap_seconds, sightings_days, thresholds, "
+    "quality, groups, mutes",
     "groups: [{strateggy: AVG}]": "groups[0].strateggy: unknown key; did you mean 'strategy'?",
     "thresholds: {heart_beat: 3}": "thresholds.heart_beat: unknown key; did you mean 'heartbeat_seconds'?",
     "quality: {max_quarantined: 3}": ("quality.max_quarantined: unknown key; did you mean 'max_quarantined_percent'?"),
@@ -163,7 +163,7 @@ def test_the_hash_is_of_the_meaning_not_of_the_text(tmp_path: Path) -> None:
     assert said.hash() == Configuration().hash()
     assert said.canonical_json() == (
         '{"cadence_seconds":20,"groups":[],"max_gap_seconds":60,"mutes":[],"quality":{"max_quarantined_percent":1.0,'
-        '"offset_tolerance":10000,"seen_percent":90.0,"usual_days":14,"usual_deviations":5.0},'
+        '"offset_tolerance":10000,"seen_percent":90.0,"usual_days":14,"usual_deviations":5.0},"sightings_days":7,'
         '"step_seconds":3600,"thresholds":'
         '{"allowed_lag":32,"busy_after_seconds":120,"busy_percent":90,"cached_messages":1000,"cached_mib":100,'
         '"cached_span":2000,"convergence_seconds":20,"failing_messages":10,"failing_percent":10,"flapping_times":3,"heartbeat_seconds":30,'
@@ -231,6 +231,7 @@ def test_the_demo_configuration_tells_what_the_recording_cannot() -> None:
 
 KERNEL = """
 cadence_seconds: 10
+sightings_days: 2
 groups:
   - {group: g, strategy: CONFIG, virtual_node_count: 3, rooms: [a, b],
      config_queues: [{client: c1, topic: t, broker: b, queues: [0, 2]}]}
@@ -241,7 +242,7 @@ def test_the_kernel_is_told_all_that_is_configured(tmp_path: Path) -> None:
     configuration = load(write(tmp_path, KERNEL))
     # A snapshot holds for three times the cadence.
     assert configuration.audit_settings == AuditSettings(
-        3600 * SECOND, 10 * SECOND, 30 * SECOND, configuration.thresholds
+        3600 * SECOND, 10 * SECOND, 30 * SECOND, configuration.thresholds, sightings=172_800 * SECOND
     )
     settings = strategy_settings(configuration, "any", "g")
     assert settings.strategy == "CONFIG"

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from spark_jobs.config.values import GroupThresholds, Moment, NamePattern, RoomPattern, RuleName, StrategyName
 from spark_jobs.domain.intervals import StepGrid
 from spark_jobs.domain.thresholds import Count, Seconds, Thresholds
-from spark_jobs.domain.window import SECOND, AuditSettings
+from spark_jobs.domain.window import HOUR, SECOND, AuditSettings
 from spark_jobs.errors import IntervalError
 
 #: YAML gives lists; frozen values hold tuples.
@@ -74,6 +74,7 @@ class Configuration(_Section):
     step_seconds: Seconds = 3600
     cadence_seconds: Seconds = 20
     max_gap_seconds: Seconds | None = None
+    sightings_days: Annotated[Count, Field(le=365)] = 7
     thresholds: Thresholds = Thresholds()
     quality: Quality = Quality()
     groups: Annotated[tuple[GroupEntry, ...], _List] = ()
@@ -110,6 +111,11 @@ class Configuration(_Section):
         return timedelta(seconds=self.max_gap_seconds) if self.max_gap_seconds else 3 * self.cadence
 
     @property
+    def sightings(self) -> timedelta:
+        """How far before a step it counts that a group was captured, or that a route named a broker."""
+        return timedelta(days=self.sightings_days)
+
+    @property
     def warm_up(self) -> timedelta:
         """How far before a step its states are replayed, so that what lasts is told from what is new."""
         return timedelta(microseconds=self.audit_settings.warm_up)
@@ -123,8 +129,9 @@ class Configuration(_Section):
     def audit_settings(self) -> AuditSettings:
         """What the kernel needs of it."""
         max_gap = self.max_gap_seconds or 3 * self.cadence_seconds
+        step, cadence = self.step_seconds * SECOND, self.cadence_seconds * SECOND
         return AuditSettings(
-            self.step_seconds * SECOND, self.cadence_seconds * SECOND, max_gap * SECOND, self.thresholds
+            step, cadence, max_gap * SECOND, self.thresholds, sightings=self.sightings_days * 24 * HOUR
         )
 
     def canonical_json(self) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.message_queue import RouteEntry
 from spark_jobs.domain.series import Series
+from spark_jobs.domain.sightings import NEVER, Sightings
 from spark_jobs.domain.subscriptions import Subscriptions
 
 #: Stands for null in a matrix of numbers.
@@ -216,7 +217,8 @@ class TopicReadings:
 class GroupHistory:
     """What was recorded of one (cluster, consumer group): memberships by broker, clients by their id; routes, offsets
     and topics by topic, of all topics that the group subscribes or has offsets of. A route is sorted by broker name.
-    `proxies`: memberships of the cluster's `unseen.PROXIES_GROUP`, by broker.
+    `proxies`: memberships of the cluster's `unseen.PROXIES_GROUP`, by broker. `captured`: when any broker answered
+    about the group; `readable`: by topic and broker, when the topic's route named the broker as one to read.
     """
 
     cluster: str
@@ -227,3 +229,5 @@ class GroupHistory:
     offsets: Mapping[str, OffsetReadings] = field(default_factory=dict)
     topics: Mapping[str, TopicReadings] = field(default_factory=dict)
     proxies: Mapping[str, Series[Membership]] = field(default_factory=dict)
+    captured: Sightings = NEVER
+    readable: Mapping[str, Mapping[str, Sightings]] = field(default_factory=dict)

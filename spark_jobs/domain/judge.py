@@ -18,6 +18,7 @@ from spark_jobs.domain.progress import topic_progress
 from spark_jobs.domain.replays import Replays
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.series import Span
+from spark_jobs.domain.sightings import last_hour_before
 from spark_jobs.domain.strategies import StrategySettings
 from spark_jobs.domain.timeline import StepTimeline
 from spark_jobs.domain.triggers import with_moves
@@ -42,14 +43,20 @@ def judge(
 ) -> Iterator[JudgedStep]:
     """One per audit step of `[start, end)`, microseconds on the grid, of which the history knows anything.
 
-    A step depends on the snapshots of its own window only. Raises nothing that a snapshot could cause.
+    A step depends on the snapshots of its own window only, and on what was seen for `settings.sightings` before it.
+    Raises nothing that a snapshot could cause.
     """
     replays = Replays(configured)
     for step_start in range(start, end, settings.step):
         step = audited_step(history, replays, settings, step_start)
-        if step.intervals or step.memberships or step.client_states:
+        if step.intervals or step.memberships or step.client_states or _was_captured(step):
             found = findings(step, RULES)
             yield JudgedStep(step, found, group_status(step, found))
+
+
+def _was_captured(step: AuditedStep) -> bool:
+    """Before its window: that nobody captures the group any more is worth saying."""
+    return last_hour_before(step.history.captured, step.window, step.settings) is not None
 
 
 def audited_step(history: GroupHistory, replays: Replays, settings: AuditSettings, step_start: int) -> AuditedStep:

@@ -11,6 +11,7 @@ from spark_jobs.domain.thresholds import Thresholds
 
 SECOND = 1_000_000
 MILLISECOND = 1_000
+HOUR = 3600 * SECOND
 
 
 def to_micros(moment: datetime) -> int:
@@ -28,7 +29,8 @@ class AuditSettings:
     """What a configuration says to the kernel; lengths in microseconds.
 
     `step`: length of an audit step; `cadence`: time between two snapshots of the same thing; `max_gap`: how long a
-    state holds without another snapshot; `thresholds` and `mutes`: those of one group.
+    state holds without another snapshot; `thresholds` and `mutes`: those of one group; `sightings`: for how long before
+    a step it counts that a thing was seen.
     """
 
     step: int
@@ -36,6 +38,7 @@ class AuditSettings:
     max_gap: int
     thresholds: Thresholds
     mutes: tuple[Mute, ...] = ()
+    sightings: int = 0
 
     @property
     def warm_up(self) -> int:
@@ -59,7 +62,7 @@ class AuditSettings:
 @dataclass(frozen=True)
 class StepWindow:
     """A step publishes `[start, end)`. Its states are replayed from `observed_from` on, and it reads the snapshots of
-    `[read_from, end)`, no others.
+    `[read_from, end)`; of those before it knows sightings only (`sightings.Sightings`).
     """
 
     read_from: int

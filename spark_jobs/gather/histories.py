@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from spark_jobs.domain.history import ClientHistory, ClientState, GroupHistory
 from spark_jobs.domain.series import Series
+from spark_jobs.domain.sightings import NEVER, Sightings
 from spark_jobs.gather.readings import Layout, Numbers, Readings
 from spark_jobs.gather.states import client_state, membership, route
 
@@ -19,12 +20,16 @@ State = TypeVar("State")
 MEMBERSHIP, ROUTE, CLIENT = "membership", "route", "client"
 #: A membership of the cluster's proxies, handed to each of its groups; its state is in the column of memberships.
 PROXY = "proxy"
+#: When the group was captured; when the route of a topic (the name) named a broker (the state) as readable.
+CAPTURED, READABLE = "captured", "readable"
 OFFSET_QUEUES, TOPIC_QUEUES = "offset_queues", "topic_queues"
 KINDS = (MEMBERSHIP, ROUTE, CLIENT, OFFSET_QUEUES, TOPIC_QUEUES)
 
 
 class Folded(NamedTuple):
-    """One state of one key, and when it was seen: `times`, or the readings of that `fingerprint`."""
+    """One state of one key, and when it was seen: `times`, or the readings of that `fingerprint`. Of sightings the
+    first and last times of hours, in turn.
+    """
 
     fingerprint: int
     state: Any
@@ -52,7 +57,7 @@ def _by_group(states: pa.Table) -> dict[tuple[str, str], _Group]:
         lambda: defaultdict(lambda: defaultdict(list))
     )
     for place, row in enumerate(states.drop_columns(["times"]).to_pylist()):
-        column = MEMBERSHIP if row["kind"] == PROXY else row["kind"]
+        column = {PROXY: MEMBERSHIP, CAPTURED: READABLE}.get(row["kind"], row["kind"])
         folded = Folded(row["fingerprint"], row[column], seen[offsets[place] : offsets[place + 1]])
         groups[row["cluster"], row["consumer_group"]][row["kind"]][row["name"]].append(folded)
     return dict(groups)
@@ -77,7 +82,13 @@ def _history(cluster: str, group: str, found: _Group, measured: Readings) -> Gro
         offsets=by_name(OFFSET_QUEUES, lambda folded: measured.offsets(layouts(folded))),
         topics=by_name(TOPIC_QUEUES, lambda folded: measured.topics(layouts(folded))),
         proxies=by_name(PROXY, lambda folded: _series(folded, membership)),
+        captured=by_name(CAPTURED, lambda folded: _sightings(folded[0])).get(group, NEVER),
+        readable=by_name(READABLE, lambda folded: {one.state: _sightings(one) for one in folded}),
     )
+
+
+def _sightings(folded: Folded) -> Sightings:
+    return Sightings.of(folded.times[0::2], folded.times[1::2])
 
 
 def _series(folded: Sequence[Folded], value: Callable[[Any], State]) -> Series[State]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -54,6 +55,7 @@ STATES = pa.schema(
         client=_CLIENT,
         offset_queues=_QUEUES,
         topic_queues=_QUEUES,
+        readable=pa.string(),
     )
 )
 _VALUES = ("first", "second", "third", "fourth", "fifth")
@@ -65,7 +67,7 @@ _OFFSETS = ("broker_offset", "consumer_offset", "pull_offset", "last_timestamp")
 def gathered(rows: Mapping[Table, Sequence[Row]]) -> tuple[pa.Table, pa.Table]:
     """States and readings of all groups, as if they had one key. Every snapshot is a state of its own, not folded."""
     states, readings = [], []
-    for fingerprint, (state, reading) in enumerate(_snapshots(rows)):
+    for fingerprint, (state, reading) in enumerate([*_snapshots(rows), *_sightings(rows)]):
         states.append(state | {"fingerprint": fingerprint})
         if reading:
             readings.append(reading | {"fingerprint": fingerprint})
@@ -93,6 +95,25 @@ def _snapshots(rows: Mapping[Table, Sequence[Row]]) -> Iterator[tuple[dict[str, 
         reading = _reading(row, row["queues"], ("min_offset", "max_offset"))
         for group in _groups_with(row, rows):
             yield _state({**row, **group}, "topic_queues", "topic", _queues(row["queues"])), reading
+
+
+def _sightings(rows: Mapping[Table, Sequence[Row]]) -> Iterator[tuple[dict[str, Any], None]]:
+    """Of every group, and of every broker of a topic for each of its groups: every time as the first and the last."""
+    times: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for row in rows.get(MEMBERSHIP_SNAPSHOTS, ()):
+        times[row["cluster"], row["consumer_group"], "captured", row["consumer_group"], ""] += _twice(row)
+    for row in rows.get(ROUTE_SNAPSHOTS, ()):
+        for entry in row["queues"]:
+            for group in _groups_with(row, rows):
+                key = row["cluster"], group["consumer_group"], "readable", row["topic"], entry["broker_name"]
+                times[key] += _twice(row)
+    for (cluster, group_name, kind, name, broker), found in times.items():
+        state = {"cluster": cluster, "consumer_group": group_name, "kind": kind, "name": name, "times": found}
+        yield state | {"readable": broker if kind == "readable" else None}, None
+
+
+def _twice(row: Row) -> list[int]:
+    return [to_micros(row["captured_at"])] * 2
 
 
 def _groups_with(topic: Row, rows: Mapping[Table, Sequence[Row]]) -> list[dict[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -14,9 +14,13 @@ from spark_jobs.domain.message_queue import PERM_READ, RouteEntry
 from spark_jobs.domain.rules.follows import brokers
 from spark_jobs.domain.rules.rule import Cause, FindingQueue, Rule, RuleHit
 from spark_jobs.domain.series import Span
+from spark_jobs.domain.sightings import last_hour_before
+from spark_jobs.domain.window import HOUR
 
 NAME = "BROKER_NOT_READABLE"
 NOT_READABLE = "NOT_READABLE"
+#: Spans of a topic's route.
+Route = Sequence[Span[tuple[RouteEntry, ...]]]
 
 
 class NotReadableCause(StrEnum):
@@ -41,16 +45,27 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
     return [
         hit
         for topic, route in step.routes.items()
-        if topic in step.history.offsets and not _is_well(route)
-        for broker, spans in not_readable_spans(route).items()
-        for hit in _of_broker(step, topic, broker, spans)
+        if topic in step.history.offsets
+        for hit in _of_topic(step, topic, route, seen_before(step, topic, route))
     ]
 
 
-def not_readable_spans(route: Sequence[Span[tuple[RouteEntry, ...]]]) -> Mapping[str, Sequence[NotReadable]]:
-    """Per broker that is ever in the route; it is known from when it is first there."""
+def seen_before(step: AuditedStep, topic: str, route: Route) -> dict[str, int]:
+    """Brokers that the topic's route named as readable before the step's window, and that are not in its first span:
+    each with the start of the last hour in which it was.
+    """
+    sighted = step.history.readable.get(topic, {})
+    missing = sighted.keys() - {entry.broker_name for entry in route[0].state}
+    if not missing or all(one.topic != topic for one in step.intervals):
+        return {}
+    hours = {name: last_hour_before(sighted[name], step.window, step.settings) for name in sorted(missing)}
+    return {name: hour for name, hour in hours.items() if hour is not None}
+
+
+def not_readable_spans(route: Route, before: Collection[str] = ()) -> Mapping[str, Sequence[NotReadable]]:
+    """Per broker that is ever in the route, known from when it is first there, or was in it `before`."""
     perms = [{entry.broker_name: entry.perm for entry in span.state} for span in route]
-    found: dict[str, list[NotReadable]] = {}
+    found: dict[str, list[NotReadable]] = {broker: [] for broker in before}
     for span, perm_of in zip(route, perms, strict=True):
         for broker in perm_of:
             found.setdefault(broker, [])
@@ -84,19 +99,31 @@ def held_backlog(readings: OffsetReadings, broker: str, start: int, end: int) ->
     return {readings.queues[column]: backlog for column, backlog in named if backlog != UNKNOWN}
 
 
-def _is_well(route: Sequence[Span[tuple[RouteEntry, ...]]]) -> bool:
+def _is_well(route: Route) -> bool:
     """Whether there is nothing to look at: one route, of which every broker can be read."""
     return len(route) <= 1 and all(entry.perm & PERM_READ for span in route for entry in span.state)
 
 
-def _of_broker(step: AuditedStep, topic: str, broker: str, spans: Sequence[NotReadable]) -> Iterable[RuleHit]:
+def _of_topic(step: AuditedStep, topic: str, route: Route, before: Mapping[str, int]) -> Iterable[RuleHit]:
+    if _is_well(route) and not before:
+        return
+    for broker, spans in not_readable_spans(route, before).items():
+        yield from _of_broker(step, topic, broker, spans, before.get(broker))
+
+
+def _of_broker(
+    step: AuditedStep, topic: str, broker: str, spans: Sequence[NotReadable], seen: int | None
+) -> Iterable[RuleHit]:
     """Readings count from one `max_gap` before a span, so that a broker which is gone has some; each counts for the
-    last span that it may count for.
+    last span that it may count for. Where the broker left before the window, those of the hour `seen` count, too.
     """
     gap, readings = step.settings.max_gap, step.history.offsets[topic]
     for place, span in enumerate(spans):
         following = spans[place + 1].start - gap if place + 1 < len(spans) else span.end
         held = held_backlog(readings, broker, span.start - gap, min(span.end, following))
+        if place == 0 and seen is not None:
+            until = min(seen + HOUR + gap, step.window.read_from)
+            held = held_backlog(readings, broker, seen - gap, until) | held
         total = float(sum(held.values()))
         for (_, queue_id), backlog in held.items():
             if backlog > 0:
@@ -120,7 +147,8 @@ RULE = Rule(
     "can consume them until it is back. One finding per group, topic and cause; `subject` names the queues with a "
     "backlog, `measures` how many messages it held when it was last read (`last_known_backlog`).",
     decided_by="the topic's route, and the group's offset readings from one `max_gap` before. No known backlog, no "
-    "finding. A broker that left longer ago than a step looks back is no longer one of the topic. ERROR.",
+    "finding. A broker that left before the time a step looks back on is one of the topic for `sightings_days`, with "
+    "the readings of the last hour in which its route named it. ERROR.",
     causes={
         NotReadableCause.LEFT_ROUTE: Cause(
             "the route named the broker before and does not now",

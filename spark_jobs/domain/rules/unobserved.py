@@ -11,6 +11,7 @@ from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep
 from spark_jobs.domain.history import Matrix
 from spark_jobs.domain.rules.follows import everything
 from spark_jobs.domain.rules.rule import Cause, Party, Rule, RuleHit
+from spark_jobs.domain.sightings import last_hour_before
 
 NAME = "UNOBSERVED"
 NO_SNAPSHOTS = "NO_SNAPSHOTS"
@@ -46,7 +47,7 @@ def snapshot_gaps(step: AuditedStep) -> Iterator[SnapshotGap]:
     """One per source and gap; routes and offsets are those of the group's ordinary topics with intervals."""
     until = step.window.end
     members = ((span.start, span.end) for spans in step.memberships.values() for span in spans)
-    yield from _named(MEMBERSHIPS, gaps(members, until))
+    yield from _named(MEMBERSHIPS, gaps([*_captured_before(step), *members], until))
     for topic in dict.fromkeys(one.topic for one in step.intervals if one.is_ordinary):
         routes = ((span.start, span.end) for span in step.routes.get(topic, ()))
         yield from _named(f"{ROUTES}: {topic}", gaps(routes, until))
@@ -54,6 +55,13 @@ def snapshot_gaps(step: AuditedStep) -> Iterator[SnapshotGap]:
         if readings is not None:
             times = readings.times[readings.inside(step.window.read_from, until)]
             yield from _named(f"{OFFSETS}: {topic}", gaps_behind(times, until, step.settings.max_gap))
+
+
+def _captured_before(step: AuditedStep) -> list[Time]:
+    """Where the group was captured before the step's window, that is known up to where the step begins to observe."""
+    begins = step.window.observed_from
+    seen = last_hour_before(step.history.captured, step.window, step.settings)
+    return [] if seen is None else [(begins, begins)]
 
 
 def gaps(known: Iterable[Time], until: int) -> list[Time]:
@@ -103,8 +111,9 @@ RULE = Rule(
     "aside), for longer than a snapshot holds. What happened in that time is not known: the other rules are silent "
     "about it. One finding per group and time; `parties` are the sources that were silent, with their topic.",
     decided_by="no snapshot for `max_gap` (three times the cadence by default): the last one is that much older than "
-    "`start`. Only sources that spoke before; of the members, only if no broker answered. WARN where the source "
-    "spoke again; INFO to the end of a step: the recording, the group or the topic may have ended.",
+    "`start`. Only sources that spoke before: routes and offsets in what the step looks back on, members within "
+    "`sightings_days`; of the members, only if no broker answered. WARN where the source spoke again; INFO to the end "
+    "of a step: the recording, the group or the topic may have ended.",
     causes={
         NO_SNAPSHOTS: Cause(
             "a source that had snapshots has none",
