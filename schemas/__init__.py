@@ -12,6 +12,7 @@ from schemas.quarantine import QUARANTINE
 from schemas.queue_progress import QUEUE_PROGRESS
 from schemas.rebalance_intervals import REBALANCE_INTERVALS
 from schemas.route_snapshots import ROUTE_SNAPSHOTS
+from schemas.sightings import SIGHTINGS
 from schemas.table import Table
 from schemas.topic_snapshots import TOPIC_SNAPSHOTS
 
@@ -26,7 +27,7 @@ SOURCES: tuple[Table, ...] = (
 OPTIONAL_SOURCES: tuple[Table, ...] = (CLIENT_SNAPSHOTS,)
 #: Replaced step by step by every run that audits the step.
 OUTPUTS: tuple[Table, ...] = (REBALANCE_INTERVALS, ALLOCATIONS, QUEUE_PROGRESS, GROUP_STATUS, FINDINGS)
-TABLES: tuple[Table, ...] = (*SOURCES, *OUTPUTS, QUARANTINE, QUALITY_RESULTS, AUDIT_RUNS)
+TABLES: tuple[Table, ...] = (*SOURCES, SIGHTINGS, *OUTPUTS, QUARANTINE, QUALITY_RESULTS, AUDIT_RUNS)
 
 __all__ = [
     "ALLOCATIONS",
@@ -43,6 +44,7 @@ __all__ = [
     "QUEUE_PROGRESS",
     "REBALANCE_INTERVALS",
     "ROUTE_SNAPSHOTS",
+    "SIGHTINGS",
     "SOURCES",
     "TABLES",
     "TOPIC_SNAPSHOTS",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from schemas import MEMBERSHIP_SNAPSHOTS, SOURCES
+from schemas import MEMBERSHIP_SNAPSHOTS, SIGHTINGS, SOURCES
 from spark_jobs.config import Configuration
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.jobs.run import RunRequest, run
@@ -45,7 +45,7 @@ def make_archive(archive: Path) -> bool:
 
 def _small_audit(spark: SparkSession, warehouse: Warehouse) -> None:
     """A group that nobody is in, audited for an hour, and once more."""
-    warehouse.create(spark, SOURCES)
+    warehouse.create(spark, (*SOURCES, SIGHTINGS))
     table = MEMBERSHIP_SNAPSHOTS
     snapshot = dict.fromkeys(table.columns) | {"captured_at": _START, "connections": [], "subscriptions": []}
     snapshot |= {"cluster": "c", "consumer_group": "g", "broker_name": "b"}

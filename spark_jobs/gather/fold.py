@@ -64,12 +64,18 @@ def stated(
     }
 
 
+def stated_offsets(offsets: DataFrame, step: timedelta) -> DataFrame:
+    """Rows of `offset_snapshots` as `stated` gives them, none of which counts as broken."""
+    shown = _stated(offsets, *_OF_TABLE[OFFSET_SNAPSHOTS], _queues("offsets"))
+    return shown.withColumns({"step_start": step_of("captured_at", step), "broken": _broken(())})
+
+
 def folded(snapshots: Mapping[str, DataFrame]) -> DataFrame:
     """One row per (key, distinct state, step, `broken`) of every kind, with a column per kind; those of a topic have no
     group. `times`, in any order. One aggregation by hash folds all kinds.
     """
     every = reduce(_union, (_of_kind(shown, kind) for kind, shown in snapshots.items()))
-    state = (F.first(kind).alias(kind) for kind in KINDS)
+    state = (F.first(kind).alias(kind) for kind in KINDS if kind in snapshots)
     return every.groupBy(*_STATE, "step_start", "broken").agg(F.collect_list("at").alias("times"), *state)
 
 

@@ -11,7 +11,16 @@ from pyspark.sql import functions as F
 from spark_jobs.domain.subscriptions import DEAD_LETTERS
 from spark_jobs.domain.unseen import PROXIES_GROUP
 from spark_jobs.gather.fold import GROUP
-from spark_jobs.gather.histories import CLIENT, KINDS, MEMBERSHIP, OFFSET_QUEUES, PROXY, ROUTE, TOPIC_QUEUES
+from spark_jobs.gather.histories import (
+    CLIENT,
+    KINDS,
+    MEMBERSHIP,
+    OFFSET_QUEUES,
+    PROXY,
+    READABLE,
+    ROUTE,
+    TOPIC_QUEUES,
+)
 from spark_jobs.gather.readings import VALUES
 
 _TOPIC = ("cluster", "name")
@@ -37,12 +46,12 @@ def group_topics(states: DataFrame) -> DataFrame:
 
 
 def states_per_group(states: DataFrame, topics: DataFrame) -> DataFrame:
-    """One row per (group, state), those of its topics too (of its dead-letter topic, which it does not consume, no
-    route), and as kind `PROXY` those of its cluster's proxies.
+    """One row per (group, state), those of its topics too (of its dead-letter topic, which it does not consume, only
+    the offsets), and as kind `PROXY` those of its cluster's proxies.
     """
-    of_topics = F.col("kind").isin(ROUTE, TOPIC_QUEUES)
+    of_topics = F.col("kind").isin(ROUTE, TOPIC_QUEUES, READABLE)
     of_proxies = (F.col("kind") == MEMBERSHIP) & (F.col("consumer_group") == PROXIES_GROUP)
-    columns = (group_key().alias(KEY), *GROUP, "kind", "name", "fingerprint", "times", *KINDS)
+    columns = (group_key().alias(KEY), *GROUP, "kind", "name", "fingerprint", "times", *KINDS, READABLE)
     by_name = states.where(of_topics | of_proxies).withColumns(
         {
             "kind": F.when(of_proxies, F.lit(PROXY)).otherwise(F.col("kind")),
@@ -51,7 +60,7 @@ def states_per_group(states: DataFrame, topics: DataFrame) -> DataFrame:
     )
     asking = F.broadcast(topics.withColumnRenamed("name", "asked_by"))
     named = by_name.drop("consumer_group").join(asking, on=["cluster", "asked_by"], how="inner")
-    shared = named.where((F.col("kind") != ROUTE) | (F.col("name") != _dead_letters()))
+    shared = named.where((F.col("kind") == TOPIC_QUEUES) | (F.col("name") != _dead_letters()))
     return states.where(~of_topics).select(*columns).union(shared.select(*columns))
 
 

@@ -8,6 +8,7 @@ from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from spark_jobs.config import Configuration, audit_settings, strategy_settings
@@ -16,19 +17,23 @@ from spark_jobs.domain.judge import judge
 from spark_jobs.domain.window import to_micros
 from spark_jobs.gather.fold import states_of
 from spark_jobs.gather.gather import KEY, group_topics, readings_per_group, states_per_group
-from spark_jobs.gather.histories import histories
+from spark_jobs.gather.histories import READABLE, histories
 from spark_jobs.gather.packed import PACKED
 from spark_jobs.gather.rows import packed
+from spark_jobs.gather.sightings import sighted_states
 from spark_jobs.gather.sources import Sources
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """The sources of a run, their snapshots as `fold.stated` gives them, and what these were folded to, kept."""
+    """The sources of a run, their snapshots as `fold.stated` gives them, and what these were folded to, kept.
+    `sightings`: what was seen before and meanwhile, as `sightings.sighted` gives it, kept; None: nothing tells.
+    """
 
     sources: Sources
     snapshots: Mapping[str, DataFrame]
     folded: DataFrame
+    sightings: DataFrame | None = None
 
 
 def judged_steps(gathered: Gathered, run: Interval, configuration: Configuration) -> DataFrame:
@@ -47,9 +52,16 @@ def over_groups(
 ) -> DataFrame:
     """What a function of a group's states and readings gives, over all groups."""
     topics = group_topics(gathered.folded)
-    states = states_per_group(states_of(gathered.folded), topics).groupBy(KEY)
+    states = states_per_group(_all_states(gathered), topics).groupBy(KEY)
     readings = readings_per_group(gathered.snapshots, topics).groupBy(KEY)
     return states.cogroup(readings).applyInArrow(function, schema)
+
+
+def _all_states(gathered: Gathered) -> DataFrame:
+    states = states_of(gathered.folded)
+    if gathered.sightings is None:
+        return states.withColumn(READABLE, F.lit(None).cast("string"))
+    return states.unionByName(sighted_states(gathered.sightings), allowMissingColumns=True)
 
 
 def _judged(states: pa.Table, readings: pa.Table, *, run: Interval, configuration: Configuration) -> pa.Table:

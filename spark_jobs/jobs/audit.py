@@ -15,6 +15,7 @@ from spark_jobs.gather.packed import unpacked
 from spark_jobs.gather.sources import Sources
 from spark_jobs.gather.window import RunWindow
 from spark_jobs.jobs.check import Gate
+from spark_jobs.jobs.sightings import Past
 from spark_jobs.publish.publisher import of_request
 from spark_jobs.publish.request import RunRequest
 
@@ -28,17 +29,22 @@ def window_of(request: RunRequest, configuration: Configuration) -> RunWindow:
     return RunWindow(run, Interval(run.start - configuration.look_back, run.end))
 
 
-def outputs_of(
-    gate: Gate, sources: Sources, request: RunRequest, configuration: Configuration, progress: Progress
-) -> dict[Table, DataFrame]:
-    """The rows that the request publishes, of the sources that keep every rule; none where no source has a row.
+def outputs_of(gate: Gate, sources: Sources, past: Past, progress: Progress) -> dict[Table, DataFrame]:
+    """The rows that the gate's request publishes, of the sources that keep every rule; none where nothing was observed.
 
     Raises `QualityError` if the gate is closed to the sources.
     """
-    gathered = gate.sources(sources)
-    if len(gate.empty_sources) == len(SOURCES):
+    gathered = past.joined(gate.sources(sources))
+    if not observed(gate, gathered):
         return {}
-    return of_request(request, audit(gathered, request.interval, configuration, progress))
+    return of_request(gate.request, audit(gathered, gate.request.interval, gate.configuration, progress))
+
+
+def observed(gate: Gate, gathered: Gathered) -> bool:
+    """Whether any source has a row that can be used, or a group was captured before."""
+    if len(gate.empty_sources) < len(SOURCES):
+        return True
+    return gathered.sightings is not None and not gathered.sightings.where("consumer_group IS NOT NULL").isEmpty()
 
 
 def audit(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from schemas import QUARANTINE, SOURCES
+from schemas import QUARANTINE, SIGHTINGS, SOURCES
 from spark_jobs.ingest.batches import LINE_NUMBER, arrow_table, chunks, quarantine_row
 from spark_jobs.ingest.files import check_readable, display_name, read_lines
 from spark_jobs.ingest.insert import insert, known
@@ -27,6 +27,7 @@ from spark_jobs.ingest.recording import (
     outcomes,
 )
 from spark_jobs.ingest.report import IngestReport
+from spark_jobs.ingest.sightings import remember, sightings
 from spark_jobs.warehouse import Warehouse
 
 _LOG = logging.getLogger(__name__)
@@ -49,7 +50,7 @@ def ingest(
     paths = [Path(file) for file in files]
     for path in paths:
         check_readable(path)
-    warehouse.create(spark, (*SOURCES, QUARANTINE))
+    warehouse.create(spark, (*SOURCES, SIGHTINGS, QUARANTINE))
     report = IngestReport()
     for path in paths:
         name = display_name(path)
@@ -79,8 +80,13 @@ def _load(
                 report.meta += 1
             case Blank():
                 report.blank += 1
+    taken: list[Row] = []
     for same_table in rows.values():
-        rejected += _load_rows(spark, warehouse, same_table, report)
+        conflicts = _load_rows(spark, warehouse, same_table, report)
+        rejected += map(conflicting, conflicts)
+        lines = {row.line.number for row in conflicts}
+        taken += (row for row in same_table if row.line.number not in lines)
+    _load_sightings(spark, warehouse, sightings(taken))
     _load_rejected(spark, warehouse, rejected, file_name)
     for line in rejected:
         _count(report.quarantined, line.reason.value)
@@ -88,9 +94,7 @@ def _load(
         raise AssertionError(f"{report.lines} lines read, {report.accounted_for} accounted for")
 
 
-def _load_rows(
-    spark: SparkSession, warehouse: Warehouse, rows: Sequence[Row], report: IngestReport
-) -> list[Quarantined]:
+def _load_rows(spark: SparkSession, warehouse: Warehouse, rows: Sequence[Row], report: IngestReport) -> list[Row]:
     """Brings rows of one table in; those whose key stands with another content come back."""
     table, by_line = rows[0].table, {row.line.number: row for row in rows}
     source = arrow_table(table, [row.values for row in rows], list(by_line))
@@ -105,7 +109,17 @@ def _load_rows(
     inserted = insert(spark, warehouse, table, _only(source, [row.line.number for row in first.values()]), within)
     _count(report.new, table.name, inserted)
     _count(report.already_there, table.name, len(rows) - inserted - len(conflicts))
-    return [conflicting(row) for row in conflicts]
+    return conflicts
+
+
+def _load_sightings(spark: SparkSession, warehouse: Warehouse, found: Sequence[Mapping[str, object]]) -> None:
+    """Brings them in after the rows that they are of: an ingest that was cut off is completed by the next one."""
+    if not found:
+        return
+    seen = arrow_table(SIGHTINGS, found, range(len(found))).drop_columns([LINE_NUMBER])
+    hours = pc.min_max(seen["hour"]).as_py()
+    within = F.col("t.hour").between(F.lit(hours["min"]), F.lit(hours["max"]))
+    remember(spark, warehouse, spark.createDataFrame(seen), within)
 
 
 def _load_rejected(spark: SparkSession, warehouse: Warehouse, rejected: Sequence[Quarantined], file_name: str) -> None:

@@ -13,9 +13,10 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from schemas import AUDIT_RUNS, SOURCES, TABLES, Table
+from schemas import AUDIT_RUNS, MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS, SOURCES, TABLES, Table
 from spark_jobs.conflicts import unless_outrun
 from spark_jobs.errors import WarehouseError
+from spark_jobs.ingest.sightings import remember, sightings_of_sources
 from spark_jobs.jobs.audit import Progress
 from spark_jobs.publish.claims import drop_dead_claims
 from spark_jobs.sql import literal
@@ -61,7 +62,7 @@ def maintain(
     What a run that ended within the retention has read or published stays readable at the versions that `audit_runs`
     names: where such a version is older than the retention, its table keeps more. Results that killed runs left staged
     are removed if nothing touched them for the retention, and so are the claims of killed runs. The rows of all tables
-    stay the same.
+    stay the same, but for `sightings`: it gets what the sources tell and it has not.
 
     Raises `WarehouseError` for a retention of less than 7 days, where there is no table at all, or where one lacks a
     constraint of its module in `schemas` or has rows that break one, naming all of them; `PublishConflictError` if
@@ -69,6 +70,7 @@ def maintain(
     """
     check_retention(retention)
     since = datetime.now(UTC) - retention
+    _remember_all(spark, warehouse, progress)
     tables = [table for table in TABLES if warehouse.exists(spark, table)] or [SOURCES[0]]
     oldest = _oldest_versions(spark, warehouse, since)
     maintained = []
@@ -85,6 +87,16 @@ def maintain(
     if broken := [problem for table in tables for problem in _broken_constraints(spark, warehouse, table)]:
         raise WarehouseError("\n".join(broken))
     return maintained
+
+
+def _remember_all(spark: SparkSession, warehouse: Warehouse, progress: Progress) -> None:
+    """`ingest` keeps the sightings of what it loads; here come those of sources that others wrote, or it did once."""
+    if not all(warehouse.exists(spark, table) for table in (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS)):
+        return
+    progress(f"bringing {SIGHTINGS.name} up to date")
+    warehouse.create(spark, [SIGHTINGS])
+    memberships, routes = (warehouse.read(spark, table) for table in (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS))
+    remember(spark, warehouse, sightings_of_sources(memberships, routes), F.lit(True))
 
 
 def _oldest_versions(spark: SparkSession, warehouse: Warehouse, since: datetime) -> dict[str, int]:

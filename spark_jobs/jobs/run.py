@@ -17,6 +17,7 @@ from spark_jobs.errors import QualityError
 from spark_jobs.jobs.audit import Progress, outputs_of, window_of
 from spark_jobs.jobs.check import Gate
 from spark_jobs.jobs.record import append, asked, not_evaluated, published, rejected, what_was_not_audited
+from spark_jobs.jobs.sightings import Past
 from spark_jobs.jobs.sources import pinned_versions, read_sources
 from spark_jobs.parallel import run_in_parallel
 from spark_jobs.publish.claims import claim
@@ -67,7 +68,8 @@ def run(
         progress("checking the sources")
         try:
             sources = read_sources(spark, warehouse, versions, window.read, request)
-            outputs = outputs_of(gate, sources, request, configuration, progress)
+            past = Past(spark, warehouse, versions, request, configuration)
+            outputs = outputs_of(gate, sources, past, progress)
             progress("checking the results")
             gate.outputs(outputs)
         except QualityError as error:

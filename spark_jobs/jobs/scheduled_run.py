@@ -46,7 +46,7 @@ class StagedAudit:
     started_at: str
     configuration_hash: str
     versions: dict[str, int]
-    #: Whether any source had rows: where none has, there are no results.
+    #: Whether there was anything to judge: where there was not, there are no results.
     observed: bool = False
     not_evaluated: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from schemas import MEMBERSHIP_SNAPSHOTS, OPTIONAL_SOURCES, SOURCES, Table
+from schemas import MEMBERSHIP_SNAPSHOTS, OPTIONAL_SOURCES, SIGHTINGS, SOURCES, Table
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.domain.unseen import PROXIES_GROUP
 from spark_jobs.gather.sources import Sources
@@ -22,14 +22,14 @@ _OF_PROXIES = f"consumer_group = {literal(PROXIES_GROUP)}"
 
 
 def pinned_versions(spark: SparkSession, warehouse: Warehouse) -> dict[str, int]:
-    """The newest version of every source table: what a run reads from its first to its last look.
+    """The newest version of every source table, and of `sightings`: what a run reads from its first to its last look.
 
     Raises `WarehouseError` where a table is missing that cannot be done without.
     """
     return {
         table.name: warehouse.version(spark, table)
-        for table in SOURCES
-        if table not in OPTIONAL_SOURCES or warehouse.exists(spark, table)
+        for table in (*SOURCES, SIGHTINGS)
+        if table not in (*OPTIONAL_SOURCES, SIGHTINGS) or warehouse.exists(spark, table)
     }
 
 

@@ -19,7 +19,7 @@ from schemas import AUDIT_RUNS, FINDINGS, REBALANCE_INTERVALS
 from spark_jobs.errors import QualityError
 from spark_jobs.gather.judged import judged_steps
 from spark_jobs.jobs import record
-from spark_jobs.jobs.audit import window_of
+from spark_jobs.jobs.audit import observed, window_of
 from spark_jobs.jobs.check import Gate
 from spark_jobs.jobs.new_findings import new_findings
 from spark_jobs.jobs.scheduled_run import (
@@ -32,6 +32,7 @@ from spark_jobs.jobs.scheduled_run import (
     leave_results,
     outputs_of,
 )
+from spark_jobs.jobs.sightings import Past
 from spark_jobs.jobs.sources import pinned_versions, read_sources
 from spark_jobs.parallel import run_in_parallel
 from spark_jobs.publish.claims import claim
@@ -66,14 +67,15 @@ def audit_sources(run: ScheduledRun) -> Outcome:
     window, gate = window_of(run.request, run.configuration), _gate(run, begun)
     run.progress("checking the sources")
     with _written_down_if_closed(run, begun, gate, record.append):
-        gathered = gate.sources(read_sources(run.spark, run.warehouse, versions, window.read, run.request))
-    observed = any(gate.rows_read.values())
-    if observed:
+        past = Past(run.spark, run.warehouse, versions, run.request, run.configuration)
+        gathered = past.joined(gate.sources(read_sources(run.spark, run.warehouse, versions, window.read, run.request)))
+    is_observed = observed(gate, gathered)
+    if is_observed:
         run.progress("judging every group")
         leave_results(run, judged_steps(gathered, window.run, run.configuration))
     gate.record()
     missing = record.not_evaluated(gate.empty_sources)
-    leave_audited(run, replace(begun, observed=observed, not_evaluated=missing, warnings=gate.warnings))
+    leave_audited(run, replace(begun, observed=is_observed, not_evaluated=missing, warnings=gate.warnings))
     read = ", ".join(f"{name} {version}" for name, version in versions.items())
     return Outcome(f"run {begun.run_id} has read {read}, and staged its results", tuple(gate.warnings))
 

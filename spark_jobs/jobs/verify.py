@@ -14,6 +14,7 @@ from spark_jobs.domain.intervals import Interval
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.jobs.audit import Progress, outputs_of, window_of
 from spark_jobs.jobs.check import Gate
+from spark_jobs.jobs.sightings import Past
 from spark_jobs.jobs.sources import read_sources
 from spark_jobs.publish.content import NOTHING, contents_of
 from spark_jobs.publish.request import RunRequest
@@ -55,7 +56,8 @@ def verify(spark: SparkSession, warehouse: Warehouse, run_id: str, progress: Pro
     window = window_of(request, configuration)
     progress("checking the sources as they were")
     sources = read_sources(spark, warehouse, run.source_versions, window.read, request)
-    outputs = outputs_of(gate, sources, request, configuration, progress)
+    past = Past(spark, warehouse, run.source_versions, request, configuration)
+    outputs = outputs_of(gate, sources, past, progress)
     progress("comparing")
     found = contents_of(outputs)
     now = {table.name: content for table, content in found.items()}

@@ -15,6 +15,7 @@ from schemas import (
     OFFSET_SNAPSHOTS,
     QUARANTINE,
     ROUTE_SNAPSHOTS,
+    SIGHTINGS,
     SOURCES,
     TOPIC_SNAPSHOTS,
     Table,
@@ -29,6 +30,7 @@ from tests.ingest.bodies import AT, LINES, line
 RECORDING = Path(__file__).parents[2] / "examples" / "recording.jsonl.gz"
 META = b'{"kind":"meta","cluster":"demo"}\n'
 LOADED = (*SOURCES, QUARANTINE)
+KEPT = (*LOADED, SIGHTINGS)
 
 
 def recording(path: Path, *contents: bytes) -> Path:
@@ -37,7 +39,7 @@ def recording(path: Path, *contents: bytes) -> Path:
 
 
 def versions(spark: SparkSession, warehouse: Warehouse) -> dict[str, int]:
-    return {table.name: warehouse.version(spark, table) for table in LOADED}
+    return {table.name: warehouse.version(spark, table) for table in KEPT}
 
 
 def rows(spark: SparkSession, warehouse: Warehouse, table: Table, *columns: str) -> list[tuple[object, ...]]:

@@ -1,0 +1,85 @@
+"""What was seen before a run's read window, brought to the groups; and the readings of what is gone since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.domain.window import HOUR, to_micros
+from spark_jobs.gather.fold import GROUP
+from spark_jobs.gather.histories import CAPTURED, READABLE, ROUTE
+
+
+def sighted(sightings: DataFrame, read_from: datetime) -> DataFrame:
+    """One row per (group, or topic and broker) of `sightings`; `times`: the first and the last time of hours, in turn.
+
+    Of the hours before the one that holds `read_from` the last sighting is enough: all steps of the run begin later.
+    """
+    is_earlier = F.col("hour") < F.lit(read_from.replace(minute=0, second=0, microsecond=0))
+    first, last = F.unix_micros("first_at"), F.unix_micros("last_at")
+    before = F.max(F.when(is_earlier, last))
+    since = F.flatten(F.collect_list(F.when(~is_earlier, F.array(first, last))))
+    times = F.concat(F.when(before.isNull(), F.array().cast("array<bigint>")).otherwise(F.array(before, before)), since)
+    return sightings.groupBy(*GROUP, "topic", "broker_name").agg(times.alias("times"))
+
+
+def sighted_states(sighted: DataFrame) -> DataFrame:
+    """The same as states: of a group as kind `CAPTURED`, of a topic as `READABLE` with the broker in that column."""
+    kind = F.when(F.col("topic").isNull(), F.lit(CAPTURED)).otherwise(F.lit(READABLE))
+    name = F.coalesce("topic", "consumer_group")
+    fingerprint = F.lit(0).cast("bigint")  # it has no readings
+    return sighted.select(
+        kind.alias("kind"),
+        *GROUP,
+        name.alias("name"),
+        fingerprint.alias("fingerprint"),
+        "times",
+        F.col("broker_name").alias(READABLE),
+    )
+
+
+class Gone(NamedTuple):
+    """A topic of which a route lacks brokers that were readable before; `hours`: the starts of those in which they last
+    were, microseconds.
+    """
+
+    cluster: str
+    topic: str
+    brokers: list[str]
+    hours: list[int]
+
+
+def gone_brokers(sighted: pa.Table, routes: Iterable[tuple[str, str, list[str]]], read_from: datetime) -> list[Gone]:
+    """Of rows of `sighted`, and of the brokers that each route (cluster, topic) names: those that were last seen before
+    `read_from` and are not in every route of their topic.
+    """
+    always: dict[tuple[str, str], set[str]] = {}
+    for *key, brokers in routes:
+        always.setdefault((key[0], key[1]), set(brokers)).intersection_update(brokers)
+    until, found = to_micros(read_from), dict[tuple[str, str], Gone]()
+    for row in sighted.to_pylist():
+        topic, last = (row["cluster"], row["topic"]), max((at for at in row["times"] if at < until), default=None)
+        if last is not None and topic in always and row["broker_name"] not in always[topic]:
+            gone = found.setdefault(topic, Gone(*topic, [], []))
+            gone.brokers.append(row["broker_name"])
+            gone.hours.append(last - last % HOUR)
+    return list(found.values())
+
+
+def route_brokers(folded: DataFrame) -> DataFrame:
+    """One row per (cluster, topic, state of its route, step): the brokers that it names."""
+    return folded.where(F.col("kind") == ROUTE).select("cluster", "name", F.col(ROUTE)["broker_name"])
+
+
+def offsets_of_gone(offsets: DataFrame, gone: DataFrame, max_gap: int) -> DataFrame:
+    """The rows of `offset_snapshots` around the hours of `gone` (as `Gone`), with the queues of these brokers only."""
+    is_of_gone: Column = F.filter("offsets", lambda one: F.array_contains("brokers", one["broker_name"]))
+    at = F.unix_micros("captured_at")
+    is_near = F.exists("hours", lambda hour: (at >= hour - max_gap) & (at < hour + HOUR + max_gap))
+    found = offsets.join(F.broadcast(gone), on=["cluster", "topic"], how="inner").where(is_near)
+    return found.withColumn("offsets", is_of_gone).where(F.size("offsets") > 0).select(*offsets.columns)

@@ -1,0 +1,86 @@
+"""The table `sightings`: what snapshots showed, hour by hour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS
+from spark_jobs.conflicts import unless_outrun
+from spark_jobs.domain.message_queue import PERM_READ
+from spark_jobs.ingest.recording import Row
+from spark_jobs.warehouse import Warehouse
+
+#: Cluster, consumer group, topic, broker name.
+_Thing = tuple[str, str | None, str | None, str | None]
+_NAMES = SIGHTINGS.key[:-1]
+
+
+def sightings(rows: Iterable[Row]) -> list[dict[str, object]]:
+    """One row of `sightings` per thing and hour, of rows of any source."""
+    found: dict[tuple[_Thing, datetime], tuple[datetime, datetime]] = {}
+    for row in rows:
+        values: dict[str, Any] = row.values
+        at = values["captured_at"]
+        for thing in _shown(row):
+            key = thing, at.replace(minute=0, second=0, microsecond=0)
+            first, last = found.get(key, (at, at))
+            found[key] = min(first, at), max(last, at)
+    return [dict(zip(SIGHTINGS.columns, (*thing, hour, *times), strict=True)) for (thing, hour), times in found.items()]
+
+
+def _shown(row: Row) -> Iterator[_Thing]:
+    values: dict[str, Any] = row.values
+    if row.table is MEMBERSHIP_SNAPSHOTS:
+        yield values["cluster"], values["consumer_group"], None, None
+    elif row.table is ROUTE_SNAPSHOTS:
+        for entry in values["queues"]:
+            if entry["broker_name"] is not None and (entry["perm"] or 0) & PERM_READ:
+                yield values["cluster"], None, values["topic"], entry["broker_name"]
+
+
+def sightings_of_sources(memberships: DataFrame, routes: DataFrame) -> DataFrame:
+    """The same of the source tables."""
+    of_groups = memberships.select("cluster", "consumer_group", *_nothing("topic", "broker_name"), "captured_at")
+    entry = F.explode("queues").alias("entry")
+    named = routes.select("cluster", *_nothing("consumer_group"), "topic", entry, "captured_at")
+    readable = named.where(F.col("entry.broker_name").isNotNull()).where(f"entry.perm & {PERM_READ} != 0")
+    of_brokers = readable.select("cluster", "consumer_group", "topic", "entry.broker_name", "captured_at")
+    seen = of_groups.union(of_brokers).withColumn("hour", F.date_trunc("HOUR", "captured_at"))
+    return seen.groupBy(*SIGHTINGS.key).agg(
+        F.min("captured_at").alias("first_at"), F.max("captured_at").alias("last_at")
+    )
+
+
+def remember(spark: SparkSession, warehouse: Warehouse, seen: DataFrame, within: Column) -> None:
+    """Brings sightings into the table, one row per key in it and of those given: what is there grows to hold both.
+
+    No version where nothing is new. `within` is true for every row of the table, as `t`, that can have a key of these.
+    Raises `PublishConflictError` if other writers leave no gap.
+    """
+    target = warehouse.read(spark, SIGHTINGS).alias("t").where(within)
+    is_wider = (F.col("s.first_at") < F.col("t.first_at")) | (F.col("s.last_at") > F.col("t.last_at"))
+    compared = seen.alias("s").join(target, on=_same_key(), how="left")
+    new = compared.where(F.col("t.hour").isNull() | is_wider).select("s.*").localCheckpoint()
+    if new.isEmpty():
+        return
+    merge = warehouse.delta_table(spark, SIGHTINGS).alias("t").merge(new.alias("s"), within & _same_key())
+    wider = {"first_at": F.least("t.first_at", "s.first_at"), "last_at": F.greatest("t.last_at", "s.last_at")}
+    insert = {name: F.col(f"s.{name}") for name in SIGHTINGS.columns}
+    merge = merge.whenMatchedUpdate(set=dict(wider)).whenNotMatchedInsert(values=dict(insert))
+    unless_outrun(merge.execute, f"bring {SIGHTINGS.name} up to date")
+
+
+def _nothing(*names: str) -> Iterator[Column]:
+    return (F.lit(None).cast("string").alias(name) for name in names)
+
+
+def _same_key() -> Column:
+    same = (F.col("t.hour") == F.col("s.hour")) & (F.col("t.cluster") == F.col("s.cluster"))
+    for name in _NAMES[1:]:
+        same = same & F.col(f"t.{name}").eqNullSafe(F.col(f"s.{name}"))
+    return same

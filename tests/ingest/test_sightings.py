@@ -1,0 +1,37 @@
+"""What rows of the sources show, hour by hour."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS, Table
+from spark_jobs.ingest.files import Line
+from spark_jobs.ingest.recording import Row
+from spark_jobs.ingest.sightings import sightings
+from tests.snapshots import at, membership, offsets, route
+
+
+def row(table: Table, values: dict[str, Any]) -> Row:
+    return Row(Line(1, b""), table, values)
+
+
+def test_a_row_per_thing_and_hour() -> None:
+    """`at(0)` is 10:00. A group without members was captured, too; offsets show neither."""
+    unreadable = route(3640, 4, broker="c")
+    unreadable["queues"][0]["perm"] = 2
+    found = sightings(
+        [
+            row(MEMBERSHIP_SNAPSHOTS, membership(40, "c1", broker="x")),
+            row(MEMBERSHIP_SNAPSHOTS, membership(20, broker="y")),
+            row(MEMBERSHIP_SNAPSHOTS, membership(3600, "c1")),
+            row(ROUTE_SNAPSHOTS, route(3599, 4)),
+            row(ROUTE_SNAPSHOTS, route(0, 4)),
+            row(ROUTE_SNAPSHOTS, unreadable),
+            row(OFFSET_SNAPSHOTS, offsets(7200, (1, 1, 1))),
+        ]
+    )
+    assert [tuple(one[name] for name in SIGHTINGS.columns) for one in found] == [
+        ("c", "g", None, None, at(0), at(20), at(40)),
+        ("c", "g", None, None, at(3600), at(3600), at(3600)),
+        ("c", None, "t", "b", at(0), at(0), at(3599)),
+    ]

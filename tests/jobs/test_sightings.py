@@ -1,0 +1,146 @@
+"""What was seen days ago, from the recording to the finding."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from schemas import MEMBERSHIP_SNAPSHOTS, QUALITY_RESULTS, ROUTE_SNAPSHOTS, SIGHTINGS
+from spark_jobs.config import Configuration
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.window import to_micros
+from spark_jobs.jobs.ingest import ingest
+from spark_jobs.jobs.maintain import maintain
+from spark_jobs.jobs.run import RunRequest, run
+from spark_jobs.jobs.verify import verify
+from spark_jobs.warehouse import Warehouse
+from tests.snapshots import at, healthy_group, load, route
+
+HOUR = 3600
+
+
+def line(kind: str, second: int, body: str, **key: str) -> str:
+    return json.dumps({"kind": kind, "at": to_micros(at(second)) // 1000, **key, "body": body})
+
+
+def route_body(*brokers: str) -> str:
+    queues = [{"brokerName": name, "perm": 6, "readQueueNums": 1, "writeQueueNums": 1} for name in brokers]
+    return json.dumps({"brokerDatas": [], "queueDatas": queues})
+
+
+def stats_body(**consumed: int) -> str:
+    """By broker, of 100 messages."""
+    entries = (
+        f'{{"brokerName":"{name}","queueId":0,"topic":"t"}}:'
+        f'{{"brokerOffset":100,"consumerOffset":{offset},"lastTimestamp":1,"pullOffset":{offset}}}'
+        for name, offset in consumed.items()
+    )
+    return f'{{"consumeTps":0.0,"offsetTable":{{{",".join(entries)}}}}}'
+
+
+def connections_body() -> str:
+    members = [{"clientAddr": "10.0.0.1:5000", "clientId": "c1", "language": "JAVA", "version": 493}]
+    subscribed = {"t": {"expressionType": "TAG", "subString": "*", "subVersion": 1, "topic": "t"}}
+    said = {"consumeType": "CONSUME_PASSIVELY", "messageModel": "CLUSTERING"}
+    return json.dumps({"connectionSet": members, "subscriptionTable": subscribed, **said})
+
+
+def recorded() -> Iterator[str]:
+    """From 10:20 to 10:30 groups `g` and `h` on brokers `a` and `b`; from 13:40 to 14:00 only `g`, on broker `a`."""
+    yield '{"kind":"meta","cluster":"c"}'
+    for second in [*range(1200, 1800, 20), *range(13_200, 14_400, 20)]:
+        is_early = second < 1800
+        yield line("route", second, route_body("a", "b") if is_early else route_body("a"), topic="t")
+        yield line("stats", second, stats_body(a=100, **({"b": 93} if is_early else {})), group="g", topic="t")
+        for group in ("g", "h") if is_early else ("g",):
+            yield line("connection", second, connections_body(), group=group, broker="a")
+
+
+@pytest.fixture
+def loaded(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> Warehouse:
+    recording = tmp_path / "recording.jsonl"
+    recording.write_text("\n".join(recorded()) + "\n")
+    ingest(spark, warehouse, [recording])
+    return warehouse
+
+
+def hour(number: int) -> Interval:
+    return Interval(at(number * HOUR), at((number + 1) * HOUR))
+
+
+def told(findings: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
+    """Rule, group, severity, subject, second at which it begins."""
+    begins = at(0).replace(tzinfo=None)
+    named = ("rule", "consumer_group", "severity", "subject")
+    return {(*(one[name] for name in named), (one["start"] - begins).total_seconds()) for one in findings}
+
+
+def sightings(spark: SparkSession, warehouse: Warehouse) -> list[tuple[str, float, float]]:
+    """Group, or topic and broker, first and last second."""
+    frame = warehouse.read(spark, SIGHTINGS).orderBy("hour", "consumer_group", "broker_name")
+    named = frame.selectExpr(
+        "concat_ws(' ', consumer_group, topic, broker_name)", "unix_seconds(first_at)", "unix_seconds(last_at)"
+    )
+    start = round(at(0).timestamp())
+    return [(name, first - start, last - start) for name, first, last in named.collect()]
+
+
+EARLY = [("t a", 1200, 1780), ("t b", 1200, 1780), ("g", 1200, 1780), ("h", 1200, 1780)]
+LATE = [("t a", 13_200, 14_380), ("g", 13_200, 14_380)]
+
+
+def test_what_was_seen_hours_ago_is_missed(spark: SparkSession, loaded: Warehouse) -> None:
+    assert sightings(spark, loaded) == EARLY + LATE
+    result = run(spark, loaded, RunRequest(hour(3)), Configuration())
+    # Group h says nothing since 10:30; broker b held 7 messages then, and g is back without it.
+    assert told(result.findings) == {
+        ("UNOBSERVED", "g", "WARN", "g", 3 * HOUR),
+        ("UNOBSERVED", "h", "INFO", "h", 3 * HOUR),
+        ("BROKER_NOT_READABLE", "g", "ERROR", "b:0", 13_200),
+    }
+    assert result.run["source_versions"]["sightings"] == loaded.version(spark, SIGHTINGS)
+    assert verify(spark, loaded, result.run["run_id"]).differs == {}
+    # Nobody was captured at all.
+    silent = told(run(spark, loaded, RunRequest(hour(2)), Configuration()).findings)
+    assert silent == {("UNOBSERVED", name, "INFO", name, 2 * HOUR) for name in ("g", "h")}
+    failed = loaded.read(spark, QUALITY_RESULTS).where("NOT success AND severity = 'critical'")
+    assert failed.count() == 0
+
+
+@pytest.mark.slow
+def test_one_group_alone_is_told_the_same(spark: SparkSession, loaded: Warehouse) -> None:
+    found = run(spark, loaded, RunRequest(hour(3), "c", "g"), Configuration()).findings
+    assert {rule for rule, *_ in told(found)} == {"UNOBSERVED", "BROKER_NOT_READABLE"}
+    assert {one["consumer_group"] for one in found} == {"g"}
+
+
+@pytest.mark.slow
+def test_all_hours_in_one_run_publish_the_same(spark: SparkSession, loaded: Warehouse) -> None:
+    alone = [one for n in range(4) for one in run(spark, loaded, RunRequest(hour(n)), Configuration()).findings]
+    together = run(spark, loaded, RunRequest(Interval(at(0), at(4 * HOUR))), Configuration()).findings
+    assert together == alone
+
+
+def test_maintain_brings_what_the_sources_tell(
+    spark: SparkSession, warehouse: Warehouse, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Snapshots that no ingest has loaded; a run does without, and says so."""
+    rows = healthy_group(range(0, 600, 20), "c1")
+    unreadable = route(20, 4, topic="u")
+    unreadable["queues"][0]["perm"] = 2
+    load(spark, warehouse, rows | {ROUTE_SNAPSHOTS: [*rows[ROUTE_SNAPSHOTS], unreadable]})
+    assert run(spark, warehouse, RunRequest(hour(1)), Configuration()).findings == []
+    assert "there is no table sightings" in caplog.text
+    maintain(spark, warehouse, timedelta(days=30))
+    assert sightings(spark, warehouse) == [("t b", 0, 580), ("g", 0, 580)]
+    load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: healthy_group([-20, 600], "c1")[MEMBERSHIP_SNAPSHOTS]})
+    maintain(spark, warehouse, timedelta(days=30))
+    assert sightings(spark, warehouse) == [("g", -20, -20), ("t b", 0, 580), ("g", 0, 600)]
+    found = told(run(spark, warehouse, RunRequest(hour(1)), Configuration()).findings)
+    assert found == {("UNOBSERVED", "g", "INFO", "g", HOUR)}
