@@ -21,6 +21,7 @@ MEASURES: tuple[Measure, ...] = (
     Measure("storms", "1,000 an hour, 10 % of the groups", 3.0, storms.tenth_of_groups),
     Measure("cluster", "two workers ÷ local[2]", 1.25, cluster.workers_by_local),
     Measure("history", "hour of 30 days ÷ hour of one", 1.1, history.month_by_day),
+    Measure("sightings", "hour with a week of sightings ÷ without", 1.1, history.with_sightings),
     Measure("groups", "10 × the groups, less start-up", 10.5, growth.ten_times, of_fleet_day=True),
     Measure("line", "largest residual of the line ÷ audit", None, growth.line),
     Measure("status", "rebalance-audit status", 1.5, reading.status, unit="s"),

@@ -22,6 +22,16 @@ def month_by_day(bench: Bench) -> Taken:
     return Taken(of_month / of_day, f"{of_month:.1f} s ÷ {of_day:.1f} s, {day.groups} groups")
 
 
+def with_sightings(bench: Bench) -> Taken:
+    """A run over an hour of all groups that has a week of sightings ÷ one that is told to do without."""
+    bench.make({"sighted": replace(bench.whole, hours=2)})
+    bench.say("auditing an hour with the sightings of a week, and without")
+    hour = _last_hour(replace(bench.whole, hours=2))
+    targets = [bench.target("sighted", hour), bench.target("sighted", hour, {"sightings_days": 0})]
+    those, without = bench.seconds("audit", targets)
+    return Taken(those / without, f"{those:.1f} s ÷ {without:.1f} s, {bench.whole.groups} groups")
+
+
 def _last_hour(fleet: Fleet) -> Interval:
     end = fleet.interval.end
     return Interval(end - timedelta(hours=1), end)
