@@ -16,6 +16,9 @@ from spark_jobs.domain.history import Place
 from spark_jobs.domain.message_queue import MessageQueue
 from spark_jobs.domain.strategies import CONFIG, MACHINE_ROOM, StrategySettings, is_popped
 
+#: What a connection that has its id from another one gets behind it, to have an id of its own.
+TWIN = "#twin"
+
 
 class Inputs(NamedTuple):
     """What an allocation is a function of. `members` and `queues` (readable) as every client sorts them; `unreadable`:
@@ -45,7 +48,7 @@ def replayed(inputs: Inputs, settings: StrategySettings) -> Allocation:
     if not allocation.twin_ids:
         return allocation
     deduplicated = _allocated(inputs._replace(members=_deduplicated(inputs.members)), settings)
-    unique = _allocated(inputs._replace(members=_with_own_ids(inputs.members)), settings)
+    unique = _allocated(inputs._replace(members=with_own_ids(inputs.members)), settings)
     pulling = {member.client_id for member in inputs.members if not is_popped(member.strategy)}
     return replace(
         allocation,
@@ -178,14 +181,14 @@ def _deduplicated(members: Sequence[Member]) -> tuple[Member, ...]:
     return tuple({member.client_id: member for member in reversed(members)}.values())[::-1]
 
 
-def _with_own_ids(members: Sequence[Member]) -> tuple[Member, ...]:
+def with_own_ids(members: Sequence[Member]) -> tuple[Member, ...]:
     """The members as if every further connection of an id had an id of its own, right after it in order."""
     seen: Counter[str] = Counter()
     renamed = []
     for member in members:
         number = seen[member.client_id]
         seen[member.client_id] += 1
-        own = f"{member.client_id}#twin{number}" if number else member.client_id
+        own = f"{member.client_id}{TWIN}{number}" if number else member.client_id
         renamed.append(member._replace(client_id=own))
     return tuple(renamed)
 

@@ -42,7 +42,7 @@ class _Before:
     expired_at: ExpiredAt
     last_of_view: dict[str, RebalanceInterval] = field(default_factory=dict)
     seen_brokers: set[str] = field(default_factory=set)
-    moved: dict[tuple[int, int], _Moved] = field(default_factory=dict)
+    moved: dict[tuple[int, int], Movement] = field(default_factory=dict)
 
     def add(self, interval: RebalanceInterval) -> None:
         if interval.allocation:
@@ -62,7 +62,7 @@ class _Before:
         assert now.allocation is not None
         pair = (id(before.allocation), id(now.allocation))
         if pair not in self.moved:
-            self.moved[pair] = _moved(before.allocation, now.allocation)
+            self.moved[pair] = moved_between(before.allocation, now.allocation)
         moved = self.moved[pair]
         left, joined = _passages(before, now)
         subjects = queue_changes(_per_broker(before), _per_broker(now), seen)
@@ -75,20 +75,22 @@ class _Before:
 
 
 @dataclass(frozen=True)
-class _Moved:
+class Movement:
+    """How many readable queues changed their owners, kept them, and had to change them; which ones changed hands."""
+
     moved: int
     preserved: int
     least: int
     handed_over: frozenset[Place]
 
 
-def _moved(before: Allocation, after: Allocation) -> _Moved:
+def moved_between(before: Allocation, after: Allocation) -> Movement:
     """Readable queues of both that changed their owners, kept them, had to change them, and changed hands."""
     was, now = _owners(before), _owners(after)
     both = was.keys() & now.keys()
     changed = {queue for queue in both if was[queue] != now[queue]}
     handed_over = frozenset(queue for queue in changed if was[queue])
-    return _Moved(len(changed), len(both) - len(changed), least_moves(was, now), handed_over)
+    return Movement(len(changed), len(both) - len(changed), least_moves(was, now), handed_over)
 
 
 def _owners(allocation: Allocation) -> dict[Place, tuple[str, ...]]:

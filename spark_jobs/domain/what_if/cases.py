@@ -1,0 +1,122 @@
+"""What is changed of a history before it is played again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from spark_jobs.domain.audited_step import Member, RebalanceInterval
+from spark_jobs.domain.causes import UnassignedCause
+from spark_jobs.domain.history import Place
+from spark_jobs.domain.members import UNKNOWN_STRATEGY
+from spark_jobs.domain.message_queue import java_order
+from spark_jobs.domain.ownership import TWIN, Inputs, with_own_ids
+from spark_jobs.domain.strategies import AVG, CONSISTENT_HASH, StrategySettings
+
+#: Client ids of members that were not there end like this; they come last in every client's order.
+NEW = "~new-"
+
+
+@dataclass(frozen=True)
+class Change:
+    """So many more or fewer, so many times as many, or exactly so many: `sign` is +, -, x or =."""
+
+    sign: str
+    number: int
+
+    def of(self, count: int) -> int:
+        """What becomes of a count, 0 at least."""
+        changed = {"+": count + self.number, "-": count - self.number, "x": count * self.number, "=": self.number}
+        return max(changed[self.sign], 0)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A history played otherwise; what is None or empty stays as it was. `label`: how it was asked for.
+
+    `members`: connections, of whom the last in allocation order leave first. `queues`: readable ones of each topic.
+    `strategy`: of all members, by its name; its settings are those of the group but for `virtual_node_cnt`. `speed`:
+    messages a second, by client id. `without`: client ids that are not there.
+    """
+
+    label: str = "as it was"
+    members: Change | None = None
+    strategy: str | None = None
+    virtual_node_cnt: int | None = None
+    unique_ids: bool = False
+    same_subscriptions: bool = False
+    queues: Change | None = None
+    without: frozenset[str] = frozenset()
+    speed: Mapping[str, float] = field(default_factory=dict)
+
+    def settings(self, configured: StrategySettings) -> StrategySettings:
+        """The strategy's settings in this case."""
+        if self.virtual_node_cnt is None:
+            return configured
+        return replace(configured, virtual_node_cnt=self.virtual_node_cnt)
+
+    def inputs(self, interval: RebalanceInterval) -> Inputs:
+        """What the allocation of this interval is a function of, in this case."""
+        queues = tuple(self.queues_of(interval.queues or ()))
+        return Inputs(interval.topic, self._members(interval.members or ()), queues, _unreadable(interval, queues))
+
+    def queues_of(self, queues: Sequence[Place]) -> list[Place]:
+        """The readable queues, `0 … n-1` of each broker, in allocation order."""
+        if self.queues is None or not queues:
+            return list(queues)
+        brokers = sorted({broker for broker, _ in queues}, key=java_order)
+        if self.queues.sign == "x":
+            counts = [self.queues.of(sum(broker == one for one, _ in queues)) for broker in brokers]
+        else:
+            each, more = divmod(self.queues.of(len(queues)), len(brokers))
+            counts = [each + (place < more) for place in range(len(brokers))]
+        return [(broker, queue_id) for broker, count in zip(brokers, counts, strict=True) for queue_id in range(count)]
+
+    def _members(self, members: Sequence[Member]) -> tuple[Member, ...]:
+        found: tuple[Member, ...] = tuple(one for one in members if one.client_id not in self.without)
+        if self.unique_ids:
+            found = with_own_ids(found)
+        if self.members is not None:
+            found = _resized(found, self.members.of(len(found)))
+        if self.same_subscriptions:
+            found = tuple(one._replace(subscribes=True) for one in found)
+        return tuple(one._replace(strategy=self.strategy) for one in found) if self.strategy else found
+
+
+AS_IT_WAS = Case()
+
+
+def origin(client_id: str) -> str:
+    """The id that a connection had before it got one of its own."""
+    return client_id.partition(TWIN)[0]
+
+
+def strategy_named(text: str) -> tuple[str, int | None]:
+    """`CONSISTENT_HASH:20` as a strategy's name and its virtual nodes; raises ValueError."""
+    name, _, nodes = text.partition(":")
+    if nodes and CONSISTENT_HASH not in name:
+        raise ValueError(f"{name} has no virtual nodes")
+    return name, int(nodes) if nodes else None
+
+
+def _resized(members: Sequence[Member], count: int) -> tuple[Member, ...]:
+    strategies = [one.strategy for one in members if one.strategy != UNKNOWN_STRATEGY]
+    strategy = max(strategies, key=strategies.count) if strategies else AVG
+    new = (
+        Member(f"{NEW}{number:04d}", None, None, None, strategy, True, False) for number in range(len(members), count)
+    )
+    return (*members[:count], *new)
+
+
+def _unreadable(interval: RebalanceInterval, queues: Iterable[Place]) -> tuple[tuple[str, int, UnassignedCause], ...]:
+    """Queues that can hold messages and that nobody may read."""
+    allocation, readable = interval.allocation, set(queues)
+    if allocation is None:
+        return ()
+    causes = zip(allocation.queues, allocation.unassigned_causes, strict=True)
+    beyond = UnassignedCause.BEYOND_READ_QUEUES
+    return tuple(
+        (*queue, UnassignedCause(cause) if cause and place >= allocation.readable_count else beyond)
+        for place, (queue, cause) in enumerate(causes)
+        if queue not in readable
+    )

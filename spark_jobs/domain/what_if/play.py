@@ -1,0 +1,221 @@
+"""A case played over what was recorded: who would have owned what, and what would have waited."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_jobs.domain.allocation import KeepsWhatItHad, by_room
+from spark_jobs.domain.audited_step import Allocation
+from spark_jobs.domain.message_queue import MessageQueue
+from spark_jobs.domain.ownership import Inputs
+from spark_jobs.domain.replays import Replays
+from spark_jobs.domain.strategies import MACHINE_ROOM_NEARBY
+from spark_jobs.domain.triggers import moved_between
+from spark_jobs.domain.what_if.cases import Case, origin
+from spark_jobs.domain.what_if.fluid import Amounts, Service, flow
+from spark_jobs.domain.what_if.inflow import inflow
+from spark_jobs.domain.what_if.pace import Members, Pace, StoodStill
+from spark_jobs.domain.what_if.recorded import Course, Held, Recorded, spans_of
+from spark_jobs.domain.window import SECOND
+from spark_jobs.errors import StrategyError
+
+
+@dataclass(frozen=True)
+class KnownMembers:
+    """What the recording tells of its `members`; the `pause` of a queue that changes hands, in microseconds; and how
+    many seconds a message waits that is consumed and not yet committed.
+    """
+
+    members: Members
+    pause: int = 0
+    uncommitted: float = 0.0
+
+    def pace_of(self, client_id: str, case: Case) -> Pace | None:
+        """Of a member in a case; that of whom nothing is known is the usual one."""
+        for name in (client_id, origin(client_id)):
+            if name in case.speed:
+                return Pace(case.speed[name], True)
+        return self.members.paces.get(origin(client_id), self.members.usual)
+
+
+class Owned(NamedTuple):
+    """A topic's allocation over a span of time, in microseconds."""
+
+    start: int
+    end: int
+    topic: str
+    allocation: Allocation
+    client_ids: Sequence[str]
+
+
+@dataclass
+class Played:
+    """`waiting`: messages at each of the recorded times, NaN where nothing is claimed; `twice`: messages consumed more
+    often than once; `strained`: client ids that had a backlog.
+    """
+
+    owned: Mapping[str, Sequence[Owned]]
+    waiting: Amounts
+    twice: float
+    strained: set[str] = field(default_factory=set)
+
+
+def owned_in(case: Case, recorded: Recorded, replays: Replays) -> dict[str, list[Owned]]:
+    """By topic, in order of time. Raises `StrategyError` where the settings of the case's strategy are missing."""
+    return {topic: [_owned(case, one, replays) for one in held] for topic, held in recorded.held.items()}
+
+
+def _owned(case: Case, held: Held, replays: Replays) -> Owned:
+    inputs = case.inputs(held.interval)
+    ids = [one.client_id for one in inputs.members]
+    _check_rooms(case, inputs, replays)
+    return Owned(held.start, held.end, inputs.topic, replays.allocation(inputs), ids)
+
+
+def _check_rooms(case: Case, inputs: Inputs, replays: Replays) -> None:
+    """Raises `StrategyError` where a member or a broker is in no room: then every client keeps what it had."""
+    for name in {one.strategy for one in inputs.members}:
+        strategy = replays.settings.named(name)
+        if strategy.base == MACHINE_ROOM_NEARBY and not strategy.settings_missing:
+            try:
+                queues = [MessageQueue(inputs.topic, *place) for place in inputs.queues]
+                by_room(strategy, queues, [one.client_id for one in inputs.members])
+            except KeepsWhatItHad as kept:
+                raise StrategyError(f"{case.label}: {name} cannot be played: {kept}") from None
+
+
+def play(case: Case, owned: Mapping[str, Sequence[Owned]], recorded: Recorded, known: KnownMembers) -> Played | None:
+    """What waits, given who owns what; None: of some owner no pace is known, or of none that it ever consumed."""
+    run = _Run(case, inflow(case, recorded), known)
+    owners = {one for of_topic in owned.values() for held in of_topic for one in run.entries(held).client_ids}
+    if any(known.pace_of(client_id, case) is None for client_id in owners):
+        return None
+    return run.played(owned, known.members.stood_still)
+
+
+class _Entries(NamedTuple):
+    """One per (client id, queue that it owns): its column, and by how many connections it is owned."""
+
+    client_ids: list[str]
+    columns: list[int]
+    connections: list[int]
+
+
+@dataclass
+class _Run:
+    """One case while it is played: `waits`: messages in each queue; `paused`: until when; `claimed`: it is known."""
+
+    case: Case
+    course: Course
+    known: KnownMembers
+
+    def __post_init__(self) -> None:
+        count = len(self.course.queues)
+        self.waits, self.claimed = np.zeros(count), np.zeros(count, bool)
+        self.paused = np.zeros(count, np.int64)
+        self.columns = {queue: column for column, queue in enumerate(self.course.queues)}
+        self.of_allocation: dict[tuple[str, int], _Entries] = {}
+
+    def entries(self, owned: Owned) -> _Entries:
+        """Of one topic; queues that were never recorded are left out."""
+        key = owned.topic, id(owned.allocation)
+        if key not in self.of_allocation:
+            found = self.of_allocation[key] = _Entries([], [], [])
+            for place, owners in zip(owned.allocation.queues, owned.allocation.owners, strict=True):
+                column = self.columns.get(MessageQueue(owned.topic, *place))
+                for client_id, count in Counter(owned.client_ids[owner] for owner in owners).items():
+                    if column is not None:
+                        found.client_ids.append(client_id)
+                        found.columns.append(column)
+                        found.connections.append(count)
+        return self.of_allocation[key]
+
+    def played(self, owned: Mapping[str, Sequence[Owned]], stood_still: Sequence[StoodStill]) -> Played:
+        result = Played(owned, np.full(len(self.course.times), np.nan), 0.0)
+        handed_over = self._handed_over(owned)
+        cuts = self._cuts([*stood_still], [start + self.known.pause for start in handed_over])
+        for start, end, held in spans_of(owned):
+            self.paused[handed_over.get(start, [])] = start + self.known.pause
+            first, last = np.searchsorted(self.course.times, (start, end), side="right").tolist()
+            inside = cuts[slice(*np.searchsorted(cuts, (first + 1, last)).tolist())].tolist()
+            for row, behind in pairwise(sorted({max(first, 1), *inside, max(last, 1)})):
+                self._span(result, slice(row, behind), held, stood_still)
+        return result
+
+    def _handed_over(self, owned: Mapping[str, Sequence[Owned]]) -> dict[int, list[int]]:
+        """By the time of a rebalance, the columns of the queues that changed hands."""
+        found: dict[int, list[int]] = {}
+        for of_topic in owned.values():
+            for before, after in rebalances(of_topic):
+                queues = (
+                    MessageQueue(after.topic, *one)
+                    for one in moved_between(before.allocation, after.allocation).handed_over
+                )
+                found.setdefault(after.start, []).extend(self.columns[one] for one in queues if one in self.columns)
+        return found
+
+    def _cuts(self, stood_still: Sequence[StoodStill], moments: Sequence[int]) -> NDArray[np.int64]:
+        """Rows of the matrices before which something changes that is no allocation."""
+        edges = [moment for one in stood_still for moment in (one.start, one.end)]
+        times = np.searchsorted(self.course.times, np.array([*moments, *edges], np.int64), side="right")
+        changed = np.flatnonzero((self.course.known[1:] != self.course.known[:-1]).any(axis=1)) + 1
+        return np.unique(np.concatenate([times, changed]))
+
+    def _span(self, result: Played, rows: slice, held: Sequence[Owned], stood_still: Sequence[StoodStill]) -> None:
+        """Plays the rows of one span, in which nothing changes but the messages."""
+        course, start = self.course, int(self.course.times[rows.start - 1])
+        known = course.known[rows.start]
+        self.waits = np.where(known, np.where(self.claimed, self.waits, course.waiting[rows.start - 1]), 0)
+        self.claimed = known
+        if not known.any():
+            return
+        came = np.where(known, np.diff(course.came[rows.start - 1 : rows.stop], axis=0), 0)
+        ids, service, connections = self._service(held, known & (self.paused <= start))
+        idle = {one.client_id for one in stood_still if one.start <= start < one.end}
+        rates = np.array([0.0 if origin(one) in idle else self._rate(one) for one in ids])
+        seconds = np.diff(course.times[rows.start - 1 : rows.stop]) / SECOND
+        flowed = flow(self.waits, came, service, seconds[:, None] * rates)
+        served = np.unique(service.queue)
+        needed = (self.waits + came.sum(axis=0) - flowed.waiting[-1])[served].sum()
+        result.twice += float((flowed.served * connections).sum() - needed)
+        result.strained.update(np.array(ids, object)[flowed.strained])
+        self.waits = flowed.waiting[-1]
+        uncommitted = came[:, served] / seconds[:, None] * self.known.uncommitted
+        seen = flowed.waiting.copy()
+        seen[:, served] = np.maximum(seen[:, served], uncommitted)
+        result.waiting[rows] = seen[:, known].sum(axis=1)
+
+    def _rate(self, client_id: str) -> float:
+        pace = self.known.pace_of(client_id, self.case)
+        return pace.rate if pace else 0.0
+
+    def _service(
+        self, held: Sequence[Owned], served: NDArray[np.bool_]
+    ) -> tuple[list[str], Service, NDArray[np.int64]]:
+        """Client ids of the servers, who serves what, and per entry its connections."""
+        found = [self.entries(one) for one in held]
+        ids, columns, connections = (
+            [one for of_topic in part for one in of_topic] for part in zip(*found, strict=True)
+        )
+        queue = np.array(columns, np.int64)
+        kept = np.flatnonzero(served[queue])
+        names = sorted({ids[entry] for entry in kept.tolist()})
+        numbers = {name: number for number, name in enumerate(names)}
+        server = np.array([numbers[ids[entry]] for entry in kept.tolist()], np.int64)
+        order = np.argsort(server, kind="stable")
+        kept = kept[order]
+        return names, Service(server[order], queue[kept]), np.array(connections, np.int64)[kept]
+
+
+def rebalances(of_topic: Sequence[Owned]) -> Iterator[tuple[Owned, Owned]]:
+    """Neighbours in time with different allocations."""
+    for before, after in pairwise(of_topic):
+        if before.end == after.start and before.allocation is not after.allocation:
+            yield before, after

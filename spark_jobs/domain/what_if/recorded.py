@@ -1,0 +1,183 @@
+"""What was recorded of a group's ordinary topics: who held the queues when, and every queue's messages over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_jobs.domain.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.history import UNKNOWN, OffsetReadings, Place
+from spark_jobs.domain.message_queue import MessageQueue
+from spark_jobs.domain.progress import one_at_a_time
+
+Messages = NDArray[np.float64]
+Times = NDArray[np.int64]
+
+
+class Held(NamedTuple):
+    """A replayed interval, and the part `[start, end)` of its time in which no other view counts; microseconds."""
+
+    start: int
+    end: int
+    interval: RebalanceInterval
+
+
+@dataclass(frozen=True)
+class Course:
+    """Every queue's messages at each of the `times` (microseconds): matrices of times × queues.
+
+    `came`: messages that came in since the first reading, and those that an operator's reset of the offset brought
+    back; `taken`: those by which the consumer offset went forward; `waiting`: the lag. Between two readings they are
+    interpolated. `known`: from the time before to this one its topic was replayed, and the queue lies between two
+    readings with a known lag that are no further apart than `max_gap`; the other numbers mean something only there.
+    """
+
+    times: Times
+    queues: Sequence[MessageQueue]
+    came: Messages
+    taken: Messages
+    waiting: Messages
+    known: NDArray[np.bool_]
+
+    @property
+    def total(self) -> Messages:
+        """Messages that waited at each time, in the queues that are known then; NaN where none is."""
+        return np.where(self.known.any(axis=1), np.where(self.known, self.waiting, 0).sum(axis=1), np.nan)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What was recorded of one group. `held`: by topic, in order of time; time in which nothing was replayed is in
+    none of them.
+    """
+
+    course: Course
+    held: Mapping[str, Sequence[Held]]
+    max_gap: int
+    allowed_lag: int
+
+
+def recorded(steps: Sequence[AuditedStep], pause: int = 0) -> Recorded | None:
+    """The steps of one group in order; None where no ordinary topic was replayed.
+
+    The times are those of the readings, of all changes, and `pause` (microseconds) after each change.
+    """
+    held = _held(steps)
+    if not held:
+        return None
+    offsets = {topic: one for topic in held if (one := steps[0].history.offsets.get(topic))}
+    start, end = steps[0].window.start, steps[-1].window.end
+    changes = [moment for of_topic in held.values() for one in of_topic for moment in (one.start, one.end)]
+    changes += [one.start + pause for of_topic in held.values() for one in of_topic]
+    times = np.unique(np.concatenate([np.array(changes, np.int64), *(one.times for one in offsets.values())]))
+    times = times[(times >= start) & (times <= end)]
+    settings = steps[0].settings
+    tolerance = settings.thresholds.rewind_tolerance
+    none = np.zeros((len(times), 0))
+    parts = [Course(times, (), none, none, none, none.astype(bool))]
+    parts += [_course(topic, one, held[topic], times, settings.max_gap, tolerance) for topic, one in offsets.items()]
+    course = Course(
+        times,
+        [queue for part in parts for queue in part.queues],
+        *(np.hstack([getattr(part, name) for part in parts]) for name in ("came", "taken", "waiting", "known")),
+    )
+    return Recorded(course, held, settings.max_gap, settings.thresholds.allowed_lag)
+
+
+class Timed(Protocol):
+    """What holds for a time `[start, end)`."""
+
+    @property
+    def start(self) -> int: ...  # noqa: D102
+
+    @property
+    def end(self) -> int: ...  # noqa: D102
+
+
+Thing = TypeVar("Thing", bound=Timed)
+
+
+def spans_of(held: Mapping[str, Sequence[Thing]]) -> Iterator[tuple[int, int, list[Thing]]]:
+    """The spans between two changes of any topic, with what holds in each of them, at most one of a topic."""
+    cuts = sorted({moment for of_topic in held.values() for one in of_topic for moment in (one.start, one.end)})
+    following = {topic: iter(of_topic) for topic, of_topic in held.items()}
+    current = {topic: next(of_topic) for topic, of_topic in following.items()}
+    for start, end in pairwise(cuts):
+        for topic, one in list(current.items()):
+            if one.end <= start:
+                after = next(following[topic], None)
+                if after is None:
+                    del current[topic]
+                else:
+                    current[topic] = after
+        yield start, end, [one for one in current.values() if one.start <= start]
+
+
+def _held(steps: Iterable[AuditedStep]) -> dict[str, list[Held]]:
+    found: dict[str, list[Held]] = {}
+    for step in steps:
+        ordinary = [one for one in step.intervals if one.is_ordinary]
+        for topic, of_topic in groupby(ordinary, key=lambda one: one.topic):
+            for interval, start, end in one_at_a_time(list(of_topic), step.window):
+                if interval.allocation is not None and start < end:
+                    found.setdefault(topic, []).append(Held(start, end, interval))
+    return found
+
+
+def _course(
+    topic: str, readings: OffsetReadings, held: Sequence[Held], times: Times, max_gap: int, tolerance: int
+) -> Course:
+    """Of one topic."""
+    shared = _shared_times(held)
+    columns = [
+        _queue(readings, place, times, max_gap, shared.get(queue, ()), tolerance)
+        for place, queue in enumerate(readings.queues)
+    ]
+    came, taken, waiting, known = (np.column_stack(part) for part in zip(*columns, strict=True))
+    replayed = np.zeros((len(times), 1), bool)
+    for start, end, _ in held:
+        replayed[slice(*np.searchsorted(times, (start, end), side="right").tolist())] = True
+    known &= replayed
+    return Course(times, [MessageQueue(topic, *queue) for queue in readings.queues], came, taken, waiting, known)
+
+
+def _shared_times(held: Iterable[Held]) -> dict[Place, list[tuple[int, int]]]:
+    """When a queue had several connections as owners: each commits its own offset, so it goes back and forth."""
+    found: dict[Place, list[tuple[int, int]]] = {}
+    for start, end, interval in held:
+        if interval.allocation is not None:
+            for queue, owners in zip(interval.allocation.queues, interval.allocation.owners, strict=True):
+                if len(owners) > 1:
+                    found.setdefault(queue, []).append((start, end))
+    return found
+
+
+def _queue(
+    readings: OffsetReadings,
+    place: int,
+    times: Times,
+    max_gap: int,
+    shared: Sequence[tuple[int, int]],
+    tolerance: int,
+) -> tuple[Any, ...]:
+    """One column of each matrix of a course."""
+    rows = np.flatnonzero(readings.lag[:, place] != UNKNOWN)
+    if len(rows) < 2:
+        nothing = np.zeros(len(times))
+        return nothing, nothing, nothing, np.zeros(len(times), bool)
+    at = readings.times[rows]
+    moved = np.diff(readings.consumed_to[rows, place], prepend=readings.consumed_to[rows[0], place])
+    back = np.where(-moved > tolerance, -moved, 0)
+    for start, end in shared:
+        back[(at > start) & (at <= end)] = 0
+    grown = np.maximum(np.diff(readings.end_offset[rows, place], prepend=readings.end_offset[rows[0], place]), 0)
+    came, taken = np.cumsum(grown + back), np.cumsum(np.maximum(moved, 0))
+    after = np.searchsorted(at, times, side="left")
+    inside = (after > 0) & (after < len(at))
+    known = inside & (np.diff(at)[np.clip(after - 1, 0, len(at) - 2)] <= max_gap)
+    return *(np.interp(times, at, one) for one in (came, taken, readings.lag[rows, place])), known
