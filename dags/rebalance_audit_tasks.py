@@ -28,7 +28,14 @@ LOOK_EVERY = timedelta(seconds=30)
 #: Downstream DAGs can be scheduled on what a run has published.
 TABLES = [
     Asset(f"rebalance_audit_{table}")
-    for table in ("rebalance_intervals", "allocations", "queue_progress", "group_status", "findings")
+    for table in (
+        "rebalance_intervals",
+        "allocations",
+        "queue_progress",
+        "group_status",
+        "strategy_comparison",
+        "findings",
+    )
 ]
 DEFAULT_ARGS = {
     "owner": OWNER,

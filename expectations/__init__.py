@@ -12,6 +12,7 @@ from expectations import (
     queue_progress,
     rebalance_intervals,
     route_snapshots,
+    strategy_comparison,
     topic_snapshots,
 )
 from expectations.suite import Suite
@@ -27,6 +28,7 @@ SUITES: tuple[Suite, ...] = (
     allocations.SUITE,
     queue_progress.SUITE,
     group_status.SUITE,
+    strategy_comparison.SUITE,
     findings.SUITE,
 )
 BY_TABLE: Mapping[Table, Suite] = {suite.table: suite for suite in SUITES}

@@ -13,6 +13,7 @@ from schemas.queue_progress import QUEUE_PROGRESS
 from schemas.rebalance_intervals import REBALANCE_INTERVALS
 from schemas.route_snapshots import ROUTE_SNAPSHOTS
 from schemas.sightings import SIGHTINGS
+from schemas.strategy_comparison import STRATEGY_COMPARISON
 from schemas.table import Table
 from schemas.topic_snapshots import TOPIC_SNAPSHOTS
 
@@ -26,7 +27,14 @@ SOURCES: tuple[Table, ...] = (
 #: What the clients say of themselves is worth having and can be done without.
 OPTIONAL_SOURCES: tuple[Table, ...] = (CLIENT_SNAPSHOTS,)
 #: Replaced step by step by every run that audits the step.
-OUTPUTS: tuple[Table, ...] = (REBALANCE_INTERVALS, ALLOCATIONS, QUEUE_PROGRESS, GROUP_STATUS, FINDINGS)
+OUTPUTS: tuple[Table, ...] = (
+    REBALANCE_INTERVALS,
+    ALLOCATIONS,
+    QUEUE_PROGRESS,
+    GROUP_STATUS,
+    STRATEGY_COMPARISON,
+    FINDINGS,
+)
 TABLES: tuple[Table, ...] = (*SOURCES, SIGHTINGS, *OUTPUTS, QUARANTINE, QUALITY_RESULTS, AUDIT_RUNS)
 
 __all__ = [
@@ -46,6 +54,7 @@ __all__ = [
     "ROUTE_SNAPSHOTS",
     "SIGHTINGS",
     "SOURCES",
+    "STRATEGY_COMPARISON",
     "TABLES",
     "TOPIC_SNAPSHOTS",
     "Table",

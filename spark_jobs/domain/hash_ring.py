@@ -5,10 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from hashlib import md5
 from zlib import crc32
 
 
+@lru_cache(maxsize=65_536)  # members and queues of a group come again in every state of it
 def ring_hash(text: str) -> int:
     """First four bytes of the MD5 of the UTF-8 text, big-endian, unsigned; a lone surrogate counts as '?'."""
     digest = md5(text.encode("utf-8", "replace"), usedforsecurity=False).digest()

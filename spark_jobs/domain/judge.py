@@ -20,6 +20,7 @@ from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.series import Span
 from spark_jobs.domain.sightings import last_hour_before
 from spark_jobs.domain.strategies import StrategySettings
+from spark_jobs.domain.strategy_comparison import OtherStrategies, StrategyComparison, strategy_comparison
 from spark_jobs.domain.timeline import StepTimeline
 from spark_jobs.domain.triggers import with_moves
 from spark_jobs.domain.unanswered import expired_at
@@ -36,6 +37,7 @@ class JudgedStep:
     step: AuditedStep
     findings: Sequence[Finding]
     status: GroupStatus | None
+    strategies: Sequence[StrategyComparison] = ()
 
 
 def judge(
@@ -46,12 +48,12 @@ def judge(
     A step depends on the snapshots of its own window only, and on what was seen for `settings.sightings` before it.
     Raises nothing that a snapshot could cause.
     """
-    replays = Replays(configured)
+    replays, others = Replays(configured), OtherStrategies(configured)
     for step_start in range(start, end, settings.step):
         step = audited_step(history, replays, settings, step_start)
         if step.intervals or step.memberships or step.client_states or _was_captured(step):
             found = findings(step, RULES)
-            yield JudgedStep(step, found, group_status(step, found))
+            yield JudgedStep(step, found, group_status(step, found), strategy_comparison(step, others))
 
 
 def _was_captured(step: AuditedStep) -> bool:

@@ -44,11 +44,11 @@ def replayed(inputs: Inputs, settings: StrategySettings) -> Allocation:
     A queue is owned by every connection that subscribes and whose own implementation of its strategy gives it to the
     first position of its id. Raises `StrategyError` if settings are missing.
     """
-    allocation = _allocated(inputs, settings)
+    allocation = allocated(inputs, settings)
     if not allocation.twin_ids:
         return allocation
-    deduplicated = _allocated(inputs._replace(members=_deduplicated(inputs.members)), settings)
-    unique = _allocated(inputs._replace(members=with_own_ids(inputs.members)), settings)
+    deduplicated = allocated(inputs._replace(members=_deduplicated(inputs.members)), settings)
+    unique = allocated(inputs._replace(members=with_own_ids(inputs.members)), settings)
     pulling = {member.client_id for member in inputs.members if not is_popped(member.strategy)}
     return replace(
         allocation,
@@ -60,7 +60,8 @@ def replayed(inputs: Inputs, settings: StrategySettings) -> Allocation:
     )
 
 
-def _allocated(inputs: Inputs, settings: StrategySettings) -> Allocation:
+def allocated(inputs: Inputs, settings: StrategySettings) -> Allocation:
+    """The allocation without its cures; raises as `replayed` does."""
     members, owned = inputs.members, _owned(inputs, settings)
     lost = [_Owned((), cause) for _, _, cause in inputs.unreadable]
     every = [*owned, *lost]

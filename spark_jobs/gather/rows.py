@@ -9,7 +9,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, OUTPUTS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
+from schemas import (
+    ALLOCATIONS,
+    FINDINGS,
+    GROUP_STATUS,
+    OUTPUTS,
+    QUEUE_PROGRESS,
+    REBALANCE_INTERVALS,
+    STRATEGY_COMPARISON,
+    Table,
+)
 from spark_jobs.domain.judge import JudgedStep
 from spark_jobs.gather.arrow_values import from_values, offsets_of
 from spark_jobs.gather.interval_rows import interval_columns
@@ -63,6 +72,7 @@ def _rows(judged: Sequence[JudgedStep]) -> dict[Table, Rows]:
             progress_columns([one for of_step in progress for one in of_step]),
         ),
         GROUP_STATUS: _few(GROUP_STATUS, status),
+        STRATEGY_COMPARISON: _few(STRATEGY_COMPARISON, [one.strategies for one in judged]),
         FINDINGS: _few(FINDINGS, findings),
     }
 

@@ -22,6 +22,7 @@ from tests.expectations import (
     queue_progress,
     rebalance_intervals,
     route_snapshots,
+    strategy_comparison,
     topic_snapshots,
 )
 from tests.expectations.cases import Cases, broken_by_case
@@ -37,6 +38,7 @@ ALL = (
     allocations.CASES,
     queue_progress.CASES,
     group_status.CASES,
+    strategy_comparison.CASES,
     findings.CASES,
 )
 

@@ -28,6 +28,7 @@ from spark_jobs.domain.history import UNKNOWN, Connection, GroupHistory
 from spark_jobs.domain.judge import JudgedStep
 from spark_jobs.domain.moves import Trigger
 from spark_jobs.domain.rules.rule import Party
+from spark_jobs.domain.strategy_comparison import StrategyComparison
 from spark_jobs.domain.thresholds import Thresholds
 from spark_jobs.domain.window import SECOND, AuditSettings, from_micros, to_micros
 from spark_jobs.gather.packed import STEP_KEY
@@ -162,6 +163,7 @@ STATUS = GroupStatus(
     share_after=None,
     advice="add",
 )
+COMPARED = StrategyComparison("t", "AVG", 1, 2, 3, 4, 1.5, 6, 5)
 
 
 def step(start: int, *intervals: RebalanceInterval, progress: tuple[IntervalProgress, ...] = ()) -> AuditedStep:
@@ -170,7 +172,7 @@ def step(start: int, *intervals: RebalanceInterval, progress: tuple[IntervalProg
 
 JUDGED = [
     JudgedStep(step(START - 3600 * SECOND), [], None),
-    JudgedStep(step(START, REPLAYED, UNOBSERVED, progress=(PROGRESS,)), [FINDING], STATUS),
+    JudgedStep(step(START, REPLAYED, UNOBSERVED, progress=(PROGRESS,)), [FINDING], STATUS, [COMPARED]),
     JudgedStep(step(START + 3600 * SECOND), [FINDING, FINDING._replace(finding_id="f2")], None),
 ]
 
@@ -338,6 +340,11 @@ def test_the_status_of_a_group() -> None:
     (row,) = tables(JUDGED)["group_status"].to_pylist()
     growth = dict(zip(TopicGrowth._fields, ("t", 1, 2, 3, 4, 5, 6), strict=True))
     assert row == STEP | STATUS._asdict() | {"attribution": [growth]}
+
+
+def test_what_other_strategies_would_have_done() -> None:
+    (row,) = tables(JUDGED)["strategy_comparison"].to_pylist()
+    assert row == STEP | COMPARED._asdict()
 
 
 @pytest.mark.parametrize("part", [1, 2, 50_000])

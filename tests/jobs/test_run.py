@@ -73,6 +73,7 @@ def test_a_healthy_group_has_intervals_nothing_wrong_and_its_run_is_recorded(
         "allocations": 4,
         "queue_progress": 4,
         "group_status": 1,
+        "strategy_comparison": 3,
         "findings": 1,
     }
     assert record.content_hashes["allocations"] == content(warehouse.read(spark, ALLOCATIONS)).hash
