@@ -33,6 +33,10 @@ class StrategyError(RebalanceAuditError):
     """Settings with which no RocketMQ client could start, such as a negative virtual node count."""
 
 
+class CaseError(RebalanceAuditError):
+    """A case of `what-if` that cannot be read."""
+
+
 class WarehouseError(RebalanceAuditError):
     """A warehouse, schema or table that is missing or cannot be opened."""
 

@@ -177,6 +177,21 @@ COMMANDS: Mapping[str, Command] = {
         ),
         required=("--group",),
     ),
+    "what-if": Command(
+        "Play the recorded history of a group again with other members, strategy or queues, and compare the backlogs.",
+        Later("what_if:what_if_command"),
+        (
+            *("--warehouse", "--interval", "--cluster", "--group", "--members", "--strategy", "--unique-ids"),
+            *("--same-subscriptions", "--queues", "--without", "--speed", "--case", "--plan", "--html", "--json"),
+        ),
+        (
+            "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00 --group payment-service --unique-ids",
+            "--warehouse ./warehouse --group G --case '--members +2' --case '--strategy AVG_BY_CIRCLE' --html G.html",
+            "--warehouse lake.audit --cluster eu --group G --plan 3",
+        ),
+        optional=("--interval",),
+        required=("--group",),
+    ),
     "maintain": Command(
         "Put small files together, remove old ones, and check the constraints of all tables; their rows stay the same.",
         WithSpark("scheduled:maintain_command", "check_warehouse"),

@@ -12,7 +12,7 @@ from spark_jobs.domain.intervals import Interval
 from spark_jobs.explain.given import GroupStep, Row
 from spark_jobs.explain.group import check_topic, explain, wanted_intervals
 from spark_jobs.explain.story import GroupStory
-from spark_jobs.read.published import PublishedTables, check_group, published_tables, runs_of
+from spark_jobs.read.published import PublishedTables, check_group, published_tables, run_of_step
 from spark_jobs.read.stored import Filter, StoredTables, rows
 
 
@@ -67,16 +67,6 @@ def _of_intervals(intervals: Sequence[Row]) -> Filter:
 
 def _settings(tables: PublishedTables, step: Interval, question: Question) -> GroupSettings:
     """What was configured for the group in the newest run that published the step for it, of all its topics."""
-    configuration = next(
-        (
-            Configuration.model_validate_json(run["configuration"])
-            for run in runs_of(tables.stored, step)
-            if run["interval_start"] <= step.start
-            and run["interval_end"] >= step.end
-            and run["cluster"] in (None, question.cluster)
-            and run["consumer_group"] in (None, question.consumer_group)
-            and run["topic"] in (None, question.topic)
-        ),
-        Configuration(),
-    )
+    run = run_of_step(tables.stored, step, str(question.cluster), question.consumer_group, question.topic)
+    configuration = Configuration.model_validate_json(run["configuration"]) if run else Configuration()
     return settings_for(configuration, str(question.cluster), question.consumer_group)

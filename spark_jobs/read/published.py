@@ -93,6 +93,23 @@ def runs_of(stored: StoredTables, interval: Interval) -> list[dict[str, Any]]:
     return sorted(found, key=lambda run: run["finished_at"], reverse=True)
 
 
+def run_of_step(
+    stored: StoredTables, step: Interval, cluster: str, consumer_group: str, topic: str | None = None
+) -> dict[str, Any] | None:
+    """The newest run that published the step for the group, of all its topics or of the one that is named."""
+    named = {"cluster": cluster, "consumer_group": consumer_group, "topic": topic}
+    return next(
+        (
+            run
+            for run in runs_of(stored, step)
+            if run["interval_start"] <= step.start
+            and run["interval_end"] >= step.end
+            and all(run[name] in (None, value) for name, value in named.items())
+        ),
+        None,
+    )
+
+
 def check_cluster(tables: PublishedTables, cluster: str) -> None:
     """Raises `NothingPublishedError`, naming those that were audited, if the cluster never was."""
     known = sorted({group.cluster for group in tables.groups()})

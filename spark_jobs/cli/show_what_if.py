@@ -1,0 +1,163 @@
+"""What a person, or a program, sees of a history played otherwise."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from math import isnan
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from spark_jobs.cli.tables import Heading, show_rows, table
+from spark_jobs.cli.terminal import print_line
+from spark_jobs.domain.intervals import duration_text, format_utc
+from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text
+from spark_jobs.domain.what_if.outcome import CaseOutcome, Comparison
+from spark_jobs.domain.what_if.plan import Plan, PlannedMember, PlannedSize
+from spark_jobs.domain.window import from_micros
+from spark_jobs.jobs.what_if import GroupSteps
+
+_HEADINGS = (
+    Heading("case", fold=True),
+    *(
+        Heading(text, right=True)
+        for text in (
+            "queues\nwithout owner",
+            "queues\nowned twice",
+            "idle\nmembers",
+            "busiest\nhas",
+            "moves per\nrebalance",
+            "highest\nbacklog",
+            "last\nbacklog",
+            "drained\nafter",
+            "consumed\ntwice",
+        )
+    ),
+)
+_NOTE = "Queues and members are means over the time. The model, and what it cannot know: docs/what-if.md."
+
+
+def show_comparison(console: Console, found: GroupSteps, compared: Comparison) -> None:
+    """What really happened first, then the cases; below it how far the model can be trusted here."""
+    outcomes = [compared.recorded, *compared.cases]
+    title = f"{found.consumer_group} in {found.interval} (UTC)"
+    show_rows(console, outcomes, lambda some: _table(title, some), _line, _summary(compared))
+    for one in compared.cases:
+        if one.unknown:
+            print_line(console, f"{one.label}: the backlog is unknown: {one.unknown}.")
+        elif one.at_most:
+            print_line(console, f"{one.label}: ≤, as members had a backlog whose limit was never seen.")
+
+
+def _table(title: str, outcomes: Iterable[CaseOutcome]) -> Table:
+    return table(title, _HEADINGS, (_cells(one) for one in outcomes))
+
+
+def _cells(one: CaseOutcome) -> Sequence[str]:
+    return (
+        one.label,
+        *(f"{number:.1f}" for number in (one.unowned, one.owned_twice, one.idle)),
+        count(one.busiest, "queue"),
+        f"{one.moves / one.rebalances:.1f}" if one.rebalances else "-",
+        *(_messages(one, number) for number in (one.highest, one.last)),
+        _drained(one),
+        number_text(one.consumed_twice),
+    )
+
+
+def _line(one: CaseOutcome) -> str:
+    names = ("unowned", "owned_twice", "idle", "busiest", "moves_per_rebalance", "highest", "last", "drained_after")
+    label, *cells = _cells(one)
+    told = (f"{name}={cell}" for name, cell in zip((*names, "consumed_twice"), cells, strict=True))
+    return " ".join((f"{label}:", *told))
+
+
+def _messages(one: CaseOutcome, number: int | None) -> str:
+    return f"{'≤ ' if one.at_most else ''}{number_text(number)}"
+
+
+def _drained(one: CaseOutcome) -> str:
+    if one.highest is None:
+        return UNKNOWN
+    return "not by the end" if one.drained_after is None else duration_text(timedelta(seconds=one.drained_after))
+
+
+def _summary(compared: Comparison) -> str:
+    if compared.error is None:
+        return f"How well the model plays what really happened is unknown. {_NOTE}"
+    messages = count(round(compared.error), "message")
+    return f"Played as it really was, the model is {messages} from the recorded backlog on average. {_NOTE}"
+
+
+def comparison_document(found: GroupSteps, compared: Comparison) -> dict[str, Any]:
+    """A comparison for `as_json`; curves are messages at each of the times, null is unknown."""
+    return _of_group(found) | {
+        "error": compared.error,
+        "times": [from_micros(moment) for moment in compared.times],
+        "recorded": _outcome(compared.recorded),
+        "cases": [_outcome(one) for one in compared.cases],
+    }
+
+
+def _outcome(one: CaseOutcome) -> dict[str, Any]:
+    fields = {field.name: getattr(one, field.name) for field in dataclasses.fields(one)}
+    curve = None if one.curve is None else [None if isnan(value) else round(value, 1) for value in one.curve.tolist()]
+    return fields | {"curve": curve}
+
+
+def _of_group(found: GroupSteps) -> dict[str, Any]:
+    return {"cluster": found.cluster, "consumer_group": found.consumer_group, "interval": str(found.interval)}
+
+
+_PLAN_HEADINGS = (
+    *(Heading(text, right=True) for text in ("change", "members", "idle", "without\nowner", "owned\ntwice")),
+    Heading("queues of each member: in/s of known pace/s", fold=True),
+)
+
+
+def show_plan(console: Console, found: GroupSteps, plan: Plan) -> None:
+    """One row per size of the group."""
+    title = f"{found.consumer_group} as it was at {format_utc(from_micros(plan.at))}, with members less and more"
+    summary = "≥ is a pace without a limit that was seen; ! is more than a member can consume. See docs/what-if.md."
+    show_rows(console, plan.sizes, lambda some: _plan_table(title, some), _plan_line, summary)
+
+
+def _plan_table(title: str, sizes: Iterable[PlannedSize]) -> Table:
+    return table(title, _PLAN_HEADINGS, (_plan_cells(one) for one in sizes), ruled=True)
+
+
+def _plan_cells(one: PlannedSize) -> Sequence[str]:
+    counts = (f"{one.change:+}", *map(str, (len(one.members), one.idle, one.unowned, one.owned_twice)))
+    return (*counts, "\n".join(map(_member, one.members)))
+
+
+def _plan_line(one: PlannedSize) -> str:
+    names = ("change", "members", "idle", "unowned", "owned_twice")
+    cells = zip(names, _plan_cells(one), strict=False)
+    return " ".join((*(f"{name}={cell}" for name, cell in cells), "; ".join(map(_member, one.members))))
+
+
+def _member(one: PlannedMember) -> str:
+    if not one.queues:
+        return f"{one.client_id}: idle"
+    pace = UNKNOWN if one.pace is None else f"{'' if one.reached else '≥ '}{rate_text(one.pace)}"
+    too_much = {False: " !", None: " ?", True: ""}[one.keeps_up]
+    return f"{one.client_id}: {count(one.queues, 'queue')}, {rate_text(one.in_rate)} of {pace}{too_much}"
+
+
+def plan_document(found: GroupSteps, plan: Plan) -> dict[str, Any]:
+    """A plan for `as_json`."""
+    sizes = [
+        {
+            "change": one.change,
+            "idle": one.idle,
+            "unowned": one.unowned,
+            "owned_twice": one.owned_twice,
+            "members": [member._asdict() for member in one.members],
+        }
+        for one in plan.sizes
+    ]
+    return _of_group(found) | {"at": from_micros(plan.at), "sizes": sizes}

@@ -1,0 +1,47 @@
+"""`what-if`: a group's history played otherwise, and what a change of its size would do now."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+from rich.console import Console
+
+from spark_jobs.cli.documents import as_json
+from spark_jobs.cli.reading import stored_tables
+from spark_jobs.cli.show_what_if import comparison_document, plan_document, show_comparison, show_plan
+from spark_jobs.cli.terminal import printable, progress_on, show_next
+from spark_jobs.cli.what_if_cases import cases_of
+from spark_jobs.errors import ExitCode
+from spark_jobs.jobs.what_if import GroupAsked, draw, planned, what_if
+
+
+def what_if_command(arguments: Namespace) -> int:
+    """Exit code 0 whatever comes out: the question has been answered."""
+    asked = GroupAsked(arguments.group or "", arguments.interval, arguments.cluster)
+    if arguments.plan is not None:
+        return _plan(arguments, asked)
+    cases = cases_of(arguments)
+    with progress_on(Console(stderr=True)) as say:
+        found, compared = what_if(stored_tables(arguments.warehouse, say), asked, cases, say)
+    if arguments.html:
+        draw(found, compared, Path(arguments.html))
+    if arguments.json:
+        print(as_json(comparison_document(found, compared)))
+        return ExitCode.CLEAN
+    show_comparison(Console(), found, compared)
+    if arguments.html:
+        print(f"The backlogs are drawn in {printable(arguments.html)}: open it in a browser")
+    of_group = {"warehouse": arguments.warehouse, "group": found.consumer_group, "cluster": found.cluster}
+    show_next("what-if", {**of_group, "plan": "3"})
+    return ExitCode.CLEAN
+
+
+def _plan(arguments: Namespace, asked: GroupAsked) -> int:
+    with progress_on(Console(stderr=True)) as say:
+        found, plan = planned(stored_tables(arguments.warehouse, say), asked, arguments.plan, say)
+    if arguments.json:
+        print(as_json(plan_document(found, plan)))
+    else:
+        show_plan(Console(), found, plan)
+    return ExitCode.CLEAN

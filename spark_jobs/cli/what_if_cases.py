@@ -1,0 +1,93 @@
+"""The cases of `what-if`, from what was typed to values."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from argparse import Namespace
+from collections.abc import Iterable
+
+from spark_jobs.domain.strategies import STRATEGY_NAMES
+from spark_jobs.domain.what_if.cases import Case, Change, strategy_named
+from spark_jobs.errors import CaseError
+
+_SWITCHES = ("--unique-ids", "--same-subscriptions")
+_VALUES = ("--members", "--queues", "--strategy", "--without", "--speed")
+
+
+def cases_of(arguments: Namespace) -> list[Case]:
+    """Those of each `--case`, behind the one that the other options describe; raises `CaseError`."""
+    typed = [(name, getattr(arguments, name.strip("-").replace("-", "_"))) for name in (*_VALUES, *_SWITCHES)]
+    words = [word for name, value in typed for word in _words(name, value)]
+    cases = [_case(shlex.join(words), words)] if words else []
+    cases += [_case(text, _split(text)) for text in arguments.case or ()]
+    if not cases:
+        raise CaseError("say what is to be played otherwise, for example --members +2, or --case '--members +2'")
+    return cases
+
+
+def _words(name: str, value: object) -> Iterable[str]:
+    if isinstance(value, list):
+        return [word for one in value for word in (name, str(one))]
+    return ([name] if value is True else [name, str(value)]) if value else []
+
+
+def _split(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise CaseError(f"the case '{text}' cannot be read: {error}") from None
+
+
+def _case(label: str, words: Iterable[str]) -> Case:
+    switches: set[str] = set()
+    values: dict[str, list[str]] = {}
+    left = iter(words)
+    for word in left:
+        name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+        if name in _SWITCHES and not equals:
+            switches.add(name)
+        elif name in _VALUES:
+            values.setdefault(name, []).append(value if equals else next(left, ""))
+        else:
+            raise CaseError(f"the case '{label}' has no '{name}': write {', '.join((*_VALUES, *_SWITCHES))}")
+    strategy, nodes = _strategy(values["--strategy"][-1]) if "--strategy" in values else (None, None)
+    return Case(
+        label,
+        members=_change(values, "--members", "+-="),
+        strategy=strategy,
+        virtual_node_cnt=nodes,
+        unique_ids="--unique-ids" in switches,
+        same_subscriptions="--same-subscriptions" in switches,
+        queues=_change(values, "--queues", "x="),
+        without=frozenset(values.get("--without", ())),
+        speed=dict(_speed(text) for text in values.get("--speed", ())),
+    )
+
+
+def _change(values: dict[str, list[str]], name: str, signs: str) -> Change | None:
+    if name not in values:
+        return None
+    text = values[name][-1]
+    found = re.fullmatch(rf"([{re.escape(signs)}])([0-9]{{1,5}})", text)
+    if not found or (name == "--queues" and int(found[2]) == 0):
+        examples = ", ".join(f"{sign}2" for sign in signs)
+        raise CaseError(f"{name} cannot be '{text}': write one of {examples}")
+    return Change(found[1], int(found[2]))
+
+
+def _strategy(text: str) -> tuple[str, int | None]:
+    try:
+        name, nodes = strategy_named(text)
+    except ValueError:
+        raise CaseError(f"--strategy cannot be '{text}': write NAME, or CONSISTENT_HASH:20 (virtual nodes)") from None
+    if name not in STRATEGY_NAMES or name == "POP":
+        raise CaseError(f"--strategy cannot be '{text}': choose one of {', '.join(STRATEGY_NAMES[:-1])}")
+    return name, nodes
+
+
+def _speed(text: str) -> tuple[str, float]:
+    client_id, _, rate = text.rpartition("=")
+    if not client_id or not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,6})?", rate):
+        raise CaseError(f"--speed cannot be '{text}': write CLIENT_ID=MESSAGES_PER_SECOND, such as 10.0.0.1@7=25.5")
+    return client_id, float(rate)

@@ -1,0 +1,123 @@
+"""What becomes of a group as it is when members come or go: who would own how much, and whether that pace is known."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from spark_jobs.domain.audited_step import AuditedStep
+from spark_jobs.domain.message_queue import MessageQueue
+from spark_jobs.domain.replays import Replays
+from spark_jobs.domain.strategies import StrategySettings
+from spark_jobs.domain.what_if.cases import Case, Change
+from spark_jobs.domain.what_if.pace import Members, members_of
+from spark_jobs.domain.what_if.play import KnownMembers, owned_in
+from spark_jobs.domain.what_if.recorded import Recorded, recorded
+from spark_jobs.domain.window import SECOND
+
+
+class PlannedMember(NamedTuple):
+    """One connection: its queues, and messages a second that come into them; None: unknown. `pace`: messages a second
+    that it can consume; not `reached`: at least. `keeps_up`: None where its limit is not known, and more comes in.
+    """
+
+    client_id: str
+    queues: int
+    in_rate: float | None
+    pace: float | None
+    reached: bool
+    keeps_up: bool | None
+
+
+class PlannedSize(NamedTuple):
+    """The group with so many more connections; `unowned` and `owned_twice` queues."""
+
+    change: int
+    members: Sequence[PlannedMember]
+    unowned: int
+    owned_twice: int
+
+    @property
+    def idle(self) -> int:
+        """Connections without a queue."""
+        return sum(one.queues == 0 for one in self.members)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The group with fewer and more members than at `at` (microseconds), when it was last replayed."""
+
+    at: int
+    sizes: Sequence[PlannedSize]
+
+
+def plan(steps: Sequence[AuditedStep], most: int, configured: StrategySettings) -> Plan | None:
+    """With up to `most` connections less and more; None: no topic was replayed. Raises `StrategyError`."""
+    found = recorded(steps)
+    if found is None:
+        return None
+    end = max(of_topic[-1].end for of_topic in found.held.values())
+    newest = {topic: of_topic[-1:] for topic, of_topic in found.held.items() if of_topic[-1].end == end}
+    last = replace(found, held=newest)
+    present = max(len(held[0].interval.members or ()) for held in newest.values())
+    rates, members = _in_rates(found), members_of(found)
+    changes = range(-min(most, present), most + 1)
+    return Plan(end, [_size(change, last, rates, members, configured) for change in changes])
+
+
+def _size(
+    change: int,
+    last: Recorded,
+    rates: Mapping[MessageQueue, float],
+    known: Members,
+    configured: StrategySettings,
+) -> PlannedSize:
+    case = Case(f"{change:+}", members=Change("+" if change >= 0 else "-", abs(change)))
+    owned = [of_topic[0] for of_topic in owned_in(case, last, Replays(configured)).values()]
+    queues: dict[tuple[str, int], list[MessageQueue]] = {}
+    for one in owned:
+        numbers: Counter[str] = Counter()
+        connections = []
+        for client_id in one.client_ids:
+            connections.append((client_id, numbers[client_id]))
+            numbers[client_id] += 1
+            queues.setdefault(connections[-1], [])
+        for queue, owners in zip(one.allocation.queues, one.allocation.owners, strict=True):
+            for owner in owners:
+                queues[connections[owner]].append(MessageQueue(one.topic, *queue))
+    counts = [one.allocation.counts for one in owned]
+    return PlannedSize(
+        change,
+        [_member(client_id, own, rates, KnownMembers(known), case) for (client_id, _), own in queues.items()],
+        sum(one.unassigned_queues for one in counts),
+        sum(one.double_owned_queues for one in counts),
+    )
+
+
+def _member(
+    client_id: str,
+    queues: Sequence[MessageQueue],
+    rates: Mapping[MessageQueue, float],
+    known: KnownMembers,
+    case: Case,
+) -> PlannedMember:
+    in_rate = sum(rates[queue] for queue in queues) if all(queue in rates for queue in queues) else None
+    pace = known.pace_of(client_id, case)
+    keeps_up = None
+    if in_rate is not None and pace is not None and (in_rate <= pace.rate or pace.reached):
+        keeps_up = in_rate <= pace.rate
+    rate, reached = pace or (None, False)
+    return PlannedMember(client_id, len(queues), in_rate, rate, reached, keeps_up)
+
+
+def _in_rates(found: Recorded) -> dict[MessageQueue, float]:
+    """Messages a second that came into each queue, over the time in which it was known."""
+    course = found.course
+    seconds = np.where(course.known[1:], np.diff(course.times)[:, None], 0).sum(axis=0) / SECOND
+    came = np.where(course.known[1:], np.diff(course.came, axis=0), 0).sum(axis=0)
+    pairs = zip(course.queues, came.tolist(), seconds.tolist(), strict=True)
+    return {queue: messages / time for queue, messages, time in pairs if time}

@@ -1,0 +1,155 @@
+"""Plays the recorded history of one group otherwise: reads its snapshots as its newest run did, and compares cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
+from spark_jobs.config import Configuration, audit_settings, strategy_settings
+from spark_jobs.domain.audited_step import AuditedStep
+from spark_jobs.domain.history import GroupHistory
+from spark_jobs.domain.intervals import EVER, Interval
+from spark_jobs.domain.judge import audited_step
+from spark_jobs.domain.replays import Replays
+from spark_jobs.domain.strategies import StrategySettings
+from spark_jobs.domain.subscriptions import RETRY
+from spark_jobs.domain.unseen import PROXIES_GROUP
+from spark_jobs.domain.what_if.cases import Case
+from spark_jobs.domain.what_if.outcome import Comparison, compare
+from spark_jobs.domain.what_if.plan import Plan, plan
+from spark_jobs.domain.window import AuditSettings, from_micros, to_micros
+from spark_jobs.errors import NothingPublishedError
+from spark_jobs.gather.one_group import one_group
+from spark_jobs.read.published import check_group, published_tables, run_of_step
+from spark_jobs.read.stored import Filter, StoredTables, rows
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class GroupAsked:
+    """Which group, and which time of it: whole steps; without an interval its newest step."""
+
+    consumer_group: str
+    interval: Interval | None = None
+    cluster: str | None = None
+
+
+@dataclass(frozen=True)
+class GroupSteps:
+    """The whole steps of one group that are played, and how its strategy was configured."""
+
+    cluster: str
+    consumer_group: str
+    interval: Interval
+    steps: Sequence[AuditedStep]
+    configured: StrategySettings
+
+
+def what_if(stored: StoredTables, asked: GroupAsked, cases: Sequence[Case], say: Say) -> tuple[GroupSteps, Comparison]:
+    """Every case beside what really happened; raises `NothingPublishedError` where nothing of it was replayed."""
+    found = _group_steps(stored, asked, say)
+    say("playing it again")
+    compared = compare(found.steps, cases, found.configured)
+    if compared is None:
+        raise NothingPublishedError(_not_replayed(found))
+    return found, compared
+
+
+def planned(stored: StoredTables, asked: GroupAsked, change: int, say: Say) -> tuple[GroupSteps, Plan]:
+    """What becomes of the group as it was at last, with up to so many members less and more; raises as `what_if`."""
+    found = _group_steps(stored, asked, say)
+    planned = plan(found.steps, change, found.configured)
+    if planned is None:
+        raise NothingPublishedError(_not_replayed(found))
+    return found, planned
+
+
+def draw(found: GroupSteps, compared: Comparison, file: Path) -> None:
+    """Writes the page with the backlogs over each other; raises `ReportFileError`."""
+    from spark_jobs.jobs.report import write_page
+    from spark_jobs.report.what_if import what_if_page
+
+    write_page(what_if_page(found.consumer_group, found.interval, compared), file)
+
+
+def _not_replayed(found: GroupSteps) -> str:
+    return (
+        f"{found.consumer_group} cannot be played in {found.interval}: at no time was it known who owned the queues of "
+        "a topic. `rebalance-audit explain` says why"
+    )
+
+
+def _group_steps(stored: StoredTables, asked: GroupAsked, say: Say) -> GroupSteps:
+    """Reads the snapshots, at the versions and with the configuration of the newest run of the last step."""
+    say("looking for the group")
+    tables = published_tables(stored)
+    cluster = check_group(tables, asked.interval or EVER, asked.cluster, asked.consumer_group)
+    interval = asked.interval
+    if interval is None:
+        names = (cluster, asked.consumer_group)
+        newest = next(one.last_step for one in tables.groups() if (one.cluster, one.consumer_group) == names)
+        interval = Interval(newest, newest + tables.grid.length)
+    interval = tables.steps(interval)
+    last = Interval(interval.end - tables.grid.length, interval.end)
+    run = run_of_step(stored, last, cluster, asked.consumer_group)
+    if run is None:
+        raise NothingPublishedError(f"{asked.consumer_group} was never audited with all its topics in {last}: run it")
+    configuration = Configuration.model_validate_json(run["configuration"])
+    settings = audit_settings(configuration, cluster, asked.consumer_group)
+    configured = strategy_settings(configuration, cluster, asked.consumer_group)
+    say("reading its snapshots")
+    read = _Snapshots(stored, run["source_versions"], cluster, asked.consumer_group, _window(interval, settings))
+    history, replays = read.history(), Replays(configured)
+    starts = range(to_micros(interval.start), to_micros(interval.end), settings.step)
+    steps = [audited_step(history, replays, settings, start) for start in starts]
+    return GroupSteps(cluster, asked.consumer_group, interval, steps, configured)
+
+
+def _window(interval: Interval, settings: AuditSettings) -> Interval:
+    """What the steps read."""
+    return Interval(from_micros(settings.window(to_micros(interval.start)).read_from), interval.end)
+
+
+@dataclass(frozen=True)
+class _Snapshots:
+    """The source rows of one group."""
+
+    stored: StoredTables
+    versions: Mapping[str, int]
+    cluster: str
+    consumer_group: str
+    window: Interval
+
+    def history(self) -> GroupHistory:
+        """Of all its topics but retry topics. Snapshots that the gate would reject for a missing list are left out."""
+        of_group = Filter("consumer_group", "=", self.consumer_group)
+        both = Filter("consumer_group", "IN", [self.consumer_group, PROXIES_GROUP])
+        members = _with(self._rows(MEMBERSHIP_SNAPSHOTS, both), "connections", "subscriptions")
+        clients = self._rows(CLIENT_SNAPSHOTS, of_group)
+        offsets = self._read(OFFSET_SNAPSHOTS, of_group)
+        offsets = offsets.filter(pc.invert(pc.starts_with(offsets["topic"], RETRY)))
+        own = [row for row in (*members, *clients) if row["consumer_group"] == self.consumer_group]
+        topics = {one["topic"] for row in own for one in row["subscriptions"] or ()}
+        topics = {one for one in topics.union(offsets["topic"].to_pylist()) if not one.startswith(RETRY)}
+        routes = _with(self._rows(ROUTE_SNAPSHOTS, Filter("topic", "IN", sorted(topics))), "queues")
+        found = {MEMBERSHIP_SNAPSHOTS: members, CLIENT_SNAPSHOTS: clients, ROUTE_SNAPSHOTS: routes}
+        return one_group(self.cluster, self.consumer_group, found, offsets)
+
+    def _rows(self, table: Table, condition: Filter) -> list[dict[str, Any]]:
+        return rows(self._read(table, condition)) if table.name in self.versions else []
+
+    def _read(self, table: Table, condition: Filter) -> pa.Table:
+        time = (Filter("captured_at", ">=", self.window.start), Filter("captured_at", "<", self.window.end))
+        conditions = (Filter("cluster", "=", self.cluster), condition, *time)
+        return self.stored.read(table, table.columns, conditions, self.versions[table.name])
+
+
+def _with(found: Sequence[dict[str, Any]], *arrays: str) -> list[dict[str, Any]]:
+    return [row for row in found if all(row[name] is not None for name in arrays)]

@@ -1,0 +1,48 @@
+"""The backlog that was recorded and those of the cases, drawn over each other: a page that loads nothing."""
+
+from __future__ import annotations
+
+from bokeh.embed import file_html
+from bokeh.models import ColumnDataSource, DataRange1d, HoverTool, NumeralTickFormatter
+from bokeh.plotting import figure
+from bokeh.resources import INLINE
+
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.what_if.outcome import CaseOutcome, Comparison
+from spark_jobs.domain.window import MILLISECOND
+from spark_jobs.report.axes import time_figure, time_range
+from spark_jobs.report.colours import INK, OWNERS
+
+_DASHES = ("dashed", "dotdash", "dotted", "dashdot")
+
+
+def what_if_page(consumer_group: str, interval: Interval, compared: Comparison) -> str:
+    """As HTML; the recorded backlog is the thick line."""
+    known = [moment for moment, value in zip(compared.times, _curve(compared.recorded), strict=True) if value == value]
+    shown = (known[0], known[-1]) if known else (compared.times[0], compared.times[-1])
+    time = time_range(interval, interval)
+    time.start, time.end = (moment / MILLISECOND for moment in shown)
+    title = f"Backlog of {consumer_group}: what really happened, and what would have"
+    chart = time_figure(time, frame_height=480, name="Backlog", y_range=DataRange1d(start=0), title=title)
+    chart.yaxis.axis_label = "backlog (messages)"
+    chart.yaxis.formatter = NumeralTickFormatter(format="0,0")
+    _draw(chart, compared, compared.recorded, INK, "solid", 3)
+    for place, one in enumerate(compared.cases):
+        _draw(chart, compared, one, OWNERS[place % len(OWNERS)], _DASHES[place % len(_DASHES)], 2)
+    chart.legend.location, chart.legend.click_policy = "top_left", "hide"
+    return file_html(chart, INLINE, title="What if")
+
+
+def _draw(chart: figure, compared: Comparison, one: CaseOutcome, colour: str, dash: str, width: int) -> None:
+    """One line; a case of unknown backlog has none."""
+    if one.curve is None:
+        return
+    label = f"{one.label} (at most)" if one.at_most else one.label
+    times = [moment / MILLISECOND for moment in compared.times]
+    source = ColumnDataSource({"x": times, "y": _curve(one), "label": [label] * len(times)})
+    line = chart.line("x", "y", source=source, color=colour, line_width=width, line_dash=dash, legend_label=label)
+    chart.add_tools(HoverTool(renderers=[line], tooltips=[("case", "@label"), ("backlog", "@y{0,0}")]))
+
+
+def _curve(one: CaseOutcome) -> list[float]:
+    return [] if one.curve is None else list(one.curve.tolist())
