@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from spark_jobs.domain.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.history import UNKNOWN, OffsetReadings
+from spark_jobs.domain.history import OffsetReadings
 
 
 def hand_over_pause(steps: Sequence[AuditedStep]) -> int | None:
-    """Microseconds: the median; None: no hand-over was recorded.
+    """Microseconds: the median; None: of no queue that was handed over it is known.
 
-    From the rebalance to the last reading that does not show the queue moved, of queues that moved before the next.
+    From the rebalance to the last reading before the queue moved, if messages waited in it all that time; 0 where it
+    moved between the first two readings.
     """
     stood = [
         one
@@ -31,9 +32,8 @@ def _stood(readings: OffsetReadings, interval: RebalanceInterval) -> Iterator[in
     times = readings.times[rows]
     for queue in interval.moves.handed_over if interval.moves else ():
         place = readings.columns.get(queue)
-        if place is None or rows.start == 0 or rows.start == rows.stop:
-            continue
-        offsets = readings.consumed_to[rows.start - 1 : rows.stop, place]
-        moved = np.flatnonzero((offsets[1:] != offsets[0]) & (offsets[1:] != UNKNOWN))
-        if offsets[0] != UNKNOWN and len(moved):
-            yield int(times[moved[0] - 1] - interval.start) if moved[0] else 0
+        if place is not None:
+            offsets, lag = readings.consumed_to[rows, place], readings.lag[rows, place]
+            moved = np.flatnonzero(np.diff(offsets))
+            if len(moved) and (lag[: moved[0] + 1] > 0).all():
+                yield int(times[moved[0]] - interval.start) if moved[0] else 0
