@@ -64,6 +64,30 @@ def test_the_strategy_that_runs_is_compared_as_it_was_replayed() -> None:
     assert one.strategy == "AVG"
 
 
+def test_a_rebalance_before_the_step_moves_nothing_in_it() -> None:
+    seconds = range(-400, 3600, 20)
+    rows = {
+        MEMBERSHIP_SNAPSHOTS: [membership(second, "c1", *["c2"] * (second >= -100)) for second in seconds],
+        ROUTE_SNAPSHOTS: [route(second, 8) for second in seconds],
+    }
+    (history,) = group_histories(rows)
+    (step,) = audited_steps(history, SETTINGS, HOUR)
+    found = strategy_comparison(step, OtherStrategies(StrategySettings()))
+    assert [(one.states, one.queues_moved, one.least_moves) for one in found] == [(1, 0, 0)] * 3
+
+
+def test_where_brokers_disagree_nothing_is_compared() -> None:
+    both = [
+        {**route(second, 2), "queues": [*route(second, 2)["queues"], *route(second, 2, broker="b2")["queues"]]}
+        for second in SECONDS
+    ]
+    lists = [membership(second, f"c-{broker}", broker=broker) for second in SECONDS for broker in ("b", "b2")]
+    (history,) = group_histories({MEMBERSHIP_SNAPSHOTS: lists, ROUTE_SNAPSHOTS: both})
+    (step,) = audited_steps(history, SETTINGS, HOUR)
+    assert {one.view for one in step.replayed} == {"b", "b2"}
+    assert strategy_comparison(step, OtherStrategies(StrategySettings())) == []
+
+
 VECTORS = [
     one
     for one in read_vectors()

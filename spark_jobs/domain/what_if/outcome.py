@@ -16,9 +16,10 @@ from spark_jobs.domain.strategies import StrategySettings
 from spark_jobs.domain.triggers import moved_between
 from spark_jobs.domain.what_if.cases import AS_IT_WAS, Case
 from spark_jobs.domain.what_if.fluid import Amounts
+from spark_jobs.domain.what_if.owned import Owned, owned_in, rebalances
 from spark_jobs.domain.what_if.pace import members_of, uncommitted_seconds
 from spark_jobs.domain.what_if.pause import hand_over_pause
-from spark_jobs.domain.what_if.play import KnownMembers, Owned, Played, owned_in, play, rebalances
+from spark_jobs.domain.what_if.play import KnownMembers, Played, play
 from spark_jobs.domain.what_if.recorded import Recorded, recorded, spans_of
 from spark_jobs.domain.window import SECOND
 

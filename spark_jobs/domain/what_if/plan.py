@@ -14,8 +14,9 @@ from spark_jobs.domain.message_queue import MessageQueue
 from spark_jobs.domain.replays import Replays
 from spark_jobs.domain.strategies import StrategySettings
 from spark_jobs.domain.what_if.cases import Case, Change
+from spark_jobs.domain.what_if.owned import owned_in
 from spark_jobs.domain.what_if.pace import Members, members_of
-from spark_jobs.domain.what_if.play import KnownMembers, owned_in
+from spark_jobs.domain.what_if.play import KnownMembers
 from spark_jobs.domain.what_if.recorded import Recorded, recorded
 from spark_jobs.domain.window import SECOND
 

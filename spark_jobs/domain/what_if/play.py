@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
@@ -11,20 +11,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.allocation import KeepsWhatItHad, by_room
-from spark_jobs.domain.audited_step import Allocation
 from spark_jobs.domain.message_queue import MessageQueue
-from spark_jobs.domain.ownership import Inputs
-from spark_jobs.domain.replays import Replays
-from spark_jobs.domain.strategies import MACHINE_ROOM_NEARBY
 from spark_jobs.domain.triggers import moved_between
 from spark_jobs.domain.what_if.cases import Case, origin
 from spark_jobs.domain.what_if.fluid import Amounts, Service, flow
 from spark_jobs.domain.what_if.inflow import inflow
+from spark_jobs.domain.what_if.owned import Owned, rebalances
 from spark_jobs.domain.what_if.pace import Members, Pace, StoodStill
-from spark_jobs.domain.what_if.recorded import Course, Held, Recorded, spans_of
+from spark_jobs.domain.what_if.recorded import Course, Recorded, spans_of
 from spark_jobs.domain.window import SECOND
-from spark_jobs.errors import StrategyError
 
 
 @dataclass(frozen=True)
@@ -45,16 +40,6 @@ class KnownMembers:
         return self.members.paces.get(origin(client_id), self.members.usual)
 
 
-class Owned(NamedTuple):
-    """A topic's allocation over a span of time, in microseconds."""
-
-    start: int
-    end: int
-    topic: str
-    allocation: Allocation
-    client_ids: Sequence[str]
-
-
 @dataclass
 class Played:
     """`waiting`: messages at each of the recorded times, NaN where nothing is claimed; `twice`: messages consumed more
@@ -65,30 +50,6 @@ class Played:
     waiting: Amounts
     twice: float
     strained: set[str] = field(default_factory=set)
-
-
-def owned_in(case: Case, recorded: Recorded, replays: Replays) -> dict[str, list[Owned]]:
-    """By topic, in order of time. Raises `StrategyError` where the settings of the case's strategy are missing."""
-    return {topic: [_owned(case, one, replays) for one in held] for topic, held in recorded.held.items()}
-
-
-def _owned(case: Case, held: Held, replays: Replays) -> Owned:
-    inputs = case.inputs(held.interval)
-    ids = [one.client_id for one in inputs.members]
-    _check_rooms(case, inputs, replays)
-    return Owned(held.start, held.end, inputs.topic, replays.allocation(inputs), ids)
-
-
-def _check_rooms(case: Case, inputs: Inputs, replays: Replays) -> None:
-    """Raises `StrategyError` where a member or a broker is in no room: then every client keeps what it had."""
-    for name in {one.strategy for one in inputs.members}:
-        strategy = replays.settings.named(name)
-        if strategy.base == MACHINE_ROOM_NEARBY and not strategy.settings_missing:
-            try:
-                queues = [MessageQueue(inputs.topic, *place) for place in inputs.queues]
-                by_room(strategy, queues, [one.client_id for one in inputs.members])
-            except KeepsWhatItHad as kept:
-                raise StrategyError(f"{case.label}: {name} cannot be played: {kept}") from None
 
 
 def play(case: Case, owned: Mapping[str, Sequence[Owned]], recorded: Recorded, known: KnownMembers) -> Played | None:
@@ -212,10 +173,3 @@ class _Run:
         order = np.argsort(server, kind="stable")
         kept = kept[order]
         return names, Service(server[order], queue[kept]), np.array(connections, np.int64)[kept]
-
-
-def rebalances(of_topic: Sequence[Owned]) -> Iterator[tuple[Owned, Owned]]:
-    """Neighbours in time with different allocations."""
-    for before, after in pairwise(of_topic):
-        if before.end == after.start and before.allocation is not after.allocation:
-            yield before, after

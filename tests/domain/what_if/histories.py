@@ -18,13 +18,14 @@ def steps(
     came: Sequence[Messages],
     consumed: Sequence[Messages],
     seconds: Sequence[int] = range(0, 601, 20),
+    seen: Sequence[int] = range(3600),
 ) -> list[AuditedStep]:
     """Snapshots at these seconds; every queue begins with offset 1,000, of which everything is consumed.
 
-    With 1,000 less consumed nothing was ever committed.
+    `seen`: when the broker said who the members are. With 1,000 less consumed nothing was ever committed.
     """
     rows = {
-        MEMBERSHIP_SNAPSHOTS: [membership(second, *members(second)) for second in seconds],
+        MEMBERSHIP_SNAPSHOTS: [membership(second, *members(second)) for second in seconds if second in seen],
         ROUTE_SNAPSHOTS: [route(second, len(came)) for second in seconds],
         OFFSET_SNAPSHOTS: [
             offsets(second, *map(_reading, (one(second) for one in came), (one(second) for one in consumed)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from spark_jobs.domain.audited_step import AuditedStep
@@ -120,6 +121,54 @@ def test_over_a_gap_nothing_is_claimed_and_behind_it_the_recorded_backlog_counts
     curve = dict(zip(found.times, found.cases[0].curve, strict=True))
     known = [moment for moment, messages in curve.items() if messages == messages]
     assert not [moment for moment in known if 200 < (moment - found.times[0]) / 1e6 < 400]
+
+
+def test_while_nobody_saw_the_members_nothing_is_claimed() -> None:
+    found = compared(steps(lambda _: TWO, [at(10)] * 2, [at(4)] * 2, seen=range(300)), AS_IT_WAS)
+    assert found.cases[0].curve is not None
+    known = np.array(found.times)[~np.isnan(found.cases[0].curve)]
+    # The last snapshot, of 280 s, holds for 60 seconds.
+    assert (known.max() - found.times[0]) / 1e6 == 340
+
+
+def test_a_queue_that_changes_hands_stands_still_as_long_as_it_did() -> None:
+    def members(second: int) -> list[str]:
+        return TWO if second >= 300 else ["c1"]
+
+    # Queue 1 goes to c2 at 300 s and stands until 340 s, while 10 messages a second come.
+    def taken(second: int) -> int:
+        return 10 * min(second, 300) + 10 * max(second - 340, 0) - 10
+
+    history = steps(members, [at(10)] * 2, [at(10), taken])
+    assert only(history, Case(speed={"c1": 100.0, "c2": 100.0})).highest == pytest.approx(400, abs=20)
+
+
+def test_a_member_that_stood_still_does_so_in_every_case() -> None:
+    def taken(second: int) -> int:
+        return 10 * min(second, 200) + 10 * max(second - 400, 0)
+
+    # For 200 s nothing is taken of 10 a second.
+    history = steps(lambda _: TWO, [at(10)] * 2, [taken, at(10)])
+    assert only(history, Case(speed={"c1": 1000.0, "c2": 1000.0})).highest == 2000
+
+
+def test_what_is_not_committed_yet_waits_too() -> None:
+    history = steps(lambda _: ["c1"], [at(10)] * 2, [lambda second: 10 * second - 30] * 2)
+    assert only(history, Case(speed={"c1": 1000.0})).highest == 60
+
+
+def test_offsets_of_twins_that_go_back_and_forth_bring_no_messages() -> None:
+    def taken(second: int) -> int:
+        return second * 5 // 2 - 200 * (second // 20 % 2)
+
+    history = steps(lambda _: TWINS, [at(2.5)] * 8, [taken] * 4 + [nothing] * 4)
+    assert only(history, AS_IT_WAS).consumed_twice == pytest.approx(6000, rel=0.05)
+
+
+def test_what_an_operator_brings_back_comes_in_again() -> None:
+    history = steps(lambda _: ["c1"], [at(10)], [lambda second: 10 * second - 2000 * (second >= 300)])
+    # The readings at 280 s and 300 s show 1,800 less. c1 was seen to take 10 a second and no more.
+    assert only(history, AS_IT_WAS).highest == pytest.approx(1800, abs=10)
 
 
 def test_without_a_known_backlog_only_the_shares_are_compared() -> None:

@@ -20,8 +20,9 @@ from spark_jobs.domain.intervals import Interval
 from spark_jobs.domain.replays import Replays
 from spark_jobs.domain.what_if.cases import AS_IT_WAS
 from spark_jobs.domain.what_if.outcome import compare
+from spark_jobs.domain.what_if.owned import owned_in
 from spark_jobs.domain.what_if.pace import members_of
-from spark_jobs.domain.what_if.play import KnownMembers, owned_in, play
+from spark_jobs.domain.what_if.play import KnownMembers, play
 from spark_jobs.domain.what_if.recorded import Recorded, recorded
 from spark_jobs.domain.window import SECOND, to_micros
 from spark_jobs.ingest.files import read_lines
