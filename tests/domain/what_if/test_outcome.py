@@ -129,6 +129,7 @@ def test_while_nobody_saw_the_members_nothing_is_claimed() -> None:
     known = np.array(found.times)[~np.isnan(found.cases[0].curve)]
     # The last snapshot, of 280 s, holds for 60 seconds.
     assert (known.max() - found.times[0]) / 1e6 == 340
+    assert found.recorded.highest == found.recorded.last == 2 * 6 * 340
 
 
 def test_a_queue_that_changes_hands_stands_still_as_long_as_it_did() -> None:
