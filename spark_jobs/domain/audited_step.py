@@ -18,7 +18,7 @@ from spark_jobs.domain.series import Span
 from spark_jobs.domain.strategies import Variant
 from spark_jobs.domain.subscriptions import RETRY, Subscriptions
 from spark_jobs.domain.unseen import UnseenReason
-from spark_jobs.domain.variants import Implementation
+from spark_jobs.domain.variants import Implementation, variant_of
 from spark_jobs.domain.verdict_windows import VerdictSpan
 from spark_jobs.domain.window import AuditSettings, StepWindow
 
@@ -57,6 +57,10 @@ class Member(NamedTuple):
     def implementation(self) -> Implementation:
         """How it computes its share."""
         return Implementation(self.strategy, self.variant)
+
+    def under(self, strategy: str) -> Member:
+        """The same connection, had it run this strategy."""
+        return self._replace(strategy=strategy, variant=variant_of(strategy, self.language, self.version))
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ class OtherStrategies:
 
 
 def _allocation(interval: RebalanceInterval, strategy: str, settings: StrategySettings) -> Allocation | None:
-    members = tuple(member._replace(strategy=strategy) for member in interval.members or ())
+    members = tuple(member.under(strategy) for member in interval.members or ())
     inputs = Inputs(interval.topic, members, interval.queues or (), ())
     if strategy.startswith(MACHINE_ROOM_NEARBY):
         queues = [MessageQueue(inputs.topic, *queue) for queue in inputs.queues]

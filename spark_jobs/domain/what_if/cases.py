@@ -80,7 +80,7 @@ class Case:
             found = _resized(found, self.members.of(len(found)))
         if self.same_subscriptions:
             found = tuple(one._replace(subscribes=True) for one in found)
-        return tuple(one._replace(strategy=self.strategy) for one in found) if self.strategy else found
+        return tuple(one.under(self.strategy) for one in found) if self.strategy else found
 
 
 AS_IT_WAS = Case()
@@ -102,8 +102,11 @@ def strategy_named(text: str) -> tuple[str, int | None]:
 def _resized(members: Sequence[Member], count: int) -> tuple[Member, ...]:
     strategies = [one.strategy for one in members if one.strategy != UNKNOWN_STRATEGY]
     strategy = max(strategies, key=strategies.count) if strategies else AVG
+    like = next((one for one in members if one.strategy == strategy), None)
+    software = (like.language, like.version) if like else (None, None)
     new = (
-        Member(f"{NEW}{number:04d}", None, None, None, strategy, True, False) for number in range(len(members), count)
+        Member(f"{NEW}{number:04d}", None, *software, strategy, True, False).under(strategy)
+        for number in range(len(members), count)
     )
     return (*members[:count], *new)
 
