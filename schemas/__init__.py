@@ -2,6 +2,7 @@
 
 from schemas.allocations import ALLOCATIONS
 from schemas.audit_runs import AUDIT_RUNS
+from schemas.capture_calls import CAPTURE_CALLS
 from schemas.client_snapshots import CLIENT_SNAPSHOTS
 from schemas.findings import FINDINGS
 from schemas.group_status import GROUP_STATUS
@@ -35,11 +36,20 @@ OUTPUTS: tuple[Table, ...] = (
     STRATEGY_COMPARISON,
     FINDINGS,
 )
-TABLES: tuple[Table, ...] = (*SOURCES, SIGHTINGS, *OUTPUTS, QUARANTINE, QUALITY_RESULTS, AUDIT_RUNS)
+TABLES: tuple[Table, ...] = (
+    *SOURCES,
+    SIGHTINGS,
+    *OUTPUTS,
+    CAPTURE_CALLS,
+    QUARANTINE,
+    QUALITY_RESULTS,
+    AUDIT_RUNS,
+)
 
 __all__ = [
     "ALLOCATIONS",
     "AUDIT_RUNS",
+    "CAPTURE_CALLS",
     "CLIENT_SNAPSHOTS",
     "FINDINGS",
     "GROUP_STATUS",

@@ -53,6 +53,10 @@ class InputFileError(RebalanceAuditError):
     """A recording that cannot be opened or decompressed."""
 
 
+class CaptureError(RebalanceAuditError):
+    """A cluster that cannot be asked, or a recording that cannot be begun."""
+
+
 class SetupError(RebalanceAuditError):
     """Java, Python or Delta's jars are missing or of the wrong version."""
 

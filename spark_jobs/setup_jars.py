@@ -1,4 +1,7 @@
-"""Set-up: is Java there, and are Delta's jars? Fetches them and archives classes, once; nothing is resolved later."""
+"""Set-up: is Java there, and are Delta's jars? Fetches them and archives classes, once; nothing is resolved later.
+
+With --capture it fetches RocketMQ's admin client instead, which only `rebalance-audit capture` needs.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,23 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 
+from spark_jobs.capture.jars import TOOLS_DIR
 from spark_jobs.errors import RebalanceAuditError, SetupError
 
 JAVA_VERSIONS = (17, 21)
 
 #: Needed only by Delta's preview connector and Unity Catalog; the Hadoop client ships with Spark.
 _EXCLUDES = "io.delta:delta-kernel-*,io.unitycatalog:*,org.apache.hadoop:*"
+
+#: The version of RocketMQ's admin client that is fetched unless another one is asked for.
+ROCKETMQ = "5.4.0"
+#: What the admin client never loads: gRPC is for clients of proxies, RocksDB for stores.
+_CAPTURE_EXCLUDES = "io.grpc:*,org.apache.rocketmq:rocketmq-rocksdb"
 
 
 def check_java() -> None:
@@ -59,34 +70,55 @@ def fetch_jars(directory: Path) -> None:
     """
     if all((directory / name).is_file() for name in jar_names()):
         return
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".jars-") as scratch:
-        _resolve(Path(scratch))
-        complete = Path(scratch, "complete")
-        complete.mkdir()
-        for name in jar_names():
-            Path(scratch, "jars", name).rename(complete / name)
-        shutil.rmtree(directory, ignore_errors=True)
-        complete.rename(directory)
-
-
-def _resolve(ivy_home: Path) -> None:
-    """Let Spark's own Ivy download into `ivy_home`/jars, as spark-defaults.conf and its ivysettings say."""
     delta_jar = jar_names()[0].removesuffix(".jar").removeprefix("io.delta_")
     artifact, _, version = delta_jar.rpartition("-")
-    nothing = ivy_home / "nothing.py"
-    nothing.touch()
-    home = Path(str(metadata.distribution("pyspark").locate_file("pyspark")))
-    command = [str(home / "bin" / "spark-submit"), "--master", "local[1]"]
-    command += ["--packages", f"io.delta:{artifact}:{version}", "--exclude-packages", _EXCLUDES]
-    command += ["--conf", f"spark.jars.ivy={ivy_home}", str(nothing)]
-    environment = os.environ | {"SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable}
-    answer = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
-    if answer.returncode or any(not (ivy_home / "jars" / name).is_file() for name in jar_names()):
-        raise SetupError(
-            f"Delta's jars could not be downloaded, nothing was changed: {_reason(answer.stderr)}. "
-            "Is there network, and (behind a proxy) is spark.jars.ivySettings set in spark-defaults.conf?"
-        )
+    with _resolved(directory, f"io.delta:{artifact}:{version}", _EXCLUDES, jar_names(), "Delta's jars") as jars:
+        complete = jars.with_name("complete")
+        complete.mkdir()
+        for name in jar_names():
+            (jars / name).rename(complete / name)
+        _replace(directory, complete)
+
+
+def fetch_tools(directory: Path, version: str) -> None:
+    """Put RocketMQ's admin client of the version, and what it needs, into the directory, in place of what was there.
+
+    Does nothing if it is there. Raises `SetupError` if it cannot be had.
+    """
+    name = f"org.apache.rocketmq_rocketmq-tools-{version}.jar"
+    if (directory / name).is_file():
+        return
+    package = f"org.apache.rocketmq:rocketmq-tools:{version}"
+    with _resolved(directory, package, _CAPTURE_EXCLUDES, (name,), "RocketMQ's admin client") as jars:
+        _replace(directory, jars)
+
+
+def _replace(directory: Path, complete: Path) -> None:
+    shutil.rmtree(directory, ignore_errors=True)
+    complete.rename(directory)
+
+
+@contextmanager
+def _resolved(directory: Path, package: str, excludes: str, wanted: Sequence[str], what: str) -> Iterator[Path]:
+    """A folder beside the directory, soon gone, into which Spark's own Ivy has downloaded the package as
+    spark-defaults.conf and its ivysettings say.
+    """
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".jars-") as scratch:
+        jars, nothing = Path(scratch, "jars"), Path(scratch, "nothing.py")
+        nothing.touch()
+        home = Path(str(metadata.distribution("pyspark").locate_file("pyspark")))
+        command = [str(home / "bin" / "spark-submit"), "--master", "local[1]"]
+        command += ["--packages", package, "--exclude-packages", excludes]
+        command += ["--conf", f"spark.jars.ivy={scratch}", str(nothing)]
+        environment = os.environ | {"SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable}
+        answer = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+        if answer.returncode or any(not (jars / name).is_file() for name in wanted):
+            raise SetupError(
+                f"{what} could not be downloaded, nothing was changed: {_reason(answer.stderr)}. "
+                "Is there network, and (behind a proxy) is spark.jars.ivySettings set in spark-defaults.conf?"
+            )
+        yield jars
 
 
 def _reason(log: str) -> str:
@@ -100,10 +132,19 @@ def main(argv: list[str]) -> int:
     """Fetch the jars, or with --check-java only look for Java; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m spark_jobs.setup_jars", description=__doc__)
     parser.add_argument("--check-java", action="store_true", help="only check that Java is there")
-    only_java = parser.parse_args(argv).check_java
+    parser.add_argument(
+        "--capture",
+        nargs="?",
+        const=ROCKETMQ,
+        metavar="VERSION",
+        help=f"fetch RocketMQ's admin client for `rebalance-audit capture` (default: {ROCKETMQ})",
+    )
+    asked = parser.parse_args(argv)
     try:
         check_java()
-        if not only_java:
+        if asked.capture:
+            fetch_tools(TOOLS_DIR, asked.capture)
+        elif not asked.check_java:
             from spark_jobs.class_archive import make_archive  # imports pyspark, which the check must not need
             from spark_jobs.session import ARCHIVE, JARS_DIR
 

@@ -18,6 +18,7 @@ class Later:
     """The function `module:function` of this package, imported when it is called: --help does not wait for it."""
 
     name: str
+    first_word: str = field(default="opening the tables", kw_only=True)
 
     def function(self) -> Callable[[Namespace], int]:
         """The function itself; raises where there is none of that name."""
@@ -27,7 +28,7 @@ class Later:
     def __call__(self, arguments: Namespace) -> int:
         """The exit code of the command; its first word does not wait for what it imports."""
         with _progress() as say:
-            say("opening the tables")
+            say(self.first_word)
             function = self.function()
         return function(arguments)
 
@@ -77,6 +78,20 @@ def _version(_: Namespace) -> int:
 
 
 COMMANDS: Mapping[str, Command] = {
+    "capture": Command(
+        "Record what a live cluster says of its consumer groups, until the time is up or Ctrl-C.",
+        Later("capturing:capture_command", first_word="starting RocketMQ's admin client"),
+        (
+            *("--namesrv", "--out", "--warehouse", "--cadence", "--for", "--once", "--groups", "--rate", "--at-once"),
+            *("--proxy", "--cluster-name", "--access", "--tls", "--tls-config"),
+        ),
+        (
+            "--namesrv 10.0.0.1:9876 --for 10m",
+            "--namesrv 10.0.0.1:9876;10.0.0.2:9876 --out /data/recordings --warehouse s3a://lake/audit",
+        ),
+        {"--out": "recordings", "--cadence": "20s", "--rate": "250", "--at-once": "12"},
+        optional=("--warehouse",),
+    ),
     "ingest": Command(
         "Load recordings of RocketMQ's answers into the source tables; loading one twice changes nothing.",
         WithSpark("auditing:ingest_command", "check_ingest"),

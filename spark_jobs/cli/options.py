@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,21 @@ NEVER = "NEVER"
 def _if_any(text: str) -> str | None:
     """A name, or None for an empty one: what a template has left empty is not given."""
     return text or None
+
+
+def _seconds(text: str) -> float:
+    """A time such as 20s, 10m or 2h; a number alone is seconds."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text)
+    if not found or not float(found[1]):
+        raise ValueError(text)
+    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[found[2]]
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
 
 
 #: Every option and argument, once; a command names those it takes.
@@ -70,7 +86,32 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "action": "store_true",
         "help": "leave out steps that are published with the same configuration",
     },
-    "--out": {"metavar": "FILE", "help": "where the page is written, over what stands there"},
+    "--out": {
+        "metavar": "PATH",
+        "help": "where it is written: the page (over what stands there) or the folder",
+    },
+    "--namesrv": {"metavar": "HOST:PORT", "help": "the cluster's name servers, one or several with ; between them"},
+    "--cadence": {
+        "metavar": "TIME",
+        "type": _seconds,
+        "help": "how often the same thing is asked, such as 20s",
+    },
+    "--for": {"metavar": "TIME", "type": _seconds, "help": "how long to record, such as 10m (default: for ever)"},
+    "--once": {"action": "store_true", "help": "ask everything once, as fast as --rate lets, and end"},
+    "--groups": {"metavar": "PATTERN", "type": re.compile, "help": "only consumer groups whose whole name matches"},
+    "--rate": {"metavar": "N", "type": _positive, "help": "at most so many calls a second"},
+    "--at-once": {"metavar": "N", "type": _positive, "help": "at most so many calls at a time"},
+    "--proxy": {
+        "metavar": "HOST:PORT",
+        "action": "append",
+        "help": "a proxy's remoting port; again for each (default: the proxies that brokers list, port 8080)",
+    },
+    "--access": {
+        "metavar": "FILE",
+        "help": "YAML with accessKey and secretKey, rights 0600 (default: ROCKETMQ_ACCESS_KEY, ROCKETMQ_SECRET_KEY)",
+    },
+    "--tls": {"action": "store_true", "help": "reach the cluster by TLS"},
+    "--tls-config": {"metavar": "FILE", "help": "RocketMQ's own properties of TLS, tls.client.…"},
     "--details": {
         "metavar": "N",
         "type": int,
@@ -113,5 +154,5 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
 }
 #: What the environment says of an option that the command line does not give: REBALANCE_AUDIT_WAREHOUSE.
 VARIABLE = "REBALANCE_AUDIT_"
-REQUIRED = frozenset({"--warehouse", "--interval", "--run", "--at"})
+REQUIRED = frozenset({"--warehouse", "--interval", "--run", "--at", "--namesrv"})
 COMMON = ("--verbose", "--debug")

@@ -125,6 +125,16 @@ def topic_stats(body: object) -> Columns:
     return {"queues": in_order(queues)}
 
 
+def call(body: object) -> Columns:
+    """Columns of one `capture_calls` row, from what the recorder wrote."""
+    record = Record(body, "body")
+    return {
+        "fate": record.text("fate"),
+        "took_ms": record.integer_or_none("tookMs", COUNT),
+        "error": record.text_or_none("error"),
+    }
+
+
 def subscription(topic: str, data: Record) -> Columns:
     """One element of the `subscriptions` of a group or client."""
     return {

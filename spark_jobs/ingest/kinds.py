@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from schemas import (
+    CAPTURE_CALLS,
     CLIENT_SNAPSHOTS,
     MEMBERSHIP_SNAPSHOTS,
     OFFSET_SNAPSHOTS,
@@ -15,7 +16,7 @@ from schemas import (
     TOPIC_SNAPSHOTS,
     Table,
 )
-from spark_jobs.ingest.bodies import Columns, connections, consume_stats, request_modes, route, topic_stats
+from spark_jobs.ingest.bodies import Columns, call, connections, consume_stats, request_modes, route, topic_stats
 from spark_jobs.ingest.running import UNANSWERED, running_info
 
 #: ResponseCode.CONSUMER_NOT_ONLINE: the broker answered, and nobody of the group is connected to it.
@@ -77,5 +78,10 @@ KINDS: Final[Mapping[str, Kind]] = {
         lambda body, _key: running_info(body),
         _CLIENT_SILENT,
         UNANSWERED,
+    ),
+    "call": Kind(
+        CAPTURE_CALLS,
+        {"called": "called", "request": "request", "subject": "subject"},
+        lambda body, _key: call(body),
     ),
 }

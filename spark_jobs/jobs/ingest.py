@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from schemas import QUARANTINE, SIGHTINGS, SOURCES
+from schemas import CAPTURE_CALLS, QUARANTINE, SIGHTINGS, SOURCES
 from spark_jobs.ingest.batches import LINE_NUMBER, arrow_table, chunks, quarantine_row
 from spark_jobs.ingest.files import check_readable, display_name, read_lines
 from spark_jobs.ingest.insert import insert, known
@@ -50,7 +50,7 @@ def ingest(
     paths = [Path(file) for file in files]
     for path in paths:
         check_readable(path)
-    warehouse.create(spark, (*SOURCES, SIGHTINGS, QUARANTINE))
+    warehouse.create(spark, (*SOURCES, SIGHTINGS, CAPTURE_CALLS, QUARANTINE))
     report = IngestReport()
     for path in paths:
         name = display_name(path)

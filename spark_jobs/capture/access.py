@@ -1,0 +1,48 @@
+"""The access key and secret key of a cluster with ACL: from the environment or a file of one's own, never shown."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from spark_jobs.errors import CaptureError
+
+ACCESS_KEY, SECRET_KEY = "ROCKETMQ_ACCESS_KEY", "ROCKETMQ_SECRET_KEY"
+#: As in the tools.yml of RocketMQ's mqadmin.
+_FILE_KEYS = ("accessKey", "secretKey")
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """What a call is signed with; the secret is in no text of it."""
+
+    access_key: str
+    secret_key: str = field(repr=False)
+
+
+def credentials(environment: Mapping[str, str], file: Path | None) -> Credentials | None:
+    """Those of the file, else of the environment; None: the cluster asks for none. Raises `CaptureError`."""
+    if file is not None:
+        return _of_file(file)
+    keys = [environment.get(name, "") for name in (ACCESS_KEY, SECRET_KEY)]
+    if any(keys) and not all(keys):
+        raise CaptureError(f"{ACCESS_KEY} and {SECRET_KEY} belong together: set both or neither")
+    return Credentials(*keys) if all(keys) else None
+
+
+def _of_file(file: Path) -> Credentials:
+    try:
+        if stat.S_IMODE(file.stat().st_mode) & 0o077:
+            raise CaptureError(f"others can read {file}, which holds a secret: chmod 600 it")
+        found = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        raise CaptureError(f"{file} cannot be read as YAML. Check its name, rights and form") from None
+    keys = [found.get(name) for name in _FILE_KEYS] if isinstance(found, dict) else []
+    if not keys or not all(keys):
+        raise CaptureError(f"{file} has to hold {' and '.join(_FILE_KEYS)}, as the tools.yml of mqadmin does")
+    access_key, secret_key = map(str, keys)
+    return Credentials(access_key, secret_key)

@@ -1,0 +1,70 @@
+"""Every call goes through here: in its turn, timed, told to whoever counts, and kept as lines of the recording."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from time import monotonic, time_ns
+
+from spark_jobs.capture import lines
+from spark_jobs.capture.admin import Admin, CallError
+from spark_jobs.capture.calls import Answer, Call, Fate, Request, fate_of
+from spark_jobs.capture.pace import Backoff, Pace
+
+_NS_PER_MS = 1_000_000
+
+
+class Asking:
+    """Makes calls for several threads, and holds the lines that they bring until they are taken."""
+
+    def __init__(self, admin: Admin, pace: Pace, backoff: Backoff, wait: Callable[[float], object]) -> None:
+        """`wait` sleeps so many seconds, or less when capture is to end."""
+        self._admin, self._pace, self._backoff, self._wait = admin, pace, backoff, wait
+        self._lock = threading.Lock()
+        self._lines: list[str] = []
+        self._fates: Counter[Fate] = Counter()
+
+    def ask(self, call: Call, **beside: str) -> Answer:
+        """What came of the call; its lines are kept. `beside`: further fields of its line."""
+        answer = self._made(call) if self._backoff.is_due(call.called.name) else _not_asked()
+        if call.request is not Request.RUNNING and answer.fate is not Fate.NOT_ASKED:
+            # A client that does not answer is no word about its broker.
+            self._backoff.heard(call.called.name, silent=answer.fate.is_silence)
+        with self._lock:
+            self._fates[answer.fate] += 1
+            if lines.is_recorded(call, answer):
+                self._lines.append(lines.answered(call, answer, **beside))
+            self._lines.append(lines.fate(call, answer))
+        return answer
+
+    def keep(self, line: str) -> None:
+        """Keeps a line that several calls have brought."""
+        with self._lock:
+            self._lines.append(line)
+
+    def take(self) -> tuple[list[str], Counter[Fate]]:
+        """The lines and the fates of the calls since the last time."""
+        with self._lock:
+            taken, fates = self._lines, self._fates
+            self._lines, self._fates = [], Counter()
+        return taken, fates
+
+    def _made(self, call: Call) -> Answer:
+        self._wait(self._pace.wait_seconds())
+        begun = monotonic()
+        body = error = ""
+        try:
+            body = self._admin.ask(call)
+        except CallError as failure:
+            error = str(failure)
+        took_ms = round((monotonic() - begun) * 1000)
+        return Answer(fate_of(error) if error else Fate.ANSWERED, _now(), took_ms, body, error)
+
+
+def _not_asked() -> Answer:
+    return Answer(Fate.NOT_ASKED, _now(), None)
+
+
+def _now() -> int:
+    return time_ns() // _NS_PER_MS

@@ -1,0 +1,107 @@
+"""What the texts that came say of who else is to be asked, and texts as the recording has them."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from spark_jobs.ingest import fastjson
+from spark_jobs.ingest.fields import Record
+from spark_jobs.ingest.references import ObjectKeyMap
+
+#: Field of RocketMQ's messageRequestMode.json.
+_MODES: Final = "messageRequestModeMap"
+#: The modes of a group that the broker was given none for.
+NO_MODES: Final = f'{{"{_MODES}":{{}}}}'
+
+
+class Members(NamedTuple):
+    """Of one answer about connections: client ids, subscribed topics, `host:port` of each connection."""
+
+    clients: frozenset[str]
+    topics: frozenset[str]
+    broadcasting: bool
+    addresses: tuple[str, ...]
+
+
+def members(body: str) -> Members:
+    """Raises `RejectedError` or `FastjsonError` where RocketMQ's text is another than expected."""
+    record = Record(fastjson.parse(body), "body")
+    connections = record.records_or_none("connectionSet") or []
+    return Members(
+        frozenset(connection.text("clientId") for connection in connections),
+        frozenset(topic for topic, _ in record.named_records_or_none("subscriptionTable") or ()),
+        record.text_or_none("messageModel") == "BROADCASTING",
+        tuple(sorted(filter(None, (connection.text_or_none("clientAddr") for connection in connections)))),
+    )
+
+
+def brokers_of_route(body: str) -> tuple[str, ...]:
+    """Names of the brokers that host the topic, sorted."""
+    queues = Record(fastjson.parse(body), "body").records_or_none("queueDatas") or []
+    return tuple(sorted({queue.text("brokerName") for queue in queues}))
+
+
+def addresses(body: str) -> Mapping[str, tuple[str, str]]:
+    """Broker name → (cluster, address of its master, or of a replica that stands in)."""
+    found = {}
+    table = Record(fastjson.parse(body), "body").named_records_or_none("brokerAddrTable") or ()
+    for name, broker in table:
+        if isinstance(by_id := broker.get("brokerAddrs"), dict) and by_id:
+            first = min(by_id, key=int)
+            found[name] = broker.text("cluster"), str(by_id[first])
+    return found
+
+
+def offsets_per_topic(body: str) -> dict[str, list[str]]:
+    """Topic → the queues that one broker's ConsumeStats has of it, as `offsets_of` wants them."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for queue, offsets in _queues(body):
+        found[str(queue["topic"])].append(f"{as_json(queue)}:{as_json(offsets)}")
+    return found
+
+
+def offsets_of(queues: Iterable[str]) -> str:
+    """Body of a topic's line, from the queues of all its brokers."""
+    return f'{{"offsetTable":{{{",".join(sorted(queues))}}}}}'
+
+
+def topic_offsets(body: str) -> list[list[object]]:
+    """`[broker, queueId, minOffset, maxOffset]` per queue of one broker's TopicStatsTable."""
+    return [
+        [queue["brokerName"], queue["queueId"], offsets["minOffset"], offsets["maxOffset"]]
+        for queue, offsets in _queues(body)
+    ]
+
+
+def modes_per_group(body: str) -> dict[str, str]:
+    """Consumer group → what is the group's in the broker's request modes, in the same form."""
+    found: dict[str, dict[str, object]] = defaultdict(dict)
+    for topic, groups in _objects(_object(fastjson.parse(body)).get(_MODES)):
+        for group, mode in groups.items():
+            found[group][topic] = {group: mode}
+    return {group: as_json({_MODES: topics}) for group, topics in found.items()}
+
+
+def _queues(body: str) -> Iterator[tuple[dict[str, object], dict[str, object]]]:
+    """(message queue, what its broker says of it) of the `offsetTable`."""
+    table = _object(fastjson.parse(body)).get("offsetTable")
+    for queue, offsets in table.entries if isinstance(table, ObjectKeyMap) else ():
+        yield _object(queue), _object(offsets)
+
+
+def _objects(value: object) -> Iterator[tuple[str, dict[str, object]]]:
+    return ((name, _object(child)) for name, child in _object(value).items())
+
+
+def _object(value: object) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise fastjson.FastjsonError("expected an object", 0)
+    return value
+
+
+def as_json(value: object) -> str:
+    """Without blanks, as RocketMQ writes it."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

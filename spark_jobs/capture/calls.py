@@ -1,0 +1,87 @@
+"""One call to the cluster: what is asked of whom, and what became of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+#: Who answers routes and lists of brokers.
+NAME_SERVER = "name server"
+
+
+class Request(StrEnum):
+    """What is asked; most are kinds of line in the recording, too."""
+
+    BROKERS = "brokers"
+    GROUPS = "groups"
+    REQUEST_MODES = "request_modes"
+    ROUTE = "route"
+    CONNECTION = "connection"
+    STATS = "stats"
+    TOPIC_STATS = "topicstats"
+    RUNNING = "running"
+
+
+class Fate(StrEnum):
+    """What became of a call; `NOT_ASKED`: it was not made, as who is called had not answered a moment ago."""
+
+    ANSWERED = "ANSWERED"
+    NOT_ONLINE = "NOT_ONLINE"
+    FAILED = "FAILED"
+    TIMED_OUT = "TIMED_OUT"
+    REFUSED = "REFUSED"
+    NOT_ASKED = "NOT_ASKED"
+
+    @property
+    def is_silence(self) -> bool:
+        """Whether nobody answered, so that asking again at once is of no use."""
+        return self in (Fate.TIMED_OUT, Fate.REFUSED)
+
+
+@dataclass(frozen=True)
+class Called:
+    """Who is asked: its name in the recording, and `host:port` (empty for the name server)."""
+
+    name: str
+    address: str = ""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request about a group, a topic, both, or a client of a group."""
+
+    request: Request
+    called: Called
+    group: str = ""
+    topic: str = ""
+    client: str = ""
+
+    @property
+    def subject(self) -> str:
+        """What it is about, in words that tell two calls of a moment apart."""
+        return " ".join(filter(None, (self.group, self.topic, self.client))) or "*"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came: RocketMQ's text, or an error. `at`: ms UTC when it came; `took_ms` is null where nothing was asked."""
+
+    fate: Fate
+    at: int
+    took_ms: int | None
+    body: str = ""
+    error: str = ""
+
+
+#: Words of `org.apache.rocketmq.remoting.exception`, and ResponseCode.CONSUMER_NOT_ONLINE.
+_FATES = (
+    (Fate.NOT_ONLINE, re.compile(r"\bcode:? 206\b", re.IGNORECASE)),
+    (Fate.TIMED_OUT, re.compile(r"^\w*TimeoutException\b|\bwait response on the channel\b")),
+    (Fate.REFUSED, re.compile(r"^Remoting(?:Connect|SendRequest|TooMuchRequest)Exception\b|\bconnect to \S+ failed")),
+)
+
+
+def fate_of(error: str) -> Fate:
+    """What the text of an exception, `<class> <message>`, says of the call."""
+    return next((fate for fate, words in _FATES if words.search(error)), Fate.FAILED)

@@ -1,0 +1,170 @@
+"""Round after round, each spread over the cadence, until the time is up or somebody says so."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from time import monotonic
+
+from spark_jobs.capture import lines
+from spark_jobs.capture.admin import Admin
+from spark_jobs.capture.asking import Asking
+from spark_jobs.capture.calls import Fate
+from spark_jobs.capture.cluster import Cluster, check_reached
+from spark_jobs.capture.files import RecordingFiles
+from spark_jobs.capture.pace import Backoff, Pace, start_times
+from spark_jobs.capture.rounds import ask_client, ask_group, ask_topic, clients_to_ask
+from spark_jobs.errors import CaptureError
+
+#: Clients are asked in every second round, as a call costs them something; offsets of topics, brokers and groups in
+#: every third.
+CLIENTS_EVERY, TOPICS_EVERY = 2, 3
+#: A round's calls begin within this part of the cadence; groups take two thirds of it, topics the rest.
+_SPREAD, _GROUPS = 0.9, 2 / 3
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user asks for; times in seconds. `duration`: None for ever; `once`: one round, as fast as allowed."""
+
+    namesrv: str
+    folder: Path
+    cadence: float = 20.0
+    rate: float = 250.0
+    at_once: int = 12
+    duration: float | None = None
+    once: bool = False
+    file_seconds: float = 300.0
+    cluster_name: str | None = None
+    groups: re.Pattern[str] | None = None
+    proxies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one round did, for whoever watches; `lag`: seconds behind the cadence."""
+
+    groups: int
+    fates: Counter[Fate]
+    lag: float
+    written: bool
+
+    def __str__(self) -> str:
+        calls = sum(self.fates.values())
+        missed = [f"{count} {fate.value.lower().replace('_', ' ')}" for fate, count in sorted(self.fates.items())]
+        told = ", ".join(text for text in missed if not text.endswith("answered"))
+        lost = "" if self.written else "; NOT WRITTEN"
+        return f"{self.groups} groups, {calls} calls ({told or 'all answered'}), {self.lag:.1f} s behind{lost}"
+
+
+class Capture:
+    """A recording in the making."""
+
+    def __init__(self, settings: Settings, admin: Admin, closed: Callable[[Path], None]) -> None:
+        self._settings, self._admin, self._stopped = settings, admin, threading.Event()
+        self._cluster = Cluster(settings.groups, settings.proxies)
+        backoff = Backoff(longest=settings.cadence)
+        self._asking = Asking(admin, Pace(settings.rate), backoff, self._stopped.wait)
+        self._files = RecordingFiles(settings.folder, settings.file_seconds, self._head, closed)
+        self._clients: list[Future[None]] = []
+        for_clients = max(settings.at_once // 3, 1)
+        self._for_clients = ThreadPoolExecutor(for_clients)
+        self._workers = ThreadPoolExecutor(max(settings.at_once - for_clients, 1))
+
+    def stop(self) -> None:
+        """What is under way comes to its end, and nothing else begins."""
+        self._stopped.set()
+
+    def run(self, say: Callable[[str], None]) -> None:
+        """Records until it is stopped or the time is up. Raises `CaptureError` if it cannot begin."""
+        check_reached(self._cluster.discover(self._asking), self._settings.namesrv)
+        self._cluster_name()
+        with ExitStack() as stack:
+            self._files.open()
+            stack.callback(self._files.close)
+            stack.callback(self._flush)
+            stack.callback(self._for_clients.shutdown, cancel_futures=True)
+            stack.callback(self._workers.shutdown, cancel_futures=True)
+            self._rounds(say)
+
+    def _rounds(self, say: Callable[[str], None]) -> None:
+        cadence, begun = self._settings.cadence, monotonic()
+        number, due = 0, begun
+        while not self._stopped.is_set():
+            lag = monotonic() - due
+            self._round(number, spread=0.0 if number == 0 else cadence * _SPREAD)
+            fates, written = self._flush()
+            self._files.rotate()
+            say(str(Round(len(self._cluster.groups), fates, max(lag, 0.0), written)))
+            number, due = number + 1, max(due + cadence, monotonic() - cadence)
+            if self._settings.once or self._is_over(due, begun):
+                break
+            self._stopped.wait(due - monotonic())
+
+    def _is_over(self, due: float, begun: float) -> bool:
+        return self._settings.duration is not None and due - begun >= self._settings.duration
+
+    def _round(self, number: int, spread: float) -> None:
+        if number and number % TOPICS_EVERY == 0:
+            self._cluster.discover(self._asking)
+        groups = list(self._cluster.groups)
+        self._spread([partial(self._group, group) for group in groups], spread * _GROUPS)
+        if number % CLIENTS_EVERY == 0:
+            self._ask_clients(groups)
+        offsets = number % TOPICS_EVERY == 0
+        ask = partial(ask_topic, self._cluster, self._asking, offsets=offsets)
+        self._spread([partial(ask, topic) for topic in self._cluster.topics()], spread * (1 - _GROUPS))
+        if self._settings.once:
+            _finish(self._clients)
+
+    def _group(self, group: str) -> None:
+        ask_group(self._cluster, self._asking, group)
+
+    def _ask_clients(self, groups: Iterable[str]) -> None:
+        """Asks in the background: one that hangs holds nobody else up. Who is still being asked is not asked again."""
+        if all(future.done() for future in self._clients):
+            _finish(self._clients)
+            self._clients = [
+                self._for_clients.submit(ask_client, self._asking, group, client, broker)
+                for group in groups
+                for client, broker in clients_to_ask(self._cluster, group)
+            ]
+
+    def _spread(self, tasks: Sequence[Callable[[], None]], seconds: float) -> None:
+        """Starts the tasks evenly over the time, and waits for them."""
+        begun, futures = monotonic(), list[Future[None]]()
+        for task, start in zip(tasks, start_times(len(tasks), seconds), strict=True):
+            self._stopped.wait(max(begun + start - monotonic(), 0.0))
+            if self._stopped.is_set():
+                break
+            futures.append(self._workers.submit(task))
+        _finish(futures)
+
+    def _flush(self) -> tuple[Counter[Fate], bool]:
+        taken, fates = self._asking.take()
+        return fates, self._files.append(taken)
+
+    def _head(self) -> str:
+        clusters = self._cluster.clusters
+        return lines.meta(self._cluster_name(), self._settings.cadence, self._admin.version(), clusters)
+
+    def _cluster_name(self) -> str:
+        known = sorted(set(self._cluster.clusters.values()))
+        if self._settings.cluster_name is None and len(known) != 1:
+            raise CaptureError(f"{', '.join(known) or 'no cluster'} is there: name it with --cluster-name")
+        return self._settings.cluster_name or known[0]
+
+
+def _finish(futures: Iterable[Future[None]]) -> None:
+    """Waits for all, and raises what one of them raised."""
+    done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+    for future in done:
+        if not future.cancelled():
+            future.result()

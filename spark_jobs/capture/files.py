@@ -1,0 +1,129 @@
+"""The files of a recording: gzip members of whole lines, one a round, under a name that says whether it is closed.
+
+A process that is killed loses what it had not written yet: a round at most. What a broken write leaves is cut off by
+the next capture into the same folder, before it closes the file in the other's place.
+"""
+
+from __future__ import annotations
+
+import gzip
+import logging
+import os
+import zlib
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+
+from filelock import FileLock, Timeout
+
+from spark_jobs.errors import CaptureError
+
+_LOG = logging.getLogger(__name__)
+#: Ending of the file that is being written.
+PARTIAL = ".partial"
+_ENDING = ".jsonl.gz"
+_GZIP = zlib.MAX_WBITS | 16
+
+
+class RecordingFiles:
+    """Writes rounds of lines into a folder, a new file after `seconds`; one process per folder.
+
+    `head` gives the first line of a file. `closed` is called with every file that will not change any more, also those
+    that a killed process has left.
+    """
+
+    def __init__(self, folder: Path, seconds: float, head: Callable[[], str], closed: Callable[[Path], None]) -> None:
+        self._folder, self._seconds, self._head, self._closed = folder, seconds, head, closed
+        self._lock = FileLock(folder / ".lock")
+        self._file: Path | None = None
+        self._opened_at = 0.0
+
+    def open(self) -> None:
+        """Raises `CaptureError` if the folder cannot be written, or another capture writes into it."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._lock.acquire(timeout=0)
+            left = sorted(self._folder.glob(f"*{PARTIAL}"))
+        except Timeout:
+            raise CaptureError(f"another capture writes into {self._folder}: give it another --out") from None
+        except OSError as error:
+            raise CaptureError(f"{self._folder} cannot be written: {error.strerror}. Check its rights") from None
+        for path in left:
+            self._recover(path)
+
+    def append(self, lines: Sequence[str]) -> bool:
+        """Whether the lines are in the file, all of them or none; a full disk costs the round, not the capture."""
+        if not lines:
+            return True
+        try:
+            if self._file is None:
+                self._begin()
+            _append_member(self._file or Path(), gzip.compress("".join(lines).encode(errors="surrogatepass"), 6))
+        except OSError as error:
+            _LOG.error("%d lines could not be written to %s: %s", len(lines), self._folder, error.strerror)
+            return False
+        return True
+
+    def rotate(self, *, at_once: bool = False) -> None:
+        """Closes the file if its time has come."""
+        if self._file and (at_once or monotonic() - self._opened_at >= self._seconds):
+            file, self._file = self._file, None
+            self._finish(file)
+
+    def close(self) -> None:
+        """Closes the last file and lets the folder go."""
+        self.rotate(at_once=True)
+        self._lock.release()
+
+    def _begin(self) -> None:
+        name = f"{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}{_ENDING}"
+        file = self._folder / (name + PARTIAL)
+        _append_member(file, gzip.compress(self._head().encode()))
+        self._file, self._opened_at = file, monotonic()
+
+    def _recover(self, partial: Path) -> None:
+        """Cuts off what a killed process has half written."""
+        try:
+            whole = whole_members(partial.read_bytes())
+            os.truncate(partial, whole)
+        except OSError as error:
+            raise CaptureError(f"{partial} cannot be closed: {error.strerror}. Move it away") from None
+        if whole:
+            self._finish(partial)
+        else:
+            partial.unlink()
+
+    def _finish(self, partial: Path) -> None:
+        closed = partial.with_name(partial.name.removesuffix(PARTIAL))
+        partial.rename(closed)
+        self._closed(closed)
+
+
+def whole_members(content: bytes) -> int:
+    """How many of the bytes are whole gzip members."""
+    end = 0
+    while end < len(content):
+        reader = zlib.decompressobj(_GZIP)
+        try:
+            reader.decompress(content[end:])
+        except zlib.error:
+            break
+        if not reader.eof:
+            break
+        end = len(content) - len(reader.unused_data)
+    return end
+
+
+def _append_member(path: Path, member: bytes) -> None:
+    """The whole member, on the disk, or nothing of it."""
+    with path.open("ab", buffering=0) as file:
+        before = file.seek(0, os.SEEK_END)
+        try:
+            written = 0
+            while written < len(member):
+                written += file.write(member[written:]) or 0
+            os.fsync(file.fileno())
+        except OSError:
+            os.ftruncate(file.fileno(), before)
+            raise

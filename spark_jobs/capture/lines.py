@@ -1,0 +1,59 @@
+"""Lines of a recording; docs/recording-format.md tells what each kind holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from spark_jobs.capture.calls import Answer, Call, Fate, Request
+
+#: Kinds of line whose answers stand in the recording as they came.
+_KEY_FIELDS: Mapping[Request, tuple[str, ...]] = {
+    Request.ROUTE: ("topic",),
+    Request.CONNECTION: ("group", "broker"),
+    Request.RUNNING: ("group", "client"),
+}
+
+
+def meta(cluster: str, cadence: float, version: str, brokers: Mapping[str, str]) -> str:
+    """The first line of a file: of what the lines below it tell; `brokers`: name → RocketMQ's own cluster."""
+    return _line("meta", cluster=cluster, cadence_s=cadence, rocketmq=version, brokers=dict(brokers))
+
+
+def answered(call: Call, answer: Answer, **beside: str) -> str:
+    """The line of one call that was made: RocketMQ's text, or the error."""
+    about = {"topic": call.topic, "group": call.group, "broker": call.called.name, "client": call.client}
+    keys = {name: about[name] for name in _KEY_FIELDS[call.request]}
+    told = {"error": answer.error} if answer.error else {"body": answer.body}
+    return _line(call.request.value, at=answer.at, **keys, **told, **beside)
+
+
+def stats(at: int, group: str, topic: str, body: str) -> str:
+    """The group's offsets in all queues of a topic."""
+    return _line(Request.STATS.value, at=at, group=group, topic=topic, body=body)
+
+
+def topic_stats(at: int, topic: str, body: str) -> str:
+    """The offsets that the queues of a topic hold."""
+    return _line(Request.TOPIC_STATS.value, at=at, topic=topic, body=body)
+
+
+def fate(call: Call, answer: Answer) -> str:
+    """What became of a call."""
+    told: dict[str, object] = {"fate": answer.fate.value, "tookMs": answer.took_ms, "error": answer.error or None}
+    body = _json({name: value for name, value in told.items() if value is not None})
+    about = {"called": call.called.name, "request": call.request.value, "subject": call.subject}
+    return _line("call", at=answer.at, **about, body=body)
+
+
+def is_recorded(call: Call, answer: Answer) -> bool:
+    """Whether the call has a line of its own kind: it was made, and the kind is one call each."""
+    return call.request in _KEY_FIELDS and answer.fate is not Fate.NOT_ASKED
+
+
+def _line(kind: str, **fields: object) -> str:
+    return _json({"kind": kind, **fields}) + "\n"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))

@@ -1,0 +1,100 @@
+"""What is asked about one group or one topic in a round, in order; what came is kept by `Asking`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from spark_jobs.capture import bodies, lines
+from spark_jobs.capture.asking import Asking
+from spark_jobs.capture.calls import NAME_SERVER, Call, Called, Fate, Request
+from spark_jobs.capture.cluster import Cluster, understood
+from spark_jobs.capture.discovery import is_topic_of, retry_topic
+
+#: ResponseCode.TOPIC_NOT_EXIST, as the name server says of a topic that no broker hosts.
+_NO_ROUTE = "CODE: 17 "
+
+
+def ask_group(cluster: Cluster, asking: Asking, group: str) -> None:
+    """Who is connected, broker after broker without delay, then the offsets. What comes tells the next round, too."""
+    brokers = cluster.brokers_of(group)
+    for broker in brokers:
+        _ask_members(cluster, asking, group, broker)
+    if cluster.members[group].keys().isdisjoint(broker.name for broker in brokers):
+        for proxy in cluster.proxies():
+            _ask_members(cluster, asking, group, proxy)
+    told = cluster.members[group].values()
+    subscribed = frozenset(topic for members in told for topic in members.topics)
+    broadcasting = any(members.broadcasting for members in told)
+    committed = _ask_offsets(cluster, asking, group, brokers, frozenset() if broadcasting else subscribed)
+    topics = subscribed | committed | {retry_topic(group)}
+    cluster.consumed[group] = frozenset(topic for topic in topics if is_topic_of(topic, group))
+
+
+def ask_topic(cluster: Cluster, asking: Asking, topic: str, *, offsets: bool) -> None:
+    """Its route, and where asked for the offsets that its queues hold."""
+    answer = asking.ask(Call(Request.ROUTE, Called(NAME_SERVER), topic=topic))
+    hosts = understood(answer, bodies.brokers_of_route)
+    if hosts is not None or _NO_ROUTE in answer.error:
+        cluster.hosts[topic] = hosts or ()
+    if not offsets:
+        return
+    answers = [asking.ask(Call(Request.TOPIC_STATS, broker, topic=topic)) for broker in cluster.hosts_of(topic)]
+    queues = [queue for answer in answers for queue in understood(answer, bodies.topic_offsets) or ()]
+    if queues:
+        asking.keep(lines.topic_stats(answers[-1].at, topic, bodies.as_json(sorted(queues, key=str))))
+
+
+def clients_to_ask(cluster: Cluster, group: str) -> list[tuple[str, Called]]:
+    """Every client id of the group once, with a broker that lists it: only that one can reach it."""
+    found: dict[str, Called] = {}
+    for name, members in cluster.members[group].items():
+        for client in members.clients if name in cluster.brokers else ():
+            found.setdefault(client, cluster.brokers[name])
+    return sorted(found.items())
+
+
+def ask_client(asking: Asking, group: str, client: str, broker: Called) -> None:
+    """What the client itself says; it costs the client a call."""
+    asking.ask(Call(Request.RUNNING, broker, group=group, client=client))
+
+
+def _ask_members(cluster: Cluster, asking: Asking, group: str, called: Called) -> None:
+    modes = cluster.modes.get(called.name)
+    beside = {} if modes is None else {"request_modes": modes.get(group, bodies.NO_MODES)}
+    answer = asking.ask(Call(Request.CONNECTION, called, group=group), **beside)
+    members = understood(answer, bodies.members)
+    if members is not None:
+        cluster.members[group][called.name] = members
+    elif answer.fate is Fate.NOT_ONLINE:
+        cluster.members[group].pop(called.name, None)
+
+
+def _ask_offsets(
+    cluster: Cluster, asking: Asking, group: str, brokers: Iterable[Called], subscribed: frozenset[str]
+) -> frozenset[str]:
+    """One call per broker brings all topics that the group has committed there; topics that it has not are asked for
+    by name. A line per topic. The topics that came.
+    """
+    found: dict[str, list[str]] = defaultdict(list)
+    calls = [Call(Request.STATS, broker, group=group) for broker in brokers]
+    at = _add_offsets(asking, calls, found)
+    uncommitted = sorted(topic for topic in subscribed - found.keys() if is_topic_of(topic, group))
+    by_name = [(host, topic) for topic in uncommitted for host in cluster.hosts_of(topic)]
+    calls = [Call(Request.STATS, host, group=group, topic=topic) for host, topic in by_name]
+    at = max(at, _add_offsets(asking, calls, found))
+    for topic, queues in found.items():
+        if is_topic_of(topic, group):
+            asking.keep(lines.stats(at, group, topic, bodies.offsets_of(queues)))
+    return frozenset(found)
+
+
+def _add_offsets(asking: Asking, calls: Iterable[Call], found: dict[str, list[str]]) -> int:
+    """Adds what is answered; when the last answer came."""
+    at = 0
+    for call in calls:
+        answer = asking.ask(call)
+        for topic, queues in (understood(answer, bodies.offsets_per_topic) or {}).items():
+            found[topic] += queues
+            at = answer.at
+    return at

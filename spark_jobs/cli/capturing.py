@@ -1,0 +1,98 @@
+"""The command that records a live cluster; with a warehouse each file is loaded when it is closed."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from spark_jobs.capture.access import credentials
+from spark_jobs.capture.capture import Capture, Settings
+from spark_jobs.capture.jars import TOOLS_DIR, check_tools
+from spark_jobs.capture.java_admin import Connection, start
+from spark_jobs.cli.terminal import print_line, printable, show_next
+from spark_jobs.errors import ExitCode
+from spark_jobs.setup_jars import check_java
+
+if TYPE_CHECKING:
+    from spark_jobs.cli.loading import Loading
+
+
+def capture_command(arguments: Namespace) -> int:
+    """Exit code 0 when the time is up, and on SIGTERM and Ctrl-C."""
+    keys = credentials(os.environ, Path(arguments.access) if arguments.access else None)
+    check_java()
+    check_tools(TOOLS_DIR)
+    settings = _settings(arguments)
+    loading = _loading(arguments.warehouse, settings.folder) if arguments.warehouse else None
+    tls_config = Path(arguments.tls_config) if arguments.tls_config else None
+    admin = start(Connection(settings.namesrv, keys, arguments.tls or tls_config is not None, tls_config), TOOLS_DIR)
+    try:
+        with loading or nullcontext():
+            capture = Capture(settings, admin, loading.load if loading else _ignore)
+            with _until_told(capture.stop), _rounds_on(Console(stderr=True)) as say:
+                capture.run(say)
+    finally:
+        admin.close()
+    if loading is None:
+        print(f"The recording is in {printable(str(settings.folder))}")
+        show_next(f"ingest {shlex.quote(str(settings.folder))}/*.jsonl.gz", {"warehouse": "./warehouse"})
+    return ExitCode.CLEAN
+
+
+def _loading(warehouse: str, folder: Path) -> Loading:
+    from spark_jobs.cli.loading import Loading  # imports pyspark, which a recording alone does not need
+
+    return Loading(warehouse, folder)
+
+
+def _settings(arguments: Namespace) -> Settings:
+    return Settings(
+        namesrv=arguments.namesrv,
+        folder=Path(arguments.out),
+        cadence=arguments.cadence,
+        rate=arguments.rate,
+        at_once=arguments.at_once,
+        duration=getattr(arguments, "for"),
+        once=arguments.once,
+        cluster_name=arguments.cluster_name,
+        groups=arguments.groups,
+        proxies=tuple(arguments.proxy or ()),
+    )
+
+
+def _ignore(_: Path) -> None:
+    """A file that is closed stays where it is."""
+
+
+@contextmanager
+def _until_told(stop: Callable[[], None]) -> Iterator[None]:
+    """SIGTERM and Ctrl-C end the recording; a second Ctrl-C ends the process."""
+
+    def told(_number: int, _frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        stop()
+
+    before = {number: signal.signal(number, told) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _rounds_on(console: Console) -> Iterator[Callable[[str], None]]:
+    """Where each round is told: in one line that changes on a terminal, else a line each."""
+    if not console.is_terminal:
+        yield lambda text: print_line(console, text)
+        return
+    with console.status("asking the cluster") as status:
+        yield lambda text: status.update(printable(text))
