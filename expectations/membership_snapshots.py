@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from expectations.common import CLUSTER, GROUP, captured, each, named, named_each, one_of, present
 from expectations.suite import Expectation, Severity, Suite
 from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
+from spark_jobs.domain.unseen import PROXY
 
 _GROUP = ("step_start", "cluster", "consumer_group")
 _TOPIC = ("step_start", "cluster", "topic")
@@ -17,7 +18,8 @@ def with_amiss(memberships: DataFrame, others: Mapping[Table, DataFrame]) -> Dat
     """Adds `amiss`: in the row's step, the group's answers are not those of the hosts of its topics; null: they are,
     or it is not known.
 
-    Only names are compared, a few per group and step, and what differs is small enough for every task to have it.
+    Proxies are no hosts. Only names are compared, a few per group and step, and what differs is small enough for every
+    task to have it.
     """
     # Whole lists are made distinct, as they are nearly always the same, before they become rows.
     lists = (F.size("connections") > 0).alias("lists")
@@ -26,7 +28,9 @@ def with_amiss(memberships: DataFrame, others: Mapping[Table, DataFrame]) -> Dat
     routes = listed.select(*_TOPIC, F.explode("hosts").alias("host")).distinct()
     answers = said.groupBy(*_GROUP).agg(
         F.collect_set("broker_name").alias("answered"),
-        F.collect_set(F.when(F.col("lists"), F.col("broker_name"))).alias("listing"),
+        F.collect_set(F.when(F.col("lists") & ~F.col("broker_name").startswith(PROXY), F.col("broker_name"))).alias(
+            "listing"
+        ),
         F.array_distinct(F.flatten(F.collect_set("topics"))).alias("topics"),
     )
     hosts = (

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from spark_jobs.capture.calls import Called
-from spark_jobs.domain.unseen import PROXIES_GROUP
+from spark_jobs.domain.unseen import PROXIES_GROUP, PROXY
 
 #: RocketMQ's own groups. Source: org.apache.rocketmq.common.MixAll.isSysConsumerGroup, PREDEFINE_GROUP_SET.
 _SYSTEM_GROUPS = frozenset(
@@ -82,4 +82,4 @@ def retry_topic(group: str) -> str:
 def proxies(addresses: Iterable[str], given: Iterable[str] = ()) -> tuple[Called, ...]:
     """The proxies that the user named, or those behind the connections of `PROXIES_GROUP`, by their hosts."""
     hosts = list(given) or [f"{address.rpartition(':')[0]}:{PROXY_PORT}" for address in addresses]
-    return tuple(Called(f"proxy {host.lstrip('/')}", host.lstrip("/")) for host in sorted(set(hosts)))
+    return tuple(Called(PROXY + host, host) for host in sorted(set(hosts)))

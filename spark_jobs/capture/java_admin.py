@@ -35,7 +35,7 @@ _JAVA_OPTIONS = (
 
 
 @dataclass(frozen=True)
-class Connection:
+class ClusterAddress:
     """How the cluster is reached; `tls_config`: RocketMQ's own file of TLS properties."""
 
     namesrv: str
@@ -105,14 +105,14 @@ class JavaAdmin:
         return bytes(answer.getBody()).decode()
 
 
-def start(connection: Connection, jars: Path) -> JavaAdmin:
+def start(cluster: ClusterAddress, jars: Path) -> JavaAdmin:
     """A JVM with a started admin client; raises `CaptureError`."""
-    options = [*_JAVA_OPTIONS, f"-Drocketmq.namesrv.addr={connection.namesrv}"]
-    if connection.tls_config:
-        options.append(f"-Dtls.config.file={connection.tls_config}")
+    options = [*_JAVA_OPTIONS, f"-Drocketmq.namesrv.addr={cluster.namesrv}"]
+    if cluster.tls_config:
+        options.append(f"-Dtls.config.file={cluster.tls_config}")
     gateway = _launched(jars, options)
     try:
-        return JavaAdmin(gateway, _started(gateway.jvm, connection))
+        return JavaAdmin(gateway, _started(gateway.jvm, cluster))
     except Py4JError as error:
         cause = _text(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
         gateway.shutdown()
@@ -134,20 +134,20 @@ def _launched(jars: Path, options: list[str]) -> JavaGateway:
         raise CaptureError(f"Java does not start: {error}") from None
 
 
-def _started(jvm: Any, connection: Connection) -> Any:
-    made, keys = jvm.org.apache.rocketmq.tools.admin.DefaultMQAdminExt, connection.credentials
+def _started(jvm: Any, cluster: ClusterAddress) -> Any:
+    made, keys = jvm.org.apache.rocketmq.tools.admin.DefaultMQAdminExt, cluster.credentials
     acl = jvm.org.apache.rocketmq.acl.common
     # A null among the arguments would name another constructor.
     hooks = [acl.AclClientRPCHook(acl.SessionCredentials(keys.access_key, keys.secret_key))] if keys else []
     admin = made(*hooks, TIMEOUT_MS)
-    admin.setNamesrvAddr(connection.namesrv)
+    admin.setNamesrvAddr(cluster.namesrv)
     admin.setInstanceName(f"rebalance-audit-{os.getpid()}")
     admin.setVipChannelEnabled(False)
-    admin.setUseTLS(connection.tls)
+    admin.setUseTLS(cluster.tls)
     admin.start()
     return admin
 
 
 def _text(exception: Any) -> str:
-    """`<simple name> <message>`, as docs/recording-format.md says of errors."""
-    return f"{exception.getClass().getSimpleName()} {exception.getMessage()}"
+    """`<simple name> <message>`, as docs/recording-format.md says of errors; below it RocketMQ only links its FAQ."""
+    return f"{exception.getClass().getSimpleName()} {exception.getMessage()}".partition("\n")[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from time import monotonic
 
 #: The first pause (seconds); each further silence doubles it.
@@ -26,36 +27,42 @@ class Pace:
             return start - now
 
 
+@dataclass
+class _Pause:
+    until: float
+    seconds: float
+    is_tried: bool = False
+
+
 class Backoff:
     """Who was silent is not asked for a while: 1, 2, 4 … seconds, `longest` at most, until it answers."""
 
     def __init__(self, longest: float, clock: Callable[[], float] = monotonic) -> None:
         self._longest, self._clock, self._lock = longest, clock, threading.Lock()
-        self._silent: dict[str, tuple[float, float]] = {}
+        self._pauses: dict[str, _Pause] = {}
 
     def is_due(self, name: str) -> bool:
-        """Whether it may be asked. After a pause one caller is told so, and the next ones once that one has answered
-        or a pause has passed.
-        """
+        """Whether it may be asked. After a pause one caller is told so, the next ones once that one was answered."""
         with self._lock:
-            if name not in self._silent:
+            pause = self._pauses.get(name)
+            if pause is None:
                 return True
-            until, pause = self._silent[name]
-            if self._clock() < until:
+            if self._clock() < pause.until:
                 return False
-            self._silent[name] = self._clock() + pause, pause
+            pause.is_tried, pause.until = True, self._clock() + pause.seconds
             return True
 
     def heard(self, name: str, *, silent: bool) -> None:
         """What came of a call. Calls that were under way together count as one silence."""
         with self._lock:
+            pause = self._pauses.get(name)
             if not silent:
-                self._silent.pop(name, None)
-                return
-            until, pause = self._silent.get(name, (0.0, FIRST_PAUSE / 2))
-            if self._clock() >= until or name not in self._silent:
-                pause = min(pause * 2, self._longest)
-            self._silent[name] = self._clock() + pause, pause
+                self._pauses.pop(name, None)
+            elif pause is None:
+                self._pauses[name] = _Pause(self._clock() + FIRST_PAUSE, FIRST_PAUSE)
+            elif pause.is_tried:
+                seconds = min(pause.seconds * 2, self._longest)
+                self._pauses[name] = _Pause(self._clock() + seconds, seconds)
 
 
 def start_times(count: int, seconds: float) -> list[float]:

@@ -16,7 +16,7 @@ from rich.console import Console
 from spark_jobs.capture.access import credentials
 from spark_jobs.capture.capture import Capture, Settings
 from spark_jobs.capture.jars import TOOLS_DIR, check_tools
-from spark_jobs.capture.java_admin import Connection, start
+from spark_jobs.capture.java_admin import ClusterAddress, start
 from spark_jobs.cli.terminal import print_line, printable, show_next
 from spark_jobs.errors import ExitCode
 from spark_jobs.setup_jars import check_java
@@ -33,7 +33,9 @@ def capture_command(arguments: Namespace) -> int:
     settings = _settings(arguments)
     loading = _loading(arguments.warehouse, settings.folder) if arguments.warehouse else None
     tls_config = Path(arguments.tls_config) if arguments.tls_config else None
-    admin = start(Connection(settings.namesrv, keys, arguments.tls or tls_config is not None, tls_config), TOOLS_DIR)
+    admin = start(
+        ClusterAddress(settings.namesrv, keys, arguments.tls or tls_config is not None, tls_config), TOOLS_DIR
+    )
     try:
         with loading or nullcontext():
             capture = Capture(settings, admin, loading.load if loading else _ignore)

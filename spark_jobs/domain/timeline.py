@@ -31,6 +31,7 @@ from spark_jobs.domain.ownership import Inputs
 from spark_jobs.domain.pop import LACKING, as_assigned, everybody_pops_all, is_known, request_mode
 from spark_jobs.domain.replays import Queues, Replays
 from spark_jobs.domain.strategies import MACHINE_ROOM_NEARBY, POP
+from spark_jobs.domain.unseen import by_brokers
 from spark_jobs.domain.views import Moment, Timeline, View, moments, with_modes
 from spark_jobs.domain.window import AuditSettings, StepWindow
 
@@ -122,7 +123,8 @@ class StepTimeline:
 
     def __init__(self, spans: GroupSpans, window: StepWindow, settings: AuditSettings, replays: Replays) -> None:
         self._spans, self._window, self._settings, self._replays = spans, window, settings, replays
-        self._members = {broker: Timeline(with_modes(found)) for broker, found in spans.memberships.items()}
+        listed = by_brokers(spans.memberships)
+        self._members = {broker: Timeline(with_modes(found)) for broker, found in listed.items()}
         self._books = Books(spans.clients, window)
         self._unseen = Timeline(spans.unseen)
         changes = (timeline.changes(window) for timeline in self._members.values())

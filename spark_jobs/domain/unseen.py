@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,11 @@ from spark_jobs.domain.window import SECOND, AuditSettings, StepWindow
 #: The group in which the proxies of a cluster tell each other of their clients: its connections are the proxies.
 #: Source: org.apache.rocketmq.proxy.service.sysmessage.AbstractSystemMessageSyncer, HeartbeatSyncer.
 PROXIES_GROUP = "CID_DefaultHeartBeatSyncerTopic"
+#: Who answers for a proxy stands in memberships, in the place of a broker's name, as `proxy host:port`.
+PROXY = "proxy "
 
 
+State = TypeVar("State")
 Times = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
@@ -43,17 +47,19 @@ def unseen_times(
 ) -> list[Span[UnseenReason]]:
     """The times in which no broker lists a connection and somebody consumes, in order; `proxies`: of `PROXIES_GROUP`.
 
-    Somebody does where committed offsets advance, more than once (once: an operator may have set them), until none
-    does for `stalled_after_seconds` while messages come in. Where the cluster has a proxy and the group was not seen
-    to connect to brokers, only such a stand tells that nobody does: never committed is unknown, and a group without
-    messages has nothing to commit.
+    Somebody does where a proxy lists a connection of the group, and where committed offsets advance, more than once
+    (once: an operator may have set them), until none does for `stalled_after_seconds` while messages come in. Where the
+    cluster has a proxy and the group was not seen to connect to brokers, only such a stand tells that nobody does:
+    never committed is unknown, and a group without messages has nothing to commit.
     """
-    connected, through = _connected(memberships), _connected(proxies)
+    connected, behind = _connected(by_brokers(memberships)), _connected(by_proxies(memberships))
+    through = _connected(proxies)
     # A proxy that was first asked after the group has been there since before.
     through = [(window.observed_from if place == 0 else start, end) for place, (start, end) in enumerate(through)]
     answers = ((span.start, span.end) for spans in memberships.values() for span in spans)
     found = []
-    for nobody in offline_times(answers, connected):
+    known = [Span(*time, time[1], UnseenReason.CONSUMED_THROUGH_PROXY) for time in offline_times(behind, connected)]
+    for nobody in offline_times(answers, [*connected, *behind]):
         pairs = _pairs(offsets.values(), *nobody)
         for time in without(nobody, pairs.stands(settings.thresholds.stalled_after_seconds * SECOND, nobody[1])):
             seen = [shared for one in through if (shared := common(time, one))]
@@ -62,7 +68,17 @@ def unseen_times(
                 found.append(Span(*time, time[1], reason))
             elif not connected:
                 found += [Span(*one, one[1], UnseenReason.CONSUMED_THROUGH_PROXY) for one in seen]
-    return found
+    return sorted([*known, *found], key=lambda span: span.start)
+
+
+def by_brokers(memberships: Mapping[str, State]) -> dict[str, State]:
+    """What brokers answered."""
+    return {name: state for name, state in memberships.items() if not name.startswith(PROXY)}
+
+
+def by_proxies(memberships: Mapping[str, State]) -> dict[str, State]:
+    """What proxies answered."""
+    return {name: state for name, state in memberships.items() if name.startswith(PROXY)}
 
 
 def _connected(memberships: Mapping[str, Sequence[Span[Membership]]]) -> list[Time]:

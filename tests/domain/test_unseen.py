@@ -37,11 +37,13 @@ def found(
     listed: Iterable[Span[Membership]] = (said(-180, 600, ""),),
     proxies: Iterable[Span[Membership]] = (),
     times: Iterable[int] = range(-180, 600, 10),
+    by_proxy: Iterable[Span[Membership]] = (),
 ) -> list[str]:
     """`start-end by whom`, of a group with these topics."""
     offsets = {f"t{number}": readings(course, times) for number, course in enumerate(courses)}
     asked: Mapping[str, list[Span[Membership]]] = {"p": list(proxies)}
-    spans = unseen_times({"b": list(listed)}, asked, offsets, WINDOW, SETTINGS)
+    memberships = {"b": list(listed), "proxy 10.0.0.1:8080": list(by_proxy)}
+    spans = unseen_times(memberships, asked, offsets, WINDOW, SETTINGS)
     return [f"{one.start // SECOND}-{one.end // SECOND} {one.state.removeprefix('CONSUMED_')}" for one in spans]
 
 
@@ -152,3 +154,13 @@ def test_a_proxy_that_went_takes_with_it_what_was_not_known() -> None:
     assert found(never_committed, proxies=gone) == ["-180-100 THROUGH_PROXY"]
     assert found(consumed, proxies=gone) == ["-180-600 THROUGH_PROXY"]
     assert found(never_committed, proxies=(said(-180, 600, ""),)) == []
+
+
+def test_who_is_listed_by_a_proxy_consumes_through_it() -> None:
+    """Also where offsets stand; before and after it, and where a broker lists somebody, all is as without it."""
+    by_proxy = [said(-180, 100, ""), said(100, 400, "c1"), said(400, 600, "")]
+    assert found(waiting, by_proxy=by_proxy) == ["100-400 THROUGH_PROXY"]
+    assert found(consumed, by_proxy=by_proxy) == ["-180-100 BY_UNSEEN", "100-400 THROUGH_PROXY", "400-600 BY_UNSEEN"]
+    listed = [said(-180, 200, ""), said(200, 300, "c2"), said(300, 600, "")]
+    assert found(waiting, by_proxy=by_proxy, listed=listed) == ["100-200 THROUGH_PROXY", "300-400 THROUGH_PROXY"]
+    assert found(waiting, by_proxy=[said(-180, 600, "")]) == []

@@ -33,6 +33,8 @@ GROUPS: dict[str, Callable[[int], tuple[int, int, int]]] = {
     "stops": lambda second: (1000 + second, 990 + min(second, 300), 1),
     "quiet": lambda _: (1000, 1000, 1),
     "dead": lambda second: (1000 + second, 990 + min(second, 90), 1),
+    # Offsets stand from 300 s on, and until the end a proxy lists two members.
+    "listed": lambda second: (1000 + second, 990 + min(second, 300), 1),
 }
 EXPECTED = """
     grpc     | MEMBERS_UNSEEN   | INFO  | CONSUMED_THROUGH_PROXY | 0   | 640
@@ -43,6 +45,8 @@ EXPECTED = """
     quiet    | MEMBERS_UNSEEN   | INFO  | CONSUMED_THROUGH_PROXY | 0   | 640
     dead     | GROUP_OFFLINE    | ERROR | NOBODY_CONNECTED       | 100 | 640
     dead     | UNASSIGNED_QUEUE | ERROR | GROUP_OFFLINE          | 100 | 640
+    listed   | MEMBERS_UNSEEN   | INFO  | CONSUMED_THROUGH_PROXY | 0   | 640
+    listed   | CONSUMER_STOPPED | ERROR | NO_COMMITS             | 300 | 640
 """
 Published = dict[Table, list[dict[str, Any]]]
 
@@ -56,6 +60,9 @@ def found() -> Published:
         for group, reading in GROUPS.items():
             ids = ("c1",) if group == "dead" and second < 100 else ()
             rows[MEMBERSHIP_SNAPSHOTS].append(membership(second, *ids, group=group, topics=[group]))
+            if group == "listed":
+                members = membership(second, "c1", "c2", group=group, topics=[group])
+                rows[MEMBERSHIP_SNAPSHOTS].append(members | {"broker_name": "proxy 10.0.0.1:8080"})
             queues = 2 if group == "quiet" and second >= 300 else 1
             rows[ROUTE_SNAPSHOTS].append(route(second, queues, topic=group))
             rows[OFFSET_SNAPSHOTS].append(offsets(second, reading(second), topic=group, group=group))

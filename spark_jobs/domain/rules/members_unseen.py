@@ -38,7 +38,8 @@ RULE = Rule(
     meaning="No broker lists a connection of the group, and it is not offline: clients of a cluster-mode proxy (gRPC "
     "and remoting) register with the proxy, and brokers do not know them. Nothing is replayed, as the members are not "
     "known; lag and verdicts are those of any group. One finding per group and cause, INFO.",
-    decided_by="no broker lists anybody, and committed offsets advance, in two rounds of the recorder at least. Where "
+    decided_by="no broker lists anybody, and a proxy that was asked (`proxy host:port` in membership_snapshots) lists "
+    "a connection of the group, or committed offsets advance, in two rounds of the recorder at least. Where "
     "the group `CID_DefaultHeartBeatSyncerTopic` shows a proxy in the cluster and the group was not seen to connect to "
     "brokers: also where offsets tell nothing (never committed, as POP may leave them, or no messages came). Until no "
     "offset advances for `stalled_after_seconds` while messages come in: from the last advance on the group is "

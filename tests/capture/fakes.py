@@ -1,0 +1,93 @@
+"""A cluster in memory that answers as RocketMQ does."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from spark_jobs.capture.admin import CallError
+from spark_jobs.capture.calls import Call
+
+NOT_ONLINE = "MQBrokerException CODE: 206  DESC: the consumer group[g] not online BROKER: 10.0.0.1:10911"
+NO_ROUTE = "MQClientException CODE: 17  DESC: No topic route info in name server for the topic: t"
+TIMED_OUT = "RemotingTimeoutException wait response on the channel </10.0.0.1:10911> timeout, 3000(ms)"
+REFUSED = "RemotingConnectException connect to 10.0.0.2:10911 failed"
+
+
+class FakeAdmin:
+    """Answers by (request, who is called, subject), or by (request, who is called); what is not there times out."""
+
+    def __init__(self, answers: Mapping[tuple[str, ...], str], seconds: float = 0.0) -> None:
+        self.answers, self._seconds, self._lock = dict(answers), seconds, threading.Lock()
+        self.asked: list[tuple[float, Call]] = []
+        self.under_way, self.most_at_once = 0, 0
+
+    def ask(self, call: Call) -> str:
+        with self._lock:
+            self.asked.append((time.monotonic(), call))
+            self.under_way += 1
+            self.most_at_once = max(self.most_at_once, self.under_way)
+        try:
+            time.sleep(self._seconds)
+            key = (call.request.value, call.called.name)
+            text = self.answers.get((*key, call.subject), self.answers.get(key, TIMED_OUT))
+        finally:
+            with self._lock:
+                self.under_way -= 1
+        if text.startswith(("MQ", "Remoting")):
+            raise CallError(text)
+        return text
+
+    def version(self) -> str:
+        return "V5_4_0"
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+    def counts(self) -> Counter[str]:
+        """Calls by request."""
+        return Counter(call.request.value for _, call in self.asked)
+
+
+def brokers(**addresses: str) -> str:
+    told = ",".join(
+        f'"{name}":{{"brokerAddrs":{{0:"{address}"}},"brokerName":"{name}","cluster":"Main"}}'
+        for name, address in addresses.items()
+    )
+    return f'{{"brokerAddrTable":{{{told}}},"clusterAddrTable":{{"Main":["a"]}}}}'
+
+
+def connections(topics: str, *clients: str, model: str = "CLUSTERING") -> str:
+    """Client ids, each at a port of its own on 10.9.9.9."""
+    connected = [
+        {"clientAddr": f"10.9.9.9:{port}", "clientId": client, "language": "JAVA", "version": 493}
+        for port, client in enumerate(clients, start=4000)
+    ]
+    table = {topic: {"subString": "*", "topic": topic} for topic in topics.split()}
+    return json.dumps({"connectionSet": connected, "messageModel": model, "subscriptionTable": table})
+
+
+def route(*names: str) -> str:
+    queues = [{"brokerName": name, "perm": 6, "readQueueNums": 1, "writeQueueNums": 1} for name in names]
+    return json.dumps({"brokerDatas": [], "queueDatas": queues})
+
+
+def queue(broker: str, topic: str, **numbers: int) -> str:
+    """One entry of an offsetTable, in RocketMQ's own form."""
+    told = ",".join(f'"{name}":{number}' for name, number in numbers.items())
+    return f'{{"brokerName":"{broker}","queueId":0,"topic":"{topic}"}}:{{{told}}}'
+
+
+def offset_table(*entries: str) -> str:
+    return f'{{"consumeTps":0.0,"offsetTable":{{{",".join(entries)}}}}}'
+
+
+def recorded(folder: Path) -> list[dict[str, Any]]:
+    """The lines of all files that are closed."""
+    return [json.loads(line) for path in sorted(folder.glob("*.jsonl.gz")) for line in gzip.open(path, "rt")]

@@ -1,0 +1,140 @@
+"""Round after round: on time, not faster than allowed, until it is told to end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.capture.capture import Capture, Settings
+from spark_jobs.errors import CaptureError
+from tests.capture.fakes import TIMED_OUT, FakeAdmin, brokers, connections, offset_table, queue, recorded, route
+
+
+def admin(groups: int, seconds: float = 0.0) -> FakeAdmin:
+    """Two brokers that host the topic of every group."""
+    names = "\n".join(f"g{number}" for number in range(groups))
+    told: dict[tuple[str, ...], str] = {
+        ("brokers", "name server"): brokers(a="10.0.0.1:10911", b="10.0.0.2:10911"),
+        ("route", "name server"): route("a", "b"),
+    }
+    for broker in ("a", "b"):
+        told |= {
+            ("groups", broker): names,
+            ("request_modes", broker): '{"messageRequestModeMap":{}}',
+            ("connection", broker): connections("t", "c1", "c2"),
+            ("running", broker): '{"mqTable":{}}',
+            ("topicstats", broker): offset_table(queue(broker, "t", maxOffset=9, minOffset=0)),
+        }
+        numbers = {"brokerOffset": 9, "consumerOffset": 8, "lastTimestamp": 7, "pullOffset": 8}
+        told["stats", broker] = offset_table(queue(broker, "t", **numbers))
+    return FakeAdmin(told, seconds)
+
+
+def captured(fake: FakeAdmin, folder: Path, **settings: object) -> list[str]:
+    """What is said of the rounds."""
+    said: list[str] = []
+    Capture(Settings("10.0.0.9:9876", folder, **settings), fake, lambda _: None).run(said.append)  # type: ignore[arg-type]
+    return said
+
+
+def test_one_round_asks_everything_once(tmp_path: Path) -> None:
+    fake = admin(groups=3)
+    said = captured(fake, tmp_path, once=True)
+    assert fake.counts() == {
+        "brokers": 1,
+        "groups": 2,
+        "request_modes": 2,
+        "connection": 6,
+        "stats": 6,
+        "running": 6,
+        # t, and a retry topic of each group.
+        "route": 4,
+        "topicstats": 8,
+    }
+    assert said == ["3 groups, 35 calls (all answered), 0.0 s behind"]
+    lines = recorded(tmp_path)
+    assert lines[0] == {
+        "kind": "meta",
+        "cluster": "Main",
+        "cadence_s": 20.0,
+        "rocketmq": "V5_4_0",
+        "brokers": {"a": "Main", "b": "Main"},
+    }
+    kinds = [line["kind"] for line in lines]
+    assert kinds.count("call") == 35
+    assert kinds.count("running") == 6
+
+
+def test_rounds_keep_the_cadence_and_calls_the_rate(tmp_path: Path) -> None:
+    fake = admin(groups=4)
+    said = captured(fake, tmp_path, cadence=0.6, duration=1.5, rate=200)
+    assert len(said) == 3
+    asked = [at for at, call in fake.asked if call.request == "connection" and call.group == "g0"]
+    assert len(asked) == 6
+    assert 0.3 < asked[4] - asked[2] < 0.9
+    times = sorted(at for at, _ in fake.asked)
+    fastest = min(later - earlier for earlier, later in zip(times, times[40:], strict=False))
+    assert fastest > 0.15
+
+
+def test_clients_and_offsets_of_topics_are_asked_more_rarely(tmp_path: Path) -> None:
+    fake = admin(groups=1)
+    captured(fake, tmp_path, cadence=0.2, duration=1.1, rate=5000)
+    counts = fake.counts()
+    # Rounds 0 to 5: clients in 0, 2, 4; topics' offsets in 0, 3; brokers before round 0, and in 3.
+    assert (counts["connection"], counts["route"], counts["running"]) == (12, 12, 6)
+    assert (counts["topicstats"], counts["brokers"], counts["groups"]) == (8, 2, 4)
+
+
+def test_it_ends_when_it_is_told(tmp_path: Path) -> None:
+    fake = admin(groups=2)
+    capture = Capture(Settings("10.0.0.9:9876", tmp_path, cadence=600), fake, lambda _: None)
+    begun = time.monotonic()
+    threading.Timer(0.5, capture.stop).start()
+    capture.run(lambda _: None)
+    assert time.monotonic() - begun < 5
+    assert [line["kind"] for line in recorded(tmp_path)].count("connection") == 4
+
+
+def test_a_hanging_client_does_not_hold_the_round_up(tmp_path: Path) -> None:
+    class Hanging(FakeAdmin):
+        def ask(self, call):  # type: ignore[no-untyped-def]
+            if call.request == "running":
+                time.sleep(1)
+            return super().ask(call)
+
+    fake = Hanging(admin(groups=2).answers)
+    assert len(captured(fake, tmp_path, cadence=0.2, duration=0.9, rate=5000)) == 5
+
+
+def test_calls_at_once_are_bounded(tmp_path: Path) -> None:
+    fake = admin(groups=30, seconds=0.02)
+    captured(fake, tmp_path, once=True, rate=5000, at_once=6)
+    assert 4 <= fake.most_at_once <= 6
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (TIMED_OUT, r"10\.0\.0\.9:9876 does not answer \(RemotingTimeoutException wait .*\): check --namesrv"),
+        ("MQBrokerException CODE: 16  DESC: no permission for reader", "does not accept the access key and secret key"),
+        ("MQBrokerException CODE: 1  DESC: AclException check signature failed", "does not accept the access key"),
+    ],
+)
+def test_a_cluster_that_cannot_be_asked_is_one_sentence(error: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(CaptureError, match=message):
+        captured(FakeAdmin({("brokers", "name server"): error}), tmp_path / "new", once=True)
+    assert not (tmp_path / "new").exists()
+
+
+def test_several_clusters_need_a_name(tmp_path: Path) -> None:
+    fake = admin(groups=1)
+    two = fake.answers["brokers", "name server"].replace('"cluster":"Main"', '"cluster":"Other"', 1)
+    fake.answers["brokers", "name server"] = two
+    with pytest.raises(CaptureError, match="Main, Other is there: name it with --cluster-name"):
+        captured(fake, tmp_path, once=True)
+    captured(fake, tmp_path, once=True, cluster_name="eu")
+    assert recorded(tmp_path)[0]["cluster"] == "eu"

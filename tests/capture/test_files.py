@@ -1,0 +1,112 @@
+"""Files of a recording: whole lines or none, whatever ends the process."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.capture.files import RecordingFiles, whole_members
+from spark_jobs.errors import CaptureError
+from spark_jobs.ingest.files import read_lines
+
+HEAD = '{"kind":"meta","cluster":"c"}\n'
+
+
+def opened(folder: Path, closed: list[Path] | None = None, seconds: float = 300) -> RecordingFiles:
+    heard: list[Path] = [] if closed is None else closed
+    written = RecordingFiles(folder, seconds, lambda: HEAD, heard.append)
+    written.open()
+    return written
+
+
+def content(path: Path) -> list[bytes]:
+    return [line.content for line in read_lines(path)]
+
+
+def test_rounds_are_readable_at_once_and_the_name_tells_when_they_are_all(tmp_path: Path) -> None:
+    closed: list[Path] = []
+    written = opened(tmp_path / "new", closed)
+    assert written.append(["one\n", "two\n"])
+    assert written.append(["three\n"])
+    (partial,) = (tmp_path / "new").glob("*.jsonl.gz.partial")
+    assert content(partial) == [HEAD.encode(), b"one\n", b"two\n", b"three\n"]
+    assert closed == []
+    written.close()
+    assert closed == [partial.with_suffix("")]
+    assert content(closed[0]) == [HEAD.encode(), b"one\n", b"two\n", b"three\n"]
+    assert not list((tmp_path / "new").glob("*.partial"))
+
+
+def test_a_file_is_closed_when_its_time_has_come_and_nothing_makes_no_file(tmp_path: Path) -> None:
+    closed: list[Path] = []
+    written = opened(tmp_path, closed, seconds=0)
+    assert written.append([])
+    written.rotate()
+    assert closed == []
+    for line in ("one\n", "two\n"):
+        written.append([line])
+        written.rotate()
+    assert [content(path) for path in closed] == [[HEAD.encode(), b"one\n"], [HEAD.encode(), b"two\n"]]
+    written.close()
+    assert len(closed) == 2
+
+
+@pytest.mark.parametrize("cut", [0, 1, 9, 20])
+def test_what_a_killed_process_has_half_written_is_cut_off(cut: int, tmp_path: Path) -> None:
+    member = gzip.compress(b"two\n")
+    left = tmp_path / "20260301T100000.000000Z.jsonl.gz.partial"
+    left.write_bytes(gzip.compress(HEAD.encode() + b"one\n") + member[:cut])
+    closed: list[Path] = []
+    opened(tmp_path, closed).close()
+    assert closed == [tmp_path / "20260301T100000.000000Z.jsonl.gz"]
+    assert content(closed[0]) == [HEAD.encode(), b"one\n"]
+
+
+def test_a_file_without_a_whole_member_goes(tmp_path: Path) -> None:
+    (tmp_path / "20260301T100000.000000Z.jsonl.gz.partial").write_bytes(gzip.compress(HEAD.encode())[:10])
+    closed: list[Path] = []
+    opened(tmp_path, closed).close()
+    assert closed == []
+    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+
+
+def test_whole_members_are_counted_in_bytes() -> None:
+    one, two = gzip.compress(b"one\n"), gzip.compress(b"two\n")
+    assert whole_members(one + two) == len(one + two)
+    assert whole_members(one + two[:-1]) == len(one)
+    assert whole_members(one + b"rubbish") == len(one)
+    assert whole_members(b"") == 0
+
+
+def test_a_full_disk_costs_the_round_and_leaves_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = opened(tmp_path)
+    assert written.append(["one\n"])
+
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        assert not written.append(["two\n"])
+    assert written.append(["three\n"])
+    written.close()
+    (path,) = tmp_path.glob("*.jsonl.gz")
+    assert content(path) == [HEAD.encode(), b"one\n", b"three\n"]
+
+
+def test_two_captures_do_not_write_into_one_folder(tmp_path: Path) -> None:
+    written = opened(tmp_path)
+    with pytest.raises(CaptureError, match="another capture writes into"):
+        opened(tmp_path)
+    written.close()
+    opened(tmp_path).close()
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(CaptureError, match=r"file/recordings cannot be written: Not a directory"):
+        opened(tmp_path / "file" / "recordings")

@@ -1,0 +1,199 @@
+"""What is asked about a group and a topic, and which lines come of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from spark_jobs.capture.asking import Asking
+from spark_jobs.capture.calls import Called, Fate
+from spark_jobs.capture.cluster import Cluster
+from spark_jobs.capture.pace import Backoff, Pace
+from spark_jobs.capture.rounds import ask_client, ask_group, ask_topic, clients_to_ask
+from tests.capture.fakes import (
+    NO_ROUTE,
+    NOT_ONLINE,
+    TIMED_OUT,
+    FakeAdmin,
+    brokers,
+    connections,
+    offset_table,
+    queue,
+    route,
+)
+
+A, B = Called("a", "10.0.0.1:10911"), Called("b", "10.0.0.2:10911")
+BROKERS = brokers(a=A.address, b=B.address)
+NO_MODES = '{"messageRequestModeMap":{}}'
+MODES = '{"messageRequestModeMap":{"t":{"g":{"consumerGroup":"g","mode":"POP","popShareQueueNum":2,"topic":"t"}}}}'
+
+
+def asking(admin: FakeAdmin) -> Asking:
+    return Asking(admin, Pace(10_000), Backoff(60), lambda _: None)
+
+
+def cluster(admin: FakeAdmin) -> Cluster:
+    found = Cluster()
+    found.discover(asking(admin))
+    return found
+
+
+def answers(**more: str) -> dict[tuple[str, ...], str]:
+    """Two brokers that know the group g; `more` by `request_called`."""
+    told: dict[tuple[str, ...], str] = {("brokers", "name server"): BROKERS}
+    for broker in ("a", "b"):
+        told |= {("groups", broker): "g\nTOOLS_CONSUMER", ("request_modes", broker): NO_MODES}
+    return told | {tuple(name.split("_", 1)): text for name, text in more.items()}
+
+
+def lines(of: Asking, *kinds: str) -> list[dict[str, Any]]:
+    taken = [json.loads(line) for line in of.take()[0]]
+    assert all(line["at"] > 1_700_000_000_000 for line in taken)
+    return [line | {"at": 0} for line in taken if line["kind"] in kinds]
+
+
+def test_brokers_groups_and_modes_are_discovered_and_what_is_silent_stays_as_it_was() -> None:
+    admin = FakeAdmin(answers())
+    admin.answers["request_modes", "a"] = MODES
+    found = cluster(admin)
+    assert found.brokers == {"a": A, "b": B}
+    assert found.clusters == {"a": "Main", "b": "Main"}
+    assert found.groups == {"g": ("a", "b")}
+    group = {"g": {"consumerGroup": "g", "mode": "POP", "popShareQueueNum": 2, "topic": "t"}}
+    assert json.loads(found.modes["a"]["g"]) == {"messageRequestModeMap": {"t": group}}
+    admin.answers |= {("groups", "a"): TIMED_OUT, ("groups", "b"): "g\nh"}
+    found.discover(asking(admin))
+    assert found.groups == {"g": ("a", "b"), "h": ("b",)}
+    admin.answers |= {("groups", "a"): "h", ("groups", "b"): "h"}
+    found.discover(asking(admin))
+    assert found.groups == {"h": ("a", "b")}
+    admin.answers["brokers", "name server"] = TIMED_OUT
+    assert found.discover(asking(admin)).fate is Fate.TIMED_OUT
+    assert found.brokers == {"a": A, "b": B}
+
+
+def test_a_group_has_a_line_per_broker_and_one_per_topic() -> None:
+    numbers = {"brokerOffset": 9, "consumerOffset": 8, "lastTimestamp": 7, "pullOffset": 8}
+    body = connections("t", "c1", "c1", "c2")
+    of_a = offset_table(queue("a", "t", **numbers), queue("a", "%RETRY%g_t", **numbers))
+    of_b = offset_table(queue("b", "t", **numbers), queue("b", "%RETRY%g", **numbers))
+    admin = FakeAdmin(answers(connection_a=body, connection_b=NOT_ONLINE, stats_a=of_a, stats_b=of_b))
+    found, ask = cluster(admin), asking(admin)
+    ask_group(found, ask, "g")
+    assert lines(ask, "connection", "stats") == [
+        {"kind": "connection", "at": 0, "group": "g", "broker": "a", "body": body, "request_modes": NO_MODES},
+        {"kind": "connection", "at": 0, "group": "g", "broker": "b", "error": NOT_ONLINE, "request_modes": NO_MODES},
+        {
+            "kind": "stats",
+            "at": 0,
+            "group": "g",
+            "topic": "t",
+            "body": f'{{"offsetTable":{{{queue("a", "t", **numbers)},{queue("b", "t", **numbers)}}}}}',
+        },
+        {
+            "kind": "stats",
+            "at": 0,
+            "group": "g",
+            "topic": "%RETRY%g",
+            "body": f'{{"offsetTable":{{{queue("b", "%RETRY%g", **numbers)}}}}}',
+        },
+    ]
+    assert found.consumed["g"] == {"t", "%RETRY%g"}
+    assert clients_to_ask(found, "g") == [("c1", A), ("c2", A)]
+
+
+def test_a_topic_that_was_never_committed_is_asked_for_by_name_unless_the_group_broadcasts() -> None:
+    nothing = offset_table()
+    admin = FakeAdmin(answers(connection_a=connections("t", "c1"), connection_b=NOT_ONLINE))
+    admin.answers |= {("stats", "a"): nothing, ("stats", "b"): nothing}
+    entry = queue("a", "t", brokerOffset=9, consumerOffset=0, lastTimestamp=0, pullOffset=0)
+    admin.answers["stats", "a", "g t"] = offset_table(entry)
+    found, ask = cluster(admin), asking(admin)
+    found.hosts["t"] = ("a",)
+    ask_group(found, ask, "g")
+    (line,) = lines(ask, "stats")
+    assert (line["topic"], line["body"]) == ("t", f'{{"offsetTable":{{{entry}}}}}')
+    admin.answers["connection", "a"] = connections("t", "c1", model="BROADCASTING")
+    ask_group(found, ask, "g")
+    assert lines(ask, "stats") == []
+
+
+def test_a_broker_that_does_not_answer_costs_its_own_rows_only_and_is_left_alone() -> None:
+    entry = queue("a", "t", brokerOffset=9, consumerOffset=8, lastTimestamp=7, pullOffset=8)
+    admin = FakeAdmin(answers(connection_a=connections("t", "c1"), stats_a=offset_table(entry)))
+    found, ask = cluster(admin), asking(admin)
+    ask_group(found, ask, "g")
+    told = lines(ask, "connection", "stats", "call")
+    assert [(line["kind"], line.get("broker"), line.get("error")) for line in told if line["kind"] != "call"] == [
+        ("connection", "a", None),
+        ("connection", "b", TIMED_OUT),
+        ("stats", None, None),
+    ]
+    fates = [(one["called"], one["request"], json.loads(one["body"])["fate"]) for one in told if one["kind"] == "call"]
+    assert fates == [
+        ("a", "connection", "ANSWERED"),
+        ("b", "connection", "TIMED_OUT"),
+        ("a", "stats", "ANSWERED"),
+        ("b", "stats", "NOT_ASKED"),
+    ]
+    assert admin.counts()["stats"] == 1
+
+
+def test_a_client_that_hangs_is_no_word_about_its_broker() -> None:
+    admin = FakeAdmin(answers())
+    ask = asking(admin)
+    for _ in range(3):
+        ask_client(ask, "g", "c1", A)
+    assert [line["error"] for line in lines(ask, "running")] == [TIMED_OUT] * 3
+    assert admin.counts() == {"running": 3}
+
+
+def test_only_hosts_of_the_groups_topics_are_asked_once_they_are_known() -> None:
+    admin = FakeAdmin(answers(connection_a=connections("t", "c1"), stats_a=offset_table(), route_x=NO_ROUTE))
+    admin.answers |= {("route", "name server", "t"): route("a"), ("route", "name server", "%RETRY%g"): NO_ROUTE}
+    found, ask = cluster(admin), asking(admin)
+    found.consumed["g"] = frozenset({"t", "%RETRY%g"})
+    for topic in found.topics():
+        ask_topic(found, ask, topic, offsets=False)
+    assert [one.get("error") for one in lines(ask, "route")] == [NO_ROUTE, None]
+    ask_group(found, ask, "g")
+    assert {call.called.name for _, call in admin.asked if call.group} == {"a"}
+
+
+def test_proxies_are_asked_where_brokers_list_nobody() -> None:
+    proxied = connections("t", "h@1@0@9518a42c1")
+    admin = FakeAdmin(answers(connection_a=NOT_ONLINE, connection_b=NOT_ONLINE, stats_a=offset_table()))
+    admin.answers |= {("stats", "b"): offset_table(), ("connection", "proxy 10.9.9.9:8080"): proxied}
+    found, ask = cluster(admin), asking(admin)
+    heartbeats = "CID_DefaultHeartBeatSyncerTopic"
+    admin.answers["connection", "a", heartbeats] = connections(
+        "DefaultHeartBeatSyncerTopic", "p1", model="BROADCASTING"
+    )
+    found.groups |= {heartbeats: ("a",)}
+    ask_group(found, ask, heartbeats)
+    ask.take()
+    ask_group(found, ask, "g")
+    asked = lines(ask, "connection")
+    assert [line["broker"] for line in asked] == ["a", "b", "proxy 10.9.9.9:8080"]
+    assert asked[2] == {"kind": "connection", "at": 0, "group": "g", "broker": "proxy 10.9.9.9:8080", "body": proxied}
+    assert found.consumed["g"] == {"t", "%RETRY%g"}
+    assert clients_to_ask(found, "g") == []
+
+
+def test_offsets_of_a_topic_are_those_of_all_its_brokers() -> None:
+    of_a = offset_table(queue("a", "t", lastUpdateTimestamp=1, maxOffset=9, minOffset=2))
+    of_b = offset_table(queue("b", "t", lastUpdateTimestamp=1, maxOffset=8, minOffset=0))
+    admin = FakeAdmin(answers(topicstats_a=of_a, topicstats_b=of_b))
+    admin.answers["route", "name server"] = route("a", "b")
+    found, ask = cluster(admin), asking(admin)
+    ask_topic(found, ask, "t", offsets=True)
+    (line,) = lines(ask, "topicstats")
+    assert line == {"kind": "topicstats", "at": 0, "topic": "t", "body": '[["a",0,2,9],["b",0,0,8]]'}
+
+
+def test_an_answer_of_another_form_is_recorded_and_tells_nothing() -> None:
+    admin = FakeAdmin(answers(connection_a="{not json", connection_b=NOT_ONLINE, stats_a="{}", stats_b="{}"))
+    found, ask = cluster(admin), asking(admin)
+    ask_group(found, ask, "g")
+    assert lines(ask, "connection")[0]["body"] == "{not json"
+    assert found.consumed["g"] == {"%RETRY%g"}

@@ -1,0 +1,1 @@
+"""A real cluster on loopback, recorded, ingested, audited: `make live`."""

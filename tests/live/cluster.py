@@ -1,0 +1,139 @@
+"""A name server, two brokers, and a cluster-mode proxy, all on loopback."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.live import processes
+
+_BROKER = """brokerClusterName=LiveCluster
+brokerName={name}
+brokerId=0
+brokerIP1=127.0.0.1
+bindAddress=127.0.0.1
+listenPort={port}
+haListenPort={ha_port}
+namesrvAddr={namesrv}
+storePathRootDir={store}
+storePathCommitLog={store}/commitlog
+mappedFileSizeCommitLog=16777216
+mappedFileSizeConsumeQueue=600000
+timerWheelEnable=false
+diskMaxUsedSpaceRatio=99
+autoCreateTopicEnable=false
+"""
+
+
+class Cluster:
+    """Its processes by name; `stop` and `start` of a broker keep what it has stored."""
+
+    def __init__(self, folder: Path, version: str) -> None:
+        self.folder, self.version = folder, version
+        self.jars = processes.jars(version)
+        self.namesrv = f"127.0.0.1:{processes.free_port()}"
+        self.brokers = {name: processes.free_port() for name in ("broker-a", "broker-b")}
+        self.proxy, self.grpc = processes.free_port(), processes.free_port()
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self) -> None:
+        """Everything; returns when it answers."""
+        home = ("-Drocketmq.home.dir=" + str(self.folder),)
+        config = self._file("namesrv.conf", f"listenPort={_port(self.namesrv)}\nbindAddress=127.0.0.1\n")
+        namesrv = "org.apache.rocketmq.namesrv.NamesrvStartup"
+        self.running["namesrv"] = self._java("namesrv", namesrv, ["-c", config], 96, *home)
+        wait_for(_port(self.namesrv))
+        for name in self.brokers:
+            self.start_broker(name)
+        for port in self.brokers.values():
+            wait_for(port)
+        time.sleep(3)
+
+    def start_broker(self, name: str) -> None:
+        """Starts the broker, which comes up within seconds."""
+        port, store = self.brokers[name], self.folder / name
+        told = _BROKER.format(name=name, port=port, ha_port=port - 1, namesrv=self.namesrv, store=store)
+        main, home = "org.apache.rocketmq.broker.BrokerStartup", f"-Drocketmq.home.dir={self.folder}"
+        self.running[name] = self._java(name, main, ["-c", self._file(f"{name}.conf", told)], 256, home)
+
+    def start_proxy(self) -> None:
+        """In cluster mode: gRPC and remoting."""
+        told = {
+            "rocketMQClusterName": "LiveCluster",
+            "proxyClusterName": "LiveCluster",
+            "proxyName": "proxy",
+            "proxyMode": "CLUSTER",
+            "namesrvAddr": self.namesrv,
+            "grpcServerPort": self.grpc,
+            "remotingListenPort": self.proxy,
+            "localServeAddr": "127.0.0.1",
+        }
+        config = self._file("proxy.json", json.dumps(told))
+        main, home = "org.apache.rocketmq.proxy.ProxyStartup", f"-Drocketmq.home.dir={self.folder}"
+        self.running["proxy"] = self._java("proxy", main, ["-pc", config], 256, home)
+        wait_for(self.proxy)
+        wait_for(self.grpc)
+
+    def clients(self, name: str, role: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+        """A JVM of `Clients.java`."""
+        self.running[name] = self._java(name, processes.HERE / "Clients.java", [role, self.namesrv, *arguments], 128)
+        return self.running[name]
+
+    def admin(self, role: str, *arguments: str) -> None:
+        """A call of `Clients.java` that ends by itself, for every broker."""
+        for name, port in self.brokers.items():
+            done = self.clients(f"admin-{name}", role, [f"127.0.0.1:{port}", *arguments])
+            assert done.wait(60) == 0, (self.folder / f"admin-{name}.log").read_text()
+
+    def grpc_consumers(self, group: str, topic: str, count: int) -> None:
+        """Push consumers of `rocketmq-client-java` behind the proxy, in one JVM."""
+        arguments = [f"127.0.0.1:{self.grpc}", group, topic, str(count)]
+        main, log = processes.HERE / "GrpcConsumers.java", self.folder / "grpc.log"
+        self.running["grpc"] = processes.java(processes.jars(self.version, "grpc"), main, arguments, log)
+
+    def stop(self, name: str) -> None:
+        """Kills the process."""
+        processes.kill(self.running.pop(name))
+
+    def _java(
+        self, name: str, main: str | Path, arguments: Sequence[str], heap: int, *options: str
+    ) -> subprocess.Popen[bytes]:
+        return processes.java(self.jars, main, arguments, self.folder / f"{name}.log", heap, *options)
+
+    def _file(self, name: str, content: str) -> str:
+        (self.folder / name).write_text(content)
+        return str(self.folder / name)
+
+
+@contextmanager
+def cluster(folder: Path, version: str) -> Iterator[Cluster]:
+    """A cluster that is gone afterwards, with its clients."""
+    made = Cluster(folder, version)
+    try:
+        made.start()
+        yield made
+    finally:
+        for process in made.running.values():
+            process.kill()
+        for process in made.running.values():
+            process.wait(30)
+
+
+def wait_for(port: int, seconds: float = 60) -> None:
+    """Returns when somebody listens there; raises `TimeoutError` if nobody does in time."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        with socket.socket() as one:
+            if one.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.2)
+    raise TimeoutError(f"nobody listens at port {port}")
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2])

@@ -1,0 +1,72 @@
+"""Java processes that end with the test, however it ends, and the jars they need."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+HERE = Path(__file__).parent
+JARS = Path(sys.prefix) / "share" / "rebalance-audit"
+_PR_SET_PDEATHSIG = 1
+_OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss512k")
+_MODULES = ("--add-exports", "java.base/sun.nio.ch=ALL-UNNAMED", "--add-opens", "java.base/java.nio=ALL-UNNAMED")
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def jars(version: str, *profiles: str) -> Path:
+    """The folder with RocketMQ of that version, fetched by Maven if it is not there: all of it or nothing."""
+    folder = JARS / "-".join(("rocketmq-live", version, *profiles))
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".live-") as scratch:
+        complete = Path(scratch, "jars")
+        goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={complete}"]
+        command = ["mvn", "--quiet", "--batch-mode", "--file", str(HERE / "pom.xml"), f"-Drocketmq={version}"]
+        subprocess.run([*command, *(f"-P{profile}" for profile in profiles), *goal], check=True)
+        complete.rename(folder)
+    return folder
+
+
+def java(
+    jars: Path, main: str | Path, arguments: Sequence[str], log: Path, heap_mb: int = 128, *options: str
+) -> subprocess.Popen[bytes]:
+    """A JVM whose output goes to the log; it is killed when this process ends."""
+    command = ["java", f"-Xmx{heap_mb}m", *_OPTIONS, *_MODULES, f"-Duser.home={log.parent}", *options]
+    command += ["-cp", f"{jars}/*", str(main), *arguments]
+    with log.open("ab") as output:
+        return subprocess.Popen(command, stdout=output, stderr=output, preexec_fn=die_with_parent)  # noqa: PLW1509
+
+
+def die_with_parent() -> None:
+    """Called in the child: the kernel kills it when the process that started it is gone."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def free_port() -> int:
+    """A port of loopback at which nobody listens, with two free ones below it, as a broker wants."""
+    while True:
+        with socket.socket() as one:
+            one.bind(("127.0.0.1", 0))
+            port = int(one.getsockname()[1])
+        if port < 60000 and all(_is_free(other) for other in (port - 2, port - 1, port)):
+            return port
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) != 0
+
+
+def kill(process: subprocess.Popen[bytes], number: int = signal.SIGKILL) -> None:
+    """Sends the signal; after a deadly one the process is gone when this returns."""
+    os.kill(process.pid, number)
+    if number not in (signal.SIGSTOP, signal.SIGCONT):
+        process.wait(30)
