@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import monotonic
+from zlib import crc32
 
 from spark_jobs.capture import lines
 from spark_jobs.capture.admin import Admin
@@ -23,9 +24,9 @@ from spark_jobs.capture.pace import Backoff, Pace, start_times
 from spark_jobs.capture.rounds import ask_client, ask_group, ask_topic, clients_to_ask
 from spark_jobs.errors import CaptureError
 
-#: Clients are asked in every second round, as a call costs them something; offsets of topics, brokers and groups in
-#: every third.
-CLIENTS_EVERY, TOPICS_EVERY = 2, 3
+#: Half of the groups' clients are asked in each round, as a call costs them something, and a third of the topics for
+#: what their queues hold. Brokers and groups are found anew in every third round.
+CLIENTS_EVERY, OFFSETS_EVERY, DISCOVERY_EVERY = 2, 3, 3
 #: A round's calls begin within this part of the cadence; groups take two thirds of it, topics the rest.
 _SPREAD, _GROUPS = 0.9, 2 / 3
 
@@ -37,7 +38,7 @@ class Settings:
     namesrv: str
     folder: Path
     cadence: float = 20.0
-    rate: float = 250.0
+    rate: float = 300.0
     at_once: int = 12
     duration: float | None = None
     once: bool = False
@@ -99,7 +100,7 @@ class Capture:
         number, due = 0, begun
         while not self._stopped.is_set():
             lag = monotonic() - due
-            self._round(number, spread=0.0 if number == 0 else cadence * _SPREAD)
+            self._round(number, spread=0.0 if self._settings.once else cadence * _SPREAD)
             fates, written = self._flush()
             self._files.rotate()
             say(str(Round(len(self._cluster.groups), fates, max(lag, 0.0), written)))
@@ -112,17 +113,20 @@ class Capture:
         return self._settings.duration is not None and due - begun >= self._settings.duration
 
     def _round(self, number: int, spread: float) -> None:
-        if number and number % TOPICS_EVERY == 0:
+        if number and number % DISCOVERY_EVERY == 0:
             self._cluster.discover(self._asking)
         groups = list(self._cluster.groups)
         self._spread([partial(self._group, group) for group in groups], spread * _GROUPS)
-        if number % CLIENTS_EVERY == 0:
-            self._ask_clients(groups)
-        offsets = number % TOPICS_EVERY == 0
-        ask = partial(ask_topic, self._cluster, self._asking, offsets=offsets)
-        self._spread([partial(ask, topic) for topic in self._cluster.topics()], spread * (1 - _GROUPS))
+        self._ask_clients(group for group in groups if self._is_turn(group, number, CLIENTS_EVERY))
+        topics = {topic: self._is_turn(topic, number, OFFSETS_EVERY) for topic in self._cluster.topics()}
+        ask = partial(ask_topic, self._cluster, self._asking)
+        self._spread([partial(ask, topic, offsets=turn) for topic, turn in topics.items()], spread * (1 - _GROUPS))
         if self._settings.once:
             _finish(self._clients)
+
+    def _is_turn(self, name: str, number: int, every: int) -> bool:
+        """Each name has its round among so many, whatever other names come and go."""
+        return self._settings.once or crc32(name.encode()) % every == number % every
 
     def _group(self, group: str) -> None:
         ask_group(self._cluster, self._asking, group)

@@ -1,0 +1,131 @@
+"""A real cluster is recorded by `capture`, and what the audit says of it is what was done to it.
+
+`ROCKETMQ` names the version of cluster and admin client (5.4.0); needs Maven, and the network at its first run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas import ALLOCATIONS, CAPTURE_CALLS, CLIENT_SNAPSHOTS, REBALANCE_INTERVALS, Table
+from spark_jobs.location import Location
+from spark_jobs.read.delta import DeltaTables
+from tests.live import scenario
+from tests.live.cluster import cluster
+from tests.recording.test_truth import History, answers
+
+pytestmark = pytest.mark.live
+
+EXPECTED = (Path(__file__).parent / "expected.txt").read_text(encoding="utf-8")
+#: A finding begins with the first answer that shows it: clients are asked in every second round, and a call that is not
+#: answered takes 3 s.
+LATE = timedelta(seconds=2 * scenario.CADENCE + 5)
+#: A broker forgets a connection 120 s after its last heartbeat (every 30 s), and looks every 10 s.
+EXPIRED = (timedelta(seconds=80), timedelta(seconds=145))
+
+
+@dataclass(frozen=True)
+class Live:
+    """When things happened, what was found, and where it is."""
+
+    times: Mapping[str, datetime]
+    findings: list[dict[str, Any]]
+    warehouse: Path
+
+    def rows(self, table: Table) -> list[dict[str, Any]]:
+        stored = DeltaTables(Location.parse(str(self.warehouse)))
+        return list(stored.read(table, table.columns).to_pylist())
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Live:
+    folder = tmp_path_factory.mktemp("live")
+    with cluster(folder, os.environ.get("ROCKETMQ", "5.4.0")) as made:
+        scenario.begin(made)
+        times = scenario.record(made, folder / "recordings")
+    warehouse = folder / "warehouse"
+    files = sorted(map(str, (folder / "recordings").glob("*.jsonl.gz")))
+    rebalance_audit("ingest", *files, "--warehouse", str(warehouse))
+    config = folder / "audit.yaml"
+    config.write_text(f"cadence_seconds: {scenario.CADENCE}\n")
+    hour = timedelta(hours=1)
+    first, last = (times[name].replace(minute=0, second=0, microsecond=0) for name in ("begin", "end"))
+    interval = f"{first:%Y-%m-%dT%H:%M}/{last + hour:%Y-%m-%dT%H:%M}"
+    options = ["--warehouse", str(warehouse), "--interval", interval]
+    said = rebalance_audit("run", *options, "--config", str(config), "--fail-on", "NEVER", "--json")
+    rebalance_audit("report", *options, "--out", str(folder / "report.html"))
+    return Live(times, json.loads(said)["findings"], warehouse)
+
+
+def rebalance_audit(*arguments: str) -> str:
+    """What the command prints."""
+    command = [sys.executable, "-m", "spark_jobs.cli", *arguments]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def moment(finding: dict[str, Any], name: str) -> datetime:
+    return datetime.fromisoformat(finding[name].replace("Z", "+00:00")).astimezone(UTC)
+
+
+def expected() -> list[list[str]]:
+    rows = [line for line in EXPECTED.splitlines() if "|" in line and not line.startswith("#")]
+    return [[cell.strip() for cell in row.split("|")] for row in rows[1:]]
+
+
+@pytest.mark.parametrize(("group", "rule", "start", "until"), expected())
+def test_what_was_done_is_found_in_time(live: Live, group: str, rule: str, start: str, until: str) -> None:
+    found = [one for one in live.findings if (one["consumer_group"], one["rule"]) == (group, rule)]
+    assert found, Counter((one["consumer_group"], one["rule"]) for one in live.findings)
+    begins, ends = min(moment(one, "start") for one in found), max(moment(one, "end") for one in found)
+    assert live.times[start] - timedelta(seconds=1) <= begins <= live.times[start] + LATE
+    earliest, latest = (live.times["freeze"] + one for one in EXPIRED) if until == "expired" else _end(live)
+    assert earliest <= ends <= latest
+
+
+def _end(live: Live) -> tuple[datetime, datetime]:
+    """What goes on ends with the recording; its last answers hold for three cadences."""
+    end = live.times["end"]
+    return end - LATE, end + timedelta(seconds=4 * scenario.CADENCE)
+
+
+def test_nothing_is_said_of_healthy_groups(live: Live) -> None:
+    healthy = EXPECTED.rpartition("healthy:")[2].split()
+    said = [one for one in live.findings if one["consumer_group"] in healthy and one["severity"] != "INFO"]
+    assert [(one["consumer_group"], one["rule"], one["start"]) for one in said] == []
+    assert {one["rule"] for one in live.findings if one["consumer_group"] == "proxy-service"} >= {"MEMBERS_UNSEEN"}
+
+
+def test_replay_equals_what_clients_really_owned(live: Live) -> None:
+    history = History(live.rows(REBALANCE_INTERVALS), live.rows(ALLOCATIONS))
+    compared = Counter[bool]()
+    differing = []
+    for answer in answers(live.rows(CLIENT_SNAPSHOTS)):
+        if interval := history.settled(answer):
+            agrees = history.owned(answer, interval) == answer.owned
+            compared[agrees] += 1
+            differing += [] if agrees else [(answer, history.owned(answer, interval))]
+    assert differing == []
+    assert compared[True] > 50
+
+
+def test_every_call_has_its_fate(live: Live) -> None:
+    calls = live.rows(CAPTURE_CALLS)
+    fates = Counter((one["request"], one["fate"]) for one in calls)
+    assert fates["connection", "ANSWERED"] > 100
+    assert fates["connection", "NOT_ONLINE"] > 30
+    asked = {one["called"].partition(" ")[0] for one in calls if one["fate"] == "ANSWERED"}
+    assert asked == {"broker-a", "broker-b", "name", "proxy"}
+    hung = [one for one in calls if one["request"] == "running" and one["fate"] == "TIMED_OUT"]
+    assert {one["subject"] for one in hung} == {"frozen-service 10.9.6.2@1"}
+    assert all(one["took_ms"] >= 3000 for one in hung)
