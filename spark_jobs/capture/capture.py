@@ -10,6 +10,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from time import monotonic
 from zlib import crc32
@@ -27,8 +28,8 @@ from spark_jobs.errors import CaptureError
 #: Half of the groups' clients are asked in each round, as a call costs them something, and a third of the topics for
 #: what their queues hold. Brokers and groups are found anew in every third round.
 CLIENTS_EVERY, OFFSETS_EVERY, DISCOVERY_EVERY = 2, 3, 3
-#: A round's calls begin within this part of the cadence; groups take two thirds of it, topics the rest.
-_SPREAD, _GROUPS = 0.9, 2 / 3
+#: A round's calls begin within this part of the cadence; groups take the larger part, topics the rest.
+_SPREAD, _GROUPS = 0.9, 0.6
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Capture:
         backoff = Backoff(longest=settings.cadence)
         self._asking = Asking(admin, Pace(settings.rate), backoff, self._stopped.wait)
         self._files = RecordingFiles(settings.folder, settings.file_seconds, self._head, closed)
-        self._clients: list[Future[None]] = []
+        self._clients: dict[str, list[Future[None]]] = {}
         for_clients = max(settings.at_once // 3, 1)
         self._for_clients = ThreadPoolExecutor(for_clients)
         self._workers = ThreadPoolExecutor(max(settings.at_once - for_clients, 1))
@@ -116,13 +117,17 @@ class Capture:
         if number and number % DISCOVERY_EVERY == 0:
             self._cluster.discover(self._asking)
         groups = list(self._cluster.groups)
+        turn = [group for group in groups if self._is_turn(group, number, CLIENTS_EVERY)]
+        if number:
+            self._ask_clients(turn)
         self._spread([partial(self._group, group) for group in groups], spread * _GROUPS)
-        self._ask_clients(group for group in groups if self._is_turn(group, number, CLIENTS_EVERY))
+        if not number:
+            self._ask_clients(turn)
         topics = {topic: self._is_turn(topic, number, OFFSETS_EVERY) for topic in self._cluster.topics()}
         ask = partial(ask_topic, self._cluster, self._asking)
-        self._spread([partial(ask, topic, offsets=turn) for topic, turn in topics.items()], spread * (1 - _GROUPS))
+        self._spread([partial(ask, topic, offsets=asked) for topic, asked in topics.items()], spread * (1 - _GROUPS))
         if self._settings.once:
-            _finish(self._clients)
+            _finish(chain.from_iterable(self._clients.values()))
 
     def _is_turn(self, name: str, number: int, every: int) -> bool:
         """Each name has its round among so many, whatever other names come and go."""
@@ -132,14 +137,14 @@ class Capture:
         ask_group(self._cluster, self._asking, group)
 
     def _ask_clients(self, groups: Iterable[str]) -> None:
-        """Asks in the background: one that hangs holds nobody else up. Who is still being asked is not asked again."""
-        if all(future.done() for future in self._clients):
-            _finish(self._clients)
-            self._clients = [
-                self._for_clients.submit(ask_client, self._asking, group, client, broker)
-                for group in groups
-                for client, broker in clients_to_ask(self._cluster, group)
-            ]
+        """Asks in the background: a client that hangs holds no broker up. Its group is not asked again meanwhile."""
+        for group in groups:
+            before = self._clients.get(group, [])
+            if all(future.done() for future in before):
+                _finish(before)
+                ask = partial(ask_client, self._asking, group)
+                clients = clients_to_ask(self._cluster, group)
+                self._clients[group] = [self._for_clients.submit(ask, *one) for one in clients]
 
     def _spread(self, tasks: Sequence[Callable[[], None]], seconds: float) -> None:
         """Starts the tasks evenly over the time, and waits for them."""
@@ -168,7 +173,7 @@ class Capture:
 
 def _finish(futures: Iterable[Future[None]]) -> None:
     """Waits for all, and raises what one of them raised."""
-    done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+    done, _ = wait(list(futures), return_when=FIRST_EXCEPTION)
     for future in done:
         if not future.cancelled():
             future.result()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -42,9 +42,9 @@ class Cluster:
     consumed: dict[str, frozenset[str]] = field(default_factory=dict)
     modes: dict[str, Mapping[str, str]] = field(default_factory=dict)
 
-    def discover(self, asking: Asking) -> Answer:
-        """Asks the name server for the brokers, and each of them for its groups and request modes; the answer of the
-        name server. What does not answer stays as it was.
+    def discover(self, asking: Asking) -> list[Answer]:
+        """Asks the name server for the brokers, and each of them for its groups and request modes; the answers, the
+        name server's first. What does not answer stays as it was.
         """
         answer = asking.ask(Call(Request.BROKERS, Called(NAME_SERVER)))
         if found := understood(answer, bodies.addresses):
@@ -53,14 +53,15 @@ class Cluster:
         knows: dict[str, set[str]] = defaultdict(set)
         for group, names in self.groups.items():
             knows[group] = set(names) & self.brokers.keys()
+        answers = [answer]
         for name, broker in self.brokers.items():
-            answered = asking.ask(Call(Request.GROUPS, broker))
-            if answered.fate is Fate.ANSWERED:
-                self._knows(knows, name, groups_to_ask(answered.body.split("\n"), self.groups_pattern))
+            answers.append(asking.ask(Call(Request.GROUPS, broker)))
+            if answers[-1].fate is Fate.ANSWERED:
+                self._knows(knows, name, groups_to_ask(answers[-1].body.split("\n"), self.groups_pattern))
             modes = understood(asking.ask(Call(Request.REQUEST_MODES, broker)), bodies.modes_per_group)
             self.modes |= {} if modes is None else {name: modes}
         self.groups = {group: tuple(sorted(names)) for group, names in sorted(knows.items()) if names}
-        return answer
+        return answers
 
     def brokers_of(self, group: str) -> list[Called]:
         """Whom the group's members tell of themselves: the hosts of its topics, or where no route is known those that
@@ -101,10 +102,12 @@ def understood(answer: Answer, read: Callable[[str], Found]) -> Found | None:
         return None
 
 
-def check_reached(answer: Answer, namesrv: str) -> None:
-    """Raises `CaptureError` where the cluster cannot be asked at all, or not with these keys."""
-    if _NOT_ALLOWED.search(answer.error):
+def check_reached(answers: Sequence[Answer], namesrv: str) -> None:
+    """Raises `CaptureError` where the cluster, of which these are the first answers, cannot be asked at all, or not
+    with these keys.
+    """
+    if any(_NOT_ALLOWED.search(answer.error) for answer in answers):
         raise CaptureError("the cluster does not accept the access key and secret key: check them and their rights")
-    if answer.fate is not Fate.ANSWERED:
-        reason = answer.error.partition("\n")[0]
+    if answers[0].fate is not Fate.ANSWERED:
+        reason = answers[0].error.partition("\n")[0]
         raise CaptureError(f"{namesrv} does not answer ({reason}): check --namesrv, TLS and the network")

@@ -137,6 +137,13 @@ def test_a_cluster_that_cannot_be_asked_is_one_sentence(error: str, message: str
     assert not (tmp_path / "new").exists()
 
 
+def test_keys_that_only_brokers_look_at(tmp_path: Path) -> None:
+    fake = admin(groups=1)
+    fake.answers["groups", "b"] = "MQBrokerException CODE: 16  DESC: check signature failed. BROKER: 10.0.0.2:10911"
+    with pytest.raises(CaptureError, match="does not accept the access key and secret key"):
+        captured(fake, tmp_path, once=True)
+
+
 def test_several_clusters_need_a_name(tmp_path: Path) -> None:
     fake = admin(groups=1)
     two = fake.answers["brokers", "name server"].replace('"cluster":"Main"', '"cluster":"Other"', 1)

@@ -49,6 +49,7 @@ RUNNING = (
     '"subscriptionSet":[{"expressionType":"TAG","subString":"*","subVersion":5,"tagsSet":[],"topic":"orders"}],'
     '"userConsumerInfo":{}}'
 )
+CALL = '{"fate":"TIMED_OUT","tookMs":3004,"error":"RemotingTimeoutException wait response on the channel"}'
 
 LINES = {
     "connection": {"kind": "connection", "at": AT, "group": "pay", "broker": "broker-a", "body": CONNECTIONS},
@@ -56,6 +57,14 @@ LINES = {
     "stats": {"kind": "stats", "at": AT, "group": "pay", "topic": "orders", "body": STATS},
     "topicstats": {"kind": "topicstats", "at": AT, "topic": "orders", "body": TOPIC_STATS},
     "running": {"kind": "running", "at": AT, "group": "pay", "client": "172.17.0.1@1", "body": RUNNING},
+    "call": {
+        "kind": "call",
+        "at": AT,
+        "called": "broker-a",
+        "request": "stats",
+        "subject": "pay orders",
+        "body": CALL,
+    },
 }
 
 

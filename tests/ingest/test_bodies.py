@@ -266,3 +266,20 @@ def test_another_body_is_rejected(kind: str, body: str, reason: str) -> None:
 def test_every_truncated_body_is_rejected(kind: str) -> None:
     for length in range(len(BODIES[kind])):
         assert rejection(line(kind, body=BODIES[kind][:length]))[0] == "BODY_UNREADABLE"
+
+
+def test_a_call_has_its_fate() -> None:
+    assert row(line("call")) == {
+        "cluster": "demo",
+        "called": "broker-a",
+        "request": "stats",
+        "subject": "pay orders",
+        "captured_at": CAPTURED_AT,
+        "fate": "TIMED_OUT",
+        "took_ms": 3004,
+        "error": "RemotingTimeoutException wait response on the channel",
+    }
+    not_made = row(line("call", body='{"fate":"NOT_ASKED"}'))
+    assert (not_made["fate"], not_made["took_ms"], not_made["error"]) == ("NOT_ASKED", None, None)
+    assert rejection(line("call", body='{"tookMs":1}'))[0] == "MISSING_FIELD"
+    assert rejection(line("call", body='{"fate":"ANSWERED","tookMs":-1}'))[0] == "OUT_OF_RANGE"
