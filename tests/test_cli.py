@@ -538,3 +538,44 @@ def test_muted_findings_are_shown_last_and_count_for_nothing() -> None:
     follows = finding(finding_id="c", root_finding_id="m")
     assert run_exit_code(replace(result, findings=[muted, follows]), "INFO") is ExitCode.CLEAN
     assert run_exit_code(replace(result, findings=[finding(severity="WARN"), follows]), "ERROR") is ExitCode.FINDINGS
+
+
+def test_capture_says_what_it_misses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("spark_jobs.cli.capturing.TOOLS_DIR", tmp_path)
+    monkeypatch.delenv("ROCKETMQ_ACCESS_KEY", raising=False)
+    monkeypatch.setenv("ROCKETMQ_SECRET_KEY", "s3cret")
+    command = ["capture", "--namesrv", "127.0.0.1:1", "--out", str(tmp_path / "out")]
+    assert main(command) == 3
+    said = capsys.readouterr().err
+    assert "ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY belong together" in said
+    assert "s3cret" not in said
+    monkeypatch.delenv("ROCKETMQ_SECRET_KEY")
+    assert main(command) == 3
+    assert f"RocketMQ's admin client is not installed ({tmp_path} has no rocketmq-tools)" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--cadence never", "--cadence"),
+        ("--cadence 0s", "--cadence"),
+        ("--rate 0", "--rate"),
+        ("--groups [", "--groups"),
+    ],
+)
+def test_capture_refuses_what_makes_no_sense(options: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["capture", "--namesrv", "127.0.0.1:1", *options.split()]) == 3
+    assert f"argument {message}: invalid" in capsys.readouterr().err
+
+
+def test_times_have_units() -> None:
+    arguments = build_parser(COMMANDS).parse_args(["capture", "--namesrv", "n:1", "--cadence", "500s", "--for", "1.5h"])
+    assert (arguments.cadence, getattr(arguments, "for"), arguments.rate, arguments.out) == (
+        500,
+        5400,
+        300,
+        "recordings",
+    )

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from spark_jobs.capture.jars import check_tools
 from spark_jobs.class_archive import make_archive
 from spark_jobs.errors import SetupError
 from spark_jobs.session import JARS_DIR
-from spark_jobs.setup_jars import check_jars, check_java, fetch_jars, jar_names
+from spark_jobs.setup_jars import check_jars, check_java, fetch_jars, fetch_tools, jar_names
 
 ROOT = Path(__file__).parents[1]
 INSTALL = "install Java 17 or 21 (any OpenJDK), or point JAVA_HOME at one"
@@ -133,18 +134,26 @@ def repository(root: Path, jars: tuple[str, ...]) -> Path:
     """A Maven repository on disk; returns the Spark configuration directory that makes Ivy ask it alone."""
     for name in jars:
         artifact, _, version = name.removeprefix("io.delta_").removesuffix(".jar").rpartition("-")
-        folder = root / "repository" / "io" / "delta" / artifact / version
-        folder.mkdir(parents=True)
-        shutil.copy(JARS_DIR / name, folder / f"{artifact}-{version}.jar")
         storage = (
             "<dependency><groupId>io.delta</groupId><artifactId>delta-storage</artifactId>"
             f"<version>{version}</version></dependency>"
         )
-        (folder / f"{artifact}-{version}.pom").write_text(
-            "<project><modelVersion>4.0.0</modelVersion><groupId>io.delta</groupId>"
-            f"<artifactId>{artifact}</artifactId><version>{version}</version>"
-            f"<dependencies>{storage if artifact != 'delta-storage' else ''}</dependencies></project>"
-        )
+        into_repository(root, "io.delta", artifact, version, JARS_DIR / name, "" if "storage" in artifact else storage)
+    return configuration(root)
+
+
+def into_repository(root: Path, group: str, artifact: str, version: str, jar: Path, dependencies: str = "") -> None:
+    folder = root.joinpath("repository", *group.split("."), artifact, version)
+    folder.mkdir(parents=True)
+    shutil.copy(jar, folder / f"{artifact}-{version}.jar")
+    (folder / f"{artifact}-{version}.pom").write_text(
+        f"<project><modelVersion>4.0.0</modelVersion><groupId>{group}</groupId>"
+        f"<artifactId>{artifact}</artifactId><version>{version}</version>"
+        f"<dependencies>{dependencies}</dependencies></project>"
+    )
+
+
+def configuration(root: Path) -> Path:
     settings = root / "ivysettings.xml"
     settings.write_text(
         '<ivysettings><settings defaultResolver="disk"/><resolvers>'
@@ -172,6 +181,30 @@ def test_half_of_the_jars_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(SetupError, match=r"Delta's jars could not be downloaded.*delta-storage.*not found"):
         fetch_jars(target)
     assert list(target.parent.iterdir()) == []
+
+
+def test_the_admin_client_comes_in_the_place_of_another_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jar = JARS_DIR / jar_names()[1]
+    into_repository(tmp_path, "org.apache.rocketmq", "rocketmq-tools", "5.5.0", jar)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(configuration(tmp_path)))
+    target = tmp_path / "share" / "tools"
+    target.mkdir(parents=True)
+    (target / "org.apache.rocketmq_rocketmq-tools-5.4.0.jar").touch()
+    with pytest.raises(SetupError, match=r"RocketMQ's admin client could not be downloaded, nothing was changed"):
+        fetch_tools(target, "5.6.0")
+    assert [file.name for file in target.iterdir()] == ["org.apache.rocketmq_rocketmq-tools-5.4.0.jar"]
+    fetch_tools(target, "5.5.0")
+    assert [file.name for file in target.iterdir()] == ["org.apache.rocketmq_rocketmq-tools-5.5.0.jar"]
+    monkeypatch.setenv("PATH", "")  # nothing can be resolved now
+    fetch_tools(target, "5.5.0")
+    check_tools(target)
+
+
+def test_a_missing_admin_client_is_an_error_that_says_how_to_get_it(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match=rf"{tmp_path} has no rocketmq-tools.*setup_jars --capture` once"):
+        check_tools(tmp_path)
 
 
 def test_the_lock_pins_everything_and_names_no_host() -> None:

@@ -32,6 +32,13 @@ def _positive(text: str) -> int:
     return number
 
 
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise ValueError(text) from error
+
+
 #: Every option and argument, once; a command names those it takes.
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "FILE": {"nargs": "+", "metavar": "FILE", "help": "recording to load: .jsonl or .jsonl.gz"},
@@ -98,7 +105,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     },
     "--for": {"metavar": "TIME", "type": _seconds, "help": "how long to record, such as 10m (default: for ever)"},
     "--once": {"action": "store_true", "help": "ask everything once, as fast as --rate lets, and end"},
-    "--groups": {"metavar": "PATTERN", "type": re.compile, "help": "only consumer groups whose whole name matches"},
+    "--groups": {"metavar": "PATTERN", "type": _pattern, "help": "only consumer groups whose whole name matches"},
     "--rate": {"metavar": "N", "type": _positive, "help": "at most so many calls a second"},
     "--at-once": {"metavar": "N", "type": _positive, "help": "at most so many calls at a time"},
     "--proxy": {
