@@ -43,16 +43,19 @@ class Cluster:
 
     def start(self) -> None:
         """Everything; returns when it answers."""
-        home = ("-Drocketmq.home.dir=" + str(self.folder),)
-        config = self._file("namesrv.conf", f"listenPort={_port(self.namesrv)}\nbindAddress=127.0.0.1\n")
-        namesrv = "org.apache.rocketmq.namesrv.NamesrvStartup"
-        self.running["namesrv"] = self._java("namesrv", namesrv, ["-c", config], 96, *home)
+        self.start_namesrv()
         wait_for(_port(self.namesrv))
         for name in self.brokers:
             self.start_broker(name)
         for port in self.brokers.values():
             wait_for(port)
         time.sleep(3)
+
+    def start_namesrv(self) -> None:
+        """Starts the name server; brokers register with it again within 30 s."""
+        config = self._file("namesrv.conf", f"listenPort={_port(self.namesrv)}\nbindAddress=127.0.0.1\n")
+        main, home = "org.apache.rocketmq.namesrv.NamesrvStartup", f"-Drocketmq.home.dir={self.folder}"
+        self.running["namesrv"] = self._java("namesrv", main, ["-c", config], 96, home)
 
     def start_broker(self, name: str) -> None:
         """Starts the broker, which comes up within seconds."""
