@@ -33,8 +33,9 @@ autoCreateTopicEnable=false
 class Cluster:
     """Its processes by name; `stop` and `start` of a broker keep what it has stored."""
 
-    def __init__(self, folder: Path, version: str) -> None:
-        self.folder, self.version = folder, version
+    def __init__(self, folder: Path, version: str, settings: str = "") -> None:
+        """`settings`: further lines of the brokers' configuration."""
+        self.folder, self.version, self._settings = folder, version, settings
         self.jars = processes.jars(version)
         self.namesrv = f"127.0.0.1:{processes.free_port()}"
         self.brokers = {name: processes.free_port() for name in ("broker-a", "broker-b")}
@@ -61,6 +62,7 @@ class Cluster:
         """Starts the broker, which comes up within seconds."""
         port, store = self.brokers[name], self.folder / name
         told = _BROKER.format(name=name, port=port, ha_port=port - 1, namesrv=self.namesrv, store=store)
+        told += self._settings.replace("STORE", str(store))
         main, home = "org.apache.rocketmq.broker.BrokerStartup", f"-Drocketmq.home.dir={self.folder}"
         self.running[name] = self._java(name, main, ["-c", self._file(f"{name}.conf", told)], 256, home)
 
@@ -114,9 +116,9 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, version: str) -> Iterator[Cluster]:
+def cluster(folder: Path, version: str, settings: str = "") -> Iterator[Cluster]:
     """A cluster that is gone afterwards, with its clients."""
-    made = Cluster(folder, version)
+    made = Cluster(folder, version, settings)
     try:
         made.start()
         yield made
