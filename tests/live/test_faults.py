@@ -52,9 +52,10 @@ def read(folder: Path) -> Recorded:
     return Recorded([one for file in files for one in outcomes(read_lines(file))])
 
 
-def jvms() -> set[str]:
-    """Processes of admin clients."""
-    return {path.parent.name for path in Path("/proc").glob("[0-9]*/cmdline") if b"py4j.GatewayServer" in _bytes(path)}
+def jvms(made: Cluster) -> set[str]:
+    """Processes of admin clients of this cluster."""
+    wanted = f"-Drocketmq.namesrv.addr={made.namesrv}".encode()
+    return {path.parent.name for path in Path("/proc").glob("[0-9]*/cmdline") if wanted in _bytes(path)}
 
 
 def _bytes(path: Path) -> bytes:
@@ -64,18 +65,27 @@ def _bytes(path: Path) -> bytes:
         return b""
 
 
-def begun(made: Cluster, out: Path, cadence: int = 2) -> subprocess.Popen[bytes]:
-    return scenario.start_capture(made, out, "--cadence", f"{cadence}s")
+def begun(made: Cluster, out: Path) -> subprocess.Popen[bytes]:
+    return scenario.start_capture(made, out, "--cadence", "2s")
+
+
+def recording(made: Cluster, out: Path) -> subprocess.Popen[bytes]:
+    """Begun, and the first round is written."""
+    capture, until = begun(made, out), time.monotonic() + 60
+    while not list(out.glob("*.partial")):
+        assert capture.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.2)
+    return capture
 
 
 def test_killed_at_ten_moments_it_leaves_whole_lines(small: Cluster, tmp_path: Path) -> None:
-    before = jvms()
     for seconds in KILLS:
         capture = begun(small, tmp_path)
         time.sleep(seconds)
         processes.kill(capture)
-    last = begun(small, tmp_path)
-    time.sleep(12)
+    last = recording(small, tmp_path)
+    time.sleep(6)
     last.send_signal(signal.SIGTERM)
     assert last.wait(60) == 0
     assert not list(tmp_path.glob("*.partial"))
@@ -84,12 +94,12 @@ def test_killed_at_ten_moments_it_leaves_whole_lines(small: Cluster, tmp_path: P
     keys = [(one.table.name, *one.key) for one in found if isinstance(one, Row)]
     assert len(keys) == len(set(keys))
     assert sum(isinstance(one, Row) and one.table is MEMBERSHIP_SNAPSHOTS for one in found) > 10
-    assert jvms() - before == set()
+    assert jvms(small) == set()
 
 
 def test_a_broker_that_is_gone_is_a_gap_of_its_own(small: Cluster, tmp_path: Path) -> None:
-    capture = begun(small, tmp_path)
-    time.sleep(10)
+    capture = recording(small, tmp_path)
+    time.sleep(5)
     processes.kill(small.running["broker-b"], signal.SIGSTOP)
     time.sleep(15)
     processes.kill(small.running["broker-b"], signal.SIGCONT)
@@ -107,8 +117,8 @@ def test_a_broker_that_is_gone_is_a_gap_of_its_own(small: Cluster, tmp_path: Pat
 
 
 def test_a_name_server_that_restarts_costs_routes_only(small: Cluster, tmp_path: Path) -> None:
-    capture = begun(small, tmp_path)
-    time.sleep(8)
+    capture = recording(small, tmp_path)
+    time.sleep(5)
     small.stop("namesrv")
     time.sleep(6)
     small.start_namesrv()
