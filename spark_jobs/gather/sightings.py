@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -56,19 +57,29 @@ class Gone(NamedTuple):
 
 def gone_brokers(sighted: pa.Table, routes: Iterable[tuple[str, str, list[str]]], read_from: datetime) -> list[Gone]:
     """Of rows of `sighted`, and of the brokers that each route (cluster, topic) names: those that were last seen before
-    `read_from` and are not in every route of their topic.
+    `read_from` and are not in every route of their topic. Where none was, no route is looked at.
     """
+    last = _last_hours(sighted, to_micros(read_from))
     always: dict[tuple[str, str], set[str]] = {}
-    for *key, brokers in routes:
-        always.setdefault((key[0], key[1]), set(brokers)).intersection_update(brokers)
-    until, found = to_micros(read_from), dict[tuple[str, str], Gone]()
-    for row in sighted.to_pylist():
-        topic, last = (row["cluster"], row["topic"]), max((at for at in row["times"] if at < until), default=None)
-        if last is not None and topic in always and row["broker_name"] not in always[topic]:
-            gone = found.setdefault(topic, Gone(*topic, [], []))
-            gone.brokers.append(row["broker_name"])
-            gone.hours.append(last - last % HOUR)
+    for cluster, topic, named in routes if last else ():
+        always.setdefault((cluster, topic), set(named)).intersection_update(named)
+    found: dict[tuple[str, str], Gone] = {}
+    for (cluster, topic, broker), hour in last.items():
+        if broker not in always.get((cluster, topic), {broker}):
+            gone = found.setdefault((cluster, topic), Gone(cluster, topic, [], []))
+            gone.brokers.append(broker)
+            gone.hours.append(hour)
     return list(found.values())
+
+
+def _last_hours(sighted: pa.Table, until: int) -> dict[tuple[str, str, str], int]:
+    """By cluster, topic and broker: start of the last hour in which it was seen before then."""
+    of_brokers = sighted.filter(pc.is_valid(sighted["topic"])).to_pylist()
+    last = {
+        (row["cluster"], row["topic"], row["broker_name"]): max((at for at in row["times"] if at < until), default=None)
+        for row in of_brokers
+    }
+    return {thing: at - at % HOUR for thing, at in last.items() if at is not None}
 
 
 def route_brokers(folded: DataFrame) -> DataFrame:

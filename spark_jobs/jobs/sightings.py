@@ -63,7 +63,7 @@ class Past:
         )
 
     def _routes(self, gathered: Gathered) -> Iterator[tuple[str, str, list[str]]]:
-        return ((cluster, topic, named) for cluster, topic, named in route_brokers(gathered.folded).collect())
+        yield from route_brokers(gathered.folded).collect()
 
     @property
     def _read_from(self) -> datetime:
