@@ -35,8 +35,8 @@ class Cluster:
 
     def __init__(self, folder: Path, version: str, settings: str = "") -> None:
         """`settings`: further lines of the brokers' configuration."""
-        self.folder, self.version, self._settings = folder, version, settings
-        self.jars = processes.jars(version)
+        self.folder, self._settings = folder, settings
+        self.jars = processes.servers(version)
         self.namesrv = f"127.0.0.1:{processes.free_port()}"
         self.brokers = {name: processes.free_port() for name in ("broker-a", "broker-b")}
         self.proxy, self.grpc = processes.free_port(), processes.free_port()
@@ -99,7 +99,7 @@ class Cluster:
         """Push consumers of `rocketmq-client-java` behind the proxy, in one JVM."""
         arguments = [f"127.0.0.1:{self.grpc}", group, topic, str(count)]
         main, log = processes.HERE / "GrpcConsumers.java", self.folder / "grpc.log"
-        self.running["grpc"] = processes.java(processes.jars(self.version, "grpc"), main, arguments, log)
+        self.running["grpc"] = processes.java(processes.grpc_client(), main, arguments, log)
 
     def stop(self, name: str) -> None:
         """Kills the process."""

@@ -20,17 +20,26 @@ _MODULES = ("--add-exports", "java.base/sun.nio.ch=ALL-UNNAMED", "--add-opens", 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-def jars(version: str, *profiles: str) -> Path:
-    """The folder with RocketMQ of that version, fetched by Maven if it is not there: all of it or nothing."""
-    folder = JARS / "-".join(("rocketmq-live", version, *profiles))
+def servers(version: str) -> Path:
+    """The folder with RocketMQ of that version and its clients."""
+    return _fetched(HERE / "pom.xml", f"rocketmq-live-{version}", f"-Drocketmq={version}")
+
+
+def grpc_client() -> Path:
+    """The folder with RocketMQ's gRPC client."""
+    return _fetched(HERE / "grpc" / "pom.xml", "rocketmq-live-grpc")
+
+
+def _fetched(pom: Path, name: str, *options: str) -> Path:
+    """What the pom asks for, fetched by Maven if it is not there: all of it or nothing."""
+    folder = JARS / name
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".live-") as scratch:
         complete = Path(scratch, "jars")
         goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={complete}"]
-        command = ["mvn", "--quiet", "--batch-mode", "--file", str(HERE / "pom.xml"), f"-Drocketmq={version}"]
-        subprocess.run([*command, *(f"-P{profile}" for profile in profiles), *goal], check=True)
+        subprocess.run(["mvn", "--quiet", "--batch-mode", "--file", str(pom), *options, *goal], check=True)
         complete.rename(folder)
     return folder
 

@@ -94,6 +94,9 @@ def test_killed_at_ten_moments_it_leaves_whole_lines(small: Cluster, tmp_path: P
     keys = [(one.table.name, *one.key) for one in found if isinstance(one, Row)]
     assert len(keys) == len(set(keys))
     assert sum(isinstance(one, Row) and one.table is MEMBERSHIP_SNAPSHOTS for one in found) > 10
+    until = time.monotonic() + 20
+    while jvms(small) and time.monotonic() < until:
+        time.sleep(0.5)
     assert jvms(small) == set()
 
 
