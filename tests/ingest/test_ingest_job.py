@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from schemas import (
+    CAPTURE_CALLS,
     CLIENT_SNAPSHOTS,
     MEMBERSHIP_SNAPSHOTS,
     OFFSET_SNAPSHOTS,
@@ -83,7 +84,7 @@ def test_every_kind_of_line_in_its_table(spark: SparkSession, warehouse: Warehou
     ingest(spark, warehouse, [str(path)])
 
     key = ("cluster", "unix_millis(captured_at)", "CAST(captured_date AS STRING)")
-    for table in SOURCES:
+    for table in (*SOURCES, CAPTURE_CALLS):
         assert rows(spark, warehouse, table, *key) == [("demo", AT, "2026-11-21")]
     members = "transform(connections, c -> c.client_id || ' ' || c.client_addr)", "connections[0].version"
     assert rows(spark, warehouse, MEMBERSHIP_SNAPSHOTS, "consumer_group", "broker_name", *members) == [
@@ -103,8 +104,11 @@ def test_every_kind_of_line_in_its_table(spark: SparkSession, warehouse: Warehou
     assert rows(spark, warehouse, CLIENT_SNAPSHOTS, "answered", "consume_threads", *owned) == [
         (True, 20, ["0 true", "1 false"], 1795226515156)
     ]
+    assert rows(spark, warehouse, CAPTURE_CALLS, "called", "request", "subject", "fate", "took_ms") == [
+        ("broker-a", "stats", "pay orders", "TIMED_OUT", 3004)
+    ]
     assert rows(spark, warehouse, QUARANTINE, *QUARANTINE.columns[1:]) == [
-        (None, "all.jsonl", 7, None, ["NOT_UTF8"], "invalid start byte at byte 0", None, "�\n")
+        (None, "all.jsonl", 8, None, ["NOT_UTF8"], "invalid start byte at byte 0", None, "�\n")
     ]
 
 
