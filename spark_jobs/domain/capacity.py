@@ -156,7 +156,7 @@ def with_shares(signed: Limit | None, members: int, queues: int, *, popped: bool
 def limit(group: GroupInStep) -> Limit:
     """What limited the group: the limit under which messages waited longest, all of them added up."""
     if group.held_back:
-        return _worst(group.held_back).limit
+        return worst(group.held_back).limit
     return Limit.NO_BACKLOG if group.backlog_is_known and not group.unknown_queues else Limit.UNKNOWN_BACKLOG
 
 
@@ -181,23 +181,28 @@ def advice(group: GroupInStep) -> str:
         kept_up = _SOMEBODY_KEPT_UP if group.members is None else _NOTHING_WAITED
         answer = ADVICE[found] if group.members else kept_up
         return answer.format(members=count(group.members or 0, "member"), queues=count(group.queues, "queue"))
-    worst = _worst(group.held_back)
-    if not worst.queues:
+    held = worst(group.held_back)
+    if not held.queues:
         # Nothing was measured, so no time tells more than the end.
-        worst = worst._replace(readable=group.queues, members=group.members or 0)
-    told = ADVICE[found].format(**_numbers(worst))
+        held = held._replace(readable=group.queues, members=group.members or 0)
+    told = ADVICE[found].format(**_numbers(held))
     return f"{told} The backlog of {count(unknown, 'queue')} is not known." if unknown else told
 
 
-def _worst(held_back: Sequence[HeldBack]) -> HeldBack:
+def worst(held_back: Sequence[HeldBack]) -> HeldBack:
     """Under which messages waited longest; of equals the first."""
     return max(held_back, key=lambda one: one.waited)
 
 
+def enough_members(held: HeldBack) -> int:
+    """As many members as it takes to give the busiest one less."""
+    share = busiest_share(held.readable, held.members) or 0
+    return -(-held.readable // (share - 1)) if share > 1 else held.members
+
+
 def _numbers(held: HeldBack) -> dict[str, str]:
     share = busiest_share(held.readable, held.members) or 0
-    # As many members as it takes to give the busiest one less.
-    enough = -(-held.readable // (share - 1)) if share > 1 else held.members
+    enough = enough_members(held)
     return {
         "members": count(held.members, "member"),
         "queues": count(held.readable, "queue"),

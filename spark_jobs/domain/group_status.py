@@ -12,6 +12,8 @@ from spark_jobs.domain.backlog import queue_intervals
 from spark_jobs.domain.findings import Finding
 from spark_jobs.domain.limits import held_back
 from spark_jobs.domain.severities import SEVERITIES
+from spark_jobs.domain.strategies import StrategySettings
+from spark_jobs.domain.what_if.answer import in_numbers
 
 
 class GroupStatus(NamedTuple):
@@ -66,7 +68,7 @@ class _Ownership(NamedTuple):
     owned_never: int
 
 
-def group_status(step: AuditedStep, findings: Sequence[Finding]) -> GroupStatus | None:
+def group_status(step: AuditedStep, findings: Sequence[Finding], configured: StrategySettings) -> GroupStatus | None:
     """How the group fared; None: it has no interval inside the step. Muted findings make nothing worse."""
     if not any(True for _ in step.inside()):
         return None
@@ -98,7 +100,7 @@ def group_status(step: AuditedStep, findings: Sequence[Finding]) -> GroupStatus 
         more_members_help=capacity.more_members_help(limit),
         busiest_share=group.busiest_share,
         share_after=group.share_after,
-        advice=capacity.advice(group),
+        advice=" ".join(filter(None, (capacity.advice(group), in_numbers(step, group, configured)))),
     )
 
 

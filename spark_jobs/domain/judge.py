@@ -53,7 +53,7 @@ def judge(
         step = audited_step(history, replays, settings, step_start)
         if step.intervals or step.memberships or step.client_states or _was_captured(step):
             found = findings(step, RULES)
-            yield JudgedStep(step, found, group_status(step, found), strategy_comparison(step, others))
+            yield JudgedStep(step, found, group_status(step, found, configured), strategy_comparison(step, others))
 
 
 def _was_captured(step: AuditedStep) -> bool:

@@ -15,6 +15,7 @@ from spark_jobs.domain.evidence import Evidence
 from spark_jobs.domain.findings import Finding
 from spark_jobs.domain.group_status import GroupStatus, group_status
 from spark_jobs.domain.history import Place
+from spark_jobs.domain.strategies import StrategySettings
 from tests.domain.audited import at, audited_step, measured, offsets, replayed, unobserved
 
 NO_EVIDENCE = Evidence(None, None, [], None, None, [], *[None] * 10)
@@ -26,7 +27,7 @@ def owned(*owners: tuple[int, ...]) -> dict[Place, tuple[int, ...]]:
 
 
 def status(*intervals: RebalanceInterval, progress: list[IntervalProgress] | None = None) -> GroupStatus:
-    found = group_status(audited_step(intervals, progress or []), [])
+    found = group_status(audited_step(intervals, progress or []), [], StrategySettings())
     assert found is not None
     return found
 
@@ -45,8 +46,8 @@ def test_fields_are_those_of_the_table() -> None:
 
 
 def test_a_group_without_an_interval_in_the_step_has_no_status() -> None:
-    assert group_status(audited_step(), []) is None
-    assert group_status(audited_step([replayed(-60, 0, owned((0,)))]), []) is None
+    assert group_status(audited_step(), [], StrategySettings()) is None
+    assert group_status(audited_step([replayed(-60, 0, owned((0,)))]), [], StrategySettings()) is None
 
 
 def test_a_group_that_was_never_replayed_is_unknown() -> None:
@@ -117,13 +118,15 @@ def test_findings_are_counted_and_limit_the_group() -> None:
     found = group_status(
         audited_step([interval], [row], offsets=read),
         [finding("UNASSIGNED_QUEUE", "ROOM_FILTER", "WARN"), finding("IDLE_CONSUMER", "NO_QUEUE", "INFO")],
+        StrategySettings(),
     )
     assert found is not None
     assert (found.worst_severity, found.finding_count, found.limit) == ("WARN", 2, "ALLOCATION")
     assert (found.more_members_help, found.busiest_share, found.share_after) == (False, 2, 1)
     assert found.advice == (
         "More consumers would not have helped: the strategy or its configuration left queues out, and 900 messages "
-        "piled up in 1 queue. Correct that first."
+        "piled up in 1 queue. Correct that first. How great the backlog would have been otherwise is unknown, as no "
+        "member was seen to consume."
     )
 
 
@@ -131,7 +134,7 @@ def test_what_made_the_backlog_grow() -> None:
     interval = replayed(0, 100, owned((0,)), "A")
     row = measured(interval, lag_first=[0], lag_last=[900], lag_max=[900], produced=[1000])
     read = {"t": offsets([("b", 0)], {-60: ["0/0"], -10: ["150/150"], 0: ["150/150"], 90: ["1150/250"]})}
-    found = group_status(audited_step([interval], [row], offsets=read), [])
+    found = group_status(audited_step([interval], [row], offsets=read), [], StrategySettings())
     assert found is not None
     # 3 a second before, 10 a second now.
     assert found.attribution == [TopicGrowth("t", 900, 0, 0, 0, 700, 200)]
@@ -194,6 +197,6 @@ def test_rates_have_six_decimals_a_queue() -> None:
 
 def test_a_muted_finding_counts_and_makes_nothing_worse() -> None:
     findings = [finding("A", "X", "WARN"), finding("B", "Y", "ERROR")._replace(muted="known")]
-    found = group_status(audited_step([replayed(0, 60, owned((0,)))]), findings)
+    found = group_status(audited_step([replayed(0, 60, owned((0,)))]), findings, StrategySettings())
     assert found is not None
     assert (found.worst_severity, found.finding_count) == ("WARN", 2)

@@ -243,5 +243,5 @@ def test_a_further_member_helps_where_queues_are_popped(found: Published) -> Non
     assert status["advice"] == (
         "More consumers would have helped, as long as what the listener calls (a database, for example) can bear it: "
         "6 members popped from 4 queues, and 3,000 messages piled up in 1 queue. Several members can pop from one "
-        "queue."
+        "queue. How great the backlog would have been otherwise is unknown, as POP is not played."
     )

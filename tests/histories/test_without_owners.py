@@ -112,7 +112,8 @@ CAPACITY = {
     "own strategy": (
         "STUCK_CONSUMER",
         "More consumers would not have helped: a consumer was stuck, its queues waited for it, and 680 messages piled "
-        "up in 1 queue. Restart it, and look at its threads.",
+        "up in 1 queue. Restart it, and look at its threads. How great the backlog would have been otherwise is "
+        "unknown, as at no time was it known which member has which queue.",
     ),
     "rooms unknown": ("NO_BACKLOG", KEPT_UP),
     "broadcasts": ("UNKNOWN_BACKLOG", f"{UNKNOWN}is the backlog of the group."),
