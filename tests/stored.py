@@ -25,9 +25,14 @@ _ARROW = {
 
 def write(warehouse: Path, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
     """Appends rows, of which what is not named is null."""
+    write_deltalake(warehouse / table.name, arrow_table(table, rows), mode="append")
+
+
+def arrow_table(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """The rows as Arrow has them; what is not named is null."""
     fields = [pa.field(one.name, arrow_type(one.type)) for one in table.schema]
     named = [{name: row.get(name) for name in table.schema.names} for row in rows]
-    write_deltalake(warehouse / table.name, pa.Table.from_pylist(named, pa.schema(fields)), mode="append")
+    return pa.Table.from_pylist(named, pa.schema(fields))
 
 
 def arrow_type(type: Type) -> pa.DataType:

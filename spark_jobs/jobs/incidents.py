@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -15,9 +15,9 @@ from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.window import to_micros
 from spark_jobs.errors import NothingPublishedError
-from spark_jobs.read.finding_rows import published_finding
+from spark_jobs.read.finding_rows import published_findings
 from spark_jobs.read.published import PublishedTables, check_cluster, check_group, published_tables
-from spark_jobs.read.stored import Filter, StoredTables, rows, tuples
+from spark_jobs.read.stored import Filter, StoredTables, tuples
 
 _STEP = ("cluster", "consumer_group", "step_start")
 
@@ -84,12 +84,13 @@ def _whole(tables: PublishedTables, query: IncidentQuery, steps: Sequence[tuple[
 def _folded(
     tables: PublishedTables,
     query: IncidentQuery,
-    steps: Iterable[tuple[str, str, datetime]],
+    steps: Sequence[tuple[str, str, datetime]],
     first: datetime | None,
 ) -> list[Incident]:
     """The incidents of all findings of the steps from `first` on; None: of all steps."""
     conditions = [] if first is None else [Filter("step_start", ">=", first)]
-    found = rows(tables.read(FINDINGS, EVER, None, query.cluster, conditions=conditions))
-    audited = ((cluster, group, to_micros(step)) for cluster, group, step in steps if first is None or step >= first)
+    found = published_findings(tables.read(FINDINGS, EVER, None, query.cluster, conditions=conditions))
+    micros = {step: to_micros(step) for step in {step for _, _, step in steps} if first is None or step >= first}
+    audited = ((cluster, group, micros[step]) for cluster, group, step in steps if step in micros)
     length = tables.grid.length // timedelta(microseconds=1)
-    return incidents(map(published_finding, found), AuditedTime(audited, length), RULES)
+    return incidents(found, AuditedTime(audited, length), RULES)

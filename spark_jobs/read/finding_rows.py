@@ -1,9 +1,12 @@
-"""Rows of `findings` as values of the domain."""
+"""Rows of `findings` as values of the domain: column by column, as a fleet's month has many."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
+
+import pyarrow as pa
 
 from spark_jobs.domain.audited_step import Counts
 from spark_jobs.domain.evidence import Evidence, QueueEvidence
@@ -11,39 +14,65 @@ from spark_jobs.domain.findings import Finding
 from spark_jobs.domain.history import Connection
 from spark_jobs.domain.incidents.values import PublishedFinding
 from spark_jobs.domain.rules.rule import Party
-from spark_jobs.domain.window import to_micros
+from spark_jobs.read.stored import distinct_values, parted
 
-#: A row as a dict, its structs too; times are UTC.
-Row = Mapping[str, Any]
-
-
-def published_finding(row: Row) -> PublishedFinding:
-    """One row."""
-    own = {name: row[name] for name in Finding._fields}
-    found = Finding(**{**own, "evidence": _evidence(row["evidence"]), **_times(row)})
-    return PublishedFinding(row["cluster"], row["consumer_group"], to_micros(row["step_start"]), found)
+_KEY = ("cluster", "consumer_group", "step_start")
 
 
-def _evidence(said: Row) -> Evidence:
-    lists = {
-        "connections": None if said["connections"] is None else [Connection(**one) for one in said["connections"]],
-        "client_ids": said["client_ids"] or [],
-        "queues": [QueueEvidence(**{**one, **_times(one)}) for one in said["queues"] or ()],
-        "if_deduplicated": _counts(said["if_deduplicated"]),
-        "if_unique": _counts(said["if_unique"]),
-        "measures": None if said["measures"] is None else [(one["name"], one["value"]) for one in said["measures"]],
-        "parties": None if said["parties"] is None else [_party(one) for one in said["parties"]],
-    }
-    return Evidence(**{**said, **lists})
+def published_findings(table: pa.Table) -> Iterator[PublishedFinding]:
+    """Every row; one batch of them is in memory at a time."""
+    for batch in table.to_batches():
+        key = (_plain(batch.column(name)) for name in _KEY)
+        own = (_evidence(batch.column(name)) if name == "evidence" else _plain(batch.column(name)) for name in _OWN)
+        yield from map(PublishedFinding, *key, map(Finding, *own))
 
 
-def _times(row: Row) -> dict[str, int]:
-    return {name: to_micros(row[name]) for name in ("start", "end")}
+_OWN = Finding._fields
 
 
-def _counts(said: Row | None) -> Counts | None:
-    return None if said is None else Counts(**said)
+def _evidence(array: pa.StructArray) -> Iterator[Evidence]:
+    return map(Evidence, *(_FIELDS.get(name, _plain)(array.field(name)) for name in Evidence._fields))
 
 
-def _party(said: Row) -> Party:
-    return Party(said["name"], None if said["client_ids"] is None else tuple(said["client_ids"]))
+def _plain(array: pa.Array) -> list[Any]:
+    """Texts and numbers, or lists of them; times are microseconds."""
+    if pa.types.is_list(array.type):
+        return parted(array, _plain(array.values))
+    if pa.types.is_timestamp(array.type):
+        array = array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64())
+    return distinct_values(array)
+
+
+def _structs(make: Callable[..., Any], names: Sequence[str], array: pa.StructArray) -> list[Any]:
+    """A value of each struct, of its fields in the order of the names."""
+    made = map(make, *(_plain(array.field(name)) for name in names))
+    return [one if there else None for one, there in zip(made, array.is_valid().to_pylist(), strict=True)]
+
+
+def _lists(make: Callable[..., Any], names: Sequence[str], array: pa.ListArray) -> list[Any]:
+    """A list of values of each list of structs."""
+    return parted(array, _structs(make, names, array.values))
+
+
+def _or_empty(read: Callable[[pa.Array], list[Any]], array: pa.Array) -> list[Any]:
+    return [one or [] for one in read(array)]
+
+
+def _measure(*pair: Any) -> tuple[Any, ...]:
+    return pair
+
+
+def _party(name: str, client_ids: Sequence[str] | None) -> Party:
+    return Party(name, None if client_ids is None else tuple(client_ids))
+
+
+#: How the fields of the evidence are read that are not plain.
+_FIELDS: Mapping[str, Callable[[Any], list[Any]]] = {
+    "connections": partial(_lists, Connection, Connection._fields),
+    "client_ids": partial(_or_empty, _plain),
+    "queues": partial(_or_empty, partial(_lists, QueueEvidence, QueueEvidence._fields)),
+    "if_deduplicated": partial(_structs, Counts, Counts._fields),
+    "if_unique": partial(_structs, Counts, Counts._fields),
+    "measures": partial(_lists, _measure, ("name", "value")),
+    "parties": partial(_lists, _party, Party._fields),
+}

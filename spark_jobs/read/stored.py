@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
@@ -62,8 +62,7 @@ def tuples(table: pa.Table) -> Iterator[tuple[Any, ...]]:
 def values(array: pa.Array) -> list[Any]:
     """The values of an array: structs and maps as dicts, lists as lists, times as datetimes, nulls as None."""
     if pa.types.is_timestamp(array.type):
-        micros = array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64()).to_pylist()
-        return [None if one is None else EPOCH + timedelta(microseconds=one) for one in micros]
+        return distinct_values(array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64()), _moment)
     if pa.types.is_struct(array.type):
         names = [field.name for field in array.type]
         fields = zip(*(values(array.field(name)) for name in names), strict=True)
@@ -73,14 +72,28 @@ def values(array: pa.Array) -> list[Any]:
         ]
     if pa.types.is_map(array.type):
         pairs = list(zip(values(array.keys), values(array.items), strict=True))
-        return [None if one is None else dict(one) for one in _parted(array, pairs)]
+        return [None if one is None else dict(one) for one in parted(array, pairs)]
     if pa.types.is_list(array.type):
-        return _parted(array, values(array.values))
+        return parted(array, values(array.values))
     found: list[Any] = array.to_pylist()
     return found
 
 
-def _parted(array: pa.ListArray, every: list[Any]) -> list[list[Any] | None]:
+def _moment(micros: int) -> datetime:
+    return EPOCH + timedelta(microseconds=micros)
+
+
+def distinct_values(array: pa.Array, made: Callable[[Any], Any] | None = None) -> list[Any]:
+    """The values of an array of texts or numbers, or what is `made` of them: once of each that differs, as most repeat;
+    nulls as None.
+    """
+    encoded = array.dictionary_encode()
+    words = encoded.dictionary.to_pylist()
+    found = [*(words if made is None else map(made, words)), None]
+    return [found[place] for place in encoded.indices.fill_null(-1).to_numpy().tolist()]
+
+
+def parted(array: pa.ListArray, every: list[Any]) -> list[list[Any] | None]:
     """The elements of each list, of those of the whole array."""
     ends, there = array.offsets.to_pylist(), array.is_valid().to_pylist()
     return [every[start:end] if valid else None for start, end, valid in zip(ends, ends[1:], there, strict=False)]

@@ -21,9 +21,10 @@ from spark_jobs.domain.incidents.values import AuditedTime, Incident
 from spark_jobs.domain.intervals import Interval, StepGrid
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.window import SECOND, to_micros
-from spark_jobs.read.finding_rows import published_finding
+from spark_jobs.read.finding_rows import published_findings
 from tests.recording.by_kernel import DAY, HOUR, Published, audited, write_warehouse
 from tests.recording.test_timeline import BEGIN, END, T0
+from tests.stored import arrow_table
 
 EVERYBODY = (
     "audit-service batch-export config-service flapper geo-service inventory-service ledger legacy-import "
@@ -59,7 +60,8 @@ TOLERANCE = 30 * SECOND
 
 def folded(published: Published, step_seconds: int) -> list[Incident]:
     steps = ((row["cluster"], row["consumer_group"], to_micros(row["step_start"])) for row in published[GROUP_STATUS])
-    return incidents(map(published_finding, published[FINDINGS]), AuditedTime(steps, step_seconds * SECOND), RULES)
+    found = published_findings(arrow_table(FINDINGS, published[FINDINGS]))
+    return incidents(found, AuditedTime(steps, step_seconds * SECOND), RULES)
 
 
 def moment(cell: str) -> int | None:

@@ -13,7 +13,6 @@ from spark_jobs.domain.incidents.threads import Thread
 from spark_jobs.domain.incidents.values import Incident, Queue
 from spark_jobs.domain.message_queue import number_ranges
 from spark_jobs.domain.phrases import count
-from spark_jobs.domain.rules.follows import topics
 from spark_jobs.domain.rules.queue_owners import UNASSIGNED
 from spark_jobs.domain.rules.rule import Rule
 from spark_jobs.domain.severities import SEVERITIES
@@ -32,7 +31,6 @@ def incident(roots: Sequence[Thread], rest: Sequence[Thread], rules: Mapping[str
     worst = max(roots, key=lambda one: (SEVERITIES.index(one.worst.severity), one.worst.start)).worst
     until = max(one.until for one in roots)
     groups = tuple(sorted({one.identity[1] for one in every}))
-    named = _topics(every), _queues(every)
     return Incident(
         incident_id=_incident_id(first, rule),
         cluster=cluster,
@@ -45,8 +43,8 @@ def incident(roots: Sequence[Thread], rest: Sequence[Thread], rules: Mapping[str
         resolved_at=None if until == NEVER else until,
         last_seen_at=max(one.end for one in roots),
         groups=groups,
-        topics=named[0],
-        queues=named[1],
+        topics=_topics(every),
+        queues=_queues(every),
         members=_members(roots),
         piled_up=_piled_up(every),
         unowned_queue_minutes=_unowned_minutes(every),
@@ -71,12 +69,11 @@ def _findings(several: Iterable[Thread]) -> Iterator[Finding]:
 
 
 def _topics(several: Sequence[Thread]) -> tuple[str, ...]:
-    return tuple(sorted({str(topic) for found in _findings(several) for topic in topics(found)}))
+    return tuple(sorted({topic for thread in several for topic in thread.topics}))
 
 
 def _queues(several: Sequence[Thread]) -> tuple[Queue, ...]:
-    every = (queue for found in _findings(several) for queue in found.evidence.queues)
-    return tuple(sorted({(queue.topic, queue.broker_name, queue.queue_id) for queue in every}))
+    return tuple(sorted({queue for thread in several for queue in thread.queues}))
 
 
 def _members(roots: Sequence[Thread]) -> tuple[str, ...]:
@@ -98,23 +95,27 @@ def _piled_up(every: Sequence[Thread]) -> int | None:
 
 
 def _unowned_minutes(every: Sequence[Thread]) -> float:
-    """How long each queue of each group had no owner, however many findings say so."""
-    times: dict[tuple[str, Queue], list[tuple[int, int]]] = defaultdict(list)
+    """How long each queue of each group had no owner, however many findings say so.
+
+    There are many queues: their names and times are slices, and what several findings say is looked at once.
+    """
+    times: dict[str, dict[Queue, set[tuple[int, int]]]] = defaultdict(lambda: defaultdict(set))
     for thread in every:
+        of_group = times[thread.identity[1]]
         for found in _findings([thread]):
             for queue in found.evidence.queues:
                 if queue.role == UNASSIGNED:
-                    named = queue.topic, queue.broker_name, queue.queue_id
-                    times[thread.identity[1], named].append((queue.start, queue.end))
-    return sum(map(_covered, times.values())) / (60 * SECOND)
+                    of_group[queue[:3]].add(queue[4:6])
+    return sum(_covered(spans) for of_group in times.values() for spans in of_group.values()) / (60 * SECOND)
 
 
 def _covered(times: Iterable[tuple[int, int]]) -> int:
     """The length of all times together."""
     length = until = 0
     for start, end in sorted(times):
-        length += max(0, end - max(start, until))
-        until = max(until, end)
+        if end > until:
+            length += end - (start if start > until else until)
+            until = end
     return length
 
 

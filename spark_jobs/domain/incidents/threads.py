@@ -10,7 +10,7 @@ from itertools import groupby
 
 from spark_jobs.domain.findings import Finding, queues_text
 from spark_jobs.domain.incidents.observed import UnknownTime
-from spark_jobs.domain.incidents.values import IncidentPart, PublishedFinding
+from spark_jobs.domain.incidents.values import IncidentPart, PublishedFinding, Queue
 from spark_jobs.domain.rules.rule import Rule
 from spark_jobs.domain.severities import SEVERITIES
 from spark_jobs.domain.window import SECOND
@@ -65,10 +65,21 @@ class Thread:
         """The causes it had, the first first."""
         return tuple(dict.fromkeys(one.finding.cause for one in self.findings if one.finding.cause is not None))
 
-    @property
+    @cached_property
     def order(self) -> tuple[int, tuple[str, ...]]:
         """By its start, then by its identity."""
         return self.start, tuple(name or "" for name in self.identity)
+
+    @cached_property
+    def queues(self) -> frozenset[Queue]:
+        """The queues that its findings name: the first three fields of their evidence."""
+        return frozenset(queue[:3] for one in self.findings for queue in one.finding.evidence.queues)
+
+    @cached_property
+    def topics(self) -> frozenset[str]:
+        """Its topic, and those of its queues."""
+        own = self.identity[3]
+        return frozenset(topic for topic, _, _ in self.queues) | (frozenset() if own is None else {own})
 
     def part(self) -> IncidentPart:
         """It as a part of an incident."""
@@ -99,8 +110,19 @@ def threads(findings: Iterable[PublishedFinding], root_rules: RootRules, unknown
 def _identity(one: PublishedFinding) -> Identity:
     """What a condition is, whatever its cause and its queues are just then."""
     found = one.finding
-    others = {found.topic, one.consumer_group, queues_text(found.evidence.queues)}
-    return one.cluster, one.consumer_group, found.rule, found.topic, None if found.subject in others else found.subject
+    client_id = found.subject if _is_client(found.subject, one) else None
+    return one.cluster, one.consumer_group, found.rule, found.topic, client_id
+
+
+def _is_client(subject: str, one: PublishedFinding) -> bool:
+    """Whether the subject is neither the topic nor the group nor the queues. Their text is made only where it may be
+    the subject: it begins with the first broker's name.
+    """
+    if subject in (one.finding.topic, one.consumer_group):
+        return False
+    queues = one.finding.evidence.queues
+    first = min((queue.broker_name for queue in queues), default="")
+    return not subject.startswith(first) or subject != queues_text(queues)
 
 
 def _threads(
