@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from benchmarks.kernel import allocations, gathered, inputs_of_groups, replayed_rows
+from benchmarks.kernel import allocations, gathered, inputs_of_groups, replayed_rows, strategy_seconds
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.intervals import Interval
@@ -123,6 +123,12 @@ def allocate(spark: SparkSession, target: Target) -> Act:
     return act
 
 
+def strategies(spark: SparkSession, target: Target) -> Act:
+    """What every strategy would have done, step by step: plain Python, in processor time of all workers together."""
+    found = gathered(target.sources(spark), target.configuration)
+    return lambda: {"strategies": strategy_seconds(found, target.interval, target.configuration)}
+
+
 def replay(spark: SparkSession, target: Target) -> Act:
     """From the snapshots to intervals, owners, and what the offsets say of every queue in each interval."""
 
@@ -142,5 +148,6 @@ ACTIONS: Mapping[str, Callable[[SparkSession, Target], Act]] = {
     "audit": audit,
     "fold": fold,
     "allocate": allocate,
+    "strategies": strategies,
     "replay": replay,
 }

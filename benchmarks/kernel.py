@@ -1,13 +1,15 @@
-"""Parts of an audit by themselves: the kernel without its rules, and the replay of states without Spark."""
+"""Parts of an audit by themselves: the kernel without its rules, states and strategies replayed alone."""
 
 from __future__ import annotations
 
 import pickle
+import time
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.types import BinaryType, StructField, StructType
+from pyspark.sql import functions as F
+from pyspark.sql.types import BinaryType, DoubleType, StructField, StructType
 
 from spark_jobs.config import Configuration, strategy_settings
 from spark_jobs.domain.audited_step import AuditedStep
@@ -17,6 +19,7 @@ from spark_jobs.domain.judge import JudgedStep, audited_step
 from spark_jobs.domain.ownership import Inputs
 from spark_jobs.domain.replays import Replays
 from spark_jobs.domain.strategies import StrategySettings
+from spark_jobs.domain.strategy_comparison import OtherStrategies, strategy_comparison
 from spark_jobs.domain.window import to_micros
 from spark_jobs.gather.fold import folded, stated
 from spark_jobs.gather.histories import histories
@@ -28,6 +31,7 @@ from spark_jobs.gather.sources import Sources
 #: The inputs of a group's allocations, one per rebalance interval of every step, and how its strategy is configured.
 GroupInputs = tuple[StrategySettings, Sequence[Inputs]]
 _PICKLED = StructType([StructField("pickled", BinaryType())])
+_SECONDS = StructType([StructField("seconds", DoubleType())])
 
 
 def replayed_rows(sources: Sources, run: Interval, configuration: Configuration) -> DataFrame:
@@ -62,6 +66,25 @@ def allocations(groups: Sequence[GroupInputs]) -> int:
             replays.allocation(one)
         distinct += len(replays.allocations)
     return distinct
+
+
+def strategy_seconds(found: Gathered, run: Interval, configuration: Configuration) -> float:
+    """Processor time of `strategy_comparison` over every step of every group, all workers together."""
+
+    def timed(states: pa.Table, readings: pa.Table) -> pa.Table:
+        seconds = [_compared(*of_group) for of_group in _steps(states, readings, run, configuration)]
+        return pa.table({"seconds": pa.array(seconds, pa.float64())})
+
+    (row,) = over_groups(found, timed, _SECONDS).agg(F.sum("seconds")).collect()
+    return float(row[0])
+
+
+def _compared(configured: StrategySettings, steps: Sequence[AuditedStep]) -> float:
+    """Seconds for the steps of one group."""
+    began, others = time.process_time(), OtherStrategies(configured)
+    for step in steps:
+        strategy_comparison(step, others)
+    return time.process_time() - began
 
 
 def gathered(sources: Sources, configuration: Configuration) -> Gathered:

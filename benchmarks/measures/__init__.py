@@ -15,6 +15,7 @@ MEASURES: tuple[Measure, ...] = (
     Measure("avg-loop", "replay of states ÷ Java's AVG", 0.5, java.avg_loop, of_fleet_day=True),
     Measure("duckdb", "snapshots to progress ÷ DuckDB", 1.6, replay.by_duckdb, of_fleet_day=True),
     Measure("gate", "gate ÷ audit", 0.3, cost.gate_by_audit, of_fleet_day=True, is_quick=True),
+    Measure("strategies", "strategy_comparison ÷ audit", 0.1, cost.strategies_by_audit, of_fleet_day=True),
     Measure("memory", "peak memory", 4.0, cost.peak_memory, unit="GiB", is_quick=True),
     Measure("wide", "2,000 members × 4,096 queues ÷ 500 groups", 1.5, wide.worst_strategy),
     Measure("storm", "1,000 rebalances an hour, one group", 3.0, storms.one_group),

@@ -31,6 +31,17 @@ def gate_by_audit(bench: Bench) -> Taken:
     return Taken(gate / rest, f"{gate:.1f} s ÷ {rest:.1f} s, of which {fold:.1f} s fold")
 
 
+def strategies_by_audit(bench: Bench) -> Taken:
+    """Processor time of `strategy_comparison` over every step, without checking and writing its table ÷ a whole `run`.
+
+    A run works on several cores at once, so its processor time is more than its time on the clock, and this part less.
+    """
+    bench.say("comparing the strategies of the whole fleet")
+    rounds = bench.perform("strategies", [bench.target(bench.whole_name)]).result["stages"][0]
+    compared, audited = median(parts["strategies"] for parts in rounds), bench.audit_seconds()
+    return Taken(compared / audited, f"{compared:.2f} s of one core ÷ {audited:.1f} s")
+
+
 def peak_memory(bench: Bench) -> Taken:
     """The most that Python and the JVM, driver and executors in one, held at one moment of the audits."""
     peak = bench.audits.peak_bytes / 2**30
