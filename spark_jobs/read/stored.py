@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from schemas import Table
@@ -87,10 +88,11 @@ def distinct_values(array: pa.Array, made: Callable[[Any], Any] | None = None) -
     """The values of an array of texts or numbers, or what is `made` of them: once of each that differs, as most repeat;
     nulls as None.
     """
-    encoded = array.dictionary_encode()
+    encoded = array.dictionary_encode(null_encoding="encode")
     words = encoded.dictionary.to_pylist()
-    found = [*(words if made is None else map(made, words)), None]
-    return [found[place] for place in encoded.indices.fill_null(-1).to_numpy().tolist()]
+    found = words if made is None else [None if word is None else made(word) for word in words]
+    # Not by to_numpy, nor to_pylist: the one loads pandas, the other is slow.
+    return [found[place] for place in np.from_dlpack(encoded.indices).tolist()]
 
 
 def parted(array: pa.ListArray, every: list[Any]) -> list[list[Any] | None]:
