@@ -182,6 +182,12 @@ COMMANDS: Mapping[str, Command] = {
         ),
         optional=("--interval",),
     ),
+    "trends": Command(
+        "Compare the last weeks of every group: incidents, queues without one owner, rebalances; what got worse first.",
+        Later("reading:trends_command"),
+        ("--warehouse", "--days", "--cluster", "--group", "--json"),
+        ("--warehouse ./warehouse", "--warehouse lake.audit --days 14 --cluster eu --json"),
+    ),
     "explain": Command(
         "Tell in words who owned what in a group at one moment, why, and what was wrong.",
         Later("reading:explain_command"),

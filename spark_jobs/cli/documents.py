@@ -13,6 +13,7 @@ from spark_jobs.domain.window import from_micros
 
 if TYPE_CHECKING:
     from spark_jobs.domain.incidents.values import Incident
+    from spark_jobs.domain.trends import GroupTrend, GroupWeek
     from spark_jobs.jobs.run import RunResult
 
 
@@ -36,6 +37,15 @@ def run_document(result: RunResult) -> dict[str, Any]:
 def incidents_document(incidents: Iterable[Incident]) -> dict[str, Any]:
     """Incidents for `as_json`."""
     return {"incidents": [_incident(one) for one in incidents]}
+
+
+def trends_document(found: Iterable[GroupTrend]) -> dict[str, Any]:
+    """Trends for `as_json`."""
+    return {"groups": [{**one._asdict(), "weeks": [*map(_week, one.weeks)]} for one in found]}
+
+
+def _week(one: GroupWeek) -> dict[str, Any]:
+    return {**one._asdict(), "start": from_micros(one.start), "end": from_micros(one.end)}
 
 
 def _incident(one: Incident) -> dict[str, Any]:

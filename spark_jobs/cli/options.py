@@ -126,6 +126,13 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "default": 20,
         "help": "so many of the worst groups get a page of their own, 1 to 200 (default: 20)",
     },
+    "--days": {
+        "metavar": "N",
+        "type": int,
+        "choices": range(1, 367),
+        "default": 30,
+        "help": "so many days before the end of the newest audited step, 1 to 366 (default: 30)",
+    },
     "--open": {"action": "store_true", "help": "only what is not known to be over"},
     "--id": {"metavar": "ID", "help": "only this incident, in full"},
     "--findings": {"action": "store_true", "help": "show every finding, not the incidents that they add up to"},

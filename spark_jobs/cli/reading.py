@@ -9,10 +9,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from spark_jobs.cli.documents import as_json, incidents_document
+from spark_jobs.cli.documents import as_json, incidents_document, trends_document
 from spark_jobs.cli.show_explanation import show_explanation
 from spark_jobs.cli.show_incidents import show_incidents
 from spark_jobs.cli.show_status import show_statuses
+from spark_jobs.cli.show_trends import show_trends
 from spark_jobs.cli.terminal import printable, progress_on, show_next
 from spark_jobs.domain.intervals import format_utc
 from spark_jobs.errors import ExitCode
@@ -21,6 +22,7 @@ from spark_jobs.explain.text import lines
 from spark_jobs.jobs.explain import Question, explain_group
 from spark_jobs.jobs.incidents import IncidentQuery, incidents_of
 from spark_jobs.jobs.status import statuses
+from spark_jobs.jobs.trends import TrendQuery, trends_of
 from spark_jobs.location import Location
 from spark_jobs.read.delta import SCHEMES, DeltaTables
 from spark_jobs.read.stored import StoredTables
@@ -81,6 +83,21 @@ def incidents_command(arguments: Namespace) -> int:
         show_incidents(Console(), found)
         for one in found[:1]:
             show_next("incidents", {"warehouse": arguments.warehouse, "id": one.incident_id})
+    return ExitCode.CLEAN
+
+
+def trends_command(arguments: Namespace) -> int:
+    """Exit code 0 whatever got worse."""
+    query = TrendQuery(arguments.days, arguments.cluster, arguments.group)
+    with progress_on(Console(stderr=True)) as say:
+        found = trends_of(stored_tables(arguments.warehouse, say), query, say)
+    if arguments.json:
+        print(as_json(trends_document(found)))
+    else:
+        show_trends(Console(), found)
+        for one in found[:1]:
+            named = {"cluster": one.cluster, "group": one.consumer_group}
+            show_next("incidents", {"warehouse": arguments.warehouse, **named})
     return ExitCode.CLEAN
 
 
