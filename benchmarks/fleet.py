@@ -28,6 +28,7 @@ class Fleet:
     groups in which two connections have one client id (they do not churn); the first `flapping` groups have a
     member that comes and goes 1,000 times an hour, which a cadence of `FLAP_MS` shows in full. With `rooms` the
     brokers are named room<n>@broker-…, in turns. Clients say that they run AVG, or (`says_strategy`) do not say.
+    `sighted_hours`: for how many hours before the history its sightings go back.
     """
 
     groups: int = 500
@@ -45,6 +46,7 @@ class Fleet:
     flapping: int = 0
     rooms: int = 0
     says_strategy: bool = True
+    sighted_hours: int = 0
     seed: int = 1
 
     @property

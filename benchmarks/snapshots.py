@@ -39,22 +39,20 @@ _AVERAGELY = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueue
 
 
 def make(spark: SparkSession, warehouse: Warehouse, fleet: Fleet) -> None:
-    """Makes the source tables and appends the history: a file per table and hour, so that a reader skips by time. Its
-    `sightings` go back a week before it.
-    """
+    """Makes the source tables and appends the history: a file per table and hour, so that a reader skips by time."""
     warehouse.create(spark, (*SOURCES, SIGHTINGS))
     for table, snapshots in _TABLES:
         frame = snapshots(spark, fleet)
         columns = [F.col(name).cast(spark_schema(table)[name].dataType).alias(name) for name in table.columns]
         warehouse.save(frame.select(*columns).write.format("delta").mode("append"), table)
-    _remember(spark, warehouse)
+    _remember(spark, warehouse, fleet.sighted_hours)
 
 
-def _remember(spark: SparkSession, warehouse: Warehouse) -> None:
-    """Those of the history, and the first hour's once for each hour of the week before."""
+def _remember(spark: SparkSession, warehouse: Warehouse, hours_before: int) -> None:
+    """The sightings of the history, and the first hour's once for each of these hours before."""
     seen = sightings_of_sources(*(warehouse.read(spark, table) for table in (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS)))
     first = seen.agg(F.min("hour").alias("begins"))
-    hours = F.explode(F.sequence(F.lit(0), F.when(F.col("hour") == F.col("begins"), 7 * 24).otherwise(0)))
+    hours = F.explode(F.sequence(F.lit(0), F.when(F.col("hour") == F.col("begins"), hours_before).otherwise(0)))
     ago = F.make_dt_interval(hours=F.col("ago"))
     back = {name: (F.col(name) - ago).alias(name) for name in ("hour", "first_at", "last_at")}
     rows = seen.crossJoin(first).withColumn("ago", hours).withColumns(back).select(*SIGHTINGS.columns)

@@ -24,9 +24,10 @@ def month_by_day(bench: Bench) -> Taken:
 
 def with_sightings(bench: Bench) -> Taken:
     """A run over an hour of all groups that has a week of sightings ÷ one that is told to do without."""
-    bench.make({"sighted": replace(bench.whole, hours=2)})
+    fleet = replace(bench.whole, hours=2, sighted_hours=7 * 24)
+    bench.make({"sighted": fleet})
     bench.say("auditing an hour with the sightings of a week, and without")
-    hour = _last_hour(replace(bench.whole, hours=2))
+    hour = _last_hour(fleet)
     targets = [bench.target("sighted", hour), bench.target("sighted", hour, {"sightings_days": 0})]
     those, without = bench.seconds("audit", targets)
     return Taken(those / without, f"{those:.1f} s ÷ {without:.1f} s, {bench.whole.groups} groups")

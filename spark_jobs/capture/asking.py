@@ -10,7 +10,7 @@ from time import monotonic, time_ns
 from spark_jobs.capture import lines
 from spark_jobs.capture.admin import Admin, CallError
 from spark_jobs.capture.calls import Answer, Call, Fate, Request, fate_of
-from spark_jobs.capture.pace import Backoff, Pace
+from spark_jobs.capture.pace import Backoff, RateLimit
 
 _NS_PER_MS = 1_000_000
 
@@ -18,7 +18,7 @@ _NS_PER_MS = 1_000_000
 class Asking:
     """Makes calls for several threads, and holds the lines that they bring until they are taken."""
 
-    def __init__(self, admin: Admin, pace: Pace, backoff: Backoff, wait: Callable[[float], object]) -> None:
+    def __init__(self, admin: Admin, pace: RateLimit, backoff: Backoff, wait: Callable[[float], object]) -> None:
         """`wait` sleeps so many seconds, or less when capture is to end."""
         self._admin, self._pace, self._backoff, self._wait = admin, pace, backoff, wait
         self._lock = threading.Lock()

@@ -17,7 +17,7 @@ _MODES: Final = "messageRequestModeMap"
 NO_MODES: Final = f'{{"{_MODES}":{{}}}}'
 
 
-class Members(NamedTuple):
+class ConnectionAnswer(NamedTuple):
     """Of one answer about connections: client ids, subscribed topics, `host:port` of each connection."""
 
     clients: frozenset[str]
@@ -26,11 +26,11 @@ class Members(NamedTuple):
     addresses: tuple[str, ...]
 
 
-def members(body: str) -> Members:
+def members(body: str) -> ConnectionAnswer:
     """Raises `RejectedError` or `FastjsonError` where RocketMQ's text is another than expected."""
     record = Record(fastjson.parse(body), "body")
     connections = record.records_or_none("connectionSet") or []
-    return Members(
+    return ConnectionAnswer(
         frozenset(connection.text("clientId") for connection in connections),
         frozenset(topic for topic, _ in record.named_records_or_none("subscriptionTable") or ()),
         record.text_or_none("messageModel") == "BROADCASTING",

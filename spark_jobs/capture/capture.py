@@ -21,7 +21,7 @@ from spark_jobs.capture.asking import Asking
 from spark_jobs.capture.calls import Fate
 from spark_jobs.capture.cluster import Cluster, check_reached
 from spark_jobs.capture.files import RecordingFiles
-from spark_jobs.capture.pace import Backoff, Pace, start_times
+from spark_jobs.capture.pace import Backoff, RateLimit, start_times
 from spark_jobs.capture.rounds import ask_client, ask_group, ask_topic, clients_to_ask
 from spark_jobs.errors import CaptureError
 
@@ -73,7 +73,7 @@ class Capture:
         self._settings, self._admin, self._stopped = settings, admin, threading.Event()
         self._cluster = Cluster(settings.groups, settings.proxies)
         backoff = Backoff(longest=settings.cadence)
-        self._asking = Asking(admin, Pace(settings.rate), backoff, self._stopped.wait)
+        self._asking = Asking(admin, RateLimit(settings.rate), backoff, self._stopped.wait)
         self._files = RecordingFiles(settings.folder, settings.file_seconds, self._head, closed)
         self._clients: dict[str, list[Future[None]]] = {}
         for_clients = max(settings.at_once // 3, 1)

@@ -38,7 +38,7 @@ class Cluster:
     clusters: dict[str, str] = field(default_factory=dict)
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
     hosts: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    members: dict[str, dict[str, bodies.Members]] = field(default_factory=lambda: defaultdict(dict))
+    members: dict[str, dict[str, bodies.ConnectionAnswer]] = field(default_factory=lambda: defaultdict(dict))
     consumed: dict[str, frozenset[str]] = field(default_factory=dict)
     modes: dict[str, Mapping[str, str]] = field(default_factory=dict)
 

@@ -11,7 +11,7 @@ from time import monotonic
 FIRST_PAUSE = 1.0
 
 
-class Pace:
+class RateLimit:
     """Gives every call a time to start, one `1 / rate` seconds after the other, for all threads."""
 
     def __init__(self, rate: float, clock: Callable[[], float] = monotonic) -> None:

@@ -129,6 +129,8 @@ def slowed_listeners(
     seen = client.series.inside(window.read_from, window.end)
     first, behind = np.searchsorted(readings.snapshot, (seen.start, seen.stop))
     rows = first + np.flatnonzero(readings.consumed_tps[first:behind] > 0)
+    if not rows.size:
+        return
     rows = rows[np.argsort(readings.topic[rows], kind="stable")]
     for of_topic in np.split(rows, np.flatnonzero(np.diff(readings.topic[rows])) + 1):
         is_before = client.series.times[readings.snapshot[of_topic]] < window.start

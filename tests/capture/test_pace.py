@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.capture.pace import Backoff, Pace, start_times
+from spark_jobs.capture.pace import Backoff, RateLimit, start_times
 
 
 class Clock:
@@ -17,7 +17,7 @@ class Clock:
 
 def test_calls_start_one_after_the_other() -> None:
     clock = Clock()
-    pace = Pace(4, clock)
+    pace = RateLimit(4, clock)
     assert [pace.wait_seconds() for _ in range(3)] == [0.0, 0.25, 0.5]
     clock.now += 0.5
     assert pace.wait_seconds() == pytest.approx(0.25)
@@ -25,7 +25,7 @@ def test_calls_start_one_after_the_other() -> None:
 
 def test_what_was_not_used_is_not_made_up_for() -> None:
     clock = Clock()
-    pace = Pace(4, clock)
+    pace = RateLimit(4, clock)
     clock.now += 10
     assert [pace.wait_seconds() for _ in range(2)] == [0.0, 0.25]
 

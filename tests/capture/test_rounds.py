@@ -8,7 +8,7 @@ from typing import Any
 from spark_jobs.capture.asking import Asking
 from spark_jobs.capture.calls import Called, Fate
 from spark_jobs.capture.cluster import Cluster
-from spark_jobs.capture.pace import Backoff, Pace
+from spark_jobs.capture.pace import Backoff, RateLimit
 from spark_jobs.capture.rounds import ask_client, ask_group, ask_topic, clients_to_ask
 from tests.capture.fakes import (
     NO_ROUTE,
@@ -29,7 +29,7 @@ MODES = '{"messageRequestModeMap":{"t":{"g":{"consumerGroup":"g","mode":"POP","p
 
 
 def asking(admin: FakeAdmin) -> Asking:
-    return Asking(admin, Pace(10_000), Backoff(60), lambda _: None)
+    return Asking(admin, RateLimit(10_000), Backoff(60), lambda _: None)
 
 
 def cluster(admin: FakeAdmin) -> Cluster:

@@ -38,7 +38,8 @@ def read() -> tuple[GroupHistory, GroupHistory]:
     schema = pa.schema([(field.name, arrow_type(field.type)) for field in OFFSET_SNAPSHOTS.schema])
     table = pa.Table.from_pylist([{"captured_date": None} | row for row in rows[OFFSET_SNAPSHOTS]], schema)
     expected = next(one for one in group_histories(rows) if one.consumer_group == "g")
-    return one_group("c", "g", rows, table), expected
+    as_read = {name: [dict.fromkeys(name.columns) | row for row in found] for name, found in rows.items()}
+    return one_group("c", "g", as_read, table), expected
 
 
 def test_states_are_the_same() -> None:

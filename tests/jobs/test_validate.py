@@ -51,12 +51,12 @@ def test_what_a_run_published_holds_and_nothing_else_is_written(spark: SparkSess
     assert failed(found) == []
     assert found.interval == HOUR
     assert said[0] == "checking membership_snapshots"
-    assert len(said) == 10
+    assert len(said) == 11
     after = {table.name: copied.version(spark, table) for table in there}
     assert {name for name in before if after[name] != before[name]} == {"quality_results"}
     recorded = copied.read(spark, QUALITY_RESULTS).where(F.col("run_id") == found.run_id)
     assert recorded.count() == len(found.results)
-    assert recorded.where("expectation = 'content_is_as_published'").count() == 5
+    assert recorded.where("expectation = 'content_is_as_published'").count() == 6
     assert found.pages is not None
     assert found.run_id in found.pages.read_text(encoding="utf-8")
 
