@@ -16,7 +16,7 @@ from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.window import to_micros
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.read.finding_rows import published_findings
-from spark_jobs.read.published import PublishedTables, check_cluster, check_group, published_tables
+from spark_jobs.read.published import PublishedTables, check_names, published_tables
 from spark_jobs.read.stored import Filter, StoredTables, tuples
 
 _STEP = ("cluster", "consumer_group", "step_start")
@@ -36,14 +36,16 @@ class IncidentQuery:
 def incidents_of(
     stored: StoredTables, query: IncidentQuery, progress: Callable[[str], None] = lambda _: None
 ) -> list[Incident]:
-    """The newest first. Raises `NothingPublishedError` for names or an id that nobody has."""
+    """`published_incidents` of what stands there now."""
     progress("reading the findings")
-    tables = published_tables(stored)
+    return published_incidents(published_tables(stored), query)
+
+
+def published_incidents(tables: PublishedTables, query: IncidentQuery) -> list[Incident]:
+    """The newest first. Raises `NothingPublishedError` for names or an id that nobody has."""
     steps = list(tuples(tables.read(GROUP_STATUS, EVER, _STEP, query.cluster)))
-    if query.consumer_group is not None and all(group != query.consumer_group for _, group, _ in steps):
-        check_group(tables, EVER, query.cluster, query.consumer_group)
-    elif query.cluster is not None:
-        check_cluster(tables, query.cluster)
+    if all(group != query.consumer_group for _, group, _ in steps):
+        check_names(tables, EVER, query.cluster, query.consumer_group)
     found = _whole(tables, query, steps) if query.interval else _folded(tables, query, steps, None)
     wanted = [one for one in found if _is_wanted(one, query)]
     if query.incident_id is not None and not wanted:
@@ -68,10 +70,12 @@ def _stood_in(one: Incident, interval: Interval) -> bool:
 
 def _whole(tables: PublishedTables, query: IncidentQuery, steps: Sequence[tuple[str, str, datetime]]) -> list[Incident]:
     """The incidents of the interval from their beginnings: the history before it is read, twice as far each time, until
-    none of them goes on before what was read.
+    none of them goes on before what was read. It begins with a sixteenth of the interval: a month is not read, and
+    folded, again for every few hours before it.
     """
     interval = query.interval or EVER
-    oldest, back = min((step for _, _, step in steps), default=interval.start), tables.grid.length
+    oldest = min((step for _, _, step in steps), default=interval.start)
+    back = max(tables.grid.length, min((interval.end - interval.start) / 16, interval.start - oldest))
     while True:
         first = tables.grid.floor(interval.start - back)
         found = _folded(tables, query, steps, first)

@@ -12,7 +12,7 @@ from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALAN
 from spark_jobs.domain.intervals import Interval, format_utc
 from spark_jobs.domain.severities import WORST_FIRST
 from spark_jobs.errors import NothingPublishedError, ReportFileError
-from spark_jobs.read.published import PublishedTables, check_cluster, check_group, published_tables, runs_of
+from spark_jobs.read.published import PublishedTables, check_names, published_tables, runs_of
 from spark_jobs.read.stored import Filter, StoredTables, rows, tuples
 from spark_jobs.report import fleet, history, ownership
 from spark_jobs.report.groups import GroupRows
@@ -149,10 +149,7 @@ def _left_out(groups: Sequence[Row], chosen: Sequence[Row]) -> list[str]:
 
 
 def _nothing(tables: PublishedTables, request: ReportRequest) -> Exception:
-    if request.consumer_group is not None:
-        check_group(tables, request.interval, request.cluster, request.consumer_group)
-    elif request.cluster is not None:
-        check_cluster(tables, request.cluster)
+    check_names(tables, request.interval, request.cluster, request.consumer_group)
     every = tables.groups()
     if not every:
         return NothingPublishedError(

@@ -16,8 +16,8 @@ from spark_jobs.domain.intervals import EVER, Interval
 from spark_jobs.domain.trends import Group, GroupTrend, IntervalColumns, trends, weeks
 from spark_jobs.domain.window import to_micros
 from spark_jobs.errors import NothingPublishedError
-from spark_jobs.jobs.incidents import IncidentQuery, incidents_of
-from spark_jobs.read.published import PublishedTables, check_cluster, check_group, published_tables
+from spark_jobs.jobs.incidents import IncidentQuery, published_incidents
+from spark_jobs.read.published import PublishedTables, check_names, published_tables
 from spark_jobs.read.stored import StoredTables, tuples
 
 _GROUP = ["cluster", "consumer_group"]
@@ -47,17 +47,15 @@ def trends_of(
     read = tables.read(REBALANCE_INTERVALS, interval, _COLUMNS, query.cluster, query.consumer_group)
     named = tables.read(GROUP_STATUS, interval, _GROUP, query.cluster, query.consumer_group)
     groups = _groups(pa.concat_tables([named, read.select(_GROUP)]))
-    found = incidents_of(stored, IncidentQuery(interval, False, query.cluster, query.consumer_group), progress)
+    progress("reading the findings")
+    found = published_incidents(tables, IncidentQuery(interval, False, query.cluster, query.consumer_group))
     spans = weeks(to_micros(interval.start), to_micros(interval.end))
     return trends(groups, spans, _columns(read, groups), found)
 
 
 def _last_days(tables: PublishedTables, query: TrendQuery) -> Interval:
     """The days before the end of the newest step of these groups."""
-    if query.consumer_group is not None:
-        check_group(tables, EVER, query.cluster, query.consumer_group)
-    elif query.cluster is not None:
-        check_cluster(tables, query.cluster)
+    check_names(tables, EVER, query.cluster, query.consumer_group)
     steps = tables.read(GROUP_STATUS, EVER, ("step_start",), query.cluster, query.consumer_group)["step_start"]
     if not len(steps):
         raise NothingPublishedError("no group was audited: there is no trend")

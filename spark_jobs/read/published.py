@@ -133,6 +133,14 @@ def check_group(tables: PublishedTables, interval: Interval, cluster: str | None
     raise NothingPublishedError(_why_no_group(tables.groups(), tables.steps(interval), cluster, consumer_group))
 
 
+def check_names(tables: PublishedTables, interval: Interval, cluster: str | None, consumer_group: str | None) -> None:
+    """`check_group` where a group is named, else `check_cluster` where a cluster is."""
+    if consumer_group is not None:
+        check_group(tables, interval, cluster, consumer_group)
+    elif cluster is not None:
+        check_cluster(tables, cluster)
+
+
 def _why_no_group(groups: Iterable[AuditedGroup], interval: Interval, cluster: str | None, consumer_group: str) -> str:
     groups = list(groups)
     same = [one for one in groups if one.consumer_group == consumer_group and cluster in (None, one.cluster)]
