@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from typing import NamedTuple
 
 from spark_jobs.domain.message_queue import MessageQueue
@@ -103,7 +104,7 @@ class Strategy:
 
     def configured_queues(self, client_id: str) -> list[MessageQueue] | None:
         """What CONFIG gives to a client, as configured, of all topics; None if it was never configured."""
-        entries = [entry for entry in self.config_queues if re.fullmatch(entry.client, client_id)]
+        entries = [entry for entry in self.config_queues if _compiled(entry.client).fullmatch(client_id)]
         return [MessageQueue(e.topic, e.broker_name, i) for e in entries for i in e.queue_ids] if entries else None
 
 
@@ -134,6 +135,7 @@ def strategy_of_class(class_name: str) -> str | None:
     return STRATEGY_OF_CLASS.get(class_name.rpartition(".")[2])
 
 
+@cache  # Python's own cache holds 512, fewer than a configuration may have
 def _compiled(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
