@@ -86,6 +86,6 @@ class QualitySiteError(RebalanceAuditError):
 
 
 class ReportFileError(RebalanceAuditError):
-    """The page of the report cannot be written where it should be."""
+    """A page, a trace or metrics cannot be written where they should be."""
 
     exit_code = ExitCode.NOT_PUBLISHED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import Any
 from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
 from spark_jobs.domain.intervals import Interval, format_utc
 from spark_jobs.domain.severities import WORST_FIRST
-from spark_jobs.errors import NothingPublishedError, ReportFileError
+from spark_jobs.errors import NothingPublishedError
+from spark_jobs.jobs.files import whole_file
 from spark_jobs.read.published import PublishedTables, check_names, published_tables, runs_of
 from spark_jobs.read.stored import Filter, StoredTables, rows, tuples
 from spark_jobs.report import fleet, history, ownership
@@ -70,13 +70,8 @@ def report(stored: StoredTables, request: ReportRequest, progress: Callable[[str
 
 def write_page(page: str, file: Path) -> None:
     """Writes the page whole or not at all; raises `ReportFileError` where it cannot."""
-    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        unfinished.write_text(page, encoding="utf-8")
-        unfinished.replace(file)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise ReportFileError(f"the report cannot be written to {file}: {error.strerror}") from error
+    with whole_file(file, "report") as out:
+        out.write(page.encode())
 
 
 def _fleet(tables: PublishedTables, request: ReportRequest, interval: Interval) -> list[Row]:
