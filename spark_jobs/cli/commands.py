@@ -188,6 +188,15 @@ COMMANDS: Mapping[str, Command] = {
         ("--warehouse", "--days", "--cluster", "--group", "--json"),
         ("--warehouse ./warehouse", "--warehouse lake.audit --days 14 --cluster eu --json"),
     ),
+    "metrics": Command(
+        "Write the newest step of every group and its open incidents as metrics that Prometheus reads.",
+        Later("reading:metrics_command"),
+        ("--warehouse", "--textfile", "--cluster", "--group"),
+        (
+            "--warehouse ./warehouse",
+            "--warehouse lake.audit --textfile /var/lib/node_exporter/textfile/rebalance_audit.prom",
+        ),
+    ),
     "explain": Command(
         "Tell in words who owned what in a group at one moment, why, and what was wrong.",
         Later("reading:explain_command"),
@@ -222,9 +231,10 @@ COMMANDS: Mapping[str, Command] = {
     "report": Command(
         "Write what was published of an interval as one HTML file: who owned each queue when, findings, backlog.",
         Later("reading:report_command"),
-        ("--warehouse", "--interval", "--cluster", "--group", "--out", "--details"),
+        ("--warehouse", "--interval", "--cluster", "--group", "--out", "--details", "--trace"),
         (
             "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00",
+            "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00 --trace report.pftrace",
             "--warehouse lake.audit --interval 2026-11-21/2026-11-22 --group G --out G.html",
         ),
         {"--out": "report.html"},

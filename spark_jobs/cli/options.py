@@ -161,6 +161,11 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "choices": range(1, 101),
         "help": "instead of playing: who would own how much now, with up to N members less and more",
     },
+    "--textfile": {
+        "metavar": "FILE",
+        "help": "write them into this file, for node_exporter's textfile collector (default: stdout)",
+    },
+    "--trace": {"metavar": "FILE", "help": "write a trace too, for Perfetto: owners as slices, backlog as a counter"},
     "--html": {"metavar": "FILE", "help": "draw the backlogs over each other into this HTML file"},
     "--json": {"action": "store_true", "help": "print one JSON document, and nothing else, on stdout"},
     "--verbose": {"action": "store_true", "help": "log every step on stderr"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
@@ -112,5 +113,38 @@ def report_command(arguments: Namespace) -> int:
         page = report(stored_tables(arguments.warehouse, say), request, say)
     write_page(page, file)
     print(f"The report is in {printable(str(file))}: open it in a browser")
+    if arguments.trace is not None:
+        _write_trace(arguments, Path(arguments.trace))
     show_next("status", {"warehouse": arguments.warehouse})
+    return ExitCode.CLEAN
+
+
+def _write_trace(arguments: Namespace, file: Path) -> None:
+    with progress_on(Console(stderr=True)) as say:
+        from spark_jobs.jobs.trace import TraceRequest, trace
+
+        request = TraceRequest(arguments.interval, arguments.cluster, arguments.group)
+        left_out = trace(stored_tables(arguments.warehouse, say), request, file, say)
+    print(f"The trace is in {printable(str(file))}: open it in ui.perfetto.dev, or with trace_processor")
+    for note in left_out:
+        print(printable(note))
+
+
+def metrics_command(arguments: Namespace) -> int:
+    """Exit code 0 whatever the metrics tell: they have been written."""
+    with progress_on(Console(stderr=True)) as say:
+        from prometheus_client import generate_latest
+
+        from spark_jobs.jobs.metrics import metrics, write_metrics
+
+        found = metrics(stored_tables(arguments.warehouse, say), arguments.cluster, arguments.group, say)
+    if arguments.textfile is None:
+        # Line by line: on a terminal no name steers it, and a program reads what it would in a file.
+        text = generate_latest(found).decode()
+        print("\n".join(map(printable, text.split("\n"))) if sys.stdout.isatty() else text, end="")
+        return ExitCode.CLEAN
+    file = Path(arguments.textfile)
+    write_metrics(found, file)
+    if file.suffix != ".prom":
+        print("node_exporter reads only files that end in .prom", file=sys.stderr)
     return ExitCode.CLEAN

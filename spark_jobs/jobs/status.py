@@ -30,9 +30,15 @@ def statuses(
     consumer_group: str | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Statuses:
-    """The newest step of every group, or of those named; raises `NothingPublishedError` for names that nobody has."""
+    """`published_statuses` of what stands there now."""
     progress("reading the newest step of every group")
-    tables = published_tables(stored)
+    return published_statuses(published_tables(stored), cluster, consumer_group)
+
+
+def published_statuses(
+    tables: PublishedTables, cluster: str | None = None, consumer_group: str | None = None
+) -> Statuses:
+    """The newest step of every group, or of those named; raises `NothingPublishedError` for names that nobody has."""
     if consumer_group is not None:
         cluster = check_group(tables, EVER, cluster, consumer_group)
     every = tables.groups()

@@ -53,6 +53,15 @@ def trends_of(
     return trends(groups, spans, _columns(read, groups), found)
 
 
+def observed_shares(tables: PublishedTables, step: Interval) -> dict[Group, float]:
+    """By group the share of the step in which it was observed, as trends count it."""
+    read = tables.read(REBALANCE_INTERVALS, step, _COLUMNS)
+    groups = _groups(read)
+    span = (to_micros(step.start), to_micros(step.end))
+    found = trends(groups, [span], _columns(read, groups), ()) if groups else []
+    return {(one.cluster, one.consumer_group): one.weeks[0].observed_share for one in found}
+
+
 def _last_days(tables: PublishedTables, query: TrendQuery) -> Interval:
     """The days before the end of the newest step of these groups."""
     check_names(tables, EVER, query.cluster, query.consumer_group)

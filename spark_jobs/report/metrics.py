@@ -1,0 +1,126 @@
+"""The newest steps and the open incidents as gauges that Prometheus reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from itertools import product
+from typing import NamedTuple
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from spark_jobs.domain.incidents.values import Incident
+from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.domain.severities import SEVERITIES
+from spark_jobs.report.keys import GROUP, Row, values_of
+
+_PREFIX = "rebalance_audit_"
+_KIND = ("rule", "severity")
+
+
+class NewestSteps(NamedTuple):
+    """The newest row of `group_status` of each group, how long a step is, and by (cluster, consumer group) the share of
+    that step in which the group was observed.
+    """
+
+    groups: Sequence[Row]
+    length: timedelta
+    observed: Mapping[tuple[str, str], float]
+
+
+def registry(steps: NewestSteps, opened: Sequence[Incident]) -> CollectorRegistry:
+    """Every gauge; `opened` are the incidents that are open. What is not known has no value, never 0."""
+    found = CollectorRegistry()
+    found.register(_Families([*_of_groups(steps), *_of_incidents(steps, opened)]))
+    return found
+
+
+class _Families(Collector):
+    def __init__(self, families: Iterable[GaugeMetricFamily]) -> None:
+        self._families = tuple(families)
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        return self._families
+
+
+def _of_groups(steps: NewestSteps) -> Iterator[GaugeMetricFamily]:
+    rows = [_values(row, steps) for row in steps.groups]
+    for name, told in _GROUP_GAUGES.items():
+        gauge = GaugeMetricFamily(_PREFIX + name, told, labels=GROUP)
+        for row, values in zip(steps.groups, rows, strict=True):
+            value = values[name]
+            if value is not None:
+                gauge.add_metric(values_of(row, GROUP), value)
+        yield gauge
+
+
+#: By name, without the prefix, what a gauge of a group tells.
+_GROUP_GAUGES = {
+    "step_end_timestamp_seconds": "End of the newest audited step of the group, in seconds since 1970",
+    "observed_ratio": "Share of that step in which the group was observed, from 0 to 1",
+    "members": "Connections of the group when it was last replayed in that step; absent: it never was",
+    "queues": "Readable queues then, retry topics aside",
+    "unowned_queues": "Of these, queues without owner",
+    "double_owned_queues": "Of these, queues with several owners that each get every message",
+    "backlog_known": "1: the backlog of at least one queue is known at the end of that step; 0: of none",
+    "backlog_messages": "Messages that wait at the end of that step, in queues whose backlog is known; absent: unknown",
+    "backlog_unknown_queues": "Queues whose backlog is not known: never committed, or not read",
+}
+
+
+def _values(row: Row, steps: NewestSteps) -> dict[str, float | None]:
+    cluster, consumer_group = values_of(row, GROUP)
+    return {
+        "step_end_timestamp_seconds": (row["step_start"] + steps.length).timestamp(),
+        "observed_ratio": steps.observed.get((cluster, consumer_group)),
+        "members": row["members"],
+        "queues": row["queues"],
+        "unowned_queues": row["owned_never"],
+        "double_owned_queues": row["owned_twice"],
+        "backlog_known": int(row["backlog_end"] is not None),
+        "backlog_messages": row["backlog_end"],
+        "backlog_unknown_queues": row["unknown_queues"],
+    }
+
+
+def _of_incidents(steps: NewestSteps, opened: Sequence[Incident]) -> Iterator[GaugeMetricFamily]:
+    """Of clusters every rule and severity, also those with 0; of groups only what is open."""
+    groups = {values_of(row, GROUP) for row in steps.groups}
+    clusters = sorted({cluster for cluster, _ in groups})
+    kinds = [*product(clusters, (rule.name for rule in RULES), SEVERITIES)]
+    incidents = Counter(_kind(one) for one in opened)
+    of_kinds = {(_kind(one), consumer_group) for one in opened for consumer_group in one.groups}
+    concerned = Counter(kind for kind, _ in of_kinds)
+    yield _gauge(
+        "open_incidents",
+        "Incidents that are not known to be over, each once, however many groups it has",
+        ("cluster", *_KIND),
+        {kind: incidents[kind] for kind in kinds},
+    )
+    yield _gauge(
+        "open_incident_groups",
+        "Groups that take part in these incidents",
+        ("cluster", *_KIND),
+        {kind: concerned[kind] for kind in kinds},
+    )
+    of_groups = Counter((one.cluster, name, one.rule, one.severity) for one in opened for name in one.groups)
+    yield _gauge(
+        "group_open_incidents",
+        "Open incidents in which the group takes part; absent: none",
+        (*GROUP, *_KIND),
+        {labels: of_groups[labels] for labels in sorted(of_groups) if labels[:2] in groups},
+    )
+
+
+def _kind(one: Incident) -> tuple[str, str, str]:
+    return one.cluster, one.rule, one.severity
+
+
+def _gauge(name: str, told: str, labels: Sequence[str], values: Mapping[tuple[str, ...], float]) -> GaugeMetricFamily:
+    gauge = GaugeMetricFamily(_PREFIX + name, told, labels=labels)
+    for of_labels, value in values.items():
+        gauge.add_metric(of_labels, value)
+    return gauge
