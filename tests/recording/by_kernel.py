@@ -39,10 +39,12 @@ def recorded() -> list[GroupHistory]:
     return group_histories(found)
 
 
-def audited(step_seconds: int, runs: Iterable[Interval] = (HOUR,)) -> Published:
-    """The findings and statuses that runs over these intervals publish, on a grid of such steps."""
+def audited(
+    step_seconds: int, runs: Iterable[Interval] = (HOUR,), wanted: Iterable[Table] = (FINDINGS, GROUP_STATUS)
+) -> Published:
+    """What runs over these intervals publish in the wanted tables, on a grid of such steps."""
     judged = tables([step for run in runs for history in recorded() for step in _steps(history, step_seconds, run)])
-    return {table: rows(judged[table.name]) for table in (FINDINGS, GROUP_STATUS)}
+    return {table: rows(judged[table.name]) for table in wanted}
 
 
 def _steps(history: GroupHistory, step_seconds: int, run: Interval) -> Iterator[JudgedStep]:

@@ -1,0 +1,146 @@
+"""What a trace shows of a group and of incidents: owners and incidents as slices, the backlog as a counter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, zip_longest
+from typing import NamedTuple
+
+from spark_jobs.domain.audited_step import ALL_HOSTS
+from spark_jobs.domain.causes import DoubleOwnedCause
+from spark_jobs.domain.incidents.values import Incident
+from spark_jobs.domain.intervals import Interval, format_utc
+from spark_jobs.domain.phrases import UNKNOWN
+from spark_jobs.domain.window import from_micros, to_micros
+from spark_jobs.report.keys import QUEUE, Key, Row, by_key, values_of
+from spark_jobs.report.trace import TraceWriter
+
+#: Owners that the name of a slice names, at most.
+_NAMED = 4
+_LAGS = ("lag_first", "lag_last", "lag_max")
+
+
+class TracedGroup(NamedTuple):
+    """Of one group the spans of `report.ownership` and the rows of `queue_progress`."""
+
+    cluster: str
+    consumer_group: str
+    ownership: Sequence[Row]
+    progress: Sequence[Row]
+
+
+def add_group(writer: TraceWriter, cluster: int, group: TracedGroup, at_most: int) -> list[str]:
+    """The group's track below that of its cluster; below it the backlog, and a track per queue and list of members.
+
+    Tells what is left out: all spans of ownership but the first `at_most`, in the order of time.
+    """
+    in_order = sorted(group.ownership, key=lambda span: span["start"])
+    track = writer.track(group.consumer_group, cluster)
+    points = [*backlog_points(group.progress)]
+    if points:
+        counter = writer.track("backlog", track, unit="messages")
+        for moment, messages in points:
+            writer.count(counter, moment, messages)
+    of_queues = by_key(in_order[:at_most], lambda row: values_of(row, (*QUEUE[2:], "membership_view")))
+    for queue, spans in sorted(of_queues.items()):
+        of_queue = writer.track(_queue_name(*queue), track)
+        for span in spans:
+            writer.slice(of_queue, to_micros(span["start"]), to_micros(span["end"]), _owners(span), _facts(span))
+    return _left_out(group, at_most)
+
+
+def _left_out(group: TracedGroup, at_most: int) -> list[str]:
+    if len(group.ownership) <= at_most:
+        return []
+    return [
+        f"Of {group.consumer_group} (cluster {group.cluster}) the first {at_most:,} of {len(group.ownership):,} spans "
+        "of ownership are in the trace: ask for the group alone, or for a shorter interval."
+    ]
+
+
+def _queue_name(topic: str, broker: str, queue_id: int, view: str) -> str:
+    return f"{topic} {broker}:{queue_id}" + ("" if view == ALL_HOSTS else f" ({view} says)")
+
+
+def _owners(span: Row) -> str:
+    names = [owner["client_id"] for owner in span["owners"]]
+    if len(names) < 2:
+        return names[0] if names else "no owner"
+    told = _first(names)
+    is_shared = span["double_owned_cause"] == DoubleOwnedCause.POP_SHARED
+    return f"{len(names)} share it by POP: {told}" if is_shared else f"{len(names)} owners: {told}"
+
+
+def _first(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _facts(span: Row) -> dict[str, str | int | None]:
+    addresses = _first([owner["client_addr"] or UNKNOWN for owner in span["owners"]])
+    cause = span["unassigned_cause"] or span["double_owned_cause"]
+    return {"addresses": addresses or None, "cause": cause} | {name: span[name] for name in _LAGS}
+
+
+def backlog_points(progress: Iterable[Row]) -> Iterator[tuple[int, int]]:
+    """(time, messages that wait then in all queues), at each moment at which an interval of a queue begins or ends.
+
+    A queue counts with its last known reading, until a moment at which no interval of it goes on; no point where none
+    is known.
+    """
+    known: dict[Key, int] = {}
+    for moment, together in groupby(sorted(_readings(progress)), key=lambda reading: reading[0]):
+        over = []
+        for _, _, queue, lag in together:
+            if lag is None:
+                over.append(queue)
+            else:
+                known[queue] = lag
+        if known:
+            yield moment, sum(known.values())
+        for queue in over:
+            known.pop(queue, None)
+
+
+def _readings(progress: Iterable[Row]) -> Iterator[tuple[int, int, Key, int | None]]:
+    """(time, order at that time, queue, lag): at ends before at beginnings; a lag of None: the queue is over then."""
+    for queue, rows in by_key(progress, lambda row: values_of(row, QUEUE)).items():
+        in_order = sorted(rows, key=lambda row: row["interval_start"])
+        for row, following in zip_longest(in_order, in_order[1:]):
+            end = to_micros(row["interval_end"])
+            if row["lag_first"] is not None:
+                yield to_micros(row["interval_start"]), 1, queue, row["lag_first"]
+            if row["lag_last"] is not None:
+                yield end, 0, queue, row["lag_last"]
+            if following is None or following["interval_start"] > row["interval_end"]:
+                yield end, 2, queue, None
+
+
+def add_incidents(writer: TraceWriter, cluster: int, incidents: Iterable[Incident], interval: Interval) -> None:
+    """Below the cluster's track those of its incidents: several tracks of one name where they stood at the same time,
+    which a viewer shows as one. An incident that stood before the interval begins with it; one that stood at its end
+    has none.
+    """
+    first, last = to_micros(interval.start), to_micros(interval.end)
+    lanes: list[tuple[int, float]] = []
+    for one in sorted(incidents, key=lambda one: (one.opened_at, one.incident_id)):
+        start = max(one.opened_at, first)
+        end = one.resolved_at if one.resolved_at is not None and one.resolved_at <= last else None
+        free = next((place for place, (_, until) in enumerate(lanes) if until <= start), len(lanes))
+        track = lanes[free][0] if free < len(lanes) else writer.track("incidents", cluster, is_lane=True)
+        lanes[free : free + 1] = [(track, float("inf") if end is None else end)]
+        writer.slice(track, start, end, one.headline, _incident_facts(one))
+
+
+def _incident_facts(one: Incident) -> dict[str, str | int | None]:
+    return {
+        "incident_id": one.incident_id,
+        "severity": one.severity,
+        "rule": one.rule,
+        "cause": one.cause,
+        "groups": _first(one.groups),
+        "opened_at": format_utc(from_micros(one.opened_at)),
+        "resolved_at": "open" if one.resolved_at is None else format_utc(from_micros(one.resolved_at)),
+        "piled_up": one.piled_up,
+        "advice": one.advice,
+    }
