@@ -54,6 +54,18 @@ def published_incidents(tables: PublishedTables, query: IncidentQuery) -> list[I
     return wanted
 
 
+def open_incidents(
+    tables: PublishedTables, first: datetime, cluster: str | None = None, consumer_group: str | None = None
+) -> list[Incident]:
+    """Those that are not known to be over, as the steps from `first` on tell: one fold, however long they have stood.
+
+    Of one that began before, the severity, the groups and what it is counted with are those of these steps.
+    """
+    query = IncidentQuery(is_open=True, cluster=cluster, consumer_group=consumer_group)
+    steps = [*tuples(tables.read(GROUP_STATUS, EVER, _STEP, cluster, conditions=[Filter("step_start", ">=", first)]))]
+    return [one for one in _folded(tables, query, steps, first) if _is_wanted(one, query)]
+
+
 def _is_wanted(one: Incident, query: IncidentQuery) -> bool:
     return (
         (query.incident_id is None or one.incident_id == query.incident_id)

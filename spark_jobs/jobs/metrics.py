@@ -11,15 +11,15 @@ from prometheus_client import CollectorRegistry, write_to_textfile
 
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.errors import ReportFileError
-from spark_jobs.jobs.incidents import IncidentQuery, published_incidents
+from spark_jobs.jobs.incidents import open_incidents
 from spark_jobs.jobs.status import published_statuses
 from spark_jobs.jobs.trends import observed_shares
 from spark_jobs.read.published import PublishedTables, published_tables
 from spark_jobs.read.stored import StoredTables
 from spark_jobs.report.metrics import NewestSteps, registry
 
-#: A group that was last audited, and an open incident that was last seen, longer than this before the end of the newest
-#: step are told no more: what was removed is not exported for ever. An audit forgets sightings after as many days.
+#: Told is what the steps of this time before the end of the newest one say: what was removed is not exported for ever,
+#: and one that has stood for months costs no more. An audit forgets sightings after as many days.
 KEPT = timedelta(days=7)
 
 
@@ -37,11 +37,10 @@ def metrics(
     if found.newest_step is None:
         return registry(NewestSteps([], length, {}), [])
     end = found.newest_step + length
-    groups = [row for row in found.groups if row["step_start"] + length > end - KEPT]
+    groups = [row for row in found.groups if row["step_start"] >= end - KEPT]
     steps = NewestSteps(groups, length, _observed(tables, groups))
     progress("reading the findings")
-    query = IncidentQuery(Interval(end - KEPT, end), is_open=True, cluster=cluster, consumer_group=consumer_group)
-    return registry(steps, published_incidents(tables, query))
+    return registry(steps, open_incidents(tables, end - KEPT, cluster, consumer_group))
 
 
 def _observed(tables: PublishedTables, groups: Sequence[dict[str, Any]]) -> dict[tuple[str, str], float]:

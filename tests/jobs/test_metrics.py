@@ -35,26 +35,29 @@ def observed(group: str, hour: int, seconds: float) -> list[dict[str, Any]]:
 
 def offline(group: str, hour: int, start: float, end: float, **values: Any) -> dict[str, Any]:
     time = {"start": at(hour * HOUR + start), "end": at(hour * HOUR + end)}
-    return finding(**key(group, hour), **OFFLINE, subject=group, finding_id=f"{group}{hour}", **time, **values)
+    return finding(**key(group, hour) | OFFLINE | time | values, subject=group, finding_id=f"{group}{hour}")
 
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Path:
     """Ten days, of which the last hour begins at 10:00 of the eleventh. In it g is offline, since the hour before, and
-    nothing is known of a group with a hostile name. `old` was last audited seven days before, `gone` eight.
+    nothing is known of a group with a hostile name. `old` was last audited in the first of the seven days that are
+    looked at, `gone` before them.
     """
     last = 10 * DAY
     statuses = [
         key("g", last - 1) | STATUS | KNOWN,
         key("g", last) | STATUS | KNOWN | {"members": 0, "owned_never": 8, "owned_once": 0, "owned_twice": 0},
         key(HOSTILE, last) | STATUS | {"unknown_queues": 5},
+        key("old", last - 7 * DAY) | STATUS | KNOWN,
         key("old", last - 7 * DAY + 1) | STATUS | KNOWN,
         key("gone", last - 8 * DAY) | STATUS | KNOWN,
     ]
     findings = [
         offline("g", last - 1, 1800, 3600),
         offline("g", last, 0, 3600),
-        offline("old", last - 7 * DAY + 1, 0, 3600),
+        offline("old", last - 7 * DAY, 0, 3600),
+        offline("old", last - 7 * DAY + 1, 0, 3600, severity="WARN"),
         offline("gone", last - 8 * DAY, 0, 3600),
     ]
     intervals = [
@@ -62,6 +65,7 @@ def warehouse(tmp_path: Path) -> Path:
         *observed("g", last, 2700),
         *observed(HOSTILE, last, 0),
         *observed("old", last - 7 * DAY + 1, 3600),
+        *observed("g", last - 7 * DAY + 1, 600),
     ]
     write_warehouse(tmp_path, {FINDINGS: findings, GROUP_STATUS: statuses, REBALANCE_INTERVALS: intervals}, HOUR)
     return tmp_path
@@ -83,7 +87,7 @@ def told(text: str) -> dict[str, dict[tuple[str, ...], float]]:
 
 #: 2026-03-11T11:00Z and 2026-03-04T12:00Z.
 END, OLD_END = 1773226800, 1772625600
-ERROR = ("GROUP_OFFLINE", "ERROR")
+ERROR, WARN = ("GROUP_OFFLINE", "ERROR"), ("GROUP_OFFLINE", "WARN")
 BY_HAND: dict[str, dict[tuple[str, ...], float]] = {
     "step_end_timestamp_seconds": {("g",): END, (HOSTILE,): END, ("old",): OLD_END},
     "observed_ratio": {("g",): 0.75, (HOSTILE,): 0.0, ("old",): 1.0},
@@ -94,9 +98,9 @@ BY_HAND: dict[str, dict[tuple[str, ...], float]] = {
     "backlog_known": {("g",): 1, (HOSTILE,): 0, ("old",): 1},
     "backlog_messages": {("g",): 0, ("old",): 0},
     "backlog_unknown_queues": {("g",): 0, (HOSTILE,): 5, ("old",): 0},
-    "open_incidents": {ERROR: 2},
-    "open_incident_groups": {ERROR: 2},
-    "group_open_incidents": {("g", *ERROR): 1, ("old", *ERROR): 1},
+    "open_incidents": {ERROR: 1, WARN: 1},
+    "open_incident_groups": {ERROR: 1, WARN: 1},
+    "group_open_incidents": {("g", *ERROR): 1, ("old", *WARN): 1},
 }
 
 

@@ -1,0 +1,24 @@
+"""An incident of several groups, of which one is asked for."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from spark_jobs.report.metrics import NewestSteps, registry
+from tests.test_incidents import incident
+from tests.test_status import group
+
+
+def test_an_incident_of_several_groups_is_one_and_is_told_of_those_asked_for() -> None:
+    steps = NewestSteps([group("g")], timedelta(hours=1), {})
+    shared = incident(groups=("g", "h"), resolved_at=None)
+    found = {
+        family.name.removeprefix("rebalance_audit_"): {
+            tuple(sample.labels.values()): sample.value for sample in family.samples if sample.value
+        }
+        for family in registry(steps, [shared, incident(resolved_at=None)]).collect()
+    }
+    assert found["open_incidents"] == {("eu", "GROUP_OFFLINE", "ERROR"): 2}
+    assert found["open_incident_groups"] == {("eu", "GROUP_OFFLINE", "ERROR"): 2}
+    assert found["group_open_incidents"] == {("eu", "g", "GROUP_OFFLINE", "ERROR"): 2}
+    assert found["observed_ratio"] == {}
