@@ -1,4 +1,4 @@
-"""Every hour is audited (sources checked, results staged), then published (results checked), then what is new is told.
+"""Every hour is audited (sources checked, results staged), then published (results checked), then incidents are told.
 
 `audit` and `publish` are the tasks of `rebalance-audit task`, a Spark application each; the others need no Spark. Each
 may be retried or cleared at any time.
@@ -15,8 +15,7 @@ from rebalance_audit_tasks import (
     SETTINGS,
     TABLES,
     AuditOperator,
-    PublishOperator,
-    ReportOperator,
+    NotifyOperator,
     SourcesSensor,
 )
 
@@ -47,12 +46,13 @@ with DAG(
         execution_timeout=timedelta(hours=1),
     )
     audit = AuditOperator(task_id="audit", command="task audit", arguments=ARGUMENTS)
-    publish = PublishOperator(
-        task_id="publish",
-        command="task publish",
-        arguments=ARGUMENTS,
-        findings_file="/tmp/rebalance-audit-{{ ti.id }}.json",
-        outlets=TABLES,
+    publish = AuditOperator(task_id="publish", command="task publish", arguments=ARGUMENTS, outlets=TABLES)
+    notify = NotifyOperator(
+        task_id="notify",
+        interval=INTERVAL,
+        cluster="{{ params.cluster or '' }}",
+        group="{{ params.group or '' }}",
+        fail_on="{{ params.fail_on }}",
+        max_active_tis_per_dag=1,
     )
-    report = ReportOperator(task_id="report", findings_of="publish", fail_on="{{ params.fail_on }}")
-    wait_for_sources >> audit >> publish >> report
+    wait_for_sources >> audit >> publish >> notify

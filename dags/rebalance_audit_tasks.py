@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
@@ -64,7 +65,7 @@ PARAMS = {
         "NEVER",
         enum=["NEVER", "ERROR", "WARN", "INFO"],
         title="Fail on",
-        description="The task report fails if a new finding is at least this severe.",
+        description="The task notify fails if an incident of the interval is at least this severe.",
     ),
 }
 
@@ -159,27 +160,6 @@ class AuditOperator(SparkSubmitOperator):
             raise _said(error) from error
 
 
-class PublishOperator(AuditOperator):
-    """Submits what publishes, and hands over (as its XCom) the findings that the run was the first to publish."""
-
-    template_fields = (*AuditOperator.template_fields, "findings_file")
-
-    def __init__(self, *, findings_file: str, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.findings_file = findings_file
-        self.application_args = [*(self.application_args or []), f"--new-findings={findings_file}"]
-
-    def execute(self, context: Any) -> Any:
-        """Submits; the new findings, as the driver wrote them to a file of this worker."""
-        file = Path(self.findings_file)
-        file.unlink(missing_ok=True)
-        try:
-            super().execute(context)
-            return json.loads(file.read_text(encoding="utf-8"))["findings"] if file.exists() else None
-        finally:
-            file.unlink(missing_ok=True)
-
-
 class SourcesSensor(BaseOperator):
     """Waits until the snapshots of the interval have come, at the latest until a moment; no worker meanwhile, no Spark.
 
@@ -226,32 +206,53 @@ class SourcesSensor(BaseOperator):
         return found
 
 
-class ReportOperator(BaseOperator):
-    """Tells a notifier of the findings that a task has handed over, and fails if one is at least `fail_on`; no Spark.
+class NotifyOperator(BaseOperator):
+    """Tells of the incidents that opened, got worse or are over, each once; then it fails if one that was seen in the
+    interval is at least `fail_on`. No Spark.
 
     Variable `rebalance_audit_notifier`, JSON: `class`, an Airflow notifier; `kwargs`, what it is made with, where
-    templates see `findings`; `severity`, the least that is told (ERROR). Without it nobody is told.
+    templates see `cluster`, `title`, `text` and `notices`; `severity`, the least that is told (WARN); `target`, under
+    which it is remembered (default). Without a class the worker's REBALANCE_AUDIT_NOTIFY_URL is told, if there is one.
     """
 
-    template_fields = ("fail_on",)
+    template_fields = ("interval", "cluster", "group", "fail_on")
 
-    def __init__(self, *, findings_of: str, fail_on: str, **settings: Any) -> None:
+    def __init__(self, *, interval: str, cluster: str, group: str, fail_on: str, **settings: Any) -> None:
         super().__init__(**settings)
-        self.findings_of = findings_of
-        self.fail_on = fail_on
+        self.interval, self.cluster, self.group, self.fail_on = interval, cluster, group, fail_on
 
     def execute(self, context: Any) -> None:
-        """Notifies first: also where it then fails because of the findings, for good."""
-        findings = context["ti"].xcom_pull(task_ids=self.findings_of)
-        if findings is None:
-            self.log.warning(
-                "the task %s has handed over no findings: its driver was not on its worker", self.findings_of
-            )
+        """Notifies first: also where it then fails because of the incidents, for good."""
+        known = resolve_name("spark_jobs.errors:RebalanceAuditError")
+        try:
+            self._tell(context)
+            failing = [] if self.fail_on == "NEVER" else self._failing()
+        except known as error:
+            raise AirflowException(str(error)) from error
+        if failing:
+            raise AirflowFailException(f"incidents of severity {self.fail_on} at least: {len(failing)}")
+
+    def _tell(self, context: Any) -> None:
+        settings = json.loads(Variable.get("rebalance_audit_notifier", default="{}"))
+        send = _sender(settings, context)
+        if send is None:
+            self.log.info("there is nobody to tell")
             return
-        self.log.info("findings that no run published before: %d", len(findings))
-        notify(findings, context)
-        if self.fail_on != "NEVER" and (failing := _at_least(self.fail_on, findings)):
-            raise AirflowFailException(f"new findings of severity {self.fail_on} at least: {len(failing)}")
+        told = resolve_name("spark_jobs.jobs.notices:tell_without_spark")(
+            Variable.get("rebalance_audit_warehouse"),
+            settings.get("target", "default"),
+            settings.get("severity", "WARN"),
+            send,
+        )
+        for message in told:
+            self.log.info("told: %s\n%s", message.title, message.text)
+
+    def _failing(self) -> list[str]:
+        severities = resolve_name("spark_jobs.jobs.incidents:severities_in")(
+            Variable.get("rebalance_audit_warehouse"), self.interval, self.cluster, self.group
+        )
+        severe = _SEVERITIES[_SEVERITIES.index(self.fail_on) :]
+        return [severity for severity in severities if severity in severe]
 
 
 def _said(error: AirflowException) -> AirflowException:
@@ -263,17 +264,25 @@ def _said(error: AirflowException) -> AirflowException:
     return (AirflowFailException if is_final else AirflowException)("\n".join(said) or text)
 
 
-def notify(findings: list[dict[str, Any]], context: Any) -> None:
-    """Calls the configured notifier with the findings that are severe enough, if there are any."""
-    settings = json.loads(Variable.get("rebalance_audit_notifier", default="{}"))
-    told = _at_least(settings.get("severity", "ERROR"), findings)
-    if settings and told:
-        resolve_name(settings["class"])(**settings.get("kwargs", {}))({**context, "findings": told})
+def _sender(settings: dict[str, Any], context: Any) -> Callable[[Any], None] | None:
+    """What tells a message of `spark_jobs.jobs.notices`, and raises where that fails; None: there is nobody to tell."""
+    if "class" in settings:
+        return lambda message: _notify(settings, message, context)
+    if not os.environ.get("REBALANCE_AUDIT_NOTIFY_URL"):
+        return None
+    url = resolve_name("spark_jobs.deliver:notify_url")(os.environ, None)
+    send = resolve_name("spark_jobs.deliver:sender")(url)
+    return lambda message: send(message.title, message.text)
 
 
-def _at_least(severity: str, findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    severe = _SEVERITIES[_SEVERITIES.index(severity) :]
-    return [finding for finding in findings if finding["severity"] in severe]
+def _notify(settings: dict[str, Any], message: Any, context: Any) -> None:
+    """Not by calling the notifier: that swallows what goes wrong."""
+    row = resolve_name("spark_jobs.jobs.notices:notice_row")
+    own = {"cluster": message.cluster, "title": message.title, "text": message.text}
+    told = {**context, **own, "notices": [row(one) for one in message.notices]}
+    notifier = resolve_name(settings["class"])(**settings.get("kwargs", {}))
+    notifier.render_template_fields(told)
+    notifier.notify(told)
 
 
 def _check_worker() -> None:

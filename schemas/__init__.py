@@ -7,6 +7,7 @@ from schemas.client_snapshots import CLIENT_SNAPSHOTS
 from schemas.findings import FINDINGS
 from schemas.group_status import GROUP_STATUS
 from schemas.membership_snapshots import MEMBERSHIP_SNAPSHOTS
+from schemas.notices import NOTICES
 from schemas.offset_snapshots import OFFSET_SNAPSHOTS
 from schemas.quality_results import QUALITY_RESULTS
 from schemas.quarantine import QUARANTINE
@@ -44,6 +45,7 @@ TABLES: tuple[Table, ...] = (
     QUARANTINE,
     QUALITY_RESULTS,
     AUDIT_RUNS,
+    NOTICES,
 )
 
 __all__ = [
@@ -54,6 +56,7 @@ __all__ = [
     "FINDINGS",
     "GROUP_STATUS",
     "MEMBERSHIP_SNAPSHOTS",
+    "NOTICES",
     "OFFSET_SNAPSHOTS",
     "OPTIONAL_SOURCES",
     "OUTPUTS",

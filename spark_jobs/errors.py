@@ -57,6 +57,10 @@ class CaptureError(RebalanceAuditError):
     """A cluster that cannot be asked, or a recording that cannot be begun."""
 
 
+class NoticeTargetError(RebalanceAuditError):
+    """Nobody is named who could be told of incidents, or not in a way that can be read."""
+
+
 class SetupError(RebalanceAuditError):
     """Java, Python or Delta's jars are missing or of the wrong version."""
 
@@ -81,6 +85,12 @@ class QualityError(RebalanceAuditError):
 
 class QualitySiteError(RebalanceAuditError):
     """The results and pages of the data-quality checks cannot be written."""
+
+    exit_code = ExitCode.NOT_PUBLISHED
+
+
+class NotDeliveredError(RebalanceAuditError):
+    """Somebody could not be told of incidents: it is not written down that they were, so it is tried again."""
 
     exit_code = ExitCode.NOT_PUBLISHED
 

@@ -11,7 +11,6 @@ from urllib.parse import unquote
 from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.types import StructField
 
 from schemas import Table
@@ -66,12 +65,6 @@ class Warehouse(Location):
         newest = log.version()
         last = range(newest, max(-1, newest - _LAST_COMMITS), -1)
         return next((version for version in last if log.user_metadata(version) == mark), newest)
-
-    def version_before(self, spark: SparkSession, table: Table, mark: str) -> int:
-        """The Delta version before the first commit that carries this user metadata; the newest where none does."""
-        commits = self.delta_table(spark, table).history(_LAST_COMMITS).where(F.col("userMetadata") == mark)
-        first = commits.agg(F.min("version")).head()
-        return int(first[0]) - 1 if first and first[0] else self.version(spark, table)
 
     def is_free(self, table: Table, interval: Interval) -> bool:
         """Whether it is certain, without asking Spark, that the table has no row of the interval's steps.

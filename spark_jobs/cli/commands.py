@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from pkgutil import resolve_name
 
-from spark_jobs.cli.options import NEVER
 from spark_jobs.errors import ExitCode
 
 
@@ -118,15 +117,21 @@ COMMANDS: Mapping[str, Command] = {
     "task": Command(
         "One task of a scheduled run, audit or publish: what the hourly Airflow DAG submits, one after the other.",
         WithSpark("scheduled:task_command", "check_audit"),
-        (
-            *("TASK", "--run", "--warehouse", "--interval", "--cluster", "--group", "--config", "--fail-on"),
-            "--new-findings",
-        ),
+        ("TASK", "--run", "--warehouse", "--interval", "--cluster", "--group", "--config"),
         (
             "audit --run nightly-1 --warehouse /data/audit --interval 2026-11-21/2026-11-22",
-            "publish --run nightly-1 --warehouse /data/audit --interval 2026-11-21/2026-11-22 --new-findings new.json",
+            "publish --run nightly-1 --warehouse /data/audit --interval 2026-11-21/2026-11-22",
         ),
-        {"--fail-on": NEVER},
+    ),
+    "notify": Command(
+        "Tell somebody of the incidents that opened, got worse or are over since the last notice, each once.",
+        Later("notifying:notify_command"),
+        ("--warehouse", "--to", "--target", "--at-least", "--dry-run"),
+        (
+            "--warehouse ./warehouse --dry-run",
+            "--warehouse /data/audit --to /etc/rebalance-audit/pager.url --target pager --at-least ERROR",
+        ),
+        {"--target": "default", "--at-least": "WARN"},
     ),
     "backfill": Command(
         "Audit whole steps of a long history, each by a run of its own; one that fails does not stop the others.",

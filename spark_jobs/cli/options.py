@@ -81,7 +81,19 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "help": "exit with 1 if a finding is INFO, WARN or ERROR at least, or never",
     },
     "--run": {"metavar": "NAME", "help": "the scheduler's name of the run, the same in all of its tasks"},
-    "--new-findings": {"metavar": "FILE", "help": "write the findings that the run was the first to publish, as JSON"},
+    "--to": {
+        "metavar": "FILE",
+        "type": _if_any,
+        "help": "file, rights 0600, with the Apprise URL of who is told (default: REBALANCE_AUDIT_NOTIFY_URL)",
+    },
+    "--target": {"metavar": "NAME", "help": "under which it is remembered what was told; one for each URL"},
+    "--at-least": {
+        "metavar": "SEVERITY",
+        "type": str.upper,
+        "choices": SEVERITIES,
+        "help": "tell of incidents that are INFO, WARN or ERROR at least",
+    },
+    "--dry-run": {"action": "store_true", "help": "show what would be told; nobody is told, and nothing written down"},
     "--jobs": {
         "metavar": "N",
         "type": int,

@@ -8,15 +8,13 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from spark_jobs.cli.documents import as_json, run_document
-from spark_jobs.cli.exit_codes import backfill_exit_code, exit_code, run_exit_code, worst
+from spark_jobs.cli.exit_codes import backfill_exit_code, run_exit_code, worst
 from spark_jobs.cli.show_backfill import bar_on, show_backfill
-from spark_jobs.cli.show_findings import show_findings
 from spark_jobs.cli.show_maintained import show_maintained
 from spark_jobs.cli.start import start_spark
 from spark_jobs.cli.terminal import printable, progress_on, show_next
@@ -41,16 +39,10 @@ def task_command(arguments: Namespace) -> int:
     with progress_on(Console(stderr=True)) as say:
         scheduled = ScheduledRun(start_spark(say), warehouse, request, configuration, arguments.run, say)
         outcome = TASKS[arguments.TASK](scheduled)
-    if outcome.new_findings is not None:
-        show_findings(Console(), outcome.new_findings)
     print(printable(outcome.says))
     for warning in outcome.warnings:
         print(f"rebalance-audit: warning: {printable(warning)}", file=sys.stderr)
-    new = outcome.new_findings or ()
-    if arguments.new_findings:
-        Path(arguments.new_findings).write_text(as_json({"findings": new}), encoding="utf-8")
-    code = exit_code((finding["severity"] for finding in new), arguments.fail_on)
-    return ExitCode.CLEAN if code is ExitCode.WARNINGS else code
+    return ExitCode.CLEAN
 
 
 def backfill_command(arguments: Namespace) -> int:

@@ -14,12 +14,9 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from spark_jobs.domain.phrases import printable as printable  # of the terminal, too
+
 SEVERITY_STYLES = {"ERROR": "bold red", "WARN": "yellow", "INFO": "cyan"}
-
-
-def printable(text: str) -> str:
-    """The text with every character that could steer a terminal (or hide) written as an escape."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def print_line(console: Console, text: str) -> None:

@@ -16,6 +16,11 @@ def count(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
+def printable(text: str) -> str:
+    """The text with every character that could steer a terminal (or hide) written as an escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def number_text(value: int | None) -> str:
     """With thousands separators; null is unknown."""
     return UNKNOWN if value is None else f"{value:,}"

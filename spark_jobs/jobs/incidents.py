@@ -15,6 +15,7 @@ from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.window import to_micros
 from spark_jobs.errors import NothingPublishedError
+from spark_jobs.read.delta import delta_tables
 from spark_jobs.read.finding_rows import published_findings
 from spark_jobs.read.published import PublishedTables, check_names, published_tables
 from spark_jobs.read.stored import Filter, StoredTables, tuples
@@ -39,6 +40,15 @@ def incidents_of(
     """`published_incidents` of what stands there now."""
     progress("reading the findings")
     return published_incidents(published_tables(stored), query)
+
+
+def severities_in(warehouse: str, interval: str, cluster: str | None, consumer_group: str | None) -> list[str]:
+    """The severities of the incidents that were seen in the interval, of everything or of the names that are given.
+
+    Raises `WarehouseError` where only Spark reads the warehouse, and as `incidents_of` does.
+    """
+    query = IncidentQuery(Interval.parse(interval), cluster=cluster or None, consumer_group=consumer_group or None)
+    return [one.severity for one in incidents_of(delta_tables(warehouse), query)]
 
 
 def published_incidents(tables: PublishedTables, query: IncidentQuery) -> list[Incident]:

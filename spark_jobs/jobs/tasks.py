@@ -15,13 +15,12 @@ from typing import Any
 
 from pyspark.sql import Row, SparkSession
 
-from schemas import AUDIT_RUNS, FINDINGS, REBALANCE_INTERVALS
+from schemas import AUDIT_RUNS, REBALANCE_INTERVALS
 from spark_jobs.errors import QualityError
 from spark_jobs.gather.judged import judged_steps
 from spark_jobs.jobs import record
 from spark_jobs.jobs.audit import observed, window_of
 from spark_jobs.jobs.check import Gate
-from spark_jobs.jobs.new_findings import new_findings
 from spark_jobs.jobs.scheduled_run import (
     ScheduledRun,
     StagedAudit,
@@ -46,13 +45,10 @@ Write = Callable[[SparkSession, Warehouse, Mapping[str, Any]], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a task has to say: in a sentence; warnings; the findings, as dicts, that its run was the first to publish
-    (None: it does not publish).
-    """
+    """What a task has to say: in a sentence; warnings."""
 
     says: str
     warnings: tuple[str, ...] = ()
-    new_findings: tuple[dict[str, Any], ...] | None = None
 
 
 def audit_sources(run: ScheduledRun) -> Outcome:
@@ -89,15 +85,14 @@ def publish_results(run: ScheduledRun) -> Outcome:
     audited = audited_by(run)
     row, warnings = _row(run, audited.run_id), list[str]()
     if row is not None and row.outcome == "published":
-        version, says = row.published_versions[FINDINGS.name], f"run {audited.run_id} is published already"
+        says = f"run {audited.run_id} is published already"
     else:
         with claim(run.warehouse, run.request, audited.run_id):
             tables, warnings = _publish(run, audited, record.append if row is None else record.replace)
         rows = ", ".join(f"{name} {table.content.rows}" for name, table in tables.items())
-        version, says = tables[FINDINGS.name].version, f"run {audited.run_id} published {rows} rows"
+        says = f"run {audited.run_id} published {rows} rows"
     drop_results(run)
-    new = new_findings(run.spark, run.warehouse, run.request, audited.run_id, version)
-    return Outcome(says, tuple(warnings), tuple(new))
+    return Outcome(says, tuple(warnings))
 
 
 #: In the order in which they are run.

@@ -16,14 +16,16 @@ from filelock import FileLock, Timeout
 
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.errors import PublishConflictError
+from spark_jobs.location import Location
 from spark_jobs.publish.request import RunRequest
-from spark_jobs.warehouse import Warehouse
 
 _LOG = logging.getLogger(__name__)
+#: How long one who tells of incidents waits for another one who does, in seconds.
+_NOTICES_TIMEOUT = 60.0
 
 
 @contextmanager
-def claim(warehouse: Warehouse, request: RunRequest, run_id: str) -> Iterator[None]:
+def claim(warehouse: Location, request: RunRequest, run_id: str) -> Iterator[None]:
     """Holds the request's steps for this run; raises `PublishConflictError` if another run holds some of them.
 
     Only a warehouse on a local or mounted file system can be claimed; elsewhere Delta's own conflict detection is
@@ -49,7 +51,34 @@ def claim(warehouse: Warehouse, request: RunRequest, run_id: str) -> Iterator[No
             Path(own.lock_file).unlink(missing_ok=True)
 
 
-def drop_dead_claims(warehouse: Warehouse) -> None:
+@contextmanager
+def claim_notices(warehouse: Location) -> Iterator[None]:
+    """Lets one process at a time read what was told, tell, and write down what it has told.
+
+    The next one waits for it, and then has nothing to tell; raises `PublishConflictError` where that takes too long.
+    Only of a warehouse on a local or mounted file system, as `claim`.
+    """
+    root = warehouse.local_path
+    if root is None:
+        yield
+        return
+    folder = root / "_claims"
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / "notices.lock")
+    try:
+        lock.acquire(timeout=_NOTICES_TIMEOUT)
+    except Timeout:
+        raise PublishConflictError(
+            f"another process has been telling of incidents of {warehouse.location} for {_NOTICES_TIMEOUT:g} s: "
+            "try again when it is done"
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def drop_dead_claims(warehouse: Location) -> None:
     """Removes what killed runs have left in the folder of claims; claims that are held stay."""
     folder = warehouse.local_path / "_claims" if warehouse.local_path else None
     if folder and folder.is_dir():

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
-from deltalake import DeltaTable, QueryBuilder
-from deltalake.exceptions import TableNotFoundError
+from deltalake import DeltaTable, QueryBuilder, Schema, write_deltalake
+from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from schemas import Table
+from schemas.types import as_json
 from spark_jobs.errors import WarehouseError
 from spark_jobs.location import Location
 from spark_jobs.read.stored import Filter
@@ -58,6 +59,17 @@ class DeltaTables:
             raise self._unreadable(table, error) from error
         return found.cast(pa.schema([pa.field(one.name, _plain(one.type)) for one in found.schema]))
 
+    def append(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        """As `StoredTables.append` says."""
+        schema = Schema.from_json(json.dumps(as_json(table.schema)))
+        made = pa.Table.from_pylist([*map(dict, rows)], pa.schema(schema.to_arrow()))
+        try:
+            DeltaTable.create(self.uri(table), schema, mode="ignore", name=table.name, description=table.comment)
+            opened = self.open(table)
+            write_deltalake(opened, made, mode="append")
+        except DeltaError as error:
+            raise self._failed(table, "written", error) from error
+
     def open(self, table: Table, version: int | None = None) -> DeltaTable:
         """The table as delta-rs knows it; raises as `read` does."""
         try:
@@ -86,10 +98,21 @@ class DeltaTables:
         return f"{name}{scheme}{path}/{table.name}"
 
     def _unreadable(self, table: Table, error: Exception) -> WarehouseError:
+        return self._failed(table, "read", error)
+
+    def _failed(self, table: Table, what: str, error: Exception) -> WarehouseError:
         # Causes stand one below the other, in colour: the last one says what to mend.
         causes = _COLOUR.sub("", str(error)).replace("↳", ":").split() or [type(error).__name__]
         told = " ".join(causes).replace(" :", ":")[:_LONGEST_ERROR]
-        return WarehouseError(f"the table {self.location.location}/{table.name} cannot be read: {told}")
+        return WarehouseError(f"the table {self.location.location}/{table.name} cannot be {what}: {told}")
+
+
+def delta_tables(warehouse: str) -> DeltaTables:
+    """The tables of the warehouse that a user names; raises `WarehouseError` where only Spark reads it."""
+    location = Location.parse(warehouse)
+    if location.in_catalog or location.scheme not in SCHEMES:
+        raise WarehouseError(f"only Spark reads the warehouse {location.location}")
+    return DeltaTables(location)
 
 
 def _json(opened: DeltaTable) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Protocol
 
@@ -43,6 +43,12 @@ class StoredTables(Protocol):
 
         Raises `WarehouseError` where the table is missing or cannot be read, `SchemaMismatchError` where its columns
         are not those of `schemas`.
+        """
+
+    def append(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Adds rows to a table that is only ever appended to, and makes it where it is missing.
+
+        Raises `WarehouseError` where that is not possible, `SchemaMismatchError` as `read` does.
         """
 
 

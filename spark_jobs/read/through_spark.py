@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, SparkSession
@@ -13,6 +14,7 @@ from pyspark.sql import functions as F
 
 from schemas import Table
 from spark_jobs.read.stored import Filter
+from spark_jobs.spark_types import spark_schema
 from spark_jobs.warehouse import Warehouse
 
 
@@ -33,6 +35,13 @@ class SparkTables:
         """As `StoredTables.read` says."""
         frame = self.location.read(self.spark, table, version)
         return frame.where(reduce(and_, map(_column, conditions), F.lit(True))).select(*columns).toArrow()
+
+    def append(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        """As `StoredTables.append` says."""
+        self.location.create(self.spark, [table])
+        self.location.read(self.spark, table)
+        frame = self.spark.createDataFrame([*map(dict, rows)], spark_schema(table)).coalesce(1)
+        self.location.save(frame.write.format("delta").mode("append"), table)
 
 
 def _column(condition: Filter) -> Column:

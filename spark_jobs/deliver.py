@@ -1,0 +1,94 @@
+"""Who is told, by Apprise. Its URL holds secrets: it comes from the environment or a file of one's own, and is in no
+log, error or argument.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spark_jobs.errors import NotDeliveredError, NoticeTargetError
+
+if TYPE_CHECKING:
+    from apprise import NotifyBase
+
+#: The variable of the environment that holds the URL.
+VARIABLE = "REBALANCE_AUDIT_NOTIFY_URL"
+#: What Apprise says of a service that refuses.
+_STATUS = re.compile(r"error=(\d{3})\b")
+
+
+def notify_url(environment: Mapping[str, str], file: Path | None) -> str:
+    """That of the file, else of the environment; raises `NoticeTargetError` where there is none."""
+    url = environment.get(VARIABLE, "").strip() if file is None else _of_file(file)
+    if len(url.split()) != 1:
+        where = VARIABLE if file is None else str(file)
+        raise NoticeTargetError(f"{where} has to hold one URL of Apprise, and nothing else: it says who is told")
+    return url
+
+
+def _of_file(file: Path) -> str:
+    try:
+        if stat.S_IMODE(file.stat().st_mode) & 0o077:
+            raise NoticeTargetError(f"others can read {file}, which holds a secret: chmod 600 it")
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        raise NoticeTargetError(f"{file} cannot be read as text. Check its name and rights") from None
+
+
+def sender(url: str) -> Callable[[str, str], None]:
+    """What tells a title and a text; raises `NoticeTargetError` for what is no URL of Apprise.
+
+    What it gives raises `NotDeliveredError` where the service was not reached or refused.
+    """
+    from apprise import Apprise, AppriseAsset, NotifyFormat
+
+    with _apprise_says():
+        service = Apprise.instantiate(url, asset=AppriseAsset(app_id="rebalance-audit", async_mode=False))
+    if service is None:
+        raise NoticeTargetError(
+            "the URL of who is told is none that Apprise knows, or is not complete: compare it with Apprise's list"
+        )
+    # Names come from clients: nothing in them is markup, whatever the service takes by default.
+    service.notify_format = NotifyFormat.TEXT
+    told = Apprise()
+    told.add(service)
+
+    def send(title: str, text: str) -> None:
+        with _apprise_says() as said:
+            if told.notify(body=text, title=title, body_format=NotifyFormat.TEXT):
+                return
+        raise NotDeliveredError(_why(service, said))
+
+    return send
+
+
+def _why(service: NotifyBase, said: list[str]) -> str:
+    status = next((found[1] for one in said if (found := _STATUS.search(one))), None)
+    reason = f"the service answered {status}" if status else "the service was not reached, or refused"
+    return (
+        f"{service.service_name}: {reason}; nothing is written down of what was not delivered, so the same again "
+        "tells it: check the URL, its rights, and the network"
+    )
+
+
+@contextmanager
+def _apprise_says() -> Iterator[list[str]]:
+    """What Apprise logs meanwhile, which may hold parts of the URL: it goes into the list, and nowhere else."""
+    said: list[str] = []
+    logger = logging.getLogger("apprise")
+    before = logger.propagate, logger.level, logger.handlers[:]
+    catcher = logging.Handler()
+    catcher.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    logger.propagate, logger.handlers = False, [catcher]
+    logger.setLevel(logging.WARNING)
+    try:
+        yield said
+    finally:
+        logger.propagate, level, logger.handlers = before
+        logger.setLevel(level)

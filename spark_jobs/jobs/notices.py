@@ -1,0 +1,141 @@
+"""Tells somebody of incidents that opened, got worse or are over since the last notice: each once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from typing import Any
+
+from schemas import GROUP_STATUS, NOTICES
+from spark_jobs.domain.incidents.notices import Notice, NoticeScope, notices
+from spark_jobs.domain.intervals import EVER, Interval
+from spark_jobs.domain.window import from_micros, to_micros
+from spark_jobs.explain.notice_text import notice_text, notice_title
+from spark_jobs.jobs.incidents import IncidentQuery, published_incidents
+from spark_jobs.publish.claims import claim_notices
+from spark_jobs.read.delta import delta_tables
+from spark_jobs.read.published import PublishedTables, published_tables
+from spark_jobs.read.stored import Filter, StoredTables, tuples
+
+#: What was last seen longer ago, before the end of the newest audited step, is no news to who was never told of it.
+RECENT = timedelta(days=1)
+#: What was told is followed for so long after it was last seen.
+FOLLOWED = timedelta(days=7)
+_TIMES = ("opened_at", "resolved_at", "last_seen_at")
+
+
+@dataclass(frozen=True)
+class NoticeRequest:
+    """Who is told, by a name under which it is remembered, and the least severity of an incident that is told."""
+
+    target: str = "default"
+    least: str = "WARN"
+
+
+@dataclass(frozen=True)
+class Message:
+    """What is told of the incidents of one cluster, the newest first; `audited_until`: the end of its newest step."""
+
+    cluster: str
+    title: str
+    text: str
+    notices: tuple[Notice, ...]
+    audited_until: datetime
+
+
+#: Tells somebody; raises where that is not certain.
+Send = Callable[[Message], None]
+
+
+def tell(
+    stored: StoredTables, request: NoticeRequest, send: Send, progress: Callable[[str], None] = lambda _: None
+) -> list[Message]:
+    """Sends what is new, a message per cluster, and writes each down once it was sent; what was sent.
+
+    So a message is sent once, and again only where the process dies, or the table cannot be written, in between. What
+    `send` raises goes on: the messages before it have been written down. Raises `NothingPublishedError` where no run
+    has published anything, `PublishConflictError` where another process is telling.
+    """
+    with claim_notices(stored.location):
+        sent = []
+        for message in messages(stored, request, progress):
+            progress(f"telling {request.target} of cluster {message.cluster}")
+            send(message)
+            stored.append(NOTICES, [*_rows(message, request.target, datetime.now(UTC))])
+            sent.append(message)
+    return sent
+
+
+def tell_without_spark(warehouse: str, target: str, least: str, send: Send) -> list[Message]:
+    """`tell` of the warehouse that a user names; raises `WarehouseError` where only Spark reads it."""
+    return tell(delta_tables(warehouse), NoticeRequest(target, least), send)
+
+
+def messages(
+    stored: StoredTables, request: NoticeRequest, progress: Callable[[str], None] = lambda _: None
+) -> list[Message]:
+    """What `tell` would send."""
+    progress("reading the findings")
+    tables = published_tables(stored)
+    until = _audited_until(tables)
+    if not until:
+        return []
+    end = max(until.values())
+    found = published_incidents(tables, IncidentQuery(Interval(end - FOLLOWED, end)))
+    scope = NoticeScope(
+        since=to_micros(end - FOLLOWED),
+        recent=to_micros(end - RECENT),
+        until={cluster: to_micros(moment) for cluster, moment in until.items()},
+        least=request.least,
+    )
+    new = sorted(notices(found, _told(stored, request.target), scope), key=lambda one: one.cluster)
+    return [
+        _message(stored.location.location, cluster, tuple(of_cluster), until.get(cluster, end))
+        for cluster, of_cluster in groupby(new, key=lambda one: one.cluster)
+    ]
+
+
+def _audited_until(tables: PublishedTables) -> dict[str, datetime]:
+    """The end of the newest audited step of each cluster."""
+    until: dict[str, datetime] = {}
+    for cluster, step in tuples(tables.read(GROUP_STATUS, EVER, ("cluster", "step_start"))):
+        until[cluster] = max(until.get(cluster, EVER.start), step + tables.grid.length)
+    return until
+
+
+def _told(stored: StoredTables, target: str) -> list[Notice]:
+    """What the target was told, in the order that `notices` asks for."""
+    if not stored.exists(NOTICES):
+        return []
+    columns = ("told_at", *Notice._fields)
+    found = tuples(stored.read(NOTICES, columns, [Filter("target", "=", target)]))
+    told = [(at, _notice(values)) for at, *values in found]
+    return [one for _, one in sorted(told, key=lambda pair: (pair[0], not pair[1].is_over))]
+
+
+def _notice(values: Iterable[Any]) -> Notice:
+    row = Notice(*values)
+    return row._replace(
+        groups=tuple(row.groups),
+        root_finding_ids=tuple(row.root_finding_ids),
+        **{name: None if (at := getattr(row, name)) is None else to_micros(at) for name in _TIMES},
+    )
+
+
+def _message(warehouse: str, cluster: str, new: tuple[Notice, ...], until: datetime) -> Message:
+    return Message(cluster, notice_title(cluster, new), notice_text(warehouse, new), new, until)
+
+
+def _rows(message: Message, target: str, told_at: datetime) -> Iterable[dict[str, Any]]:
+    """As `notices` has them."""
+    for one in message.notices:
+        at = {"audited_until": message.audited_until, "told_at": told_at}
+        yield {"target": target} | notice_row(one) | at
+
+
+def notice_row(one: Notice) -> dict[str, Any]:
+    """Its fields, with times as such."""
+    times = {name: None if (at := getattr(one, name)) is None else from_micros(at) for name in _TIMES}
+    return one._asdict() | {"groups": list(one.groups), "root_finding_ids": list(one.root_finding_ids)} | times

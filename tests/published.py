@@ -1,0 +1,44 @@
+"""Hours of the group G as runs publish them, one run after the other: in some nobody was connected. No Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from deltalake import DeltaTable
+
+from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS
+from tests.explain.rows import at, finding
+from tests.stored import write
+
+STATUS = {"finding_count": 1, "unknown_queues": 0, "limit": "NO_BACKLOG", "advice": "No."}
+
+
+def publish_hours(
+    warehouse: Path, hours: Collection[int], offline: Collection[int] = (), group: str = "G", cluster: str = "c"
+) -> None:
+    """A run over these hours after 10:00."""
+    key = {"cluster": cluster, "consumer_group": group}
+    found = [finding(**key, **_offline(group, hour)) for hour in hours if hour in offline]
+    write(warehouse, FINDINGS, found)
+    write(warehouse, GROUP_STATUS, [key | STATUS | {"step_start": at(3600 * hour)} for hour in hours])
+    number = DeltaTable(warehouse / GROUP_STATUS.name).version()
+    versions = {table.name: number for table in (FINDINGS, GROUP_STATUS)}
+    run = {
+        **dict.fromkeys(("run_id", "configuration_hash", "configuration", "code_version"), f"r{number}"),
+        **dict.fromkeys(("started_at", "finished_at", "interval_start"), at(number)),
+        **{name: {} for name in ("source_versions", "row_counts", "content_hashes")},
+        "interval_end": at(number),
+        "step_seconds": 3600,
+        "not_evaluated": [],
+        "published_versions": versions,
+        "outcome": "published",
+    }
+    write(warehouse, AUDIT_RUNS, [run])
+
+
+def _offline(group: str, hour: int) -> dict[str, Any]:
+    named = {"rule": "GROUP_OFFLINE", "cause": "NOBODY_CONNECTED", "severity": "ERROR", "topic": None, "subject": group}
+    time = {"start": at(3600 * hour), "end": at(3600 * (hour + 1)), "step_start": at(3600 * hour)}
+    return named | time | {"finding_id": f"{group}{hour}"}
