@@ -77,18 +77,26 @@ def _why(service: NotifyBase, said: list[str]) -> str:
     )
 
 
+class _Kept(logging.Handler):
+    """Keeps what is logged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said.append(record.getMessage())
+
+
 @contextmanager
 def _apprise_says() -> Iterator[list[str]]:
     """What Apprise logs meanwhile, which may hold parts of the URL: it goes into the list, and nowhere else."""
-    said: list[str] = []
-    logger = logging.getLogger("apprise")
-    before = logger.propagate, logger.level, logger.handlers[:]
-    catcher = logging.Handler()
-    catcher.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
-    logger.propagate, logger.handlers = False, [catcher]
+    logger, kept = logging.getLogger("apprise"), _Kept()
+    before = logger.propagate, logger.level, logger.handlers
+    logger.propagate, logger.handlers = False, [kept]
     logger.setLevel(logging.WARNING)
     try:
-        yield said
+        yield kept.said
     finally:
         logger.propagate, level, logger.handlers = before
         logger.setLevel(level)

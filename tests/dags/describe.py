@@ -47,7 +47,6 @@ def context(dag: Any, task: Any) -> dict[str, Any]:
         "data_interval_start": end.replace(hour=2),
         "data_interval_end": end,
         "dag_run": SimpleNamespace(run_after=end),
-        "ti": SimpleNamespace(id="TI"),
         "var": {"value": Variables()},
         "macros": macros,
     }
@@ -88,15 +87,32 @@ def command(dag: Any, task: Any) -> str:
     return text
 
 
-def reported(task: Any, fail_on: str) -> str:
-    """What becomes of the task where it is handed one finding of each severity."""
-    handed_over = [{"severity": severity, "rule": f"RULE_{severity}"} for severity in ("INFO", "WARN", "ERROR")]
-    task.fail_on = fail_on
-    try:
-        task.execute({"ti": SimpleNamespace(xcom_pull=lambda *, task_ids: {"publish": handed_over}[task_ids])})
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-    return "done"
+def notified(task: Any) -> dict[str, str]:
+    """What becomes of the task: nobody to tell, a notifier that fails, one that does not, the same again, a gate."""
+    from tests.published import publish_hours
+
+    warehouse = Path(tempfile.mkdtemp())
+    publish_hours(warehouse, [0, 1], offline=[1])
+    os.environ["AIRFLOW_VAR_REBALANCE_AUDIT_WAREHOUSE"] = str(warehouse)
+    notifier = json.loads(os.environ.pop("AIRFLOW_VAR_REBALANCE_AUDIT_NOTIFIER"))
+
+    def outcome(hour: int = 10, fail_on: str = "NEVER", **kwargs: str) -> str:
+        task.interval, task.cluster, task.group, task.fail_on = f"2026-03-01T{hour}/2026-03-01T{hour + 1}", "", "", fail_on
+        if "AIRFLOW_VAR_REBALANCE_AUDIT_NOTIFIER" in os.environ:
+            settings = notifier | {"kwargs": notifier["kwargs"] | kwargs}
+            os.environ["AIRFLOW_VAR_REBALANCE_AUDIT_NOTIFIER"] = json.dumps(settings)
+        try:
+            task.execute({})
+        except Exception as error:
+            return f"{type(error).__name__}: {error}".partition(":/")[0]
+        return "done"
+
+    found = {"nobody": outcome()}
+    os.environ["AIRFLOW_VAR_REBALANCE_AUDIT_NOTIFIER"] = ""
+    found |= {"fails": outcome(path="/nowhere/told.txt"), "tells": outcome(), "again": outcome()}
+    found |= {"gate": outcome(11, "ERROR"), "no gate": outcome(10, "INFO")}
+    publish_hours(warehouse, [2])
+    return found | {"over": outcome(fail_on="INFO")}
 
 
 def sensed(task: Any) -> dict[str, str]:
@@ -148,10 +164,7 @@ def main() -> None:
         "commands": {
             f"{dag.dag_id}.{task.task_id}": command(dag, task) for dag in bag.dags.values() for task in dag.tasks
         },
-        "reported": {
-            fail_on: reported(bag.dags["rebalance_audit_hourly"].get_task("report"), fail_on)
-            for fail_on in ("NEVER", "ERROR", "INFO")
-        },
+        "notified": notified(bag.dags["rebalance_audit_hourly"].get_task("notify")),
         "sensed": sensed(bag.dags["rebalance_audit_hourly"].get_task("wait_for_sources")),
     }
     print(json.dumps(found))

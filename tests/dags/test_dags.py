@@ -17,8 +17,9 @@ HOUR, DAY = 3600.0, 86400.0
 @pytest.fixture(scope="module")
 def described(airflow: Airflow) -> dict[str, Any]:
     variables = {"warehouse": "s3a://lake/audit", "config": "/etc/rebalance-audit.yaml"}
-    told = {"path": str(airflow.home / "told.txt"), "text": "{{ findings | map(attribute='rule') | join(' ') }}"}
-    notifier = {"class": "tests.dags.notifier:FileNotifier", "kwargs": told, "severity": "WARN"}
+    text = "{{ title }}; {{ text.split('(')[0] }}{{ notices | map(attribute='rule') | join(' ') }} of {{ cluster }}"
+    told = {"path": str(airflow.home / "told.txt"), "text": text}
+    notifier = {"class": "tests.dags.notifier:FileNotifier", "kwargs": told, "severity": "ERROR"}
     variables["notifier"] = json.dumps(notifier)
     said = airflow(str(ROOT / "tests" / "dags" / "describe.py"), variables=variables)
     assert said.returncode == 0, said.stdout
@@ -50,8 +51,8 @@ def test_dags_are_these_and_no_others(described: dict[str, Any]) -> None:
             {
                 "wait_for_sources": task("audit", kind="SourcesSensor", timeout=HOUR),
                 "audit": task("publish"),
-                "publish": task("report", kind="PublishOperator") | {"outlets": TABLES},
-                "report": task(kind="ReportOperator"),
+                "publish": task("notify") | {"outlets": TABLES},
+                "notify": task(kind="NotifyOperator"),
             },
         ),
         "rebalance_audit_late": dag("30 3 * * *", 1, {"audit_late_steps": task() | {"outlets": TABLES}}),
@@ -64,15 +65,22 @@ def test_commands_are_those_of_the_checked_in_file(described: dict[str, Any]) ->
     assert "".join(f"{name}\n  {said}\n" for name, said in sorted(described["commands"].items())) == expected
 
 
-def test_what_is_handed_over_is_told_and_fails_the_report_where_it_is_severe_enough(
+def test_incidents_are_told_once_and_fail_the_task_where_they_are_severe_enough(
     described: dict[str, Any], airflow: Airflow
 ) -> None:
-    assert described["reported"] == {
-        "NEVER": "done",
-        "ERROR": "AirflowFailException: new findings of severity ERROR at least: 1",
-        "INFO": "AirflowFailException: new findings of severity INFO at least: 3",
+    assert described["notified"] == {
+        "nobody": "done",
+        "fails": "FileNotFoundError: [Errno 2] No such file or directory: '/nowhere/told.txt'",
+        "tells": "done",
+        "again": "done",
+        "gate": "AirflowFailException: incidents of severity ERROR at least: 1",
+        "no gate": "done",
+        "over": "done",
     }
-    assert (airflow.home / "told.txt").read_text() == "RULE_WARN RULE_ERROR\n" * 3
+    told = "ERROR No consumer of G is connected GROUP_OFFLINE of c\n"
+    assert (airflow.home / "told.txt").read_text() == (
+        f"rebalance-audit c: 1 incident opened; OPENED {told}rebalance-audit c: 1 incident resolved; RESOLVED {told}"
+    )
 
 
 def test_sources_are_waited_for_until_they_have_come_or_the_time_of_grace_is_over(described: dict[str, Any]) -> None:

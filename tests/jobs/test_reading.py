@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, OUTPUTS, TABLES
+from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, NOTICES, OUTPUTS, TABLES
 from spark_jobs.config import Configuration
 from spark_jobs.domain.intervals import EVER
 from spark_jobs.jobs.maintain import SHORTEST_RETENTION, maintain
@@ -47,6 +48,7 @@ def test_spark_reads_the_same(spark: SparkSession, twins_hour: Warehouse) -> Non
     [
         ["status", "--json"],
         ["explain", "--group", "g", "--at", "2026-03-01T10:30", "--json"],
+        ["notify", "--dry-run"],
         ["report", "--interval", str(HOUR), "--out", "report.html"],
     ],
 )
@@ -79,6 +81,22 @@ def test_every_table_stays_readable(spark: SparkSession, copied: Warehouse) -> N
     log = Path(copied.location, MEMBERSHIP_SNAPSHOTS.name, "_delta_log")
     assert (log / "_last_checkpoint").exists()
     assert DeltaTable(str(log.parent)).version() >= 12
+
+
+def test_both_write_what_the_other_reads(spark: SparkSession, warehouse: Warehouse) -> None:
+    """Also after maintenance, which changes the table's properties."""
+    by_spark, by_delta = SparkTables(spark, warehouse), DeltaTables(warehouse)
+    warehouse.create(spark, [MEMBERSHIP_SNAPSHOTS])
+    names = dict.fromkeys(("target", "cluster", "incident_id", "told", "severity", "rule", "headline"), "it's")
+    times = dict.fromkeys(("opened_at", "last_seen_at", "audited_until", "told_at"), HOUR.start)
+    row = {**names, "groups": ["g"], **times, "resolved_at": None, "root_finding_ids": ["f1", "f2"]}
+    for first, second in ((by_delta, by_spark), (by_spark, by_delta)):
+        first.append(NOTICES, [row])
+        maintain(spark, warehouse, SHORTEST_RETENTION)
+        second.append(NOTICES, [row, row])
+        found = [rows(one.read(NOTICES, NOTICES.columns)) for one in (first, second)]
+        assert found == [[{name: row[name] for name in NOTICES.columns}] * 3] * 2
+        shutil.rmtree(Path(warehouse.location, NOTICES.name))
 
 
 def test_a_reader_sees_a_whole_run_or_the_one_before(spark: SparkSession, copied: Warehouse) -> None:
