@@ -20,7 +20,11 @@ def publish_hours(
 ) -> None:
     """A run over these hours after 10:00."""
     key = {"cluster": cluster, "consumer_group": group}
-    found = [finding(**key, **_offline(group, hour)) for hour in hours if hour in offline]
+    found = [
+        finding(**key, **_offline(group, hour), finding_id=f"{cluster}/{group}{hour}")
+        for hour in hours
+        if hour in offline
+    ]
     write(warehouse, FINDINGS, found)
     write(warehouse, GROUP_STATUS, [key | STATUS | {"step_start": at(3600 * hour)} for hour in hours])
     number = DeltaTable(warehouse / GROUP_STATUS.name).version()
@@ -41,4 +45,4 @@ def publish_hours(
 def _offline(group: str, hour: int) -> dict[str, Any]:
     named = {"rule": "GROUP_OFFLINE", "cause": "NOBODY_CONNECTED", "severity": "ERROR", "topic": None, "subject": group}
     time = {"start": at(3600 * hour), "end": at(3600 * (hour + 1)), "step_start": at(3600 * hour)}
-    return named | time | {"finding_id": f"{group}{hour}"}
+    return named | time

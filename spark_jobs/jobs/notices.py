@@ -116,12 +116,9 @@ def _told(stored: StoredTables, target: str) -> list[Notice]:
 
 
 def _notice(values: Iterable[Any]) -> Notice:
-    row = Notice(*values)
-    return row._replace(
-        groups=tuple(row.groups),
-        root_finding_ids=tuple(row.root_finding_ids),
-        **{name: None if (at := getattr(row, name)) is None else to_micros(at) for name in _TIMES},
-    )
+    row = Notice(*values)._asdict()
+    times = {name: None if row[name] is None else to_micros(row[name]) for name in _TIMES}
+    return Notice(**row | times | {name: tuple(row[name]) for name in ("groups", "root_finding_ids")})
 
 
 def _message(warehouse: str, cluster: str, new: tuple[Notice, ...], until: datetime) -> Message:

@@ -97,7 +97,8 @@ def notified(task: Any) -> dict[str, str]:
     notifier = json.loads(os.environ.pop("AIRFLOW_VAR_REBALANCE_AUDIT_NOTIFIER"))
 
     def outcome(hour: int = 10, fail_on: str = "NEVER", **kwargs: str) -> str:
-        task.interval, task.cluster, task.group, task.fail_on = f"2026-03-01T{hour}/2026-03-01T{hour + 1}", "", "", fail_on
+        task.interval, task.fail_on = f"2026-03-01T{hour}:00/2026-03-01T{hour + 1}:00", fail_on
+        task.cluster = task.group = ""
         if "AIRFLOW_VAR_REBALANCE_AUDIT_NOTIFIER" in os.environ:
             settings = notifier | {"kwargs": notifier["kwargs"] | kwargs}
             os.environ["AIRFLOW_VAR_REBALANCE_AUDIT_NOTIFIER"] = json.dumps(settings)

@@ -116,7 +116,7 @@ def test_what_opens_and_is_over_is_told_once_and_written_down(service: Service, 
         "opened_at": at(3600),
         "resolved_at": at(3 * 3600),
         "last_seen_at": at(3 * 3600),
-        "root_finding_ids": ["G1", "G2"],
+        "root_finding_ids": ["c/G1", "c/G2"],
         "audited_until": at(4 * 3600),
     }
 

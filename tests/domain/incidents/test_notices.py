@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from spark_jobs.domain.incidents.notices import Notice, NoticeScope, notices
 from spark_jobs.domain.incidents.values import PublishedFinding
@@ -65,7 +66,7 @@ def test_it_is_over_when_ten_minutes_have_gone_by_without_it() -> None:
 
 
 def test_it_got_worse() -> None:
-    hung = {"subject": "h@1", "client_ids": ["h@1"]}
+    hung: dict[str, Any] = {"subject": "h@1", "client_ids": ["h@1"]}
     asleep = stood("03:00-05:30", "CLIENT_HUNG", "NO_PULL", severity="WARN", **hung)
     silent = stood("05:30-06:00", "CLIENT_HUNG", "NO_ANSWER", **hung)
     for least, first, second in (("WARN", "opened WARN", "worse ERROR"), ("ERROR", None, "opened ERROR")):
