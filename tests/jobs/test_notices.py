@@ -177,7 +177,7 @@ def test_clusters_before_the_one_that_is_not_delivered_are_not_told_again(servic
         (f"json://h/{SECRET} json://i", f"{VARIABLE} has to hold one URL of Apprise", 3),
         (f"nonsense://{SECRET}", "is none that Apprise knows", 3),
         (f"slack://{SECRET}", "is none that Apprise knows, or is not complete", 3),
-        (f"json://user:{SECRET}@127.0.0.1:1/{SECRET}", "JSON: the service was not reached, or refused", 4),
+        (f"json://user:{SECRET}@{SECRET}.invalid:1/{SECRET}", "JSON: the service was not reached, or refused", 4),
     ],
 )
 def test_a_wrong_url_is_told_in_a_sentence_without_its_secrets(
@@ -206,7 +206,8 @@ def test_a_file_with_the_url_is_ones_own(
     assert "none cannot be read as text" in capsys.readouterr().err
 
 
-def test_names_are_text_and_nothing_else(service: Service, tmp_path: Path) -> None:
+def test_names_are_text_and_nothing_else(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, f"{service.url}?format=html")
     publish_hours(tmp_path, [1], offline=[1], group="<b>*G*</b>\n\x1b[2J\u202e@here", cluster="c\n\n#1")
     assert notify(tmp_path) == 0
     (message,) = service.got
@@ -218,7 +219,7 @@ def test_names_are_text_and_nothing_else(service: Service, tmp_path: Path) -> No
 def test_a_process_that_is_killed_before_the_answer_tells_twice_and_no_more(service: Service, published: Path) -> None:
     killed = subprocess.Popen([*COMMAND, str(published)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     service.before_answer = lambda: os.kill(killed.pid, signal.SIGKILL)
-    assert killed.wait(60) == -signal.SIGKILL
+    assert killed.wait(300) == -signal.SIGKILL
     service.before_answer = lambda: None
     assert [notify(published), notify(published)] == [0, 0]
     assert service.titles() == [OPENED] * 2
@@ -243,7 +244,7 @@ def test_a_process_that_is_killed_before_it_writes_down_tells_twice_and_no_more(
 def test_of_two_processes_one_tells(service: Service, published: Path) -> None:
     service.before_answer = lambda: time.sleep(1)
     both = [subprocess.Popen([*COMMAND, str(published)], stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    said = sorted(one.communicate(timeout=60)[0] for one in both)
+    said = sorted(one.communicate(timeout=300)[0] for one in both)
     assert said == ["There is nothing new to tell default.\n", f"Told: {OPENED}\n"]
     assert service.titles() == [OPENED]
 

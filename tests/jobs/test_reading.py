@@ -84,7 +84,7 @@ def test_every_table_stays_readable(spark: SparkSession, copied: Warehouse) -> N
 
 
 def test_both_write_what_the_other_reads(spark: SparkSession, warehouse: Warehouse) -> None:
-    """Also after maintenance, which changes the table's properties."""
+    """What delta-rs has made also after maintenance, which changes the table's properties."""
     by_spark, by_delta = SparkTables(spark, warehouse), DeltaTables(warehouse)
     warehouse.create(spark, [MEMBERSHIP_SNAPSHOTS])
     names = dict.fromkeys(("target", "cluster", "incident_id", "told", "severity", "rule", "headline"), "it's")
@@ -92,7 +92,8 @@ def test_both_write_what_the_other_reads(spark: SparkSession, warehouse: Warehou
     row = {**names, "groups": ["g"], **times, "resolved_at": None, "root_finding_ids": ["f1", "f2"]}
     for first, second in ((by_delta, by_spark), (by_spark, by_delta)):
         first.append(NOTICES, [row])
-        maintain(spark, warehouse, SHORTEST_RETENTION)
+        if first is by_delta:
+            maintain(spark, warehouse, SHORTEST_RETENTION)
         second.append(NOTICES, [row, row])
         found = [rows(one.read(NOTICES, NOTICES.columns)) for one in (first, second)]
         assert found == [[{name: row[name] for name in NOTICES.columns}] * 3] * 2

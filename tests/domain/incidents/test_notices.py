@@ -94,6 +94,16 @@ def test_an_hour_before_that_is_audited_later_changes_the_id_and_is_not_told() -
     assert pager.hears(offline("01:10-04:10"), until=6) == []
 
 
+def test_an_end_that_is_audited_again_changes_the_id_and_is_not_told() -> None:
+    """Late snapshots show that it began an hour later; or that it ended an hour earlier, and began before."""
+    pager = Listener()
+    assert pager.hears(offline("02:30-05:00"), until=5) == ["opened ERROR GROUP_OFFLINE 02:30"]
+    assert pager.hears(offline("03:00-05:00"), until=5) == []
+    pager = Listener()
+    assert pager.hears(offline("03:00-05:00"), until=5, but=(0, 1, 2)) == ["opened ERROR GROUP_OFFLINE 03:00"]
+    assert pager.hears(offline("02:30-04:00"), until=5) == ["resolved ERROR GROUP_OFFLINE 02:30"]
+
+
 def test_two_that_turn_out_to_be_one_event_are_not_told_again() -> None:
     def gone(span: str, group: str) -> list[PublishedFinding]:
         queue = (f"t-{group}", "b", 0, "NOT_READABLE")
