@@ -181,13 +181,19 @@ def test_clusters_before_the_one_that_is_not_delivered_are_not_told_again(servic
     ],
 )
 def test_a_wrong_url_is_told_in_a_sentence_without_its_secrets(
-    published: Path, url: str, told: str, code: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    published: Path,
+    url: str,
+    told: str,
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setenv(VARIABLE, url)
     assert notify(published, "--verbose") == code
     said = capfd.readouterr()
     assert [line for line in said.err.splitlines() if told in line and line.startswith("rebalance-audit: ")]
-    assert SECRET not in said.out + said.err
+    assert SECRET not in said.out + said.err + caplog.text
     assert not (published / NOTICES.name).exists()
 
 
