@@ -26,35 +26,35 @@ SUITE = Suite(
     expectations=(
         Expectation(
             "interval_was_replayed",
-            "Every allocation belongs to a replayed interval, and ends with it.",
+            "Every allocation belongs to a replayed interval and ends with it.",
             "coalesce(status = 'REPLAYED' AND known_end = interval_end, false)",
         ),
         Expectation(
             "unassigned_has_a_cause",
-            "A queue has no owner exactly if there is a cause of it.",
+            "A queue has no owner if and only if there is a cause for that.",
             "(size(owners) = 0) = (unassigned_cause IS NOT NULL)",
         ),
         Expectation(
             "double_owned_has_a_cause",
-            "A queue has several owners exactly if there is a cause of it.",
+            "A queue has several owners if and only if there is a cause for that.",
             "(size(owners) > 1) = (double_owned_cause IS NOT NULL)",
         ),
         Expectation(
             "causes_are_known",
-            "Causes are of the enums.",
+            "Causes are values of the enums.",
             f"(unassigned_cause IS NULL OR unassigned_cause IN {one_of(UnassignedCause)}) "
             f"AND (double_owned_cause IS NULL OR double_owned_cause IN {one_of(DoubleOwnedCause)})",
         ),
         Expectation(
             "unreadable_is_nobodys",
-            "A queue that nobody may read has no owner.",
+            "A queue that no consumer may read has no owner.",
             "readable OR size(owners) = 0",
         ),
         Expectation(
             "owners_are_connections",
-            "Every owner has a client id, and none is there twice.",
+            "Every owner has a client id, and no owner is listed twice.",
             "forall(owners, one -> one.client_id IS NOT NULL) AND size(array_distinct(owners)) = size(owners)",
         ),
-        Expectation("queue_ids_are_0_to_65535", "A queue's number is 0 to 65535.", "queue_id BETWEEN 0 AND 65535"),
+        Expectation("queue_ids_are_0_to_65535", "A queue id is 0 to 65535.", "queue_id BETWEEN 0 AND 65535"),
     ),
 )

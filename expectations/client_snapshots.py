@@ -27,10 +27,10 @@ SUITE = Suite(
         GROUP,
         named("client_id", "The client that was asked"),
         captured(),
-        Expectation("answered_is_known", "Whether the client answered is there.", "answered IS NOT NULL"),
+        Expectation("answered_is_known", "The row says whether the client answered.", "answered IS NOT NULL"),
         Expectation(
             "who_did_not_answer_says_nothing",
-            "A client that did not answer has neither queues nor a strategy, nor anything else to say.",
+            "A client that did not answer has no queues, no strategy, and no other values.",
             "answered OR (" + " AND ".join(f"{name} IS NULL" for name in _SAID) + ")",
         ),
         Expectation(
@@ -40,7 +40,7 @@ SUITE = Suite(
         ),
         Expectation(
             "threads_are_1_to_65535",
-            "A client has threads to consume with, and no more than 65535 (RocketMQ allows 1000).",
+            "A client has 1 to 65535 consume threads (RocketMQ allows 1000).",
             "consume_threads BETWEEN 1 AND 65535",
         ),
         present("subscriptions"),
@@ -48,7 +48,7 @@ SUITE = Suite(
         present("consume_status"),
         each(
             "owned_queues_are_named",
-            "Every queue has its topic, its broker and its number, which is 0 to 65535.",
+            "Every queue has its topic, its broker and its id, which is 0 to 65535.",
             "owned_queues",
             named_each("topic") & numbered_queue(),
         ),
@@ -66,7 +66,7 @@ SUITE = Suite(
         ),
         each(
             "times_are_possible",
-            "Times of pulling and consuming are of the years 1970 to 9999; 0 is never.",
+            "Times of pulling and consuming are in the years 1970 to 9999; 0 means never.",
             "owned_queues",
             times_possible("last_pull", "last_consume"),
         ),

@@ -33,7 +33,7 @@ def captured() -> Expectation:
     """A time of observation, of the time that the run reads."""
     return Expectation(
         "captured_at_is_of_the_run",
-        "The snapshot is of the run's steps or their look-back.",
+        "The snapshot was taken in the run's steps or their look-back.",
         "captured_at IS NOT NULL AND captured_at >= read_start AND captured_at < read_end",
     )
 

@@ -53,11 +53,11 @@ SUITE = Suite(
     expectations=(
         Expectation(
             "span_is_inside_the_step",
-            "A finding begins and ends inside its step, and not at once.",
+            "A finding begins and ends inside its step, and has a duration.",
             "start >= step_start AND start < end AND end <= timestampadd(SECOND, step_seconds, step_start)",
         ),
-        Expectation("rule_is_known", "The rule is one of the catalog.", f"rule IN {_RULES}"),
-        Expectation("severity_is_known", "The severity is one of the enum.", f"severity IN {one_of(SEVERITIES)}"),
+        Expectation("rule_is_known", "The rule is in the catalog.", f"rule IN {_RULES}"),
+        Expectation("severity_is_known", "The severity is a value of the enum.", f"severity IN {one_of(SEVERITIES)}"),
         Expectation(
             "cause_is_known",
             "The cause is one of the causes of its rule.",
@@ -66,22 +66,23 @@ SUITE = Suite(
         ),
         Expectation(
             "group_was_audited",
-            "The group has intervals in the step; clients and silence may tell of another.",
+            "The group has intervals in the step, unless the finding comes from client snapshots or from missing ones.",
             f"coalesce(has_group, false) OR rule IN {_OF_SOURCES}",
         ),
         Expectation(
             "topic_was_audited",
-            "The topic, if one is named, has intervals in the step; clients may tell of another.",
+            "The topic, if one is named, has intervals in the step, unless the finding comes from client snapshots or "
+            "from missing ones.",
             f"topic IS NULL OR coalesce(has_topic, false) OR rule IN {_OF_SOURCES}",
         ),
         Expectation(
             "queues_are_allocated",
-            "Queues that are unassigned or double owned are queues of an allocation.",
+            "Queues that are unassigned or owned twice are queues of an allocation.",
             "NOT whole_groups OR coalesce(strangers, 0) = 0",
         ),
         Expectation(
             "root_is_a_root",
-            "A consequence names a finding of its group and step that is the consequence of none.",
+            "A consequence names a finding of its group and step that is itself not a consequence.",
             "root_finding_id IS NULL OR coalesce(has_root, false)",
         ),
         Expectation(
@@ -92,7 +93,7 @@ SUITE = Suite(
         ),
         Expectation(
             "backlog_balances",
-            "Of every queue of the evidence: backlog before + produced − consumed = backlog after, where there was a "
+            "For every queue of the evidence: backlog before + produced − consumed = backlog after, if there was a "
             "backlog at both ends.",
             "forall(evidence.queues, q -> NOT (q.backlog_start > 0 AND q.backlog_end > 0) "
             "OR coalesce(q.backlog_start + q.produced - q.consumed = q.backlog_end, true))",

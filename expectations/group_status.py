@@ -30,34 +30,34 @@ SUITE = Suite(
     expectations=(
         Expectation(
             "findings_are_counted",
-            "The count of findings is that of the findings of the step.",
+            "The count of findings equals the number of findings of the step.",
             "NOT whole_groups OR finding_count = coalesce(found, 0)",
         ),
         Expectation(
             "worst_severity_is_the_worst",
-            "The worst severity is that of the findings of the step that are not muted.",
+            "The worst severity is that of the step's findings that are not muted.",
             f"NOT whole_groups OR coalesce(array_position({_SEVERITIES}, worst_severity), 0) = coalesce(worst_rank, 0)",
         ),
-        Expectation("limit_is_known", "The limit is one of the enum.", f"limit IN {one_of(Limit)}"),
+        Expectation("limit_is_known", "The limit is a value of the enum.", f"limit IN {one_of(Limit)}"),
         Expectation(
             "every_queue_is_counted",
-            "Queues are owned once, twice or never.",
+            "Every queue is owned once, twice or never.",
             "queues = owned_once + owned_twice + owned_never AND least(owned_once, owned_twice, owned_never) >= 0",
         ),
         Expectation(
             "members_are_counted",
-            "There are no more ids, and no more idle members, than members.",
+            "There are at most as many client ids, and as many idle members, as members.",
             "distinct_members <= members AND idle_members <= members",
         ),
         Expectation(
             "parts_add_up_to_the_growth",
-            "What made a topic's backlog grow adds up to its growth.",
+            "The parts of a topic's backlog growth add up to the growth.",
             "it.unassigned + it.stuck_owner + it.hand_over + it.producer_surge + it.residual = it.growth",
             each="attribution",
         ),
         Expectation(
             "growth_is_end_less_start",
-            "The growths of the topics add up to the backlog at the end less that at the start.",
+            "The growth of all topics together is the backlog at the end minus the backlog at the start.",
             "aggregate(attribution, 0L, (sum, it) -> sum + coalesce(it.growth, 0L)) = backlog_end - backlog_start",
         ),
         Expectation(

@@ -56,10 +56,12 @@ SUITE = Suite(
         captured(),
         Expectation(
             "message_model_is_known",
-            "The message model is CLUSTERING or BROADCASTING, or null where nobody is online.",
+            "The message model is CLUSTERING or BROADCASTING, or null where no member is online.",
             f"message_model IN {one_of(('CLUSTERING', 'BROADCASTING'))}",
         ),
-        Expectation("connections_are_there", "Nobody online is an empty array, not null.", "connections IS NOT NULL"),
+        Expectation(
+            "connections_are_there", "If no member is online, the array is empty, not null.", "connections IS NOT NULL"
+        ),
         present("connections"),
         each(
             "client_ids_are_names",
@@ -82,15 +84,15 @@ SUITE = Suite(
         ),
         Expectation(
             "request_modes_are_known",
-            "A message request mode is PULL, or POP with its share count, of a named topic.",
+            "A message request mode names its topic, and is PULL, or POP with its share count.",
             "coalesce(length(it.topic) BETWEEN 1 AND 255 AND (it.mode = 'PULL' OR (it.mode = 'POP' AND "
             "it.pop_share_queue_num IS NOT NULL)), false)",
             each="request_modes",
         ),
         Expectation(
             "brokers_are_the_hosts",
-            "Every broker that hosts a topic of the group answers for it, and no other lists members, as far as the "
-            "routes of its topics are known.",
+            "Every broker that hosts a topic of the group answers for it, and no other broker lists members, as far as "
+            "the routes of its topics are known.",
             "NOT amiss",
             Severity.WARNING,
         ),

@@ -23,17 +23,19 @@ SUITE = Suite(
         GROUP,
         TOPIC,
         captured(),
-        Expectation("offsets_are_there", "No queues is an empty array, not null.", "offsets IS NOT NULL"),
+        Expectation(
+            "offsets_are_there", "If there are no queues, the array is empty, not null.", "offsets IS NOT NULL"
+        ),
         present("offsets"),
         each(
             "queues_are_named",
-            "Every reading has its broker and its queue's number, which is 0 to 65535.",
+            "Every reading has its broker and its queue id, which is 0 to 65535.",
             "offsets",
             numbered_queue(),
         ),
         Expectation(
             "queues_are_there_once",
-            "No queue is read twice in one snapshot.",
+            "No queue appears twice in one snapshot.",
             no_queue_twice("offsets"),
         ),
         each(
@@ -44,14 +46,14 @@ SUITE = Suite(
         ),
         each(
             "times_are_possible",
-            "Times of storing are of the years 1970 to 9999.",
+            "Store times are in the years 1970 to 9999.",
             "offsets",
             times_possible("last_timestamp"),
         ),
         Expectation(
             "consumer_is_not_ahead_of_broker",
-            "A group has not consumed more than there is; the two are read one after the other, so up to "
-            "`offset_tolerance` more is possible.",
+            "A consumer offset is not above the broker offset; the two are read one after the other, so it may be "
+            "ahead by up to `offset_tolerance`.",
             "it.consumer_offset <= try_add(it.broker_offset, offset_tolerance)",
             each="offsets",
         ),

@@ -36,13 +36,16 @@ SUITE = Suite(
     expectations=(
         Expectation(
             "queue_is_allocated",
-            "Every row has its allocation, or is of an interval of which owners are not known and offsets are.",
+            "Every row has its allocation, or belongs to an interval whose owners are unknown, but whose offsets are "
+            "known.",
             "coalesce(is_allocated, false)",
         ),
-        Expectation("verdict_is_known", "The verdict is one of the enum, or null.", f"verdict IN {one_of(Verdict)}"),
+        Expectation(
+            "verdict_is_known", "The verdict is a value of the enum, or null.", f"verdict IN {one_of(Verdict)}"
+        ),
         Expectation(
             "unknown_stays_unknown",
-            "Without a known reading there is neither a lag nor a verdict; with one there is a lag.",
+            "Without a known reading there is no lag and no verdict; with one there is a lag.",
             "lag_quality IN ('MEASURED', 'NEVER_COMMITTED', 'NO_READING') "
             "AND (lag_quality = 'MEASURED') = (lag_last IS NOT NULL) AND (lag_last IS NOT NULL OR verdict IS NULL) "
             "AND (lag_quality = 'NO_READING') = (readings = 0)",
@@ -54,13 +57,13 @@ SUITE = Suite(
         ),
         Expectation(
             "greatest_lag_is_the_greatest",
-            "No lag is greater than the greatest.",
+            "No lag is greater than `lag_max`.",
             "lag_max >= lag_first AND lag_max >= lag_last",
         ),
         Expectation(
             "what_came_less_what_went_is_what_is_left",
-            "Lag before + produced − consumed + rewound = lag after, where there was a lag at both ends. Readings "
-            "between that did not know the offset break it.",
+            "Lag before + produced − consumed + rewound = lag after, if there was a lag at both ends. Readings in "
+            "between without a known offset break this.",
             "NOT (lag_before > 0 AND lag_last > 0) "
             "OR lag_before + produced - consumed + coalesce(rewound, 0) = lag_last",
             Severity.WARNING,

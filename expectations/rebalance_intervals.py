@@ -65,8 +65,8 @@ SUITE = Suite(
     expectations=(
         Expectation(
             "intervals_of_a_view_do_not_overlap",
-            "In one view an interval begins where the one before has ended, or later; so it does if the one before or "
-            "itself is of all brokers together.",
+            "In one view an interval begins no earlier than the one before ends; the same holds between a view of one "
+            "broker and the view of all brokers.",
             "(view_end <= interval_start OR view_end IS NULL) AND (common_end <= interval_start OR common_end IS NULL) "
             "AND (membership_view <> '*' OR covered_until <= interval_start)",
         ),
@@ -76,68 +76,68 @@ SUITE = Suite(
             "coalesce(covered_until, step_start) >= interval_start "
             "AND topic_end = timestampadd(SECOND, step_seconds, step_start) AND interval_start >= step_start",
         ),
-        Expectation("status_is_known", "The status is one of the enum.", f"status IN {one_of(Status)}"),
+        Expectation("status_is_known", "The status is a value of the enum.", f"status IN {one_of(Status)}"),
         Expectation(
             "reason_is_known",
-            "What is not replayed says why; what is replayed has no reason.",
+            "An interval that is not replayed has a reason; one that is replayed has none.",
             f"(status = 'REPLAYED') = (reason IS NULL) AND (reason IS NULL OR reason IN {one_of(Reason)})",
         ),
         Expectation(
             "strategy_source_is_known",
-            "Where a strategy is from is one of the enum.",
+            "The source of the strategy is a value of the enum.",
             f"strategy_source IN {one_of(StrategySource)}",
         ),
-        Expectation("trigger_is_known", "The trigger is one of the enum.", f"trigger IN {one_of(Trigger)}"),
+        Expectation("trigger_is_known", "The trigger is a value of the enum.", f"trigger IN {one_of(Trigger)}"),
         Expectation(
             "every_readable_queue_is_allocated_once",
-            "A replayed interval has one allocation per readable queue, any other has none.",
+            "A replayed interval has one allocation per readable queue; any other interval has none.",
             "coalesce(allocated, 0) = if(status = 'REPLAYED', queue_count, 0)",
         ),
         Expectation(
             "unassigned_queues_are_counted",
-            "The count of unassigned queues is that of the allocations.",
+            "The count of unassigned queues equals that in the allocations.",
             "status <> 'REPLAYED' OR coalesce(without, 0) = unassigned_queues",
         ),
         Expectation(
             "double_owned_queues_are_counted",
-            "The count of queues with several owners, those aside that are shared by POP, is that of the allocations.",
+            "The count of queues with several owners, except those shared by POP, equals that in the allocations.",
             "status <> 'REPLAYED' OR coalesce(twice, 0) = double_owned_queues",
         ),
         Expectation(
             "shares_add_up",
-            "The owners of all queues are between members × smallest share and members × largest share.",
+            "The owners of all queues, added up, are between members × smallest share and members × largest share.",
             "owned BETWEEN member_count * min_queues_per_member AND member_count * max_queues_per_member",
         ),
         Expectation(
             "even_strategies_are_even",
-            "AVG and AVG_BY_CIRCLE: shares differ by one queue at most, where ids are distinct and all subscribe.",
+            "AVG and AVG_BY_CIRCLE: shares differ by one queue at most, if ids are distinct and all members subscribe.",
             f"NOT ({_ALL_DIFFER} AND strategy IN ('AVG', 'AVG_BY_CIRCLE') AND {_ALL_SUBSCRIBE}) "
             "OR max_queues_per_member - min_queues_per_member <= 1",
         ),
         Expectation(
             "even_strategies_leave_nothing",
-            "AVG and AVG_BY_CIRCLE: every queue has an owner, where ids are distinct and all subscribe.",
+            "AVG and AVG_BY_CIRCLE: every queue has an owner, if ids are distinct and all members subscribe.",
             f"NOT ({_ALL_DIFFER} AND member_count > 0 AND strategy IN ('AVG', 'AVG_BY_CIRCLE') AND {_ALL_SUBSCRIBE}) "
             "OR unassigned_queues = 0",
         ),
         Expectation(
             "nothing_is_owned_twice_without_a_reason",
-            "Without repeated ids, mixed strategies or configured lists no queue has two owners; by CONSISTENT_HASH "
-            "and MACHINE_ROOM, where all clients are of one language and version.",
+            "Without duplicate ids, mixed strategies or configured lists no queue has two owners; with CONSISTENT_HASH "
+            "and MACHINE_ROOM this holds if all clients have one language and version.",
             f"NOT ({_ALL_DIFFER} AND strategy NOT IN ('MIXED', 'CONFIG') AND {_COMPUTE_ALIKE}) "
             "OR double_owned_queues = 0",
         ),
         Expectation(
             "twins_leave_queues_to_nobody",
-            "AVG and AVG_BY_CIRCLE: a repeated id is at two positions but counts as the first of them, so queues are "
-            "owned twice and others by nobody, where there is a queue for everybody.",
+            "AVG and AVG_BY_CIRCLE: a duplicate id is at two positions but counts as the first of them, so some queues "
+            "are owned twice and others by nobody, if there are at least as many queues as members.",
             "NOT (status = 'REPLAYED' AND distinct_members < member_count AND queue_count >= member_count "
             f"AND strategy IN ('AVG', 'AVG_BY_CIRCLE') AND {_ALL_SUBSCRIBE}) "
             "OR (double_owned_queues > 0 AND unassigned_queues > 0)",
         ),
         Expectation(
             "members_are_counted",
-            "Counts of members and ids are those of the list.",
+            "The counts of members and ids equal those of the list.",
             "member_count = size(members) AND distinct_members = size(array_distinct(members.client_id))",
         ),
         Expectation(
@@ -147,12 +147,12 @@ SUITE = Suite(
         ),
         Expectation(
             "queues_are_in_order",
-            "Queues are sorted by broker and number, as every client sorts them.",
+            "Queues are sorted by broker and id, as every client sorts them.",
             f"NOT {_ASCII.format('queues.broker_name')} OR queues = sort_array(queues)",
         ),
         Expectation(
             "moves_are_possible",
-            "No fewer queues moved than had to, and not more than there are.",
+            "At least as many queues moved as had to, and at most as many as there are.",
             "least_moves >= 0 AND least_moves <= queues_moved AND queues_moved + queues_preserved <= queue_count",
         ),
     ),

@@ -11,7 +11,7 @@ SUITE = Suite(
         CLUSTER,
         TOPIC,
         captured(),
-        Expectation("queues_are_there", "No route is an empty array, not null.", "queues IS NOT NULL"),
+        Expectation("queues_are_there", "If there is no route, the array is empty, not null.", "queues IS NOT NULL"),
         present("queues"),
         each(
             "brokers_are_names",
@@ -21,7 +21,7 @@ SUITE = Suite(
         ),
         Expectation(
             "brokers_are_there_once",
-            "No broker is in a route twice.",
+            "No broker appears twice in a route.",
             "size(array_distinct(queues.broker_name)) = size(queues)",
         ),
         each("perm_is_0_to_7", "A permission has three bits.", "queues", within("perm", 7)),

@@ -12,18 +12,19 @@ SUITE = Suite(
     series=("cluster",),
     expectations=(
         Expectation(
-            "strategy_can_be_replayed", "The strategy is one that clients run.", f"strategy IN {one_of(_COMPARED)}"
+            "strategy_can_be_replayed", "The strategy is one that clients can use.", f"strategy IN {one_of(_COMPARED)}"
         ),
         Expectation(
             "queues_are_counted",
-            "There is a state and a queue, and no more queues without owner, or with several, than queues.",
+            "There is at least one state and one queue, and at most as many queues without owner, or with several "
+            "owners, as queues.",
             "least(states, queues) > 0 AND unassigned_queues BETWEEN 0 AND queues "
             "AND double_owned_queues BETWEEN 0 AND queues",
         ),
-        Expectation("share_is_possible", "Nobody has fewer than no queues.", "largest_share >= 0"),
+        Expectation("share_is_possible", "The largest share is 0 or more.", "largest_share >= 0"),
         Expectation(
             "moves_are_possible",
-            "At least as many queues moved as had to, and none did without a rebalance.",
+            "At least as many queues moved as had to, and none moved without a rebalance.",
             "least_moves BETWEEN 0 AND queues_moved",
         ),
     ),

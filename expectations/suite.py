@@ -69,4 +69,4 @@ class Suite:
 
 
 #: The rule that every suite has; it is about rows together, so it is not looked at like the others.
-KEYS_ARE_UNIQUE = Expectation("keys_are_unique", "No two rows that keep the other rules have the same key.", "true")
+KEYS_ARE_UNIQUE = Expectation("keys_are_unique", "No two rows that satisfy the other rules have the same key.", "true")

@@ -20,17 +20,19 @@ SUITE = Suite(
         CLUSTER,
         TOPIC,
         captured(),
-        Expectation("queues_are_there", "A topic without queues has an empty array, not null.", "queues IS NOT NULL"),
+        Expectation(
+            "queues_are_there", "If a topic has no queues, the array is empty, not null.", "queues IS NOT NULL"
+        ),
         present("queues"),
         each(
             "queues_are_named",
-            "Every queue has its broker and its number, which is 0 to 65535.",
+            "Every queue has its broker and its id, which is 0 to 65535.",
             "queues",
             numbered_queue(),
         ),
         Expectation(
             "queues_are_there_once",
-            "No queue is there twice.",
+            "No queue appears twice.",
             no_queue_twice("queues"),
         ),
         each(
@@ -41,7 +43,7 @@ SUITE = Suite(
         ),
         Expectation(
             "min_offset_is_not_above_max_offset",
-            "A queue does not begin behind its end.",
+            "A queue's lowest offset is not above its highest.",
             "it.min_offset <= it.max_offset",
             each="queues",
         ),

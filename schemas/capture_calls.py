@@ -19,7 +19,7 @@ CAPTURE_CALLS = Table(
                 "fate",
                 STRING,
                 "ANSWERED, NOT_ONLINE (the group has no connection there), FAILED (an error answer), TIMED_OUT, "
-                "REFUSED, or NOT_ASKED: not made, as the called one had not answered a moment before",
+                "REFUSED, or NOT_ASKED: not made, as the called party had not answered a moment before",
             ),
             column("took_ms", INTEGER, "milliseconds until the answer or error; null where the call was not made"),
             column("error", STRING, "class and message of the exception; null where there was none"),

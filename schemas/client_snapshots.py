@@ -6,8 +6,8 @@ from schemas.types import BOOLEAN, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, Fie
 
 CLIENT_SNAPSHOTS = Table(
     name="client_snapshots",
-    comment="One row per (cluster, consumer group, client id, time): the client's running info. Of twins the broker "
-    "answers for the first only",
+    comment="One row per (cluster, consumer group, client id, time): the client's running info. Of connections with "
+    "one client id, only the first answers",
     schema=Struct(
         [
             CLUSTER,
@@ -30,7 +30,7 @@ CLIENT_SNAPSHOTS = Table(
             column("client_rebalance", BOOLEAN, "false: the broker assigns (POP), no client owns queues"),
             column("started_at", TIMESTAMP, "start of the consumer, by the client's clock"),
             column("consume_threads", INTEGER, "core size of the consume thread pool"),
-            column("subscriptions", SUBSCRIPTION, "what this very client subscribes"),
+            column("subscriptions", SUBSCRIPTION, "the subscriptions of this client"),
             column(
                 "owned_queues",
                 array_of(

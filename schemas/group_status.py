@@ -19,14 +19,14 @@ GROUP_STATUS = Table(
             required("finding_count", INTEGER, "findings of the group in this step"),
             column("members", INTEGER, "connections when last replayed; null: never in this step"),
             column("distinct_members", INTEGER, "different client ids then"),
-            column("idle_members", INTEGER, "connections that owned no queue of any topic then, retry topics aside"),
-            column("queues", INTEGER, "readable queues then, retry topics aside"),
+            column("idle_members", INTEGER, "connections that owned no queue of any topic then, except retry topics"),
+            column("queues", INTEGER, "readable queues then, except those of retry topics"),
             column("owned_once", INTEGER, "of these: queues with one owner, or shared by POP"),
             column("owned_twice", INTEGER, "of these: queues with several owners that each get every message"),
             column("owned_never", INTEGER, "of these: queues without owner"),
             column("backlog_start", LONG, "messages, sum of the first known reading per queue; null is unknown"),
             column("backlog_end", LONG, "messages, sum of the last known reading per queue; null is unknown"),
-            required("unknown_queues", INTEGER, "queues whose backlog is not known: never committed, or not read"),
+            required("unknown_queues", INTEGER, "queues whose backlog is unknown: never committed, or not read"),
             column("oldest_message_ms", LONG, "age of the oldest message not consumed, at its highest"),
             column(
                 "in_rate", DOUBLE, "messages a second produced, over the time of `queue_progress`; 6 decimals a queue"

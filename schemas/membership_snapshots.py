@@ -23,7 +23,7 @@ MEMBERSHIP_SNAPSHOTS = Table(
             BROKER_NAME,
             CAPTURED_AT,
             CAPTURED_DATE,
-            column("message_model", STRING, "CLUSTERING or BROADCASTING; null when nobody is online"),
+            column("message_model", STRING, "CLUSTERING or BROADCASTING; null when no member is online"),
             column(
                 "consume_type",
                 STRING,
@@ -33,7 +33,7 @@ MEMBERSHIP_SNAPSHOTS = Table(
             required(
                 "connections",
                 Array(CONNECTION),
-                "one entry per connection, duplicates kept; empty: the broker said that nobody is online",
+                "one entry per connection, duplicates kept; empty: the broker answered that no member is online",
             ),
             required("subscriptions", SUBSCRIPTION, "the group's subscriptions; the last heartbeat wins"),
             column(

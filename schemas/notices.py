@@ -7,7 +7,7 @@ from schemas.types import STRING, TIMESTAMP, Array, Struct
 #: It is only ever appended to, without a JVM: so it has nothing that delta-rs cannot write (clustering, constraints).
 NOTICES = Table(
     name="notices",
-    comment="One row per (target, incident, thing that it was told of it)",
+    comment="One row per notice that was sent: (target, incident, what it said)",
     schema=Struct(
         [
             required("target", STRING, "who was told, by the name that was given to it"),

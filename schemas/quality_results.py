@@ -12,7 +12,7 @@ QUALITY_RESULTS = Table(
             required("run_id", STRING, "the run that looked, as in audit_runs; of `validate`: its own"),
             required("checked_at", TIMESTAMP, "UTC; when the run looked"),
             STEP_START,
-            required("table_name", STRING, "table that was looked at"),
+            required("table_name", STRING, "table that was checked"),
             required("expectation", STRING, "name; docs/expectations.md explains each"),
             column("column_name", STRING, "column it is about; null: the row or the table as a whole"),
             required("severity", STRING, "critical: nothing is published; warning: published, exit code 2"),

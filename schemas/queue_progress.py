@@ -15,12 +15,12 @@ from schemas.types import INTEGER, LONG, STRING, TIMESTAMP, Struct
 
 QUEUE_PROGRESS = Table(
     name="queue_progress",
-    comment="One row per (rebalance interval, queue) of which offsets tell: those of unobserved time, of BROADCASTING "
-    "(the broker keeps no offsets) and of topics that nobody subscribes have none. The owners are in `allocations`; "
-    "where an interval is not replayed (POP, behind a proxy, rooms not configured), there are none there: they are not "
-    "known, and the backlog is. Where the brokers' views differ, their intervals overlap: each moment then belongs to "
-    "the interval that began last, of those that began together to a replayed one, of those to the first view, so that "
-    "no reading counts twice; to none, once that one is over",
+    comment="One row per (rebalance interval, queue) with offsets: intervals of unobserved time, of BROADCASTING (the "
+    "broker keeps no offsets) and of topics that nobody subscribes to have none. The owners are in "
+    "`allocations`; where an interval is not replayed (POP, behind a proxy, rooms not configured), the owners "
+    "are unknown, but the backlog is known. Where the brokers' views differ, their intervals overlap: each "
+    "moment then belongs to the interval that began last, of those that began together to a replayed one, of "
+    "those to the first view, so that no reading counts twice; to none, once that one is over",
     schema=Struct(
         [
             STEP_START,
@@ -44,7 +44,8 @@ QUEUE_PROGRESS = Table(
                 "produced",
                 LONG,
                 "messages, from reading to reading; a step between two readings belongs to the interval of the later "
-                "one. Where the broker's offset shrank (topic made anew) that pair is left out; null: no pair known",
+                "one. Where the broker's offset shrank (topic created again) that pair is left out; null: no pair "
+                "known",
             ),
             column(
                 "consumed",

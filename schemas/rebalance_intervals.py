@@ -82,8 +82,8 @@ REBALANCE_INTERVALS = Table(
             column(
                 "trigger",
                 STRING,
-                "what began it: the first of `triggers`; null: it stands since before the step's window, was not "
-                "replayed, or has the inputs of the last replayed interval",
+                "what began it: the first of `triggers`; null: it began before the step's window, was not replayed, or "
+                "has the inputs of the last replayed interval",
             ),
             column("trigger_subject", STRING, "who or what the trigger is about: client ids, brokers, queues"),
             column(

@@ -7,8 +7,8 @@ from schemas.types import DOUBLE, INTEGER, STRING, Struct
 STRATEGY_COMPARISON = Table(
     name="strategy_comparison",
     comment="One row per (cluster, consumer group, topic, step, strategy): what the strategy would have done with the "
-    "members and queues that were there, over the replayed intervals of the step in which all hosts agreed and "
-    "somebody was online; retry topics aside. MACHINE_ROOM, MACHINE_ROOM_NEARBY and CONFIG only if they are configured",
+    "members and queues that were there, over the replayed intervals of the step in which all brokers agreed and "
+    "some member was online; without retry topics. MACHINE_ROOM, MACHINE_ROOM_NEARBY and CONFIG only if configured",
     schema=Struct(
         [
             STEP_START,

@@ -78,7 +78,10 @@ def test_every_example_of_the_help_parses(command: str, capsys: pytest.CaptureFi
         ("explain --warehouse w --group g", "the following arguments are required: --at"),
         ("explain --warehouse w --group g --at yesterday", "'yesterday' is not a time: write it as 2026-11-21T02:00"),
         ("validate", "the following arguments are required: --warehouse"),
-        ("validate --warehouse w --table audit_runs", "known are membership_snapshots, route_snapshots"),
+        (
+            "validate --warehouse w --table audit_runs",
+            "the tables with expectations are membership_snapshots, route_snapshots",
+        ),
         ("validate --warehouse w --interval 2026-11-21T02:30/2026-11-21T03:00", "is off the grid"),
     ],
 )
@@ -405,9 +408,9 @@ def test_failed_expectations_are_lines_where_nobody_watches() -> None:
         "observed=62.5",
         "warning client_ids_are_names table=membership_snapshots steps=2 first=2026-11-21T02:00Z "
         'observed=3 rows (38 %) example={"consumer_group":"[red]x\\x9b\\u202e"}',
-        "70 expectations × steps looked at: 2 failed.",
+        "70 expectations × steps checked: 2 failed.",
     ]
-    assert shown_failures(Console(file=io.StringIO())) == ["70 expectations × steps looked at: all hold."]
+    assert shown_failures(Console(file=io.StringIO())) == ["70 expectations × steps checked: all hold."]
 
 
 def test_failed_expectations_are_a_table_on_a_terminal() -> None:
@@ -511,7 +514,7 @@ def test_a_shell_completes_commands_and_options(tmp_path: Path) -> None:
         ("ingest {folder}/file --warehouse {folder}/file", "is a file: give a folder"),
         ("maintain --warehouse {folder}/file", "is a file: give a folder"),
         ("ingest {folder}/file --warehouse {folder}/other", "column rule (string) is missing"),
-        ("validate --warehouse {folder}/no --table runs", "there are no expectations of a table runs"),
+        ("validate --warehouse {folder}/no --table runs", "there are no expectations for a table runs"),
     ],
 )
 def test_what_is_wrong_is_told_before_anything_is_loaded(

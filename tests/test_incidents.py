@@ -67,7 +67,7 @@ def test_incidents_are_a_table_on_a_terminal() -> None:
     terminal = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
     lines = shown(terminal, incident(), incident(headline="[red]x\x9b", resolved_at=None, piled_up=None))
     rows = [line.split() for line in lines]
-    assert rows[0] == ["Incidents,", "the", "newest", "first", "(UTC)"]
+    assert rows[0] == ["Incidents,", "newest", "first", "(UTC)"]
     sentence = ["No", "consumer", "of", "g", "is", "connected"]
     assert ["ERROR", *sentence, "03-01", "10:00:00", "–", "12,345", "1"] in rows
     assert ["0123456789abcdef", "GROUP_OFFLINE,", "NOBODY_CONNECTED", "03-01", "10:01:30"] in rows
@@ -92,26 +92,26 @@ def test_one_in_full_says_what_when_where_and_what_to_do() -> None:
         "  Topic: t",
         "  2 queues: t b:0-1",
         "  12,345 messages piled up.",
-        "  Queues had no owner for 3.0 minutes, added up.",
+        "  Queues had no owner for 3.0 queue-minutes in total.",
         "",
-        "What was seen of it",
-        "  ERROR GROUP_OFFLINE by NOBODY_CONNECTED in g",
+        "Findings of the cause",
+        "  ERROR GROUP_OFFLINE (NOBODY_CONNECTED) in g",
         "    From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z, 2 findings.",
         "",
-        "What followed from it",
-        "  ERROR UNASSIGNED_QUEUE by GROUP_OFFLINE in g, t: b:0-1",
+        "Consequences",
+        "  ERROR UNASSIGNED_QUEUE (GROUP_OFFLINE) in g, t: b:0-1",
         "    From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z, 1 finding.",
     ]
 
 
 def test_what_is_not_known_to_be_over_says_so() -> None:
     assert told(incident(resolved_at=None))[2] == (
-        "Open since 2026-03-01T10:00Z; it was last seen at 2026-03-01T10:01:30Z (1 min 30 s), and nothing is known of "
-        "the time after."
+        "Open since 2026-03-01T10:00Z: it was last seen at 2026-03-01T10:01:30Z (1 min 30 s), and nothing is known "
+        "after that."
     )
     assert told(incident(resolved_at=at(90) + 60 * SECOND))[2] == (
-        "From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z (1 min 30 s) or later: it was gone at 2026-03-01T10:02:30Z, "
-        "what was between is not known."
+        "From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z (1 min 30 s), perhaps longer: it was gone at "
+        "2026-03-01T10:02:30Z, the time between is unknown."
     )
 
 

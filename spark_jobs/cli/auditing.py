@@ -76,7 +76,7 @@ def validate_command(arguments: Namespace) -> int:
         if found.pages:
             print(f"The pages are in {printable(str(found.pages))}")
     if not any(one.unexpected_count is not None for one in found.results):
-        print(f"rebalance-audit: warning: nothing is in {found.interval or 'the tables'}", file=sys.stderr)
+        print(f"rebalance-audit: warning: there is nothing in {found.interval or 'the tables'}", file=sys.stderr)
     if not arguments.json:
         show_next("status", {"warehouse": arguments.warehouse})
     return quality_exit_code(failed)

@@ -65,5 +65,8 @@ def table_named(name: str) -> Table:
     """The table of that name; raises `WarehouseError` if there are no expectations of such a table."""
     known = {table.name: table for table in (*SOURCES, *OUTPUTS)}
     if name not in known:
-        raise WarehouseError(f"--table: there are no expectations of a table {name}; known are {', '.join(known)}")
+        raise WarehouseError(
+            f"--table: there are no expectations for a table {name}; the tables with expectations are "
+            f"{', '.join(known)}"
+        )
     return known[name]

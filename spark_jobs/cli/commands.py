@@ -78,7 +78,7 @@ def _version(_: Namespace) -> int:
 
 COMMANDS: Mapping[str, Command] = {
     "capture": Command(
-        "Record what a live cluster says of its consumer groups, until the time is up or Ctrl-C.",
+        "Record what a live cluster reports about its consumer groups, until the time is up or Ctrl-C.",
         Later("capturing:capture_command", first_word="starting RocketMQ's admin client"),
         (
             *("--namesrv", "--out", "--warehouse", "--cadence", "--for", "--once", "--groups", "--rate", "--at-once"),
@@ -92,7 +92,7 @@ COMMANDS: Mapping[str, Command] = {
         optional=("--warehouse",),
     ),
     "ingest": Command(
-        "Load recordings of RocketMQ's answers into the source tables; loading one twice changes nothing.",
+        "Load recordings of RocketMQ's answers into the source tables; loading one again changes nothing.",
         WithSpark("auditing:ingest_command", "check_ingest"),
         ("FILE", "--warehouse", "--cluster-name", "--json"),
         (
@@ -134,7 +134,7 @@ COMMANDS: Mapping[str, Command] = {
         {"--target": "default", "--at-least": "WARN"},
     ),
     "backfill": Command(
-        "Audit whole steps of a long history, each by a run of its own; one that fails does not stop the others.",
+        "Audit whole steps of a long history, one run per step; a step that fails does not stop the others.",
         WithSpark("scheduled:backfill_command", "check_audit"),
         ("--warehouse", "--interval", "--config", "--jobs", "--only-missing", "--fail-on", "--json"),
         (
@@ -144,7 +144,7 @@ COMMANDS: Mapping[str, Command] = {
         {"--fail-on": "ERROR"},
     ),
     "late": Command(
-        "Audit again the steps whose snapshots came, or changed, after they were published.",
+        "Audit again the steps whose snapshots arrived, or changed, after they were published.",
         WithSpark("scheduled:late_command", "check_audit"),
         ("--warehouse", "--interval", "--config", "--fail-on", "--json"),
         (
@@ -165,7 +165,7 @@ COMMANDS: Mapping[str, Command] = {
         optional=("--interval",),
     ),
     "verify": Command(
-        "Audit a published run again from the versions of its sources, and say whether the same comes out.",
+        "Audit a published run again from the same versions of its sources, and compare the results.",
         WithSpark("auditing:verify_command", "check_warehouse"),
         ("RUN_ID", "--warehouse", "--json"),
         ("7f3a0c5e6b4d41a9 --warehouse ./warehouse", "7f3a0c5e6b4d41a9 --warehouse lake.audit --json"),
@@ -177,7 +177,7 @@ COMMANDS: Mapping[str, Command] = {
         ("--warehouse ./warehouse", "--warehouse lake.audit --cluster eu --json"),
     ),
     "incidents": Command(
-        "List what went wrong, one line per event, the newest first: causes with all their consequences in all groups.",
+        "List what went wrong, one line per incident, newest first: a cause with all its consequences in all groups.",
         Later("reading:incidents_command"),
         ("--warehouse", "--interval", "--open", "--cluster", "--group", "--id", "--json"),
         (
@@ -188,7 +188,8 @@ COMMANDS: Mapping[str, Command] = {
         optional=("--interval",),
     ),
     "trends": Command(
-        "Compare the last weeks of every group: incidents, queues without one owner, rebalances; what got worse first.",
+        "Compare the last weeks of every group: incidents, queues without one owner, rebalances; what got worse comes "
+        "first.",
         Later("reading:trends_command"),
         ("--warehouse", "--days", "--cluster", "--group", "--json"),
         ("--warehouse ./warehouse", "--warehouse lake.audit --days 14 --cluster eu --json"),
@@ -203,7 +204,7 @@ COMMANDS: Mapping[str, Command] = {
         ),
     ),
     "explain": Command(
-        "Tell in words who owned what in a group at one moment, why, and what was wrong.",
+        "Explain in words who owned what in a group at one moment, why, and what was wrong.",
         Later("reading:explain_command"),
         ("--warehouse", "--cluster", "--group", "--topic", "--at", "--json"),
         (
@@ -213,7 +214,7 @@ COMMANDS: Mapping[str, Command] = {
         required=("--group",),
     ),
     "what-if": Command(
-        "Play the recorded history of a group again with other members, strategy or queues, and compare the backlogs.",
+        "Simulate a group's recorded history with other members, strategy or queues, and compare the backlogs.",
         Later("what_if:what_if_command"),
         (
             *("--warehouse", "--interval", "--cluster", "--group", "--members", "--strategy", "--unique-ids"),
@@ -228,7 +229,7 @@ COMMANDS: Mapping[str, Command] = {
         required=("--group",),
     ),
     "maintain": Command(
-        "Put small files together, remove old ones, and check the constraints of all tables; their rows stay the same.",
+        "Compact small files, remove old ones, and check the constraints of all tables; their rows stay the same.",
         WithSpark("scheduled:maintain_command", "check_warehouse"),
         ("--warehouse", "--retention-days", "--json"),
         ("--warehouse ./warehouse", "--warehouse lake.audit --retention-days 90 --json"),

@@ -14,7 +14,7 @@ from spark_jobs.cli.options import COMMON, OPTIONS, REQUIRED, VARIABLE
 from spark_jobs.errors import ExitCode
 
 _SUMMARY = "Replays RocketMQ consumer load balancing from recorded snapshots and says what went wrong."
-_EXIT_CODES = """every option may be given as a variable of the environment too, such as REBALANCE_AUDIT_WAREHOUSE
+_EXIT_CODES = """every option can also be set by an environment variable, such as REBALANCE_AUDIT_WAREHOUSE
 
 exit codes:
   0 clean; 1 findings at or above --fail-on, or a critical expectation failed; 2 warnings only;

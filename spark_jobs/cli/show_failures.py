@@ -35,7 +35,7 @@ def show_failures(console: Console, failures: Sequence[Failure], checked: int) -
     for one in sorted(failures, key=lambda f: (f["severity"], f["table_name"], f["expectation"], f["step_start"])):
         by_name.setdefault((one["table_name"], one["expectation"], one["column_name"] or ""), []).append(one)
     told = f"{len(by_name)} failed" if by_name else "all hold"
-    summary = f"{checked} expectations × steps looked at: {told}."
+    summary = f"{checked} expectations × steps checked: {told}."
     show_rows(console, list(by_name.values()), _table, _line, summary)
 
 

@@ -45,7 +45,7 @@ def incidents_text(incidents: Sequence[Incident]) -> str:
 
 
 def _table(incidents: Sequence[Incident]) -> Table:
-    return table("Incidents, the newest first (UTC)", _HEADINGS, map(_cells, incidents), ruled=True)
+    return table("Incidents, newest first (UTC)", _HEADINGS, map(_cells, incidents), ruled=True)
 
 
 def _cells(one: Incident) -> Iterable[Text]:

@@ -22,7 +22,7 @@ _HEADINGS = (
         Heading(text, right=True)
         for text in (
             "incidents",
-            "minutes with queues\nunowned or doubly owned",
+            "minutes with queues\nunowned or owned twice",
             "rebalances",
             "queues\nmoved",
             "time to resolve\n(median)",
@@ -42,7 +42,7 @@ def show_trends(console: Console, found: Sequence[GroupTrend]) -> None:
 
 
 def _table(rows: Sequence[_Row]) -> Table:
-    return table("Week by week, what got worse first (UTC)", _HEADINGS, map(_cells, rows), ruled=True)
+    return table("Week by week; what got worse comes first (UTC)", _HEADINGS, map(_cells, rows), ruled=True)
 
 
 def _cells(row: _Row) -> Iterable[Text]:

@@ -28,7 +28,7 @@ _HEADINGS = (
             "queues\nwithout owner",
             "queues\nowned twice",
             "idle\nmembers",
-            "busiest\nhas",
+            "busiest\nmember",
             "moves per\nrebalance",
             "highest\nbacklog",
             "last\nbacklog",
@@ -37,7 +37,7 @@ _HEADINGS = (
         )
     ),
 )
-_NOTE = "Queues and members are means over the time. The model, and what it cannot know: docs/what-if.md."
+_NOTE = "Queues and members are averages over time. docs/what-if.md describes the model and its limits."
 
 
 def show_comparison(console: Console, found: GroupSteps, compared: Comparison) -> None:
@@ -49,7 +49,9 @@ def show_comparison(console: Console, found: GroupSteps, compared: Comparison) -
         if one.unknown:
             print_line(console, f"{one.label}: the backlog is unknown: {one.unknown}.")
         elif one.at_most:
-            print_line(console, f"{one.label}: ≤, as members had a backlog whose limit was never seen.")
+            print_line(
+                console, f"{one.label}: ≤ is an upper bound, as members with a backlog were never seen at their limit."
+            )
 
 
 def _table(title: str, outcomes: Iterable[CaseOutcome]) -> Table:
@@ -87,9 +89,9 @@ def _drained(one: CaseOutcome) -> str:
 
 def _summary(compared: Comparison) -> str:
     if compared.error is None:
-        return f"How well the model plays what really happened is unknown. {_NOTE}"
+        return f"How well the model reproduces the recorded backlog is unknown. {_NOTE}"
     messages = count(round(compared.error), "message")
-    return f"Played as it really was, the model is {messages} from the recorded backlog on average. {_NOTE}"
+    return f"Without any change, the model differs from the recorded backlog by {messages} on average. {_NOTE}"
 
 
 def comparison_document(found: GroupSteps, compared: Comparison) -> dict[str, Any]:
@@ -120,8 +122,8 @@ _PLAN_HEADINGS = (
 
 def show_plan(console: Console, found: GroupSteps, plan: Plan) -> None:
     """One row per size of the group."""
-    title = f"{found.consumer_group} as it was at {format_utc(from_micros(plan.at))}, with members less and more"
-    summary = "≥ is a pace without a limit that was seen; ! is more than a member can consume. See docs/what-if.md."
+    title = f"{found.consumer_group} as it was at {format_utc(from_micros(plan.at))}, with fewer and more members"
+    summary = "≥: the member was never seen at its limit; !: more than the member can consume. See docs/what-if.md."
     show_rows(console, plan.sizes, lambda some: _plan_table(title, some), _plan_line, summary)
 
 

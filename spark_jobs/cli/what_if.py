@@ -31,7 +31,7 @@ def what_if_command(arguments: Namespace) -> int:
         return ExitCode.CLEAN
     show_comparison(Console(), found, compared)
     if arguments.html:
-        print(f"The backlogs are drawn in {printable(arguments.html)}: open it in a browser")
+        print(f"The chart of the backlogs is in {printable(arguments.html)}: open it in a browser")
     of_group = {"warehouse": arguments.warehouse, "group": found.consumer_group, "cluster": found.cluster}
     show_next("what-if", {**of_group, "plan": "3"})
     return ExitCode.CLEAN

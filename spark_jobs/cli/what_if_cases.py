@@ -22,7 +22,7 @@ def cases_of(arguments: Namespace) -> list[Case]:
     cases = [_case(shlex.join(words), words)] if words else []
     cases += [_case(text, _split(text)) for text in arguments.case or ()]
     if not cases:
-        raise CaseError("say what is to be played otherwise, for example --members +2, or --case '--members +2'")
+        raise CaseError("say what to change, for example --members +2, or --case '--members +2'")
     return cases
 
 

@@ -108,37 +108,42 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
 }
 _YES, _NO = "More consumers would have helped", "More consumers would not have helped"
 ADVICE: dict[Limit, str] = {
-    Limit.UNKNOWN_BACKLOG: "Whether more consumers would have helped is unknown, as is the backlog of {unknown}.",
-    Limit.UNKNOWN_MEMBERS: "Whether more consumers would have helped is unknown, as the members are, and {piled}.",
-    Limit.UNKNOWN_OWNERS: "Whether more consumers would have helped is unknown, as who has which queue is, and "
+    Limit.UNKNOWN_BACKLOG: "Whether more consumers would have helped is unknown, because the backlog of {unknown} is "
+    "unknown.",
+    Limit.UNKNOWN_MEMBERS: "Whether more consumers would have helped is unknown, because the members are unknown; "
     "{piled}.",
+    Limit.UNKNOWN_OWNERS: "Whether more consumers would have helped is unknown, because the owners of the queues are "
+    "unknown; {piled}.",
     Limit.NO_BACKLOG: f"{_NO}: {{members}} kept up with {{queues}}.",
-    Limit.NOBODY_ONLINE: f"{_YES}, up to {{readable}} of them: nobody was online, and {{piled}}.",
-    Limit.DUPLICATE_IDS: f"{_NO}: members had one client id, and {{piled}}. Give every consumer its own client id "
-    "first: a further twin only consumes twice.",
-    Limit.SUBSCRIPTIONS: f"{_NO}: members did not subscribe the same topics, and {{piled}}. Let all of them subscribe "
-    "the same first: the share of a member that does not subscribe a topic is nobody's.",
-    Limit.ALLOCATION: f"{_NO}: the strategy or its configuration left queues out, and {{piled}}. Correct that first.",
-    Limit.UNREADABLE_QUEUES: f"{_NO}: no client may read some queues, and {{piled}}. Make them readable first "
+    Limit.NOBODY_ONLINE: f"{_YES}, up to {{readable}} of them: no consumer was connected, and {{piled}}.",
+    Limit.DUPLICATE_IDS: f"{_NO}: consumers shared a client id, and {{piled}}. Give every consumer its own client id "
+    "first: one more with a shared id only consumes messages again.",
+    Limit.SUBSCRIPTIONS: f"{_NO}: members did not subscribe to the same topics, and {{piled}}. Make all of them "
+    "subscribe to the same topics first: nobody owns the share of a member that does not "
+    "subscribe to a topic.",
+    Limit.ALLOCATION: f"{_NO}: the strategy or its configuration left queues without an owner, and {{piled}}. Fix that "
+    "first.",
+    Limit.UNREADABLE_QUEUES: f"{_NO}: consumers could not read some queues, and {{piled}}. Make them readable first "
     "(readQueueNums, the broker's read permission).",
-    Limit.STUCK_CONSUMER: f"{_NO}: a consumer was stuck, its queues waited for it, and {{piled}}. Restart it, and look "
-    "at its threads.",
-    Limit.PRODUCER_SKEW: f"{_NO}: the messages arrived in few of the queues, and {{piled}}. Spread the keys over the "
+    Limit.STUCK_CONSUMER: f"{_NO}: a consumer was stuck while it owned queues, and {{piled}}. Take a thread dump of "
+    "it, and restart it.",
+    Limit.PRODUCER_SKEW: f"{_NO}: few of the queues received the messages, and {{piled}}. Spread the keys over more "
     "queues.",
-    Limit.ORDERLY_LOCKS: f"{_NO}: an orderly consumer waited for the broker's lock of its queues, and {{piled}}.",
-    Limit.LISTENER: f"{_YES}, up to {{readable}} of them, as long as what the listener calls (a database, for example) "
-    "can bear it: the listener was the limit, {members} shared {queues}, and {piled}.{threads}",
+    Limit.ORDERLY_LOCKS: f"{_NO}: an orderly consumer waited for the broker's lock on its queues, and {{piled}}.",
+    Limit.LISTENER: f"{_YES}, up to {{readable}} of them, if what the listener calls (a database, for example) can "
+    "handle it: the listener was the limit, {members} shared {queues}, and {piled}.{threads}",
     Limit.LISTENER_AND_QUEUES: f"{_NO}: the listener was the limit, {{members}} shared {{queues}}, and {{piled}}. Make "
-    "the listener faster, or give it more threads: a further member would have been idle.{threads}",
-    Limit.QUEUES: f"{_NO}: {{members}} shared {{queues}}, and {{piled}}. A further member would have been idle: add "
+    "the listener faster, or give the clients more consume threads: one more member would "
+    "have been idle.{threads}",
+    Limit.QUEUES: f"{_NO}: {{members}} shared {{queues}}, and {{piled}}. One more member would have been idle: add "
     "queues.",
-    Limit.MEMBERS: f"{_YES}, up to {{readable}} of them: {{members}} shared {{queues}}, and {{piled}}. With {{next}} "
-    "the busiest would have had {share_then} instead of {share}.",
-    Limit.POP_MEMBERS: f"{_YES}, as long as what the listener calls (a database, for example) can bear it: "
-    "{members} popped from {queues}, and {piled}. Several members can pop from one queue.{threads}",
+    Limit.MEMBERS: f"{_YES}, up to {{readable}} of them: {{members}} shared {{queues}}, and {{piled}}. With {{next}}, "
+    "the busiest member would have owned {share_then} instead of {share}.",
+    Limit.POP_MEMBERS: f"{_YES}, if what the listener calls (a database, for example) can handle it: {{members}} "
+    "popped from {queues}, and {piled}. Several members can pop from one queue.{threads}",
 }
-_NOTHING_WAITED = f"{_NO}: nobody was online, and nothing waited in {{queues}}."
-_SOMEBODY_KEPT_UP = f"{_NO}: which member has which queue is not known, but they kept up."
+_NOTHING_WAITED = f"{_NO}: no consumer was connected, but no messages waited in {{queues}}."
+_SOMEBODY_KEPT_UP = f"{_NO}: the members kept up, though the owners of the queues are unknown."
 
 
 def with_shares(signed: Limit | None, members: int, queues: int, *, popped: bool = False) -> Limit:
@@ -186,7 +191,7 @@ def advice(group: GroupInStep) -> str:
         # Nothing was measured, so no time tells more than the end.
         held = held._replace(readable=group.queues, members=group.members or 0)
     told = ADVICE[found].format(**_numbers(held))
-    return f"{told} The backlog of {count(unknown, 'queue')} is not known." if unknown else told
+    return f"{told} The backlog of {count(unknown, 'queue')} is unknown." if unknown else told
 
 
 def worst(held_back: Sequence[HeldBack]) -> HeldBack:

@@ -40,7 +40,7 @@ def arithmetic(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> lis
     try:
         return list(_SENTENCES[strategy.base](strategy, queues, client_ids))
     except (KeepsWhatItHad, StrategyError):
-        return ["The configuration of the newest run does not say how: what was replayed then stands below."]
+        return ["The configuration of the newest run does not say how. The owners below are those of the replay."]
 
 
 def sizes(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> dict[int, int]:
@@ -57,37 +57,37 @@ def _averagely(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Ite
     elif q < n:
         yield f"{told}: not enough for all, so {shares_text(got)}."
     else:
-        yield f"{told}: {q:,} % {n:,} = {q % n:,}, so {shares_text(got, n)}, in slices that follow each other."
+        yield f"{told}: {q:,} % {n:,} = {q % n:,}, so {shares_text(got, n)}, in consecutive slices."
 
 
 def _by_circle(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterator[str]:
     q, n, got = len(queues), len(client_ids), sizes(strategy, queues, client_ids)
     dealt = f"queue i of the list goes to position i % {n:,}"
-    yield f"{count(q, 'queue')}, {count(n, 'member')}, dealt like cards: {dealt}, so {shares_text(got, n)}."
+    yield f"{count(q, 'queue')}, {count(n, 'member')}, dealt in turn: {dealt}, so {shares_text(got, n)}."
 
 
 def _config(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterator[str]:
     lists: dict[int, list[tuple[str, int]]] = {}
     for queue, position in shares(strategy, queues, client_ids):
         lists.setdefault(position, []).append((queues[queue].broker_name, queues[queue].queue_id))
-    yield "Every client has the list that is configured for it, whoever else is there."
+    yield "Every client owns the queues of its configured list, whatever the other members are."
     if not lists:
-        yield "No list names a queue of this topic."
+        yield "No list contains a queue of this topic."
         return
     told = [f"position {position} has {queue_ranges(listed)}" for position, listed in sorted(lists.items())]
-    more = [f"{len(told) - _MOST_LISTS:,} more have lists"] if len(told) > _MOST_LISTS else []
+    more = [f"{len(told) - _MOST_LISTS:,} more positions have lists"] if len(told) > _MOST_LISTS else []
     yield f"Of this topic, {joined(told[:_MOST_LISTS] + more)}."
     names = Counter(queue for listed in lists.values() for queue in listed)
     several = [queue for queue, times in names.items() if times > 1]
     none = [(queue.broker_name, queue.queue_id) for queue in queues if queue[1:] not in names]
     if several:
-        yield f"{queue_ranges(several)} {_stand(several)} in more than one list."
+        yield f"{queue_ranges(several)} {_are(several)} in more than one list."
     if none:
-        yield f"{queue_ranges(none)} {_stand(none)} in none."
+        yield f"{queue_ranges(none)} {_are(none)} in none."
 
 
-def _stand(queues: Sequence[object]) -> str:
-    return "stands" if len(queues) == 1 else "stand"
+def _are(queues: Sequence[object]) -> str:
+    return "is" if len(queues) == 1 else "are"
 
 
 def _machine_room(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterator[str]:
@@ -96,7 +96,7 @@ def _machine_room(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> 
     in_rooms = len(queues_in_rooms(strategy, queues))
     each, rest = divmod(in_rooms, n)
     yield (
-        f"Only brokers that are named room@broker, of the configured rooms ({rooms}), count: {in_rooms:,} of "
+        f"Only brokers named room@broker, with a configured room ({rooms}), count: {in_rooms:,} of "
         f"{count(len(queues), 'queue')}."
     )
     over = f"the {rest:,} left over go to the first" if rest > 1 else "the 1 left over goes to the first"
@@ -105,29 +105,29 @@ def _machine_room(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> 
         f"{over if rest else 'and none is left over'}, so {shares_text(got, n)}."
     )
     if in_rooms < len(queues) and strategy.variant == Variant.JAVA:
-        yield f"The other {count(len(queues) - in_rooms, 'queue')} belong to nobody, by design."
+        yield f"Nobody owns the other {count(len(queues) - in_rooms, 'queue')}, by design."
     elif in_rooms < len(queues):
         yield (
-            "Go, and Java up to 4.7.1, take the slices from the beginning of the list of all queues, whatever the "
-            f"room: {count(len(queues) - in_rooms, 'queue')} further on belong to nobody."
+            "Go, and Java up to 4.7.1, take the slices from the start of the list of all queues, whatever the room: "
+            f"nobody owns the last {count(len(queues) - in_rooms, 'queue')}."
         )
 
 
 def _nearby(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterator[str]:
     queues_of, positions_of = by_room(strategy, queues, client_ids)
     inner = Strategy(strategy.inner or "", strategy.virtual_node_cnt)
-    yield f"Room by room, each by {inner.name}."
+    yield f"Each room is divided separately, by {inner.name}."
     for room, indexes in sorted(queues_of.items()):
         positions = positions_of.get(room, list(range(len(client_ids))))
         local = sizes(inner, [queues[index] for index in indexes], [client_ids[position] for position in positions])
         got = {positions[place]: size for place, size in local.items()}
         who = f"{count(len(positions), 'member')} of its own"
         if room not in positions_of:
-            who = f"no member of its own, so all {len(positions):,} share them"
+            who = f"no member of its own, so all {len(positions):,} members share them"
         rest = _remainder(inner.name, len(indexes), len(positions))
         yield f"Room {room}: {count(len(indexes), 'queue')}, {who}: {rest}{shares_text(got, len(client_ids))}."
     if len(queues_of) > 1:
-        yield f"Together {shares_text(sizes(strategy, queues, client_ids), len(client_ids))}."
+        yield f"In total, {shares_text(sizes(strategy, queues, client_ids), len(client_ids))}."
 
 
 def _remainder(name: str, q: int, n: int) -> str:
@@ -137,14 +137,15 @@ def _remainder(name: str, q: int, n: int) -> str:
 def _consistent_hash(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterator[str]:
     points = strategy.virtual_node_cnt
     if not points:
-        yield "Every member has 0 points on the ring of hashes, so nobody gets a queue."
+        yield "Every member has 0 points on the hash ring, so nobody gets a queue."
         return
     got = sizes(strategy, queues, client_ids)
     own = {client_ids.index(client_id): got[client_ids.index(client_id)] for client_id in client_ids}
     is_go = strategy.variant == Variant.GO
+    ring = "Go's hash ring" if is_go else "the hash ring"
     yield (
-        f"Every member has {count(points, 'point')} on {'the ring of hashes of Go' if is_go else 'a ring of hashes'}, "
-        f"and a queue goes to the first point {'after' if is_go else 'at or after'} its own hash."
+        f"Every member has {count(points, 'point')} on {ring}, and a queue goes to the first point "
+        f"{'after' if is_go else 'at or after'} its own hash."
     )
     yield f"Of {count(len(queues), 'queue')}, {shares_text(own, len(client_ids))}."
 
@@ -154,10 +155,10 @@ def _popped(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterat
     got, q, n = sizes(strategy, queues, client_ids), len(queues), len(client_ids)
     told = f"{count(q, 'queue')}, {count(n, 'member')}"
     if n > q:
-        yield f"The broker assigns. {told}: position i may pop queue i % {q:,} of the list only."
+        yield f"The broker assigns the queues. {told}: position i may pop only queue i % {q:,} of the list."
         return
     helped = "that of the next position" if share == 1 else f"those of the next {share:,} positions"
-    yield f"The broker assigns. {told}: every member may pop its share by {inner.name} and {helped}."
+    yield f"The broker assigns the queues. {told}: every member may pop its share by {inner.name} and {helped}."
     yield f"So {shares_text(got, n)}."
 
 

@@ -13,7 +13,7 @@ from spark_jobs.domain.phrases import count, known_sum, number_text
 from spark_jobs.domain.verdicts import Verdict
 from spark_jobs.explain.given import Row
 
-_WHY_UNKNOWN = {"NEVER_COMMITTED": "the group has never committed there", "NO_READING": "no offset was read"}
+_WHY_UNKNOWN = {"NEVER_COMMITTED": "the group has never committed an offset there", "NO_READING": "no offset was read"}
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def backlog_text(backlog: ViewBacklog | None, *, owned: bool = True) -> str:
 
 
 def _known(backlog: ViewBacklog, owned: bool) -> str:
-    moved = "what came and went is unknown"
+    moved = "messages produced and consumed are unknown"
     if backlog.produced is not None or backlog.consumed is not None:
         moved = f"{number_text(backlog.produced)} produced, {number_text(backlog.consumed)} consumed"
     if not backlog.verdicts and backlog.last_reading_at:
@@ -100,5 +100,5 @@ def _verdicts(verdicts: Mapping[str, int]) -> str:
 def _unknown_text(unknown: Unknown, alone: bool) -> str:
     where = "" if alone else f" of {unknown.queues}"
     why = _WHY_UNKNOWN.get(unknown.quality, unknown.quality)
-    produced = "what was produced, too" if unknown.produced is None else f"{unknown.produced:,} produced"
+    produced = "messages produced are unknown, too" if unknown.produced is None else f"{unknown.produced:,} produced"
     return f"Backlog{where} unknown: {why}; {produced}."

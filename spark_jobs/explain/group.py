@@ -39,7 +39,7 @@ def check_topic(given: GroupStep, topics: Sequence[str]) -> None:
     """Raises `NothingPublishedError`, naming the nearest, unless the group's topics hold the one that is asked for."""
     if given.topic is None or given.topic in topics:
         return
-    hint = did_you_mean(given.topic, topics) or f"known are {', '.join(topics)}"
+    hint = did_you_mean(given.topic, topics) or f"its topics are {', '.join(topics)}"
     raise NothingPublishedError(f"{given.consumer_group} has no topic {given.topic} in {given.step}: {hint}")
 
 

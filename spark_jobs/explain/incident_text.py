@@ -32,8 +32,8 @@ def incident_lines(one: Incident) -> Iterator[TextLine]:
     if one.members:
         yield TextLine(_named("Consumer", one.members), 1)
     yield from _cost(one)
-    yield from _parts("What was seen of it", one.roots)
-    yield from _parts("What followed from it", one.consequences)
+    yield from _parts("Findings of the cause", one.roots)
+    yield from _parts("Consequences", one.consequences)
 
 
 def _causes(one: Incident) -> str:
@@ -45,10 +45,12 @@ def _time(one: Incident) -> str:
     lasted = duration_text(timedelta(microseconds=one.last_seen_at - one.opened_at))
     opened, seen = format_utc(from_micros(one.opened_at)), format_utc(from_micros(one.last_seen_at))
     if one.resolved_at is None:
-        return f"Open since {opened}; it was last seen at {seen} ({lasted}), and nothing is known of the time after."
+        return f"Open since {opened}: it was last seen at {seen} ({lasted}), and nothing is known after that."
     if one.resolved_at > one.last_seen_at:
         gone = format_utc(from_micros(one.resolved_at))
-        return f"From {opened} to {seen} ({lasted}) or later: it was gone at {gone}, what was between is not known."
+        return (
+            f"From {opened} to {seen} ({lasted}), perhaps longer: it was gone at {gone}, the time between is unknown."
+        )
     return f"From {opened} to {seen} ({lasted})."
 
 
@@ -56,7 +58,7 @@ def _cost(one: Incident) -> Iterator[TextLine]:
     if one.piled_up is not None:
         yield TextLine(f"{count(one.piled_up, 'message')} piled up.", 1)
     if one.unowned_queue_minutes:
-        yield TextLine(f"Queues had no owner for {one.unowned_queue_minutes:,.1f} minutes, added up.", 1)
+        yield TextLine(f"Queues had no owner for {one.unowned_queue_minutes:,.1f} queue-minutes in total.", 1)
 
 
 def _parts(title: str, parts: tuple[IncidentPart, ...]) -> Iterator[TextLine]:
@@ -66,7 +68,7 @@ def _parts(title: str, parts: tuple[IncidentPart, ...]) -> Iterator[TextLine]:
     for part in parts[:_NAMED]:
         where = part.consumer_group if part.topic is None else f"{part.consumer_group}, {part.topic}"
         about = "" if part.subject in (part.topic, part.consumer_group) else f": {part.subject}"
-        yield TextLine(f"{part.severity} {part.rule} by {part.cause} in {where}{about}", 1, part.severity)
+        yield TextLine(f"{part.severity} {part.rule} ({part.cause}) in {where}{about}", 1, part.severity)
         found = count(len(part.finding_ids), "finding")
         yield TextLine(
             f"From {format_utc(from_micros(part.start))} to {format_utc(from_micros(part.end))}, {found}.", 2

@@ -35,7 +35,7 @@ def how_it_was_cut(members: Sequence[AllocatingMember], topic: str, queues: Sequ
         strategy = strategies[0] if strategies else Strategy("AVG")
         return [*arithmetic(strategy, queues, client_ids), *_losses(strategy, members, topic, queues)]
     what = "its own strategy" if len({one.name for one in strategies}) > 1 else "the rules of its language and version"
-    told = [f"Each member computes with {what}, and takes its own position's share only."]
+    told = [f"Each member computes with {what}, and takes only the share of its own position."]
     for strategy in strategies:
         who = positions_text([place for place, member in enumerate(members) if member.strategy == strategy])
         name, how = f"{strategy.name}{VARIANTS[strategy.variant]}", arithmetic(strategy, queues, client_ids)
@@ -54,33 +54,32 @@ def _losses(
     strangers = [place for place, member in enumerate(members) if not member.subscribes]
     if strangers and len(strangers) < len(members):
         where, one = positions_text(strangers).capitalize(), len(strangers) == 1
-        told = "counts all the same: its share belongs" if one else "count all the same: their shares belong"
-        yield f"{where} {'does' if one else 'do'} not subscribe {topic}, but {told} to nobody."
+        told = "counts: nobody owns its share" if one else "count: nobody owns their shares"
+        yield f"{where} {'does' if one else 'do'} not subscribe to {topic}, but still {told}."
 
 
 def _twins(client_id: str, strategy: Strategy | None, client_ids: Sequence[str], got: Mapping[int, int] | None) -> str:
     places = [place for place, one in enumerate(client_ids) if one == client_id]
     first, later = places[0], places[1:]
-    told = f"{client_id} is there {len(places)} times, at {positions_text(places)}"
+    told = f"{client_id} is listed {len(places)} times, at {positions_text(places)}"
     if strategy and strategy.name == CONSISTENT_HASH:
         points = strategy.virtual_node_cnt * (1 if strategy.variant == Variant.GO else len(places))
         return (
-            f"{told}: it has {count(points, 'point')} and one share, which each of its connections takes. "
-            "Nothing is lost, but all of it is consumed more than once."
+            f"{told}: it has {count(points, 'point')} and one share, which each of its connections takes. No queue "
+            "loses its owner, but the whole share is consumed more than once."
         )
     if strategy and strategy.name == CONFIG:
-        return f"{told}: each of its connections takes the same list."
+        return f"{told}: each of its connections owns the queues of the same list."
     if strategy and is_popped(strategy.name):
-        return f"{told}: each of its connections may pop what the first of these may, position {first}."
-    told += f": each of its connections computes the share of the first of these, position {first}."
+        return f"{told}: each of its connections may pop the same queues as the first of them, position {first}."
+    told += f": each of its connections computes the share of the first of them, position {first}."
     if got is None:
-        return f"{told} What else is theirs belongs to nobody."
+        return f"{told} Nobody owns the shares of its other positions."
     lost = sum(got[place] for place in later)
     what = f"{'the share' if len(later) == 1 else 'the shares'} of {positions_text(later)}"
     if not lost:
-        return f"{told} {what.capitalize()} would be empty, so nothing is lost."
-    belong = "belongs" if len(later) == 1 else "belong"
-    return f"{told} {what.capitalize()} ({count(lost, 'queue')}) {belong} to nobody."
+        return f"{told} {what.capitalize()} would be empty, so no queue loses its owner."
+    return f"{told} Nobody owns {what} ({count(lost, 'queue')})."
 
 
 def _sizes(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> Mapping[int, int] | None:

@@ -15,68 +15,69 @@ _MOST_PARTS = 8
 
 #: Why nobody owned some queues; `{}` is the client id in whose share they lie.
 UNASSIGNED: Mapping[str, str] = {
-    UnassignedCause.BROKER_NOT_READABLE: "no client lists what its broker gives no read permission for",
-    UnassignedCause.BEYOND_READ_QUEUES: "no client lists what lies beyond readQueueNums (writeQueueNums is larger)",
+    UnassignedCause.BROKER_NOT_READABLE: "clients skip queues of a broker without read permission",
+    UnassignedCause.BEYOND_READ_QUEUES: "clients skip queues beyond readQueueNums (writeQueueNums is larger)",
     UnassignedCause.GROUP_OFFLINE: "no member was connected",
-    UnassignedCause.MIXED_STRATEGIES: "this lies in the share of {} by a strategy that it does not run",
-    UnassignedCause.MIXED_CLIENTS: "this lies in the share of {} as clients of another language or version compute it",
-    UnassignedCause.DUPLICATE_CLIENT_ID: "this lies in the share of a further position of {}, which nobody computes",
-    UnassignedCause.MEMBER_NOT_SUBSCRIBED: "this lies in the share of {}, which does not subscribe the topic",
-    UnassignedCause.MACHINE_ROOM_BUG: "MACHINE_ROOM of Go and of Java up to 4.7.1 takes queues of other rooms instead",
-    UnassignedCause.ROOM_FILTER: "by design, MACHINE_ROOM leaves out brokers of other rooms than the configured ones",
-    UnassignedCause.CONFIG_HOLE: "no configured list names this",
-    UnassignedCause.NO_VIRTUAL_NODES: "nobody has a point on the hash ring (virtualNodeCnt is 0)",
+    UnassignedCause.MIXED_STRATEGIES: "this is in the share of {} by a strategy that it does not use",
+    UnassignedCause.MIXED_CLIENTS: "this is in the share of {} as clients of another language or version compute it",
+    UnassignedCause.DUPLICATE_CLIENT_ID: "this is in the share of a later position of {}, which nobody computes",
+    UnassignedCause.MEMBER_NOT_SUBSCRIBED: "this is in the share of {}, which does not subscribe to the topic",
+    UnassignedCause.MACHINE_ROOM_BUG: "MACHINE_ROOM in Go, and in Java up to 4.7.1, takes queues of other rooms "
+    "instead",
+    UnassignedCause.ROOM_FILTER: "MACHINE_ROOM skips brokers outside the configured rooms, by design",
+    UnassignedCause.CONFIG_HOLE: "no configured list contains this",
+    UnassignedCause.NO_VIRTUAL_NODES: "no member is on the hash ring (virtualNodeCnt is 0)",
 }
 #: Why several connections owned some queues.
 DOUBLE_OWNED: Mapping[str, str] = {
     DoubleOwnedCause.POP_SHARED: "each message goes to one of them",
-    DoubleOwnedCause.DUPLICATE_CLIENT_ID: "the owners have one client id",
-    DoubleOwnedCause.MIXED_STRATEGIES: "the owners compute with different strategies",
-    DoubleOwnedCause.MIXED_CLIENTS: "the owners compute the same strategy as different languages or versions do",
-    DoubleOwnedCause.CONFIG_OVERLAP: "several configured lists name this",
+    DoubleOwnedCause.DUPLICATE_CLIENT_ID: "the owners share one client id",
+    DoubleOwnedCause.MIXED_STRATEGIES: "the owners use different strategies",
+    DoubleOwnedCause.MIXED_CLIENTS: "the owners' languages or versions compute the same strategy differently",
+    DoubleOwnedCause.CONFIG_OVERLAP: "several configured lists contain this",
 }
 #: Whose rules a member computes its strategy by.
 VARIANTS: Mapping[Variant, str] = {
     Variant.JAVA: "",
-    Variant.JAVA_TO_4_7_1: " of Java up to 4.7.1",
+    Variant.JAVA_TO_4_7_1: " in Java up to 4.7.1",
     Variant.GO: " of Go",
 }
 #: What set off a rebalance; `{}` is whom or what it is about.
 TRIGGERS: Mapping[str, str] = {
     Trigger.BROKER_GONE: "{} left the route",
-    Trigger.BROKER_BACK: "{} came back into the route",
+    Trigger.BROKER_BACK: "{} returned to the route",
     Trigger.QUEUES_REMOVED: "the queues {} were removed",
     Trigger.QUEUES_ADDED: "the queues {} were added",
     Trigger.MEMBER_RESTARTED: "{} restarted",
-    Trigger.MEMBER_EXPIRED: "{} had fallen silent and expired",
+    Trigger.MEMBER_EXPIRED: "{} stopped answering and expired",
     Trigger.MEMBER_LEFT: "{} left",
     Trigger.MEMBER_JOINED: "{} joined",
-    Trigger.STRATEGY_CHANGED: "{} changed the strategy",
-    Trigger.SUBSCRIPTION_CHANGED: "{} changed the subscription",
+    Trigger.STRATEGY_CHANGED: "{} changed strategy",
+    Trigger.SUBSCRIPTION_CHANGED: "{} changed subscription",
 }
 #: Why nothing was replayed.
 REASONS: Mapping[str, str] = {
     Reason.NO_ROUTE_SNAPSHOT: "no route of the topic",
     Reason.NO_MEMBERSHIP_SNAPSHOT: "no list of the group's members",
-    Reason.NO_ROUTE: "The topic had no broker in its route: clients keep what they had.",
+    Reason.NO_ROUTE: "The topic had no broker in its route, so clients keep the queues they had.",
     Reason.BROADCASTING: "The group broadcasts: every member consumes every queue, nothing is allocated, and the "
     "brokers keep no offsets.",
     Reason.BROKER_REBALANCE: "The broker assigns the queues (POP), and the recording does not say how: record its "
-    "message request modes (`request_modes`). Of gRPC clients no queue has an owner.",
-    Reason.POP_ALL_QUEUES: "The members pop, and each of them may pop every queue (popShareQueueNum is 0 or less, or "
-    "reaches all others): no queue has an owner.",
-    Reason.CONSUMED_THROUGH_PROXY: "No broker lists a member, and the cluster has a proxy: its clients are known to "
-    "the proxy only, so no queue has an owner that could be replayed.",
-    Reason.CONSUMED_BY_UNSEEN: "No broker lists a member, and committed offsets advance: somebody consumes who was not "
-    "recorded, so no queue has an owner that could be replayed.",
-    Reason.NOT_SUBSCRIBED: "No member subscribes the topic (any more): nobody consumes it.",
-    Reason.NO_READABLE_QUEUE: "No queue of the topic can be read: clients keep what they had.",
-    Reason.UNKNOWN_STRATEGY: "A member runs a strategy of its own: configure which of RocketMQ's it equals.",
-    Reason.BROKER_LACKS_STRATEGY: "The broker assigns the queues, and has AVG and AVG_BY_CIRCLE only: a member that "
-    "runs another strategy gets none (`clientRebalance` is false).",
+    "message request modes (`request_modes`). With gRPC clients no queue has an owner.",
+    Reason.POP_ALL_QUEUES: "The members use POP, and each of them may pop every queue (popShareQueueNum is 0 or less, "
+    "or covers all other members), so no queue has an owner.",
+    Reason.CONSUMED_THROUGH_PROXY: "No broker lists a member, and the cluster has a proxy: only the proxy knows its "
+    "clients, so the owners cannot be replayed.",
+    Reason.CONSUMED_BY_UNSEEN: "No broker lists a member, but committed offsets advance: the consumers were not "
+    "recorded, so the owners cannot be replayed.",
+    Reason.NOT_SUBSCRIBED: "No member subscribes to the topic (any more), so nobody consumes it.",
+    Reason.NO_READABLE_QUEUE: "The topic has no readable queue, so clients keep the queues they had.",
+    Reason.UNKNOWN_STRATEGY: "A member uses a custom strategy: configure which of RocketMQ's strategies it equals.",
+    Reason.BROKER_LACKS_STRATEGY: "The broker assigns the queues, and has only AVG and AVG_BY_CIRCLE: a member that "
+    "uses another strategy gets none (`clientRebalance` is false).",
     Reason.SETTINGS_MISSING: "The strategy cannot be replayed without its rooms or queue lists: configure them.",
-    Reason.ROOM_UNRESOLVABLE: "The room of a client or broker cannot be told by the configured patterns: clients keep "
-    "what they had.",
+    Reason.ROOM_UNRESOLVABLE: "The configured patterns find no room for a client or broker, so clients keep the queues "
+    "they had.",
 }
 
 

@@ -36,8 +36,9 @@ def _verdict(story: GroupStory) -> str:
     counts = Counter(one["severity"] for one in story.findings)
     told = [f"{counts[severity]} {severity}" for severity in WORST_FIRST if counts[severity]]
     if not told:
-        return "No finding holds at this moment."
-    return f"{count(len(story.findings), 'finding')} held then: {joined(told)}."
+        return "No finding covers this moment."
+    covers = "covers" if len(story.findings) == 1 else "cover"
+    return f"{count(len(story.findings), 'finding')} {covers} this moment: {joined(told)}."
 
 
 def _topic(topic: TopicStory) -> Iterator[TextLine]:
@@ -45,7 +46,7 @@ def _topic(topic: TopicStory) -> Iterator[TextLine]:
     if len(topic.views) > 1:
         names = joined([view.membership_view for view in topic.views])
         yield TextLine(
-            f"The brokers disagreed: {names} listed different members. A client asks one of them at random.", 1
+            f"The brokers disagreed: {names} listed different members. Each client asks a random one of them.", 1
         )
     for view in topic.views:
         told = view_lines(view)
@@ -67,15 +68,16 @@ def _lower(text: str) -> str:
 
 
 def _quiet(topics: list[str]) -> str:
-    named = f"--topic {topics[0]}" if len(topics) == 1 else "--topic NAME"
-    return f"{count(len(topics), 'retry topic')}: nothing worse than INFO there; {named} shows more."
+    if len(topics) == 1:
+        return f"1 retry topic has no finding above INFO: --topic {topics[0]} shows it."
+    return f"{count(len(topics), 'retry topic')} have no finding above INFO: --topic NAME shows one of them."
 
 
 def _findings(story: GroupStory) -> Iterator[TextLine]:
     if not story.findings:
         unobserved = all(view.status == "UNOBSERVED" for topic in story.topics for view in topic.views)
         yield TextLine(
-            "Whether something was wrong is not known." if unobserved else "Nothing was wrong then.", 0, "title"
+            "Whether anything was wrong is unknown." if unobserved else "Nothing was wrong then.", 0, "title"
         )
         return
     yield TextLine("What was wrong", 0, "title")
@@ -85,9 +87,8 @@ def _findings(story: GroupStory) -> Iterator[TextLine]:
 
 def _finding(finding: Mapping[str, Any]) -> Iterator[TextLine]:
     evidence = finding["evidence"]
-    about = "".join(
-        f" {preposition} {finding[name]}" for preposition, name in (("in", "topic"), ("by", "cause")) if finding[name]
-    )
+    cause = f" ({finding['cause']})" if finding["cause"] else ""
+    about = f"{cause} in {finding['topic']}" if finding["topic"] else cause
     yield TextLine(f"{finding['severity']} {finding['rule']}{about}: {finding['subject']}", 1, finding["severity"])
     span = f"From {format_utc(finding['start'])} to {format_utc(finding['end'])}"
     yield TextLine(f"{span} ({duration_text(finding['end'] - finding['start'])}).{_piled_up(evidence)}", 2)
@@ -118,9 +119,9 @@ def _step(status: Mapping[str, Any]) -> Iterator[TextLine]:
     yield TextLine("The step as a whole", 0, "title")
     yield TextLine(f"Would more consumers have helped? {status['advice']} ({status['limit']})", 1, "advice")
     if status["backlog_end"] is None and status["in_rate"] is None:
-        yield TextLine("Its backlog and rates are not known.", 1)
+        yield TextLine("Its backlog and rates are unknown.", 1)
         return
     unknown = f", unknown for {count(status['unknown_queues'], 'queue')}" if status["unknown_queues"] else ""
     backlog = f"Backlog {number_text(status['backlog_start'])} → {number_text(status['backlog_end'])}{unknown}"
     in_rate, out_rate = rate_text(status["in_rate"]), rate_text(status["out_rate"])
-    yield TextLine(f"{backlog}; {in_rate} messages a second produced, {out_rate} consumed.", 1)
+    yield TextLine(f"{backlog}. Messages per second: {in_rate} produced, {out_rate} consumed.", 1)

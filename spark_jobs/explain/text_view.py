@@ -13,9 +13,9 @@ from spark_jobs.explain.phrases import REASONS, joined, positions_text
 from spark_jobs.explain.story import Began, Known, MemberStory, OddQueues, ViewStory
 
 _SOURCES = {
-    "CLIENT": "as the clients say",
+    "CLIENT": "as reported by the clients",
     "CONFIGURATION": "as configured",
-    "DEFAULT": "assumed, as nothing tells what the clients run",
+    "DEFAULT": "assumed, as neither clients nor configuration name one",
 }
 
 
@@ -39,7 +39,7 @@ def view_lines(view: ViewStory) -> Iterator[TextLine]:
         yield TextLine(REASONS[view.reason or ""], 1)
     yield from _members(view)
     if view.queue_count is not None:
-        yield TextLine(f"{count(view.queue_count, 'queue')}, sorted likewise: {view.queues or 'none'}", 1)
+        yield TextLine(f"{count(view.queue_count, 'queue')}, sorted the same way: {view.queues or 'none'}", 1)
     if view.status == "REPLAYED":
         yield from _cut(view)
         yield from _owned(view)
@@ -58,11 +58,11 @@ def _bounds(view: ViewStory) -> tuple[str, str]:
 
 def _began(began: Began) -> str:
     if began.trigger == "FIRST_OBSERVATION":
-        return "It is the first that was recorded, so what began it is not known."
+        return "This is the first interval that was recorded, so its trigger is unknown."
     if not began.known:
-        return "What began it is not known: it held before the step already."
+        return "Its trigger is unknown: the interval began before this step."
     if not began.triggers:
-        return "Nothing differs from what held before it."
+        return "Nothing differs from the interval before it."
     return f"It began because {joined(began.triggers)}. {_moved(began)}".strip()
 
 
@@ -70,10 +70,10 @@ def _moved(began: Began) -> str:
     if began.queues_moved is None or began.queues_preserved is None:
         return ""
     if not began.queues_moved:
-        return "No queue changed hands."
-    told = f"{began.queues_moved:,} of {count(began.queues_moved + began.queues_preserved, 'queue')} changed hands"
+        return "No queue changed owner."
+    told = f"{began.queues_moved:,} of {count(began.queues_moved + began.queues_preserved, 'queue')} changed owner"
     if began.least_moves == began.queues_moved:
-        return f"{told}: the fewest possible with these shares."
+        return f"{told}, the fewest possible with these shares."
     return f"{told}; {began.least_moves or 0:,} would have been enough with these shares."
 
 
@@ -83,20 +83,21 @@ def _members(view: ViewStory) -> Iterator[TextLine]:
         yield TextLine("No member was connected.", 1)
         return
     ids = len({member.client_id for member in members})
-    twins = f" with {count(ids, 'client id')}" if ids < len(members) else ""
-    yield TextLine(f"{count(len(members), 'member')}{twins}, in the order in which every client sorts them:", 1)
+    shared = f" with {count(ids, 'client id')}" if ids < len(members) else ""
+    yield TextLine(f"{count(len(members), 'member')}{shared}, in the order in which every client sorts them:", 1)
     mixed = len({member.strategy for member in members}) > 1
     for member in members:
-        yield TextLine(_member(member, mixed), 2)
+        yield TextLine(_member(member, view, mixed), 2)
     if view.missing:
-        yield TextLine(f"Not listed here, but elsewhere: {', '.join(view.missing)}", 1)
+        yield TextLine(f"Listed by other brokers only: {', '.join(view.missing)}", 1)
 
 
-def _member(member: MemberStory, mixed: bool) -> str:
+def _member(member: MemberStory, view: ViewStory, mixed: bool) -> str:
+    twins = [one.position for one in view.members if one.client_id == member.client_id and one is not member]
     marks = [
-        *(["twin"] if member.twin else []),
-        *(["does not subscribe this topic"] if member.subscribes is False else []),
-        *([f"runs {member.strategy}"] if mixed else []),
+        *([f"shares its client id with {positions_text(twins)}"] if twins else []),
+        *(["does not subscribe to this topic"] if member.subscribes is False else []),
+        *([f"uses {member.strategy}"] if mixed else []),
     ]
     told = f" ({', '.join(marks)})" if marks else ""
     return f"{member.position}  {member.client_id}  {member.client_addr or 'address unknown'}{told}"
@@ -112,37 +113,38 @@ def _cut(view: ViewStory) -> Iterator[TextLine]:
 
 
 def _owned(view: ViewStory) -> Iterator[TextLine]:
-    yield TextLine("Who owned what, with its backlog in messages from the first reading of this time to the last:", 1)
+    yield TextLine("Owners, and the backlog in messages from the first to the last reading of this time:", 1)
     for member in view.members:
         if member.queues:
-            held = f"Position {member.position} owned {member.queues} ({member.queue_count:,})."
+            held = f"Position {member.position} owned {member.queues} ({count(member.queue_count, 'queue')})."
             yield TextLine(f"{held} {backlog_text(member.backlog)}", 2)
         else:
-            yield TextLine(f"Position {member.position} owned nothing.", 2)
+            yield TextLine(f"Position {member.position} owned no queue.", 2)
     for odd in view.unassigned:
-        held = f"Nobody owned {odd.queues} ({odd.queue_count:,}): {odd.why}."
+        held = f"Nobody owned {odd.queues} ({count(odd.queue_count, 'queue')}): {odd.why}."
         yield TextLine(f"{held} {backlog_text(odd.backlog, owned=False)}", 2, "odd")
     for odd in view.double_owned:
         yield TextLine(_shared(odd), 2, "" if odd.cause == DoubleOwnedCause.POP_SHARED else "odd")
 
 
 def _shared(odd: OddQueues) -> str:
+    queues = f"{odd.queues} ({count(odd.queue_count, 'queue')})"
     if odd.cause == DoubleOwnedCause.POP_SHARED:
-        return f"{odd.queues} ({odd.queue_count:,}) were popped by {positions_text(odd.owners)}: {odd.why}."
+        return f"{queues} could be popped by {positions_text(odd.owners)}: {odd.why}."
     return (
-        f"{odd.queues} ({odd.queue_count:,}) had {len(odd.owners)} owners, {positions_text(odd.owners)}, and every "
-        f"message is consumed by each: {odd.why}."
+        f"{queues} had {len(odd.owners)} owners, {positions_text(odd.owners)}, and each of them consumed every "
+        f"message: {odd.why}."
     )
 
 
 def _gap(view: ViewStory) -> Iterator[TextLine]:
     start, end = _bounds(view)
     what = REASONS[view.reason or ""]
-    yield TextLine(f"Nothing was recorded from {start} to {end}: at this moment {what} is known.", 1)
+    yield TextLine(f"There are no snapshots from {start} to {end}, so at this moment {what} is known.", 1)
     before, after = view.last_known, view.first_known
-    yield TextLine(f"Last known, until {_known(before)}" if before else "Nothing is known before it in this step.", 1)
+    yield TextLine(f"Last known, until {_known(before)}" if before else "Nothing is known of this step before that.", 1)
     yield TextLine(
-        f"First known again, from {_known(after)}" if after else "Nothing is known after it in this step.", 1
+        f"First known again, from {_known(after)}" if after else "Nothing is known of this step after that.", 1
     )
 
 
@@ -152,6 +154,6 @@ def _known(known: Known) -> str:
     if known.status != "REPLAYED":
         return f"{at}: {members}, {queues}. {REASONS[known.reason or '']}"
     by = f" by {known.strategy}" if known.strategy else ""
-    odd = f"{known.unassigned_queues or 0:,} owned by nobody, {known.double_owned_queues or 0:,} by several"
+    odd = f"{known.unassigned_queues or 0:,} without owner, {known.double_owned_queues or 0:,} with several owners"
     told = f"{at}: {members}, {queues}{by}; {odd}."
     return f"{told} {backlog_text(known.backlog, owned=False)}" if known.backlog else told

@@ -165,4 +165,4 @@ def record(spark: SparkSession, warehouse: Warehouse, run_id: str, results: Sequ
     run = {"run_id": run_id, "checked_at": datetime.now(UTC)}
     rows = spark.createDataFrame([run | one._asdict() for one in results], spark_schema(QUALITY_RESULTS))
     writer = rows.coalesce(1).write.format("delta").mode("append")
-    unless_outrun(lambda: warehouse.save(writer, QUALITY_RESULTS), "record what the checks saw")
+    unless_outrun(lambda: warehouse.save(writer, QUALITY_RESULTS), "record the results of the checks")

@@ -34,7 +34,7 @@ def explain_group(
     tables = published_tables(stored)
     moment = Interval(question.at, question.at + timedelta(microseconds=1))
     cluster = check_group(tables, moment, question.cluster, question.consumer_group)
-    progress("reading what was published of it")
+    progress("reading its published tables")
     return explain(_read(tables, moment, replace(question, cluster=cluster)))
 
 

@@ -75,7 +75,7 @@ def maintain(
     oldest = _oldest_versions(spark, warehouse, since)
     maintained = []
     for table in tables:
-        progress(f"tidying {table.name}")
+        progress(f"compacting {table.name}")
         days = _days_to_keep(spark, warehouse, table, oldest.get(table.name), retention)
         maintained.append(_maintained(spark, warehouse, table, days))
     for name, touched in warehouse.stages().items():
@@ -138,7 +138,7 @@ def _maintained(spark: SparkSession, warehouse: Warehouse, table: Table, days: i
         properties = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in wanted.items())
         statement = f"ALTER TABLE {warehouse.identifier(table.name)} SET TBLPROPERTIES ({properties})"
         unless_outrun(partial(spark.sql, statement), f"set the retention of {table.name}")
-    unless_outrun(lambda: delta.optimize().executeCompaction(), f"put the files of {table.name} together")
+    unless_outrun(lambda: delta.optimize().executeCompaction(), f"compact the files of {table.name}")
     unless_outrun(delta.vacuum, f"remove the old files of {table.name}")
     after = _detail(spark, warehouse, table)
     return Maintained(

@@ -33,17 +33,20 @@ def what_was_not_audited(intervals: DataFrame | None, request: RunRequest, not_e
     """
     seen = None if intervals is None else _seen(intervals).head()
     if seen is None or not seen.observed:
-        return [f"nothing was observed in {request.interval}: there are no snapshots, so silence says nothing"]
+        return [
+            f"nothing was observed in {request.interval}: there are no snapshots, so nothing is known about that time"
+        ]
     warnings = [
         f"{row.cluster}/{row.consumer_group} could not be replayed for {', '.join(row.topics)}: {row.reason}"
         for row in seen.skipped
     ]
     if seen.assumed:
         warnings.append(
-            f"AVG was assumed for {seen.assumed} groups: nothing tells their strategy (see strategy_source)"
+            f"AVG was assumed for {seen.assumed} groups, as neither clients nor configuration name their strategy (see "
+            "strategy_source)"
         )
     if not_evaluated:
-        warnings.append(f"not evaluated, as {CLIENT_SNAPSHOTS.name} holds nothing: {', '.join(not_evaluated)}")
+        warnings.append(f"not evaluated, as {CLIENT_SNAPSHOTS.name} has no rows: {', '.join(not_evaluated)}")
     return warnings
 
 

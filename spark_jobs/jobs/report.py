@@ -124,7 +124,7 @@ def _group(row: Row, sections: Mapping[str, _Section], at_most: int) -> GroupRow
     """What is shown of a group: so many rows of each section."""
     of_group = {name: section.get(values_of(row, GROUP), []) for name, section in sections.items()}
     notes = [
-        f"Shown are the first {at_most:,} of {len(found):,} rows of {name}: ask for a shorter interval."
+        f"Only the first {at_most:,} of {len(found):,} rows of {name} are shown: ask for a shorter interval."
         for name, found in of_group.items()
         if len(found) > at_most
     ]

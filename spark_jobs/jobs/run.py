@@ -83,7 +83,7 @@ def run(
         one_step = configuration.grid.is_one_step(request.interval)
         tables = publish(spark, warehouse, request, outputs, run_id, gate.contents, one_step=one_step)
         record |= published(tables, missing, warnings + gate.warnings)
-        progress("writing down what the checks saw")
+        progress("recording the results of the checks")
         run_in_parallel(lambda: append(spark, warehouse, record), gate.record)
     return RunResult(record, found, warnings, gate.warnings)
 

@@ -103,6 +103,6 @@ def _results(run: ScheduledRun) -> str:
 def _there(run: ScheduledRun, staged: T | None) -> T:
     if staged is None:
         raise WarehouseError(
-            f"the task audit of run {run.name} has left nothing for {run.request.interval}: run it first"
+            f"the task audit of run {run.name} has staged nothing for {run.request.interval}: run it first"
         )
     return staged

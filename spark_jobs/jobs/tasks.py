@@ -85,7 +85,7 @@ def publish_results(run: ScheduledRun) -> Outcome:
     audited = audited_by(run)
     row, warnings = _row(run, audited.run_id), list[str]()
     if row is not None and row.outcome == "published":
-        says = f"run {audited.run_id} is published already"
+        says = f"run {audited.run_id} is already published"
     else:
         with claim(run.warehouse, run.request, audited.run_id):
             tables, warnings = _publish(run, audited, record.append if row is None else record.replace)

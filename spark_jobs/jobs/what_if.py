@@ -55,7 +55,7 @@ class GroupSteps:
 def what_if(stored: StoredTables, asked: GroupAsked, cases: Sequence[Case], say: Say) -> tuple[GroupSteps, Comparison]:
     """Every case beside what really happened; raises `NothingPublishedError` where nothing of it was replayed."""
     found = _group_steps(stored, asked, say)
-    say("playing it again")
+    say("simulating the cases")
     compared = compare(found.steps, cases, found.configured)
     if compared is None:
         raise NothingPublishedError(_not_replayed(found))
@@ -81,8 +81,8 @@ def draw(found: GroupSteps, compared: Comparison, file: Path) -> None:
 
 def _not_replayed(found: GroupSteps) -> str:
     return (
-        f"{found.consumer_group} cannot be played in {found.interval}: at no time was it known who owned the queues of "
-        "a topic. `rebalance-audit explain` says why"
+        f"{found.consumer_group} cannot be simulated in {found.interval}: the owners of the queues were never known "
+        "for any topic. `rebalance-audit explain` says why"
     )
 
 

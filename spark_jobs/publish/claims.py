@@ -69,7 +69,7 @@ def claim_notices(warehouse: Location) -> Iterator[None]:
         lock.acquire(timeout=_NOTICES_TIMEOUT)
     except Timeout:
         raise PublishConflictError(
-            f"another process has been telling of incidents of {warehouse.location} for {_NOTICES_TIMEOUT:g} s: "
+            f"another process has been sending notices of {warehouse.location} for {_NOTICES_TIMEOUT:g} s: "
             "try again when it is done"
         ) from None
     try:

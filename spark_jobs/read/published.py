@@ -114,7 +114,7 @@ def check_cluster(tables: PublishedTables, cluster: str) -> None:
     """Raises `NothingPublishedError`, naming those that were audited, if the cluster never was."""
     known = sorted({group.cluster for group in tables.groups()})
     if cluster not in known:
-        raise NothingPublishedError(f"there is no cluster {cluster}: audited are {', '.join(known) or 'none'}")
+        raise NothingPublishedError(f"there is no cluster {cluster}; audited clusters: {', '.join(known) or 'none'}")
 
 
 def check_group(tables: PublishedTables, interval: Interval, cluster: str | None, consumer_group: str) -> str:

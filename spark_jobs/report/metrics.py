@@ -62,7 +62,7 @@ _GROUP_GAUGES = {
     "step_end_timestamp_seconds": "End of the newest audited step of the group, in seconds since 1970",
     "observed_ratio": "Share of that step in which the group was observed, from 0 to 1",
     "members": "Connections of the group when it was last replayed in that step; absent: it never was",
-    "queues": "Readable queues then, retry topics aside",
+    "queues": "Readable queues at that time, except retry topics",
     "unowned_queues": "Of these, queues without owner",
     "double_owned_queues": "Of these, queues with several owners that each get every message",
     "backlog_known": "1: the backlog of at least one queue is known at the end of that step; 0: of none",

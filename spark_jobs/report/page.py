@@ -13,6 +13,7 @@ from bokeh.resources import Resources
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from spark_jobs.domain.glossary import TERMS
 from spark_jobs.domain.intervals import Interval, duration_text
 from spark_jobs.domain.phrases import number_text, rate_text
 from spark_jobs.domain.severities import SEVERITIES
@@ -58,6 +59,7 @@ def page(content: PageContent) -> str:
         fleet=fleet,
         groups=[group | {"row": by_id[group["id"]]} for group in groups],
         notes=content.notes,
+        terms=TERMS,
         runs=content.runs[:RUNS],
         runs_left_out=max(0, len(content.runs) - RUNS),
         warehouse=content.warehouse,

@@ -22,7 +22,7 @@ def what_if_page(consumer_group: str, interval: Interval, compared: Comparison) 
     shown = (known[0], known[-1]) if known else (compared.times[0], compared.times[-1])
     time = time_range(interval, interval)
     time.start, time.end = (moment / MILLISECOND for moment in shown)
-    title = f"Backlog of {consumer_group}: what really happened, and what would have"
+    title = f"Backlog of {consumer_group}: what really happened, and what would have happened"
     chart = time_figure(time, frame_height=480, name="Backlog", y_range=DataRange1d(start=0), title=title)
     chart.yaxis.axis_label = "backlog (messages)"
     chart.yaxis.formatter = NumeralTickFormatter(format="0,0")

@@ -78,63 +78,69 @@ def test_some_findings_are_told_apart_by_their_cause() -> None:
         (
             group(held("MEMBERS", members=3, readable=16)),
             "More consumers would have helped, up to 16 of them: 3 members shared 16 queues, and 1,200 messages piled "
-            "up in 4 queues. With 4 members the busiest would have had 4 queues instead of 6.",
+            "up in 4 queues. With 4 members, the busiest member would have owned 4 queues instead of 6.",
         ),
         (
             # A third member would leave the busiest its 2.
             group(held("MEMBERS", members=2, readable=4)),
             "More consumers would have helped, up to 4 of them: 2 members shared 4 queues, and 1,200 messages piled up "
-            "in 4 queues. With 4 members the busiest would have had 1 queue instead of 2.",
+            "in 4 queues. With 4 members, the busiest member would have owned 1 queue instead of 2.",
         ),
         (
             group(held("QUEUES", members=5, readable=4)),
             "More consumers would not have helped: 5 members shared 4 queues, and 1,200 messages piled up in 4 queues. "
-            "A further member would have been idle: add queues.",
+            "One more member would have been idle: add queues.",
         ),
         (
             group(held("NOBODY_ONLINE", members=0)),
-            "More consumers would have helped, up to 8 of them: nobody was online, and 1,200 messages piled up in 4 "
-            "queues.",
+            "More consumers would have helped, up to 8 of them: no consumer was connected, and 1,200 messages piled up "
+            "in 4 queues.",
         ),
         (
             group(held("LISTENER", slow=1, threads=1), unknown=1),
-            "More consumers would have helped, up to 8 of them, as long as what the listener calls (a database, for "
-            "example) can bear it: the listener was the limit, 2 members shared 8 queues, and 1,200 messages piled up "
-            "in 4 queues. The slow member has 1 consume thread. The backlog of 1 queue is not known.",
+            "More consumers would have helped, up to 8 of them, if what the listener calls (a database, for example) "
+            "can handle it: the listener was the limit, 2 members shared 8 queues, and 1,200 messages piled up in 4 "
+            "queues. The slow member has 1 consume thread. The backlog of 1 queue is unknown.",
         ),
         (
             group(held("LISTENER_AND_QUEUES", members=8, slow=2, threads=40)),
             "More consumers would not have helped: the listener was the limit, 8 members shared 8 queues, and 1,200 "
-            "messages piled up in 4 queues. Make the listener faster, or give it more threads: a further member would "
-            "have been idle. The 2 slow members together have 40 consume threads.",
+            "messages piled up in 4 queues. Make the listener faster, or give the clients more consume threads: one "
+            "more member would have been idle. The 2 slow members together have 40 consume threads.",
         ),
         (
             # How many threads they have is not known.
             group(held("LISTENER_AND_QUEUES", members=8, slow=2)),
             "More consumers would not have helped: the listener was the limit, 8 members shared 8 queues, and 1,200 "
-            "messages piled up in 4 queues. Make the listener faster, or give it more threads: a further member would "
-            "have been idle.",
+            "messages piled up in 4 queues. Make the listener faster, or give the clients more consume threads: one "
+            "more member would have been idle.",
         ),
         (
             group(HeldBack(Limit.UNREADABLE_QUEUES, 0, 0, 0, 0, 0), unknown=3),
-            "More consumers would not have helped: no client may read some queues, and messages may wait in queues "
-            "that nobody consumed. Make them readable first (readQueueNums, the broker's read permission). The backlog "
-            "of 3 queues is not known.",
+            "More consumers would not have helped: consumers could not read some queues, and messages may wait in "
+            "queues that nobody consumed. Make them readable first (readQueueNums, the broker's read permission). The "
+            "backlog of 3 queues is unknown.",
         ),
         (
             # Nothing was measured: the queues are those at the end.
             group(HeldBack(Limit.NOBODY_ONLINE, 0, 0, 0, 0, 0), members=0, unknown=8),
-            "More consumers would have helped, up to 8 of them: nobody was online, and messages may wait in queues "
-            "that nobody consumed. The backlog of 8 queues is not known.",
+            "More consumers would have helped, up to 8 of them: no consumer was connected, and messages may wait in "
+            "queues that nobody consumed. The backlog of 8 queues is unknown.",
         ),
         (group(), "More consumers would not have helped: 2 members kept up with 8 queues."),
         (group(members=1), "More consumers would not have helped: 1 member kept up with 8 queues."),
         (
             group(members=0),
-            "More consumers would not have helped: nobody was online, and nothing waited in 8 queues.",
+            "More consumers would not have helped: no consumer was connected, but no messages waited in 8 queues.",
         ),
-        (group(unknown=2), "Whether more consumers would have helped is unknown, as is the backlog of 2 queues."),
-        (group(known=False), "Whether more consumers would have helped is unknown, as is the backlog of the group."),
+        (
+            group(unknown=2),
+            "Whether more consumers would have helped is unknown, because the backlog of 2 queues is unknown.",
+        ),
+        (
+            group(known=False),
+            "Whether more consumers would have helped is unknown, because the backlog of the group is unknown.",
+        ),
     ],
 )
 def test_the_words_name_the_numbers(found: GroupInStep, advice: str) -> None:

@@ -51,7 +51,7 @@ def test_a_group_without_an_interval_in_the_step_has_no_status() -> None:
 
 
 def test_a_group_that_was_never_replayed_is_unknown() -> None:
-    nothing_known = "Whether more consumers would have helped is unknown, as is the backlog of the group."
+    nothing_known = "Whether more consumers would have helped is unknown, because the backlog of the group is unknown."
     unknown = GroupStatus(None, 0, *[None] * 9, 0, *[None] * 4, "UNKNOWN_BACKLOG", None, None, None, nothing_known)  # type: ignore[arg-type, call-arg]
     assert status(unobserved(0, 3600)) == unknown
     # What was replayed before the step began is not published.
@@ -124,8 +124,8 @@ def test_findings_are_counted_and_limit_the_group() -> None:
     assert (found.worst_severity, found.finding_count, found.limit) == ("WARN", 2, "ALLOCATION")
     assert (found.more_members_help, found.busiest_share, found.share_after) == (False, 2, 1)
     assert found.advice == (
-        "More consumers would not have helped: the strategy or its configuration left queues out, and 900 messages "
-        "piled up in 1 queue. Correct that first. How great the backlog would have been otherwise is unknown, as no "
+        "More consumers would not have helped: the strategy or its configuration left queues without an owner, and 900 "
+        "messages piled up in 1 queue. Fix that first. How large the backlog would have been otherwise is unknown: no "
         "member was seen to consume."
     )
 

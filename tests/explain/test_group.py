@@ -34,18 +34,18 @@ def test_an_interval_that_reaches_over_the_step() -> None:
         "T",
         "  Unchanged from 2026-03-01T10:00Z or earlier (the step begins there) to 2026-03-01T11:00Z or later (the step "
         "ends there) (1 h 00 min).",
-        "  What began it is not known: it held before the step already.",
+        "  Its trigger is unknown: the interval began before this step.",
         "  2 members, in the order in which every client sorts them:",
         "    0  c1  10.0.0.1:1",
         "    1  c2  address unknown",
-        "  2 queues, sorted likewise: a:0-1",
-        "  Strategy AVG, assumed, as nothing tells what the clients run:",
-        "    2 queues, 2 members: 2 % 2 = 0, so every position gets 1, in slices that follow each other.",
-        "  Who owned what, with its backlog in messages from the first reading of this time to the last:",
-        "    Position 0 owned a:0 (1). Backlog 10 → 4; 1,000 produced, 1,006 consumed; verdict OK.",
-        "    Position 1 owned a:1 (1). Backlog unknown: no offset was read; what was produced, too.",
+        "  2 queues, sorted the same way: a:0-1",
+        "  Strategy AVG, assumed, as neither clients nor configuration name one:",
+        "    2 queues, 2 members: 2 % 2 = 0, so every position gets 1, in consecutive slices.",
+        "  Owners, and the backlog in messages from the first to the last reading of this time:",
+        "    Position 0 owned a:0 (1 queue). Backlog 10 → 4; 1,000 produced, 1,006 consumed; verdict OK.",
+        "    Position 1 owned a:1 (1 queue). Backlog unknown: no offset was read; messages produced are unknown, too.",
         "  Whole topic: backlog 10 → 4; 1,000 produced, 1,006 consumed. Backlog of a:1 unknown: no offset was read; "
-        "what was produced, too.",
+        "messages produced are unknown, too.",
     ]
 
 
@@ -56,26 +56,25 @@ def trigger(*pairs: tuple[str, str | None]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ({"triggers": []}, "Nothing differs from what held before it."),
+        ({"triggers": []}, "Nothing differs from the interval before it."),
         (
             {"trigger": "FIRST_OBSERVATION", "triggers": trigger(("FIRST_OBSERVATION", None)), "queues_moved": None},
-            "It is the first that was recorded, so what began it is not known.",
+            "This is the first interval that was recorded, so its trigger is unknown.",
         ),
         (
             {"triggers": trigger(("BROKER_BACK", "b"), ("MEMBER_EXPIRED", "c3"), ("MEMBER_JOINED", "c1, c2"))}
             | {"queues_moved": 1_500, "queues_preserved": 300, "least_moves": 1_200},
-            "It began because b came back into the route, c3 had fallen silent and expired and c1, c2 joined. "
-            "1,500 of 1,800 queues changed hands; 1,200 would have been enough with these shares.",
+            "It began because b returned to the route, c3 stopped answering and expired and c1, c2 joined. 1,500 of "
+            "1,800 queues changed owner; 1,200 would have been enough with these shares.",
         ),
         (
             {"triggers": trigger(("QUEUES_ADDED", "a:8-9")), "queues_moved": 0, "least_moves": 0},
-            "It began because the queues a:8-9 were added. No queue changed hands.",
+            "It began because the queues a:8-9 were added. No queue changed owner.",
         ),
         (
             {"triggers": trigger(("STRATEGY_CHANGED", "c1")), "queues_moved": 1, "queues_preserved": 0}
             | {"least_moves": 1},
-            "It began because c1 changed the strategy. 1 of 1 queue changed hands: the fewest possible with these "
-            "shares.",
+            "It began because c1 changed strategy. 1 of 1 queue changed owner, the fewest possible with these shares.",
         ),
     ],
 )
@@ -98,15 +97,16 @@ def test_a_gap_between_what_is_known(seconds: float, missing: str) -> None:
     rows = [before, unobserved(100, 130, "NO_ROUTE_SNAPSHOT"), unobserved(130, 200), after, unobserved(3600, 3700)]
     assert told(given(seconds, *rows, **owned(before))) == [
         "T",
-        f"  Nothing was recorded from 2026-03-01T10:01:40Z to 2026-03-01T10:03:20Z: at this moment no {missing} is "
-        "known.",
-        "  Last known, until 2026-03-01T10:01:40Z: 2 members, 2 queues by AVG; 0 owned by nobody, 0 by several. "
-        "Backlog 10 → 4; 1,000 produced, 1,006 consumed. Backlog of a:1 unknown: no offset was read; what was "
-        "produced, too.",
-        "  First known again, from 2026-03-01T10:03:20Z: 1 member, 2 queues by AVG; 1 owned by nobody, 0 by several.",
+        f"  There are no snapshots from 2026-03-01T10:01:40Z to 2026-03-01T10:03:20Z, so at this moment no {missing} "
+        "is known.",
+        "  Last known, until 2026-03-01T10:01:40Z: 2 members, 2 queues by AVG; 0 without owner, 0 with several owners. "
+        "Backlog 10 → 4; 1,000 produced, 1,006 consumed. Backlog of a:1 unknown: no offset was read; messages produced "
+        "are unknown, too.",
+        "  First known again, from 2026-03-01T10:03:20Z: 1 member, 2 queues by AVG; 1 without owner, 0 with several "
+        "owners.",
     ]
     assert wanted_intervals(rows, given(seconds, *rows)) == [before]
-    assert "Whether something was wrong is not known." in whole(given(seconds, *rows))
+    assert "Whether anything was wrong is unknown." in whole(given(seconds, *rows))
 
 
 def test_a_moment_belongs_to_the_interval_that_begins_with_it() -> None:
@@ -118,8 +118,8 @@ def test_a_moment_belongs_to_the_interval_that_begins_with_it() -> None:
 
 def test_nothing_is_known_of_a_whole_step() -> None:
     assert told(given(150, unobserved(0, 3600)))[-2:] == [
-        "  Nothing is known before it in this step.",
-        "  Nothing is known after it in this step.",
+        "  Nothing is known of this step before that.",
+        "  Nothing is known of this step after that.",
     ]
 
 
@@ -132,7 +132,7 @@ def test_what_cannot_be_replayed_says_why(reason: Reason) -> None:
     assert text[3:] == [
         "  1 member, in the order in which every client sorts them:",
         "    0  c1  10.0.0.1:1",
-        "  2 queues, sorted likewise: a:0-1",
+        "  2 queues, sorted the same way: a:0-1",
     ]
 
 
@@ -149,14 +149,16 @@ def test_brokers_that_disagree_are_told_one_by_one() -> None:
         "progress": [progress(one, queue, verdict=verdict) for queue, verdict in (("a:0", "OK"), ("a:1", "STOP"))],
     }
     text = told(given(30, two, one, **seen))
-    assert text[1] == "  The brokers disagreed: a and b listed different members. A client asks one of them at random."
+    assert text[1] == (
+        "  The brokers disagreed: a and b listed different members. Each client asks a random one of them."
+    )
     assert text[2] == "  As a listed them:"
     of_b = text.index("  As b listed them:")
-    assert "    Not listed here, but elsewhere: c2" in text[of_b:]
-    assert "    Not listed here, but elsewhere: c2" not in text[:of_b]
+    assert "    Listed by other brokers only: c2" in text[of_b:]
+    assert "    Listed by other brokers only: c2" not in text[:of_b]
     assert text[-2:] == [
-        "      Position 0 owned a:0-1 (2). Backlog 20 → 8; 2,000 produced, 2,012 consumed; verdicts STOP on 1 queue, "
-        "OK on 1 queue.",
+        "      Position 0 owned a:0-1 (2 queues). Backlog 20 → 8; 2,000 produced, 2,012 consumed; verdicts STOP on 1 "
+        "queue, OK on 1 queue.",
         "  Whole topic: backlog 20 → 8; 2,000 produced, 2,012 consumed.",
     ]
 
@@ -177,7 +179,7 @@ def test_a_retry_topic_is_told_of_only_if_something_is_wrong_there() -> None:
     harmless, harm = (finding(topic=retry, severity=severity) for severity in ("INFO", "WARN"))
     quiet = explain(given(30, *rows, findings=[harmless]))
     assert ([one.topic for one in quiet.topics], quiet.quiet_topics) == (["T"], [retry, "%RETRY%other"])
-    assert "2 retry topics: nothing worse than INFO there; --topic NAME shows more." in whole(
+    assert "2 retry topics have no finding above INFO: --topic NAME shows one of them." in whole(
         given(30, *rows, findings=[harmless])
     )
     loud = explain(given(30, *rows, findings=[harm]))
@@ -195,23 +197,23 @@ def test_findings_are_told_the_worst_first() -> None:
     ]
     rows = interval(0, 60, C1), interval(0, 60, C1, topic="U")
     text = whole(given(30, *rows, findings=found))
-    assert text[1].startswith("5 findings held then: 3 ERROR, 1 WARN and 1 INFO. ")
+    assert text[1].startswith("5 findings cover this moment: 3 ERROR, 1 WARN and 1 INFO. ")
     assert text[text.index("What was wrong") + 1 :] == [
-        "  ERROR C by NOBODY_CONNECTED: G",
+        "  ERROR C (NOBODY_CONNECTED): G",
         "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min).",
         "    Measured: x max 1,234.5, y unknown.",
         "    What to do: Start it.",
-        "  ERROR B in T by NOBODY_CONNECTED: G",
+        "  ERROR B (NOBODY_CONNECTED) in T: G",
         "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min). Backlog unknown → 1,234, unknown for 2 queues.",
         "    What to do: Start it.",
-        "  ERROR E in %RETRY%G by NOBODY_CONNECTED: G",
+        "  ERROR E (NOBODY_CONNECTED) in %RETRY%G: G",
         "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min).",
         "    p: c1, c2",
         "    What to do: Start it.",
         "  WARN D in U: G",
         "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min).",
         "    What to do: Start it.",
-        "  INFO A by NOBODY_CONNECTED: G",
+        "  INFO A (NOBODY_CONNECTED): G",
         "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min).",
         "    What to do: Start it.",
     ]
@@ -238,7 +240,7 @@ def test_a_member_computes_by_the_rules_of_its_language() -> None:
     hashed = [member(one, strategy="CONSISTENT_HASH", language="GO") for one in ("c1", "c2")]
     row = interval(0, 60, *hashed, strategy="CONSISTENT_HASH")
     (topic,) = explain(given(30, row, **owned(row))).topics
-    assert "the ring of hashes of Go" in topic.views[0].arithmetic[0]
+    assert "Go's hash ring" in topic.views[0].arithmetic[0]
 
 
 def test_words() -> None:

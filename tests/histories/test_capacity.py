@@ -21,8 +21,8 @@ NO, YES = "More consumers would not have helped: ", "More consumers would have h
 #: Somebody consumes 2 messages a second of a queue that nobody owns, or a member 2 a second and then 14: no model with
 #: one pace per member comes to that.
 UNEXPLAINED = (
-    " How great the backlog would have been otherwise is unknown, as `what-if` does not come to what really happened "
-    "either."
+    " How large the backlog would have been otherwise is unknown: the simulation does not reproduce the recorded "
+    "backlog either."
 )
 BUSY = {"consume_status": [("t", 400.0, 2.5, 0.0, 1.0, 2.0)], "consume_threads": 1}
 
@@ -52,8 +52,8 @@ GROUPS = {
     "twins": (
         Group(meanwhile="c1 c1", behind=(2, 3)),
         "DUPLICATE_IDS",
-        f"{NO}members had one client id, and 1,800 messages piled up in 2 queues. Give every consumer its own client "
-        f"id first: a further twin only consumes twice.{UNEXPLAINED}",
+        f"{NO}consumers shared a client id, and 1,800 messages piled up in 2 queues. Give every consumer its own "
+        f"client id first: one more with a shared id only consumes messages again.{UNEXPLAINED}",
     ),
     # An old connection of c1 is seen for 120 s: that ends by itself. 360 messages wait in each of its queues then.
     "stale": (
@@ -65,68 +65,68 @@ GROUPS = {
     "offline": (
         Group(meanwhile="", behind=range(4), incoming=3),
         "NOBODY_ONLINE",
-        f"{YES}: nobody was online, and 3,600 messages piled up in 4 queues. With 1 more member the greatest backlog "
-        "would have been about 0 instead of 3,600.",
+        f"{YES}: no consumer was connected, and 3,600 messages piled up in 4 queues. With 1 more member the highest "
+        "backlog would have been about 0 instead of 3,600.",
     ),
     # The same, but of 5 messages a second somebody consumes 2.
     "unseen": (
         Group(meanwhile="", behind=range(4)),
         "UNKNOWN_MEMBERS",
-        "Whether more consumers would have helped is unknown, as the members are, and 3,600 messages piled up in 4 "
-        "queues.",
+        "Whether more consumers would have helped is unknown, because the members are unknown; 3,600 messages piled up "
+        "in 4 queues.",
     ),
     "few": (
         Group(behind=range(4)),
         "MEMBERS",
-        f"{YES}: 2 members shared 4 queues, and 3,600 messages piled up in 4 queues. With 4 members the busiest would "
-        f"have had 1 queue instead of 2.{UNEXPLAINED}",
+        f"{YES}: 2 members shared 4 queues, and 3,600 messages piled up in 4 queues. With 4 members, the busiest "
+        f"member would have owned 1 queue instead of 2.{UNEXPLAINED}",
     ),
     "one each": (
         Group("c1 c2 c3 c4", behind=range(4)),
         "QUEUES",
-        f"{NO}4 members shared 4 queues, and 3,600 messages piled up in 4 queues. A further member would have been "
+        f"{NO}4 members shared 4 queues, and 3,600 messages piled up in 4 queues. One more member would have been "
         f"idle: add queues.{UNEXPLAINED}",
     ),
     "slow": (
         Group(behind=(0, 1), c1_said=BUSY),
         "LISTENER",
-        f"{YES}, as long as what the listener calls (a database, for example) can bear it: the listener was the limit, "
-        "2 members shared 4 queues, and 1,800 messages piled up in 2 queues. The slow member has 1 consume thread."
-        f"{UNEXPLAINED}",
+        f"{YES}, if what the listener calls (a database, for example) can handle it: the listener was the limit, 2 "
+        "members shared 4 queues, and 1,800 messages piled up in 2 queues. The slow member has 1 consume "
+        f"thread.{UNEXPLAINED}",
     ),
     # c1 is as slow as above, but it is c2's queues that are behind.
     "slow peer": (
         Group(behind=(2, 3), c1_said=BUSY),
         "MEMBERS",
-        f"{YES}: 2 members shared 4 queues, and 1,800 messages piled up in 2 queues. With 4 members the busiest would "
-        f"have had 1 queue instead of 2.{UNEXPLAINED}",
+        f"{YES}: 2 members shared 4 queues, and 1,800 messages piled up in 2 queues. With 4 members, the busiest "
+        f"member would have owned 1 queue instead of 2.{UNEXPLAINED}",
     ),
     "stuck": (
         Group(behind=(0, 1), c1_said={"answered": False}),
         "STUCK_CONSUMER",
-        f"{NO}a consumer was stuck, its queues waited for it, and 1,800 messages piled up in 2 queues. Restart it, and "
-        f"look at its threads.{UNEXPLAINED}",
+        f"{NO}a consumer was stuck while it owned queues, and 1,800 messages piled up in 2 queues. Take a thread dump "
+        f"of it, and restart it.{UNEXPLAINED}",
     ),
     # 600 s of 5 a second in each of the queues that would be c2's.
     "split": (
         Group(uncommitted=(2, 3), c2_topics=["else"]),
         "SUBSCRIPTIONS",
-        f"{NO}members did not subscribe the same topics, and 6,000 messages piled up in 2 queues. Let all of them "
-        "subscribe the same first: the share of a member that does not subscribe a topic is nobody's. The backlog of 2 "
-        "queues is not known. How great the backlog would have been otherwise is unknown, as most of it waited where "
-        "an offset or the owner was not known, or in retry topics.",
+        f"{NO}members did not subscribe to the same topics, and 6,000 messages piled up in 2 queues. Make all of them "
+        "subscribe to the same topics first: nobody owns the share of a member that does not subscribe to a topic. "
+        "The backlog of 2 queues is unknown. How large the backlog would have been otherwise is unknown: most of it "
+        "was in queues with an unknown offset or owner, or in retry topics.",
     ),
     "never committed": (
         Group(uncommitted=[3], idle=True),
         "UNKNOWN_BACKLOG",
-        "Whether more consumers would have helped is unknown, as is the backlog of 1 queue.",
+        "Whether more consumers would have helped is unknown, because the backlog of 1 queue is unknown.",
     ),
     # Nothing came into the retry topic, and so nobody committed there.
     "no retries": (Group(retry_messages=0), "NO_BACKLOG", f"{NO}2 members kept up with 4 queues."),
     "retries": (
         Group(retry_messages=1),
         "UNKNOWN_BACKLOG",
-        "Whether more consumers would have helped is unknown, as is the backlog of 1 queue.",
+        "Whether more consumers would have helped is unknown, because the backlog of 1 queue is unknown.",
     ),
 }
 

@@ -101,22 +101,22 @@ PROGRESS = {
     "broadcasts": [],
     "left behind": [],
 }
-UNKNOWN = "Whether more consumers would have helped is unknown, as "
-KEPT_UP = "More consumers would not have helped: which member has which queue is not known, but they kept up."
+UNKNOWN = "Whether more consumers would have helped is unknown, because "
+KEPT_UP = "More consumers would not have helped: the members kept up, though the owners of the queues are unknown."
 #: Of POP nobody can say whether one consumer holds the queue up; where queues have owners, one does.
 CAPACITY = {
-    "pop": ("UNKNOWN_OWNERS", f"{UNKNOWN}who has which queue is, and 680 messages piled up in 1 queue."),
+    "pop": ("UNKNOWN_OWNERS", f"{UNKNOWN}the owners of the queues are unknown; 680 messages piled up in 1 queue."),
     "pop in time": ("NO_BACKLOG", KEPT_UP),
-    "pop uncommitted": ("UNKNOWN_BACKLOG", f"{UNKNOWN}is the backlog of 1 queue."),
-    "grpc": ("UNKNOWN_OWNERS", f"{UNKNOWN}who has which queue is, and 680 messages piled up in 1 queue."),
+    "pop uncommitted": ("UNKNOWN_BACKLOG", f"{UNKNOWN}the backlog of 1 queue is unknown."),
+    "grpc": ("UNKNOWN_OWNERS", f"{UNKNOWN}the owners of the queues are unknown; 680 messages piled up in 1 queue."),
     "own strategy": (
         "STUCK_CONSUMER",
-        "More consumers would not have helped: a consumer was stuck, its queues waited for it, and 680 messages piled "
-        "up in 1 queue. Restart it, and look at its threads. How great the backlog would have been otherwise is "
-        "unknown, as at no time was it known which member has which queue.",
+        "More consumers would not have helped: a consumer was stuck while it owned queues, and 680 messages piled up "
+        "in 1 queue. Take a thread dump of it, and restart it. How large the backlog would have been otherwise is "
+        "unknown: the owners of the queues were never known.",
     ),
     "rooms unknown": ("NO_BACKLOG", KEPT_UP),
-    "broadcasts": ("UNKNOWN_BACKLOG", f"{UNKNOWN}is the backlog of the group."),
+    "broadcasts": ("UNKNOWN_BACKLOG", f"{UNKNOWN}the backlog of the group is unknown."),
 }
 Published = dict[Table, dict[str, list[dict[str, Any]]]]
 

@@ -261,7 +261,7 @@ def test_who_has_to_wait_too_long_says_so(
     monkeypatch.setattr("spark_jobs.publish.claims._NOTICES_TIMEOUT", 0.1)
     with claim_notices(Location.parse(str(published))):
         assert notify(published) == 4
-    assert "another process has been telling of incidents" in capsys.readouterr().err
+    assert "another process has been sending notices" in capsys.readouterr().err
     assert service.got == []
 
 

@@ -65,7 +65,7 @@ def test_the_newest_step_of_every_group_that_a_run_has_published(spark: SparkSes
     assert [one["cluster"] for one in statuses(DeltaTables(warehouse), "us").groups] == ["us"]
     with pytest.raises(NothingPublishedError, match=r"a is in several clusters \(eu, us\)"):
         statuses(DeltaTables(warehouse), None, "a")
-    with pytest.raises(NothingPublishedError, match="there is no cluster asia: audited are eu, us"):
+    with pytest.raises(NothingPublishedError, match="there is no cluster asia; audited clusters: eu, us"):
         statuses(DeltaTables(warehouse), "asia")
 
 
@@ -78,5 +78,5 @@ def test_a_run_that_found_no_group(spark: SparkSession, warehouse: Warehouse) ->
     warehouse.create(spark, (*OUTPUTS, AUDIT_RUNS))
     write(spark, warehouse, AUDIT_RUNS, published(spark, warehouse))
     assert statuses(DeltaTables(warehouse)) == Statuses(None, [])
-    with pytest.raises(NothingPublishedError, match="there is no cluster eu: audited are none"):
+    with pytest.raises(NothingPublishedError, match="there is no cluster eu; audited clusters: none"):
         statuses(DeltaTables(warehouse), "eu")

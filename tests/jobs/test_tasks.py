@@ -55,7 +55,7 @@ def do(scheduled: ScheduledRun, *names: str) -> Outcome:
 
 
 def test_a_task_out_of_turn_says_which_one_to_run(scheduled: ScheduledRun) -> None:
-    with pytest.raises(WarehouseError, match="task audit of run scheduled__1 has left nothing for 2026"):
+    with pytest.raises(WarehouseError, match="task audit of run scheduled__1 has staged nothing for 2026"):
         do(scheduled, "publish")
     assert not scheduled.warehouse.exists(scheduled.spark, FINDINGS)
 
@@ -89,7 +89,7 @@ def test_tasks_run_again_leave_the_tables_of_one_run(scheduled: ScheduledRun, mo
     run(spark, warehouse, RunRequest(HOUR), CONFIGURATION)
     assert hashes(scheduled) == by_tasks
     version = warehouse.version(spark, FINDINGS)
-    assert do(scheduled, "publish").says == f"run {row.run_id} is published already"
+    assert do(scheduled, "publish").says == f"run {row.run_id} is already published"
     assert warehouse.version(spark, FINDINGS) == version
 
 

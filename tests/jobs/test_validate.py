@@ -112,7 +112,7 @@ def test_a_source_row_that_breaks_a_rule_is_a_warning_that_names_it(spark: Spark
 
 
 def test_bad_use_is_told_in_words(spark: SparkSession, twins_hour: Warehouse, tmp_path: Path) -> None:
-    with pytest.raises(WarehouseError, match=r"no expectations of a table alocations; known are membership_snapshots,"):
+    with pytest.raises(WarehouseError, match=r"no expectations for a table alocations; the tables with expectations"):
         table_named("alocations")
     with pytest.raises(WarehouseError, match="there is no table membership_snapshots in the warehouse"):
         validate(spark, Warehouse.parse(str(tmp_path / "nothing")), CONFIGURATION)

@@ -84,9 +84,9 @@ def test_cases_are_compared_with_what_really_happened(warehouse: str, capsys: py
         # c1 was seen to take 10 a second, 20 come.
         "--members =1: unowned=0.0 owned_twice=0.0 idle=0.0 busiest=8 queues moves_per_rebalance=- highest=≤ 6,000 "
         "last=≤ 6,000 drained_after=not by the end consumed_twice=0",
-        "Played as it really was, the model is 0 messages from the recorded backlog on average. Queues and members are "
-        "means over the time. The model, and what it cannot know: docs/what-if.md.",
-        "--members =1: ≤, as members had a backlog whose limit was never seen.",
+        "Without any change, the model differs from the recorded backlog by 0 messages on average. Queues and members "
+        "are averages over time. docs/what-if.md describes the model and its limits.",
+        "--members =1: ≤ is an upper bound, as members with a backlog were never seen at their limit.",
     ]
 
 
@@ -123,7 +123,7 @@ def test_the_backlogs_are_drawn(warehouse: str, tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "say what is to be played otherwise"),
+        ([], "say what to change"),
         (["--members", "3"], "--members cannot be '3': write one of +2, -2, =2"),
         (["--queues", "+2"], "--queues cannot be '+2': write one of x2, =2"),
         (["--queues", "x0"], "--queues cannot be 'x0'"),

@@ -156,7 +156,7 @@ def test_what_waits_for_a_group_is_known_or_said_to_be_unknown(audited: Rows) ->
         else:
             assert row["backlog_end"] == (int(backlog) if backlog else None), group
     assert found["grpc-service"]["advice"] == (
-        "Whether more consumers would have helped is unknown, as is the backlog of 8 queues."
+        "Whether more consumers would have helped is unknown, because the backlog of 8 queues is unknown."
     )
 
 

@@ -148,7 +148,7 @@ def test_killed_before_and_after_publishing_and_audited_twice(
     assert not any(unaudited.exists(spark, table) for table in (*OUTPUTS, AUDIT_RUNS))
     # Something older stands there, audited without the configuration, which the next killed run replaces.
     older = run(spark, unaudited, RunRequest(WHOLE), Configuration(step_seconds=300)).run
-    kill_when(start_audit(unaudited, configuration_file, WHOLE), "writing down what the checks saw")
+    kill_when(start_audit(unaudited, configuration_file, WHOLE), "recording the results of the checks")
     assert contents(spark, unaudited) == in_one_run
     assert audit(spark, unaudited, configuration_file, [STEPS[1], STEPS[1]]) == in_one_run
     for table in OUTPUTS:

@@ -106,7 +106,7 @@ def test_a_retry_topic_is_told_when_it_is_named(spark: SparkSession, audited: Au
         ),
         (
             question("payment-service", "2026-11-21T02:10Z", "zzz"),
-            "payment-service has no topic zzz in 2026-11-21T02:00Z/2026-11-21T03:00Z: known are "
+            "payment-service has no topic zzz in 2026-11-21T02:00Z/2026-11-21T03:00Z: its topics are "
             "%RETRY%payment-service, payments",
         ),
         (
@@ -165,12 +165,12 @@ def test_the_status_of_all_groups(spark: SparkSession, audited: Audited) -> None
     file = io.StringIO()
     show_statuses(Console(file=file, width=80), statuses(DeltaTables(audited.warehouse), None, only["consumer_group"]))
     assert file.getvalue().splitlines() == [
-        "ERROR cluster=demo group=legacy-import step=2026-11-21T02:00Z findings=5 members=2 queues=4/0/0 "
-        "backlog=73 → 2,229 unknown_queues=5 oldest=9 min 26 s in=7.8/s out=6.4/s limit=LISTENER "
-        "advice: More consumers would have helped, up to 4 of them, as long as what the listener calls (a database, "
-        "for example) can bear it: the listener was the limit, 2 members shared 4 queues, and 2,231 messages piled up "
-        "in 2 queues. The slow member has 1 consume thread. The backlog of 4 queues is not known. "
-        "With 1 more member the greatest backlog would have been about 2,000 instead of 2,229.",
+        "ERROR cluster=demo group=legacy-import step=2026-11-21T02:00Z findings=5 members=2 queues=4/0/0 backlog=73 → "
+        "2,229 unknown_queues=5 oldest=9 min 26 s in=7.8/s out=6.4/s limit=LISTENER advice: More consumers would have "
+        "helped, up to 4 of them, if what the listener calls (a database, for example) can handle it: the listener was "
+        "the limit, 2 members shared 4 queues, and 2,231 messages piled up in 2 queues. The slow member has 1 consume "
+        "thread. The backlog of 4 queues is unknown. With 1 more member the highest backlog would have been about "
+        "2,000 instead of 2,229.",
         "1 group; the newest step began at 2026-11-21T02:00Z.",
     ]
     with pytest.raises(NothingPublishedError, match="did you mean payment-service"):

@@ -136,7 +136,7 @@ def test_the_command_lists_them_the_newest_first(warehouse: Path, capsys: pytest
     assert out[0].startswith("INFO UNOBSERVED id=")
     assert out[0].endswith(
         "groups=17 2026-11-21T02:26:55.977Z/open (33 min 04 s) cause=NO_SNAPSHOTS piled_up=unknown "
-        "unowned_queue_minutes=0.0 consequences=0: Nothing is recorded of 17 groups"
+        "unowned_queue_minutes=0.0 consequences=0: Snapshots of 17 groups are missing"
     )
     assert out[-1] == "19 incidents: 11 ERROR, 7 WARN, 1 INFO; 11 are open"
     assert "0 ERROR" not in shown(capsys, warehouse, "--open")
@@ -166,6 +166,6 @@ def test_one_in_full(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["incidents", "--warehouse", str(warehouse), "--group", "payment"]) == 3
     assert "did you mean payment-service?" in capsys.readouterr().err
     assert main(["incidents", "--warehouse", str(warehouse), "--cluster", "eu"]) == 3
-    assert "there is no cluster eu: audited are demo" in capsys.readouterr().err
+    assert "there is no cluster eu; audited clusters: demo" in capsys.readouterr().err
     assert main(["incidents", "--warehouse", str(warehouse), "--id", "0"]) == 3
     assert "there is no incident 0: list them without --id" in capsys.readouterr().err

@@ -112,7 +112,7 @@ def test_one_group_is_a_page_of_its_own(audited: Audited) -> None:
         ("2026-11-21T02:00/2026-11-21T03:00", None, "payment-servce", "did you mean payment-service"),
         ("2026-11-21T02:00/2026-11-21T03:00", "prod", "geo-service", "that group is in demo"),
         ("2026-11-21T04:00/2026-11-21T05:00", None, "geo-service", "geo-service was not audited in 2026-11-21T04:00Z"),
-        ("2026-11-21T02:00/2026-11-21T03:00", "prod", None, "there is no cluster prod: audited are demo"),
+        ("2026-11-21T02:00/2026-11-21T03:00", "prod", None, "there is no cluster prod; audited clusters: demo"),
         ("2026-11-21T04:00/2026-11-21T05:00", None, None, "the first audited step began at 2026-11-21T02:00Z"),
     ],
 )

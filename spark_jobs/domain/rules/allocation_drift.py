@@ -116,31 +116,34 @@ def _shares(step: AuditedStep) -> Mapping[str, Sequence[Shares]]:
 
 RULE = Rule(
     name=NAME,
-    headline="{subjects} of {groups} does not have the queues of its share",
-    meaning="A client has queues that are not its share (`HOLDS_MORE`: somebody else consumes them as well), or has "
-    "not taken queues of its share (`HOLDS_LESS`: perhaps nobody consumes them). One finding per client, topic and "
+    headline="{subjects} in {groups} holds other queues than its share",
+    meaning="A client holds queues outside its share (`HOLDS_MORE`: another client consumes them as well), or has not "
+    "taken queues of its share (`HOLDS_LESS`: perhaps nobody consumes them). One finding per client, topic and "
     "direction; the evidence names the queues.",
-    decided_by="what the client itself lists as its queues, without those it has dropped, against its share by replay, "
-    "while all hosts list the same members. Every change gives the clients `convergence_seconds` (20 s) to follow, a "
-    "changed route `route_poll_seconds` (30 s) more; what differs from then on, or later, and still does in a look "
-    "another `convergence_seconds` later, is drift. So a client that drops its queues after an offset reset, and takes "
-    "them again at its next rebalance, is none. Of twins one answers, and their shares are equal. Clients do not list "
-    "what they pop. Shares are those that a look at the brokers confirms. An empty list says nothing while a broker "
-    "says CONSUME_ACTIVELY of the group (`DefaultMQPullConsumer` never lists a queue). INFO if nothing was "
+    decided_by="the queues that the client itself lists, without those it has dropped, compared with its share in the "
+    "replayed allocation, while all brokers of the topic list the same members. After every change the "
+    "clients have `convergence_seconds` (20 s) to follow, and after a route change `route_poll_seconds` (30 "
+    "s) more. A difference that exists then, or begins later, and is still there in a client snapshot "
+    "another `convergence_seconds` later, is drift. So a client that drops its queues after an offset "
+    "reset, and takes them again at its next rebalance, has no finding. Of consumers that share a client id "
+    "only one answers, and their shares are equal. Clients do not list queues that they pop. Only shares "
+    "that a membership snapshot confirms count. An empty list says nothing while a broker reports "
+    "CONSUME_ACTIVELY for the group (`DefaultMQPullConsumer` never lists a queue). INFO if nothing was "
     "produced to the queues and no backlog is known.",
     causes={
         DriftCause.HOLDS_MORE: Cause(
-            "it has queues that are not its share",
-            "The client follows other rules than its group, or its rebalance is stuck: compare its strategy, settings "
-            "and version with its peers', look for errors in its rebalance log, and restart it.",
+            "the client holds queues that are not in its share",
+            "The client computes its share by other rules than its group, or its rebalance is stuck. Compare its "
+            "strategy, settings and version with those of the other members, look for errors in its rebalance log, and "
+            "restart it.",
         ),
         DriftCause.HOLDS_LESS: Cause(
-            "it has not taken queues of its share",
-            "The client follows other rules than its group, its rebalance is stuck, or (an orderly one) it cannot get "
-            "the broker's lock: look for errors in its rebalance log, and restart it.",
+            "the client has not taken queues of its share",
+            "The client computes its share by other rules than its group, its rebalance is stuck, or (if it consumes "
+            "orderly) it cannot get the broker's lock. Look for errors in its rebalance log, and restart it.",
         ),
     },
-    example="nothing: all clients have what the replay gives them, but for moments after a change or an offset reset.",
+    example="none: all clients hold what the replay gives them, except for moments after a change or an offset reset.",
     hits=hits,
     needs=(CLIENT_SNAPSHOTS,),
     follows=(

@@ -23,7 +23,7 @@ from spark_jobs.domain.verdict_windows import VerdictSpan
 from spark_jobs.domain.verdicts import Verdict
 
 BEHIND = "BEHIND"
-EXAMPLE = "nothing: every queue that stood still had no owner."
+EXAMPLE = "none: every queue without progress had no owner."
 #: A queue stands still or falls behind because of its owner, or because of what its broker gets or cannot give.
 FOLLOWS = (
     Follows(group_offline.NAME, everything),
@@ -36,12 +36,13 @@ FOLLOWS = (
     Follows(producer_skew.NAME, queues),
 )
 DECIDED_BY = (
-    "verdict {} of a sliding window (Burrow's rules over the readings of `verdict_window_seconds`, and of so many as "
-    "`verdict_window_readings`, with `allowed_lag`) at each reading, for `stalled_after_seconds`; on queues that have "
-    "an owner, or of which the owner is not known (POP, behind a proxy, not replayable), and then nobody is named. A "
-    "window begins inside its interval, be it before the step, and does not reach over a gap; an interval that is too "
-    "short for one is judged as a whole, at its end. The finding begins with the last reading that showed otherwise, "
-    "and ends with the first. The measures are those of the queue with the greatest lag."
+    "verdict {} of a sliding window (Burrow's rules over the readings of `verdict_window_seconds`, and at least "
+    "`verdict_window_readings` of them, with `allowed_lag`) at each reading, for `stalled_after_seconds`; for queues "
+    "that have an owner, or whose owner is unknown (POP, behind a proxy, not replayable), in which case the finding "
+    "names no owner. A window begins inside its interval, possibly before the step, and does not span a gap; an "
+    "interval that is too short for a window is judged as a whole, at its end. The finding begins with the last "
+    "reading that showed otherwise before, and ends with the first one that does after. The measures are those of the "
+    "queue with the greatest lag."
 )
 
 

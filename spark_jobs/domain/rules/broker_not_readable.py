@@ -142,25 +142,26 @@ def _of_broker(
 
 RULE = Rule(
     name=NAME,
-    headline="Nobody can read {brokers}, which holds messages for {groups}",
+    headline="Consumers cannot read {brokers}, which holds messages for {groups}",
     meaning="A broker that holds messages for the group left the topic's route, or lost its read permission: nobody "
-    "can consume them until it is back. One finding per group, topic and cause; `subject` names the queues with a "
-    "backlog, `measures` how many messages it held when it was last read (`last_known_backlog`).",
-    decided_by="the topic's route, and the group's offset readings from one `max_gap` before. No known backlog, no "
-    "finding. A broker that left before the time a step looks back on is one of the topic for `sightings_days`, with "
-    "the readings of the last hour in which its route named it. ERROR.",
+    "can consume them until it is back. One finding per group, topic and cause; `subject` names the queues "
+    "with a backlog, `measures` give the messages that it held at the last reading (`last_known_backlog`).",
+    decided_by="the topic's route, and the group's offset readings of up to one `max_gap` before. Without a known "
+    "backlog there is no finding. A broker that left the route before the step's look-back still counts for "
+    "`sightings_days`, with the readings of the last hour in which the route named it. ERROR.",
     causes={
         NotReadableCause.LEFT_ROUTE: Cause(
-            "the route named the broker before and does not now",
-            "The broker is down or cut off from the name servers: bring it back, its messages can be read then. If "
-            "it was taken out on purpose, drain it first (perm 4: read only).",
+            "the route named the broker before, and no longer does",
+            "The broker is down, or cut off from the name servers. Bring it back to make its messages readable. If it "
+            "was removed on purpose, drain it first (perm 4: read only).",
         ),
         NotReadableCause.NO_READ_PERMISSION: Cause(
-            "the route names it without read permission",
-            "The broker has no read permission for the topic: give it back (perm 6) until the messages are drained.",
+            "the route names the broker without read permission",
+            "The broker has no read permission for the topic: restore it (perm 6) until the messages are consumed.",
         ),
     },
-    example="broker-b is killed at 02:21:54 and back at 02:23:24: every group on it that had messages in flight there.",
+    example="broker-b is killed at 02:21:54 and back at 02:23:24: a finding for every group that had messages in "
+    "flight there.",
     hits=hits,
     spreads_by=brokers,
 )

@@ -86,29 +86,30 @@ def _concerned(interval: RebalanceInterval, client_id: str, hung: Hung) -> Itera
 
 RULE = Rule(
     name=NAME,
-    headline="{subjects} of {groups} hangs, and keeps its queues",
-    meaning="A member of the group that owns queues does not answer, or has stopped pulling: nobody consumes these "
-    "queues until the broker drops the client's connection (about 120 s after its last heartbeat). One finding per "
-    "client and cause, over all the group's topics; the evidence names the queues.",
-    decided_by="the client is listed and owns the queues by replay. `NO_ANSWER`: no look got an answer for "
-    "`silent_after_seconds` (60 s, less than a broker takes to drop the connection), two looks at least. `NO_PULL`: a "
-    "look shows a queue whose last pull is more than `pull_idle_seconds` (120 s) ago; even an idle queue is asked for "
-    "every 15 s. Not while a broker says CONSUME_ACTIVELY of the group: then the application pulls when it likes, and "
-    "may have assigned its queues by hand. The clocks of client and recorder are taken to agree. INFO if nothing was "
-    "produced to the queues and no backlog is known.",
+    headline="{subjects} in {groups} hangs, but still owns queues",
+    meaning="A member of the group owns queues, but does not answer or has stopped pulling: nobody consumes these "
+    "queues until the broker closes the client's connection (about 120 s after its last heartbeat). One "
+    "finding per client and cause, over all the group's topics; the evidence names the queues.",
+    decided_by="brokers list the client, and the replayed allocation gives it the queues. `NO_ANSWER`: for "
+    "`silent_after_seconds` (60 s, less than a broker takes to close the connection) no client snapshot got "
+    "an answer, and there were at least two. `NO_PULL`: a client snapshot shows a queue whose last pull was "
+    "more than `pull_idle_seconds` (120 s) ago; clients pull even an idle queue every 15 s. The rule does "
+    "not apply while a broker reports CONSUME_ACTIVELY for the group: the application then pulls when it "
+    "chooses, and may have assigned its queues itself. The clocks of client and recorder are assumed to "
+    "agree. INFO if nothing was produced to the queues and no backlog is known.",
     causes={
         HungCause.NO_ANSWER: Cause(
-            "it is connected, and does not answer a request for its running info",
-            "The process hangs or its network is cut: take a thread dump, look for long garbage collections, and "
-            "restart it. Its queues go to the others as soon as its connection is closed.",
+            "the client is connected, but does not answer requests for its running info",
+            "The process hangs, or its network is down. Take a thread dump, look for long garbage collection pauses, "
+            "and restart it. The other members get its queues as soon as its connection is closed.",
         ),
         HungCause.NO_PULL: Cause(
-            "it answers, and does not pull",
-            "The client's pull thread is stuck: take a thread dump (PullMessageService) and restart it.",
+            "the client answers, but does not pull",
+            "The client's pull thread (PullMessageService) is stuck. Take a thread dump and restart the client.",
         ),
     },
-    example="`audit-service`: the process of `10.31.82.5@7179…`, frozen at 02:10:54, is silent from 02:10:59 until "
-    "the broker drops it at 02:12:46; it owned two queues of `audit-log`.",
+    example="`audit-service`: the process of `10.31.82.5@7179…`, frozen at 02:10:54, does not answer from 02:10:59 "
+    "until the broker closes its connection at 02:12:46; it owned two queues of `audit-log`.",
     hits=hits,
     needs=(CLIENT_SNAPSHOTS,),
     spreads_by=hosts,

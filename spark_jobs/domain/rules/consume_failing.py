@@ -85,35 +85,36 @@ def _of_retry_topic(step: AuditedStep) -> Iterator[RuleHit]:
 
 RULE = Rule(
     name=NAME,
-    headline="Listeners of {groups} reject messages",
-    meaning="The listener throws, or answers RECONSUME_LATER: the message goes to the group's retry topic and comes "
-    "again after 10 s, 30 s, 1 min … 2 h, 16 times by default, and is then given up (`%DLQ%` + group). It is the "
-    "commonest reason for a backlog that more consumers do not help. `LISTENER_FAILS`: one finding per topic; "
-    "measures: `failed_per_second`, `consumed_per_second` (well or not) and `failed_percent` of the client that fails "
-    "most. `SENT_BACK`: where no client tells; measures: messages `sent_back` to the retry topic and `consumed` of the "
-    "others in the step. `GIVEN_UP`: `dead_letters` in the step.",
-    decided_by="`LISTENER_FAILS`: what clients measured over their last minute, in two successive looks and for "
-    "`busy_after_seconds` (120 s): at least `failing_percent` (10) of the messages of a topic, and `failing_messages` "
-    "(10) a minute, are rejected; ERROR from 50 % on, else WARN. `SENT_BACK`: the growth of the retry topic in the "
-    "step, against what was consumed of the other topics, by the same two numbers; WARN. `GIVEN_UP`: the dead-letter "
-    "topic grew, if its offsets are recorded; WARN.",
+    headline="Listeners of {groups} fail to consume messages",
+    meaning="The listener throws an exception or returns RECONSUME_LATER: the message goes to the group's retry topic "
+    "and is delivered again after 10 s, 30 s, 1 min … 2 h, 16 times by default, and then goes to the "
+    "dead-letter topic (`%DLQ%` + group). This is the most common reason for a backlog that more consumers "
+    "cannot reduce. `LISTENER_FAILS`: one finding per topic; measures: `failed_per_second`, "
+    "`consumed_per_second` (successfully or not) and `failed_percent` of the client that fails most. "
+    "`SENT_BACK`: where no client reports failures; measures: messages `sent_back` to the retry topic, and "
+    "`consumed` from the other topics in the step. `GIVEN_UP`: `dead_letters` in the step.",
+    decided_by="`LISTENER_FAILS`: what clients measured over their last minute, in two successive client snapshots and "
+    "for `busy_after_seconds` (120 s): at least `failing_percent` (10) of the messages of a topic, and at "
+    "least `failing_messages` (10) a minute, fail; ERROR from 50 % on, else WARN. `SENT_BACK`: the growth "
+    "of the retry topic in the step, compared with what was consumed from the other topics, by the same two "
+    "thresholds; WARN. `GIVEN_UP`: the dead-letter topic grew, if its offsets are recorded; WARN.",
     causes={
         LISTENER_FAILS: Cause(
-            "the clients say that their listener rejects messages",
-            "Look into the log of the consumers named here for what the listener throws. More consumers would reject "
-            "as much.",
+            "clients report that their listener fails",
+            "Check the logs of the consumers named here for exceptions of the listener. More consumers would fail just "
+            "as often.",
         ),
         SENT_BACK: Cause(
-            "no client says so, but the retry topic grows",
-            "Look into the logs of the group's consumers for what their listener throws, and record the running info "
-            "of the clients: it says who fails, and how much.",
+            "no client reports failures, but the retry topic grows",
+            "Check the logs of the group's consumers for exceptions of the listener. Record the clients' running info "
+            "too: it says which clients fail, and how often.",
         ),
         GIVEN_UP: Cause(
             "messages went to the dead-letter topic",
-            "These messages are not consumed any more: read the group's dead-letter topic, mend the listener, and send "
-            "them again.",
+            "These messages will not be delivered again. Read the group's dead-letter topic, fix the listener, and "
+            "send them again.",
         ),
     },
-    example="None in it: no listener there fails.",
+    example="none: no listener fails.",
     hits=hits,
 )

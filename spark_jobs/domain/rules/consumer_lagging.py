@@ -20,19 +20,19 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
 
 RULE = Rule(
     name=NAME,
-    headline="Consumers of {groups} fall behind in {queues}",
-    meaning="The consumer gets on, but its lag never became less in the window: it is slower than the "
-    "producers. One finding per group and topic; the evidence names its queues with their backlog.",
+    headline="Consumers of {groups} cannot keep up with {queues}",
+    meaning="The consumer makes progress, but its lag never decreased in the window: it is slower than the producers. "
+    "One finding per group and topic; the evidence names its queues with their backlog.",
     decided_by=DECIDED_BY.format("WARN"),
     causes={
         FALLING_BEHIND: Cause(
-            "the lag is above the allowed one in all readings of the window, and in none below the one before",
-            "Make the listener faster, give it more threads, or add consumers while there are more queues than "
-            "members.",
+            "the lag is above `allowed_lag` in all readings of the window, and never below the reading before",
+            "Make the listener faster, give the client more consume threads, or add consumers while there are more "
+            "queues than members.",
         )
     },
-    example="`legacy-import`: the lag of its two queues only grew, from 36 to 381, until the slow consumer caught up a "
-    "little for once at 02:09:46 and 02:09:56.",
+    example="`legacy-import`: the lag of its two queues only grew, from 36 to 381, until the slow consumer briefly "
+    "caught up a little at 02:09:46 and 02:09:56.",
     hits=hits,
     follows=FOLLOWS,
 )

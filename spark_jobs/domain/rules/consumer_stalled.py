@@ -21,15 +21,15 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
 RULE = Rule(
     name=NAME,
     headline="Consumers of {groups} make no progress in {queues}",
-    meaning="Somebody should consume the queue, it has a backlog, and its consumer offset did not move: not in the "
-    "window, and not since its interval began. One finding per group and topic; the evidence names its queues with "
+    meaning="The queue has a backlog and should be consumed, but its consumer offset did not advance, neither in the "
+    "window nor since its interval began. One finding per group and topic; the evidence names its queues with "
     "their backlog.",
     decided_by=DECIDED_BY.format("STALL"),
     causes={
         NO_PROGRESS: Cause(
-            "the consumer offset is the same in all readings of the window, and the lag always above the allowed one",
-            "Look at the owner of the queue: one message that is never acknowledged holds the offset (a listener that "
-            "hangs, or an orderly one that suspends for ever).",
+            "the consumer offset is the same in all readings of the window, and the lag is always above `allowed_lag`",
+            "Check the queue's owner: one message that is never acknowledged holds back the offset (a listener that "
+            "hangs, or an orderly one that suspends forever).",
         )
     },
     example=EXAMPLE,

@@ -20,16 +20,16 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
 
 RULE = Rule(
     name=NAME,
-    headline="Consumers of {groups} stopped committing {queues}",
-    meaning="The consumer of the queue moved on, then committed no more, for longer than it had been seen to move "
-    "in the window, while messages wait. One finding per group and topic; the evidence names its queues with their "
-    "backlog.",
+    headline="Consumers of {groups} stopped committing offsets for {queues}",
+    meaning="The consumer of the queue made progress and then stopped committing offsets, for longer than the window "
+    "had shown progress, while messages wait. One finding per group and topic; the evidence names its queues "
+    "with their backlog.",
     decided_by=DECIDED_BY.format("STOP"),
     causes={
         NO_COMMITS: Cause(
-            "the consumer offset moved earlier in the interval, and does no longer",
-            "Look at the owner of the queue: a thread dump shows whether its listener hangs. Restart it if it does "
-            "not come back.",
+            "the consumer offset advanced earlier in the interval, and no longer does",
+            "Take a thread dump of the queue's owner to see whether its listener hangs. Restart it if it does not "
+            "recover.",
         )
     },
     example=EXAMPLE,

@@ -25,27 +25,30 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 RULE = Rule(
     name=NAME,
     headline="Several consumers of {groups} own {queues}",
-    meaning="Several connections consume the queue, each message as often. One finding per group, topic and cause.",
-    decided_by="the replayed allocation: more than one connection takes the queue. Not where all of them pop it "
-    "(`POP_SHARED` in `allocations`): each message goes to one of them. INFO if nothing was produced to it and no "
-    "backlog is known, and for a repeated id that two snapshots 150 s apart do not show.",
+    meaning="Several connections own the queue, so every message in it is consumed several times. One finding per "
+    "group, topic and cause.",
+    decided_by="the replayed allocation gives the queue to more than one connection. Queues that all owners pop "
+    "(`POP_SHARED` in `allocations`) do not count, as each message goes to one of them. INFO if nothing was "
+    "produced to the queue and no backlog is known, and for a duplicate client id that no two snapshots 150 "
+    "s apart show.",
     causes={
         DoubleOwnedCause.DUPLICATE_CLIENT_ID: Cause(
-            "all owners have one client id (twins)",
-            "Twins consume every message of these queues once each: give every consumer its own client id.",
+            "all owners share one client id",
+            "Consumers that share a client id each consume every message of these queues. Give every consumer its own "
+            "client id.",
         ),
         DoubleOwnedCause.MIXED_STRATEGIES: Cause(
-            "shares by different strategies overlap",
-            "Members run different allocation strategies: roll out one to all of them.",
+            "the members use different strategies, whose shares overlap",
+            "Members of the group use different allocation strategies: configure the same one on all of them.",
         ),
         DoubleOwnedCause.MIXED_CLIENTS: Cause(
-            "shares by one strategy as clients of different languages or versions compute it overlap",
-            "Clients of this group compute the same strategy differently: use one language, upgrade Java clients "
-            "beyond 4.7.1, or change to AVG. See the MIXED_CLIENTS finding.",
+            "clients of different languages or versions compute the same strategy, but their shares overlap",
+            "Clients of this group compute the same strategy differently: use one language, upgrade Java clients to a "
+            "version above 4.7.1, or switch to AVG. See the MIXED_CLIENTS finding.",
         ),
         DoubleOwnedCause.CONFIG_OVERLAP: Cause(
-            "several clients' configured lists name the queue",
-            "Several clients' configured lists name these queues: leave each in one list.",
+            "the configured lists of several clients contain the queue",
+            "The configured lists of several clients contain these queues: keep each queue in one list only.",
         ),
     },
     example="`config-service`: queue 1 of `config-feed` is in the lists of both members, for the whole recording.",

@@ -149,40 +149,41 @@ RULE = Rule(
     name=NAME,
     headline="Consumers of {groups} share the client id {subjects}",
     meaning="Several connections of a group share a client id. Each of them computes the share of the id's *first* "
-    "position; the shares of the further positions are nobody's. One finding per group and client id, over all the "
-    "group's topics. The evidence says what two cures would leave: `if_deduplicated` (the list without repeats: no "
-    "hole, but twins still consume twice) and `if_unique` (every connection its own id). Members of a group that is "
-    "not replayed are looked at too: what their ids do to its queues is unknown then, and the evidence names the "
-    "reason. Twins that pop (POP with a share count) consume nothing twice; the shares of the further positions are "
-    "nobody's all the same. Broadcasting members with one id on one host share the file of their offsets "
-    "(`LocalFileOffsetStore`: its path is made of client id and group), and each overwrites what the other has "
-    "written.",
-    decided_by="an id that a host of the topic lists more than once. `PERSISTENT` (ERROR) if two snapshots 150 s or "
-    "more apart show it, else `TRANSIENT` (INFO).",
+    "position; nobody owns the shares of its other positions. One finding per group and client id, over all "
+    "the group's topics. The evidence says what two fixes would leave: `if_deduplicated` (the list without "
+    "repeats: every queue has an owner, but the consumers that share the id still consume its queues twice) "
+    "and `if_unique` (a client id for each connection). The rule also covers groups that are not replayed: "
+    "what the ids do to their queues is then unknown, and the evidence names the reason. Consumers with one id "
+    "that use POP (with a share count) consume nothing twice, but nobody owns the shares of the other "
+    "positions either. Broadcasting consumers with one id on one machine share one offset file "
+    "(`LocalFileOffsetStore` builds its path from client id and group), and each overwrites what the other "
+    "wrote.",
+    decided_by="a broker of the topic lists a client id more than once. `PERSISTENT` (ERROR) if two snapshots at least "
+    "150 s apart show it, else `TRANSIENT` (INFO).",
     causes={
         DuplicateCause.STALE_CONNECTION: Cause(
-            "transient, and all connections are from one host",
-            "Nothing, if it ends by itself: after a reconnect the old connection lives for up to 130 s.",
+            "the duplicate is transient, and all its connections come from one machine",
+            "Do nothing if it ends by itself: after a reconnect, brokers list the old connection for up to 130 s.",
         ),
         DuplicateCause.CONTAINER_IDENTITY: Cause(
-            "the id is `ip@pid`, and a client names itself so (Java < 4.9.0, Go, C++, Python)",
-            "The id is ip@pid, and containers share both. Upgrade to a Java client ≥ 4.9.0, or give every consumer "
-            "its own instanceName.",
+            "the id is `ip@pid`, and one of the clients builds its id that way (Java < 4.9.0, Go, C++, Python)",
+            "The client id is ip@pid, and containers can have the same IP and PID. Upgrade to a Java client ≥ 4.9.0, "
+            "or give every consumer its own instanceName.",
         ),
         DuplicateCause.FIXED_INSTANCE_NAME: Cause(
-            "any other name: somebody set it",
-            "Two consumers were given one instanceName. Leave it unset, or make it unique, for example from the pod "
-            "name.",
+            "the id has any other instanceName: somebody set it",
+            "Several consumers have the same instanceName. Leave it unset, or make it unique, for example by using the "
+            "pod name.",
         ),
         DuplicateCause.CLONED_PROCESS: Cause(
-            "`pid#nanoTime`, and it stays",
-            "Two connections of one process id and start time: look for a process that was cloned or restored from a "
-            "snapshot, or two clients that share one id by code.",
+            "the id has the instanceName `pid#nanoTime`, and the duplicate is persistent",
+            "Several connections have the same process id and start time. Look for a process that was cloned or "
+            "restored from a snapshot, and for code that gives one id to several clients.",
         ),
     },
-    example="`payment-service`, from 02:07:05 to 02:17:26: two consumers `172.17.0.1@1`, queues 4–7 of `payments` "
-    "nobody's, about 6,100 messages piled up. With CONSISTENT_HASH (`tick-service`) nothing is lost, the id's share "
-    "only grows and is consumed twice.",
+    example="`payment-service`, from 02:07:05 to 02:17:26: two consumers share the client id `172.17.0.1@1`, nobody "
+    "owns queues 4–7 of `payments`, and about 6,100 messages pile up. With CONSISTENT_HASH (`tick-service`) no "
+    "queue loses its owner: the share of the id grows and is consumed twice.",
     hits=hits,
     severity=severity,
     probable_cause=probable_cause,

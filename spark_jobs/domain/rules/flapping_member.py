@@ -129,25 +129,27 @@ def _hit(found: Flapping) -> RuleHit:
 RULE = Rule(
     name=NAME,
     headline="{subjects} keeps joining and leaving {groups}",
-    meaning="One member keeps coming and going, and the group hands its queues over every time. `measures`: "
-    "`comings`, `goings`, `queues_moved` in those rebalances over all topics, `least_moves` (the fewest that "
-    "allocations with the same shares would have moved) and their ratio. `parties` lists the client ids.",
-    decided_by="a client id that joined and left at least `flapping_times` (3) times in the step and its warm-up; or a "
-    "host (the text before `@` in the id) from which so many new ids came and went, as a Java client ≥ 4.9 has a new "
-    "one each time. With several members of one host at once it must be so many times each: restarting all in turn is "
-    "a deploy.",
+    meaning="One member keeps joining and leaving, and the group's queues change owners every time. `measures`: "
+    "`comings` (how often it joined), `goings` (how often it left), `queues_moved` in those rebalances over "
+    "all topics, `least_moves` (the fewest queues that had to move for the same shares) and their ratio. "
+    "`parties` lists the client ids.",
+    decided_by="a client id that joined and left at least `flapping_times` (3) times in the step and its look-back; or "
+    "a machine (the text before `@` in the id) from which that many new ids joined and left, as a Java "
+    "client ≥ 4.9 has a new id after each restart. If a machine runs several members at once, each must do "
+    "so that often: restarting them in turn is a deployment.",
     causes={
         FlappingCause.SAME_ID: Cause(
-            "the id stays the same",
-            "The consumer loses its connection or restarts under a fixed instance name: look at its log, its network "
-            "and its garbage collection pauses.",
+            "the client id stays the same",
+            "The consumer loses its connection, or restarts with a fixed instanceName. Check its log, its network and "
+            "its garbage collection pauses.",
         ),
         FlappingCause.NEW_ID_EACH_TIME: Cause(
-            "every time with a new id: the process restarts",
-            "The process is restarted again and again: look at its exit code, out-of-memory kills and liveness probes.",
+            "the client id is a new one each time: the process restarts",
+            "The process restarts again and again. Check its exit code, and look for out-of-memory kills and failing "
+            "liveness probes.",
         ),
     },
-    example="`flapper`: `10.31.92.2` leaves and comes back every 25 s, six times from 02:12:19 to 02:16:56; its "
-    "sibling takes all 16 queues and gives half of them back each time.",
+    example="`flapper`: `10.31.92.2` leaves and joins again every 25 s, six times from 02:12:19 to 02:16:56; each time "
+    "the other member takes all 16 queues and gives half of them back.",
     hits=hits,
 )

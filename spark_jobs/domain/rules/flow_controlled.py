@@ -53,25 +53,29 @@ _SLOWER = "The consumer is slow, not the broker: make the listener faster or giv
 
 RULE = Rule(
     name=NAME,
-    headline="{subjects} of {groups} has cached all it may, and stops pulling",
-    meaning="A client has cached so much of a queue that it does not pull: it is throttling itself, so the consumer is "
-    "slow, not the broker. One finding per client, topic and limit. Measures of the worst queue: `cached_count` "
-    "(messages), `cached_mib` (MiB), `cached_span` (offsets from the oldest to the newest).",
-    decided_by="two successive looks at the client show the queue beyond a limit: `cached_messages` (1000), "
-    "`cached_mib` (100) or, for concurrent consumers, `cached_span` (2000). They are the client's defaults; configure "
-    "them if yours set `pullThresholdForQueue`, `pullThresholdSizeForQueue` or `consumeConcurrentlyMaxSpan`. WARN.",
+    headline="{subjects} in {groups} has reached its cache limit and stops pulling",
+    meaning="A client has cached so many messages of a queue that it stops pulling (flow control): the consumer is "
+    "slow, not the broker. One finding per client, topic and limit. Measures of the worst queue: "
+    "`cached_count` (messages), `cached_mib` (MiB), `cached_span` (offsets from the oldest to the newest).",
+    decided_by="two successive snapshots of the client show the queue above a limit: `cached_messages` (1000), "
+    "`cached_mib` (100) or, for concurrent consumers, `cached_span` (2000). These are the client's "
+    "defaults; configure them if your clients set `pullThresholdForQueue`, `pullThresholdSizeForQueue` or "
+    "`consumeConcurrentlyMaxSpan`. WARN.",
     causes={
-        ThrottleCause.CACHED_MESSAGES: Cause("more messages than `cached_messages`", _SLOWER),
+        ThrottleCause.CACHED_MESSAGES: Cause("the client has cached more messages than `cached_messages`", _SLOWER),
         ThrottleCause.CACHED_SIZE: Cause(
-            "more MiB than `cached_mib`", f"{_SLOWER} If single messages are large, raise pullThresholdSizeForQueue."
+            "the client has cached more MiB than `cached_mib`",
+            f"{_SLOWER} If single messages are large, raise pullThresholdSizeForQueue.",
         ),
         ThrottleCause.CACHED_SPAN: Cause(
             "the oldest cached message is more than `cached_span` behind the newest",
-            "One old message is not done while newer ones are: look for a call of the listener that hangs.",
+            "The listener has not finished one old message, while newer ones are done. Look for a listener call that "
+            "hangs.",
         ),
     },
-    example="`legacy-import`: the slow consumer `10.31.83.1@…` holds more than 200 messages of each of its two queues "
-    "from 02:06:16 on (the recorded clients set `pullThresholdForQueue` to 200, and so does `examples/demo.yaml`).",
+    example="`legacy-import`: the slow consumer `10.31.83.1@…` has cached more than 200 messages of each of its two "
+    "queues from 02:06:16 on (the recorded clients set `pullThresholdForQueue` to 200, and so does "
+    "`examples/demo.yaml`).",
     hits=hits,
     needs=(CLIENT_SNAPSHOTS,),
     follows=(

@@ -86,18 +86,19 @@ def _hit(start: int, end: int, messages: Missed) -> RuleHit:
 RULE = Rule(
     name=NAME,
     headline="No consumer of {groups} is connected",
-    meaning="No consumer of the group is connected, while its topics receive messages or hold a backlog. One finding "
-    "per group; `measures` say how many messages came (`produced`) and waited (`backlog_end`) as far as is known.",
-    decided_by="the hosts of its topics list nobody, and no other broker lists anybody; offset readings of that time "
-    "show messages. Unknown offsets are no evidence: such a group has no finding, its queues are UNASSIGNED_QUEUE "
-    "all the same. Not for BROADCASTING, nor for POP without recorded request modes, nor while somebody unseen "
-    "consumes (MEMBERS_UNSEEN). ERROR.",
+    meaning="No consumer of the group is connected, while its topics receive messages or have a backlog. One finding "
+    "per group; `measures` say how many messages were produced (`produced`) and how many were waiting "
+    "(`backlog_end`), as far as is known.",
+    decided_by="no broker lists a member, whether or not it hosts a topic of the group, and offset readings of that "
+    "time show messages. Unknown offsets are no evidence: such a group has no finding of this rule, but its "
+    "queues are still UNASSIGNED_QUEUE. The rule does not apply to BROADCASTING, to POP without recorded "
+    "request modes, or while unseen members consume (MEMBERS_UNSEEN). ERROR.",
     causes={
         NOBODY_CONNECTED: Cause(
             "no broker lists a connection of the group",
-            "No consumer of the group was connected: start it, or delete the group if it is no longer needed.",
+            "No consumer of the group was connected. Start one, or delete the group if it is no longer needed.",
         ),
     },
-    example="`batch-export`: both members leave at 02:05:54 and are back at 02:13:54.",
+    example="`batch-export`: both members leave at 02:05:54 and join again at 02:13:54.",
     hits=hits,
 )

@@ -40,21 +40,23 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 RULE = Rule(
     name=NAME,
     headline="{subjects} of {groups} owns no queue",
-    meaning="A member that owns no queue of any topic it subscribes, retry topics aside (they usually have one queue "
-    "per broker).",
-    decided_by="the replayed allocation, while all hosts list the same members. WARN: it is waste.",
+    meaning="The member owns no queue of any topic that it subscribes to. Retry topics do not count (they usually have "
+    "one queue per broker).",
+    decided_by="the replayed allocation, while all brokers of the topic list the same members. WARN: the member is "
+    "wasted, but nothing breaks.",
     causes={
         MORE_MEMBERS_THAN_QUEUES: Cause(
             "the group has more connections than the topic has queues",
-            "There are more members than queues, so more consumers cannot help: stop the surplus, or add queues.",
+            "The group has more members than queues, so more consumers cannot help. Stop the surplus consumers, or add "
+            "queues.",
         ),
         LEFT_OUT_BY_STRATEGY: Cause(
-            "there are queues enough, and the strategy gives this member none",
-            "The strategy gives this member nothing: with CONSISTENT_HASH raise virtualNodeCnt, else check rooms and "
-            "configured queue lists.",
+            "there are enough queues, but the strategy gives this member none",
+            "The strategy gives this member no queue. With CONSISTENT_HASH, raise virtualNodeCnt; otherwise check the "
+            "rooms and the configured queue lists.",
         ),
     },
-    example="`inventory-service`: three members on two queues, so the third is idle for the whole recording.",
+    example="`inventory-service`: three members share two queues, so the third is idle for the whole recording.",
     hits=hits,
     follows=(Follows(broker_not_readable.NAME, everything, (MORE_MEMBERS_THAN_QUEUES,)),),
 )

@@ -165,48 +165,50 @@ def unequal_traffic(
 _BY_MEMBERS = (ImbalanceCause.HASH_RING, ImbalanceCause.ROOMS, ImbalanceCause.REMAINDERS)
 RULE = Rule(
     name=NAME,
-    headline="Queues or messages are shared unevenly in {groups}",
-    meaning="One member owns at least two queues more than another: in one topic, or over all topics of the group, "
-    "retry topics aside. `parties` are the numbers of queues with the clients that own so many, when the difference "
-    "was greatest (`most_queues`, `fewest_queues`). Or it consumes far more messages, though not for its number of "
-    "queues: `parties` are then these two members, and the measures, in messages of the step, `most_consumed` and "
-    "`least_consumed`.",
-    decided_by="the replayed allocation, while all hosts list the same members; members that do not subscribe a topic "
-    "do not count for it, and of what is popped nobody knows who has how much. WARN where the busiest owns more than "
-    "twice the queues of the least busy one and two more, else INFO; INFO for a hash ring, and while twins are among "
-    "them. `UNEQUAL_TRAFFIC` compares the members that consumed most and least over all topics, of those that owned "
-    "queues for all the group's time in the step (± `max_gap`): `skew_ratio` (2.0) times as many consumed, and as many "
-    "times as many produced to each of its queues, at least `skew_messages_per_queue` (100). So no member counts for "
-    "being slow, for catching up, or for a queue more. Members with a queue whose consumption is unknown (never "
-    "committed, not read, or with several owners) are left out, and so is what came while hosts disagreed. INFO: the "
-    "messages are consumed.",
+    headline="Members of {groups} have uneven shares of queues or messages",
+    meaning="One member owns at least two queues more than another, in one topic or over all topics of the group "
+    "except retry topics. `parties` are the numbers of queues with the clients that own that many, when the "
+    "difference was greatest (`most_queues`, `fewest_queues`). Or one member consumes far more messages than "
+    "another, and not because it owns more queues: `parties` are then these two members, and the measures are "
+    "`most_consumed` and `least_consumed`, in messages over the step.",
+    decided_by="the replayed allocation, while all brokers of the topic list the same members. A member does not count "
+    "for a topic that it does not subscribe to, and topics consumed by POP are not judged, as nobody knows "
+    "how much each member gets. WARN if the busiest member owns more queues than twice those of the least "
+    "busy one plus two, else INFO; always INFO for a hash ring, and while consumers share a client id. "
+    "`UNEQUAL_TRAFFIC` compares the members that consumed most and least over all topics, of those that "
+    "owned queues during all of the group's time in the step (± `max_gap`): the one consumed at least "
+    "`skew_ratio` (2.0) times as many messages as the other, each of its queues received at least that many "
+    "times as many, and at least `skew_messages_per_queue` (100). So a member that is slow, catches up, or "
+    "owns one more queue is not the reason for a finding. Members with a queue whose consumption is unknown "
+    "(never committed, not read, or with several owners) are left out, and so are messages produced while "
+    "brokers disagreed. INFO: the messages are consumed.",
     causes={
         ImbalanceCause.HASH_RING: Cause(
             "CONSISTENT_HASH",
-            "A hash ring shares unevenly by nature: raise virtualNodeCnt for more even shares, or use AVG.",
+            "A hash ring never divides queues evenly. Raise virtualNodeCnt for more even shares, or use AVG.",
         ),
         ImbalanceCause.ROOMS: Cause(
-            "MACHINE_ROOM_NEARBY: rooms have other numbers of queues per client",
-            "Rooms have unequal numbers of queues per client: start consumers where the queues are, or spread the "
-            "queues as the consumers.",
+            "MACHINE_ROOM_NEARBY: the rooms differ in queues per client",
+            "The rooms differ in their number of queues per client. Start consumers in the rooms with more queues, or "
+            "spread the queues over the rooms as the consumers are.",
         ),
         ImbalanceCause.CONFIGURED: Cause(
-            "CONFIG: the lists have unequal lengths",
-            "The configured lists are of unequal lengths: even them out if that is not meant.",
+            "CONFIG: the configured lists differ in length",
+            "The configured lists differ in length. Even them out if that is not intended.",
         ),
         ImbalanceCause.REMAINDERS: Cause(
             "over all topics: AVG and AVG_BY_CIRCLE give the remainder of every topic to the first client ids",
-            "Every topic gives its remainder to the same members: choose numbers of queues that the number of "
-            "members divides, or use a group per topic.",
+            "The remainder of every topic goes to the same members. Choose numbers of queues that are multiples of the "
+            "number of members, or use one group per topic.",
         ),
         ImbalanceCause.UNEQUAL_TRAFFIC: Cause(
             "over all topics: the queues of one member get far more messages than those of another",
-            "If the group has a PRODUCER_SKEW finding, this is its consequence: spread the keys over more queues. Else "
-            "busy topics have fewer queues than the group has members, and the first client ids get them all: give "
-            "those topics more queues, or a group of their own. More consumers do not help.",
+            "If the group has a PRODUCER_SKEW finding, this is its consequence: spread the keys over more queues. "
+            "Otherwise busy topics have fewer queues than the group has members, and the first client ids get them "
+            "all: give those topics more queues, or a group of their own. More consumers do not help.",
         ),
     },
-    example="`near-service`: `b-1` has the queues of broker-b alone, `a-1` and `a-2` share those of broker-a.",
+    example="`near-service`: `b-1` alone owns the queues of broker-b, while `a-1` and `a-2` share those of broker-a.",
     hits=hits,
     follows=(
         Follows(

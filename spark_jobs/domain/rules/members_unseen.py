@@ -34,28 +34,29 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
 
 RULE = Rule(
     name=NAME,
-    headline="{groups} is consumed, and no broker lists by whom",
-    meaning="No broker lists a connection of the group, and it is not offline: clients of a cluster-mode proxy (gRPC "
-    "and remoting) register with the proxy, and brokers do not know them. Nothing is replayed, as the members are not "
-    "known; lag and verdicts are those of any group. One finding per group and cause, INFO.",
-    decided_by="no broker lists anybody, and a proxy that was asked (`proxy host:port` in membership_snapshots) lists "
-    "a connection of the group, or committed offsets advance, in two rounds of the recorder at least. Where "
-    "the group `CID_DefaultHeartBeatSyncerTopic` shows a proxy in the cluster and the group was not seen to connect to "
-    "brokers: also where offsets tell nothing (never committed, as POP may leave them, or no messages came). Until no "
-    "offset advances for `stalled_after_seconds` while messages come in: from the last advance on the group is "
-    "offline.",
+    headline="No broker lists the consumers of {groups}, and it is not offline",
+    meaning="No broker lists a connection of the group, but the group is not offline: clients of a cluster-mode proxy "
+    "(gRPC and remoting) register with the proxy, so brokers do not know them. Ownership is not replayed, as "
+    "the members are unknown; lag and verdicts are judged as in any group. One finding per group and cause, "
+    "INFO.",
+    decided_by="no broker lists a member, and either a proxy that was asked (`proxy host:port` in "
+    "membership_snapshots) lists a connection of the group, or committed offsets advance in at least two "
+    "rounds of the recorder. If the group `CID_DefaultHeartBeatSyncerTopic` shows a proxy in the cluster "
+    "and the group was not seen to connect to brokers, offsets that say nothing suffice (never committed, "
+    "as may happen with POP, or no messages produced). The condition ends when no offset advances for "
+    "`stalled_after_seconds` while messages are produced: the group is offline from the last advance on.",
     causes={
         UnseenReason.CONSUMED_THROUGH_PROXY: Cause(
             "the cluster has a proxy",
-            "To see the members, record the consumer connections of the group from every proxy too (its remoting "
-            "port): the connections of CID_DefaultHeartBeatSyncerTopic are the proxies.",
+            "To see the members, also record the group's consumer connections from every proxy (on its remoting port). "
+            "The proxies are the connections of CID_DefaultHeartBeatSyncerTopic.",
         ),
         UnseenReason.CONSUMED_BY_UNSEEN: Cause(
             "no proxy was seen in the cluster",
-            "Record the group CID_DefaultHeartBeatSyncerTopic, whose connections are the proxies, and the consumer "
-            "connections of every broker: somebody commits offsets whom no recorded broker lists.",
+            "A consumer that no recorded broker lists commits offsets. Record the consumer connections of every "
+            "broker, and the group CID_DefaultHeartBeatSyncerTopic, whose connections are the proxies.",
         ),
     },
-    example="no group: no proxy in this recording.",
+    example="none: the cluster of this recording has no proxy.",
     hits=hits,
 )

@@ -37,17 +37,18 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 RULE = Rule(
     name=NAME,
     headline="Brokers list different members of {groups}",
-    meaning="The brokers that host a topic list different members of the group. Each client asks a random one, so "
-    "clients disagree for as long as it lasts: queues are consumed twice and others by nobody. One finding per group "
-    "and topic, retry topics aside; `parties` are the brokers with the client ids that each listed when it began.",
-    decided_by="the lists of the topic's hosts, longer than a group takes to agree plus the next heartbeats (50 s), "
-    "where two hosts at least were asked since it began. "
-    "A broker that lists nobody does not count while another lists somebody. ERROR.",
+    meaning="The brokers that host a topic list different members of the group. Each client asks a random one of them, "
+    "so the clients disagree for as long as this lasts: some queues are consumed twice, others by nobody. One "
+    "finding per group and topic, except retry topics; `parties` are the brokers with the client ids that each "
+    "listed at the start.",
+    decided_by="the brokers of the topic list different members for longer than a group takes to agree plus the next "
+    "heartbeats (50 s), and at least two of them were asked since it began. A broker that lists no member "
+    "does not count while another lists some. ERROR.",
     causes={
         BROKERS_DISAGREE: Cause(
-            "two hosts list different client ids",
-            "Look for clients that cannot reach one of the brokers, a broker that is overloaded, or half-open "
-            "connections: every client must heartbeat to every broker that hosts the topic.",
+            "two brokers of the topic list different client ids",
+            "Every client must send heartbeats to every broker that hosts the topic. Look for clients that cannot "
+            "reach one of the brokers, an overloaded broker, or half-open connections.",
         ),
     },
     example="none: after broker-b came back, it listed only some members for up to 20 s, until their heartbeats.",

@@ -116,36 +116,40 @@ def _named(member: Member) -> str:
 
 RULE = Rule(
     name=NAME,
-    headline="Consumers of {groups} are clients that do not fit together",
-    meaning="Members of one group are clients of different languages, of versions with different rules, or consume in "
-    "different message models. One finding per group and cause; `parties` are the languages and version ordinals, or "
-    "the message models, with their clients.",
-    decided_by="language and version of the connections, as the broker lists them; unknown ones make no difference "
-    "(they are replayed by the rules of today's Java). "
-    "Message models: what the clients themselves say, where running info was recorded; else a broker that says "
-    "another one of the group and back while its clients stay the same (whose it is, is unknown then).",
+    headline="Consumers of {groups} are incompatible clients",
+    meaning="Members of one group are clients in different languages, clients whose versions follow different rules, "
+    "or consume in different message models. One finding per group and cause; `parties` are the languages and "
+    "version ordinals, or the message models, with their clients.",
+    decided_by="language and version of the connections, as the broker lists them; unknown ones do not count as "
+    "different (they are replayed by the rules of the current Java client). Message models: what the "
+    "clients report in their running info, where it was recorded; otherwise a broker whose message model of "
+    "the group changes and changes back while the clients stay the same (it is then unknown which client "
+    "has which).",
     causes={
         MixedClientsCause.DIFFERENT_MESSAGE_MODELS: Cause(
-            "one consumes BROADCASTING, another CLUSTERING (ERROR)",
-            "Who broadcasts consumes every queue and commits none, and still holds a position: the queues of its share "
-            "are consumed for the group by nobody. Give each message model a group of its own.",
+            "one member consumes with BROADCASTING, another with CLUSTERING (ERROR)",
+            "A broadcasting consumer reads every queue and commits no offset to the broker, but still counts in the "
+            "allocation: nobody consumes the queues of its share for the group. Give each message model a group of its "
+            "own.",
         ),
         MixedClientsCause.DIFFERENT_RULES: Cause(
-            "CONSISTENT_HASH in Go and another language, or MACHINE_ROOM in Go or Java ≤ 4.7.1 and newer ones (ERROR)",
-            "These clients compute the same strategy differently, so queues are consumed twice or by nobody: use one "
-            "language, upgrade Java clients beyond 4.7.1, or change to AVG. Each is replayed by its own rules: "
-            "UNASSIGNED_QUEUE and DOUBLE_OWNED_QUEUE say which queues.",
+            "CONSISTENT_HASH in Go and in another language, or MACHINE_ROOM in Go or Java ≤ 4.7.1 and in newer clients "
+            "(ERROR)",
+            "These clients compute the same strategy differently, so queues are consumed twice or by nobody "
+            "(UNASSIGNED_QUEUE and DOUBLE_OWNED_QUEUE say which, as each client is replayed by its own rules). Use one "
+            "language, upgrade Java clients to a version above 4.7.1, or switch to AVG.",
         ),
         MixedClientsCause.DIFFERENT_LANGUAGES: Cause(
-            "other languages (WARN)",
-            "Clients of different languages share a group: their strategies agree only where they happen to be "
-            "written alike. Give each language a group of its own, or compare what they own.",
+            "the clients are in different languages otherwise (WARN)",
+            "Clients in different languages share a group, and nothing makes sure that they compute their allocation "
+            "strategies alike. Give each language a group of its own, or compare what the clients own.",
         ),
         MixedClientsCause.DIFFERENT_INSTANCE_NAMES: Cause(
-            "Java clients before and since 4.9.0 (INFO)",
-            "Older clients name themselves ip@pid, which containers share: finish the upgrade.",
+            "some Java clients are older than 4.9.0, others are not (INFO)",
+            "Clients older than 4.9.0 use ip@pid as their client id, which can be the same in several containers. "
+            "Finish the upgrade.",
         ),
     },
-    example="no group: all clients are Java 5.4.0.",
+    example="none: all clients are Java 5.4.0.",
     hits=hits,
 )

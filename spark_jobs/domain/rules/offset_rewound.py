@@ -106,28 +106,31 @@ def _first_owner(progress: IntervalProgress, place: int) -> str | None:
 
 RULE = Rule(
     name=NAME,
-    headline="Offsets of {groups} went back in {queues}",
+    headline="Consumer offsets of {groups} went back in {queues}",
     meaning="The consumer offset of a queue went back, so its messages are consumed again. The measures are those of "
-    "the queue that went back furthest: `rewound_max` messages at once, `rewound` in all, in `rewinds` times.",
-    decided_by="two readings, of which the later has an offset smaller by more than `rewind_tolerance`. A topic that "
-    "was deleted and made anew is none. The finding begins with the reading that shows it.",
+    "the queue that went back furthest: `rewound_max` messages at once, `rewound` in total, and the number of "
+    "`rewinds`.",
+    decided_by="two readings, the later one with an offset that is smaller by more than `rewind_tolerance`. A topic "
+    "that was deleted and created again does not count. The finding begins with the reading that shows it.",
     causes={
         RewindCause.TWINS: Cause(
-            "twins own the queue (or may, where owners are not known): each commits how far it has come itself",
-            "Twins overwrite each other's commits: give every consumer its own client id.",
+            "consumers that share a client id own the queue (or may own it, where owners are unknown), and each "
+            "commits its own progress",
+            "Consumers that share a client id overwrite each other's offsets. Give every consumer its own client id.",
         ),
         RewindCause.HAND_OVER: Cause(
-            "within a convergence time and a cadence of a rebalance",
-            "A consumer that had lost the queue without knowing it (frozen, cut off) committed what it had: look for "
-            "long pauses of its process, and let the listener tolerate repeats.",
+            "the rewind is within `convergence_seconds` and one cadence of a rebalance",
+            "A consumer that had lost the queue without noticing (frozen, or cut off from the network) committed its "
+            "old offset. Look for long pauses of its process, and let the listener tolerate duplicate messages.",
         ),
         RewindCause.RESET: Cause(
-            "otherwise: somebody set it",
-            "If the reset was meant, nothing; else find who set it. The listener gets these messages again.",
+            "otherwise: somebody reset the offset",
+            "If the reset was intended, do nothing; otherwise find out who did it. The listener receives these "
+            "messages again.",
         ),
     },
-    example="`batch-export`: reset at 02:18:54 to a time four minutes before, 539 messages a queue; `audit-service`: "
-    "the consumer that was frozen commits its old offsets when it is thawed at 02:16:54, 507 messages back.",
+    example="`batch-export`: reset at 02:18:54 to a time four minutes before, 539 messages per queue; `audit-service`: "
+    "the consumer that was frozen commits its old offsets when it resumes at 02:16:54, 507 messages back.",
     hits=hits,
     follows=(
         Follows(duplicate_client_id.NAME, clients, (RewindCause.TWINS,)),

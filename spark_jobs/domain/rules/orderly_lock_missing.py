@@ -33,19 +33,21 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 RULE = Rule(
     name=NAME,
-    headline="{subjects} of {groups} owns queues without the broker's lock",
-    meaning="An orderly consumer owns a queue and does not hold the broker's lock on it: it consumes nothing there, "
-    "and tries again every 3 s. One finding per client and topic.",
-    decided_by="two successive looks at a client with an orderly listener (not BROADCASTING, which needs no locks) "
-    "show the queue as its own and not locked. INFO if nothing was produced to the queues and no backlog is known.",
+    headline="{subjects} in {groups} owns queues, but does not hold the broker's lock on them",
+    meaning="An orderly consumer owns a queue, but does not hold the broker's lock on it: it consumes nothing from the "
+    "queue, and tries to get the lock every 3 s. One finding per client and topic.",
+    decided_by="two successive snapshots of a client with an orderly listener (not BROADCASTING, which needs no locks) "
+    "list the queue as its own and not locked. INFO if nothing was produced to the queues and no backlog is "
+    "known.",
     causes={
         NOT_LOCKED: Cause(
-            "the client says that it has no lock",
-            "Another client holds the lock, until 60 s after it last renewed it: look for a consumer that was stopped "
-            "without shutdown, for twins, and for members whose views of the group differ.",
+            "the client reports that it does not hold the lock",
+            "Another client holds the lock, which expires 60 s after its last renewal. Look for a consumer that was "
+            "stopped without shutdown, for consumers that share a client id, and for members that see different member "
+            "lists.",
         ),
     },
-    example="nothing: `ledger`, the orderly group, holds all its locks at every look.",
+    example="none: `ledger`, the orderly group, holds all its locks in every client snapshot.",
     hits=hits,
     needs=(CLIENT_SNAPSHOTS,),
     follows=(

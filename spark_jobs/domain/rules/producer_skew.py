@@ -158,29 +158,31 @@ def _hit(topic: str, made: Production, place: int, cause: str, role: str, measur
 
 RULE = Rule(
     name=NAME,
-    headline="Some queues of {topics} get far more messages than the others",
-    meaning="Some queues of the topic get far more messages than the others: a selector or an ordering key sends to "
-    "few queues, and more consumers cannot help. Or a broker gets none at all, so who owns its queues has nothing to "
-    "do. The measures: `max_over_mean`, and messages of the step. One finding per group of the topic: a topic that no "
-    "group consumes is not looked at, as a finding has a group.",
-    decided_by="production over the queues of the step. `HOT_QUEUES`: busiest ÷ mean ≥ `skew_ratio`, with a mean of at "
-    "least `skew_messages_per_queue`, over the queues of the brokers that got messages; not where the broker hands out "
-    "messages to all members (POP). `BROKER_WITHOUT_MESSAGES`: with such a mean elsewhere, a broker that every route "
-    "of the time names with write permission and write queues, and whose end offsets are known and did not grow in any "
-    "of these. Retry topics are left out. `subject` names the queues.",
+    headline="Some queues of {topics} receive far more messages than the others",
+    meaning="Some queues of the topic receive far more messages than the others: a selector or an ordering key sends "
+    "to few queues, and more consumers cannot help. Or a broker receives none at all, so the owners of its "
+    "queues have nothing to do. The measures: `max_over_mean`, and messages over the step. One finding per "
+    "group that consumes the topic; a topic that no group consumes is not checked.",
+    decided_by="messages produced to each queue over the step. `HOT_QUEUES`: busiest ÷ mean ≥ `skew_ratio`, with a "
+    "mean of at least `skew_messages_per_queue`, over the queues of the brokers that received messages; not "
+    "where the broker hands out messages to all members (POP). `BROKER_WITHOUT_MESSAGES`: with such a mean "
+    "on the other brokers, a broker that every route of that time lists with write permission and write "
+    "queues, and whose end offsets are known and grew in none of these queues. Retry topics do not count. "
+    "`subject` names the queues.",
     causes={
         HOT_QUEUES: Cause(
-            "the queues of the subject get so much more than the mean",
-            "More consumers cannot help, as a queue has one owner: spread the ordering key or selector over more "
+            "the named queues receive that much more than the mean",
+            "More consumers cannot help, as a queue has one owner. Spread the ordering key or selector over more "
             "queues.",
         ),
         BROKER_WITHOUT_MESSAGES: Cause(
-            "the broker of the subject can be written to, and got no message while others did",
-            "Look at what the producers log of this broker: it may refuse messages (disk full, its master down), be "
-            "avoided as slow (sendLatencyFaultEnable), or be left out by a selector of queues.",
+            "producers may write to the named broker, but it received no message while others did",
+            "Check the producers' logs for this broker. It may refuse messages (disk full, master down), producers may "
+            "avoid it as slow (sendLatencyFaultEnable), or a queue selector may never choose it.",
         ),
     },
-    example="`audit-log`: queue 0 of broker-a gets 2.9 times the mean, for both groups that consume it.",
+    example="`audit-log`: queue 0 of broker-a receives 2.9 times the mean; a finding for each of the two groups that "
+    "consume it.",
     hits=hits,
     spreads_by=topics,
 )

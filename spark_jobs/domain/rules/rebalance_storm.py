@@ -81,26 +81,28 @@ def _hit(storm: Sequence[RebalanceMoment]) -> RuleHit:
 RULE = Rule(
     name=NAME,
     headline="{groups} rebalances again and again",
-    meaning="The group rebalances again and again. Every time, queues change hands, clients stop on them for up to "
-    "20 s, and what was in flight is consumed again. `measures`: `rebalances`, `queues_moved` over all of them and "
-    "topics, and `least_moves`, the fewest that allocations with the same shares would have moved.",
-    decided_by="at least `storm_rebalances` (5) rebalances in less than `storm_seconds` (600 s). What all hosts agree "
-    "on counts, and one change counts once, however many topics it concerns. A step looks at its own time and the "
-    "warm-up before it: of a storm that began earlier it sees only what lies in there.",
+    meaning="The group rebalances again and again. Every time, queues get new owners, their consumption pauses for up "
+    "to 20 s, and messages in flight are consumed again. `measures`: `rebalances`, `queues_moved` in all of "
+    "them over all topics, and `least_moves`, the fewest queues that had to move for the same shares.",
+    decided_by="at least `storm_rebalances` (5) rebalances in less than `storm_seconds` (600 s). Only changes that all "
+    "brokers of the topic agree on count, and one change counts once, however many topics it affects. A "
+    "step sees its own time and the look-back before it, so of a storm that began earlier it sees only that "
+    "part.",
     causes={
         MEMBER_CHANGES: Cause(
-            "most of them because members came and went",
-            "Members keep coming and going: look for restarts (FLAPPING_MEMBER names who), out-of-memory kills and "
-            "failing probes. A deploy that restarts one consumer after another does this too: restart several at "
-            "once.",
+            "most of them happened because members joined or left",
+            "Members keep joining and leaving. Look for restarts (FLAPPING_MEMBER names the consumer), out-of-memory "
+            "kills and failing probes. A rolling deployment that restarts one consumer at a time does this too: "
+            "restart several at once.",
         ),
         ROUTE_CHANGES: Cause(
-            "most of them because queues or brokers came and went",
-            "The topic's queues keep changing: look at the brokers' restarts and their connection to the name servers.",
+            "most of them happened because queues or brokers were added or removed",
+            "The topic's queues keep changing. Check the brokers for restarts, and their connections to the name "
+            "servers.",
         ),
     },
-    example="`flapper`: 12 rebalances from 02:12:19 to 02:16:56 because a member comes and goes, and two more when "
-    "`broker-b` goes and comes back within ten minutes of the last five: 119 queues moved.",
+    example="`flapper`: 12 rebalances from 02:12:19 to 02:16:56 because a member keeps joining and leaving, and two "
+    "more when `broker-b` goes down and comes back within ten minutes of the last five; 119 queues move.",
     hits=hits,
     follows=(
         Follows(flapping_member.NAME, everything, (MEMBER_CHANGES,)),

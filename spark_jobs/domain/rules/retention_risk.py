@@ -176,32 +176,34 @@ def _hit(step: AuditedStep, progress: IntervalProgress, place: int, queue: Waiti
 
 RULE = Rule(
     name=NAME,
-    headline="Messages are deleted before {groups} consumes them",
-    meaning="The broker deleted messages that the group had not consumed, or will soon. The measures are those of "
-    "the worst queue: offsets, and messages a second; or seconds of age.",
-    decided_by="the consumer offset at an interval's last reading against the broker's oldest offset, on queues that "
-    "are behind by more than `allowed_lag`; rates are the interval's own, and of deletion since the step's first look. "
-    "`AGED`: the age of the oldest message that was not consumed (it is no older than the last one that was), against "
-    "the time that the broker keeps messages, `reserved_seconds` (72 hours, as `fileReservedTime` has it by default): "
-    "it deletes once a day, so nothing may be deleted for hours, and then a day's messages at once.",
+    headline="Messages are deleted before {groups} can consume them",
+    meaning="The broker deleted messages that the group had not consumed, or will do so soon. The measures are those "
+    "of the worst queue: offsets and messages per second, or age in seconds.",
+    decided_by="the consumer offset at an interval's last reading against the broker's oldest offset, for queues with "
+    "a lag above `allowed_lag`; the rates are those of the interval, the rate of deletion that since the "
+    "step's first reading. `AGED`: the age of the oldest message that was not consumed (it is no older than "
+    "the last one that was), compared with the time that the broker keeps messages, `reserved_seconds` (72 "
+    "hours, the default of `fileReservedTime`). Brokers delete once a day, so nothing may be deleted for "
+    "hours, and then a day's messages at once.",
     causes={
         RetentionCause.LOST: Cause(
             "the consumer offset is below the oldest offset that the broker has",
-            "Messages are gone that the group never consumed: replay them from their origin, and keep messages longer "
-            "(fileReservedTime) until the group has caught up.",
+            "The broker deleted messages that the group never consumed. Send them again from their source, and keep "
+            "messages longer (fileReservedTime) until the group has caught up.",
         ),
         RetentionCause.EXPIRING: Cause(
-            "at the present rates it will be, within `retention_seconds`",
-            "Keep messages longer (fileReservedTime, disk space) or make the group faster before they are deleted.",
+            "at the current rates it will be, within `retention_seconds`",
+            "Keep messages longer (fileReservedTime, disk space), or make the group consume faster, before they are "
+            "deleted.",
         ),
         RetentionCause.AGED: Cause(
-            "messages that wait are, within `retention_seconds`, as old as the broker keeps them",
-            "The broker deletes them when it next cleans up (deleteWhen, by default at 4 o'clock): keep messages "
-            "longer (fileReservedTime) until the group has caught up. If your brokers keep them longer than 72 hours, "
-            "set reserved_seconds.",
+            "within `retention_seconds`, messages that wait will be as old as the broker keeps them",
+            "The broker will delete these messages at its next cleanup (deleteWhen, by default at 04:00). Keep "
+            "messages longer (fileReservedTime) until the group has caught up. If your brokers keep them longer than "
+            "72 hours, set reserved_seconds.",
         ),
     },
-    example="nothing: the brokers deleted no message in these 24 minutes.",
+    example="none: the brokers deleted no message in these 24 minutes.",
     hits=hits,
     follows=(
         Follows(group_offline.NAME, everything),

@@ -23,17 +23,17 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 RULE = Rule(
     name=NAME,
-    headline="Producers write to queues of {topics} that nobody may read",
-    meaning="The topic has more write queues than read queues: messages go to queues that are in no client's list. "
-    "One finding per group and topic; `subject` names the queues, `backlog_end` says how many messages they hold, "
+    headline="Producers write to queues of {topics} that no consumer can read",
+    meaning="The topic has more write queues than read queues, so messages go to queues that no consumer is given. One "
+    "finding per group and topic; `subject` names the queues, `backlog_end` says how many messages they hold, "
     "where topic snapshots were recorded.",
-    decided_by="the topic's route: `readQueueNums < writeQueueNums` on a broker that may be read. ERROR; INFO if "
-    "nothing was produced to these queues and they hold nothing.",
+    decided_by="the topic's route: `readQueueNums < writeQueueNums` on a broker with read permission. ERROR; INFO if "
+    "nothing was produced to these queues and they hold no messages.",
     causes={
         UnassignedCause.BEYOND_READ_QUEUES: Cause(
             "`readQueueNums < writeQueueNums`",
-            "The topic has more write queues than read queues, and messages in the surplus can be read by nobody: "
-            "raise readQueueNums to writeQueueNums.",
+            "The topic has more write queues than read queues, and no consumer can read messages in the surplus "
+            "queues. Raise readQueueNums to writeQueueNums.",
         ),
     },
     example="`legacy-import`: `legacy` has 8 write queues and 4 read queues, for the whole recording.",

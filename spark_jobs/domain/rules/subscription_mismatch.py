@@ -86,26 +86,27 @@ def _text(subscriptions: _Sorted) -> str:
 RULE = Rule(
     name=NAME,
     headline="Consumers of {groups} have different subscriptions",
-    meaning="Members of one group subscribe different topics, or different messages of one topic. RocketMQ demands "
-    "equal subscriptions and does not check them: brokers keep what the last heartbeat said, so messages are filtered "
-    "by the wrong expression and lost, or queues lie in the share of a member that does not read them. One finding "
-    "per group and cause; `parties` are the different subscriptions with the clients that have them.",
-    decided_by="the subscriptions that the clients themselves hold, where running info was recorded; else a broker "
-    "whose subscriptions of the group change and change back while its clients stay the same (whose they are is "
-    "unknown then). Retry topics aside; tags in another order are the same. ERROR.",
+    meaning="Members of one group subscribe to different topics, or to different messages of one topic. RocketMQ "
+    "requires equal subscriptions but does not check them: brokers keep the subscription of the last "
+    "heartbeat, so messages are filtered by the wrong expression and lost, or queues are in the share of a "
+    "member that does not read them. One finding per group and cause; `parties` are the different "
+    "subscriptions with the clients that have them.",
+    decided_by="the subscriptions in the clients' own running info, where it was recorded; otherwise a broker whose "
+    "subscriptions of the group change and change back while the clients stay the same (it is then unknown "
+    "which client has which). Retry topics do not count, nor does the order of tags. ERROR.",
     causes={
         MismatchCause.DIFFERENT_TOPICS: Cause(
-            "a member subscribes a topic that another one does not",
-            "All members of a group must subscribe the same topics: give the consumers of each topic a group of "
+            "a member subscribes to a topic that another one does not",
+            "All members of a group must subscribe to the same topics: give the consumers of each topic a group of "
             "their own.",
         ),
         MismatchCause.DIFFERENT_EXPRESSIONS: Cause(
-            "the topics are the same, tags or SQL differ",
-            "All members of a group must use the same expression: messages that only the other one matches are "
-            "skipped and lost. Use one expression, or one group per expression.",
+            "the topics are the same, but tags or SQL expressions differ",
+            "All members of a group must use the same expression: a message that only another member's expression "
+            "matches is skipped and lost. Use one expression, or one group per expression.",
         ),
     },
-    example="`notify-service`: one member subscribes `retail`, the other `wholesale`. `tag-service`: one subscribes "
-    "`TagA` of `retail`, the other `TagB`. Both for the whole recording.",
+    example="`notify-service`: one member subscribes to `retail`, the other to `wholesale`. `tag-service`: one member "
+    "subscribes to `TagA` of `retail`, the other to `TagB`. Both last for the whole recording.",
     hits=hits,
 )

@@ -84,66 +84,70 @@ def severity(condition: Condition) -> str:
 RULE = Rule(
     name=NAME,
     headline="No consumer of {groups} owns {queues}",
-    meaning="Nobody consumes the queue, and messages may arrive there. One finding per group, topic and cause; "
-    "`subject` names the queues.",
-    decided_by="the replayed allocation: no connection takes the queue. WARN for `ROOM_FILTER`, which is so by "
-    "design; INFO if nothing was produced to the queues and no backlog is known, and for a repeated id that two "
-    "snapshots 150 s apart do not show: after a reconnect the old connection lives for up to 130 s.",
+    meaning="No consumer owns the queue, so messages that arrive there are not consumed. One finding per group, topic "
+    "and cause; `subject` names the queues.",
+    decided_by="the replayed allocation gives the queue to no connection. WARN for `ROOM_FILTER`, which is by design. "
+    "INFO if nothing was produced to the queues and no backlog is known, and for a duplicate client id that "
+    "no two snapshots 150 s apart show: after a reconnect, brokers list the old connection for up to 130 s.",
     causes={
         UnassignedCause.DUPLICATE_CLIENT_ID: Cause(
-            "it is in the share of a further position of a repeated id, which nobody computes",
-            "Give every consumer of the group its own client id: the share of the second position of an id is "
-            "computed by nobody. See the DUPLICATE_CLIENT_ID finding.",
+            "the queue is in the share of a second (or later) position of a duplicate client id; nobody computes that "
+            "share",
+            "Give every consumer of the group its own client id: consumers that share one all take the same queues, "
+            "and leave the others without an owner. See the DUPLICATE_CLIENT_ID finding.",
         ),
         UnassignedCause.MEMBER_NOT_SUBSCRIBED: Cause(
-            "it is in the share of a member that does not subscribe the topic: it holds a position all the same",
-            "All members of a group must subscribe the same topics: move the consumers that do not subscribe this "
-            "one to a group of their own.",
+            "the queue is in the share of a member that does not subscribe to the topic, but still counts in the "
+            "allocation",
+            "All members of a group must subscribe to the same topics: move the consumers that do not subscribe to "
+            "this one to a group of their own.",
         ),
         UnassignedCause.GROUP_OFFLINE: Cause(
-            "no host lists any member",
-            "No consumer of the group was connected: start it, or delete the group if it is no longer needed.",
+            "no broker of the topic lists a member",
+            "No consumer of the group was connected. Start one, or delete the group if it is no longer needed.",
         ),
         UnassignedCause.MIXED_STRATEGIES: Cause(
-            "it is in the share of a member that runs another strategy",
-            "Members run different allocation strategies: roll out one to all of them.",
+            "the queue is in the share of a member that uses another strategy",
+            "Members of the group use different allocation strategies: configure the same one on all of them.",
         ),
         UnassignedCause.MIXED_CLIENTS: Cause(
-            "it is in the share of a member that computes the same strategy by other rules: those of its language and "
-            "version",
-            "Clients of this group compute the same strategy differently: use one language, upgrade Java clients "
-            "beyond 4.7.1, or change to AVG. See the MIXED_CLIENTS finding.",
+            "the queue is in the share of a member whose client, because of its language or version, computes the same "
+            "strategy differently",
+            "Clients of this group compute the same strategy differently: use one language, upgrade Java clients to a "
+            "version above 4.7.1, or switch to AVG. See the MIXED_CLIENTS finding.",
         ),
         UnassignedCause.MACHINE_ROOM_BUG: Cause(
-            "it is in a configured room, and nobody's: MACHINE_ROOM of Go, and of Java up to 4.7.1, counts the queues "
-            "of the rooms, but takes the slices from the beginning of the list of all queues",
-            "MACHINE_ROOM of these clients takes queues of other rooms instead of these: upgrade Java clients beyond "
-            "4.7.1; with Go, use another strategy.",
+            "the queue is in a configured room, but has no owner: MACHINE_ROOM in Go, and in Java up to 4.7.1, counts "
+            "the queues of the rooms, but takes its slices from the start of the list of all queues",
+            "MACHINE_ROOM in these clients takes queues of other rooms instead of these. Upgrade Java clients to a "
+            "version above 4.7.1; with Go, use another strategy.",
         ),
         UnassignedCause.ROOM_FILTER: Cause(
-            "MACHINE_ROOM leaves out the brokers of other rooms",
-            "MACHINE_ROOM leaves out every broker that is not in the configured rooms, by design: add the room, or "
-            "use MACHINE_ROOM_NEARBY.",
+            "MACHINE_ROOM skips brokers outside the configured rooms",
+            "MACHINE_ROOM skips every broker outside the configured rooms, by design. Add the room, or use "
+            "MACHINE_ROOM_NEARBY.",
         ),
         UnassignedCause.CONFIG_HOLE: Cause(
-            "it is in no client's configured list; `%RETRY%` topics too",
-            "No client's configured list names these queues: add them to one.",
+            "no client's configured list contains the queue; this includes queues of `%RETRY%` topics",
+            "No client's configured list contains these queues: add each of them to one.",
         ),
         UnassignedCause.NO_VIRTUAL_NODES: Cause(
-            "CONSISTENT_HASH with `virtualNodeCnt` 0",
-            "virtualNodeCnt is 0, so nobody is on the hash ring: set it to 10, the default.",
+            "CONSISTENT_HASH runs with `virtualNodeCnt` 0",
+            "virtualNodeCnt is 0, so no consumer is on the hash ring. Set it to 10, the default.",
         ),
         UnassignedCause.BROKER_NOT_READABLE: Cause(
-            "the broker lacks read permission for the topic",
-            "The broker has no read permission for the topic: give it back (perm 6) until the messages are drained.",
+            "the broker has no read permission for the topic",
+            "The broker has no read permission for the topic: restore it (perm 6) until the messages are consumed.",
         ),
         VIEWS_DISAGREE: Cause(
-            "the brokers list different members, and no member has the queue by the lists of all of them: each client "
-            "asks a random broker, so by turns nobody may take it (role `DISPUTED`)",
-            "See the MEMBERSHIP_VIEW_SPLIT finding: every client must heartbeat to every broker that hosts the topic.",
+            "the brokers list different members, and no member gets the queue from every list. Each client asks a "
+            "random broker, so at times nobody may own the queue (role `DISPUTED`)",
+            "Every client must send heartbeats to every broker that hosts the topic. See the MEMBERSHIP_VIEW_SPLIT "
+            "finding.",
         ),
     },
-    example="`payment-service`: queues 4–7 of `payments`, from 02:07:05 to 02:17:26, about 6,100 messages.",
+    example="`payment-service`: nobody owns queues 4–7 of `payments` from 02:07:05 to 02:17:26; about 6,100 messages "
+    "pile up.",
     hits=hits,
     severity=severity,
     follows=(

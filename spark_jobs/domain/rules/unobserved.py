@@ -106,22 +106,24 @@ def _named(source: str, times: Iterable[Time]) -> Iterator[SnapshotGap]:
 
 RULE = Rule(
     name=NAME,
-    headline="Nothing is recorded of {groups}",
-    meaning="Nothing was recorded of the group's members, or of the routes or offsets of its topics (retry topics "
-    "aside), for longer than a snapshot holds. What happened in that time is not known: the other rules are silent "
-    "about it. One finding per group and time; `parties` are the sources that were silent, with their topic.",
+    headline="Snapshots of {groups} are missing",
+    meaning="There are no snapshots of the group's members, or of the routes or offsets of its topics (except retry "
+    "topics), for longer than a snapshot counts. What happened in that time is unknown, so the other rules "
+    "report nothing. One finding per group and time; `parties` are the sources without snapshots, with their "
+    "topic.",
     decided_by="no snapshot for `max_gap` (three times the cadence by default): the last one is that much older than "
-    "`start`. Only sources that spoke before: routes and offsets in what the step looks back on, members within "
-    "`sightings_days`; of the members, only if no broker answered. WARN where the source spoke again; INFO to the end "
-    "of a step: the recording, the group or the topic may have ended.",
+    "`start`. Only sources that had snapshots before count: routes and offsets within the step's look-back, "
+    "members within `sightings_days`. Members count as unobserved only if no broker answered. WARN if "
+    "snapshots of the source came again; INFO if the gap lasts to the end of the step, as the recording, "
+    "the group or the topic may have ended.",
     causes={
         NO_SNAPSHOTS: Cause(
-            "a source that had snapshots has none",
-            "Look at the recorder at that time: was it down, or could it not reach the brokers? What is lost stays "
-            "unknown; record every cadence.",
+            "a source that had snapshots before has none",
+            "Check the recorder: was it down at that time, or unable to reach the brokers? What happened then stays "
+            "unknown. Take a snapshot every cadence.",
         ),
     },
-    example="every group, from 02:26:56 on: the recording ends with the snapshots of 02:26:26.",
+    example="every group, from 02:26:56 on, as the recording ends with the snapshots of 02:26:26.",
     hits=hits,
     spreads_by=everything,
     is_blind=True,

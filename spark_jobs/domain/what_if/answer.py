@@ -45,7 +45,7 @@ def in_numbers(step: AuditedStep, group: GroupInStep, configured: StrategySettin
     own = replace(step, history=replace(step.history, offsets=_own_readings(step)))
     compared = _compared(own, held, configured)
     if isinstance(compared, str):
-        return f"How great the backlog would have been otherwise is unknown, as {compared}."
+        return f"How large the backlog would have been otherwise is unknown: {compared}."
     lowest = min(one.highest or 0 for one in compared.cases)
     did_not_help = lowest >= _NO_HELP * (compared.recorded.highest or 0)
     return " ".join([_sentence(compared), *(_hot_queue(own) if did_not_help else ())])
@@ -74,14 +74,14 @@ def _own_readings(step: AuditedStep) -> dict[str, OffsetReadings]:
 def _compared(step: AuditedStep, held: HeldBack, configured: StrategySettings) -> Comparison | str:
     """What really happened, beside more members and what else would have helped; or why nothing can be said."""
     if any(is_popped(member.strategy) for one in step.intervals for member in one.members or ()):
-        return "POP is not played"
+        return "the simulation does not cover POP"
     cure = _CURES.get(held.limit)
     try:
         compared = compare([step], [_more_members(held), *([cure] if cure else [])], configured)
     except StrategyError:
-        return "it is not known in which room a further member would be"
+        return "the room of one more member is unknown"
     if compared is None:
-        return "at no time was it known which member has which queue"
+        return "the owners of the queues were never known"
     return _why_unknown(compared, held) or compared
 
 
@@ -95,13 +95,13 @@ def _why_unknown(compared: Comparison, held: HeldBack) -> str | None:
     """None: something can be said."""
     highest, error = compared.recorded.highest, compared.error
     if highest is None or highest < held.messages * _PLAYED:
-        return "most of it waited where an offset or the owner was not known, or in retry topics"
+        return "most of it was in queues with an unknown offset or owner, or in retry topics"
     if any(one.highest is None for one in compared.cases):
         return "no member was seen to consume"
     if error is None or error > max(_ERROR * highest, _ERROR_MESSAGES):
-        return "`what-if` does not come to what really happened either"
+        return "the simulation does not reproduce the recorded backlog either"
     if not any(_tells(one, highest) for one in compared.cases):
-        return "no limit was seen of members that would have had a backlog"
+        return "members that would have had a backlog were never seen at their limit"
     return None
 
 
@@ -117,7 +117,7 @@ def _sentence(compared: Comparison) -> str:
     untold = [f"; with {one.label} it is unknown" for one in compared.cases if one not in told]
     first, *others = [(one.label, _about(one)) for one in told]
     further = [f", with {label} {messages}" for label, messages in others]
-    start = f"With {first[0]} the greatest backlog would have been {first[1]} instead of {highest:,}"
+    start = f"With {first[0]} the highest backlog would have been {first[1]} instead of {highest:,}"
     return "".join([start, *further, *untold, "."])
 
 
@@ -134,7 +134,7 @@ def _hot_queue(step: AuditedStep) -> Iterator[str]:
     came = [messages for one in step.history.offsets.values() for messages in _came(one, step.window)]
     most, total = max(came, default=0), sum(came)
     if total and most >= max(_HOT, 2 / len(came)) * total:
-        yield f"One queue got {round(100 * most / total)} % of the messages."
+        yield f"One queue received {round(100 * most / total)} % of the messages."
 
 
 def _came(readings: OffsetReadings, window: StepWindow) -> list[int]:

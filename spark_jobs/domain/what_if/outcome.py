@@ -25,7 +25,7 @@ from spark_jobs.domain.window import SECOND
 
 RECORDED = "really happened"
 NO_BACKLOG_KNOWN = "no queue has a known backlog while the group was replayed"
-NO_PACE = "no member was seen to consume, so its pace is unknown: give it with --speed CLIENT_ID=MESSAGES_PER_SECOND"
+NO_PACE = "no member was seen to consume, so the pace is unknown: set it with --speed CLIENT_ID=MESSAGES_PER_SECOND"
 
 
 @dataclass(frozen=True)

@@ -26,13 +26,13 @@ def twins(seconds: range = range(0, 601, 20)) -> list[AuditedStep]:
 def test_twins() -> None:
     # A third member has two of the queues: in three that are nobody's 4,500 wait. With ids of their own none waits.
     assert told(twins(), Limit.DUPLICATE_IDS, 6000) == (
-        "With 1 more member the greatest backlog would have been about 4,500 instead of 6,000, with unique ids about 0."
+        "With 1 more member the highest backlog would have been about 4,500 instead of 6,000, with unique ids about 0."
     )
 
 
 def test_members_that_do_not_subscribe() -> None:
     assert told(twins(), Limit.SUBSCRIPTIONS, 6000) == (
-        "With 1 more member the greatest backlog would have been about 4,500 instead of 6,000, with the same "
+        "With 1 more member the highest backlog would have been about 4,500 instead of 6,000, with the same "
         "subscriptions about 6,000."
     )
 
@@ -42,11 +42,11 @@ def test_as_many_members_as_give_the_busiest_one_less() -> None:
     history = steps(lambda _: TWO, [at(10)] * 4, [at(8)] * 4)
     # 2 more members: each has a queue, and can take 16 a second.
     assert told(history, Limit.MEMBERS, 4800, readable=4) == (
-        "With 2 more members the greatest backlog would have been about 0 instead of 4,800."
+        "With 2 more members the highest backlog would have been about 0 instead of 4,800."
     )
     # 1 more: c1 has two queues as before, 2 a second more wait in each.
     assert told(history, Limit.LISTENER, 4800, readable=4) == (
-        "With 1 more member the greatest backlog would have been about 2,400 instead of 4,800."
+        "With 1 more member the highest backlog would have been about 2,400 instead of 4,800."
     )
 
 
@@ -54,19 +54,19 @@ def test_one_hot_queue() -> None:
     history = steps(lambda _: ["c1"], [at(20), nothing, at(5), nothing], [at(5), nothing, at(5), nothing])
     # 20 of 25 messages. c1 takes 10 a second; that its queue 2 goes to the new one leaves 5 of them for queue 0.
     found = told(history, Limit.QUEUES, 9000, readable=4, members=1)
-    assert found == "With 1 more member the greatest backlog would have been about 6,000 instead of 9,000."
+    assert found == "With 1 more member the highest backlog would have been about 6,000 instead of 9,000."
     history = steps(lambda _: ["c1"], [at(20), at(5), nothing, nothing], [at(5), at(5), nothing, nothing])
     # Queues 0 and 1 stay c1's.
     assert told(history, Limit.QUEUES, 9000, readable=4, members=1) == (
-        "With 1 more member the greatest backlog would have been about 9,000 instead of 9,000. One queue got 80 % of "
-        "the messages."
+        "With 1 more member the highest backlog would have been about 9,000 instead of 9,000. One queue received 80 % "
+        "of the messages."
     )
 
 
 def test_of_two_queues_none_is_hot_that_has_half() -> None:
     history = steps(lambda _: TWO, [at(10)] * 2, [at(4)] * 2)
     assert told(history, Limit.QUEUES, 7200, readable=2) == (
-        "With 1 more member the greatest backlog would have been about 7,200 instead of 7,200."
+        "With 1 more member the highest backlog would have been about 7,200 instead of 7,200."
     )
 
 
@@ -78,14 +78,14 @@ def test_a_bound_is_called_one_and_rounded_up() -> None:
         [lambda second: 10 * min(second, 300)] * 4,
     )
     assert told(history, Limit.NOBODY_ONLINE, 12000, readable=4, members=0) == (
-        "With 1 more member the greatest backlog would have been at most 6,000 instead of 12,000."
+        "With 1 more member the highest backlog would have been at most 6,000 instead of 12,000."
     )
     history = steps(
         lambda second: TWO if second < 300 else [], [at(10.1)] * 4, [lambda second: round(10.1 * min(second, 300))] * 4
     )
     # 20.2 of 40.4 a second are left: 6,060.
     assert told(history, Limit.NOBODY_ONLINE, 12120, readable=4, members=0) == (
-        "With 1 more member the greatest backlog would have been at most 6,100 instead of 12,120."
+        "With 1 more member the highest backlog would have been at most 6,100 instead of 12,120."
     )
 
 
@@ -94,27 +94,27 @@ def test_a_bound_above_what_happened_tells_nothing() -> None:
     # and grows by 1, but queue 1 is nobody's and grows by 1: the same, at most. With ids of their own only by 1.
     history = steps(lambda _: TWINS, [nothing, at(1), at(2)], [nothing, at(1), nothing])
     assert told(history, Limit.DUPLICATE_IDS, 1200, readable=3) == (
-        "With unique ids the greatest backlog would have been at most 600 instead of 1,200; with 1 more member it is "
+        "With unique ids the highest backlog would have been at most 600 instead of 1,200; with 1 more member it is "
         "unknown."
     )
     assert told(history, Limit.ALLOCATION, 1200, readable=3) == (
-        "How great the backlog would have been otherwise is unknown, as no limit was seen of members that would have "
-        "had a backlog."
+        "How large the backlog would have been otherwise is unknown: members that would have had a backlog were never "
+        "seen at their limit."
     )
 
 
 def test_without_a_known_pace() -> None:
     history = steps(lambda _: [], [at(1)] * 4, [nothing] * 4)
     assert told(history, Limit.NOBODY_ONLINE, 2400, readable=4, members=0) == (
-        "How great the backlog would have been otherwise is unknown, as no member was seen to consume."
+        "How large the backlog would have been otherwise is unknown: no member was seen to consume."
     )
 
 
 def test_what_waited_where_it_is_not_played() -> None:
-    where = "most of it waited where an offset or the owner was not known, or in retry topics."
+    where = "most of it was in queues with an unknown offset or owner, or in retry topics."
     # The queues that are played hold 6,000.
     assert told(twins(), Limit.DUPLICATE_IDS, 12_001) == (
-        f"How great the backlog would have been otherwise is unknown, as {where}"
+        f"How large the backlog would have been otherwise is unknown: {where}"
     )
 
 
@@ -123,7 +123,7 @@ def test_only_the_snapshots_of_the_step_count() -> None:
     lasting = "about 27,000 instead of 35,800, with unique ids about 0."
     for seconds in (range(0, 3600, 20), range(0, 4200, 20)):
         found = told(twins(seconds), Limit.DUPLICATE_IDS, 35_800)
-        assert found == f"With 1 more member the greatest backlog would have been {lasting}"
+        assert found == f"With 1 more member the highest backlog would have been {lasting}"
 
 
 @pytest.mark.parametrize("limit", [Limit.UNKNOWN_MEMBERS, Limit.UNKNOWN_OWNERS])
