@@ -19,11 +19,12 @@ def test_trends_are_a_table_on_a_terminal() -> None:
     show_trends(terminal, [GroupTrend("eu", "[red]x\x9b", (FIRST, LAST)), GroupTrend("eu", "h", (LAST, FIRST))])
     assert isinstance(terminal.file, io.StringIO)
     rows = [line.split() for line in terminal.file.getvalue().splitlines()]
-    assert rows[0] == ["Week", "by", "week,", "what", "got", "worse", "first", "(UTC)"]
+    assert rows[0] == ["Week", "by", "week;", "what", "got", "worse", "comes", "first", "(UTC)"]
     assert ["[red]x\\x9b", "03-08", "10:00", "1,234", "61.2", "5", "1,000", "1", "min", "30", "s", "50%"] in rows
     assert ["h", "03-01", "10:00", "1,234", "61.2", "5", "1,000", "1", "min", "30", "s", "50%"] not in rows
     assert ["[red]x\\x9b", "03-01", "10:00", "0", *["unknown"] * 4, "0%"] in rows
-    assert rows[-1] == ["2", "groups;", "1", "got", "worse", "in", "the", "last", "week."]
+    # Nothing is known of one of the weeks, so neither got worse.
+    assert rows[-1] == ["2", "groups;", "0", "got", "worse", "in", "the", "last", "week."]
 
 
 def test_no_groups_are_no_rows() -> None:

@@ -59,4 +59,5 @@ def _incident(one: Incident) -> dict[str, Any]:
         ]
         for name in ("roots", "consequences")
     }
-    return {**dataclasses.asdict(one), **told, "queues": queues, **parts}
+    costs = [cost._asdict() for cost in one.costs]
+    return {**dataclasses.asdict(one), **told, "queues": queues, **parts, "costs": costs}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
@@ -14,9 +13,9 @@ from spark_jobs.cli.tables import Heading, show_rows, stacked, table
 from spark_jobs.cli.terminal import SEVERITY_STYLES
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.intervals import duration_text, format_utc
-from spark_jobs.domain.phrases import UNKNOWN, count, number_text
-from spark_jobs.domain.severities import WORST_FIRST
+from spark_jobs.domain.phrases import UNKNOWN, number_text
 from spark_jobs.domain.window import from_micros
+from spark_jobs.explain.incident_text import incidents_text
 
 #: Groups in a line; more are counted.
 _NAMED = 3
@@ -32,16 +31,6 @@ _HEADINGS = (
 def show_incidents(console: Console, incidents: Sequence[Incident]) -> None:
     """The incidents in the order given; one line each where the console is no terminal."""
     show_rows(console, incidents, _table, _line, incidents_text(incidents))
-
-
-def incidents_text(incidents: Sequence[Incident]) -> str:
-    """How many there are, by severity, such as `3 incidents: 1 ERROR, 2 WARN; 1 is open`."""
-    counts = Counter(one.severity for one in incidents)
-    if not counts:
-        return "No incidents."
-    still = sum(1 for one in incidents if one.resolved_at is None)
-    told = ", ".join(f"{counts[severity]} {severity}" for severity in WORST_FIRST if counts[severity])
-    return f"{count(len(incidents), 'incident')}: {told}; {still} {'is' if still == 1 else 'are'} open"
 
 
 def _table(incidents: Sequence[Incident]) -> Table:

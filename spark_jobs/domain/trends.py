@@ -60,19 +60,14 @@ class GroupTrend(NamedTuple):
 
     @property
     def worsening(self) -> tuple[float, int, int]:
-        """How many more wrong minutes, incidents and rebalances the last week has than the one before; what is not
-        known of one of them is no change.
+        """How many more wrong minutes, incidents and rebalances the last week has than the one before; none where one
+        of them was not observed.
         """
         before, last = self.weeks[-2:] if len(self.weeks) > 1 else (self.weeks[-1],) * 2
-        return (
-            _more(before.wrong_minutes, last.wrong_minutes),
-            last.incidents - before.incidents,
-            int(_more(before.rebalances, last.rebalances)),
-        )
-
-
-def _more(before: float | None, last: float | None) -> float:
-    return 0 if before is None or last is None else last - before
+        if before.wrong_minutes is None or last.wrong_minutes is None:
+            return 0, 0, 0
+        rebalances = (last.rebalances or 0) - (before.rebalances or 0)
+        return last.wrong_minutes - before.wrong_minutes, last.incidents - before.incidents, rebalances
 
 
 def weeks(start: int, end: int) -> list[tuple[int, int]]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import timedelta
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
 
 from spark_jobs.domain.incidents.facts import queues_by_topic
 from spark_jobs.domain.incidents.values import Incident, IncidentPart
 from spark_jobs.domain.intervals import duration_text, format_utc
 from spark_jobs.domain.phrases import count
+from spark_jobs.domain.severities import SEVERITIES, WORST_FIRST
 from spark_jobs.domain.window import from_micros
 from spark_jobs.explain.text_view import TextLine
 
@@ -19,8 +21,8 @@ _NAMED = 20
 def incident_lines(one: Incident) -> Iterator[TextLine]:
     """What happened, where, what it led to, and what to do; the names are as the clients gave them."""
     yield TextLine(f"{one.headline} (cluster {one.cluster})", 0, "title")
-    yield TextLine(f"{one.severity} {one.rule}, {_causes(one)}; incident {one.incident_id}", 0, one.severity)
-    yield TextLine(_time(one), 0)
+    yield TextLine(f"{one.severity} {one.rule}, {causes_text(one)}; incident {one.incident_id}", 0, one.severity)
+    yield TextLine(time_text(one), 0)
     yield TextLine(f"What to do: {one.advice}", 0, "advice")
     yield TextLine("", 0)
     yield TextLine("Where", 0, "title")
@@ -31,34 +33,60 @@ def incident_lines(one: Incident) -> Iterator[TextLine]:
         yield TextLine(f"{count(len(one.queues), 'queue')}: {queues_by_topic(one.queues)}", 1)
     if one.members:
         yield TextLine(_named("Consumer", one.members), 1)
-    yield from _cost(one)
+    yield from (TextLine(text, 1) for text in cost_texts(one.piled_up, one.unowned_queue_minutes))
     yield from _parts("Findings of the cause", one.roots)
     yield from _parts("Consequences", one.consequences)
 
 
-def _causes(one: Incident) -> str:
+def incidents_text(incidents: Sequence[Incident]) -> str:
+    """How many there are, by severity, such as `3 incidents: 1 ERROR, 2 WARN; 1 is open`."""
+    counts = Counter(one.severity for one in incidents)
+    if not counts:
+        return "No incidents."
+    still = sum(1 for one in incidents if one.resolved_at is None)
+    told = ", ".join(f"{counts[severity]} {severity}" for severity in WORST_FIRST if counts[severity])
+    return f"{count(len(incidents), 'incident')}: {told}; {still} {'is' if still == 1 else 'are'} open"
+
+
+def attention(one: Incident) -> tuple[int, bool, int, int]:
+    """Greater for what should be looked at first: what is worse, then open, then piled up more, then newer."""
+    return SEVERITIES.index(one.severity), one.resolved_at is None, one.piled_up or 0, one.opened_at
+
+
+def state_text(one: Incident, written: Callable[[datetime], str] = format_utc) -> str:
+    """What is said of an incident behind its headline: `open since …, 1,234 messages piled up`."""
+    opened = written(from_micros(one.opened_at))
+    time = f"open since {opened}" if one.resolved_at is None else f"{opened} – {written(from_micros(one.resolved_at))}"
+    cost = "" if one.piled_up is None else f", {count(one.piled_up, 'message')} piled up"
+    return f"{time}{cost}"
+
+
+def causes_text(one: Incident) -> str:
+    """Its cause, and those that it had at other times."""
     earlier = [cause for cause in one.causes if cause != one.cause]
     return f"{one.cause}, at times {', '.join(earlier)}" if earlier else str(one.cause)
 
 
-def _time(one: Incident) -> str:
+def time_text(one: Incident, written: Callable[[datetime], str] = format_utc) -> str:
+    """When it was opened, and resolved, as a sentence; `written`: how a moment is written."""
     lasted = duration_text(timedelta(microseconds=one.last_seen_at - one.opened_at))
-    opened, seen = format_utc(from_micros(one.opened_at)), format_utc(from_micros(one.last_seen_at))
+    opened, seen = written(from_micros(one.opened_at)), written(from_micros(one.last_seen_at))
     if one.resolved_at is None:
         return f"Open since {opened}: it was last seen at {seen} ({lasted}), and nothing is known after that."
     if one.resolved_at > one.last_seen_at:
-        gone = format_utc(from_micros(one.resolved_at))
+        gone = written(from_micros(one.resolved_at))
         return (
             f"From {opened} to {seen} ({lasted}), perhaps longer: it was gone at {gone}, the time between is unknown."
         )
     return f"From {opened} to {seen} ({lasted})."
 
 
-def _cost(one: Incident) -> Iterator[TextLine]:
-    if one.piled_up is not None:
-        yield TextLine(f"{count(one.piled_up, 'message')} piled up.", 1)
-    if one.unowned_queue_minutes:
-        yield TextLine(f"Queues had no owner for {one.unowned_queue_minutes:,.1f} queue-minutes in total.", 1)
+def cost_texts(piled_up: int | None, unowned_queue_minutes: float) -> Iterator[str]:
+    """What it cost, as sentences; nothing about what is unknown or zero."""
+    if piled_up is not None:
+        yield f"{count(piled_up, 'message')} piled up."
+    if unowned_queue_minutes:
+        yield f"Queues had no owner for {unowned_queue_minutes:,.1f} queue-minutes in total."
 
 
 def _parts(title: str, parts: tuple[IncidentPart, ...]) -> Iterator[TextLine]:

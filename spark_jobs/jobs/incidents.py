@@ -81,11 +81,11 @@ def _is_wanted(one: Incident, query: IncidentQuery) -> bool:
         (query.incident_id is None or one.incident_id == query.incident_id)
         and (query.consumer_group is None or query.consumer_group in one.groups)
         and not (query.is_open and one.resolved_at is not None)
-        and (query.interval is None or _stood_in(one, query.interval))
+        and (query.interval is None or stood_in(one, query.interval))
     )
 
 
-def _stood_in(one: Incident, interval: Interval) -> bool:
+def stood_in(one: Incident, interval: Interval) -> bool:
     """Whether it was seen in the interval."""
     return one.opened_at < to_micros(interval.end) and one.last_seen_at > to_micros(interval.start)
 
@@ -101,7 +101,7 @@ def _whole(tables: PublishedTables, query: IncidentQuery, steps: Sequence[tuple[
     while True:
         first = tables.grid.floor(interval.start - back)
         found = _folded(tables, query, steps, first)
-        begins = (part.start for one in found if _stood_in(one, interval) for part in (*one.roots, *one.consequences))
+        begins = (part.start for one in found if stood_in(one, interval) for part in (*one.roots, *one.consequences))
         if first <= oldest or min(begins, default=to_micros(interval.start)) > to_micros(first) + QUIET:
             return found
         back *= 2

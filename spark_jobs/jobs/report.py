@@ -12,6 +12,7 @@ from spark_jobs.domain.intervals import Interval, format_utc
 from spark_jobs.domain.severities import WORST_FIRST
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.jobs.files import whole_file
+from spark_jobs.jobs.report_incidents import incidents_and_trends
 from spark_jobs.read.published import PublishedTables, check_names, published_tables, runs_of
 from spark_jobs.read.stored import Filter, StoredTables, rows, tuples
 from spark_jobs.report import fleet, history, ownership
@@ -52,6 +53,8 @@ def report(stored: StoredTables, request: ReportRequest, progress: Callable[[str
     progress("reading the groups that need attention most")
     sections = _sections(tables, chosen, interval)
     at_most = min(ROWS_OF_ONE, ROWS_OF_ALL // len(chosen))
+    progress("folding the findings to incidents")
+    told = incidents_and_trends(tables, request.interval, request.cluster, request.consumer_group)
     progress("drawing")
     return page(
         PageContent(
@@ -64,6 +67,8 @@ def report(stored: StoredTables, request: ReportRequest, progress: Callable[[str
             warehouse=stored.location.location,
             versions=tables.versions,
             code_version=code_version(),
+            incidents=told.incidents,
+            trends=told.trends,
         )
     )
 

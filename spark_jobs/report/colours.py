@@ -7,6 +7,8 @@ OWNERS = (
     *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#F0E442"),
     *("#332288", "#44AA99", "#999933", "#AA4499", "#DDCC77", "#6699CC"),
 )
+#: Bars of incidents; report.css has them too.
+SEVERITY = {"ERROR": "#b3121a", "WARN": "#f0c340", "INFO": "#2b6cb0"}
 NOBODY = "#D7191C"
 UNOBSERVED = "#9A9A9A"
 NOT_REPLAYED = "#D0D0D0"

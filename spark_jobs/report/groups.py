@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bokeh.document import Document
-from bokeh.embed.util import standalone_docs_json_and_render_items
 from bokeh.models import Range1d
 from bokeh.plotting import figure
 
@@ -20,6 +15,7 @@ from spark_jobs.domain.severities import WORST_FIRST
 from spark_jobs.domain.subscriptions import RETRY
 from spark_jobs.report.axes import time_range
 from spark_jobs.report.lines import backlog_chart, is_known, rates_chart
+from spark_jobs.report.packing import packed
 from spark_jobs.report.texts import clock, milliseconds
 from spark_jobs.report.timelines import ROWS, Numbers, members_timeline, numbers_of, ownership_timeline
 
@@ -69,13 +65,14 @@ def group_page(rows: GroupRows, interval: Interval, asked: Interval, id: str) ->
         "status": rows.status,
         "growth": [(step["step_start"], part) for step in rows.status for part in step["attribution"] or ()],
         "topics": topics,
-        "charts": charts | {"data": _packed(roots)},
+        "charts": charts | {"data": packed(roots)},
     }
 
 
 def conditions(findings: Iterable[Row]) -> list[Row]:
     """Findings that go on from step to step as one: from the first's start to the last's end, the worst severity, and
-    everything else from the one with the highest backlog. `steps` says how many, `of` which time the numbers are of.
+    everything else from the one with the highest backlog. `steps` says how many, `ids` which, and `of` which time the
+    numbers are of.
 
     The most severe first, then the first.
     """
@@ -94,7 +91,8 @@ def _joined(run: Sequence[Row]) -> Row:
     shown = max(run, key=lambda row: row["evidence"]["backlog_max"] or 0)
     severity = min((row["severity"] for row in run), key=WORST_FIRST.index)
     span = {"start": run[0]["start"], "end": run[-1]["end"], "of": (shown["start"], shown["end"])}
-    return {**shown, **span, "severity": severity, "steps": len(run)}
+    ids = [row["finding_id"] for row in run]
+    return {**shown, **span, "severity": severity, "steps": len(run), "ids": ids}
 
 
 def _topics(rows: GroupRows) -> tuple[list[str], list[str]]:
@@ -154,14 +152,3 @@ def _rebalances(states: Sequence[Row]) -> list[tuple[float, str]]:
     ]
     end = max(row["end"] for row in replayed)
     return [(milliseconds(end), f"{clock(end)} the end of what was replayed"), *found]
-
-
-def _packed(roots: Sequence[figure]) -> str:
-    """The charts as Bokeh embeds them, compressed: names and times repeat in every span."""
-    document = Document()
-    with document.models.freeze():  # else each root is looked through again for each other
-        for root in roots:
-            document.add_root(root)
-    docs, (item,) = standalone_docs_json_and_render_items(document)
-    text = json.dumps({"docs": docs, "item": item.to_json()}, separators=(",", ":"))
-    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()

@@ -14,13 +14,22 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from spark_jobs.domain.glossary import TERMS
+from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.intervals import Interval, duration_text
 from spark_jobs.domain.phrases import number_text, rate_text
 from spark_jobs.domain.severities import SEVERITIES
+from spark_jobs.domain.trends import GroupTrend
+from spark_jobs.explain.incident_text import state_text
+from spark_jobs.explain.trend_text import trends_text
 from spark_jobs.report.evidence import evidence_facts
 from spark_jobs.report.fleet import PARTS
 from spark_jobs.report.groups import GroupRows, group_page
+from spark_jobs.report.incident_chart import incident_id
+from spark_jobs.report.incident_pages import incidents_of_groups
+from spark_jobs.report.incident_section import incident_section, shown_of
 from spark_jobs.report.texts import clock, milliseconds
+from spark_jobs.report.trend_rows import GROUPS as TRENDS
+from spark_jobs.report.trend_rows import is_compared, trend_rows
 
 Row = Mapping[str, Any]
 
@@ -43,6 +52,8 @@ class PageContent:
     warehouse: str
     versions: Mapping[str, int]
     code_version: str
+    incidents: Sequence[Incident] = ()
+    trends: Sequence[GroupTrend] = ()
 
 
 def page(content: PageContent) -> str:
@@ -51,13 +62,19 @@ def page(content: PageContent) -> str:
     fleet = [_fleet_row(row, ids.get(_name(row))) for row in content.fleet]
     by_id = {row["id"]: row for row in fleet}
     groups = [group_page(group, content.interval, content.asked, ids[_name(group.fleet)]) for group in content.groups]
+    of_groups = incidents_of_groups(shown_of(content.incidents))
     versions = ", ".join(f"{name} {version}" for name, version in sorted(content.versions.items()))
     return _templates().get_template("page.html").render(
         title=_title(fleet),
         asked=content.asked,
         interval=content.interval,
         fleet=fleet,
-        groups=[group | {"row": by_id[group["id"]]} for group in groups],
+        groups=[_with_incidents(group, by_id[group["id"]], of_groups) for group in groups],
+        incidents=incident_section(content.incidents, content.asked, ids, groups),
+        trends=trend_rows(content.trends, ids),
+        trends_compared=any(map(is_compared, content.trends)),
+        trends_text=trends_text(content.trends),
+        trends_left_out=max(0, len(content.trends) - TRENDS),
         notes=content.notes,
         terms=TERMS,
         runs=content.runs[:RUNS],
@@ -74,6 +91,16 @@ def page(content: PageContent) -> str:
 
 def _name(row: Row) -> tuple[str, str]:
     return row["cluster"], row["consumer_group"]
+
+
+def _with_incidents(group: Row, row: Row, of_groups: Mapping[tuple[str, str], Sequence[Incident]]) -> Row:
+    """The page of a group, its row in the fleet, and the incidents that it is a part of."""
+    found = of_groups.get(_name(row), ())
+    told = [
+        {"id": incident_id(one), "headline": one.headline, "text": state_text(one, clock), "severity": one.severity}
+        for one in found
+    ]
+    return {**group, "row": row, "incidents": told}
 
 
 def _title(fleet: Sequence[Row]) -> str:

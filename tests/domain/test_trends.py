@@ -94,6 +94,6 @@ def test_what_got_worse_first() -> None:
 
     rows = [*group("better", 3, 1), *group("same", 2, 2), *group("worse", 1, 2), *group("worst", 1, 9)]
     rows += [("unknown", LATER, LATER + 99, True, True, False, 0), *group("often", 2, 2)]
-    found = told(*rows, incidents=[opened(LATER, None, "often")])
+    found = told(*rows, incidents=[opened(LATER, None, "often"), opened(LATER, None, "unknown")])
     assert [one.consumer_group for one in found] == ["worst", "worse", "often", "same", "unknown", "better"]
     assert [one.worsening[0] for one in found] == [480, 60, 0, 0, 0, -120]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
+from spark_jobs.domain.window import to_micros
 from spark_jobs.report.groups import GroupRows
 from spark_jobs.report.page import PageContent
 from tests.snapshots import HOUR, at
@@ -70,6 +72,44 @@ def step(**facts: Any) -> dict[str, Any]:
     numbers = {"members": 2, "queues": 2, "backlog_start": 20, "backlog_end": 40, "in_rate": 2.0, "out_rate": None}
     told = {"limit": "ALLOCATION", "advice": "No: correct the ids.", "attribution": [], "step_start": at(0)}
     return numbers | told | facts
+
+
+def incident(start: float, end: float | None, *groups: str, **facts: Any) -> Incident:
+    """An incident of twins, seen until its end or, where it is open, until the hour's; by default of the group `twins`.
+
+    Its root names the client id `twin`; the finding `f1` of the first group, queue 1 without owner, followed from it.
+    """
+    named = groups or ("twins",)
+    opened, seen = to_micros(at(start)), to_micros(at(3600 if end is None else end))
+    root = IncidentPart(
+        named[0], "DUPLICATE_CLIENT_ID", "FIXED_INSTANCE_NAME", "ERROR", None, "twin", opened, seen, ("f0",)
+    )
+    unowned = root._replace(
+        rule="UNASSIGNED_QUEUE", cause="DUPLICATE_CLIENT_ID", topic="t", subject="b:1", finding_ids=("f1",)
+    )
+    told: dict[str, Any] = {
+        "incident_id": f"{named[0]}-{start:g}",
+        "cluster": "c",
+        "rule": "DUPLICATE_CLIENT_ID",
+        "cause": "FIXED_INSTANCE_NAME",
+        "causes": ("FIXED_INSTANCE_NAME",),
+        "severity": "ERROR",
+        "headline": f"Consumers of {named[0]} share the client id twin",
+        "opened_at": opened,
+        "resolved_at": None if end is None else seen,
+        "last_seen_at": seen,
+        "groups": named,
+        "topics": ("t",),
+        "queues": (("t", "b", 0), ("t", "b", 1)),
+        "members": ("twin",),
+        "piled_up": 1234,
+        "unowned_queue_minutes": 40.0,
+        "advice": "Make it unique.",
+        "roots": (root,),
+        "consequences": (unowned,),
+        "costs": tuple(GroupCost(name, 1234 if name == named[0] else None, 40.0) for name in named),
+    }
+    return Incident(**(told | facts))
 
 
 def twins(fleet: Mapping[str, Any]) -> GroupRows:

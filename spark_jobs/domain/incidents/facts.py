@@ -10,7 +10,7 @@ from spark_jobs.domain.evidence import total
 from spark_jobs.domain.findings import Finding
 from spark_jobs.domain.incidents.observed import NEVER
 from spark_jobs.domain.incidents.threads import Thread
-from spark_jobs.domain.incidents.values import Incident, Queue
+from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart, Queue
 from spark_jobs.domain.message_queue import number_ranges
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules.queue_owners import UNASSIGNED
@@ -21,6 +21,7 @@ from spark_jobs.domain.window import SECOND, from_micros
 
 #: Names in a sentence, at most.
 _NAMED = 3
+_MINUTE = 60 * SECOND
 
 
 def incident(roots: Sequence[Thread], rest: Sequence[Thread], rules: Mapping[str, Rule]) -> Incident:
@@ -31,6 +32,7 @@ def incident(roots: Sequence[Thread], rest: Sequence[Thread], rules: Mapping[str
     worst = max(roots, key=lambda one: (SEVERITIES.index(one.worst.severity), one.worst.start)).worst
     until = max(one.until for one in roots)
     groups = tuple(sorted({one.identity[1] for one in every}))
+    piled_up, unowned = _piled_up(every), _unowned(every)
     return Incident(
         incident_id=_incident_id(first, rule),
         cluster=cluster,
@@ -46,11 +48,12 @@ def incident(roots: Sequence[Thread], rest: Sequence[Thread], rules: Mapping[str
         topics=_topics(every),
         queues=_queues(every),
         members=_members(roots),
-        piled_up=_piled_up(every),
-        unowned_queue_minutes=_unowned_minutes(every),
+        piled_up=total(piled_up.values()),
+        unowned_queue_minutes=sum(unowned.values()) / _MINUTE,
         advice=worst.advice,
         roots=tuple(one.part() for one in roots),
         consequences=tuple(one.part() for one in rest),
+        costs=tuple(GroupCost(one, piled_up.get(one), unowned.get(one, 0) / _MINUTE) for one in groups),
     )
 
 
@@ -84,18 +87,18 @@ def _members(roots: Sequence[Thread]) -> tuple[str, ...]:
     return tuple(sorted(named))
 
 
-def _piled_up(every: Sequence[Thread]) -> int | None:
-    """The highest backlog of each group's findings, added up."""
+def _piled_up(every: Sequence[Thread]) -> dict[str, int]:
+    """The highest backlog of each group's findings, where one is known."""
     highest: dict[str, int] = {}
     for thread in every:
         known = [one.evidence.backlog_max for one in _findings([thread]) if one.evidence.backlog_max is not None]
         if known:
             highest[thread.identity[1]] = max([highest.get(thread.identity[1], 0), *known])
-    return total(highest.values())
+    return highest
 
 
-def _unowned_minutes(every: Sequence[Thread]) -> float:
-    """How long each queue of each group had no owner, however many findings say so.
+def _unowned(every: Sequence[Thread]) -> dict[str, int]:
+    """How long the queues of each group had no owner, added up, however many findings say so.
 
     There are many queues: their names and times are slices, and what several findings say is looked at once.
     """
@@ -106,7 +109,7 @@ def _unowned_minutes(every: Sequence[Thread]) -> float:
             for queue in found.evidence.queues:
                 if queue.role == UNASSIGNED:
                     of_group[queue[:3]].add(queue[4:6])
-    return sum(_covered(spans) for of_group in times.values() for spans in of_group.values()) / (60 * SECOND)
+    return {group: sum(map(_covered, of_group.values())) for group, of_group in times.items()}
 
 
 def _covered(times: Iterable[tuple[int, int]]) -> int:
@@ -129,6 +132,18 @@ def _headline(rule: Rule, roots: Sequence[Thread]) -> str:
         queues=queues_by_topic(queues) if queues else "its queues",
         brokers=_some(sorted({broker for _, broker, _ in queues}), "broker"),
         subjects=_some(sorted({one.worst.subject for one in roots}), "client"),
+    )
+
+
+def part_headline(part: IncidentPart, rule: Rule) -> str:
+    """The rule's sentence of one condition, with the queues of its worst finding."""
+    named = part.subject not in (part.topic, part.consumer_group)
+    return rule.headline.format(
+        groups=part.consumer_group,
+        topics=part.topic,
+        queues=f"{part.topic or ''} {part.subject}".strip() if named else part.topic or "its queues",
+        brokers=" and ".join(sorted({one.rpartition(":")[0] for one in part.subject.split(", ")})),
+        subjects=part.subject,
     )
 
 

@@ -50,6 +50,16 @@ class IncidentPart(NamedTuple):
     finding_ids: tuple[str, ...]
 
 
+class GroupCost(NamedTuple):
+    """What an incident cost one group: its highest backlog then (messages; None: not known), and how long its queues
+    had no owner, added up.
+    """
+
+    consumer_group: str
+    piled_up: int | None
+    unowned_queue_minutes: float
+
+
 @dataclass(frozen=True)
 class Incident:
     """One event, from the first moment at which one of its roots was seen to the last.
@@ -58,7 +68,7 @@ class Incident:
     `severity`: the worst of all its findings. `causes`: every one that its roots had, the first first; `cause` and
     `advice` are those of the worst root, the latest of equals. `members`: client ids that its roots name; `topics` and
     `queues` also of consequences. `piled_up`: messages, the highest backlog of each group, None: not known.
-    `unowned_queue_minutes`: how long queues had no owner, added up.
+    `unowned_queue_minutes`: how long queues had no owner, added up. `costs`: both of each group, in their order.
     """
 
     incident_id: str
@@ -80,3 +90,4 @@ class Incident:
     advice: str
     roots: tuple[IncidentPart, ...]
     consequences: tuple[IncidentPart, ...]
+    costs: tuple[GroupCost, ...] = ()

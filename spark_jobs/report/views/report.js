@@ -3,8 +3,9 @@
   const dark = matchMedia('(prefers-color-scheme: dark)');
   // The colours that spark_jobs/report/colours.py names INK, GRID and PAPER.
   const schemes = {light: ['#1b1b1b', '#d5d5d5', '#ffffff'], dark: ['#ececec', '#4a4f57', '#16181c']};
-  const groups = [...document.querySelectorAll('article.group')];
-  const fleet = document.getElementById('fleet');
+  const pages = [...document.querySelectorAll('.page')], index = document.getElementById('index');
+  // What has charts: the timeline of incidents, a group, or a group on the page of an incident.
+  const boxes = [...document.querySelectorAll('[data-of]')];
   const drawn = new Map();
 
   async function chartsOf(id) {
@@ -13,38 +14,90 @@
     return new Response(stream).text();
   }
 
-  async function draw(group, scheme) {
-    if (drawn.get(group)?.scheme === scheme) return;
-    drawn.set(group, {scheme});
-    let text = await chartsOf(group.id);
-    ['#010101', '#020202', '#030303'].forEach((one, place) => { text = text.replaceAll(one, schemes[scheme][place]); });
+  async function draw(box, scheme) {
+    if (drawn.get(box)?.scheme === scheme) return drawn.get(box).ready;
+    const state = {scheme};
+    drawn.set(box, state);
+    return state.ready = drawNow(box, state);
+  }
+
+  async function drawNow(box, state) {
+    let text = await chartsOf(box.dataset.of);
+    ['#010101', '#020202', '#030303'].forEach((one, at) => { text = text.replaceAll(one, schemes[state.scheme][at]); });
     const charts = JSON.parse(text);
-    const roots = {};
-    for (const place of group.querySelectorAll('.chart')) {
-      place.replaceChildren();
-      roots[place.dataset.root] = place;
-    }
-    charts.item.roots = roots;
+    if (box.dataset.topics && !box.querySelector('.chart')) places(box);
+    charts.item.roots = Object.fromEntries(charts.item.root_ids.map((id) => [id, placeOf(box, id)]));
     await Bokeh.embed.embed_items(charts.docs, [charts.item]);
-    const found = Bokeh.documents.find((one) => one.roots().some((root) => root.id in roots));
-    drawn.set(group, {scheme, document: found, time: found.get_model_by_name('time')});
-    allocations(group);
-    group.dataset.drawn = scheme;
+    state.document = Bokeh.documents.findLast((one) => one.roots().some((root) => root.id in charts.item.roots));
+    state.time = state.document.get_model_by_name('time');
+    if (innerWidth < 700) narrow(state.document);
+    allocations(box, state);
+    if (box.dataset.start) mark(box, Number(box.dataset.start), Number(box.dataset.end));
+    box.dataset.drawn = state.scheme;
   }
 
-  function shown() { return groups.find((group) => !group.hidden); }
+  // On the page of an incident a group has its members, and the topics that the incident is about.
+  function places(box) {
+    const topics = JSON.parse(box.dataset.topics);
+    let last;
+    for (const one of document.getElementById(box.dataset.of).querySelectorAll('.chart')) {
+      const topic = one.dataset.topic;
+      if (topic !== undefined && topics.length && !topics.includes(topic)) continue;
+      if (topic !== last) box.append(Object.assign(document.createElement('h4'), {textContent: topic}));
+      last = topic;
+      box.append(one.cloneNode(false));
+    }
+  }
 
-  function route() {
-    const wanted = decodeURIComponent(location.hash.slice(1));
-    const group = groups.find((one) => one.id === wanted) || (fleet.dataset.single ? groups[0] : null);
-    for (const one of groups) one.hidden = one !== group;
-    fleet.hidden = Boolean(group);
-    if (group) draw(group, dark.matches ? 'dark' : 'light');
+  function placeOf(box, root) {
+    let place = [...box.querySelectorAll('.chart')].find((one) => one.dataset.root === root);
+    if (!place) {
+      place = Object.assign(document.createElement('div'), {className: 'chart unused'});
+      place.dataset.root = root;
+      box.append(place);
+    }
+    place.replaceChildren();
+    return place;
+  }
+
+  // No room for the headlines of incidents, and more of the width for the word behind what is open.
+  function narrow(charts) {
+    for (const chart of charts.roots()) {
+      chart.min_border_left = 0;
+      for (const one of chart.renderers) if (one.name === 'labels') one.visible = false;
+      if (chart.name !== 'Incidents') continue;
+      const {start, end} = chart.x_range;
+      chart.x_range.setv({bounds: [start, end + (end - start) / 5], end: end + (end - start) / 5});
+    }
+  }
+
+  // What of the page that is shown has charts, and is not folded up.
+  function shown() {
+    return boxes.filter((box) => !box.closest('.page').hidden && (box.tagName !== 'DETAILS' || box.open));
+  }
+
+  function drawShown() {
+    return Promise.all(shown().map((box) => draw(box, dark.matches ? 'dark' : 'light')));
+  }
+
+  // `#group-3`, a place on a page such as `#fleet`, or `#group-3/START-END`: a group, and a time to zoom to.
+  async function route() {
+    const [id, time] = decodeURIComponent(location.hash.slice(1)).split('/');
+    const place = document.getElementById(id), page = place?.closest('.page') || index;
+    for (const one of pages) one.hidden = one !== page;
+    if (place?.tagName === 'DETAILS') place.open = true;
     scrollTo(0, 0);
+    await drawShown();
+    if (place === page) scrollTo(0, 0);
+    else place?.scrollIntoView();
+    if (place && time) {
+      mark(place, ...time.split('-').map(Number));
+      place.querySelector('nav.time')?.scrollIntoView();
+    }
   }
 
-  function show(group, start, end) {
-    const {time} = drawn.get(group) || {};
+  function show(box, start, end) {
+    const {time} = drawn.get(box) || {};
     if (!time) return;
     const [first, last] = time.bounds;
     const length = Math.min(end - start, last - first);
@@ -52,31 +105,31 @@
     time.setv({start: from, end: from + length});
   }
 
-  function move(group, how) {
-    const {time} = drawn.get(group) || {};
+  function move(box, how) {
+    const {time} = drawn.get(box) || {};
     if (!time) return;
     const length = time.end - time.start, middle = (time.start + time.end) / 2;
-    if (how === 'left') show(group, time.start - length / 4, time.end - length / 4);
-    if (how === 'right') show(group, time.start + length / 4, time.end + length / 4);
-    if (how === 'in') show(group, middle - length / 4, middle + length / 4);
-    if (how === 'out') show(group, middle - length, middle + length);
-    if (how === 'all') show(group, ...time.bounds);
+    if (how === 'left') show(box, time.start - length / 4, time.end - length / 4);
+    if (how === 'right') show(box, time.start + length / 4, time.end + length / 4);
+    if (how === 'in') show(box, middle - length / 4, middle + length / 4);
+    if (how === 'out') show(box, middle - length, middle + length);
+    if (how === 'all') show(box, ...time.bounds);
   }
 
-  function mark(group, start, end) {
-    const {document: charts} = drawn.get(group);
+  function mark(box, start, end) {
+    const {document: charts} = drawn.get(box) || {};
+    if (!charts) return;
     for (const root of charts.roots()) {
       for (const one of root.center.filter((model) => model.name === 'mark')) one.setv({left: start, right: end, visible: true});
     }
     const around = Math.max((end - start) / 4, 5000);
-    show(group, start - around, end + around);
-    group.querySelector('nav.time').scrollIntoView();
+    show(box, start - around, end + around);
   }
 
   // The owners of a topic's queues just before and at a moment, from the spans of its timeline.
-  function allocations(group) {
-    for (const table of group.querySelectorAll('details.allocation')) {
-      const chart = drawn.get(group).document.get_model_by_id(table.dataset.charts);
+  function allocations(box, state) {
+    for (const table of box.querySelectorAll('details.allocation')) {
+      const chart = state.document.get_model_by_id(table.dataset.charts);
       const spans = chart.renderers.find((one) => one.name === 'spans').data_source.data;
       const choice = table.querySelector('select');
       choice.onchange = () => fill(table.querySelector('tbody'), spans, Number(choice.value));
@@ -106,9 +159,9 @@
     }));
   }
 
-  const box = document.getElementById('filter'), rows = [...document.querySelectorAll('.fleet tbody tr')];
+  const input = document.getElementById('filter'), rows = [...document.querySelectorAll('.fleet tbody tr')];
   function filter() {
-    const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     let count = 0;
     for (const row of rows) {
       row.hidden = !words.every((word) => row.dataset.search.includes(word));
@@ -119,21 +172,26 @@
 
   const keys = {ArrowLeft: 'left', ArrowRight: 'right', '+': 'in', '-': 'out', '0': 'all'};
   document.addEventListener('keydown', (event) => {
-    const group = shown();
-    if (!group || event.ctrlKey || event.metaKey || event.altKey || /INPUT|SELECT/.test(event.target.tagName)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || /INPUT|SELECT/.test(event.target.tagName)) return;
     if (event.key === 'Escape') location.hash = '';
-    if (!(event.key in keys)) return;
-    move(group, keys[event.key]);
+    const found = shown();
+    if (!(event.key in keys) || !found.length) return;
+    for (const box of found) move(box, keys[event.key]);
     event.preventDefault();
   });
   document.addEventListener('click', (event) => {
     const button = event.target.closest('button');
     if (!button) return;
-    if (button.dataset.time) move(shown(), button.dataset.time);
-    if (button.className === 'mark') mark(shown(), Number(button.dataset.start), Number(button.dataset.end));
+    if (button.dataset.time) for (const box of shown()) move(box, button.dataset.time);
+    if (button.className === 'mark') {
+      const box = button.closest('[data-of]');
+      mark(box, Number(button.dataset.start), Number(button.dataset.end));
+      box.querySelector('nav.time').scrollIntoView();
+    }
   });
-  box.addEventListener('input', filter);
+  for (const box of boxes) if (box.tagName === 'DETAILS') box.addEventListener('toggle', drawShown);
+  input?.addEventListener('input', filter);
   addEventListener('hashchange', route);
-  dark.addEventListener('change', () => { if (shown()) draw(shown(), dark.matches ? 'dark' : 'light'); });
+  dark.addEventListener('change', drawShown);
   route();
 })();

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from spark_jobs.domain.incidents.facts import part_headline
 from spark_jobs.domain.incidents.fold import incidents
-from spark_jobs.domain.incidents.values import AuditedTime, Incident, PublishedFinding
+from spark_jobs.domain.incidents.values import AuditedTime, GroupCost, Incident, IncidentPart, PublishedFinding
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.window import SECOND
 from tests.domain.audited import START
@@ -78,6 +80,7 @@ def test_a_fault_over_20_hours_is_one() -> None:
     (one,) = folded(offline, following(offline, unowned))
     assert told(offline, following(offline, unowned)) == [f"{OFFLINE} 02:30-22:40 g {NOBODY} ERROR 1"]
     assert (one.unowned_queue_minutes, one.headline) == (20 * 60 + 10, "No consumer of g is connected")
+    assert one.costs == (GroupCost("g", None, 20 * 60 + 10),)
     assert len(one.roots[0].finding_ids) == len(one.consequences[0].finding_ids) == 21
 
 
@@ -197,7 +200,9 @@ def test_piled_up_is_the_highest_of_each_group() -> None:
         stood("03:00-05:00", "CLIENT_HUNG", "NO_ANSWER", group, client_ids=["h@1"], subject="h@1", backlog_max=backlog)
         for group, backlog in (("g1", 70), ("g2", 5), ("g3", None))
     ]
-    assert folded(*found)[0].piled_up == 75
+    (one,) = folded(*found)
+    assert one.piled_up == 75
+    assert one.costs == (GroupCost("g1", 70, 0), GroupCost("g2", 5, 0), GroupCost("g3", None, 0))
     assert folded(found[2])[0].piled_up is None
 
 
@@ -220,3 +225,18 @@ def test_the_id_stays_when_more_is_audited() -> None:
     early, whole = (folded(stood(span, OFFLINE, NOBODY))[0] for span in ("02:30-03:00", "02:30-22:40"))
     assert early.incident_id == whole.incident_id
     assert folded(stood("03:30-22:40", OFFLINE, NOBODY))[0].incident_id != whole.incident_id
+
+
+@pytest.mark.parametrize(
+    ("topic", "subject", "told"),
+    [
+        ("t", "b:0-3, a:1", "g|t|t b:0-3, a:1|a and b|b:0-3, a:1"),
+        (None, "c1", "g|None|c1||c1"),
+        ("t", "t", "g|t|t||t"),
+        (None, "g", "g|None|its queues||g"),
+    ],
+)
+def test_one_condition_in_a_sentence(topic: str | None, subject: str, told: str) -> None:
+    part = IncidentPart("g", "R", "C", "ERROR", topic, subject, 0, 1, ("f",))
+    rule = replace(RULES[0], headline="{groups}|{topics}|{queues}|{brokers}|{subjects}")
+    assert part_headline(part, rule) == told

@@ -1,0 +1,38 @@
+"""Trends in plain English: what a week of a group was like, and what got worse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+from spark_jobs.domain.intervals import duration_text
+from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text
+from spark_jobs.domain.trends import GroupTrend, GroupWeek
+
+
+def trends_text(found: Sequence[GroupTrend]) -> str:
+    """How many groups there are, and how many got worse."""
+    worse = sum(1 for one in found if one.worsening > (0, 0, 0))
+    return f"{count(len(found), 'group')}; {worse} got worse in the last week."
+
+
+def week_texts(week: GroupWeek) -> Iterator[str]:
+    """Incidents, wrong minutes, rebalances, queues moved, time to resolve, share of time observed."""
+    yield number_text(week.incidents)
+    yield rate_text(week.wrong_minutes)
+    yield number_text(week.rebalances)
+    yield number_text(week.queues_moved)
+    seconds = week.seconds_to_resolve
+    yield UNKNOWN if seconds is None else duration_text(timedelta(seconds=seconds))
+    yield "<1%" if 0 < week.observed_share < 0.005 else f"{week.observed_share:.0%}"
+
+
+def change_text(one: GroupTrend) -> str:
+    """How its last week differs from the one before; empty where one of them was not observed, or nothing differs."""
+    minutes, incidents, rebalances = one.worsening
+    parts = (
+        (round(minutes, 1), "minutes with wrong owners"),
+        (incidents, "incidents"),
+        (rebalances, "rebalances"),
+    )
+    return ", ".join(f"{abs(more):,} {'more' if more > 0 else 'fewer'} {things}" for more, things in parts if more)

@@ -1,0 +1,161 @@
+"""The timeline of incidents: bars in lanes, coloured by severity; an end that is open points to the right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import pi
+from typing import Any
+
+from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, HSpan, OpenURL, Range1d, TapTool, VSpan
+from bokeh.plotting import figure
+
+from spark_jobs.domain.incidents.values import Incident
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.phrases import number_text
+from spark_jobs.domain.window import from_micros
+from spark_jobs.explain.incident_text import time_text
+from spark_jobs.report.axes import time_figure
+from spark_jobs.report.colours import GRID, INK, PAPER, SEVERITY, ink_on
+from spark_jobs.report.incident_lanes import Lane
+from spark_jobs.report.texts import clock, milliseconds, shortened
+
+Row = Mapping[str, Any]
+
+_ROW_PIXELS = 24
+#: What the frame is wide on a usual screen, and a letter: a label that would not fit there is not drawn.
+_FRAME_PIXELS, _LETTER_PIXELS = 1000, 6.3
+#: The part of the time axis behind the interval's end, where it is said that an incident goes on.
+_MARGIN = 0.07
+_TIPS = (("incident", "@headline"), ("what", "@what"), ("groups", "@groups"), ("time", "@time"), ("piled up", "@cost"))
+_COLUMNS = ("y", "left", "seen", "right", "colour", "id", *(text.removeprefix("@") for _, text in _TIPS))
+
+
+def incident_id(one: Incident) -> str:
+    """What its page is called in links."""
+    return f"incident-{one.incident_id}"
+
+
+def incident_chart(lanes: Sequence[Lane], interval: Interval) -> figure:
+    """A row per lane, or several where incidents of the same groups stand at the same time. A click opens the page."""
+    start, end = milliseconds(interval.start), milliseconds(interval.end)
+    margin = (end - start) * _MARGIN
+    time = Range1d(start=start, end=end + margin, bounds=(start, end + margin), min_interval=1000, name="time")
+    rows = [row for lane in lanes for row in lane.rows]
+    in_rows = [[_bar(one, interval) | {"y": place} for one in row] for place, row in enumerate(rows, start=1)]
+    bars = [bar for row in in_rows for bar in row]
+    chart = _figure(lanes, len(rows), time)
+    chart.add_glyph(_source([{"x": end}], ("x",)), VSpan(x="x", line_color=INK, line_dash="dotted"), name="end")
+    _draw_bars(chart, bars)
+    _draw_labels(chart, [one for row in in_rows for one in _labels(row, start, end)])
+    _draw_ends(chart, bars, start, end)
+    return chart
+
+
+def _bar(one: Incident, interval: Interval) -> dict[str, Any]:
+    """From its opening to when it was known to be gone, in the interval; `seen`: the end of what was seen of it."""
+    end = milliseconds(interval.end)
+    left = max(_ms(one.opened_at), milliseconds(interval.start))
+    gone = None if one.resolved_at is None else _ms(one.resolved_at)
+    return {
+        "left": left,
+        "seen": max(left, min(_ms(one.last_seen_at), end)),
+        "right": end if gone is None else min(gone, end),
+        "colour": SEVERITY[one.severity],
+        "id": incident_id(one),
+        "headline": one.headline,
+        "what": f"{one.severity} {one.rule}, {one.cause}",
+        "groups": ", ".join(one.groups[:8]) + (f" and {len(one.groups) - 8} more" if one.groups[8:] else ""),
+        "time": time_text(one, clock),
+        "cost": number_text(one.piled_up),
+        "rule": one.rule,
+        "earlier": _ms(one.opened_at) < left,
+        "goes_on": "open" if gone is None else "goes on" if gone > end else "",
+    }
+
+
+def _ms(micros: int) -> float:
+    return milliseconds(from_micros(micros))
+
+
+def _figure(lanes: Sequence[Lane], rows: int, time: Range1d) -> figure:
+    chart = time_figure(
+        time, frame_height=_ROW_PIXELS * rows, y_range=Range1d(start=rows + 0.5, end=0.5), name="Incidents"
+    )
+    firsts, place = [], 1
+    for lane in lanes:
+        firsts.append(place)
+        place += len(lane.rows)
+    several = len({lane.cluster for lane in lanes}) > 1
+    chart.yaxis.ticker = FixedTicker(ticks=firsts)
+    chart.yaxis.major_label_overrides = dict(zip(firsts, (_lane_label(lane, several) for lane in lanes), strict=True))
+    chart.ygrid.visible = False
+    borders = _source([{"y": first - 0.5} for first in firsts[1:]], ("y",))
+    chart.add_glyph(borders, HSpan(y="y", line_color=GRID), name="lanes")
+    return chart
+
+
+def _lane_label(lane: Lane, several_clusters: bool) -> str:
+    first = f"{lane.cluster}: {lane.groups[0]}" if several_clusters else lane.groups[0]
+    return f"{shortened(first, 20)} and {len(lane.groups) - 1} more" if lane.groups[1:] else shortened(first, 30)
+
+
+def _draw_bars(chart: figure, bars: Sequence[Row]) -> None:
+    """What was seen is solid, and pale what is not known; a bar is never thinner than its border."""
+    source = _source(bars, _COLUMNS)
+    style: dict[str, Any] = {"y": "y", "left": "left", "height": 0.78, "color": "colour", "source": source}
+    whole = chart.hbar(right="right", fill_alpha=0.35, line_width=2, line_alpha=0.6, name="spans", **style)
+    seen = chart.hbar(right="seen", line_width=2, name="seen", **style)
+    for one in (whole, seen):  # a click only follows the link
+        one.selection_glyph = one.nonselection_glyph = None
+    chart.add_tools(HoverTool(renderers=[whole], tooltips=[*_TIPS], point_policy="follow_mouse"))
+    link = OpenURL(url="#@id", same_tab=True)
+    chart.add_tools(TapTool(renderers=[whole], callback=link, mode="replace"))
+
+
+def _labels(row: Sequence[Row], start: float, end: float) -> Iterator[Row]:
+    """The headline of each bar, or its rule, where it fits: inside, else behind or before it, where nothing else is."""
+    free, pixel = start, (end - start) / _FRAME_PIXELS
+    for bar, after in zip(row, [*(bar["left"] for bar in row[1:]), end], strict=True):
+        left, right = bar["left"], bar["right"]
+        places = (
+            {"x": left, "room": right - left, "ink": ink_on(bar["colour"]), "align": "left"},
+            {"x": right, "room": after - right, "ink": INK, "align": "left"},
+            {"x": left, "room": left - free, "ink": INK, "align": "right"},
+        )
+        free = right
+        for text, place in ((text, place) for text in (bar["headline"], bar["rule"]) for place in places):
+            needed = (len(text) * _LETTER_PIXELS + 24) * pixel
+            if needed < place["room"]:
+                offset = -6 if place["align"] == "right" else 16 if bar["earlier"] else 6
+                yield place | {"y": bar["y"], "label": text, "offset": offset}
+                free += needed if place["x"] == right else 0
+                break
+
+
+def _draw_labels(chart: figure, labels: Sequence[Row]) -> None:
+    chart.text(
+        x="x", y="y", text="label", text_color="ink", text_align="align", x_offset="offset", text_baseline="middle",
+        text_font_size="11px", source=_source(labels, ("x", "y", "label", "ink", "align", "offset")), name="labels",
+    )  # fmt: skip
+
+
+def _draw_ends(chart: figure, bars: Sequence[Row], start: float, end: float) -> None:
+    """An arrow and a word behind what goes on, and an arrow before what began earlier."""
+    on = [{**bar, "x": end} for bar in bars if bar["goes_on"]]
+    source = _source(on, ("x", "y", "colour", "goes_on"))
+    arrow: dict[str, Any] = {"marker": "triangle", "size": 15, "line_color": PAPER, "line_width": 1}
+    chart.scatter(x="x", y="y", angle=-pi / 2, fill_color="colour", source=source, name="open", **arrow)
+    chart.text(
+        x="x", y="y", text="goes_on", text_color=INK, x_offset=12, text_baseline="middle", text_font_size="12px",
+        text_font_style="bold", source=source, name="words",
+    )  # fmt: skip
+    before = [{**bar, "x": start + (end - start) * 0.005} for bar in bars if bar["earlier"]]
+    chart.scatter(
+        x="x", y="y", angle=pi / 2, fill_color="colour", source=_source(before, ("x", "y", "colour")), name="earlier",
+        **arrow,
+    )  # fmt: skip
+
+
+def _source(rows: Iterable[Row], columns: Sequence[str]) -> ColumnDataSource:
+    rows = list(rows)
+    return ColumnDataSource({name: [row[name] for row in rows] for name in columns})
