@@ -4,7 +4,7 @@ UV_VERSION := 0.13.8
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format fuzz mutate slow live test-airflow bench bench-quick lock clean check-tools
+.PHONY: help demo test lint format fuzz mutate slow reliability live test-airflow bench bench-quick lock clean check-tools
 
 help: ## show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -32,6 +32,9 @@ mutate: .venv/installed ## rules of the domain broken on purpose: which expectat
 
 slow: .venv/installed ## tests of whole runs that would make `make test` too long
 	@$(BIN)/python -m pytest -m slow
+
+reliability: .venv/installed ## killed at random, full disks, 100,000 hostile lines and rows (docs/reliability.md)
+	@$(BIN)/python -m pytest -m reliability tests/reliability -s
 
 live: .venv/installed ## a real cluster on loopback, recorded, ingested, audited (15 minutes, Maven; ROCKETMQ=5.5.0)
 	@$(BIN)/python -m spark_jobs.setup_jars --capture $(or $(ROCKETMQ),5.4.0)

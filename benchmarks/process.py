@@ -65,11 +65,11 @@ def _ended(line: Sequence[str], log: IO[str]) -> tuple[int, bytes, int]:
 
 def _watch(process: subprocess.Popen[bytes], peak: list[int]) -> None:
     while process.poll() is None:
-        peak[0] = max(peak[0], _resident(process.pid))
+        peak[0] = max(peak[0], resident(process.pid))
         threading.Event().wait(_SAMPLE_SECONDS)
 
 
-def _resident(pid: int) -> int:
+def resident(pid: int) -> int:
     """Bytes that the process and all below it hold; pages they share count in each."""
     try:
         root = psutil.Process(pid)

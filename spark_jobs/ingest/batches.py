@@ -57,7 +57,7 @@ def quarantine_row(rejected: Quarantined, file_name: str) -> dict[str, object]:
         "source_table": rejected.table.name if rejected.table else None,
         "source_file": file_name,
         "line_number": rejected.line.number,
-        "key": json.dumps(rejected.key) if rejected.key else None,
+        "key": json.dumps(rejected.key)[:KEPT_CONTENT] if rejected.key else None,
         "reasons": [rejected.reason.value],
         "detail": detail,
         "run_id": None,

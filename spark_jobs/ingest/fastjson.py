@@ -10,8 +10,13 @@ from typing import Final, NoReturn
 
 from spark_jobs.ingest.references import ObjectKeyMap, UnresolvableError, resolve_references
 
-#: Containers inside each other, where this module reads them itself; RocketMQ's bodies have six at most.
+#: Containers inside each other; RocketMQ's bodies have six at most. How deep the C scanner goes depends on Python's
+#: version and on who calls: this does not.
 MAX_DEPTH: Final = 100
+
+#: A text may grow to twice its length by its references, a short one to so many characters: whoever mentions an object
+#: of a megabyte a thousand times gets no gigabyte.
+_ROOM_TO_GROW: Final = 16 * 1024
 
 #: Failures of the C scanner in one text before it gets scalars only: each costs time as long as its position.
 _MAX_FAILURES: Final = 200
@@ -33,8 +38,8 @@ def parse(text: str) -> object:
     """The value of the text: what JSON has, or `ObjectKeyMap` where keys are objects.
 
     Bare integer keys are ints. Of equal text or integer keys the last wins. Integers are exact and fit 64
-    bits, floats are finite, strings may hold lone surrogates. Time is linear in the length of the text.
-    Raises `FastjsonError`, and nothing else, for any other text.
+    bits, floats are finite, strings may hold lone surrogates. Time is linear in the length of the text, and what
+    references stand for is not much longer than it is. Raises `FastjsonError`, and nothing else, for any other text.
     Source: com.alibaba.fastjson.JSON.toJSONString, as called by RocketMQ's RemotingSerializable.
     """
     reader = _Reader(text)
@@ -46,7 +51,7 @@ def parse(text: str) -> object:
     if reference < 0:
         return value
     try:
-        return resolve_references(value)
+        return resolve_references(value, max(_ROOM_TO_GROW, len(text)))
     except UnresolvableError as error:
         raise FastjsonError(str(error), reference) from None
 
@@ -95,7 +100,7 @@ class _Reader:
         container = opener in ("{", "[")  # the empty text at the end is neither
         if not container or at >= self._failed_at:
             try:
-                return _scan(self._text, at)
+                return self._shallow(at, depth) if container else _scan(self._text, at)
             except (ValueError, StopIteration, RecursionError) as error:
                 if not container:
                     raise FastjsonError(_problem(error), at) from None
@@ -103,6 +108,14 @@ class _Reader:
         if depth == 0:
             raise FastjsonError(f"more than {MAX_DEPTH} levels", at)
         return self._object(at, depth - 1) if opener == "{" else self._array(at, depth - 1)
+
+    def _shallow(self, at: int, depth: int) -> tuple[object, int]:
+        """What the C scanner reads, if it has no more levels."""
+        value, end = _scan(self._text, at)
+        openers = self._text.count("{", at, end) + self._text.count("[", at, end)
+        if openers > depth and isinstance(value, dict | list) and _levels(value) > depth:
+            raise RecursionError  # `value` then says where
+        return value, end
 
     def _note_failure(self, error: BaseException) -> None:
         self._failures += 1
@@ -151,6 +164,16 @@ class _Reader:
         if not self._text.startswith(",", at):
             raise FastjsonError(f"expected ',' or '{closer}'", at)
         return self.skip(at + 1), False
+
+
+def _levels(value: dict[str, object] | list[object]) -> int:
+    """How many containers of what the C scanner gave are inside each other."""
+    levels, layer = 0, [value]
+    while layer:
+        levels += 1
+        children = (child for one in layer for child in (one.values() if isinstance(one, dict) else one))
+        layer = [child for child in children if isinstance(child, dict | list)]
+    return levels
 
 
 def _map(entries: list[list[object]]) -> object:

@@ -15,7 +15,7 @@ from spark_jobs.errors import InputFileError
 from spark_jobs.ingest.reasons import RejectedError, RejectReason
 
 LONGEST_LINE: Final = 64 * 1024 * 1024
-#: How much of a rejected line is kept in `quarantine.content`.
+#: How much of a rejected line, and of its key, is kept in `quarantine`.
 KEPT_CONTENT: Final = 64 * 1024
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"

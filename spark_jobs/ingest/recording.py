@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from schemas import Table
 from spark_jobs.domain.intervals import format_utc
@@ -14,6 +15,9 @@ from spark_jobs.ingest.files import Line
 from spark_jobs.ingest.instants import instant
 from spark_jobs.ingest.kinds import KINDS, Kind
 from spark_jobs.ingest.reasons import RejectedError, RejectReason
+
+#: Characters of a cluster's name, as of any other: the audit sets rows with longer ones aside.
+LONGEST_CLUSTER: Final = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,7 @@ def _outcome(line: Line, cluster: str | None, draft: _Draft) -> Outcome:
     name = fields.text("kind")
     if name == "meta":
         draft.is_meta = True
-        return Meta(line, fields.text("cluster"))
+        return Meta(line, _cluster(fields))
     if name not in KINDS:
         raise RejectedError(RejectReason.UNKNOWN_KIND, f"kind {name!a} is not one of meta, {', '.join(KINDS)}")
     kind = KINDS[name]
@@ -122,6 +126,16 @@ def _outcome(line: Line, cluster: str | None, draft: _Draft) -> Outcome:
     if columns is None:
         return NoObservation(line, name, fields.text("error"))
     return Row(line, kind.table, draft.key | {"captured_at": captured_at} | columns)
+
+
+def _cluster(fields: Record) -> str:
+    """A name for all lines below: without a limit a long one would be in memory, and in the table, as often."""
+    cluster = fields.text("cluster")
+    if 1 <= len(cluster) <= LONGEST_CLUSTER:
+        return cluster
+    raise RejectedError(
+        RejectReason.OUT_OF_RANGE, f"line.cluster has {len(cluster)} characters, not 1 to {LONGEST_CLUSTER}"
+    )
 
 
 def _read_key(fields: Record, kind: Kind, cluster: str | None, key: dict[str, object]) -> datetime:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, MutableMapping, MutableSequence
+from collections.abc import Iterable, Iterator, MutableMapping, MutableSequence
 from dataclasses import dataclass
 
 
@@ -18,35 +18,65 @@ class ObjectKeyMap:
     entries: list[list[object]]
 
 
+#: What a value stands in.
+_Holder = MutableMapping[object, object] | MutableSequence[object]
+
 #: `.name`, where special characters have a backslash before them, or `[position]`, in fastjson's paths.
 _STEP = re.compile(r"\.((?:\\.|[^\\.\[])+)|\[(\d{1,9})\]", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
-def resolve_references(root: object) -> object:
+def resolve_references(root: object, room: int) -> object:
     """The same value with every reference replaced by what it names, which then stands there several times.
 
     `$` is the root, `$.name[0]` a path from it, `@` the container of the reference, `..` the one around
-    that: the last two make circles. Raises `UnresolvableError` where nothing is found.
+    that: the last two make circles. Raises `UnresolvableError` where nothing is found, where it is no container (the
+    only things that fastjson refers to), or where all that is named is longer than `room` characters.
     Source: com.alibaba.fastjson.serializer.JSONSerializer.writeReference, SerialContext.toString.
     """
+    if _reference(root) is not None:
+        raise UnresolvableError("the whole text is a $ref")
+    found: list[tuple[_Holder, int, object]] = []
     pending: list[tuple[object, object]] = [(root, None)]
     while pending:
         container, parent = pending.pop()
         for holder, place, child in _slots(container):
             path = _reference(child)
             if path is not None:
-                holder[place] = _target(path, root, container, parent)
+                found.append((holder, place, _target(path, root, container, parent)))
             else:
                 pending.append((child, container))
-    if _reference(root) is not None:
-        raise UnresolvableError("the whole text is a $ref")
+    _check_length((target for _, _, target in found), room)
+    for holder, place, target in found:
+        holder[place] = target
     return root
 
 
-def _slots(
-    container: object,
-) -> Iterator[tuple[MutableMapping[object, object] | MutableSequence[object], int, object]]:
+def _check_length(targets: Iterable[object], room: int) -> None:
+    """As long as no reference is replaced, there are no circles."""
+    lengths: dict[int, int] = {}
+    left = room
+    for target in targets:
+        if id(target) not in lengths:
+            lengths[id(target)] = _length(target, room)
+        left -= lengths[id(target)]
+        if left < 0:
+            raise UnresolvableError(f"what $ref stands for has more than {room} characters")
+
+
+def _length(value: object, enough: int) -> int:
+    """About how many characters a value was written with, or any number beyond `enough`."""
+    length, pending = 0, [value]
+    while pending and length <= enough:
+        one = pending.pop()
+        length += len(one) if isinstance(one, str) else 1
+        if isinstance(one, dict):
+            length += sum(len(name) for name in one if isinstance(name, str))
+        pending += (child for _, _, child in _slots(one))
+    return length
+
+
+def _slots(container: object) -> Iterator[tuple[_Holder, int, object]]:
     """Every place that holds a value: (dict or list, key or position, value)."""
     if isinstance(container, dict):
         yield from ((container, name, child) for name, child in list(container.items()))
@@ -74,6 +104,8 @@ def _target(path: str, root: object, container: object, parent: object) -> objec
     found = _follow(path, root)
     if _reference(found) is not None:
         raise UnresolvableError(f"the reference {path!a} names another reference")
+    if not isinstance(found, dict | list | ObjectKeyMap):
+        raise UnresolvableError(f"the reference {path!a} names no object or array")
     return found
 
 

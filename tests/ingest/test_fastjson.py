@@ -138,11 +138,38 @@ def test_references_to_what_encloses_them_make_circles() -> None:
         '{"$ref":"$"}',
         '{"t":{{"a":1}:2},"b":{"$ref":"$.t.x"}}',
         '[{"$ref":"$.x\\ud800"}]',
+        '{"a":"text","b":{"$ref":"$.a"}}',
     ],
 )
 def test_a_reference_to_nothing_is_an_error(text: str) -> None:
     with pytest.raises(FastjsonError, match=r"\$ref|reference"):
         parse(text)
+
+
+def test_references_do_not_make_a_megabyte_a_gigabyte() -> None:
+    """Where 16,384 characters are allowed, 10 of 1,600 fit and 11 do not; in a long text, as many as it has."""
+    short = '[{"a":"%s"}' % ("x" * 1598) + ',{"$ref":"$[0]"}' * 10 + "]"
+    assert parse(short) == [{"a": "x" * 1598}] * 11
+    long = '[{"a":"%s"}' % ("x" * 1_000_000) + ',{"$ref":"$[0]"}' * 1_000 + "]"
+    with pytest.raises(FastjsonError, match=r"\$ref stands for has more than 1016010 characters"):
+        parse(long)
+    with pytest.raises(FastjsonError, match=r"\$ref stands for has more than 16384 characters"):
+        parse(short[:-1] + ',{"$ref":"$[0]"}]')
+
+
+@pytest.mark.parametrize("around", [0, 400])
+def test_how_deep_a_text_may_be_does_not_depend_on_who_asks(around: int) -> None:
+    """Not on the C scanner's limit either, which is about 1000 here, less what called it."""
+
+    def called(times: int, depth: int) -> object:
+        return called(times - 1, depth) if times else parse("[" * depth + "]" * depth)
+
+    called(around, MAX_DEPTH)
+    for depth in (MAX_DEPTH + 1, 700, 900, 2000):
+        with pytest.raises(FastjsonError, match=f"more than {MAX_DEPTH} levels at character {MAX_DEPTH}"):
+            called(around, depth)
+    with pytest.raises(FastjsonError, match="more than 100 levels"):
+        parse('{{"a":' + "[" * 99 + "]" * 99 + '}:1,{"a":' + "[" * 300 + "]" * 300 + "}:1}")
 
 
 @pytest.mark.parametrize(

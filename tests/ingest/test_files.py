@@ -7,8 +7,9 @@ import pytest
 
 from spark_jobs.errors import InputFileError
 from spark_jobs.ingest.batches import quarantine_row
-from spark_jobs.ingest.files import LONGEST_LINE, check_readable, read_lines
+from spark_jobs.ingest.files import LONGEST_LINE, Line, check_readable, read_lines
 from spark_jobs.ingest.recording import Quarantined, outcomes
+from tests.ingest.bodies import line
 
 TEXT = b"first\nsecond\n\nlast"
 
@@ -108,3 +109,10 @@ def test_a_quarantined_line_keeps_its_head_and_its_id(tmp_path: Path) -> None:
         "content": "�\n",
     }
     assert len({row["quarantine_id"] for row in rows}) == 3
+
+
+def test_of_a_long_key_the_head_is_kept() -> None:
+    (found,) = outcomes([Line(1, line("connection", group="é" * 100_000, broker=7))], "demo")
+    assert isinstance(found, Quarantined)
+    key = quarantine_row(found, "bad")["key"]
+    assert key == ('{"cluster": "demo", "consumer_group": "' + r"\u00e9" * 20_000)[:65536]

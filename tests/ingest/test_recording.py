@@ -84,6 +84,8 @@ def test_other_errors_are_no_observation(kind: str, error: str) -> None:
         (b'{"kind":"\\ud800"}', "LONE_SURROGATE"),
         (b'{"kind":"meta"}', "MISSING_FIELD"),
         (b'{"kind":"meta","cluster":7}', "WRONG_TYPE"),
+        (b'{"kind":"meta","cluster":""}', "OUT_OF_RANGE"),
+        (b'{"kind":"meta","cluster":"%s"}' % (b"x" * 256), "OUT_OF_RANGE"),
         (line("route", at=None), "MISSING_FIELD"),
         (line("route", at=str(AT)), "WRONG_TYPE"),
         (line("route", at=float(AT)), "WRONG_TYPE"),
