@@ -25,7 +25,7 @@ class StepsWithin:
     """In each of the steps that `bounds` names, a fact about all rows lies inside its bounds (lowest, highest; None:
     none). A step without rows has a row count, 0, and no shares.
 
-    `per_series` is how many rows each series has in a step if none was missed. Steps are ISO 8601.
+    `cadence`: microseconds between a series' rows if none was missed. Steps are ISO 8601.
     """
 
     name: str
@@ -34,7 +34,7 @@ class StepsWithin:
     fact: str
     bounds: Mapping[str, Sequence[float | None]]
     column: str | None = None
-    per_series: float = 1
+    cadence: int = 1
 
 
 @dataclass(frozen=True)

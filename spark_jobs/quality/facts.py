@@ -18,6 +18,8 @@ from spark_jobs.quality.checks import Check, Facts
 #: Written as JSON escapes in examples: markup, and the marks that change the direction of writing.
 _ESCAPED = "<>&\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 STEP, ROWS, SERIES, BROKEN, NULLS, REJECTED = "step_start", "rows", "series", "broken", "nulls", "rejected"
+#: Of sources: microseconds from the first to the last snapshot of each series, added up.
+SPANS = "spans"
 #: Of outputs: the sum of what `content.row_hash` gives. Keys of rows that break an expectation, by its name.
 CONTENT, EXAMPLES = "content", "examples"
 
@@ -76,6 +78,7 @@ def series_facts(suite: Suite, rows: DataFrame) -> DataFrame:
     counts = {
         ROWS: count("true"),
         REJECTED: count(f"NOT ({every})"),
+        SPANS: _span(rows.columns),
         **{name: count(f"NOT `{name}`") for name in _expected(suite)},
         KEYS_ARE_UNIQUE.name: f"{count(every)} - size({times if is_folded else keys})",
         **{_nulls(name): count(f"`{name}` IS NULL") for name in suite.nullable},
@@ -87,6 +90,13 @@ def series_facts(suite: Suite, rows: DataFrame) -> DataFrame:
         .agg(F.expr(f"array({in_order})").cast("array<bigint>").alias(_COUNTS), content.alias(CONTENT))
         .select(F.lit(suite.table.name).alias(_TABLE), STEP, _COUNTS, CONTENT)
     )
+
+
+def _span(columns: Sequence[str]) -> str:
+    """SQL of the microseconds between the first and the last of a series' snapshots; outputs have none."""
+    if "times" in columns:
+        return "max(array_max(times)) - min(array_min(times))"
+    return "unix_micros(max(captured_at)) - unix_micros(min(captured_at))" if "captured_at" in columns else "0"
 
 
 def step_facts(checks: Sequence[Check]) -> DataFrame:
@@ -107,7 +117,7 @@ def step_facts(checks: Sequence[Check]) -> DataFrame:
 
 def by_name(suite: Suite, row: Row) -> dict[str, Any]:
     """A row of `step_facts` as a dict: `rows`; `series`; `rejected`, rows that break an expectation that a row must
-    keep to be used; `broken` and `nulls`, numbers of rows by expectation and by column; `content`.
+    keep to be used; `spans`; `broken` and `nulls`, numbers of rows by expectation and by column; `content`.
     """
     counts = dict(zip(_counted(suite), row[_COUNTS], strict=False))
     return {
@@ -115,6 +125,7 @@ def by_name(suite: Suite, row: Row) -> dict[str, Any]:
         ROWS: counts[ROWS],
         SERIES: row[SERIES],
         REJECTED: counts[REJECTED],
+        SPANS: counts[SPANS],
         BROKEN: {name: counts[name] for name in (*_expected(suite), KEYS_ARE_UNIQUE.name)},
         NULLS: {name: counts[_nulls(name)] for name in suite.nullable},
         CONTENT: row[CONTENT],
@@ -158,7 +169,7 @@ def _expected(suite: Suite) -> list[str]:
 
 def _counted(suite: Suite) -> list[str]:
     """What is counted of a suite's rows, in the order of `counts`."""
-    return [ROWS, REJECTED, *_expected(suite), KEYS_ARE_UNIQUE.name, *map(_nulls, suite.nullable)]
+    return [ROWS, REJECTED, SPANS, *_expected(suite), KEYS_ARE_UNIQUE.name, *map(_nulls, suite.nullable)]
 
 
 def _iso(row: Row) -> str:

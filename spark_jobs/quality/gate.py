@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -126,11 +126,11 @@ def of_sources(table: Table, interval: Interval, configuration: Configuration) -
     if table in _EVERY_CADENCE:
         yield StepsWithin(
             name="cadence_is_kept",
-            says=f"At least {quality.seen_percent:g} % of the snapshots of a step are there, one every "
-            f"{configuration.cadence_seconds} s of everything that was recorded in it.",
+            says=f"Of everything that was recorded in a step, at least {quality.seen_percent:g} % of the snapshots are "
+            f"there, one every {configuration.cadence_seconds} s from its first to its last.",
             severity=Severity.WARNING,
             fact=SEEN_PERCENT,
-            per_series=grid.length / configuration.cadence,
+            cadence=configuration.cadence // timedelta(microseconds=1),
             bounds=_bounds(steps, quality.seen_percent, None),
         )
 

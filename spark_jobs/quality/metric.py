@@ -21,7 +21,7 @@ from great_expectations.render.renderer.renderer import renderer
 
 from expectations.suite import KEYS_ARE_UNIQUE
 from spark_jobs.quality.checks import NULL_PERCENT, QUARANTINED_PERCENT, ROW_COUNT, SEEN_PERCENT
-from spark_jobs.quality.facts import BROKEN, EXAMPLES, NULLS, REJECTED, ROWS, SERIES, STEP
+from spark_jobs.quality.facts import BROKEN, EXAMPLES, NULLS, REJECTED, ROWS, SERIES, SPANS, STEP
 
 _METRIC = "table.step_facts"
 #: The one column of a batch.
@@ -121,7 +121,7 @@ class ExpectStepsWithin(_OfSteps):
 
     fact: str
     column: str | None = None
-    per_series: float = 1
+    cadence: int = 1
     bounds: dict[str, list[float | None]]
 
     def _looked_at(self, steps: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
@@ -142,7 +142,7 @@ class ExpectStepsWithin(_OfSteps):
         if self.fact == ROW_COUNT:
             return rows
         if self.fact == SEEN_PERCENT:
-            return 100 * rows / (int(step[SERIES]) * self.per_series)
+            return 100 * rows / (int(step[SERIES]) + int(step[SPANS]) / self.cadence)
         if self.fact == QUARANTINED_PERCENT:
             return 100 * (int(step[REJECTED]) + int(step[BROKEN][KEYS_ARE_UNIQUE.name])) / rows
         return 100 * int(step[NULLS][self.fact.removeprefix(NULL_PERCENT)]) / rows
