@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from time import monotonic, time_ns
+from typing import NamedTuple
 
 from spark_jobs.capture import lines
 from spark_jobs.capture.admin import Admin, CallError
@@ -15,6 +16,14 @@ from spark_jobs.capture.pace import Backoff, RateLimit
 _NS_PER_MS = 1_000_000
 
 
+class Taken(NamedTuple):
+    """What calls have brought: lines, how many calls had which fate, and `times`, ms UTC, when each was told."""
+
+    lines: list[str]
+    fates: Counter[Fate]
+    times: list[int]
+
+
 class Asking:
     """Makes calls for several threads, and holds the lines that they bring until they are taken."""
 
@@ -22,8 +31,7 @@ class Asking:
         """`wait` sleeps so many seconds, or less when capture is to end."""
         self._admin, self._pace, self._backoff, self._wait = admin, pace, backoff, wait
         self._lock = threading.Lock()
-        self._lines: list[str] = []
-        self._fates: Counter[Fate] = Counter()
+        self._taken = Taken([], Counter(), [])
 
     def ask(self, call: Call, **beside: str) -> Answer:
         """What came of the call; its lines are kept. `beside`: further fields of its line."""
@@ -32,23 +40,23 @@ class Asking:
             # A client that does not answer is no word about its broker.
             self._backoff.heard(call.called.name, silent=answer.fate.is_silence)
         with self._lock:
-            self._fates[answer.fate] += 1
+            self._taken.fates[answer.fate] += 1
+            self._taken.times.append(answer.at)
             if lines.is_recorded(call, answer):
-                self._lines.append(lines.answered(call, answer, **beside))
-            self._lines.append(lines.fate(call, answer))
+                self._taken.lines.append(lines.answered(call, answer, **beside))
+            self._taken.lines.append(lines.fate(call, answer))
         return answer
 
     def keep(self, line: str) -> None:
         """Keeps a line that several calls have brought."""
         with self._lock:
-            self._lines.append(line)
+            self._taken.lines.append(line)
 
-    def take(self) -> tuple[list[str], Counter[Fate]]:
-        """The lines and the fates of the calls since the last time."""
+    def take(self) -> Taken:
+        """What the calls since the last time have brought."""
         with self._lock:
-            taken, fates = self._lines, self._fates
-            self._lines, self._fates = [], Counter()
-        return taken, fates
+            taken, self._taken = self._taken, Taken([], Counter(), [])
+        return taken
 
     def _made(self, call: Call) -> Answer:
         self._wait(self._pace.wait_seconds())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 from collections import Counter
@@ -25,11 +26,14 @@ from spark_jobs.capture.pace import Backoff, RateLimit, start_times
 from spark_jobs.capture.rounds import ask_client, ask_group, ask_topic, clients_to_ask
 from spark_jobs.errors import CaptureError
 
+_LOG = logging.getLogger(__name__)
 #: Half of the groups' clients are asked in each round, as a call costs them something, and a third of the topics for
 #: what their queues hold. Brokers and groups are found anew in every third round.
 CLIENTS_EVERY, OFFSETS_EVERY, DISCOVERY_EVERY = 2, 3, 3
 #: A round's calls begin within this part of the cadence; groups take the larger part, topics the rest.
 _SPREAD, _GROUPS = 0.9, 0.6
+#: A clock that is set back by less than this part of the cadence leaves the answers of each group in their order.
+_SET_BACK = 0.5
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,7 @@ class Capture:
         self._asking = Asking(admin, RateLimit(settings.rate), backoff, self._stopped.wait)
         self._files = RecordingFiles(settings.folder, settings.file_seconds, self._head, closed)
         self._clients: dict[str, list[Future[None]]] = {}
+        self._written_until = 0
         for_clients = max(settings.at_once // 3, 1)
         self._for_clients = ThreadPoolExecutor(for_clients)
         self._workers = ThreadPoolExecutor(max(settings.at_once - for_clients, 1))
@@ -157,8 +162,16 @@ class Capture:
         _finish(futures)
 
     def _flush(self) -> tuple[Counter[Fate], bool]:
-        taken, fates = self._asking.take()
-        return fates, self._files.append(taken)
+        """Writes what came, unless the clock was set back: of no time is told twice."""
+        taken = self._asking.take()
+        back = (self._written_until - min(taken.times, default=self._written_until)) / 1000
+        if back > self._settings.cadence * _SET_BACK:
+            _LOG.error("the clock was set back by %d s: nothing is written until it is past what was written", back)
+            return taken.fates, False
+        written = self._files.append(taken.lines)
+        if written:
+            self._written_until = max([self._written_until, *taken.times])
+        return taken.fates, written
 
     def _head(self) -> str:
         clusters = self._cluster.clusters

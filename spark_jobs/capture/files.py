@@ -79,7 +79,11 @@ class RecordingFiles:
     def _begin(self) -> None:
         name = f"{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}{_ENDING}"
         file = self._folder / (name + PARTIAL)
-        _append_member(file, gzip.compress(self._head().encode()))
+        try:
+            _append_member(file, gzip.compress(self._head().encode()))
+        except OSError:
+            file.unlink(missing_ok=True)
+            raise
         self._file, self._opened_at = file, monotonic()
 
     def _recover(self, partial: Path) -> None:

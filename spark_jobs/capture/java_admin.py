@@ -36,7 +36,7 @@ _JAVA_OPTIONS = (
 
 @dataclass(frozen=True)
 class ClusterAddress:
-    """How the cluster is reached; `tls_config`: RocketMQ's own file of TLS properties."""
+    """How the cluster is reached; `tls_config`: RocketMQ's own file of TLS properties, by which it is verified."""
 
     namesrv: str
     credentials: Credentials | None = None
@@ -109,7 +109,7 @@ def start(cluster: ClusterAddress, jars: Path) -> JavaAdmin:
     """A JVM with a started admin client; raises `CaptureError`."""
     options = [*_JAVA_OPTIONS, f"-Drocketmq.namesrv.addr={cluster.namesrv}"]
     if cluster.tls_config:
-        options.append(f"-Dtls.config.file={cluster.tls_config}")
+        options += _tls_options(cluster.tls_config)
     gateway = _launched(jars, options)
     try:
         return JavaAdmin(gateway, _started(gateway.jvm, cluster))
@@ -117,6 +117,15 @@ def start(cluster: ClusterAddress, jars: Path) -> JavaAdmin:
         cause = _text(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
         gateway.shutdown()
         raise CaptureError(f"RocketMQ's admin client does not start: {cause}") from None
+
+
+def _tls_options(file: Path) -> list[str]:
+    """RocketMQ trusts every server where the file is not there, and by itself (`TlsSystemConfig`): what it takes for
+    granted is turned round, and the file may turn it back. Raises `CaptureError`.
+    """
+    if not os.access(file, os.R_OK):
+        raise CaptureError(f"{file} cannot be read: check its name and rights")
+    return [f"-Dtls.config.file={file}", "-Dtls.test.mode.enable=false", "-Dtls.client.authServer=true"]
 
 
 def _launched(jars: Path, options: list[str]) -> JavaGateway:
@@ -144,6 +153,9 @@ def _started(jvm: Any, cluster: ClusterAddress) -> Any:
     admin.setInstanceName(f"rebalance-audit-{os.getpid()}")
     admin.setVipChannelEnabled(False)
     admin.setUseTLS(cluster.tls)
+    if cluster.tls:
+        # What is wrong with certificates and keys comes out here: the client would go on without TLS.
+        jvm.org.apache.rocketmq.remoting.netty.TlsHelper.buildSslContext(True)
     admin.start()
     return admin
 

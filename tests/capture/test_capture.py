@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from spark_jobs.capture import asking
 from spark_jobs.capture.capture import Capture, Settings
 from spark_jobs.errors import CaptureError
 from tests.capture.fakes import TIMED_OUT, FakeAdmin, brokers, connections, offset_table, queue, recorded, route
@@ -152,3 +153,24 @@ def test_several_clusters_need_a_name(tmp_path: Path) -> None:
         captured(fake, tmp_path, once=True)
     captured(fake, tmp_path, once=True, cluster_name="eu")
     assert recorded(tmp_path)[0]["cluster"] == "eu"
+
+
+def test_of_no_time_is_told_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that is set back by 8 s after the second round, and right again after the fourth."""
+    off, said = [0, 0, -8, -8, 0, 0], list[str]()
+    monkeypatch.setattr(asking, "time_ns", lambda: time.time_ns() + off[len(said)] * 10**9)
+    fake = admin(groups=1)
+    capture = Capture(Settings("10.0.0.9:9876", tmp_path, cadence=0.4, duration=2.3, rate=5000), fake, lambda _: None)
+    capture.run(said.append)
+    assert ["NOT WRITTEN" in one for one in said] == [False, False, True, True, False, False]
+    times = [line["at"] for line in recorded(tmp_path) if line["kind"] == "connection"]
+    assert len(times) == 8
+    assert times == sorted(times)
+
+
+def test_a_clock_that_is_set_back_a_little_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    off, said = [0, -1, -1], list[str]()
+    monkeypatch.setattr(asking, "time_ns", lambda: time.time_ns() + off[len(said)] * 50_000_000)
+    settings = Settings("10.0.0.9:9876", tmp_path, cadence=0.4, duration=1.1, rate=5000)
+    Capture(settings, admin(groups=1), lambda _: None).run(said.append)
+    assert not [one for one in said if "NOT WRITTEN" in one]

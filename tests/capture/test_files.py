@@ -98,6 +98,24 @@ def test_a_full_disk_costs_the_round_and_leaves_whole_lines(tmp_path: Path, monk
     assert content(path) == [HEAD.encode(), b"one\n", b"three\n"]
 
 
+def test_a_disk_that_is_full_from_the_beginning_leaves_no_empty_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = opened(tmp_path)
+
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        assert not written.append(["one\n"])
+    assert not list(tmp_path.glob("*.jsonl.gz*"))
+    assert written.append(["two\n"])
+    written.close()
+    (path,) = tmp_path.glob("*.jsonl.gz")
+    assert content(path) == [HEAD.encode(), b"two\n"]
+
+
 def test_two_captures_do_not_write_into_one_folder(tmp_path: Path) -> None:
     written = opened(tmp_path)
     with pytest.raises(CaptureError, match="another capture writes into"):
