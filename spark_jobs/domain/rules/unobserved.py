@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep
-from spark_jobs.domain.history import Matrix
+from spark_jobs.domain.history import Matrix, OffsetReadings
 from spark_jobs.domain.rules.follows import everything
 from spark_jobs.domain.rules.rule import Cause, Party, Rule, RuleHit
 from spark_jobs.domain.sightings import last_hour_before
@@ -44,7 +44,9 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
 
 
 def snapshot_gaps(step: AuditedStep) -> Iterator[SnapshotGap]:
-    """One per source and gap; routes and offsets are those of the group's ordinary topics with intervals."""
+    """One per source and gap; routes and offsets are those of the group's ordinary topics with intervals, offsets also
+    of one broker where others answered.
+    """
     until = step.window.end
     members = ((span.start, span.end) for spans in step.memberships.values() for span in spans)
     yield from _named(MEMBERSHIPS, gaps([*_captured_before(step), *members], until))
@@ -53,8 +55,50 @@ def snapshot_gaps(step: AuditedStep) -> Iterator[SnapshotGap]:
         yield from _named(f"{ROUTES}: {topic}", gaps(routes, until))
         readings = step.history.offsets.get(topic)
         if readings is not None:
-            times = readings.times[readings.inside(step.window.read_from, until)]
-            yield from _named(f"{OFFSETS}: {topic}", gaps_behind(times, until, step.settings.max_gap))
+            inside = readings.inside(step.window.read_from, until)
+            missing = gaps_behind(readings.times[inside], until, step.settings.max_gap)
+            yield from _named(f"{OFFSETS}: {topic}", missing)
+            if not readings.present[inside].all():
+                yield from _of_brokers(step, topic, readings, inside, missing)
+
+
+def _of_brokers(
+    step: AuditedStep, topic: str, readings: OffsetReadings, inside: slice, missing: Sequence[Time]
+) -> Iterator[SnapshotGap]:
+    """The gaps in which a topic's readings lack a broker that its route names and that did not list members either: one
+    that lists members has answered, if without the offsets of a topic that the last heartbeat did not name. `missing`:
+    the gaps of the whole topic.
+    """
+    times, present = readings.times[inside], readings.present[inside]
+    for broker in sorted({name for name, _ in readings.queues}):
+        columns = [column for (name, _), column in readings.columns.items() if name == broker]
+        routed = [
+            SnapshotGap(span.start, span.end, ())
+            for span in step.routes.get(topic, ())
+            if any(entry.broker_name == broker for entry in span.state)
+        ]
+        told = np.union1d(times[present[:, columns].any(axis=1)], _listed(step, broker))
+        for start, end in gaps_where_named(told, together(routed), step.settings.max_gap):
+            if not any(since <= start and end <= until for since, until in missing):
+                yield SnapshotGap(start, end, (f"{OFFSETS}: {topic} ({broker})",))
+
+
+def _listed(step: AuditedStep, broker: str) -> Matrix:
+    """When the broker told of the group's members."""
+    members = step.history.memberships.get(broker)
+    if members is None:
+        return np.empty(0, np.int64)
+    return members.times[members.inside(step.window.read_from, step.window.end)]
+
+
+def gaps_where_named(told: Matrix, named: Iterable[SnapshotGap], max_gap: int) -> Iterator[Time]:
+    """The gaps behind a broker's readings while the route names it; who comes back into the route has `max_gap` to
+    speak. What was before the first reading says nothing.
+    """
+    for since, until, _ in named:
+        first, behind = np.searchsorted(told, (since, until))
+        times = told[first:behind]
+        yield from gaps_behind(np.append(since, times) if first else times, until, max_gap)
 
 
 def _captured_before(step: AuditedStep) -> list[Time]:
@@ -108,12 +152,13 @@ RULE = Rule(
     name=NAME,
     headline="Snapshots of {groups} are missing",
     meaning="There are no snapshots of the group's members, or of the routes or offsets of its topics (except retry "
-    "topics), for longer than a snapshot counts. What happened in that time is unknown, so the other rules "
-    "report nothing. One finding per group and time; `parties` are the sources without snapshots, with their "
-    "topic.",
+    "topics), for longer than a snapshot counts; or one broker's offsets are missing while others answer. What "
+    "happened in that time is unknown, so the other rules report nothing. One finding per group and time; `parties` "
+    "are the sources without snapshots, with their topic, and with the broker if others answered.",
     decided_by="no snapshot for `max_gap` (three times the cadence by default): the last one is that much older than "
     "`start`. Only sources that had snapshots before count: routes and offsets within the step's look-back, "
-    "members within `sightings_days`. Members count as unobserved only if no broker answered. WARN if "
+    "members within `sightings_days`. Members count as unobserved only if no broker answered; one broker's offsets "
+    "only if it listed no members either while the topic's route named it. WARN if "
     "snapshots of the source came again; INFO if the gap lasts to the end of the step, as the recording, "
     "the group or the topic may have ended.",
     causes={

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from spark_jobs.domain.audited_step import AuditedStep
-from spark_jobs.domain.history import OffsetReadings
+from spark_jobs.domain.history import Membership, OffsetReadings
+from spark_jobs.domain.message_queue import RouteEntry
 from spark_jobs.domain.rules.rule import Party
-from spark_jobs.domain.rules.unobserved import RULE, SnapshotGap, gaps, gaps_behind, together
+from spark_jobs.domain.rules.unobserved import RULE, SnapshotGap, gaps, gaps_behind, gaps_where_named, together
+from spark_jobs.domain.series import Series, Span
 from spark_jobs.domain.subscriptions import Subscriptions
+from spark_jobs.domain.window import SECOND
 from tests.domain.rules.builders import audited_step, broker_said, interval
-from tests.domain.rules.readings import offsets, route, span, with_readings
+from tests.domain.rules.readings import Said, offsets, route, span, with_readings
 
 #: Seconds in which the state is known | seconds in which it is not, up to the end of the step.
 SPANS = """
@@ -58,6 +63,27 @@ def test_gaps_behind_readings() -> None:
         times, _, missing = line.partition("|")
         found = gaps_behind(np.array([int(one) for one in times.split()], dtype=np.int64), 180, 60)
         assert found == _spans(missing), line
+
+
+#: Seconds of a broker's readings, each of which holds 60 s | when the route names it | gaps.
+NAMED = """
+    0 60 120 180                   | 0..200          |
+    0 60 200                       | 0..220          | 120..200
+    0 60                           | 0..300          | 120..300
+    0 60                           | 0..100          |
+    0 60 310                       | 0..100 300..320 |
+    0 60 370                       | 0..100 300..400 | 360..370
+    370                            | 0..400          |
+                                   | 0..400          |
+"""
+
+
+def test_gaps_of_one_broker_are_those_in_which_the_route_names_it() -> None:
+    for line in NAMED.strip("\n").splitlines():
+        times, named, missing = line.split("|")
+        told = np.array([int(one) for one in times.split()], dtype=np.int64)
+        routed = [SnapshotGap(start, end, ()) for start, end in _spans(named)]
+        assert list(gaps_where_named(told, routed, 60)) == _spans(missing), line
 
 
 def test_gaps_of_one_time_are_one() -> None:
@@ -118,3 +144,32 @@ def test_readings_outside_the_window_are_not_known_to_the_step() -> None:
     early = found(with_readings(step, {"t": read(-420, *range(0, 3600, 60))}))
     assert early == [("-360-0", "WARN", ["offset_snapshots: t"])]
     assert found(with_readings(step, {"t": read(-421, 3600)})) == []
+
+
+def test_one_broker_that_is_silent_is_named() -> None:
+    def step(silent: range, route_of: list[Span[tuple[RouteEntry, ...]]], ends: int = 3600) -> AuditedStep:
+        said: dict[float, list[Said | None]] = {
+            at: [(1, 1, 1, 5), None if at in silent else (1, 1, 1, 5)] for at in range(-60, ends, 60)
+        }
+        both = offsets([("a", 0), ("b", 0)], said)
+        return with_readings(audited_step(interval(-210, 3600, None)), {"t": both}, routes={"t": route_of})
+
+    always = [route(-210, 3600, a=6, b=6)]
+    assert found(step(range(0), always)) == []
+    assert found(step(range(120, 300), always)) == [("120-300", "WARN", ["offset_snapshots: t (b)"])]
+    # Who lists members has answered.
+    silent = step(range(120, 300), always)
+    listed: Series[Membership] = Series(
+        np.array([at * SECOND for at in range(0, 300, 40)], dtype=np.int64), np.zeros(8, np.int64), []
+    )
+    assert found(replace(silent, history=replace(silent.history, memberships={"a": listed}))) == found(silent)
+    assert found(replace(silent, history=replace(silent.history, memberships={"b": listed}))) == []
+    # A route that names it no longer says why.
+    left = [route(-210, 130, a=6, b=6), route(130, 290, a=6), route(290, 3600, a=6, b=6)]
+    assert found(step(range(120, 300), left)) == [("120-130", "WARN", ["offset_snapshots: t (b)"])]
+    # Another route of the same broker is no sign of it.
+    other = [route(-210, 130, a=6, b=6), route(130, 3600, a=4, b=6)]
+    assert found(step(range(120, 300), other)) == [("120-300", "WARN", ["offset_snapshots: t (b)"])]
+    # Where nobody is heard the topic is named, not each of its brokers.
+    ended = found(step(range(0), always, ends=1000))
+    assert ended == [("1020-3600", "INFO", ["offset_snapshots: t"])]
