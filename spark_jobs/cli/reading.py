@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 
 from rich.console import Console
@@ -16,12 +17,18 @@ from spark_jobs.cli.show_incidents import show_incidents
 from spark_jobs.cli.show_status import show_statuses
 from spark_jobs.cli.show_trends import show_trends
 from spark_jobs.cli.terminal import printable, progress_on, show_next
-from spark_jobs.domain.intervals import format_utc
+from spark_jobs.domain.incidents.values import Incident
+from spark_jobs.domain.intervals import Interval, format_utc
+from spark_jobs.domain.rules import unobserved
+from spark_jobs.domain.window import from_micros
 from spark_jobs.errors import ExitCode
 from spark_jobs.explain.incident_text import incident_lines
+from spark_jobs.explain.recorder_text import recorder_lines
 from spark_jobs.explain.text import lines
+from spark_jobs.explain.text_view import TextLine
 from spark_jobs.jobs.explain import Question, explain_group
 from spark_jobs.jobs.incidents import IncidentQuery, incidents_of
+from spark_jobs.jobs.recorder import calls_in
 from spark_jobs.jobs.status import statuses
 from spark_jobs.jobs.trends import TrendQuery, trends_of
 from spark_jobs.location import Location
@@ -47,11 +54,15 @@ def explain_command(arguments: Namespace) -> int:
     """Exit code 0 also where something was wrong: the question has been answered."""
     question = Question(arguments.group or "", arguments.at, arguments.cluster, arguments.topic)
     with progress_on(Console(stderr=True)) as say:
-        story = explain_group(stored_tables(arguments.warehouse, say), question, say)
+        stored = stored_tables(arguments.warehouse, say)
+        story = explain_group(stored, question, say)
     if arguments.json:
         print(as_json(dataclasses.asdict(story)))
     else:
-        show_explanation(Console(), lines(story))
+        told = [*lines(story)]
+        for one in story.findings:
+            told += _recorder(stored, one["rule"], story.cluster, one["start"], one["end"])
+        show_explanation(Console(), told)
         of_step = {"interval": story.step, "group": story.consumer_group, "cluster": story.cluster}
         show_next("report", {"warehouse": arguments.warehouse, **of_step})
     return ExitCode.CLEAN
@@ -75,16 +86,28 @@ def incidents_command(arguments: Namespace) -> int:
     """Exit code 0 also with incidents: `run` and `validate` are for gates."""
     asked = (arguments.interval, arguments.open, arguments.cluster, arguments.group, arguments.id)
     with progress_on(Console(stderr=True)) as say:
-        found = incidents_of(stored_tables(arguments.warehouse, say), IncidentQuery(*asked), say)
+        stored = stored_tables(arguments.warehouse, say)
+        found = incidents_of(stored, IncidentQuery(*asked), say)
     if arguments.json:
         print(as_json(incidents_document(found)))
     elif arguments.id is not None:
-        show_explanation(Console(), (line for one in found for line in incident_lines(one)))
+        show_explanation(Console(), (line for one in found for line in _in_full(stored, one)))
     else:
         show_incidents(Console(), found)
         for one in found[:1]:
             show_next("incidents", {"warehouse": arguments.warehouse, "id": one.incident_id})
     return ExitCode.CLEAN
+
+
+def _in_full(stored: StoredTables, one: Incident) -> Iterator[TextLine]:
+    yield from incident_lines(one)
+    yield from _recorder(stored, one.rule, one.cluster, from_micros(one.opened_at), from_micros(one.last_seen_at))
+
+
+def _recorder(stored: StoredTables, rule: str, cluster: str, start: datetime, end: datetime) -> Iterator[TextLine]:
+    """Whom the recorder called, where nothing was recorded."""
+    if rule == unobserved.NAME:
+        yield from recorder_lines(calls_in(stored, cluster, Interval(start, end)))
 
 
 def trends_command(arguments: Namespace) -> int:
