@@ -1,6 +1,8 @@
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.rocketmq.acl.common.AclClientRPCHook;
+import org.apache.rocketmq.acl.common.SessionCredentials;
 import org.apache.rocketmq.client.consumer.AllocateMessageQueueStrategy;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
@@ -14,6 +16,7 @@ import org.apache.rocketmq.common.TopicConfig;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageRequestMode;
+import org.apache.rocketmq.remoting.RPCHook;
 import org.apache.rocketmq.remoting.protocol.heartbeat.MessageModel;
 import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
 
@@ -21,7 +24,7 @@ import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
  * Clients of a test's cluster, several in one JVM.
  *
  * topics NAMESRV BROKER_ADDRESS TOPIC:QUEUES…; pop NAMESRV BROKER_ADDRESS TOPIC GROUP SHARE; produce NAMESRV TOPIC…;
- * consume NAMESRV GROUP,TOPIC,CLIENT_IP,INSTANCE,KIND…, KIND one of avg, hash, orderly, broadcast, pop.
+ * consume NAMESRV GROUP,TOPIC,CLIENT_IP,INSTANCE,KIND…, KIND one of avg, hash, orderly, broadcast, pop. LIVE_KEYS in the environment: ACCESS_KEY:SECRET_KEY.
  */
 public class Clients {
     public static void main(String[] args) throws Exception {
@@ -34,8 +37,13 @@ public class Clients {
         }
     }
 
+    private static RPCHook keys() {
+        String[] keys = System.getenv().getOrDefault("LIVE_KEYS", "").split(":");
+        return keys.length == 2 ? new AclClientRPCHook(new SessionCredentials(keys[0], keys[1])) : null;
+    }
+
     private static DefaultMQAdminExt admin(String namesrv) throws Exception {
-        DefaultMQAdminExt admin = new DefaultMQAdminExt(5000);
+        DefaultMQAdminExt admin = new DefaultMQAdminExt(keys(), 5000);
         admin.setNamesrvAddr(namesrv);
         admin.setInstanceName("admin-" + ProcessHandle.current().pid());
         admin.start();
@@ -59,7 +67,7 @@ public class Clients {
     }
 
     private static void produce(String namesrv, String[] args) throws Exception {
-        DefaultMQProducer producer = new DefaultMQProducer("live-producer");
+        DefaultMQProducer producer = new DefaultMQProducer("live-producer", keys());
         producer.setNamesrvAddr(namesrv);
         producer.setSendMsgTimeout(1000);
         producer.setSendLatencyFaultEnable(true);
@@ -81,17 +89,34 @@ public class Clients {
         List<DefaultMQPushConsumer> consumers = new ArrayList<>();
         for (int i = 2; i < args.length; i++) {
             String[] told = args[i].split(",");
-            consumers.add(consumer(namesrv, told[0], told[1], told[2], told[3], told[4]));
+            consumers.add(started(namesrv, told));
         }
         System.out.println("started " + consumers.size());
         Thread.sleep(Long.MAX_VALUE);
+    }
+
+    /** On a loaded host the first call may not be answered in time. */
+    private static DefaultMQPushConsumer started(String namesrv, String[] told) throws Exception {
+        for (int tries = 1; ; tries++) {
+            DefaultMQPushConsumer consumer = consumer(namesrv, told[0], told[1], told[2], told[3], told[4]);
+            try {
+                consumer.start();
+                return consumer;
+            } catch (Exception late) {
+                consumer.shutdown();
+                if (tries == 5) {
+                    throw late;
+                }
+                Thread.sleep(2000);
+            }
+        }
     }
 
     private static DefaultMQPushConsumer consumer(
         String namesrv, String group, String topic, String ip, String instance, String kind) throws Exception {
         AllocateMessageQueueStrategy strategy =
             kind.equals("hash") ? new AllocateMessageQueueConsistentHash() : new AllocateMessageQueueAveragely();
-        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group, null, strategy);
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group, keys(), strategy);
         consumer.setNamesrvAddr(namesrv);
         consumer.setClientIP(ip);
         consumer.setInstanceName(instance);
@@ -112,7 +137,6 @@ public class Clients {
             consumer.registerMessageListener(
                 (MessageListenerConcurrently) (messages, context) -> ConsumeConcurrentlyStatus.CONSUME_SUCCESS);
         }
-        consumer.start();
         return consumer;
     }
 }

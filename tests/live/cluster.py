@@ -6,7 +6,7 @@ import json
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -33,9 +33,9 @@ autoCreateTopicEnable=false
 class Cluster:
     """Its processes by name; `stop` and `start` of a broker keep what it has stored."""
 
-    def __init__(self, folder: Path, version: str, settings: str = "") -> None:
-        """`settings`: further lines of the brokers' configuration."""
-        self.folder, self._settings = folder, settings
+    def __init__(self, folder: Path, version: str, settings: str = "", options: Sequence[str] = ()) -> None:
+        """`settings`: further lines of the brokers' configuration; `options`: of all JVMs but those of gRPC clients."""
+        self.folder, self._settings, self._options = folder, settings, options
         self.jars = processes.servers(version)
         self.namesrv = f"127.0.0.1:{processes.free_port()}"
         self.brokers = {name: processes.free_port() for name in ("broker-a", "broker-b")}
@@ -86,29 +86,41 @@ class Cluster:
 
     def clients(self, name: str, role: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
         """A JVM of `Clients.java`."""
-        self.running[name] = self._java(name, processes.HERE / "Clients.java", [role, self.namesrv, *arguments], 128)
+        self.running[name] = self._java(name, "Clients.java", [role, self.namesrv, *arguments], 128)
         return self.running[name]
 
-    def admin(self, role: str, *arguments: str) -> None:
+    def admin(self, role: str, *arguments: str, brokers: Iterable[str] = ("broker-a", "broker-b")) -> None:
         """A call of `Clients.java` that ends by itself, for every broker."""
-        for name, port in self.brokers.items():
+        for name in brokers:
+            port = self.brokers[name]
             done = self.clients(f"admin-{name}", role, [f"127.0.0.1:{port}", *arguments])
             assert done.wait(60) == 0, (self.folder / f"admin-{name}.log").read_text()
+
+    def reader(self, chief: str, secret: str, user: str, password: str) -> None:
+        """A user of each broker's ACL 2 who may read everything, made by a chief."""
+        for name, port in self.brokers.items():
+            arguments = [chief, secret, self.namesrv, f"127.0.0.1:{port}", user, password]
+            done = self._java(f"reader-{name}", "Reader.java", arguments, 128)
+            assert done.wait(60) == 0, (self.folder / f"reader-{name}.log").read_text()
 
     def grpc_consumers(self, group: str, topic: str, count: int) -> None:
         """Push consumers of `rocketmq-client-java` behind the proxy, in one JVM."""
         arguments = [f"127.0.0.1:{self.grpc}", group, topic, str(count)]
-        main, log = processes.HERE / "GrpcConsumers.java", self.folder / "grpc.log"
-        self.running["grpc"] = processes.java(processes.grpc_client(), main, arguments, log)
+        class_path = processes.compiled(processes.grpc_client(), "GrpcConsumers.java", self.folder)
+        self.running["grpc"] = processes.java(class_path, "GrpcConsumers", arguments, self.folder / "grpc.log")
 
     def stop(self, name: str) -> None:
         """Kills the process."""
         processes.kill(self.running.pop(name))
 
     def _java(
-        self, name: str, main: str | Path, arguments: Sequence[str], heap: int, *options: str
+        self, name: str, main: str, arguments: Sequence[str], heap: int, *options: str
     ) -> subprocess.Popen[bytes]:
-        return processes.java(self.jars, main, arguments, self.folder / f"{name}.log", heap, *options)
+        """`main`: a class of RocketMQ's, or a source of this folder."""
+        log, class_path = self.folder / f"{name}.log", f"{self.jars}/*"
+        if main.endswith(".java"):
+            class_path, main = processes.compiled(self.jars, main, self.folder), main.removesuffix(".java")
+        return processes.java(class_path, main, arguments, log, heap, *self._options, *options)
 
     def _file(self, name: str, content: str) -> str:
         (self.folder / name).write_text(content)
@@ -116,9 +128,9 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, version: str, settings: str = "") -> Iterator[Cluster]:
+def cluster(folder: Path, version: str, settings: str = "", options: Sequence[str] = ()) -> Iterator[Cluster]:
     """A cluster that is gone afterwards, with its clients."""
-    made = Cluster(folder, version, settings)
+    made = Cluster(folder, version, settings, options)
     try:
         made.start()
         yield made

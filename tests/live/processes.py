@@ -44,12 +44,21 @@ def _fetched(pom: Path, name: str, *options: str) -> Path:
     return folder
 
 
+def compiled(jars: Path, source: str, folder: Path) -> str:
+    """The class path with the program of this folder, compiled once: every JVM would do it again."""
+    classes = folder / "classes"
+    if not (classes / source).with_suffix(".class").is_file():
+        command = ["javac", "-nowarn", "-d", str(classes), "-cp", f"{jars}/*", str(HERE / source)]
+        subprocess.run(command, check=True, capture_output=True)
+    return f"{jars}/*:{classes}"
+
+
 def java(
-    jars: Path, main: str | Path, arguments: Sequence[str], log: Path, heap_mb: int = 128, *options: str
+    class_path: str, main: str, arguments: Sequence[str], log: Path, heap_mb: int = 128, *options: str
 ) -> subprocess.Popen[bytes]:
     """A JVM whose output goes to the log; it is killed when this process ends."""
     command = ["java", f"-Xmx{heap_mb}m", *_OPTIONS, *_MODULES, f"-Duser.home={log.parent}", *options]
-    command += ["-cp", f"{jars}/*", str(main), *arguments]
+    command += ["-cp", class_path, main, *arguments]
     with log.open("ab") as output:
         return subprocess.Popen(command, stdout=output, stderr=output, preexec_fn=die_with_parent)  # noqa: PLW1509
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -37,7 +38,7 @@ FROZEN = ("frozen-service,orders,10.9.6.2,1,avg",)
 KILLED = ("dead-service,slips,10.9.7.1,1,avg",)
 
 #: Seconds after the beginning of the recording.
-FREEZE, KILL, STOP_BROKER, START_BROKER, THAW, END = 60, 75, 210, 240, 270, 330
+FREEZE, KILL, STOP_BROKER, START_BROKER, THAW, END = 30, 45, 185, 215, 225, 285
 
 
 def begin(cluster: Cluster) -> None:
@@ -46,13 +47,11 @@ def begin(cluster: Cluster) -> None:
     cluster.admin("topics", *TOPICS)
     cluster.admin("pop", "pops", "pop-service", "1")
     cluster.clients("producer", "produce", [topic.partition(":")[0] for topic in TOPICS])
-    cluster.clients("first", "consume", FIRST)
-    cluster.clients("second", "consume", SECOND)
-    cluster.clients("frozen", "consume", FROZEN)
-    cluster.clients("killed", "consume", KILLED)
+    for name, members in (("first", FIRST), ("second", SECOND), ("frozen", FROZEN), ("killed", KILLED)):
+        cluster.clients(name, "consume", members)
+        wait_started(cluster.folder / f"{name}.log")
     cluster.grpc_consumers("proxy-service", "bills", 2)
-    for name in ("first", "second", "frozen", "killed", "grpc"):
-        _wait_started(cluster.folder / f"{name}.log")
+    wait_started(cluster.folder / "grpc.log")
     time.sleep(25)
 
 
@@ -82,15 +81,18 @@ def record(cluster: Cluster, out: Path) -> dict[str, datetime]:
     return times
 
 
-def start_capture(cluster: Cluster, out: Path, *more: str) -> subprocess.Popen[bytes]:
+def start_capture(
+    cluster: Cluster, out: Path, *more: str, program: Sequence[str] = ("-m", "spark_jobs.cli")
+) -> subprocess.Popen[bytes]:
     """The command as a user types it; the proxy's port is not the usual one, so it is named."""
-    command = [sys.executable, "-m", "spark_jobs.cli", "capture", "--namesrv", cluster.namesrv, "--out", str(out)]
+    command = [sys.executable, *program, "capture", "--namesrv", cluster.namesrv, "--out", str(out)]
     command += ["--cadence", f"{CADENCE}s", "--proxy", f"127.0.0.1:{cluster.proxy}", *more]
     with (cluster.folder / "capture.log").open("ab") as log:
         return subprocess.Popen(command, stdout=log, stderr=log, preexec_fn=processes.die_with_parent)  # noqa: PLW1509
 
 
-def _wait_started(log: Path, seconds: float = 90) -> None:
+def wait_started(log: Path, seconds: float = 90) -> None:
+    """Returns when the log says that all clients of the JVM are."""
     until = time.monotonic() + seconds
     while "started" not in log.read_text(errors="replace"):
         if time.monotonic() > until:

@@ -1,4 +1,6 @@
-"""`capture` is killed, the cluster's parts stop: what was recorded is whole, and nothing is left running."""
+"""`capture` is killed, its disk is full, its clock is set, the cluster's parts stop: what was recorded is whole and of
+each time once, what is missing is told of as such and nothing else is, and nothing is left running.
+"""
 
 from __future__ import annotations
 
@@ -6,50 +8,43 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
-from datetime import datetime
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import pytest
 
-from schemas import CAPTURE_CALLS, MEMBERSHIP_SNAPSHOTS
-from spark_jobs.ingest.files import read_lines
-from spark_jobs.ingest.recording import Meta, NoObservation, Outcome, Row, outcomes
+from schemas import FINDINGS, MEMBERSHIP_SNAPSHOTS
 from tests.live import processes, scenario
 from tests.live.cluster import Cluster, cluster, wait_for
+from tests.live.recorded import Recorded
 
 pytestmark = pytest.mark.live
 
-#: Seconds after its start: before the first round, between two, in the middle of one.
-KILLS = (2.0, 4.0, 4.6, 5.3, 6.1, 6.7, 7.4, 8.2, 8.9, 9.5)
-
-
-class Recorded(NamedTuple):
-    outcomes: list[Outcome]
-
-    def times(self, fate: str, called: str) -> list[datetime]:
-        """When calls to the broker ended so."""
-        rows = (one.values for one in self.outcomes if isinstance(one, Row) and one.table is CAPTURE_CALLS)
-        found = [row["captured_at"] for row in rows if (row["fate"], row["called"]) == (fate, called)]
-        return sorted(one for one in found if isinstance(one, datetime))
+CADENCE = 2
+HOLDS = timedelta(seconds=3 * CADENCE)
+#: A round is a cadence long; what a loaded host adds to it.
+LATE = timedelta(seconds=2 * CADENCE + 2)
+#: When it is killed: seconds after its start, before anything is written, and after the first round is: between two, in
+#: the middle of one.
+EARLY, LATER = (1.0, 2.5), (0.0, 0.3, 0.7, 1.2, 1.9, 2.2, 3.1, 4.4)
+ON_BOTH, ON_B = "orders-service", "singles-service"
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster with one group."""
+    """A cluster with a group on both brokers, and one on the second."""
     with cluster(tmp_path_factory.mktemp("faults"), os.environ.get("ROCKETMQ", "5.4.0")) as made:
         made.admin("topics", "orders:4")
-        made.clients("consumers", "consume", ["orders-service,orders,10.9.1.1,1,avg"])
-        time.sleep(15)
+        made.admin("topics", "singles:4", brokers=["broker-b"])
+        made.clients("consumers", "consume", [f"{ON_BOTH},orders,10.9.1.1,1,avg", f"{ON_B},singles,10.9.1.2,1,avg"])
+        scenario.wait_started(made.folder / "consumers.log")
+        time.sleep(10)
         yield made
-
-
-def read(folder: Path) -> Recorded:
-    """Every line of every file, the one that is being written too."""
-    files = sorted(folder.glob("*.jsonl.gz*"))
-    return Recorded([one for file in files for one in outcomes(read_lines(file))])
 
 
 def jvms(made: Cluster) -> set[str]:
@@ -65,72 +60,187 @@ def _bytes(path: Path) -> bytes:
         return b""
 
 
-def begun(made: Cluster, out: Path) -> subprocess.Popen[bytes]:
-    return scenario.start_capture(made, out, "--cadence", "2s")
+def begun(made: Cluster, out: Path, *program: str, cadence: int = CADENCE) -> subprocess.Popen[bytes]:
+    options = ["--cadence", f"{cadence}s"]
+    return scenario.start_capture(made, out, *options, program=program or ("-m", "spark_jobs.cli"))
 
 
-def recording(made: Cluster, out: Path) -> subprocess.Popen[bytes]:
+def first_round(made: Cluster, out: Path, *program: str, cadence: int = CADENCE) -> subprocess.Popen[bytes]:
     """Begun, and the first round is written."""
-    capture, until = begun(made, out), time.monotonic() + 60
-    while not list(out.glob("*.partial")):
+    before = {file.name for file in out.glob("*.partial")}
+    capture, until = begun(made, out, *program, cadence=cadence), time.monotonic() + 90
+    while not any(file.name not in before and file.stat().st_size for file in out.glob("*.partial")):
         assert capture.poll() is None
         assert time.monotonic() < until
-        time.sleep(0.2)
+        time.sleep(0.05)
     return capture
 
 
-def test_killed_at_ten_moments_it_leaves_whole_lines(small: Cluster, tmp_path: Path) -> None:
-    for seconds in KILLS:
-        capture = begun(small, tmp_path)
+@contextmanager
+def recording(made: Cluster, out: Path, *program: str, cadence: int = CADENCE) -> Iterator[None]:
+    """From some rounds after its beginning; it ends by SIGTERM."""
+    capture = first_round(made, out, *program, cadence=cadence)
+    time.sleep(3 * cadence)
+    try:
+        yield
+        time.sleep(3 * cadence)
+    finally:
+        capture.send_signal(signal.SIGTERM)
+        assert capture.wait(60) == 0
+
+
+def said(made: Cluster) -> str:
+    """What capture said, since the cluster began."""
+    return (made.folder / "capture.log").read_text(errors="replace")
+
+
+def invented(found: Recorded, *but: str, cadence: int = CADENCE) -> list[dict[str, Any]]:
+    """What is told of the groups, though they were in health all the time."""
+    return [
+        {name: one[name] for name in ("consumer_group", "rule", "topic", "start", "end")}
+        for one in found.audited(cadence)[FINDINGS]
+        if one["severity"] != "INFO" and one["rule"] not in ("UNOBSERVED", *but)
+    ]
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def test_killed_at_ten_moments(small: Cluster, tmp_path: Path) -> None:
+    killed = []
+    for begin, seconds in [*((begun, one) for one in EARLY), *((first_round, one) for one in LATER)]:
+        capture = begin(small, tmp_path)
         time.sleep(seconds)
         processes.kill(capture)
-    last = recording(small, tmp_path)
-    time.sleep(6)
-    last.send_signal(signal.SIGTERM)
-    assert last.wait(60) == 0
+        killed.append(now())
+    with recording(small, tmp_path):
+        time.sleep(1)
     assert not list(tmp_path.glob("*.partial"))
-    found = read(tmp_path).outcomes
-    assert {type(one) for one in found} <= {Row, Meta, NoObservation}
-    keys = [(one.table.name, *one.key) for one in found if isinstance(one, Row)]
-    assert len(keys) == len(set(keys))
-    assert sum(isinstance(one, Row) and one.table is MEMBERSHIP_SNAPSHOTS for one in found) > 10
+    found = Recorded.read(tmp_path)
+    found.check_whole()
+    assert len(found.rows(MEMBERSHIP_SNAPSHOTS)) > 20
+    gaps = found.unobserved(CADENCE, "orders")
+    seen = [row["captured_at"] for row in found.rows(MEMBERSHIP_SNAPSHOTS) if row["consumer_group"] == ON_BOTH]
+    for before, after in pairwise(sorted(seen)):
+        if after - before > HOLDS:
+            assert any(start <= before + HOLDS and after <= end for start, end in gaps), (before, after)
+    for start, end in gaps:
+        assert any(start - HOLDS - LATE <= one <= end for one in killed), (start, end)
+    assert len(gaps) > 2
+    assert invented(found) == []
     until = time.monotonic() + 20
     while jvms(small) and time.monotonic() < until:
         time.sleep(0.5)
     assert jvms(small) == set()
 
 
-def test_a_broker_that_is_gone_is_a_gap_of_its_own(small: Cluster, tmp_path: Path) -> None:
-    capture = recording(small, tmp_path)
-    time.sleep(5)
-    processes.kill(small.running["broker-b"], signal.SIGSTOP)
-    time.sleep(15)
-    processes.kill(small.running["broker-b"], signal.SIGCONT)
-    time.sleep(15)
-    capture.send_signal(signal.SIGTERM)
-    assert capture.wait(60) == 0
-    found = read(tmp_path)
+def test_a_broker_that_hangs_for_two_minutes_is_named(small: Cluster, tmp_path: Path) -> None:
+    """A call to it takes 3 s until it is given up; the name server forgets it meanwhile."""
+    cadence = 5
+    holds, late = timedelta(seconds=3 * cadence), timedelta(seconds=3 * cadence)
+    with recording(small, tmp_path, cadence=cadence):
+        stopped = now()
+        processes.kill(small.running["broker-b"], signal.SIGSTOP)
+        time.sleep(120)
+        processes.kill(small.running["broker-b"], signal.SIGCONT)
+        back = now()
+        time.sleep(15)
+    found = Recorded.read(tmp_path)
+    found.check_whole()
     silent = found.times("TIMED_OUT", "broker-b")
-    assert silent
     assert found.times("NOT_ASKED", "broker-b")
     assert not [one for one in found.times("ANSWERED", "broker-b") if silent[0] < one < silent[-1]]
-    assert found.times("ANSWERED", "broker-b")[-1] > silent[-1]
     of_a = found.times("ANSWERED", "broker-a")
-    assert max((later - earlier).total_seconds() for earlier, later in pairwise(of_a)) < 8
+    assert max(after - before for before, after in pairwise(of_a)) < 3 * timedelta(seconds=cadence)
+    for group, sources, forgotten in (
+        (ON_BOTH, {"offset_snapshots: orders (broker-b)"}, timedelta(seconds=90)),
+        (ON_B, {"membership_snapshots", "offset_snapshots: singles"}, timedelta(seconds=120)),
+    ):
+        gaps = found.gaps(cadence, group)
+        assert {name for gap in gaps for name in gap.sources} - {"route_snapshots: singles"} == sources
+        assert stopped <= gaps[0].start <= stopped + holds + late
+        assert stopped + forgotten <= gaps[-1].end <= back + 2 * late
+    assert invented(found, "BROKER_NOT_READABLE", cadence=cadence) == []
 
 
 def test_a_name_server_that_restarts_costs_routes_only(small: Cluster, tmp_path: Path) -> None:
-    capture = recording(small, tmp_path)
-    time.sleep(5)
-    small.stop("namesrv")
-    time.sleep(6)
-    small.start_namesrv()
-    wait_for(int(small.namesrv.rpartition(":")[2]))
-    time.sleep(40)
-    capture.send_signal(signal.SIGTERM)
-    assert capture.wait(60) == 0
-    found = read(tmp_path)
-    gone = found.times("REFUSED", "name server")
-    assert gone
-    assert found.times("ANSWERED", "name server")[-1] > gone[-1]
-    assert [one for one in found.times("ANSWERED", "broker-a") if gone[0] < one]
+    with recording(small, tmp_path):
+        stopped = now()
+        small.stop("namesrv")
+        time.sleep(6)
+        small.start_namesrv()
+        wait_for(int(small.namesrv.rpartition(":")[2]))
+        # Brokers register again every 30 s.
+        time.sleep(35)
+    found = Recorded.read(tmp_path)
+    found.check_whole()
+    assert found.times("REFUSED", "name server")
+    gaps = found.unobserved(CADENCE, "orders")
+    assert stopped <= gaps[0][0] <= stopped + HOLDS + LATE
+    of_a = found.times("ANSWERED", "broker-a")
+    assert max(after - before for before, after in pairwise(of_a)) < 2 * LATE
+    # It knows of no route until a broker is registered, and then routes lack the other one.
+    assert invented(found, "BROKER_NOT_READABLE") == []
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 256 KB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)], check=False).returncode:
+        pytest.skip("this user may mount nothing")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_full_disk_costs_whole_rounds(small: Cluster, small_disk: Path) -> None:
+    out, filler = small_disk / "out", small_disk / "filler"
+    with recording(small, out):
+        full = now()
+        with filler.open("wb", buffering=0) as file, suppress(OSError):
+            while file.write(b"x" * 1024):
+                pass
+        time.sleep(40)
+        assert "NOT WRITTEN" in said(small)
+        filler.unlink()
+        free = now()
+    found = Recorded.read(out)
+    found.check_whole()
+    (gap,) = found.gaps(CADENCE, ON_BOTH)
+    # What is left of a page is used up first.
+    assert full <= gap.start <= full + timedelta(seconds=15)
+    assert free - timedelta(seconds=2 * CADENCE) <= gap.end <= free + LATE
+    assert invented(found) == []
+
+
+def test_a_clock_that_jumps_tells_of_no_time_twice(small: Cluster, tmp_path: Path) -> None:
+    off = tmp_path / "off"
+
+    def jump(seconds: int) -> datetime:
+        (tmp_path / "new").write_text(str(seconds))
+        (tmp_path / "new").rename(off)
+        return now()
+
+    jump(0)
+    with recording(small, tmp_path, "-m", "tests.live.with_clock", str(off)):
+        back = jump(-60)
+        time.sleep(15)
+        assert "the clock was set back by" in said(small)
+        right = jump(0)
+        time.sleep(10)
+        forward = jump(100)
+        time.sleep(10)
+    found = Recorded.read(tmp_path)
+    found.check_whole()
+    per_key: dict[Sequence[Any], list[datetime]] = defaultdict(list)
+    for row in found.rows(MEMBERSHIP_SNAPSHOTS):
+        per_key[row["consumer_group"], row["broker_name"]].append(row["captured_at"])
+    assert all(times == sorted(times) for times in per_key.values())
+    (first, first_end), (second, second_end) = found.unobserved(CADENCE, "orders")
+    assert back <= first <= back + HOLDS + LATE
+    assert right - LATE <= first_end <= right + LATE
+    assert forward <= second <= forward + HOLDS + LATE
+    assert timedelta(0) <= second_end - (forward + timedelta(seconds=100)) <= LATE
+    assert invented(found) == []
