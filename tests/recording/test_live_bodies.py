@@ -1,0 +1,135 @@
+"""Bodies that a real cluster gave to `capture`: a group behind a proxy, a POP group, a group of a cluster with ACL.
+
+Cut from recordings of `make live` (two brokers): `tests/data/live_pops.jsonl.gz` (5.4.0), two minutes, every 10 s, and
+`tests/data/live_acl.jsonl.gz` (5.5.0), 40 s, every 5 s, by a user of ACL 2 that may only read. Nothing was done to
+these groups. The tables are written by hand from what was started:
+
+- `proxy-service` (bills, 4 queues a broker): two gRPC push consumers behind one proxy;
+- `pop-service` (pops, 4): two members whom the brokers share queues out, share count 1: with two members that is all;
+- `CID_DefaultHeartBeatSyncerTopic`: the proxy's own group, which broadcasts;
+- `acl-service` (bills, 4): two ordinary members, AVG: each has the queues of one broker.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas import ALLOCATIONS, CAPTURE_CALLS, CLIENT_SNAPSHOTS, FINDINGS, REBALANCE_INTERVALS, Table
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.thresholds import Thresholds
+from spark_jobs.domain.window import SECOND, AuditSettings
+from spark_jobs.ingest.files import read_lines
+from spark_jobs.ingest.recording import NoObservation, Outcome, Row, outcomes
+from tests.kernel import published
+from tests.recording.test_truth import answers
+
+DATA = Path(__file__).parents[1] / "data"
+POPS, ACL = "pops", "acl"
+CADENCES = {POPS: 10, ACL: 5}
+#: Recording | group | topic | status | reason | members | queues, all the time.
+MEMBERS = """
+pops | proxy-service                   | bills                       | NOT_APPLICABLE | CONSUMED_THROUGH_PROXY | 0 | 8
+pops | pop-service                     | pops                        | NOT_APPLICABLE | POP_ALL_QUEUES         | 2 | 8
+pops | CID_DefaultHeartBeatSyncerTopic | DefaultHeartBeatSyncerTopic | NOT_APPLICABLE | BROADCASTING           | 1 | 2
+acl  | acl-service                     | bills                       | REPLAYED       |                        | 2 | 8
+"""
+#: Recording | group | rule | severity | cause; of UNOBSERVED only that the recording ends before its hour.
+FOUND = """
+pops | proxy-service                   | MEMBERS_UNSEEN | INFO | CONSUMED_THROUGH_PROXY
+pops | proxy-service                   | UNOBSERVED     | INFO | NO_SNAPSHOTS
+pops | pop-service                     | UNOBSERVED     | INFO | NO_SNAPSHOTS
+pops | CID_DefaultHeartBeatSyncerTopic | UNOBSERVED     | INFO | NO_SNAPSHOTS
+acl  | acl-service                     | UNOBSERVED     | INFO | NO_SNAPSHOTS
+"""
+#: Recording | who was called about connections | fate, of all calls about groups.
+CALLED = """
+pops | broker-a | proxy-service | NOT_ONLINE
+pops | broker-b | proxy-service | NOT_ONLINE
+pops | proxy    | proxy-service | ANSWERED
+pops | broker-a | pop-service   | ANSWERED
+pops | broker-b | pop-service   | ANSWERED
+acl  | broker-a | acl-service   | ANSWERED
+acl  | broker-b | acl-service   | ANSWERED
+"""
+Rows = dict[Table, list[dict[str, Any]]]
+
+
+def of(table: str, recording: str) -> list[tuple[str, ...]]:
+    lines = (tuple(cell.strip() for cell in line.split("|")) for line in table.strip().splitlines())
+    return [line[1:] for line in lines if line[0] == recording]
+
+
+@cache
+def read(recording: str) -> list[Outcome]:
+    return list(outcomes(read_lines(DATA / f"live_{recording}.jsonl.gz")))
+
+
+@cache
+def recorded(recording: str) -> Rows:
+    rows: Rows = defaultdict(list)
+    for outcome in read(recording):
+        if isinstance(outcome, Row):
+            rows[outcome.table].append(dict(outcome.values))
+    return rows
+
+
+@cache
+def audited(recording: str) -> Rows:
+    rows, cadence = recorded(recording), CADENCES[recording] * SECOND
+    hour = min(row["captured_at"] for row in rows[CAPTURE_CALLS]).replace(minute=0, second=0, microsecond=0)
+    settings = AuditSettings(3600 * SECOND, cadence, 3 * cadence, Thresholds())
+    return published(rows, Interval(hour, hour + timedelta(hours=1)), settings)
+
+
+@pytest.mark.parametrize("recording", CADENCES)
+def test_every_line_is_understood(recording: str) -> None:
+    """What is no observation is the route of a retry topic that nobody has made."""
+    assert not [one for one in read(recording) if not isinstance(one, Row) and one.line.rejected]
+    missing = [one for one in read(recording) if isinstance(one, NoObservation)]
+    assert {b"%RETRY%proxy-service" in one.line.content for one in missing} <= {True}
+
+
+@pytest.mark.parametrize("recording", CADENCES)
+def test_who_owns_queues_and_of_whom_it_is_not_known(recording: str) -> None:
+    names = ("consumer_group", "topic", "status", "reason", "member_count", "queue_count")
+    seen = [
+        tuple("" if row[name] is None else str(row[name]) for name in names)
+        for row in audited(recording)[REBALANCE_INTERVALS]
+        if row["status"] != "UNOBSERVED" and not row["topic"].startswith("%RETRY%")
+    ]
+    assert sorted(seen) == sorted(of(MEMBERS, recording))
+
+
+@pytest.mark.parametrize("recording", CADENCES)
+def test_nothing_is_wrong_with_any_of_them(recording: str) -> None:
+    names = ("consumer_group", "rule", "severity", "cause")
+    seen = [tuple(str(row[name]) for name in names) for row in audited(recording)[FINDINGS]]
+    assert sorted(seen) == sorted(of(FOUND, recording))
+
+
+@pytest.mark.parametrize("recording", CADENCES)
+def test_who_was_called_and_what_came_of_it(recording: str) -> None:
+    calls = [row for row in recorded(recording)[CAPTURE_CALLS] if row["request"] == "connection"]
+    seen = {(row["called"].partition(" ")[0], row["subject"], row["fate"]) for row in calls}
+    assert {one for one in seen if not one[1].startswith("CID_")} == set(of(CALLED, recording))
+
+
+def test_members_own_what_they_say_that_they_own() -> None:
+    owned: dict[str, set[tuple[str, int]]] = defaultdict(set)
+    for row in audited(ACL)[ALLOCATIONS]:
+        if row["topic"] == "bills":
+            (owner,) = row["owners"]
+            owned[owner["client_id"]].add((row["broker_name"], row["queue_id"]))
+    assert owned == {
+        "10.9.8.1@1": {("broker-a", 0), ("broker-a", 1), ("broker-a", 2), ("broker-a", 3)},
+        "10.9.8.2@1": {("broker-b", 0), ("broker-b", 1), ("broker-b", 2), ("broker-b", 3)},
+    }
+    said = [one for one in answers(recorded(ACL)[CLIENT_SNAPSHOTS]) if one.topic == "bills"]
+    assert len(said) > 4
+    assert all(owned[one.client_id] == one.owned for one in said)
