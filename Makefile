@@ -4,7 +4,8 @@ UV_VERSION := 0.13.8
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format fuzz mutate slow reliability live test-airflow bench bench-quick lock clean check-tools
+.PHONY: help demo test lint format fuzz mutate slow reliability live test-airflow bench bench-quick lock licences \
+  advisories clean check-tools
 
 help: ## show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -33,7 +34,7 @@ mutate: .venv/installed ## rules of the domain broken on purpose: which expectat
 slow: .venv/installed ## tests of whole runs that would make `make test` too long
 	@$(BIN)/python -m pytest -m slow
 
-reliability: .venv/installed ## killed at random, full disks, 100,000 hostile lines and rows (docs/reliability.md)
+reliability: .venv/installed ## 100,000 hostile lines and rows, no network, old warehouses (docs/reliability.md)
 	@$(BIN)/python -m pytest -m reliability tests/reliability -s
 
 live: .venv/installed ## a real cluster on loopback, recorded, ingested, audited (15 minutes, Maven; ROCKETMQ=5.5.0)
@@ -53,6 +54,12 @@ lock: .venv/bin/uv ## pin what setup.cfg asks for; UPGRADE=1 takes the newest ve
 	@$(BIN)/uv pip compile setup.cfg --quiet --all-extras --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --custom-compile-command "make lock" --output-file requirements.lock \
 	  $(if $(UPGRADE),--upgrade)
+
+licences: .venv/installed ## make docs/licences.md from the lock and the installed packages
+	@$(BIN)/python -m tests.supply_chain.licences
+
+advisories: .venv/bin/uv ## known vulnerabilities of the lock (asks a vulnerability service; fails where one cannot be asked)
+	@$(BIN)/uv tool run pip-audit==2.10.1 --strict --disable-pip --require-hashes --requirement requirements.lock
 
 clean: ## remove .venv, caches and the demo's warehouse
 	rm -rf .venv warehouse spark-warehouse metastore_db derby.log build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlparse
 
-from schemas import Table
+from schemas import AUDIT_RUNS, OUTPUTS, SOURCES, Table
+from schemas.additions import lasting_differences
 from schemas.types import differences
 from spark_jobs.errors import SchemaMismatchError, WarehouseError
 
 _CATALOG_SCHEMA = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*")
+
+
+def check_all(checks: Iterable[Callable[[], None]]) -> None:
+    """Raises one `SchemaMismatchError` with what all the checks say, a line each."""
+    problems = []
+    for check in checks:
+        try:
+            check()
+        except SchemaMismatchError as error:
+            problems.append(str(error))
+    if problems:
+        raise SchemaMismatchError("\n".join(problems))
 
 
 @dataclass(frozen=True)
@@ -52,12 +66,27 @@ class Location:
             "load one with `rebalance-audit ingest FILE… --warehouse URI`, or check the URI"
         )
 
-    def check_schema(self, found: Any, table: Table) -> None:
+    def check_schema(self, found: Any, table: Table, *, older: bool = False) -> None:
         """Raises `SchemaMismatchError` listing every difference between a table's columns, as JSON, and its module in
-        `schemas`.
+        `schemas`; with `older` only where some would last after `maintain --upgrade`.
         """
-        if differ := list(differences(found, table.schema)):
+        lasting = lasting_differences(found, table)
+        if differ := lasting if older else list(differences(found, table.schema)):
             raise SchemaMismatchError(
                 f"the table {self.location}/{table.name} is not as schemas/{table.name}.py says: {'; '.join(differ)}. "
-                "Migrate it, or point --warehouse at another one"
+                f"{self._remedy(table) if lasting else self._upgrade}"
             )
+
+    @property
+    def _upgrade(self) -> str:
+        command = f"rebalance-audit maintain --upgrade --warehouse {self.location}"
+        return f"An older version made it: `{command}` adds what is missing"
+
+    def _remedy(self, table: Table) -> str:
+        """Of a table that no upgrade can help."""
+        told = "Nothing can bring it up to date"
+        if table in SOURCES:
+            return f"{told}: point --warehouse at another one, and load the recordings there with `ingest`"
+        of_runs = table in (*OUTPUTS, AUDIT_RUNS)
+        filled = ", and `rebalance-audit backfill` fills it from the snapshots" if of_runs else ""
+        return f"{told}: move it away; `rebalance-audit maintain --upgrade` makes it anew{filled}"

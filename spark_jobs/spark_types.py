@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
 from schemas import Table
@@ -19,3 +21,9 @@ def spark_schema(table: Table) -> StructType:
 def spark_type(type: Type) -> DataType:
     """The type of one column."""
     return StructType.fromJson(as_json(Struct([Field("it", type)])))["it"].dataType
+
+
+def with_nulls(frame: DataFrame, table: Table) -> DataFrame:
+    """The rows, with null in the columns of the table that they lack."""
+    lacking = {one.name: one.dataType for one in spark_schema(table) if one.name not in frame.columns}
+    return frame.withColumns({name: F.lit(None).cast(type) for name, type in lacking.items()}) if lacking else frame

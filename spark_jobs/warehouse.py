@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 from urllib.parse import unquote
 
 from delta.tables import DeltaTable
@@ -20,7 +21,7 @@ from spark_jobs.domain.intervals import Interval, parse_utc
 from spark_jobs.errors import IntervalError
 from spark_jobs.location import Location
 from spark_jobs.parallel import run_in_parallel
-from spark_jobs.spark_types import spark_schema
+from spark_jobs.spark_types import spark_schema, with_nulls
 from spark_jobs.sql import literal
 
 #: Runs side by side commit to one table; more than so many do not in the time of one commit.
@@ -47,6 +48,10 @@ class Warehouse(Location):
         if self.in_catalog:
             return DeltaTable.forName(spark, f"{self.location}.{table.name}")
         return DeltaTable.forPath(spark, f"{self.location}/{table.name}")
+
+    def detail(self, spark: SparkSession, table: Table) -> dict[str, Any]:
+        """What Delta tells of the newest version: properties, `numFiles`, `sizeInBytes` and more."""
+        return dict(self.delta_table(spark, table).detail().collect()[0].asDict())
 
     def _check_exists(self, spark: SparkSession, table: Table) -> None:
         if not self.exists(spark, table):
@@ -80,7 +85,10 @@ class Warehouse(Location):
         return not any(start is None or interval.start <= start < interval.end for start in starts)
 
     def read(self, spark: SparkSession, table: Table, version: int | None = None) -> DataFrame:
-        """The table, at one version if given (a run pins its sources); raises if it is missing or of another schema."""
+        """The table, at one version if given (a run pins its sources); raises if it is missing or of another schema.
+
+        A version from before an upgrade has null in the columns that came by it.
+        """
         self._check_exists(spark, table)
         reader = spark.read.format("delta")
         if version is not None:
@@ -89,8 +97,10 @@ class Warehouse(Location):
             frame = reader.table(f"{self.location}.{table.name}")
         else:
             frame = reader.load(f"{self.location}/{table.name}")
-        self.check_schema(frame.schema.jsonValue(), table)
-        return frame
+        is_old = version is not None and set(frame.columns) != set(table.schema.names)
+        older = is_old and version != self.version(spark, table)
+        self.check_schema(frame.schema.jsonValue(), table, older=older)
+        return with_nulls(frame, table) if older else frame
 
     def save(self, writer: DataFrameWriter, table: Table) -> None:
         """Let a prepared Delta writer write to the table."""

@@ -6,13 +6,14 @@ What is right here is looked at again, by whoever uses it.
 from __future__ import annotations
 
 from argparse import Namespace
+from functools import partial
 from pathlib import Path
 
 from schemas import OPTIONAL_SOURCES, OUTPUTS, SOURCES, TABLES, Table
 from spark_jobs.config.file import load
 from spark_jobs.errors import WarehouseError
 from spark_jobs.ingest.files import check_readable
-from spark_jobs.location import Location
+from spark_jobs.location import Location, check_all
 from spark_jobs.read.delta import DeltaTables
 
 
@@ -45,20 +46,26 @@ def check_warehouse(arguments: Namespace) -> None:
     check_tables(Location.parse(arguments.warehouse))
 
 
-def check_tables(location: Location, needed: list[Table] | None = None) -> None:
-    """Raises `WarehouseError` for a needed table that is not there, `SchemaMismatchError` for one that is not as
-    `schemas` says. Only of a local warehouse: who reaches another one, and how, Spark knows.
+def check_maintain(arguments: Namespace) -> None:
+    """Raises `WarehouseError`, or `SchemaMismatchError` for a table that --upgrade, if given, cannot help."""
+    check_tables(Location.parse(arguments.warehouse), older=arguments.upgrade)
+
+
+def check_tables(location: Location, needed: list[Table] | None = None, *, older: bool = False) -> None:
+    """Raises `WarehouseError` for a needed table that is not there, `SchemaMismatchError` for those that are not as
+    `schemas` says, or with `older` cannot be made so. Only of a local warehouse: who reaches another one, and how,
+    Spark knows.
     """
     if location.local_path is None:
         return
     if location.local_path.is_file():
         raise WarehouseError(f"the warehouse {location.location} is a file: give a folder")
     tables = DeltaTables(location)
-    for table in TABLES:
-        if tables.exists(table):
-            tables.check(table)
-        elif table in (needed or ()):
+    there = [table for table in TABLES if tables.exists(table)]
+    for table in needed or ():
+        if table not in there:
             raise location.without(table)
+    check_all(partial(tables.check, table, older=older) for table in there)
 
 
 def table_named(name: str) -> Table:

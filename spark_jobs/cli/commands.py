@@ -230,9 +230,13 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "maintain": Command(
         "Compact small files, remove old ones, and check the constraints of all tables; their rows stay the same.",
-        WithSpark("scheduled:maintain_command", "check_warehouse"),
-        ("--warehouse", "--retention-days", "--json"),
-        ("--warehouse ./warehouse", "--warehouse lake.audit --retention-days 90 --json"),
+        WithSpark("scheduled:maintain_command", "check_maintain"),
+        ("--warehouse", "--retention-days", "--upgrade", "--json"),
+        (
+            "--warehouse ./warehouse",
+            "--warehouse ./warehouse --upgrade",
+            "--warehouse lake.audit --retention-days 90 --json",
+        ),
     ),
     "report": Command(
         "Write what was published of an interval as one HTML file: who owned each queue when, findings, backlog.",

@@ -74,6 +74,10 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "default": 30,
         "help": "how long old versions stay readable, at least 7 days (default: 30)",
     },
+    "--upgrade": {
+        "action": "store_true",
+        "help": "first bring the tables of an older version up to date: columns, tables, constraints",
+    },
     "--fail-on": {
         "metavar": "SEVERITY",
         "type": str.upper,

@@ -15,7 +15,7 @@ from rich.console import Console
 from spark_jobs.cli.documents import as_json, run_document
 from spark_jobs.cli.exit_codes import backfill_exit_code, run_exit_code, worst
 from spark_jobs.cli.show_backfill import bar_on, show_backfill
-from spark_jobs.cli.show_maintained import show_maintained
+from spark_jobs.cli.show_maintained import show_maintained, show_upgraded
 from spark_jobs.cli.start import start_spark
 from spark_jobs.cli.terminal import printable, progress_on, show_next
 from spark_jobs.config.file import load
@@ -28,6 +28,7 @@ from spark_jobs.jobs.maintain import check_retention, maintain
 from spark_jobs.jobs.run import RunRequest, RunResult
 from spark_jobs.jobs.scheduled_run import ScheduledRun
 from spark_jobs.jobs.tasks import TASKS
+from spark_jobs.jobs.upgrade import upgrade
 from spark_jobs.warehouse import Warehouse
 
 
@@ -111,10 +112,16 @@ def maintain_command(arguments: Namespace) -> int:
     warehouse, retention = Warehouse.parse(arguments.warehouse), timedelta(days=arguments.retention_days)
     check_retention(retention)
     with progress_on(Console(stderr=True)) as say:
-        maintained = maintain(start_spark(say), warehouse, retention, say)
+        spark = start_spark(say)
+        upgraded = upgrade(spark, warehouse, say) if arguments.upgrade else []
+        maintained = maintain(spark, warehouse, retention, say)
     if arguments.json:
-        print(as_json({"tables": [dataclasses.asdict(one) for one in maintained]}))
+        told = {"tables": [dataclasses.asdict(one) for one in maintained]}
+        changes = {"upgraded": [dataclasses.asdict(one) for one in upgraded]} if arguments.upgrade else {}
+        print(as_json(told | changes))
     else:
+        if arguments.upgrade:
+            show_upgraded(Console(), upgraded)
         show_maintained(Console(), maintained)
         show_next("status", {"warehouse": arguments.warehouse})
     return ExitCode.CLEAN

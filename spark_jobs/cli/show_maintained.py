@@ -9,6 +9,7 @@ from rich.table import Table
 
 from spark_jobs.cli.tables import Heading, show_rows, table
 from spark_jobs.jobs.maintain import Maintained
+from spark_jobs.jobs.upgrade import Upgraded
 
 _HEADINGS = (
     Heading("table", fold=True),
@@ -39,3 +40,11 @@ def _cells(one: Maintained) -> tuple[str, str, str, str]:
         f"{one.version_before}→{one.version_after}",
         str(one.retention_days),
     )
+
+
+def show_upgraded(console: Console, upgraded: Sequence[Upgraded]) -> None:
+    """A line per change, or that there was none."""
+    for one in upgraded:
+        console.print(f"{one.table}: {one.change}", markup=False, highlight=False, soft_wrap=True)
+    if not upgraded:
+        console.print("All tables are up to date.", highlight=False)

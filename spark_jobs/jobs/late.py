@@ -30,6 +30,7 @@ _LOG = logging.getLogger(__name__)
 #: Commits that leave every row as it is.
 _SAME_ROWS = frozenset(
     {
+        "ADD COLUMNS",
         "OPTIMIZE",
         "VACUUM START",
         "VACUUM END",

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -128,7 +127,7 @@ def _days_to_keep(
 
 def _maintained(spark: SparkSession, warehouse: Warehouse, table: Table, days: int) -> Maintained:
     delta = warehouse.delta_table(spark, table)
-    before, version = _detail(spark, warehouse, table), warehouse.version(spark, table)
+    before, version = warehouse.detail(spark, table), warehouse.version(spark, table)
     # Delta takes the retention from the table only: it ignores the one that VACUUM is given.
     wanted = {
         "delta.logRetentionDuration": _duration(max(timedelta(days=days), _LOG_RETENTION)),
@@ -140,7 +139,7 @@ def _maintained(spark: SparkSession, warehouse: Warehouse, table: Table, days: i
         unless_outrun(partial(spark.sql, statement), f"set the retention of {table.name}")
     unless_outrun(lambda: delta.optimize().executeCompaction(), f"compact the files of {table.name}")
     unless_outrun(delta.vacuum, f"remove the old files of {table.name}")
-    after = _detail(spark, warehouse, table)
+    after = warehouse.detail(spark, table)
     return Maintained(
         table.name,
         before["numFiles"],
@@ -157,17 +156,11 @@ def _duration(length: timedelta) -> str:
     return f"interval {length.days} days"
 
 
-def _detail(spark: SparkSession, warehouse: Warehouse, table: Table) -> dict[str, Any]:
-    row = warehouse.delta_table(spark, table).detail().head()
-    assert row is not None  # a table has one
-    return dict(row.asDict())
-
-
 def _broken_constraints(spark: SparkSession, warehouse: Warehouse, table: Table) -> Iterator[str]:
     """In words: the constraints of the table's module that Delta does not keep, or that rows break; one query."""
     if not table.checks:
         return
-    properties = _detail(spark, warehouse, table)["properties"]
+    properties = warehouse.detail(spark, table)["properties"]
     # As Delta judges a row that is written: it must be true, and unknown is not.
     breaking = (
         F.count_if(~F.coalesce(F.expr(check), F.lit(False))).alias(name) for name, check in table.checks.items()

@@ -50,14 +50,24 @@ class DeltaTables:
     ) -> pa.Table:
         """As `StoredTables.read` says."""
         opened = self.open(table, version)
-        names = ", ".join(f'"{name}"' for name in columns)
+        there = {field.name for field in opened.schema().fields}
+        names = ", ".join(f'"{name}"' for name in columns if name in there)
         kept = " AND ".join(["true", *map(_sql, conditions)])
         try:
             batches = QueryBuilder().register("stored", opened).execute(f"SELECT {names} FROM stored WHERE {kept}")
             found = pa.RecordBatchReader.from_stream(batches).read_all()
         except Exception as error:
             raise self._unreadable(table, error) from error
-        return found.cast(pa.schema([pa.field(one.name, _plain(one.type)) for one in found.schema]))
+        found = found.cast(pa.schema([pa.field(one.name, _plain(one.type)) for one in found.schema]))
+        return found if there.issuperset(columns) else self._with_nulls(found, table, columns)
+
+    def _with_nulls(self, found: pa.Table, table: Table, columns: Sequence[str]) -> pa.Table:
+        """The rows of a version from before an upgrade, with null in the columns that came by it."""
+        today = pa.schema(self.open(table).schema().to_arrow())
+        for name in columns:
+            if name not in found.column_names:
+                found = found.append_column(name, pa.nulls(len(found), _plain(today.field(name).type)))
+        return found.select(columns)
 
     def append(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
         """As `StoredTables.append` says."""
@@ -78,18 +88,18 @@ class DeltaTables:
             raise self.location.without(table) from error
         except Exception as error:
             raise self._unreadable(table, error) from error
-        self.location.check_schema(_json(opened), table)
+        self.location.check_schema(_json(opened), table, older=version is not None)
         return opened
 
-    def check(self, table: Table) -> None:
-        """Raises `SchemaMismatchError` where the table's columns are not those of `schemas`; what delta-rs cannot read,
-        Spark may.
+    def check(self, table: Table, *, older: bool = False) -> None:
+        """Raises `SchemaMismatchError` where the table's columns are not those of `schemas`, or with `older` cannot be
+        made so; what delta-rs cannot read, Spark may.
         """
         try:
             opened = DeltaTable(self.uri(table))
         except Exception:
             return
-        self.location.check_schema(_json(opened), table)
+        self.location.check_schema(_json(opened), table, older=older)
 
     def uri(self, table: Table) -> str:
         """Where the table is, as delta-rs calls it."""

@@ -1,0 +1,146 @@
+"""Warehouses that older versions wrote, brought up to date by `maintain --upgrade`, or refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable, Schema
+from pyspark.sql import SparkSession
+
+from schemas import (
+    AUDIT_RUNS,
+    FINDINGS,
+    MEMBERSHIP_SNAPSHOTS,
+    QUARANTINE,
+    ROUTE_SNAPSHOTS,
+    SIGHTINGS,
+    STRATEGY_COMPARISON,
+    TABLES,
+    Table,
+)
+from schemas.types import Struct, as_json
+from spark_jobs.cli.main import main
+from spark_jobs.jobs.upgrade import Upgraded, upgrade
+from spark_jobs.warehouse import Warehouse
+from tests.old_warehouses import BEFORE_MUTES, unpack
+from tests.snapshots import load, membership
+
+HOUR = "2026-11-21T02:00/2026-11-21T03:00"
+CHANGES = [
+    Upgraded("membership_snapshots", "column request_modes added"),
+    Upgraded("findings", "column muted added"),
+    Upgraded("findings", "column root_finding_id added"),
+    Upgraded("sightings", "made"),
+    Upgraded("strategy_comparison", "made"),
+    Upgraded("capture_calls", "made"),
+]
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> str:
+    return str(unpack(BEFORE_MUTES, tmp_path))
+
+
+def test_an_old_warehouse_is_refused_with_the_command_that_helps(old: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--warehouse", old, "--interval", HOUR]) == 3
+    told = [line.removeprefix("rebalance-audit: ") for line in capsys.readouterr().err.splitlines()]
+    helps = f"An older version made it: `rebalance-audit maintain --upgrade --warehouse {old}` adds what is missing"
+    assert [line for line in told if line.startswith("the table")] == [
+        f"the table {old}/membership_snapshots is not as schemas/membership_snapshots.py says: "
+        "column request_modes[].mode (string) is missing; "
+        "column request_modes[].pop_share_queue_num (int) is missing; "
+        f"column request_modes[].topic (string) is missing. {helps}",
+        f"the table {old}/findings is not as schemas/findings.py says: column muted (string) is missing; "
+        f"column root_finding_id (string) is missing. {helps}",
+    ]
+
+
+def test_an_old_warehouse_is_upgraded_read_and_audited(
+    spark: SparkSession, old: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    warehouse = Warehouse.parse(old)
+    assert upgrade(spark, warehouse) == CHANGES
+    assert upgrade(spark, warehouse) == []
+    marks = warehouse.delta_table(spark, FINDINGS).history().where("operation = 'ADD COLUMNS'").collect()
+    assert [row.userMetadata.partition(",")[0] for row in marks] == ["maintain --upgrade"]
+    # Tables of the old run, at its versions: what is not known of them is null.
+    assert main(["incidents", "--warehouse", old, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["incidents"]
+    assert main(["status", "--warehouse", old]) == 0
+    assert main(["report", "--warehouse", old, "--interval", HOUR, "--out", str(tmp_path / "old.html")]) == 0
+    assert main(["run", "--warehouse", old, "--interval", HOUR, "--fail-on", "never"]) == 0
+    assert warehouse.read(spark, STRATEGY_COMPARISON).count() > 0
+    assert main(["incidents", "--warehouse", old]) == 0
+    assert main(["report", "--warehouse", old, "--interval", HOUR, "--out", str(tmp_path / "new.html")]) == 0
+
+
+@pytest.mark.slow
+def test_maintain_upgrades_first_and_says_so(spark: SparkSession, old: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["maintain", "--upgrade", "--warehouse", old, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["upgraded"] == [vars(one) for one in CHANGES]
+    assert {row.hour.hour for row in Warehouse.parse(old).read(spark, SIGHTINGS).collect()} == {2}
+    assert main(["maintain", "--upgrade", "--warehouse", old]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "All tables are up to date."
+
+
+def test_what_no_upgrade_can_help_is_refused_before_anything_changes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Tables as the code at commit 6314e1a made them, the first that published anything."""
+    _make(tmp_path, AUDIT_RUNS, lacking=("not_evaluated", "published_versions"))
+    _make(tmp_path, FINDINGS, lacking=("muted", "root_finding_id", "measures"))
+    _make(tmp_path, ROUTE_SNAPSHOTS, lacking=("queues",))
+    _make(tmp_path, QUARANTINE, lacking=("run_id",))
+    before = sorted(tmp_path.rglob("*"))
+    assert main(["maintain", "--upgrade", "--warehouse", str(tmp_path)]) == 3
+    told = [line for line in capsys.readouterr().err.splitlines() if "the table" in line]
+    lost = "Nothing can bring it up to date: "
+    move = (
+        f"{lost}move it away; `rebalance-audit maintain --upgrade` makes it anew, and `rebalance-audit backfill` fills "
+    )
+    assert [line.partition(f"{tmp_path}/")[2].partition(" says: ")[2] for line in told] == [
+        "column queues[].broker_name (string) is missing; column queues[].perm (int) is missing; "
+        "column queues[].read_queue_nums (int) is missing; column queues[].write_queue_nums (int) is missing. "
+        f"{lost}point --warehouse at another one, and load the recordings there with `ingest`",
+        "column evidence.measures[].name (string) is missing; column evidence.measures[].value (double) is missing. "
+        f"{move}it from the snapshots",
+        "column not_evaluated[] (string) is missing; column published_versions{} (bigint) is missing. "
+        f"{move}it from the snapshots",
+    ]
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def _make(folder: Path, table: Table, lacking: tuple[str, ...]) -> None:
+    """The table without these columns, at the top or in a struct there."""
+    found = as_json(table.schema)
+    for field in found["fields"]:
+        if isinstance(field["type"], dict) and field["type"]["type"] == "struct":
+            field["type"]["fields"] = [one for one in field["type"]["fields"] if one["name"] not in lacking]
+    found["fields"] = [one for one in found["fields"] if one["name"] not in lacking]
+    DeltaTable.create(str(folder / table.name), Schema.from_json(json.dumps(found)))
+
+
+def test_constraints_come_to_say_what_they_say_today(spark: SparkSession, warehouse: Warehouse) -> None:
+    """As far as rows keep them; columns are no reason to lose what is known."""
+    fields = [field for field in MEMBERSHIP_SNAPSHOTS.schema if field.name != "request_modes"]
+    strict = {"known_message_model": "message_model IN ('CLUSTERING', 'BROADCASTING')"}
+    before = replace(MEMBERSHIP_SNAPSHOTS, schema=Struct(fields), checks=strict)
+    warehouse.create(spark, [before])
+    done = upgrade(spark, warehouse)
+    assert done[:2] == [
+        Upgraded("membership_snapshots", "column request_modes added"),
+        Upgraded("membership_snapshots", "constraint known_message_model set"),
+    ]
+    assert [one.table for one in done[2:]] == [table.name for table in TABLES if table is not MEMBERSHIP_SNAPSHOTS]
+    properties = warehouse.detail(spark, MEMBERSHIP_SNAPSHOTS)["properties"]
+    assert properties["delta.constraints.known_message_model"] == (
+        "message_model IS NULL OR message_model IN ('CLUSTERING', 'BROADCASTING')"
+    )
+    load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [{**membership(0, "c1"), "message_model": None}]})
+    read = warehouse.read(spark, MEMBERSHIP_SNAPSHOTS)
+    assert [(row.message_model, row.request_modes) for row in read.collect()] == [(None, None)]
+    assert warehouse.read(spark, MEMBERSHIP_SNAPSHOTS, version=0).columns == read.columns
+    assert upgrade(spark, warehouse) == []
