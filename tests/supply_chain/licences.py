@@ -21,7 +21,12 @@ PAGE = ROOT / "docs" / "licences.md"
 #: Of other systems or versions of Python only.
 _ELSEWHERE = {"colorama": "BSD-3-Clause", "pyyaml-ft": "MIT"}
 #: Their `License` is a text, or says less than is so.
-_KNOWN = {"text-unidecode": "Artistic-1.0 OR GPL-2.0-or-later", "isoduration": "ISC", "lockfile": "MIT"}
+_KNOWN = {
+    "text-unidecode": "Artistic-1.0 OR GPL-2.0-or-later",
+    "isoduration": "ISC",
+    "lockfile": "MIT",
+    "promql-parser": "MIT",
+}
 #: As classifiers and old metadata call them.
 _CALLED = {
     "Apache Software License": "Apache-2.0",
