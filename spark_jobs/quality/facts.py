@@ -78,7 +78,7 @@ def series_facts(suite: Suite, rows: DataFrame) -> DataFrame:
     counts = {
         ROWS: count("true"),
         REJECTED: count(f"NOT ({every})"),
-        SPANS: _span(rows.columns),
+        SPANS: span_sql(rows.columns),
         **{name: count(f"NOT `{name}`") for name in _expected(suite)},
         KEYS_ARE_UNIQUE.name: f"{count(every)} - size({times if is_folded else keys})",
         **{_nulls(name): count(f"`{name}` IS NULL") for name in suite.nullable},
@@ -92,7 +92,7 @@ def series_facts(suite: Suite, rows: DataFrame) -> DataFrame:
     )
 
 
-def _span(columns: Sequence[str]) -> str:
+def span_sql(columns: Sequence[str]) -> str:
     """SQL of the microseconds between the first and the last of a series' snapshots; outputs have none."""
     if "times" in columns:
         return "max(array_max(times)) - min(array_min(times))"

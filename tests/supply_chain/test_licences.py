@@ -11,7 +11,7 @@ from tests.supply_chain.licences import CAPTURE_JARS, PAGE, licence, page, pins
 ALLOWED = {
     *("MIT", "MIT-0", "MIT-CMU", "MIT AND PSF-2.0", "MPL-2.0 AND MIT", "MPL-2.0", "ISC", "PSF-2.0", "Unlicense"),
     *("Apache-2.0", "Apache 2.0", "Apache-2.0 OR MIT", "MIT OR Apache-2.0", "MIT -or- Apache License 2.0"),
-    *("Apache-2.0 OR BSD-2-Clause", "Apache-2.0 OR BSD-3-Clause"),
+    *("apache-2.0", "Apache-2.0 OR BSD-2-Clause", "Apache-2.0 OR BSD-3-Clause", "Apache-2.0 AND BSD-2-Clause"),
     *("BSD", "BSD-2-Clause", "BSD 2-Clause License", "BSD-3-Clause", "3-Clause BSD License", "ISC License"),
     "BSD-3-Clause AND 0BSD AND MIT AND Zlib AND CC0-1.0",
     "Artistic-1.0 OR GPL-2.0-or-later",
