@@ -43,9 +43,12 @@ def used(suite: Suite, rows: DataFrame) -> DataFrame:
 
 
 def quarantined(suite: Suite, rows: DataFrame, run_id: str) -> DataFrame:
-    """The rows `with_reasons` that have one, as `schemas/quarantine.py` says; equal rows have different ids."""
+    """The rows `with_reasons` that have one, as `schemas/quarantine.py` says; rows of equal text have different
+    ids.
+    """
     row = F.to_json(F.struct(*suite.table.columns), {"ignoreNullFields": "false"})
-    place = F.row_number().over(Window.partitionBy("content").orderBy("content"))
+    # What the text does not show, such as microseconds, makes rows differ too.
+    place = F.row_number().over(Window.partitionBy(F.xxhash64(row)).orderBy("content"))
     is_cut = F.length(row) > _KEPT_CONTENT
     values = {
         "quarantine_id": F.sha2(F.concat_ws("\n", F.lit(suite.table.name), row, place), 256),

