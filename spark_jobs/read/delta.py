@@ -72,7 +72,9 @@ class DeltaTables:
     def append(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
         """As `StoredTables.append` says."""
         schema = Schema.from_json(json.dumps(as_json(table.schema)))
-        made = pa.Table.from_pylist([*map(dict, rows)], pa.schema(schema.to_arrow()))
+        # Without comments: delta-rs refuses rows where those of the table have other words.
+        fields = [field.remove_metadata() for field in pa.schema(schema.to_arrow())]
+        made = pa.Table.from_pylist([*map(dict, rows)], pa.schema(fields))
         try:
             DeltaTable.create(self.uri(table), schema, mode="ignore", name=table.name, description=table.comment)
             opened = self.open(table)

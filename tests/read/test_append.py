@@ -1,0 +1,21 @@
+"""Rows are added to a table without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from schemas.table import Table, required
+from schemas.types import STRING, Struct
+from spark_jobs.location import Location
+from spark_jobs.read.delta import DeltaTables
+
+
+def things(comment: str) -> Table:
+    return Table(name="things", comment="", schema=Struct([required("name", STRING, comment)]), key=("name",))
+
+
+def test_a_table_takes_rows_when_its_comments_have_other_words(tmp_path: Path) -> None:
+    tables = DeltaTables(Location.parse(str(tmp_path)))
+    tables.append(things("who was told"), [{"name": "a"}])
+    tables.append(things("who received it"), [{"name": "b"}])
+    assert sorted(tables.read(things(""), ("name",)).column("name").to_pylist()) == ["a", "b"]
