@@ -1,4 +1,4 @@
-"""Every hour is audited (sources checked, results staged), then published (results checked), then incidents are told.
+"""Audits every hour (checks the sources, stages the results), publishes it (checks the results), and sends notices.
 
 `audit` and `publish` are the tasks of `rebalance-audit task`, a Spark application each; the others need no Spark. Each
 may be retried or cleared at any time.

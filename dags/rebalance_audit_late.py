@@ -7,7 +7,7 @@ DAYS = "var.value.get('rebalance_audit_late_days', 7)"
 
 with DAG(
     "rebalance_audit_late",
-    description="Audits again what came late",
+    description="Audits again the steps whose snapshots arrived late",
     schedule=CronDataIntervalTimetable("30 3 * * *", timezone="UTC"),
     max_active_runs=1,
     default_args=DEFAULT_ARGS | {"priority_weight": 5},

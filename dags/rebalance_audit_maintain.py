@@ -1,4 +1,4 @@
-"""Once a week the tables are compacted, old files removed (none that a run refers to), and constraints checked."""
+"""Compacts the tables once a week, removes old files (none that a run refers to), and checks constraints."""
 
 from datetime import timedelta
 

@@ -181,12 +181,12 @@ class SourcesSensor(BaseOperator):
         """One look: the first, or one after waiting."""
         missing = self._missing()
         if missing == []:
-            self.log.info("the snapshots of %s have come", self.interval)
+            self.log.info("the snapshots of %s have arrived", self.interval)
             return
-        told = "; ".join(missing or ["nothing tells what should come"])
+        told = "; ".join(missing or ["it is not known which to expect"])
         now, until = datetime.now(UTC), datetime.fromisoformat(self.until)
         if now >= until:
-            self.log.warning("going on without what is still missing of %s: %s", self.interval, told)
+            self.log.warning("continuing without the snapshots of %s that are still missing: %s", self.interval, told)
             return
         self.log.info("waiting for snapshots of %s until %s: %s", self.interval, until, told)
         moment = until if missing is None else min(until, now + LOOK_EVERY)
@@ -207,12 +207,12 @@ class SourcesSensor(BaseOperator):
 
 
 class NotifyOperator(BaseOperator):
-    """Tells of the incidents that opened, got worse or are over, each once; then it fails if one that was seen in the
-    interval is at least `fail_on`. No Spark.
+    """Sends notices of the incidents that opened, got worse or were resolved, each once; then it fails if one that was
+    seen in the interval is at least `fail_on`. No Spark.
 
-    Variable `rebalance_audit_notifier`, JSON: `class`, an Airflow notifier; `kwargs`, what it is made with, where
-    templates see `cluster`, `title`, `text` and `notices`; `severity`, the least that is told (WARN); `target`, under
-    which it is remembered (default). Without a class the worker's REBALANCE_AUDIT_NOTIFY_URL is told, if there is one.
+    Variable `rebalance_audit_notifier`, JSON: `class`, an Airflow notifier; `kwargs`, its arguments, where
+    templates see `cluster`, `title`, `text` and `notices`; `severity`, the least that is reported (WARN); `target`,
+    under which it is remembered (default). Without a class, the worker's REBALANCE_AUDIT_NOTIFY_URL is used, if set.
     """
 
     template_fields = ("interval", "cluster", "group", "fail_on")
@@ -236,7 +236,7 @@ class NotifyOperator(BaseOperator):
         settings = json.loads(Variable.get("rebalance_audit_notifier", default="{}"))
         send = _sender(settings, context)
         if send is None:
-            self.log.info("there is nobody to tell")
+            self.log.info("no notice: neither rebalance_audit_notifier nor REBALANCE_AUDIT_NOTIFY_URL is set")
             return
         told = resolve_name("spark_jobs.jobs.notices:tell_without_spark")(
             Variable.get("rebalance_audit_warehouse"),
@@ -245,7 +245,7 @@ class NotifyOperator(BaseOperator):
             send,
         )
         for message in told:
-            self.log.info("told: %s\n%s", message.title, message.text)
+            self.log.info("sent: %s\n%s", message.title, message.text)
 
     def _failing(self) -> list[str]:
         severities = resolve_name("spark_jobs.jobs.incidents:severities_in")(
@@ -256,7 +256,7 @@ class NotifyOperator(BaseOperator):
 
 
 def _said(error: AirflowException) -> AirflowException:
-    """The error with what rebalance-audit itself said; one that another try cannot mend is not tried again."""
+    """The error with what rebalance-audit itself said; one that another try cannot fix is not tried again."""
     text = str(error)
     said = [line.partition(_SAYS)[2] for line in text.splitlines() if line.startswith(_SAYS)]
     code = re.search(r"Error code is: (-?\d+)", text)
@@ -265,7 +265,7 @@ def _said(error: AirflowException) -> AirflowException:
 
 
 def _sender(settings: dict[str, Any], context: Any) -> Callable[[Any], None] | None:
-    """What tells a message of `spark_jobs.jobs.notices`, and raises where that fails; None: there is nobody to tell."""
+    """Sends a message of `spark_jobs.jobs.notices`, and raises where that fails; None: none is configured."""
     if "class" in settings:
         return lambda message: _notify(settings, message, context)
     if not os.environ.get("REBALANCE_AUDIT_NOTIFY_URL"):

@@ -1,4 +1,4 @@
-"""What somebody was told of incidents: the memory that lets each thing be told once."""
+"""Notices of incidents that were sent: what was reported is not reported again."""
 
 from schemas.common import CLUSTER
 from schemas.table import Table, column, required
@@ -10,24 +10,24 @@ NOTICES = Table(
     comment="One row per notice that was sent: (target, incident, what it said)",
     schema=Struct(
         [
-            required("target", STRING, "who was told, by the name that was given to it"),
+            required("target", STRING, "who received the notice: the name given as --target"),
             CLUSTER,
-            required("incident_id", STRING, "the incident, by the id that it had then"),
-            required("told", STRING, "opened, worse, resolved, or withdrawn: audited again, it is not found any more"),
-            required("severity", STRING, "INFO, WARN or ERROR: the worst of its findings then"),
+            required("incident_id", STRING, "id of the incident at that time"),
+            required("told", STRING, "opened, worse, resolved, or withdrawn: a later audit no longer finds it"),
+            required("severity", STRING, "INFO, WARN or ERROR: the worst of its findings at that time"),
             required("rule", STRING, "rule of its first root"),
             required("headline", STRING, "what happened, in a sentence"),
-            required("groups", Array(STRING), "its consumer groups then"),
+            required("groups", Array(STRING), "its consumer groups at that time"),
             required("opened_at", TIMESTAMP, "UTC"),
-            column("resolved_at", TIMESTAMP, "UTC; null: it was open then"),
-            required("last_seen_at", TIMESTAMP, "end of its last root then, UTC"),
+            column("resolved_at", TIMESTAMP, "UTC; null: it was still open"),
+            required("last_seen_at", TIMESTAMP, "end of its last root at that time, UTC"),
             required(
                 "root_finding_ids",
                 Array(STRING),
-                "the first and the last finding of each of its roots then: they tell it where its id has changed since",
+                "first and last finding of each of its roots at that time: they identify it if its id has changed",
             ),
-            required("audited_until", TIMESTAMP, "end of the cluster's newest audited step then, UTC"),
-            required("told_at", TIMESTAMP, "when it had been told, UTC"),
+            required("audited_until", TIMESTAMP, "end of the cluster's newest audited step at that time, UTC"),
+            required("told_at", TIMESTAMP, "when the notice was sent, UTC"),
         ]
     ),
     key=("target", "incident_id", "told", "told_at"),

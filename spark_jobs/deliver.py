@@ -1,5 +1,5 @@
-"""Who is told, by Apprise. Its URL holds secrets: it comes from the environment or a file of one's own, and is in no
-log, error or argument.
+"""Sends notices through Apprise. Its URL contains secrets: it comes from the environment or from a file that only its
+owner can read, and appears in no log, error or argument.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ def notify_url(environment: Mapping[str, str], file: Path | None) -> str:
     url = environment.get(VARIABLE, "").strip() if file is None else _of_file(file)
     if len(url.split()) != 1:
         where = VARIABLE if file is None else str(file)
-        raise NoticeTargetError(f"{where} has to hold one URL of Apprise, and nothing else: it says who is told")
+        raise NoticeTargetError(f"{where} must contain one Apprise URL and nothing else: notices are sent to it")
     return url
 
 
 def _of_file(file: Path) -> str:
     try:
         if stat.S_IMODE(file.stat().st_mode) & 0o077:
-            raise NoticeTargetError(f"others can read {file}, which holds a secret: chmod 600 it")
+            raise NoticeTargetError(f"other users can read {file}, which contains a secret: run chmod 600 on it")
         return file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
-        raise NoticeTargetError(f"{file} cannot be read as text. Check its name and rights") from None
+        raise NoticeTargetError(f"{file} cannot be read as text. Check its name and permissions") from None
 
 
 def sender(url: str) -> Callable[[str, str], None]:
-    """What tells a title and a text; raises `NoticeTargetError` for what is no URL of Apprise.
+    """What sends a title and a text; raises `NoticeTargetError` for what is no URL of Apprise.
 
     What it gives raises `NotDeliveredError` where the service was not reached or refused.
     """
@@ -52,7 +52,7 @@ def sender(url: str) -> Callable[[str, str], None]:
         service = Apprise.instantiate(url, asset=AppriseAsset(app_id="rebalance-audit", async_mode=False))
     if service is None:
         raise NoticeTargetError(
-            "the URL of who is told is none that Apprise knows, or is not complete: compare it with Apprise's list"
+            "Apprise does not know this kind of URL, or the URL is incomplete: compare it with Apprise's list"
         )
     # Names come from clients: nothing in them is markup, whatever the service takes by default.
     service.notify_format = NotifyFormat.TEXT
@@ -70,10 +70,10 @@ def sender(url: str) -> Callable[[str, str], None]:
 
 def _why(service: NotifyBase, said: list[str]) -> str:
     status = next((found[1] for one in said if (found := _STATUS.search(one))), None)
-    reason = f"the service answered {status}" if status else "the service was not reached, or refused"
+    reason = f"the service answered {status}" if status else "the service could not be reached, or refused the message"
     return (
-        f"{service.service_name}: {reason}; nothing is written down of what was not delivered, so the same again "
-        "tells it: check the URL, its rights, and the network"
+        f"{service.service_name}: {reason}; the message was not recorded as sent, so the next attempt sends it "
+        "again: check the URL, its permissions, and the network"
     )
 
 

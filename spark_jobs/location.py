@@ -80,7 +80,7 @@ class Location:
     @property
     def _upgrade(self) -> str:
         command = f"rebalance-audit maintain --upgrade --warehouse {self.location}"
-        return f"An older version made it: `{command}` adds what is missing"
+        return f"It comes from an older version: `{command}` adds what is missing"
 
     def _remedy(self, table: Table) -> str:
         """Of a table that no upgrade can help."""
@@ -89,4 +89,4 @@ class Location:
             return f"{told}: point --warehouse at another one, and load the recordings there with `ingest`"
         of_runs = table in (*OUTPUTS, AUDIT_RUNS)
         filled = ", and `rebalance-audit backfill` fills it from the snapshots" if of_runs else ""
-        return f"{told}: move it away; `rebalance-audit maintain --upgrade` makes it anew{filled}"
+        return f"{told}: move it away; `rebalance-audit maintain --upgrade` creates it again{filled}"

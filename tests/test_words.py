@@ -1,4 +1,4 @@
-"""What the product says to people uses the glossary's terms, and none of the words that made readers stumble."""
+"""What the product and its pages say uses the glossary's terms, and none of the words that made readers stumble."""
 
 from __future__ import annotations
 
@@ -18,9 +18,16 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("spark_jobs", "expectations", "schemas", "dags")
 #: What is said otherwise now, and how.
 BANNED = {
-    r"\btwins?\b": "consumers that share a client id",
+    r"(?-i:\b[Tt]wins?\b)": "consumers that share a client id",
     r"\bnobody's\b": "nobody owns …, … has no owner",
     r"\b(told|tells?|telling) of\b": "reported, known",
+    r"\b(tells?|told|telling) somebody\b|\bnobody to tell\b|\b(who|what|nobody) (is|was) told\b": "notify, send",
+    r"\bnothing is (known|written down) of\b": "unknown, not recorded",
+    r"\bgo(es|ing)? on\b": "last, continue, end later",
+    r"\b(has|have) to hold\b": "must contain",
+    r"\btrouble\b": "problem",
+    r"\bshows? less\b": "shows fewer problems",
+    r"\btakes? part\b": "involve",
     r"\b(came|comes?|coming) in\b": "produced",
     r"\bchanged? hands\b": "changed owner",
     r"\bsubscrib(e|es|ed|ing) (?!to\b)\w+": "subscribe to",
@@ -35,11 +42,11 @@ BANNED = {
     r"\bcomings? and goings?\b": "join and leave",
     r"\bin two looks\b|\bsuccessive looks\b|\blooks? at the client\b": "client snapshot",
     r"\bnothing to help\b": "More consumers would not have helped",
-    r"\bmade anew\b": "created again",
+    r"\banew\b": "again",
     r"\bgive[ns]? it back\b": "restore",
     r"\bso (many|much) (of|a|calls|days|connections)\b": "N, this many",
     r"\bof whom\b": "whose",
-    r"\bstands? (since|still|behind|below|so long)\b": "lasts, is",
+    r"\b(stands?|stood) (since|still|behind|below|before|so long|for more)\b": "lasts, is",
     r"\bbe it\b": "whether",
 }
 
@@ -72,7 +79,22 @@ def text_of(node: ast.Constant | ast.JoinedStr) -> str:
     return node.value if isinstance(node.value, str) else ""
 
 
+def written() -> Iterator[tuple[str, str]]:
+    """(where, line) of the pages that people read."""
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+            yield f"{page.relative_to(ROOT)}:{number}", line
+
+
+def shipped() -> Iterator[tuple[str, str]]:
+    """(where, text) of the dashboard, the alerts and the files to start from."""
+    for file in sorted((ROOT / "examples").iterdir()):
+        if file.suffix != ".gz":
+            yield str(file.relative_to(ROOT)), file.read_text(encoding="utf-8")
+
+
 SAID = list(said())
+PAGES = [*written(), *shipped()]
 
 
 def test_everything_that_is_said_is_found() -> None:
@@ -82,11 +104,15 @@ def test_everything_that_is_said_is_found() -> None:
     texts = [text for _, text in SAID]
     assert "No consumer of {groups} is connected" in texts
     assert any(text.startswith("More consumers would not have helped") for text in texts)
+    pages = [text for _, text in PAGES]
+    assert "# rebalance-audit" in pages
+    assert "# Glossary" in pages
+    assert any("Queues with several owners" in text for text in pages)
 
 
 @pytest.mark.parametrize("banned", BANNED)
 def test_words_that_make_a_reader_stumble_are_not_said(banned: str) -> None:
-    found = [f"{where}: {text}" for where, text in SAID if re.search(banned, text, re.IGNORECASE)]
+    found = [f"{where}: {text}" for where, text in SAID + PAGES if re.search(banned, text, re.IGNORECASE)]
     assert found == [], f"say instead: {BANNED[banned]}"
 
 

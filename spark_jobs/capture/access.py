@@ -37,12 +37,12 @@ def credentials(environment: Mapping[str, str], file: Path | None) -> Credential
 def _of_file(file: Path) -> Credentials:
     try:
         if stat.S_IMODE(file.stat().st_mode) & 0o077:
-            raise CaptureError(f"others can read {file}, which holds a secret: chmod 600 it")
+            raise CaptureError(f"other users can read {file}, which contains a secret: run chmod 600 on it")
         found = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError):
-        raise CaptureError(f"{file} cannot be read as YAML. Check its name, rights and form") from None
+        raise CaptureError(f"{file} cannot be read as YAML. Check its name, permissions and syntax") from None
     keys = [found.get(name) for name in _FILE_KEYS] if isinstance(found, dict) else []
     if not keys or not all(keys):
-        raise CaptureError(f"{file} has to hold {' and '.join(_FILE_KEYS)}, as the tools.yml of mqadmin does")
+        raise CaptureError(f"{file} must contain {' and '.join(_FILE_KEYS)}, like the tools.yml of mqadmin")
     access_key, secret_key = map(str, keys)
     return Credentials(access_key, secret_key)

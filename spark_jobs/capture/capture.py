@@ -162,11 +162,13 @@ class Capture:
         _finish(futures)
 
     def _flush(self) -> tuple[Counter[Fate], bool]:
-        """Writes what came, unless the clock was set back: of no time is told twice."""
+        """Writes what came, unless the clock was set back: no time is recorded twice."""
         taken = self._asking.take()
         back = (self._written_until - min(taken.times, default=self._written_until)) / 1000
         if back > self._settings.cadence * _SET_BACK:
-            _LOG.error("the clock was set back by %d s: nothing is written until it is past what was written", back)
+            _LOG.error(
+                "the clock was set back by %d s: nothing is written until it has passed the last recorded time", back
+            )
             return taken.fates, False
         written = self._files.append(taken.lines)
         if written:
@@ -180,7 +182,8 @@ class Capture:
     def _cluster_name(self) -> str:
         known = sorted(set(self._cluster.clusters.values()))
         if self._settings.cluster_name is None and len(known) != 1:
-            raise CaptureError(f"{', '.join(known) or 'no cluster'} is there: name it with --cluster-name")
+            found = " and ".join(known) or "no cluster"
+            raise CaptureError(f"the name servers know {found}: choose a name for the recording with --cluster-name")
         return self._settings.cluster_name or known[0]
 
 

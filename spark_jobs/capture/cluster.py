@@ -98,7 +98,7 @@ def understood(answer: Answer, read: Callable[[str], Found]) -> Found | None:
     try:
         return read(answer.body)
     except (FastjsonError, RejectedError, KeyError, TypeError, ValueError) as error:
-        _LOG.warning("an answer is not as expected: %s", error)
+        _LOG.warning("an answer does not have the expected form: %s", error)
         return None
 
 
@@ -107,7 +107,9 @@ def check_reached(answers: Sequence[Answer], namesrv: str) -> None:
     with these keys.
     """
     if any(_NOT_ALLOWED.search(answer.error) for answer in answers):
-        raise CaptureError("the cluster does not accept the access key and secret key: check them and their rights")
+        raise CaptureError(
+            "the cluster does not accept the access key and secret key: check them and their permissions"
+        )
     if answers[0].fate is not Fate.ANSWERED:
         reason = answers[0].error.partition("\n")[0]
         raise CaptureError(f"{namesrv} does not answer ({reason}): check --namesrv, TLS and the network")

@@ -46,9 +46,9 @@ class RecordingFiles:
             self._lock.acquire(timeout=0)
             left = sorted(self._folder.glob(f"*{PARTIAL}"))
         except Timeout:
-            raise CaptureError(f"another capture writes into {self._folder}: give it another --out") from None
+            raise CaptureError(f"another capture is writing to {self._folder}: choose another --out") from None
         except OSError as error:
-            raise CaptureError(f"{self._folder} cannot be written: {error.strerror}. Check its rights") from None
+            raise CaptureError(f"{self._folder} cannot be written: {error.strerror}. Check its permissions") from None
         for path in left:
             self._recover(path)
 
@@ -92,7 +92,7 @@ class RecordingFiles:
             whole = whole_members(partial.read_bytes())
             os.truncate(partial, whole)
         except OSError as error:
-            raise CaptureError(f"{partial} cannot be closed: {error.strerror}. Move it away") from None
+            raise CaptureError(f"{partial} cannot be recovered: {error.strerror}. Move it to another folder") from None
         if whole:
             self._finish(partial)
         else:

@@ -70,7 +70,7 @@ class JavaAdmin:
         except Py4JJavaError as error:
             raise CallError(_text(error.java_exception)) from None
         except (Py4JError, OSError) as error:
-            raise CaptureError(f"the JVM of RocketMQ's admin client is gone: {error}") from None
+            raise CaptureError(f"the JVM of RocketMQ's admin client has ended: {error}") from None
 
     def version(self) -> str:
         """As `Admin` says."""
@@ -124,7 +124,7 @@ def _tls_options(file: Path) -> list[str]:
     granted is turned round, and the file may turn it back. Raises `CaptureError`.
     """
     if not os.access(file, os.R_OK):
-        raise CaptureError(f"{file} cannot be read: check its name and rights")
+        raise CaptureError(f"{file} cannot be read: check its name and permissions")
     return [f"-Dtls.config.file={file}", "-Dtls.test.mode.enable=false", "-Dtls.client.authServer=true"]
 
 

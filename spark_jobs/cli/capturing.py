@@ -96,5 +96,5 @@ def _rounds_on(console: Console) -> Iterator[Callable[[str], None]]:
     if not console.is_terminal:
         yield lambda text: print_line(console, text)
         return
-    with console.status("asking the cluster") as status:
+    with console.status("calling the cluster") as status:
         yield lambda text: status.update(printable(text))

@@ -124,7 +124,7 @@ COMMANDS: Mapping[str, Command] = {
         ),
     ),
     "notify": Command(
-        "Tell somebody of the incidents that opened, got worse or are over since the last notice, each once.",
+        "Send notices of the incidents that opened, got worse or were resolved since the last notice, each once.",
         Later("notifying:notify_command"),
         ("--warehouse", "--to", "--target", "--at-least", "--dry-run"),
         (

@@ -1,4 +1,4 @@
-"""The command that tells somebody of incidents: no JVM where delta-rs reaches the tables."""
+"""The command that sends notices of incidents: no JVM where delta-rs reaches the tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spark_jobs.jobs.notices import Message, NoticeRequest, messages, tell
 
 
 def notify_command(arguments: Namespace) -> int:
-    """Exit code 0 whatever was told, also where nothing was to be told."""
+    """Exit code 0 whatever was sent, also where there was nothing to send."""
     request = NoticeRequest(arguments.target, arguments.at_least)
     send = None if arguments.dry_run else _sender(arguments.to)
     with progress_on(Console(stderr=True)) as say:
@@ -26,7 +26,7 @@ def notify_command(arguments: Namespace) -> int:
     for message in sent:
         _show(message, whole=send is None)
     if not sent:
-        print(f"There is nothing new to tell {printable(request.target)}.")
+        print(f"There are no new notices for {printable(request.target)}.")
     show_next("incidents", {"warehouse": arguments.warehouse})
     return ExitCode.CLEAN
 
@@ -37,6 +37,6 @@ def _sender(file: str | None) -> Callable[[Message], None]:
 
 
 def _show(message: Message, *, whole: bool) -> None:
-    lines = [message.title, *message.text.splitlines()] if whole else [f"Told: {message.title}"]
+    lines = [message.title, *message.text.splitlines()] if whole else [f"Sent: {message.title}"]
     for line in lines:
         print_line(Console(), line)

@@ -88,7 +88,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--to": {
         "metavar": "FILE",
         "type": _if_any,
-        "help": "file, rights 0600, with the Apprise URL to send to (default: REBALANCE_AUDIT_NOTIFY_URL)",
+        "help": "file, mode 0600, with the Apprise URL to send to (default: REBALANCE_AUDIT_NOTIFY_URL)",
     },
     "--target": {"metavar": "NAME", "help": "the name under which sent notices are remembered; one for each URL"},
     "--at-least": {
@@ -135,7 +135,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     },
     "--access": {
         "metavar": "FILE",
-        "help": "YAML with accessKey and secretKey, rights 0600 (default: ROCKETMQ_ACCESS_KEY, ROCKETMQ_SECRET_KEY)",
+        "help": "YAML with accessKey and secretKey, mode 0600 (default: ROCKETMQ_ACCESS_KEY, ROCKETMQ_SECRET_KEY)",
     },
     "--tls": {"action": "store_true", "help": "connect to the cluster with TLS"},
     "--tls-config": {"metavar": "FILE", "help": "file with RocketMQ's TLS properties, tls.client.…"},

@@ -306,7 +306,7 @@ TERMS = (
     ),
     Term(
         "unobserved",
-        "Time without snapshots, of which nothing is known.",
+        "Time without snapshots: what happened then is unknown.",
         columns=("rebalance_intervals.status",),
     ),
     Term(

@@ -1,4 +1,4 @@
-"""What is told of the incidents of one cluster: a title and lines of plain text; names cannot break out of them."""
+"""The notice of the incidents of one cluster: a title and lines of plain text; names cannot break out of them."""
 
 from __future__ import annotations
 
@@ -45,5 +45,5 @@ def _line(one: Notice) -> str:
 def _time(one: Notice) -> str:
     opened, seen = format_utc(from_micros(one.opened_at)), format_utc(from_micros(one.last_seen_at))
     if one.told == WITHDRAWN:
-        return f"from {opened}: audited again, it is not found any more"
+        return f"from {opened}: a later audit no longer finds it"
     return f"from {opened} to {seen}" if one.told == RESOLVED else f"since {opened}"

@@ -142,9 +142,9 @@ def _gap(view: ViewStory) -> Iterator[TextLine]:
     what = REASONS[view.reason or ""]
     yield TextLine(f"There are no snapshots from {start} to {end}, so at this moment {what} is known.", 1)
     before, after = view.last_known, view.first_known
-    yield TextLine(f"Last known, until {_known(before)}" if before else "Nothing is known of this step before that.", 1)
+    yield TextLine(f"Last known, until {_known(before)}" if before else "This step has no known state before that.", 1)
     yield TextLine(
-        f"First known again, from {_known(after)}" if after else "Nothing is known of this step after that.", 1
+        f"First known again, from {_known(after)}" if after else "This step has no known state after that.", 1
     )
 
 

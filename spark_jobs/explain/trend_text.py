@@ -32,7 +32,11 @@ def change_text(one: GroupTrend) -> str:
     minutes, incidents, rebalances = one.worsening
     parts = (
         (round(minutes, 1), "minutes with wrong owners"),
-        (incidents, "incidents"),
-        (rebalances, "rebalances"),
+        (incidents, "incident{s}"),
+        (rebalances, "rebalance{s}"),
     )
-    return ", ".join(f"{abs(more):,} {'more' if more > 0 else 'fewer'} {things}" for more, things in parts if more)
+    return ", ".join(_more(more, things) for more, things in parts if more)
+
+
+def _more(more: float, things: str) -> str:
+    return f"{abs(more):,} {'more' if more > 0 else 'fewer'} {things.format(s='' if abs(more) == 1 else 's')}"

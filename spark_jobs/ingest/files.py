@@ -77,7 +77,9 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
             else:
                 yield raw
     except OSError as error:
-        raise InputFileError(f"{path} cannot be read: {error.strerror or error}. Check its name and rights") from None
+        raise InputFileError(
+            f"{path} cannot be read: {error.strerror or error}. Check its name and permissions"
+        ) from None
 
 
 def _read_line(stream: IO[bytes], number: int) -> Line | None:

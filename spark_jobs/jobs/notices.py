@@ -1,4 +1,4 @@
-"""Tells somebody of incidents that opened, got worse or are over since the last notice: each once."""
+"""Sends notices of incidents that opened, got worse or were resolved since the last notice: each once."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from spark_jobs.read.delta import delta_tables
 from spark_jobs.read.published import PublishedTables, published_tables
 from spark_jobs.read.stored import Filter, StoredTables, tuples
 
-#: What was last seen longer ago, before the end of the newest audited step, is no news to who was never told of it.
+#: An incident last seen longer ago, before the end of the newest audited step, is not reported for the first time.
 RECENT = timedelta(days=1)
-#: What was told is followed for so long after it was last seen.
+#: An incident that was reported is followed for this long after it was last seen.
 FOLLOWED = timedelta(days=7)
 _TIMES = ("opened_at", "resolved_at", "last_seen_at")
 
 
 @dataclass(frozen=True)
 class NoticeRequest:
-    """Who is told, by a name under which it is remembered, and the least severity of an incident that is told."""
+    """The name under which sent notices are remembered, and the least severity of an incident that is reported."""
 
     target: str = "default"
     least: str = "WARN"
@@ -36,7 +36,7 @@ class NoticeRequest:
 
 @dataclass(frozen=True)
 class Message:
-    """What is told of the incidents of one cluster, the newest first; `audited_until`: the end of its newest step."""
+    """The notices of one cluster, the newest incident first; `audited_until`: the end of its newest step."""
 
     cluster: str
     title: str
@@ -45,7 +45,7 @@ class Message:
     audited_until: datetime
 
 
-#: Tells somebody; raises where that is not certain.
+#: Sends a message; raises where it is not certain that it arrived.
 Send = Callable[[Message], None]
 
 
@@ -61,7 +61,7 @@ def tell(
     with claim_notices(stored.location):
         sent = []
         for message in messages(stored, request, progress):
-            progress(f"telling {request.target} of cluster {message.cluster}")
+            progress(f"notifying {request.target} about cluster {message.cluster}")
             send(message)
             stored.append(NOTICES, [*_rows(message, request.target, datetime.now(UTC))])
             sent.append(message)

@@ -69,8 +69,8 @@ def _left_out(groups: int) -> list[str]:
     if groups <= GROUPS:
         return []
     return [
-        f"The trace has the {GROUPS} groups that need attention most; {count(groups - GROUPS, 'more group')} left out: "
-        "ask for one with --group."
+        f"The trace has the {GROUPS} groups that need attention most, without {count(groups - GROUPS, 'more group')}: "
+        "choose one with --group."
     ]
 
 

@@ -54,7 +54,7 @@ def upgrade(spark: SparkSession, warehouse: Warehouse, progress: Progress = lamb
             changes += _columns(spark, warehouse, table, found)
             changes += _constraints(spark, warehouse, table)
         warehouse.create(spark, missing)
-    return changes + [Upgraded(table.name, "made") for table in missing]
+    return changes + [Upgraded(table.name, "created") for table in missing]
 
 
 @contextmanager

@@ -9,11 +9,11 @@ from spark_jobs.domain.phrases import UNKNOWN, number_text
 
 _COUNTS = ("member_count", "queue_count", "unknown_queues")
 _MESSAGES = ("backlog_start", "backlog_end", "backlog_max", "produced", "consumed")
-_COUNTERFACTUALS = {"if_deduplicated": "if one of them left", "if_unique": "if each had an id of its own"}
+_COUNTERFACTUALS = {"if_deduplicated": "if one of them left", "if_unique": "if each had its own client id"}
 
 
 def evidence_facts(evidence: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """(name, text) of everything that the evidence of a finding says, its queues aside. Unknown backlogs are said."""
+    """(name, text) of everything that the evidence of a finding says, except its queues. Unknown backlogs are said."""
     if evidence["persistence"]:
         yield "persistence", evidence["persistence"].lower()
     if evidence["connections"]:

@@ -55,9 +55,9 @@ def group_page(rows: GroupRows, interval: Interval, asked: Interval, id: str) ->
     if len(numbers) > ROWS:
         notes.append(f"{len(numbers) - ROWS} of {len(numbers)} members are left out of the chart.")
     if quiet:
-        notes.append(f"No trouble and no known backlog in {', '.join(quiet)}: not drawn.")
+        notes.append(f"Not drawn, as they had no problem and no known backlog: {', '.join(quiet)}.")
     if names[TOPICS:]:
-        notes.append(f"Without charts: {', '.join(names[TOPICS:])}.")
+        notes.append(f"More topics, without charts: {', '.join(names[TOPICS:])}.")
     return {
         "id": id,
         "notes": notes,
@@ -120,11 +120,11 @@ def _topic(
         chart, left_out = ownership_timeline(spans, states, numbers, interval, time)
         topic |= {"ownership": place(chart), "rebalances": _rebalances(states)}
         if left_out:
-            topic["notes"].append(f"{left_out} queues are left out of the chart: those with trouble are in it.")
+            topic["notes"].append(f"{left_out} queues are left out of the chart; queues with problems come first.")
     if is_known(backlog):
         topic |= {"backlog": place(backlog_chart(backlog, time)), "rates": place(rates_chart(backlog, time))}
     elif backlog:
-        topic["notes"].append("The backlog is unknown: the group has committed no offset, or none was read.")
+        topic["notes"].append("The backlog is unknown: the group has not committed an offset, or no offset was read.")
     return topic
 
 
@@ -151,4 +151,4 @@ def _rebalances(states: Sequence[Row]) -> list[tuple[float, str]]:
         if row["trigger"]
     ]
     end = max(row["end"] for row in replayed)
-    return [(milliseconds(end), f"{clock(end)} the end of what was replayed"), *found]
+    return [(milliseconds(end), f"{clock(end)} end of the replay"), *found]

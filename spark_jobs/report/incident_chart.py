@@ -69,7 +69,7 @@ def _bar(one: Incident, interval: Interval) -> dict[str, Any]:
         "cost": number_text(one.piled_up),
         "rule": one.rule,
         "earlier": _ms(one.opened_at) < left,
-        "goes_on": "open" if gone is None else "goes on" if gone > end else "",
+        "goes_on": "open" if gone is None else "ends later" if gone > end else "",
     }
 
 

@@ -59,8 +59,8 @@ def _worst(incidents: Sequence[Incident]) -> dict[str, str] | None:
 def _notes(left_out: int, undrawn: int) -> Iterable[str]:
     if left_out:
         yield (
-            f"{count(left_out, 'incident')} that need attention least are left out: ask for a shorter interval, or "
-            "list all with `rebalance-audit incidents`."
+            f"{count(left_out, 'incident')} that need attention least are left out: choose a shorter interval, "
+            "or list all with `rebalance-audit incidents`."
         )
     if undrawn:
         yield f"The timeline has the {ROWS} rows that need attention most; {undrawn:,} more are in the table only."

@@ -57,17 +57,17 @@ def _of_groups(steps: NewestSteps) -> Iterator[GaugeMetricFamily]:
         yield gauge
 
 
-#: By name, without the prefix, what a gauge of a group tells.
+#: By name, without the prefix, what a gauge of a group means.
 _GROUP_GAUGES = {
     "step_end_timestamp_seconds": "End of the newest audited step of the group, in seconds since 1970",
     "observed_ratio": "Share of that step in which the group was observed, from 0 to 1",
     "members": "Connections of the group when it was last replayed in that step; absent: it never was",
     "queues": "Readable queues at that time, except retry topics",
-    "unowned_queues": "Of these, queues without owner",
+    "unowned_queues": "Of these, queues without an owner",
     "double_owned_queues": "Of these, queues with several owners that each get every message",
     "backlog_known": "1: the backlog of at least one queue is known at the end of that step; 0: of none",
-    "backlog_messages": "Messages that wait at the end of that step, in queues whose backlog is known; absent: unknown",
-    "backlog_unknown_queues": "Queues whose backlog is not known: never committed, or not read",
+    "backlog_messages": "Messages waiting at the end of that step, in queues whose backlog is known; absent: unknown",
+    "backlog_unknown_queues": "Queues whose backlog is unknown: no offset was committed, or none was read",
 }
 
 
@@ -96,20 +96,20 @@ def _of_incidents(steps: NewestSteps, opened: Sequence[Incident]) -> Iterator[Ga
     concerned = Counter(kind for kind, _ in of_kinds)
     yield _gauge(
         "open_incidents",
-        "Incidents that are not known to be over, each once, however many groups it has",
+        "Incidents that are not known to be over, each counted once, however many groups it involves",
         ("cluster", *_KIND),
         {kind: incidents[kind] for kind in kinds},
     )
     yield _gauge(
         "open_incident_groups",
-        "Groups that take part in these incidents",
+        "Consumer groups that these incidents involve",
         ("cluster", *_KIND),
         {kind: concerned[kind] for kind in kinds},
     )
     of_groups = Counter((one.cluster, name, one.rule, one.severity) for one in opened for name in one.groups)
     yield _gauge(
         "group_open_incidents",
-        "Open incidents in which the group takes part; absent: none",
+        "Open incidents that involve the group; absent: none",
         (*GROUP, *_KIND),
         {labels: of_groups[labels] for labels in sorted(of_groups) if labels[:2] in groups},
     )

@@ -53,8 +53,8 @@ def _left_out(group: TracedGroup, at_most: int) -> list[str]:
     if len(group.ownership) <= at_most:
         return []
     return [
-        f"Of {group.consumer_group} (cluster {group.cluster}) the first {at_most:,} of {len(group.ownership):,} spans "
-        "of ownership are in the trace: ask for the group alone, or for a shorter interval."
+        f"The trace has only the first {at_most:,} of {len(group.ownership):,} spans of ownership of group "
+        f"{group.consumer_group} (cluster {group.cluster}): choose only this group, or a shorter interval."
     ]
 
 

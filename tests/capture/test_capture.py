@@ -149,7 +149,9 @@ def test_several_clusters_need_a_name(tmp_path: Path) -> None:
     fake = admin(groups=1)
     two = fake.answers["brokers", "name server"].replace('"cluster":"Main"', '"cluster":"Other"', 1)
     fake.answers["brokers", "name server"] = two
-    with pytest.raises(CaptureError, match="Main, Other is there: name it with --cluster-name"):
+    with pytest.raises(
+        CaptureError, match="the name servers know Main and Other: choose a name for the recording with"
+    ):
         captured(fake, tmp_path, once=True)
     captured(fake, tmp_path, once=True, cluster_name="eu")
     assert recorded(tmp_path)[0]["cluster"] == "eu"

@@ -118,7 +118,7 @@ def test_a_disk_that_is_full_from_the_beginning_leaves_no_empty_files(
 
 def test_two_captures_do_not_write_into_one_folder(tmp_path: Path) -> None:
     written = opened(tmp_path)
-    with pytest.raises(CaptureError, match="another capture writes into"):
+    with pytest.raises(CaptureError, match="another capture is writing to"):
         opened(tmp_path)
     written.close()
     opened(tmp_path).close()

@@ -118,8 +118,8 @@ def test_a_moment_belongs_to_the_interval_that_begins_with_it() -> None:
 
 def test_nothing_is_known_of_a_whole_step() -> None:
     assert told(given(150, unobserved(0, 3600)))[-2:] == [
-        "  Nothing is known of this step before that.",
-        "  Nothing is known of this step after that.",
+        "  This step has no known state before that.",
+        "  This step has no known state after that.",
     ]
 
 

@@ -139,7 +139,7 @@ def test_what_would_be_told_is_shown_and_changes_nothing(
     assert service.got == []
     assert not (published / NOTICES.name).exists()
     assert [notify(published), notify(published)] == [0, 0]
-    assert capsys.readouterr().out.splitlines() == [f"Told: {OPENED}", "There is nothing new to tell default."]
+    assert capsys.readouterr().out.splitlines() == [f"Sent: {OPENED}", "There are no new notices for default."]
 
 
 def test_what_is_not_delivered_is_not_written_down(
@@ -148,7 +148,7 @@ def test_what_is_not_delivered_is_not_written_down(
     service.status = 503
     assert notify(published, "--verbose") == 4
     told = capfd.readouterr()
-    assert "JSON: the service answered 503; nothing is written down of what was not delivered" in told.err
+    assert "JSON: the service answered 503; the message was not recorded as sent" in told.err
     assert SECRET not in told.out + told.err
     assert not (published / NOTICES.name).exists()
     service.status = 200
@@ -173,11 +173,11 @@ def test_clusters_before_the_one_that_is_not_delivered_are_not_told_again(servic
 @pytest.mark.parametrize(
     ("url", "told", "code"),
     [
-        ("", f"{VARIABLE} has to hold one URL of Apprise", 3),
-        (f"json://h/{SECRET} json://i", f"{VARIABLE} has to hold one URL of Apprise", 3),
-        (f"nonsense://{SECRET}", "is none that Apprise knows", 3),
-        (f"slack://{SECRET}", "is none that Apprise knows, or is not complete", 3),
-        (f"json://user:{SECRET}@{SECRET}.invalid:1/{SECRET}", "JSON: the service was not reached, or refused", 4),
+        ("", f"{VARIABLE} must contain one Apprise URL", 3),
+        (f"json://h/{SECRET} json://i", f"{VARIABLE} must contain one Apprise URL", 3),
+        (f"nonsense://{SECRET}", "Apprise does not know this kind of URL", 3),
+        (f"slack://{SECRET}", "Apprise does not know this kind of URL, or the URL is incomplete", 3),
+        (f"json://user:{SECRET}@{SECRET}.invalid:1/{SECRET}", "JSON: the service could not be reached, or refused", 4),
     ],
 )
 def test_a_wrong_url_is_told_in_a_sentence_without_its_secrets(
@@ -204,7 +204,7 @@ def test_a_file_with_the_url_is_ones_own(
     file.write_text(f"{service.url}\n")
     file.chmod(0o640)
     assert notify(published, "--to", str(file)) == 3
-    assert f"others can read {file}, which holds a secret: chmod 600 it" in capsys.readouterr().err
+    assert f"other users can read {file}, which contains a secret: run chmod 600 on it" in capsys.readouterr().err
     file.chmod(0o600)
     assert notify(published, "--to", str(file)) == 0
     assert service.titles() == [OPENED]
@@ -251,7 +251,7 @@ def test_of_two_processes_one_tells(service: Service, published: Path) -> None:
     service.before_answer = lambda: time.sleep(1)
     both = [subprocess.Popen([*COMMAND, str(published)], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     said = sorted(one.communicate(timeout=300)[0] for one in both)
-    assert said == ["There is nothing new to tell default.\n", f"Told: {OPENED}\n"]
+    assert said == ["There are no new notices for default.\n", f"Sent: {OPENED}\n"]
     assert service.titles() == [OPENED]
 
 

@@ -73,7 +73,7 @@ def test_what_is_left_out_is_said(warehouse: Path, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("spark_jobs.jobs.trace.GROUPS", 1)
     tables, file = DeltaTables(Location.parse(str(warehouse))), tmp_path / "r.pftrace"
     assert trace(tables, TraceRequest(HOUR), file, lambda _: None) == [
-        "The trace has the 1 groups that need attention most; 1 more group left out: ask for one with --group."
+        "The trace has the 1 groups that need attention most, without 1 more group: choose one with --group."
     ]
     assert {path[:2] for path in tracks(file.read_bytes())} == {("c",), ("c", "incidents"), ("c", "bad")}
     monkeypatch.setattr("spark_jobs.jobs.trace.SPANS", 1)

@@ -33,9 +33,9 @@ CHANGES = [
     Upgraded("membership_snapshots", "column request_modes added"),
     Upgraded("findings", "column muted added"),
     Upgraded("findings", "column root_finding_id added"),
-    Upgraded("sightings", "made"),
-    Upgraded("strategy_comparison", "made"),
-    Upgraded("capture_calls", "made"),
+    Upgraded("sightings", "created"),
+    Upgraded("strategy_comparison", "created"),
+    Upgraded("capture_calls", "created"),
 ]
 
 
@@ -47,7 +47,9 @@ def old(tmp_path: Path) -> str:
 def test_an_old_warehouse_is_refused_with_the_command_that_helps(old: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--warehouse", old, "--interval", HOUR]) == 3
     told = [line.removeprefix("rebalance-audit: ") for line in capsys.readouterr().err.splitlines()]
-    helps = f"An older version made it: `rebalance-audit maintain --upgrade --warehouse {old}` adds what is missing"
+    helps = (
+        f"It comes from an older version: `rebalance-audit maintain --upgrade --warehouse {old}` adds what is missing"
+    )
     assert [line for line in told if line.startswith("the table")] == [
         f"the table {old}/membership_snapshots is not as schemas/membership_snapshots.py says: "
         "column request_modes[].mode (string) is missing; "
@@ -98,9 +100,8 @@ def test_what_no_upgrade_can_help_is_refused_before_anything_changes(
     assert main(["maintain", "--upgrade", "--warehouse", str(tmp_path)]) == 3
     told = [line for line in capsys.readouterr().err.splitlines() if "the table" in line]
     lost = "Nothing can bring it up to date: "
-    move = (
-        f"{lost}move it away; `rebalance-audit maintain --upgrade` makes it anew, and `rebalance-audit backfill` fills "
-    )
+    again = "`rebalance-audit maintain --upgrade` creates it again"
+    move = f"{lost}move it away; {again}, and `rebalance-audit backfill` fills "
     assert [line.partition(f"{tmp_path}/")[2].partition(" says: ")[2] for line in told] == [
         "column queues[].broker_name (string) is missing; column queues[].perm (int) is missing; "
         "column queues[].read_queue_nums (int) is missing; column queues[].write_queue_nums (int) is missing. "

@@ -47,7 +47,7 @@ PLAIN_ACL = f"""accounts:
   defaultTopicPerm: DENY
   defaultGroupPerm: DENY
 """
-REFUSED = "rebalance-audit: the cluster does not accept the access key and secret key: check them and their rights"
+REFUSED = "rebalance-audit: the cluster does not accept the access key and secret key: check them and their permissions"
 READER = {"ROCKETMQ_ACCESS_KEY": "auditor", "ROCKETMQ_SECRET_KEY": READERS}
 
 
@@ -154,7 +154,9 @@ def test_tls(tmp_path: Path) -> None:
             assert sentence.startswith(f"rebalance-audit: {made.namesrv} does not answer (")
             assert sentence.endswith("check --namesrv, TLS and the network")
         absent = captured(made, tmp_path / "out", "--once", "--tls-config", str(tmp_path / "nothing"))
-        assert sentences(absent) == [f"rebalance-audit: {tmp_path}/nothing cannot be read: check its name and rights"]
+        assert sentences(absent) == [
+            f"rebalance-audit: {tmp_path}/nothing cannot be read: check its name and permissions"
+        ]
         wrong = made_of.folder / "wrong.properties"
         wrong.write_text("tls.client.keyPath=/nothing/key.pem\ntls.client.certPath=/nothing/cert.pem\n")
         (sentence,) = sentences(captured(made, tmp_path / "out", "--once", "--tls-config", str(wrong)))

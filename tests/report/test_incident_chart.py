@@ -88,7 +88,10 @@ def test_an_open_end_reaches_the_right_edge_and_is_called_open() -> None:
         (3, ms(0), ms(3600), ms(3600), "#2b6cb0"),
     ]
     ends = drawn(*found, renderer="open")
-    assert [(one["y"], one["x"], one["goes_on"]) for one in ends] == [(1, ms(3600), "open"), (3, ms(3600), "goes on")]
+    assert [(one["y"], one["x"], one["goes_on"]) for one in ends] == [
+        (1, ms(3600), "open"),
+        (3, ms(3600), "ends later"),
+    ]
     assert [one["y"] for one in drawn(*found, renderer="earlier")] == [3]
 
 

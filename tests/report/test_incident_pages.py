@@ -109,10 +109,10 @@ def test_a_page_shows_the_charts_of_its_groups_at_that_time(open_page: Open) -> 
     assert seen.time() == (ms(1125), ms(1575))
     charts = seen.page.locator("#incident-twins-1200 .chart:visible")
     assert [one.get_attribute("aria-label") for one in charts.all()] == [
-        "who was in the group, over time",
+        "members of the group over time",
         "who owned each queue of t, over time",
         "backlog of t in messages, over time",
-        "messages a second in and out of t, over time",
+        "messages produced and consumed per second in t, over time",
     ]
     marks = "Bokeh.documents[0].roots().map((one) => one.center.find((model) => model.name === 'mark'))"
     assert seen.page.evaluate(
@@ -127,7 +127,7 @@ def test_topics_that_it_is_not_about_are_not_drawn(open_page: Open) -> None:
     seen = open_page(shown(replace(TWINS, topics=("other",))), "#incident-twins-600")
     seen.page.wait_for_selector("#incident-twins-600 details[data-drawn]")
     charts = seen.page.locator("#incident-twins-600 .chart:visible")
-    assert [one.get_attribute("aria-label") for one in charts.all()] == ["who was in the group, over time"]
+    assert [one.get_attribute("aria-label") for one in charts.all()] == ["members of the group over time"]
 
 
 def test_from_the_incident_to_the_group_at_that_time_and_to_the_finding(open_page: Open) -> None:
@@ -196,7 +196,7 @@ def test_the_page_of_trends(open_page: Open) -> None:
     assert seen.inner_text("#trends h2") == "Week by week: 2 groups; 1 got worse in the last week."
     rows = [words(row) for row in seen.locator("#trends tbody tr").all_inner_texts()]
     assert rows == [
-        "twins c 35.0 more minutes with wrong owners, 1 more incidents 2026-03-08 10:00 – 2026-03-15 10:00 "
+        "twins c 35.0 more minutes with wrong owners, 1 more incident 2026-03-08 10:00 – 2026-03-15 10:00 "
         "1 40.0 2 8 40 min 00 s 100%",
         "2026-03-01 10:00 – 2026-03-08 10:00 0 5.0 2 8 unknown 100%",
         "quiet c 2026-03-01 10:00 – 2026-03-08 10:00 0 5.0 2 8 unknown 100%",

@@ -212,7 +212,7 @@ def test_where_one_group_was_asked_for_there_is_no_fleet(open_page: Open) -> Non
 def test_a_group_without_findings_is_told_so(open_page: Open) -> None:
     quiet = replace(twins(fleet_row("quiet")), findings=[])
     text = open_page(page(content(quiet))).page.inner_text("#group-1")
-    assert "Nothing: no rule found anything wrong." in text
+    assert "No rule found a problem." in text
 
 
 def test_a_topic_that_was_never_replayed_says_why_in_words(open_page: Open) -> None:

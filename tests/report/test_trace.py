@@ -80,7 +80,7 @@ def test_a_group_with_too_many_spans_says_so() -> None:
         ("c", "g", "t b:1"): [(0, 60, "a")],
     }
     assert left_out == [
-        "Of g (cluster c) the first 2 of 3 spans of ownership are in the trace: ask for the group alone, or for a "
+        "The trace has only the first 2 of 3 spans of ownership of group g (cluster c): choose only this group, or a "
         "shorter interval."
     ]
 

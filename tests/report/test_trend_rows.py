@@ -16,7 +16,7 @@ BAD = GroupWeek(START + 2 * WEEK, START + 3 * WEEK, 3, 40.0, 4, 1000, None, 1.0)
 def test_weeks_are_told_the_newest_first_and_what_was_not_observed_is_left_out() -> None:
     (row,) = trend_rows([GroupTrend("c", "g", (UNSEEN, CALM, BAD))], {("c", "g"): "group-1"})
     assert (row["name"], row["cluster"], row["id"], row["is_worse"]) == ("g", "c", "group-1", True)
-    assert row["change"] == "30.0 more minutes with wrong owners, 2 more incidents, 1 fewer rebalances"
+    assert row["change"] == "30.0 more minutes with wrong owners, 2 more incidents, 1 fewer rebalance"
     assert [(week["from"], week["texts"]) for week in row["weeks"]] == [
         ("2026-03-15 10:00:00", ["3", "40.0", "4", "1,000", "unknown", "100%"]),
         ("2026-03-08 10:00:00", ["1", "10.0", "5", "100", "1 min 30 s", "50%"]),
