@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 
 def literal(text: str) -> str:
     """The text as a SQL string."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
+
+
+def is_same_check(one: str | None, other: str) -> bool:
+    """Whether two constraints have the same words. Delta's ADD CONSTRAINT puts other spaces between them."""
+    return one is not None and re.sub(r"\s", "", one) == re.sub(r"\s", "", other)

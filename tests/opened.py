@@ -47,7 +47,9 @@ class Opened:
         """What the tooltip says with the mouse at this place of a chart's own coordinates."""
         where = """([name, x, y]) => {
             const chart = Bokeh.documents.flatMap((one) => one.roots()).find((one) => one.name === name);
-            const view = Bokeh.index.get_by_id(chart.id), box = view.el.getBoundingClientRect();
+            const view = Bokeh.index.get_by_id(chart.id);
+            view.el.scrollIntoView({block: "center"});
+            const box = view.el.getBoundingClientRect();
             return [box.x + view.frame.x_scale.compute(x), box.y + view.frame.y_scale.compute(y)];
         }"""
         left, top = self.page.evaluate(where, [chart, x, y])

@@ -18,7 +18,7 @@ from spark_jobs.errors import WarehouseError
 from spark_jobs.ingest.sightings import remember, sightings_of_sources
 from spark_jobs.jobs.audit import Progress
 from spark_jobs.publish.claims import drop_dead_claims
-from spark_jobs.sql import literal
+from spark_jobs.sql import is_same_check, literal
 from spark_jobs.warehouse import Warehouse
 
 _LOG = logging.getLogger(__name__)
@@ -168,7 +168,7 @@ def _broken_constraints(spark: SparkSession, warehouse: Warehouse, table: Table)
     row = warehouse.read(spark, table).agg(*breaking).head()
     assert row is not None  # an aggregate without groups has exactly one row
     for name, check in table.checks.items():
-        if (found := properties.get(f"delta.constraints.{name}")) != check:
+        if not is_same_check(found := properties.get(f"delta.constraints.{name}"), check):
             yield f"{table.name}: the constraint {name} is {found or 'missing'}, and should be {check}"
         if row[name]:
             yield f"{table.name}: {row[name]} rows break the constraint {name}: {check}"

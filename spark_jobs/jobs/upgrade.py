@@ -18,7 +18,7 @@ from spark_jobs.conflicts import unless_outrun
 from spark_jobs.jobs.audit import Progress
 from spark_jobs.location import check_all
 from spark_jobs.spark_types import spark_type
-from spark_jobs.sql import literal
+from spark_jobs.sql import is_same_check, literal
 from spark_jobs.version import code_version
 from spark_jobs.warehouse import Warehouse
 
@@ -83,7 +83,7 @@ def _constraints(spark: SparkSession, warehouse: Warehouse, table: Table) -> Ite
     """Those that Delta does not keep yet, or in other words; one that rows break is left to `maintain` to name."""
     properties = warehouse.detail(spark, table)["properties"]
     for name, check in table.checks.items():
-        if properties.get(f"delta.constraints.{name}") == check:
+        if is_same_check(properties.get(f"delta.constraints.{name}"), check):
             continue
         # As Delta judges a row that is written: it must be true, and unknown is not.
         keeps = F.coalesce(F.expr(check), F.lit(False))

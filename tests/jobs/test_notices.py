@@ -251,7 +251,7 @@ def test_of_two_processes_one_tells(service: Service, published: Path) -> None:
     service.before_answer = lambda: time.sleep(1)
     both = [subprocess.Popen([*COMMAND, str(published)], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     said = sorted(one.communicate(timeout=300)[0] for one in both)
-    assert said == ["There are no new notices for default.\n", f"Sent: {OPENED}\n"]
+    assert said == [f"Sent: {OPENED}\n", "There are no new notices for default.\n"]
     assert service.titles() == [OPENED]
 
 

@@ -78,7 +78,7 @@ def test_what_is_left_out_is_said(warehouse: Path, tmp_path: Path, monkeypatch: 
     assert {path[:2] for path in tracks(file.read_bytes())} == {("c",), ("c", "incidents"), ("c", "bad")}
     monkeypatch.setattr("spark_jobs.jobs.trace.SPANS", 1)
     (_, of_spans) = trace(tables, TraceRequest(HOUR), file, lambda _: None)
-    assert of_spans.startswith("Of bad (cluster c) the first 1 of 3 spans")
+    assert of_spans.startswith("The trace has only the first 1 of 3 spans of ownership of group bad (cluster c)")
 
 
 def test_what_cannot_be_written(warehouse: Path, tmp_path: Path) -> None:
