@@ -37,7 +37,7 @@ slow: .venv/installed ## tests of whole runs that would make `make test` too lon
 reliability: .venv/installed ## 100,000 hostile lines and rows, no network, old warehouses (docs/reliability.md)
 	@$(BIN)/python -m pytest -m reliability tests/reliability -s
 
-live: .venv/installed ## a real cluster on loopback, recorded, ingested, audited (15 minutes, Maven; ROCKETMQ=5.5.0)
+live: .venv/installed ## a real cluster on loopback, recorded, ingested, audited (20 minutes, Maven; ROCKETMQ=5.5.0)
 	@$(BIN)/python -m spark_jobs.setup_jars --capture $(or $(ROCKETMQ),5.4.0)
 	@ROCKETMQ=$(or $(ROCKETMQ),5.4.0) $(BIN)/python -m pytest -m live tests/live
 
