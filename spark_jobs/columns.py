@@ -11,6 +11,11 @@ from pyspark.sql import functions as F
 Transformation = Callable[[DataFrame], DataFrame]
 
 
+def keeps(check: str) -> Column:
+    """Whether a row keeps a constraint, as Delta judges one that is written: it must be true, and unknown is not."""
+    return F.coalesce(F.expr(check), F.lit(False))
+
+
 def step_of(moment: Column | str, step: timedelta) -> Column:
     """Start of the audit step that holds a moment (`domain.intervals.StepGrid.floor`)."""
     seconds = int(step.total_seconds())

@@ -32,14 +32,14 @@ from spark_jobs.jobs.recorder import calls_in
 from spark_jobs.jobs.status import statuses
 from spark_jobs.jobs.trends import TrendQuery, trends_of
 from spark_jobs.location import Location
-from spark_jobs.read.delta import SCHEMES, DeltaTables
+from spark_jobs.read.delta import DeltaTables, is_reached
 from spark_jobs.read.stored import StoredTables
 
 
 def stored_tables(warehouse: str, say: Callable[[str], None]) -> StoredTables:
     """The tables of the warehouse that a user names."""
     location = Location.parse(warehouse)
-    if not location.in_catalog and location.scheme in SCHEMES:
+    if is_reached(location):
         return DeltaTables(location)
     kind = "a catalog" if location.in_catalog else f"{location.scheme}://"
     say(f"only Spark reads {kind}: this takes longer than a path or an object store")
@@ -133,21 +133,23 @@ def report_command(arguments: Namespace) -> int:
 
         file = Path(arguments.out)
         request = ReportRequest(arguments.interval, arguments.cluster, arguments.group, arguments.details)
-        page = report(stored_tables(arguments.warehouse, say), request, say)
+        stored = stored_tables(arguments.warehouse, say)
+        page = report(stored, request, say)
     write_page(page, file)
     print(f"The report is in {printable(str(file))}: open it in a browser")
     if arguments.trace is not None:
-        _write_trace(arguments, Path(arguments.trace))
+        _write_trace(stored, arguments)
     show_next("status", {"warehouse": arguments.warehouse})
     return ExitCode.CLEAN
 
 
-def _write_trace(arguments: Namespace, file: Path) -> None:
+def _write_trace(stored: StoredTables, arguments: Namespace) -> None:
+    file = Path(arguments.trace)
     with progress_on(Console(stderr=True)) as say:
         from spark_jobs.jobs.trace import TraceRequest, trace
 
         request = TraceRequest(arguments.interval, arguments.cluster, arguments.group)
-        left_out = trace(stored_tables(arguments.warehouse, say), request, file, say)
+        left_out = trace(stored, request, file, say)
     print(f"The trace is in {printable(str(file))}: open it in ui.perfetto.dev, or with trace_processor")
     for note in left_out:
         print(printable(note))

@@ -10,7 +10,7 @@ from spark_jobs.config import Configuration
 from spark_jobs.config.file import load
 from spark_jobs.domain.intervals import Interval, format_utc
 from spark_jobs.location import Location
-from spark_jobs.read.delta import SCHEMES, DeltaTables
+from spark_jobs.read.delta import DeltaTables, is_reached
 from spark_jobs.read.stored import Filter, StoredTables, tuples
 
 
@@ -21,7 +21,7 @@ def missing_sources(warehouse: str, config: str | None, interval: str) -> list[s
     Raises as `missing` does, and `ConfigurationError`, `IntervalError` or `WarehouseError` for what it is given.
     """
     location = Location.parse(warehouse)
-    if location.in_catalog or location.scheme not in SCHEMES:
+    if not is_reached(location):
         return None
     return missing(DeltaTables(location), load(config or None), Interval.parse(interval))
 

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from schemas import AUDIT_RUNS, MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS, SOURCES, TABLES, Table
+from spark_jobs.columns import keeps
 from spark_jobs.conflicts import unless_outrun
 from spark_jobs.errors import WarehouseError
 from spark_jobs.ingest.sightings import remember, sightings_of_sources
@@ -161,10 +162,7 @@ def _broken_constraints(spark: SparkSession, warehouse: Warehouse, table: Table)
     if not table.checks:
         return
     properties = warehouse.detail(spark, table)["properties"]
-    # As Delta judges a row that is written: it must be true, and unknown is not.
-    breaking = (
-        F.count_if(~F.coalesce(F.expr(check), F.lit(False))).alias(name) for name, check in table.checks.items()
-    )
+    breaking = (F.count_if(~keeps(check)).alias(name) for name, check in table.checks.items())
     row = warehouse.read(spark, table).agg(*breaking).head()
     assert row is not None  # an aggregate without groups has exactly one row
     for name, check in table.checks.items():

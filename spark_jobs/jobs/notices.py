@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any
 
-from schemas import GROUP_STATUS, NOTICES
+from schemas import NOTICES
 from spark_jobs.domain.incidents.notices import Notice, NoticeScope, notices
 from spark_jobs.domain.intervals import EVER, Interval
 from spark_jobs.domain.window import from_micros, to_micros
@@ -100,8 +100,8 @@ def messages(
 def _audited_until(tables: PublishedTables) -> dict[str, datetime]:
     """The end of the newest audited step of each cluster."""
     until: dict[str, datetime] = {}
-    for cluster, step in tuples(tables.read(GROUP_STATUS, EVER, ("cluster", "step_start"))):
-        until[cluster] = max(until.get(cluster, EVER.start), step + tables.grid.length)
+    for group in tables.groups():
+        until[group.cluster] = max(until.get(group.cluster, EVER.start), group.last_step + tables.grid.length)
     return until
 
 

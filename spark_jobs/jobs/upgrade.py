@@ -9,11 +9,11 @@ from functools import partial
 from typing import Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from schemas import SOURCES, TABLES, Table
 from schemas.additions import missing_columns
 from schemas.types import Field
+from spark_jobs.columns import keeps
 from spark_jobs.conflicts import unless_outrun
 from spark_jobs.jobs.audit import Progress
 from spark_jobs.location import check_all
@@ -85,9 +85,7 @@ def _constraints(spark: SparkSession, warehouse: Warehouse, table: Table) -> Ite
     for name, check in table.checks.items():
         if is_same_check(properties.get(f"delta.constraints.{name}"), check):
             continue
-        # As Delta judges a row that is written: it must be true, and unknown is not.
-        keeps = F.coalesce(F.expr(check), F.lit(False))
-        if warehouse.read(spark, table).where(~keeps).isEmpty():
+        if warehouse.read(spark, table).where(~keeps(check)).isEmpty():
             _alter(spark, warehouse, table, f"DROP CONSTRAINT IF EXISTS {name}")
             _alter(spark, warehouse, table, f"ADD CONSTRAINT {name} CHECK ({check})")
             yield Upgraded(table.name, f"constraint {name} set")

@@ -119,10 +119,15 @@ class DeltaTables:
         return WarehouseError(f"the table {self.location.location}/{table.name} cannot be {what}: {told}")
 
 
+def is_reached(location: Location) -> bool:
+    """Whether delta-rs reads the warehouse; else only Spark does."""
+    return not location.in_catalog and location.scheme in SCHEMES
+
+
 def delta_tables(warehouse: str) -> DeltaTables:
     """The tables of the warehouse that a user names; raises `WarehouseError` where only Spark reads it."""
     location = Location.parse(warehouse)
-    if location.in_catalog or location.scheme not in SCHEMES:
+    if not is_reached(location):
         raise WarehouseError(f"only Spark reads the warehouse {location.location}")
     return DeltaTables(location)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from spark_jobs.domain.incidents.values import Incident
@@ -30,7 +30,7 @@ def lanes(incidents: Iterable[Incident]) -> tuple[list[Lane], int]:
     drawn: list[Lane] = []
     free, left_out = ROWS, 0
     for key, found in ranked:
-        rows = _rows(found)
+        rows = in_rows(found)
         if rows[:free]:
             drawn.append(Lane(*key, rows[:free]))
         left_out += sum(map(len, rows[free:]))
@@ -38,7 +38,7 @@ def lanes(incidents: Iterable[Incident]) -> tuple[list[Lane], int]:
     return sorted(drawn, key=lambda lane: lane.cluster), left_out
 
 
-def _rows(found: Sequence[Incident]) -> tuple[tuple[Incident, ...], ...]:
+def in_rows(found: Iterable[Incident]) -> tuple[tuple[Incident, ...], ...]:
     """Each incident in the first row that is free when it opens."""
     rows: list[list[Incident]] = []
     for one in sorted(found, key=lambda one: (one.opened_at, one.incident_id)):

@@ -12,6 +12,7 @@ from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.intervals import Interval, format_utc
 from spark_jobs.domain.phrases import UNKNOWN
 from spark_jobs.domain.window import from_micros, to_micros
+from spark_jobs.report.incident_lanes import in_rows
 from spark_jobs.report.keys import QUEUE, Key, Row, by_key, values_of
 from spark_jobs.report.trace import TraceWriter
 
@@ -122,14 +123,11 @@ def add_incidents(writer: TraceWriter, cluster: int, incidents: Iterable[Inciden
     has none.
     """
     first, last = to_micros(interval.start), to_micros(interval.end)
-    lanes: list[tuple[int, float]] = []
-    for one in sorted(incidents, key=lambda one: (one.opened_at, one.incident_id)):
-        start = max(one.opened_at, first)
+    lanes = [(writer.track("incidents", cluster, is_lane=True), row) for row in in_rows(incidents)]
+    placed = [(one, track) for track, row in lanes for one in row]
+    for one, track in sorted(placed, key=lambda pair: (pair[0].opened_at, pair[0].incident_id)):
         end = one.resolved_at if one.resolved_at is not None and one.resolved_at <= last else None
-        free = next((place for place, (_, until) in enumerate(lanes) if until <= start), len(lanes))
-        track = lanes[free][0] if free < len(lanes) else writer.track("incidents", cluster, is_lane=True)
-        lanes[free : free + 1] = [(track, float("inf") if end is None else end)]
-        writer.slice(track, start, end, one.headline, _incident_facts(one))
+        writer.slice(track, max(one.opened_at, first), end, one.headline, _incident_facts(one))
 
 
 def _incident_facts(one: Incident) -> dict[str, str | int | None]:
