@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import logging
 import re
-import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_jobs.errors import NotDeliveredError, NoticeTargetError
+from spark_jobs.secret_file import secret_text
 
 if TYPE_CHECKING:
     from apprise import NotifyBase
@@ -24,21 +24,15 @@ _STATUS = re.compile(r"error=(\d{3})\b")
 
 
 def notify_url(environment: Mapping[str, str], file: Path | None) -> str:
-    """That of the file, else of the environment; raises `NoticeTargetError` where there is none."""
-    url = environment.get(VARIABLE, "").strip() if file is None else _of_file(file)
+    """That of the file, else of the environment; raises `NoticeTargetError` where there is none.
+
+    Raises as `secret_text` where the file cannot be used.
+    """
+    url = environment.get(VARIABLE, "").strip() if file is None else secret_text(file).strip()
     if len(url.split()) != 1:
         where = VARIABLE if file is None else str(file)
         raise NoticeTargetError(f"{where} must contain one Apprise URL and nothing else: notices are sent to it")
     return url
-
-
-def _of_file(file: Path) -> str:
-    try:
-        if stat.S_IMODE(file.stat().st_mode) & 0o077:
-            raise NoticeTargetError(f"other users can read {file}, which contains a secret: run chmod 600 on it")
-        return file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        raise NoticeTargetError(f"{file} cannot be read as text. Check its name and permissions") from None
 
 
 def sender(url: str) -> Callable[[str, str], None]:

@@ -57,6 +57,10 @@ class CaptureError(RebalanceAuditError):
     """A cluster that cannot be asked, or a recording that cannot be begun."""
 
 
+class SecretFileError(RebalanceAuditError):
+    """A file with a secret that other users can read, or that cannot be read."""
+
+
 class NoticeTargetError(RebalanceAuditError):
     """Nobody is named who could be told of incidents, or not in a way that can be read."""
 

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from spark_jobs.cli.show_incidents import show_incidents
-from spark_jobs.domain.incidents.values import Incident, IncidentPart
+from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
 from spark_jobs.domain.window import SECOND
 from spark_jobs.explain.incident_text import incident_lines
 from tests.domain.audited import at
@@ -39,6 +39,7 @@ def incident(**values: Any) -> Incident:
         advice="Start it.",
         roots=(PART,),
         consequences=(UNOWNED,),
+        costs=(GroupCost("g", 12345, 3.0),),
     )
     return replace(made, **values)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import yaml
 
 from spark_jobs.errors import CaptureError
+from spark_jobs.secret_file import secret_text
 
 ACCESS_KEY, SECRET_KEY = "ROCKETMQ_ACCESS_KEY", "ROCKETMQ_SECRET_KEY"
 #: As in the tools.yml of RocketMQ's mqadmin.
@@ -25,7 +25,10 @@ class Credentials:
 
 
 def credentials(environment: Mapping[str, str], file: Path | None) -> Credentials | None:
-    """Those of the file, else of the environment; None: the cluster asks for none. Raises `CaptureError`."""
+    """Those of the file, else of the environment; None: the cluster asks for none.
+
+    Raises `CaptureError`, and as `secret_text`.
+    """
     if file is not None:
         return _of_file(file)
     keys = [environment.get(name, "") for name in (ACCESS_KEY, SECRET_KEY)]
@@ -36,11 +39,9 @@ def credentials(environment: Mapping[str, str], file: Path | None) -> Credential
 
 def _of_file(file: Path) -> Credentials:
     try:
-        if stat.S_IMODE(file.stat().st_mode) & 0o077:
-            raise CaptureError(f"other users can read {file}, which contains a secret: run chmod 600 on it")
-        found = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
-        raise CaptureError(f"{file} cannot be read as YAML. Check its name, permissions and syntax") from None
+        found = yaml.safe_load(secret_text(file))
+    except yaml.YAMLError:
+        raise CaptureError(f"{file} cannot be read as YAML. Check its syntax") from None
     keys = [found.get(name) for name in _FILE_KEYS] if isinstance(found, dict) else []
     if not keys or not all(keys):
         raise CaptureError(f"{file} must contain {' and '.join(_FILE_KEYS)}, like the tools.yml of mqadmin")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import TypeVar
 
@@ -14,6 +14,12 @@ UNKNOWN = "unknown"
 def count(number: int, thing: str) -> str:
     """A number of things: `1 queue`, `1,234 queues`."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def names_text(names: Sequence[str], most: int) -> str:
+    """The first `most` names, and how many there are beside them: `a, b and 1,234 more`."""
+    more = f" and {len(names) - most:,} more" if names[most:] else ""
+    return ", ".join(names[:most]) + more
 
 
 def printable(text: str) -> str:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from spark_jobs.domain.incidents.facts import queues_by_topic
 from spark_jobs.domain.incidents.values import Incident, IncidentPart
 from spark_jobs.domain.intervals import duration_text, format_utc
-from spark_jobs.domain.phrases import count
+from spark_jobs.domain.phrases import count, names_text
 from spark_jobs.domain.severities import SEVERITIES, WORST_FIRST
 from spark_jobs.domain.window import from_micros
 from spark_jobs.explain.text_view import TextLine
@@ -106,5 +106,4 @@ def _parts(title: str, parts: tuple[IncidentPart, ...]) -> Iterator[TextLine]:
 
 
 def _named(thing: str, names: tuple[str, ...]) -> str:
-    more = f" and {len(names) - _NAMED} more" if names[_NAMED:] else ""
-    return f"{thing if len(names) == 1 else thing + 's'}: {', '.join(names[:_NAMED])}{more}"
+    return f"{thing if len(names) == 1 else thing + 's'}: {names_text(names, _NAMED)}"

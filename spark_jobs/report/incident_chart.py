@@ -11,7 +11,7 @@ from bokeh.plotting import figure
 
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.intervals import Interval
-from spark_jobs.domain.phrases import number_text
+from spark_jobs.domain.phrases import names_text, number_text
 from spark_jobs.domain.window import from_micros
 from spark_jobs.explain.incident_text import time_text
 from spark_jobs.report.axes import time_figure
@@ -64,7 +64,7 @@ def _bar(one: Incident, interval: Interval) -> dict[str, Any]:
         "id": incident_id(one),
         "headline": one.headline,
         "what": f"{one.severity} {one.rule}, {one.cause}",
-        "groups": ", ".join(one.groups[:8]) + (f" and {len(one.groups) - 8} more" if one.groups[8:] else ""),
+        "groups": names_text(one.groups, 8),
         "time": time_text(one, clock),
         "cost": number_text(one.piled_up),
         "rule": one.rule,
@@ -96,7 +96,7 @@ def _figure(lanes: Sequence[Lane], rows: int, time: Range1d) -> figure:
 
 def _lane_label(lane: Lane, several_clusters: bool) -> str:
     first = f"{lane.cluster}: {lane.groups[0]}" if several_clusters else lane.groups[0]
-    return f"{shortened(first, 20)} and {len(lane.groups) - 1} more" if lane.groups[1:] else shortened(first, 30)
+    return names_text((shortened(first, 20 if lane.groups[1:] else 30), *lane.groups[1:]), 1)
 
 
 def _draw_bars(chart: figure, bars: Sequence[Row]) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from spark_jobs.domain.incidents.facts import part_headline, queues_by_topic
 from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
-from spark_jobs.domain.phrases import count, number_text
+from spark_jobs.domain.phrases import count, names_text, number_text
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.window import from_micros
 from spark_jobs.explain.incident_text import causes_text, cost_texts, time_text
@@ -44,16 +44,15 @@ def _row(one: Incident, groups: GroupIds) -> dict[str, Any]:
 
 def incident_page(one: Incident, groups: GroupIds, findings: Mapping[str, str]) -> dict[str, Any]:
     """What the template of an incident's page shows. `findings`: by finding id where a group's page tells of it."""
-    costs = one.costs or tuple(GroupCost(name, None, 0) for name in one.groups)
-    with_charts = [cost.consumer_group for cost in costs if (one.cluster, cost.consumer_group) in groups]
+    with_charts = [cost.consumer_group for cost in one.costs if (one.cluster, cost.consumer_group) in groups]
     parts = [*((part, True) for part in one.roots), *((part, False) for part in one.consequences)]
     return _row(one, groups) | {
         "time": time_text(one, clock),
         "cost": " ".join(cost_texts(one.piled_up, one.unowned_queue_minutes)),
         "advice": one.advice,
         "facts": list(_facts(one)),
-        "costs": [_group(one, cost, groups) for cost in costs[:GROUPS]],
-        "costs_left_out": max(0, len(costs) - GROUPS),
+        "costs": [_group(one, cost, groups) for cost in one.costs[:GROUPS]],
+        "costs_left_out": max(0, len(one.costs) - GROUPS),
         "parts": [_part(part, is_root, findings) for part, is_root in parts[:PARTS]],
         "parts_left_out": max(0, len(parts) - PARTS),
         "topics": list(one.topics),
@@ -61,7 +60,7 @@ def incident_page(one: Incident, groups: GroupIds, findings: Mapping[str, str]) 
             milliseconds(from_micros(moment)) for moment in (one.opened_at, one.resolved_at or one.last_seen_at)
         ],
         "charts": [_link(one, name, groups) for name in with_charts[:CHARTS]],
-        "without_charts": len(costs) - len(with_charts[:CHARTS]),
+        "without_charts": len(one.costs) - len(with_charts[:CHARTS]),
     }
 
 
@@ -73,19 +72,14 @@ def _facts(one: Incident) -> Iterator[tuple[str, str]]:
     yield "rule", one.rule
     yield "cause", causes_text(one)
     yield "cluster", one.cluster
-    yield f"{len(one.groups):,} groups" if one.groups[1:] else "group", _names(one.groups)
+    yield f"{len(one.groups):,} groups" if one.groups[1:] else "group", names_text(one.groups, _NAMED)
     if one.topics:
-        yield f"{len(one.topics):,} topics" if one.topics[1:] else "topic", _names(one.topics)
+        yield f"{len(one.topics):,} topics" if one.topics[1:] else "topic", names_text(one.topics, _NAMED)
     if one.queues:
         yield count(len(one.queues), "queue"), queues_by_topic(one.queues)
     if one.members:
-        yield f"{len(one.members):,} consumers" if one.members[1:] else "consumer", _names(one.members)
+        yield f"{len(one.members):,} consumers" if one.members[1:] else "consumer", names_text(one.members, _NAMED)
     yield "incident", one.incident_id
-
-
-def _names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if names[_NAMED:] else ""
-    return ", ".join(names[:_NAMED]) + more
 
 
 def _group(one: Incident, cost: GroupCost, groups: GroupIds) -> Row:

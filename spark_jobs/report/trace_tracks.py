@@ -10,7 +10,7 @@ from spark_jobs.domain.audited_step import ALL_HOSTS
 from spark_jobs.domain.causes import DoubleOwnedCause
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.intervals import Interval, format_utc
-from spark_jobs.domain.phrases import UNKNOWN
+from spark_jobs.domain.phrases import UNKNOWN, names_text
 from spark_jobs.domain.window import from_micros, to_micros
 from spark_jobs.report.incident_lanes import in_rows
 from spark_jobs.report.keys import QUEUE, Key, Row, by_key, values_of
@@ -67,18 +67,13 @@ def _owners(span: Row) -> str:
     names = [owner["client_id"] for owner in span["owners"]]
     if len(names) < 2:
         return names[0] if names else "no owner"
-    told = _first(names)
+    told = names_text(names, _NAMED)
     is_shared = span["double_owned_cause"] == DoubleOwnedCause.POP_SHARED
     return f"{len(names)} share it by POP: {told}" if is_shared else f"{len(names)} owners: {told}"
 
 
-def _first(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
-
-
 def _facts(span: Row) -> dict[str, str | int | None]:
-    addresses = _first([owner["client_addr"] or UNKNOWN for owner in span["owners"]])
+    addresses = names_text([owner["client_addr"] or UNKNOWN for owner in span["owners"]], _NAMED)
     cause = span["unassigned_cause"] or span["double_owned_cause"]
     return {"addresses": addresses or None, "cause": cause} | {name: span[name] for name in _LAGS}
 
@@ -136,7 +131,7 @@ def _incident_facts(one: Incident) -> dict[str, str | int | None]:
         "severity": one.severity,
         "rule": one.rule,
         "cause": one.cause,
-        "groups": _first(one.groups),
+        "groups": names_text(one.groups, _NAMED),
         "opened_at": format_utc(from_micros(one.opened_at)),
         "resolved_at": "open" if one.resolved_at is None else format_utc(from_micros(one.resolved_at)),
         "piled_up": one.piled_up,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.capture.access import Credentials, credentials
-from spark_jobs.errors import CaptureError
+from spark_jobs.errors import CaptureError, SecretFileError
 
 KEYS = {"ROCKETMQ_ACCESS_KEY": "reader", "ROCKETMQ_SECRET_KEY": "s3cret"}
 
@@ -37,7 +37,7 @@ def test_the_secret_is_in_no_text() -> None:
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620])
 def test_a_file_that_others_can_read_is_refused(mode: int, tmp_path: Path) -> None:
-    with pytest.raises(CaptureError, match="chmod 600"):
+    with pytest.raises(SecretFileError, match="chmod 600"):
         credentials({}, file(tmp_path, "accessKey: a\nsecretKey: s3cret\n", mode))
 
 
@@ -49,5 +49,5 @@ def test_a_file_without_both_keys_is_named_and_its_content_is_not(content: str, 
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(CaptureError, match="cannot be read"):
+    with pytest.raises(SecretFileError, match="cannot be read"):
         credentials({}, tmp_path / "nothing")

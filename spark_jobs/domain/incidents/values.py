@@ -90,4 +90,4 @@ class Incident:
     advice: str
     roots: tuple[IncidentPart, ...]
     consequences: tuple[IncidentPart, ...]
-    costs: tuple[GroupCost, ...] = ()
+    costs: tuple[GroupCost, ...]

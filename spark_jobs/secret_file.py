@@ -1,0 +1,18 @@
+"""A file that holds a secret: its owner alone may read it, and what is wrong with it is said without its content."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+from spark_jobs.errors import SecretFileError
+
+
+def secret_text(file: Path) -> str:
+    """What the file contains; raises `SecretFileError` if other users can read it, or nobody can as text."""
+    try:
+        if stat.S_IMODE(file.stat().st_mode) & 0o077:
+            raise SecretFileError(f"other users can read {file}, which contains a secret: run chmod 600 on it")
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise SecretFileError(f"{file} cannot be read as text. Check its name and permissions") from None
