@@ -29,7 +29,7 @@ from spark_jobs.cli.parser import build_parser, with_environment
 from spark_jobs.cli.show_backfill import bar_on, show_backfill
 from spark_jobs.cli.show_failures import show_failures
 from spark_jobs.cli.show_findings import show_findings
-from spark_jobs.cli.terminal import printable, progress_on
+from spark_jobs.cli.terminal import printable, progress_on, show_next
 from spark_jobs.domain.intervals import Interval, StepGrid, duration_text
 from spark_jobs.errors import ExitCode, SetupError
 from spark_jobs.jobs.backfill import Audited, Backfill, Failed
@@ -582,3 +582,11 @@ def test_times_have_units() -> None:
         300,
         "recordings",
     )
+
+
+def test_the_next_command_can_be_typed_as_it_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    show_next("explain", {"warehouse": "my tables", "group": "-2+3", "at": "2026-03-01", "topic": None})
+    told = capsys.readouterr().err.removeprefix("Next: rebalance-audit ")
+    assert told == "explain --warehouse 'my tables' --group=-2+3 --at 2026-03-01\n"
+    arguments = build_parser(COMMANDS).parse_args(shlex.split(told))
+    assert (arguments.warehouse, arguments.group) == ("my tables", "-2+3")

@@ -51,8 +51,13 @@ def progress_on(console: Console) -> Iterator[Callable[[str], None]]:
 
 def show_next(command: str, options: Mapping[str, str | None]) -> None:
     """The command to type next, ready to be copied, on stderr: what is piped on is the answer alone."""
-    told = "".join(f" --{name} {shlex.quote(value)}" for name, value in options.items() if value)
+    told = "".join(f" --{name}{_joined(value)}" for name, value in options.items() if value)
     print(f"Next: rebalance-audit {command}{printable(told)}", file=sys.stderr)
+
+
+def _joined(value: str) -> str:
+    """The value after its option; one that begins like an option must not be taken for one."""
+    return f"{'=' if value.startswith('-') else ' '}{shlex.quote(value)}"
 
 
 def show_steps(console: Console, steps: Iterable[tuple[str, str]]) -> None:
