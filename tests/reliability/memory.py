@@ -1,4 +1,4 @@
-"""How much memory a command and all that it starts hold at one moment."""
+"""How much memory a command and all that it starts hold, from its beginning to its end."""
 
 from __future__ import annotations
 
@@ -14,29 +14,33 @@ _SAMPLE_SECONDS = 0.2
 
 
 class Watched(NamedTuple):
-    """What a command said, how long it took, and the most bytes that its process tree held at one moment."""
+    """What a command said, how long it took, and the bytes that its process tree held, five times a second."""
 
     code: int
     output: str
     errors: str
     seconds: float
-    peak_bytes: int
+    bytes_held: list[int]
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most at one moment."""
+        return max(self.bytes_held)
 
 
 def watched(command: Sequence[str]) -> Watched:
     """Runs a command to its end."""
-    peak, start = 0, time.monotonic()
+    held, start = [0], time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         ended = threading.Event()
 
         def watch() -> None:
-            nonlocal peak
             while not ended.wait(_SAMPLE_SECONDS):
-                peak = max(peak, resident(process.pid))
+                held.append(resident(process.pid))
 
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
         output, errors = process.communicate()
         ended.set()
         watcher.join()
-    return Watched(process.returncode, output, errors, time.monotonic() - start, peak)
+    return Watched(process.returncode, output, errors, time.monotonic() - start, held)
