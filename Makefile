@@ -34,15 +34,16 @@ mutate: .venv/installed ## rules of the domain broken on purpose: which expectat
 slow: .venv/installed ## tests of whole runs that would make `make test` too long
 	@$(BIN)/python -m pytest -m slow
 
-reliability: .venv/installed ## 100,000 hostile lines and rows, no network, old warehouses (docs/reliability.md)
+reliability: .venv/installed ## hostile lines and rows, no network, old warehouses, S3, a catalog (docs/reliability.md; Maven)
+	@$(BIN)/python -m spark_jobs.setup_jars --s3
 	@$(BIN)/python -m pytest -m reliability tests/reliability -s
 
 live: .venv/installed ## a real cluster on loopback, recorded, ingested, audited (20 minutes, Maven; ROCKETMQ=5.5.0)
 	@$(BIN)/python -m spark_jobs.setup_jars --capture $(or $(ROCKETMQ),5.4.0)
 	@ROCKETMQ=$(or $(ROCKETMQ),5.4.0) $(BIN)/python -m pytest -m live tests/live
 
-test-airflow: .venv/installed ## only those of a real Airflow: a run, a closed gate, a backfill by a real scheduler
-	@$(BIN)/python -m pytest -m slow tests/dags
+test-airflow: .venv/installed ## a real Airflow: a backfill with kills, a closed gate, a cleared run, a cluster (docs/reliability.md)
+	@$(BIN)/python -m pytest -m airflow tests/dags
 
 bench: .venv/installed ## made fleets: what auditing them costs, beside its goals (hours; BEFORE=checkout, LOG=of make test)
 	@$(BIN)/python -m benchmarks $(if $(BEFORE),--before $(BEFORE)) $(if $(LOG),--test-log $(LOG))

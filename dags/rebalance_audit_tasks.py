@@ -151,9 +151,12 @@ class AuditOperator(SparkSubmitOperator):
 
     def execute(self, context: Any) -> Any:
         """Submits; what is missing on this worker is said in one sentence, and not tried again."""
-        _check_worker()
-        self.conf = {**(self.conf or {}), **json.loads(Variable.get("rebalance_audit_spark_conf", default="{}"))}
-        self.jars = self.jars or None
+        connection = _checked_connection()
+        own = json.loads(Variable.get("rebalance_audit_spark_conf", default="{}"))
+        local = _local_settings(connection, own) if self.jars else {}
+        self.conf = {**(self.conf or {}), **local, **own}
+        # On the class path of a local Spark, where its archive of classes knows them.
+        self.jars = None if local else self.jars or None
         try:
             super().execute(context)
         except AirflowException as error:
@@ -285,10 +288,32 @@ def _notify(settings: dict[str, Any], message: Any, context: Any) -> None:
     notifier.notify(told)
 
 
-def _check_worker() -> None:
+def _checked_connection() -> Connection:
+    """The connection to Spark, and spark-submit, are there; raises where they are not, or cannot run Python."""
     try:
-        Connection.get(CONNECTION)
+        connection = Connection.get(CONNECTION)
     except Exception as error:
         raise AirflowFailException(f"there is no connection {CONNECTION}: add it, host = the Spark master") from error
     if shutil.which("spark-submit") is None:
         raise AirflowFailException("there is no spark-submit on this worker's PATH: install Spark, or pip's pyspark")
+    if _master(connection).startswith("spark://") and connection.extra_dejson.get("deploy-mode") == "cluster":
+        raise AirflowFailException(
+            "a standalone cluster runs Python in deploy mode client only: take the deploy-mode cluster out of the "
+            f"extra of the connection {CONNECTION}"
+        )
+    return connection
+
+
+def _master(connection: Connection) -> str:
+    """As the provider makes it of a connection; without its port."""
+    host = connection.host or ""
+    whole = connection.conn_type == "spark" and ("://" in host or not connection.port)
+    return host if whole else f"{connection.conn_type}://{host}"
+
+
+def _local_settings(connection: Connection, own: dict[str, str]) -> dict[str, str]:
+    """What makes a local Spark start as fast as that of the command line, unless some of it is set otherwise."""
+    if _master(connection).partition("[")[0] != "local":
+        return {}
+    settings: dict[str, str] = resolve_name("spark_jobs.session:submit_settings")()
+    return settings if settings.keys().isdisjoint(own) else {}

@@ -28,8 +28,12 @@ class DeltaLog:
         return int(self._log.update(False, nothing, nothing).version())
 
     def user_metadata(self, version: int) -> str | None:
-        """What the writer of a version noted in its commit; None where that was nothing."""
+        """What the writer of a version noted in its commit; None where that was nothing, or the commit is
+        gone.
+        """
         commit = self._jvm.org.apache.hadoop.fs.Path(self._log.logPath(), f"{version:020d}.json")
+        if not commit.getFileSystem(self._log.newDeltaHadoopConf()).exists(commit):
+            return None
         lines = str(self._log.store().read(commit, self._log.newDeltaHadoopConf()).mkString("\n")).splitlines()
         actions = (json.loads(line) for line in lines if '"commitInfo"' in line)
         notes = (action["commitInfo"].get("userMetadata") for action in actions if "commitInfo" in action)

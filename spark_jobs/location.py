@@ -15,6 +15,8 @@ from schemas.types import differences
 from spark_jobs.errors import SchemaMismatchError, WarehouseError
 
 _CATALOG_SCHEMA = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*")
+#: Of a warehouse on S3.
+S3_SCHEMES = ("s3a", "s3")
 
 
 def check_all(checks: Iterable[Callable[[], None]]) -> None:
@@ -38,19 +40,28 @@ class Location:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The warehouse a user names; raises `WarehouseError` if the text is neither a URI nor catalog.schema."""
+        """The warehouse a user names; raises `WarehouseError` if the text is neither a URI nor catalog.schema, or has a
+        password, which would stand in tables and logs.
+        """
         text = text.strip()
         if not text:
             raise WarehouseError("the warehouse is empty: give a path, a URI, or catalog.schema")
         if _CATALOG_SCHEMA.fullmatch(text) and not Path(text).exists():
             return cls(text, in_catalog=True)
         scheme = urlparse(text).scheme
+        if urlparse(text).password:
+            raise WarehouseError("the warehouse's URI has credentials in it: give them in the environment instead")
         return cls(text.rstrip("/") if scheme else str(Path(text).absolute()), in_catalog=False)
 
     @property
     def scheme(self) -> str:
         """Of the URI: empty for a path."""
         return "" if self.in_catalog else urlparse(self.location).scheme
+
+    @property
+    def is_on_s3(self) -> bool:
+        """Whether it is in an object store that speaks as Amazon's S3."""
+        return self.scheme in S3_SCHEMES
 
     @property
     def local_path(self) -> Path | None:

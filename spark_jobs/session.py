@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyspark
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from spark_jobs.executors import ship_modules
+from spark_jobs.s3.jars import installed
+from spark_jobs.s3.settings import s3_settings
+from spark_jobs.scratch import scratch_folder
 
 #: Where set-up puts Delta's jars, once; nothing is resolved at start.
 JARS_DIR = Path(sys.prefix) / "share" / "rebalance-audit" / "jars"
@@ -47,6 +52,7 @@ _SETTINGS = {
 }
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_CLASS_PATH = "spark.driver.extraClassPath"
 _LOCAL_SETTINGS = {
     "spark.master": "local[*]",
     "spark.ui.enabled": "false",
@@ -76,17 +82,43 @@ def get_session(java_options: str | None = None) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("rebalance-audit")
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    for key, value in _SETTINGS.items() if submitted else (_SETTINGS | _LOCAL_SETTINGS).items():
+    settings = _SETTINGS | (_not_given(s3_settings()) if submitted else s3_settings() | _LOCAL_SETTINGS)
+    for key, value in settings.items():
         builder = builder.config(key, value)
     if not submitted:
         options = _archive_options() if java_options is None else java_options
-        builder = builder.config(_JAVA_OPTIONS, f"{_LOCAL_SETTINGS[_JAVA_OPTIONS]} {options}")
+        own = f"{_LOCAL_SETTINGS[_JAVA_OPTIONS]} -Djava.io.tmpdir={scratch_folder()}"
+        builder = builder.config(_JAVA_OPTIONS, f"{own} {options}")
         # Not `spark.jars`: what the JVM loads later than its start is in no archive.
-        builder = builder.config("spark.driver.extraClassPath", ":".join(map(str, sorted(JARS_DIR.glob("*.jar")))))
+        builder = builder.config(_CLASS_PATH, _delta_jars())
+        # Behind Spark's own jars: the archive holds as long as what is before is the same.
+        behind = [*filter(None, [os.environ.get("SPARK_DIST_CLASSPATH")]), *map(str, installed())]
+        os.environ["SPARK_DIST_CLASSPATH"] = ":".join(dict.fromkeys(behind))
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
+    # It would print a stack where Java ends too early; what needs Java then says so itself.
+    setattr(spark.sparkContext._accumulatorServer, "handle_error", lambda *_: None)  # noqa: B010  # a method
     ship_modules(spark)
     return spark
+
+
+def _not_given(settings: Mapping[str, str]) -> dict[str, str]:
+    """Those that spark-submit, or its spark-defaults.conf, has not set otherwise."""
+    SparkContext._ensure_initialized()
+    given = SparkConf()
+    return {key: value for key, value in settings.items() if not given.contains(key)}
+
+
+def submit_settings() -> dict[str, str]:
+    """What spark-submit is given for a local session that starts as fast as one of `get_session`: a JVM's options and
+    class path are fixed before Python runs. Memory is left to the caller.
+    """
+    kept = {key: value for key, value in _LOCAL_SETTINGS.items() if key not in ("spark.master", "spark.driver.memory")}
+    return kept | {_JAVA_OPTIONS: f"{_LOCAL_SETTINGS[_JAVA_OPTIONS]} {_archive_options()}", _CLASS_PATH: _delta_jars()}
+
+
+def _delta_jars() -> str:
+    return ":".join(map(str, sorted(JARS_DIR.glob("*.jar"))))
 
 
 def _archive_options() -> str:

@@ -1,6 +1,7 @@
 """Set-up: is Java there, and are Delta's jars? Fetches them and archives classes, once; nothing is resolved later.
 
-With --capture it fetches RocketMQ's admin client instead, which only `rebalance-audit capture` needs.
+With --capture it fetches RocketMQ's admin client instead, which only `rebalance-audit capture` needs; with --s3 what
+only a warehouse on S3 needs.
 """
 
 from __future__ import annotations
@@ -93,6 +94,22 @@ def fetch_tools(directory: Path, version: str) -> None:
         _replace(directory, jars)
 
 
+def fetch_s3(directory: Path, delta: Path) -> None:
+    """Put Hadoop's S3A, and the log store that goes with it, into the directory, in place of what was there; `delta` is
+    the folder of Delta's jars.
+
+    Does nothing if they are there. Raises `SetupError` if they cannot be had.
+    """
+    from spark_jobs.s3 import jars as s3  # imports pyspark, which the check of Java must not need
+
+    if directory / s3.module_jar() in s3.installed(directory):
+        return
+    check_jars(delta)
+    with _resolved(directory, s3.packages(), s3.EXCLUDES, (s3.module_jar(),), "Hadoop's S3A") as jars:
+        s3.compile_log_store(jars, delta)
+        _replace(directory, jars)
+
+
 def _replace(directory: Path, complete: Path) -> None:
     shutil.rmtree(directory, ignore_errors=True)
     complete.rename(directory)
@@ -139,11 +156,17 @@ def main(argv: list[str]) -> int:
         metavar="VERSION",
         help=f"fetch RocketMQ's admin client for `rebalance-audit capture` (default: {ROCKETMQ})",
     )
+    parser.add_argument("--s3", action="store_true", help="fetch what a warehouse on S3 needs (12 MB)")
     asked = parser.parse_args(argv)
     try:
         check_java()
         if asked.capture:
             fetch_tools(TOOLS_DIR, asked.capture)
+        elif asked.s3:
+            from spark_jobs.s3.jars import S3_DIR
+            from spark_jobs.session import JARS_DIR
+
+            fetch_s3(S3_DIR, JARS_DIR)
         elif not asked.check_java:
             from spark_jobs.class_archive import make_archive  # imports pyspark, which the check must not need
             from spark_jobs.session import ARCHIVE, JARS_DIR

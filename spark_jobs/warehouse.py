@@ -12,20 +12,27 @@ from urllib.parse import unquote
 from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
-from pyspark.sql.types import StructField
 
 from schemas import Table
 from spark_jobs.conflicts import unless_outrun
+from spark_jobs.create_table import create_table
 from spark_jobs.delta_log import DeltaLog
 from spark_jobs.domain.intervals import Interval, parse_utc
-from spark_jobs.errors import IntervalError
+from spark_jobs.errors import IntervalError, WarehouseError
+from spark_jobs.hadoop_files import delete, newest_files
 from spark_jobs.location import Location
 from spark_jobs.parallel import run_in_parallel
-from spark_jobs.spark_types import spark_schema, with_nulls
-from spark_jobs.sql import literal
+from spark_jobs.s3.commits import check_commits
+from spark_jobs.spark_types import with_nulls
 
 #: Runs side by side commit to one table; more than so many do not in the time of one commit.
 _LAST_COMMITS = 100
+
+#: The warehouses of which `check_commits` had nothing to say.
+_checked: set[str] = set()
+
+#: Of the tables that `stage` makes in a catalog.
+_STAGED = "_staging_"
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,7 @@ class Warehouse(Location):
 
     def delta_table(self, spark: SparkSession, table: Table) -> DeltaTable:
         """The table as Delta's own handle (merge, history); raises `WarehouseError` if it is missing."""
+        self._check_commits(spark)
         self._check_exists(spark, table)
         if self.in_catalog:
             return DeltaTable.forName(spark, f"{self.location}.{table.name}")
@@ -62,14 +70,16 @@ class Warehouse(Location):
         return DeltaLog.of(spark, self.delta_table(spark, table)).version()
 
     def version_of(self, spark: SparkSession, table: Table, mark: str) -> int:
-        """The Delta version whose commit, one of the last, carries this user metadata; no Spark job.
+        """The `marked_version`; the newest where there is none: replacing nothing by nothing is no commit."""
+        version = self.marked_version(spark, table, mark)
+        return self.version(spark, table) if version is None else version
 
-        The newest where there is none: replacing nothing by nothing is no commit.
-        """
+    def marked_version(self, spark: SparkSession, table: Table, mark: str) -> int | None:
+        """The Delta version whose commit, one of the last, carries this user metadata; no Spark job."""
         log = DeltaLog.of(spark, self.delta_table(spark, table))
         newest = log.version()
         last = range(newest, max(-1, newest - _LAST_COMMITS), -1)
-        return next((version for version in last if log.user_metadata(version) == mark), newest)
+        return next((version for version in last if log.user_metadata(version) == mark), None)
 
     def is_free(self, table: Table, interval: Interval) -> bool:
         """Whether it is certain, without asking Spark, that the table has no row of the interval's steps.
@@ -113,8 +123,8 @@ class Warehouse(Location):
         """The frame, written beside the tables (over whatever stood there) and read back."""
         writer = frame.write.mode("overwrite")
         if self.in_catalog:
-            writer.format("delta").option("overwriteSchema", "true").saveAsTable(f"{self.location}._staging_{name}")
-            return spark.read.table(f"{self.location}._staging_{name}")
+            writer.format("delta").option("overwriteSchema", "true").saveAsTable(f"{self.location}.{_STAGED}{name}")
+            return spark.read.table(f"{self.location}.{_STAGED}{name}")
         writer.parquet(f"{self.location}/_staging/{name}")
         return spark.read.schema(frame.schema).parquet(f"{self.location}/_staging/{name}")
 
@@ -122,67 +132,59 @@ class Warehouse(Location):
         """What `stage` wrote under the name; None where nothing is (any more)."""
         try:
             if self.in_catalog:
-                return spark.read.table(f"{self.location}._staging_{name}")
+                return spark.read.table(f"{self.location}.{_STAGED}{name}")
             return spark.read.parquet(f"{self.location}/_staging/{name}")
         except AnalysisException as error:
             if error.getCondition() in ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND"):
                 return None
             raise
 
-    def stages(self) -> dict[str, datetime]:
-        """When what `stage` wrote under each name was last touched, UTC; of a local warehouse only, else empty."""
-        folder = self.local_path / "_staging" if self.local_path else None
-        if folder is None or not folder.is_dir():
-            return {}
-        return {
-            stage.name: datetime.fromtimestamp(max(path.lstat().st_mtime for path in (stage, *stage.rglob("*"))), UTC)
-            for stage in folder.iterdir()
-        }
+    def stages(self, spark: SparkSession) -> dict[str, datetime]:
+        """When what `stage` wrote under each name was last touched, UTC."""
+        if self.in_catalog:
+            tables = spark.sql(f"SHOW TABLES IN {self.location} LIKE '{_STAGED}*'").collect()
+            names = [row.tableName for row in tables]
+            told = {name: spark.sql(f"DESCRIBE DETAIL {self.identifier(name)}").collect()[0] for name in names}
+            return {name.removeprefix(_STAGED): row.lastModified.replace(tzinfo=UTC) for name, row in told.items()}
+        return newest_files(spark, f"{self.location}/_staging")
+
+    def folder(self, spark: SparkSession) -> Location:
+        """Where claims are: the warehouse itself, or the folder of a catalog's schema if the catalog names one;
+        raises `WarehouseError` where there is no such schema.
+        """
+        if not self.in_catalog:
+            return self
+        try:
+            rows = spark.sql(f"DESCRIBE SCHEMA {self.location}").collect()
+        except AnalysisException as error:
+            if error.getCondition() != "SCHEMA_NOT_FOUND":
+                raise
+            raise WarehouseError(f"there is no schema {self.location}: make it with CREATE SCHEMA") from error
+        where = {row.info_name: row.info_value for row in rows}.get("Location")
+        return Location.parse(where) if where else self
+
+    def _check_commits(self, spark: SparkSession) -> None:
+        """Once in a process, before anything is written."""
+        if self.location not in _checked:
+            check_commits(spark, self.folder(spark))
+            _checked.add(self.location)
 
     def drop_stage(self, spark: SparkSession, name: str) -> None:
         """Remove what `stage` wrote."""
         if self.in_catalog:
-            spark.sql(f"DROP TABLE IF EXISTS {self.location}._staging_{name}")
+            spark.sql(f"DROP TABLE IF EXISTS {self.location}.{_STAGED}{name}")
             return
-        jvm = spark._jvm
-        assert jvm is not None
-        path = jvm.org.apache.hadoop.fs.Path(f"{self.location}/_staging/{name}")
-        path.getFileSystem(spark._jsc.hadoopConfiguration()).delete(path, True)
+        delete(spark, f"{self.location}/_staging/{name}")
 
     def create(self, spark: SparkSession, tables: Iterable[Table]) -> None:
         """Make the tables that are missing, from their schemas; existing ones are left as they are."""
+        self._check_commits(spark)
         missing = [table for table in tables if not self.exists(spark, table)]
         run_in_parallel(*(partial(self._create, spark, table) for table in missing))
 
     def _create(self, spark: SparkSession, table: Table) -> None:
-        statement = _ddl(table, self.identifier(table.name))
+        statement = create_table(table, self.identifier(table.name))
         unless_outrun(partial(spark.sql, statement), f"make the table {table.name}")
-
-
-def _ddl(table: Table, identifier: str) -> str:
-    """The CREATE TABLE of a table; constraints as the properties that ADD CONSTRAINT would store, in one commit.
-
-    Not by Delta's builder: it takes no catalog before the schema's name.
-    """
-
-    def column(field: StructField) -> str:
-        parts = [f"`{field.name}`", field.dataType.simpleString()]
-        if field.name in table.generated:
-            parts.append(f"GENERATED ALWAYS AS ({table.generated[field.name]})")
-        if not field.nullable:
-            parts.append("NOT NULL")
-        return " ".join([*parts, "COMMENT", literal(field.metadata["comment"])])
-
-    lines = [f"CREATE TABLE IF NOT EXISTS {identifier} ({', '.join(map(column, spark_schema(table)))}) USING delta"]
-    if table.partition_by:
-        lines.append(f"PARTITIONED BY ({', '.join(table.partition_by)})")
-    if table.cluster_by:
-        lines.append(f"CLUSTER BY ({', '.join(table.cluster_by)})")
-    lines.append(f"COMMENT {literal(table.comment)}")
-    if table.checks:
-        checks = (f"'delta.constraints.{name}' = {literal(check)}" for name, check in table.checks.items())
-        lines.append(f"TBLPROPERTIES ({', '.join(checks)})")
-    return "\n".join(lines)
 
 
 def _moment(text: str) -> datetime | None:

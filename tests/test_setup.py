@@ -14,8 +14,9 @@ import pytest
 from spark_jobs.capture.jars import check_tools
 from spark_jobs.class_archive import make_archive
 from spark_jobs.errors import SetupError
+from spark_jobs.s3 import jars as s3
 from spark_jobs.session import JARS_DIR
-from spark_jobs.setup_jars import check_jars, check_java, fetch_jars, fetch_tools, jar_names
+from spark_jobs.setup_jars import check_jars, check_java, fetch_jars, fetch_s3, fetch_tools, jar_names
 
 ROOT = Path(__file__).parents[1]
 INSTALL = "install Java 17 or 21 (any OpenJDK), or point JAVA_HOME at one"
@@ -181,6 +182,17 @@ def test_half_of_the_jars_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(SetupError, match=r"Delta's jars could not be downloaded.*delta-storage.*not found"):
         fetch_jars(target)
     assert list(target.parent.iterdir()) == []
+
+
+def test_s3a_is_fetched_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_CONF_DIR", str(repository(tmp_path, ())))
+    target = tmp_path / "share" / "s3"
+    target.mkdir(parents=True)
+    (target / "half.jar").touch()
+    assert s3.installed(target) == []
+    with pytest.raises(SetupError, match=r"Hadoop's S3A could not be downloaded, nothing was changed"):
+        fetch_s3(target, JARS_DIR)
+    assert [file.name for file in target.parent.rglob("*.jar")] == ["half.jar"]
 
 
 def test_the_admin_client_comes_in_the_place_of_another_version(

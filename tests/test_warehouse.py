@@ -12,9 +12,14 @@ from pyspark.sql import SparkSession
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OUTPUTS, REBALANCE_INTERVALS, SOURCES, TABLES
 from schemas.types import Struct
+from spark_jobs.domain.intervals import Interval
 from spark_jobs.errors import SchemaMismatchError, WarehouseError
+from spark_jobs.publish.claims import claim
+from spark_jobs.publish.request import RunRequest
 from spark_jobs.warehouse import Warehouse
 from tests.snapshots import at, load, membership
+
+HOUR = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
 
 
 def test_every_column_says_what_it_means() -> None:
@@ -69,6 +74,11 @@ def test_a_version_can_be_pinned(spark: SparkSession, warehouse: Warehouse) -> N
     assert [row.captured_at for row in pinned] == [at(0).replace(tzinfo=None)]
 
 
+def test_a_schema_that_is_not_there_is_named(spark: SparkSession) -> None:
+    with pytest.raises(WarehouseError, match=r"there is no schema spark_catalog\.nowhere: make it with CREATE SCHEMA"):
+        Warehouse.parse("spark_catalog.nowhere").create(spark, [MEMBERSHIP_SNAPSHOTS])
+
+
 def test_a_catalog_schema_is_a_warehouse_too(spark: SparkSession) -> None:
     spark.sql("CREATE SCHEMA IF NOT EXISTS spark_catalog.audit_test")
     try:
@@ -78,7 +88,13 @@ def test_a_catalog_schema_is_a_warehouse_too(spark: SparkSession) -> None:
         assert warehouse.read(spark, MEMBERSHIP_SNAPSHOTS).count() == 1
         staged = warehouse.stage(spark, "x", spark.range(3))
         assert staged.count() == 3
+        assert list(warehouse.stages(spark)) == ["x"]
+        with claim(warehouse.folder(spark), RunRequest(HOUR), "first"):
+            assert [path.name for path in Path("spark-warehouse/audit_test.db/_claims").glob("*.json")] == [
+                "run-first.json"
+            ]
         warehouse.drop_stage(spark, "x")
+        assert warehouse.stages(spark) == {}
     finally:
         spark.sql("DROP SCHEMA spark_catalog.audit_test CASCADE")
 
@@ -87,6 +103,13 @@ def test_a_catalog_schema_is_a_warehouse_too(spark: SparkSession) -> None:
 def test_an_empty_location_is_refused(text: str) -> None:
     with pytest.raises(WarehouseError, match="warehouse is empty"):
         Warehouse.parse(text)
+
+
+def test_credentials_in_a_uri_are_refused_and_not_repeated() -> None:
+    with pytest.raises(WarehouseError, match="has credentials in it") as raised:
+        Warehouse.parse("s3a://AKIA:hush@bucket/audit")
+    assert "hush" not in str(raised.value)
+    assert Warehouse.parse("abfss://container@account.dfs.core.windows.net/audit").scheme == "abfss"
 
 
 def test_locations() -> None:

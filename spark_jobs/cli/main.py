@@ -9,6 +9,7 @@ import sys
 import traceback
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from spark_jobs.cli.commands import COMMANDS
@@ -41,7 +42,7 @@ def main(argv: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return READER_GONE
     except Exception as error:
-        return _bug(error, arguments.debug)
+        return _unexpected(error, arguments)
     return code
 
 
@@ -76,9 +77,21 @@ def _failed(code: int, message: str) -> int:
     return code
 
 
-def _bug(error: Exception, debug: bool) -> int:
-    if debug:
+def _unexpected(error: Exception, arguments: Namespace) -> int:
+    """The exit code of what is no `RebalanceAuditError`: the machine's fault, if it can be told, else a bug."""
+    from spark_jobs.faults import explained
+
+    if arguments.debug:
         traceback.print_exception(error)
-    first, hint = (str(error).splitlines() or [""])[0], "" if debug else "; --debug shows where"
-    lines = (f"this is a bug: {type(error).__name__}: {first}{hint}", *getattr(error, "__notes__", ()))
-    return _failed(ExitCode.NOT_PUBLISHED, "\n".join(lines))
+    told = explained(error, _local_warehouse(arguments))
+    if told is None:
+        first, hint = (str(error).splitlines() or [""])[0], "" if arguments.debug else "; --debug shows where"
+        told = f"this is a bug: {type(error).__name__}: {first}{hint}"
+    return _failed(ExitCode.NOT_PUBLISHED, "\n".join((told, *getattr(error, "__notes__", ()))))
+
+
+def _local_warehouse(arguments: Namespace) -> Path | None:
+    from spark_jobs.location import Location
+
+    named = getattr(arguments, "warehouse", None)
+    return Location.parse(named).local_path if named else None

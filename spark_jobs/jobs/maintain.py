@@ -19,6 +19,7 @@ from spark_jobs.errors import WarehouseError
 from spark_jobs.ingest.sightings import remember, sightings_of_sources
 from spark_jobs.jobs.audit import Progress
 from spark_jobs.publish.claims import drop_dead_claims
+from spark_jobs.publish.turns import undo_unfinished
 from spark_jobs.sql import is_same_check, literal
 from spark_jobs.warehouse import Warehouse
 
@@ -61,8 +62,9 @@ def maintain(
 
     What a run that ended within the retention has read or published stays readable at the versions that `audit_runs`
     names: where such a version is older than the retention, its table keeps more. Results that killed runs left staged
-    are removed if nothing touched them for the retention, and so are the claims of killed runs. The rows of all tables
-    stay the same, but for `sightings`: it gets what the sources tell and it has not.
+    are removed if nothing touched them for the retention, and so are the claims of killed runs; steps that one has half
+    published are put back as they were. Other rows of all tables stay the same, but for `sightings`: it gets what the
+    sources tell and it has not.
 
     Raises `WarehouseError` for a retention of less than 7 days, where there is no table at all, or where one lacks a
     constraint of its module in `schemas` or has rows that break one, naming all of them; `PublishConflictError` if
@@ -70,6 +72,7 @@ def maintain(
     """
     check_retention(retention)
     since = datetime.now(UTC) - retention
+    undo_unfinished(spark, warehouse)
     _remember_all(spark, warehouse, progress)
     tables = [table for table in TABLES if warehouse.exists(spark, table)] or [SOURCES[0]]
     oldest = _oldest_versions(spark, warehouse, since)
@@ -78,11 +81,11 @@ def maintain(
         progress(f"compacting {table.name}")
         days = _days_to_keep(spark, warehouse, table, oldest.get(table.name), retention)
         maintained.append(_maintained(spark, warehouse, table, days))
-    for name, touched in warehouse.stages().items():
+    for name, touched in warehouse.stages(spark).items():
         if touched < since:
             _LOG.warning("removing the staged %s, left behind by a killed run on %s", name, touched)
             warehouse.drop_stage(spark, name)
-    drop_dead_claims(warehouse)
+    drop_dead_claims(warehouse.folder(spark))
     progress("checking the constraints")
     if broken := [problem for table in tables for problem in _broken_constraints(spark, warehouse, table)]:
         raise WarehouseError("\n".join(broken))

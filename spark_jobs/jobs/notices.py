@@ -58,7 +58,7 @@ def tell(
     `send` raises goes on: the messages before it have been written down. Raises `NothingPublishedError` where no run
     has published anything, `PublishConflictError` where another process is telling.
     """
-    with claim_notices(stored.location):
+    with claim_notices(stored.folder):
         sent = []
         for message in messages(stored, request, progress):
             progress(f"notifying {request.target} about cluster {message.cluster}")

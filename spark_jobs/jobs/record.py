@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
@@ -16,6 +16,9 @@ from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.errors import QualityError
 from spark_jobs.publish.content import Published
 from spark_jobs.publish.request import RunRequest
+from spark_jobs.read.delta import DeltaTables
+from spark_jobs.read.stored import StoredTables, rows
+from spark_jobs.read.through_spark import SparkTables
 from spark_jobs.spark_types import spark_schema
 from spark_jobs.sql import literal
 from spark_jobs.version import code_version
@@ -101,10 +104,21 @@ def rejected(error: QualityError) -> dict[str, Any]:
     return nothing | {"finished_at": datetime.now(UTC), "outcome": "rejected", "message": str(error)}
 
 
-def published(tables: Mapping[str, Published], not_evaluated: list[str], warnings: list[str]) -> dict[str, Any]:
+def finished(spark: SparkSession, warehouse: Warehouse) -> datetime:
+    """Now, or just after the newest run if the clock is behind it: readers go by the run that finished last."""
+    stored: StoredTables = DeltaTables(warehouse) if warehouse.local_path else SparkTables(spark, warehouse)
+    if not stored.exists(AUDIT_RUNS):
+        return datetime.now(UTC)
+    before: list[datetime] = [row["finished_at"] for row in rows(stored.read(AUDIT_RUNS, ["finished_at"]))]
+    return max([datetime.now(UTC), *(moment + timedelta(microseconds=1) for moment in before)])
+
+
+def published(
+    tables: Mapping[str, Published], not_evaluated: list[str], warnings: list[str], finished_at: datetime
+) -> dict[str, Any]:
     """What it says besides when the tables are published, by table name."""
     return {
-        "finished_at": datetime.now(UTC),
+        "finished_at": finished_at,
         "not_evaluated": not_evaluated,
         "row_counts": {name: found.content.rows for name, found in tables.items()},
         "content_hashes": {name: found.content.hash for name, found in tables.items()},

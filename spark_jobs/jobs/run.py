@@ -16,13 +16,14 @@ from spark_jobs.domain.mutes import untold
 from spark_jobs.errors import QualityError
 from spark_jobs.jobs.audit import Progress, outputs_of, window_of
 from spark_jobs.jobs.check import Gate
-from spark_jobs.jobs.record import append, asked, not_evaluated, published, rejected, what_was_not_audited
+from spark_jobs.jobs.record import append, asked, finished, not_evaluated, published, rejected, what_was_not_audited
 from spark_jobs.jobs.sightings import Past
 from spark_jobs.jobs.sources import pinned_versions, read_sources
 from spark_jobs.parallel import run_in_parallel
-from spark_jobs.publish.claims import claim
+from spark_jobs.publish.claims import check_claimed, claim
 from spark_jobs.publish.publisher import publish
 from spark_jobs.publish.request import RunRequest
+from spark_jobs.publish.turns import publishing
 from spark_jobs.warehouse import Warehouse
 
 __all__ = ["RunRequest", "RunResult", "run", "told_severities"]
@@ -63,7 +64,7 @@ def run(
     run_id, versions = uuid.uuid4().hex, pinned_versions(spark, warehouse)
     record = asked(run_id, datetime.now(UTC), request, versions, configuration)
     window = window_of(request, configuration)
-    with claim(warehouse, request, run_id):
+    with claim(warehouse.folder(spark), request, run_id):
         gate = Gate(spark, warehouse, request, configuration, run_id)
         progress("checking the sources")
         try:
@@ -81,10 +82,12 @@ def run(
         found = _in_order(outputs.get(FINDINGS))
         progress("publishing")
         one_step = configuration.grid.is_one_step(request.interval)
-        tables = publish(spark, warehouse, request, outputs, run_id, gate.contents, one_step=one_step)
-        record |= published(tables, missing, warnings + gate.warnings)
-        progress("recording the results of the checks")
-        run_in_parallel(lambda: append(spark, warehouse, record), gate.record)
+        with publishing(spark, warehouse, request, run_id):
+            tables = publish(spark, warehouse, request, outputs, run_id, gate.contents, one_step=one_step)
+            check_claimed(warehouse.folder(spark), run_id)
+            record |= published(tables, missing, warnings + gate.warnings, finished(spark, warehouse))
+            progress("recording the results of the checks")
+            run_in_parallel(lambda: append(spark, warehouse, record), gate.record)
     return RunResult(record, found, warnings, gate.warnings)
 
 

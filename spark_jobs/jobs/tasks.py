@@ -1,7 +1,7 @@
 """One audit as two tasks, each a process of its own that a scheduler starts, retries and runs again.
 
 `audit` checks the sources, audits and stages; `publish` checks what is staged and publishes it. Run again, `audit`
-stages anew and `publish` has nothing to do; out of turn, it refuses.
+stages anew and `publish` has nothing to do; out of turn, or while another process does a task of the run, it refuses.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ from spark_jobs.jobs.scheduled_run import (
 from spark_jobs.jobs.sightings import Past
 from spark_jobs.jobs.sources import pinned_versions, read_sources
 from spark_jobs.parallel import run_in_parallel
-from spark_jobs.publish.claims import claim
+from spark_jobs.publish.claims import check_claimed, claim, claim_task
 from spark_jobs.publish.content import Published
 from spark_jobs.publish.publisher import publish
+from spark_jobs.publish.turns import publishing
 from spark_jobs.warehouse import Warehouse
 
 #: Writes the run's row of `audit_runs`.
@@ -87,7 +88,7 @@ def publish_results(run: ScheduledRun) -> Outcome:
     if row is not None and row.outcome == "published":
         says = f"run {audited.run_id} is already published"
     else:
-        with claim(run.warehouse, run.request, audited.run_id):
+        with claim(run.warehouse.folder(run.spark), run.request, audited.run_id):
             tables, warnings = _publish(run, audited, record.append if row is None else record.replace)
         rows = ", ".join(f"{name} {table.content.rows}" for name, table in tables.items())
         says = f"run {audited.run_id} published {rows} rows"
@@ -95,8 +96,21 @@ def publish_results(run: ScheduledRun) -> Outcome:
     return Outcome(says, tuple(warnings))
 
 
+def _alone(task: Callable[[ScheduledRun], Outcome]) -> Callable[[ScheduledRun], Outcome]:
+    """The task, which raises `PublishConflictError` while another process does one of the same run."""
+
+    def done(run: ScheduledRun) -> Outcome:
+        with claim_task(run.warehouse.folder(run.spark), run.name, run.staging):
+            return task(run)
+
+    return done
+
+
 #: In the order in which they are run.
-TASKS: Mapping[str, Callable[[ScheduledRun], Outcome]] = {"audit": audit_sources, "publish": publish_results}
+TASKS: Mapping[str, Callable[[ScheduledRun], Outcome]] = {
+    "audit": _alone(audit_sources),
+    "publish": _alone(publish_results),
+}
 
 
 def _publish(run: ScheduledRun, audited: StagedAudit, write: Write) -> tuple[dict[str, Published], list[str]]:
@@ -109,9 +123,13 @@ def _publish(run: ScheduledRun, audited: StagedAudit, write: Write) -> tuple[dic
     warnings = record.what_was_not_audited(outputs.get(REBALANCE_INTERVALS), run.request, missing)
     run.progress("publishing")
     one_step = run.configuration.grid.is_one_step(run.request.interval)
-    tables = publish(run.spark, run.warehouse, run.request, outputs, audited.run_id, gate.contents, one_step=one_step)
-    says = record.published(tables, missing, warnings + audited.warnings + gate.warnings)
-    run_in_parallel(lambda: write(run.spark, run.warehouse, _asked(run, audited) | says), gate.record)
+    spark, warehouse, request = run.spark, run.warehouse, run.request
+    with publishing(spark, warehouse, request, audited.run_id):
+        tables = publish(spark, warehouse, request, outputs, audited.run_id, gate.contents, one_step=one_step)
+        check_claimed(warehouse.folder(spark), audited.run_id)
+        at = record.finished(spark, warehouse)
+        says = record.published(tables, missing, warnings + audited.warnings + gate.warnings, at)
+        run_in_parallel(lambda: write(spark, warehouse, _asked(run, audited) | says), gate.record)
     return tables, warnings + gate.warnings
 
 

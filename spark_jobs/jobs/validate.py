@@ -68,7 +68,7 @@ def validate(
     for one in wanted:
         warehouse.delta_table(spark, one)
     run_id = uuid.uuid4().hex
-    with claim(warehouse, RunRequest(interval or EVER), run_id):
+    with claim(warehouse.folder(spark), RunRequest(interval or EVER), run_id):
         frames = {one: _rows(spark, warehouse, one, interval) for one in BY_TABLE}
         runs = _runs(spark, warehouse, interval or EVER)
     check_step(runs, configuration)

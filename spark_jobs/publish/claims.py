@@ -1,120 +1,137 @@
-"""Two runs must not publish the same steps at the same time.
+"""What processes that share a warehouse must not do at once.
 
-A run holds a lock on a file that says what it is going to replace. The operating system lets go of the lock when the
-process ends, however it ends, so a killed run blocks nobody.
+Whoever begins writes a claim beside the tables that says what it is about to do, if no other claim that is held
+excludes it. A claim ends with its process, however that ends: on a file system it is a locked file (`claim_files`), of
+which the operating system lets go; on S3 it is an object that is renewed (`leases`), and ends two minutes after a kill.
+Elsewhere there are none, and Delta's own conflict detection is what keeps two publishers of one step apart.
 """
 
 from __future__ import annotations
 
-import json
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol
 
-from filelock import FileLock, Timeout
-
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.errors import PublishConflictError
+from spark_jobs.errors import PublishConflictError, WarehouseError
 from spark_jobs.location import Location
+from spark_jobs.publish.claim_files import ClaimFiles
 from spark_jobs.publish.request import RunRequest
 
-_LOG = logging.getLogger(__name__)
-#: How long one who tells of incidents waits for another one who does, in seconds.
-_NOTICES_TIMEOUT = 60.0
+#: Beginnings of the names of claims.
+_RUN, _TASK, _TURN, _NOTICES = "run-", "task-", "turn-", "notices-"
+#: How long one waits for another one to end, in seconds: where both begin at once, both may step back some times.
+_AT_ONCE, _NOTICES_TIMEOUT, _TURN_TIMEOUT = 5.0, 60.0, 1800.0
 
 
-@contextmanager
-def claim(warehouse: Location, request: RunRequest, run_id: str) -> Iterator[None]:
-    """Holds the request's steps for this run; raises `PublishConflictError` if another run holds some of them.
+class Claims(Protocol):
+    """The claims of one warehouse: texts by name."""
 
-    Only a warehouse on a local or mounted file system can be claimed; elsewhere Delta's own conflict detection is
-    what keeps two publishers of one step apart.
+    def held(
+        self, name: str, content: str, refuse: Callable[[Mapping[str, str]], None], patience: float
+    ) -> AbstractContextManager[None]:
+        """Holds a claim; raises what `refuse` does of those that others hold, where that has not ended within
+        `patience` seconds.
+        """
+
+    def has(self, name: str) -> bool:
+        """Whether the claim is there."""
+
+    def drop_dead(self) -> None:
+        """Removes what killed processes have left; claims that are held stay."""
+
+    def write_note(self, name: str, text: str) -> None:
+        """Leaves a text that stays when its process ends."""
+
+    def notes(self) -> Mapping[str, str]:
+        """The notes that are there, by name."""
+
+    def drop_note(self, name: str) -> None:
+        """Removes a note."""
+
+
+def claims_of(warehouse: Location) -> Claims | None:
+    """Where the claims of a warehouse are; None where it has none."""
+    if warehouse.is_on_s3:
+        from spark_jobs.publish.leases import Leases  # a library of 15 MB, for warehouses on S3 only
+
+        return Leases.of(warehouse)
+    return ClaimFiles(warehouse.local_path / "_claims") if warehouse.local_path else None
+
+
+def claim(warehouse: Location, request: RunRequest, run_id: str) -> AbstractContextManager[None]:
+    """Holds the request's steps for this run; raises `PublishConflictError` if another run holds some of them."""
+
+    def refuse(others: Mapping[str, str]) -> None:
+        for name, content in others.items():
+            if name.startswith(_RUN) and request.overlaps(other := RunRequest.from_json(content)):
+                raise PublishConflictError(
+                    f"run {name.removeprefix(_RUN)} is auditing {other.interval} in this warehouse, which overlaps "
+                    f"{request.interval}: wait for it to end, or audit other steps{_or_killed(warehouse)}"
+                )
+
+    patience = _AT_ONCE if warehouse.is_on_s3 else 0.0
+    return _held(warehouse, f"{_RUN}{run_id}", request.as_json(), refuse, patience)
+
+
+def check_claimed(warehouse: Location, run_id: str) -> None:
+    """Raises `WarehouseError` if the claim of a run is gone, and so the warehouse with it."""
+    claims = claims_of(warehouse)
+    if claims and not claims.has(f"{_RUN}{run_id}"):
+        raise WarehouseError(
+            f"the warehouse {warehouse.location} is not there any more, or not the same: it was moved, removed or "
+            "unmounted during the run. Nothing is published: run it again when it is back"
+        )
+
+
+def claim_task(warehouse: Location, run_name: str, staging: str) -> AbstractContextManager[None]:
+    """Lets one process at a time do a task of a scheduled run, as all of them stage under one name.
+
+    A scheduler that loses a worker tries its task again, while the Spark that the worker has started may still be at
+    it: raises `PublishConflictError` then.
     """
-    root = warehouse.local_path
-    if root is None:
-        yield
-        return
-    folder = root / "_claims"
-    folder.mkdir(parents=True, exist_ok=True)
-    own, everything = FileLock(folder / f"{run_id}.lock"), FileLock(folder / "all.lock")
-    with everything:
-        _check_unclaimed(folder, request)
-        own.acquire()
-        (folder / f"{run_id}.json").write_text(_to_json(request), encoding="utf-8")
-    try:
-        yield
-    finally:
-        with everything:  # whoever looks sees the claim whole or not at all
-            (folder / f"{run_id}.json").unlink(missing_ok=True)
-            own.release()
-            Path(own.lock_file).unlink(missing_ok=True)
+    patience = _AT_ONCE if warehouse.is_on_s3 else 0.0
+    says = f"another process is still doing a task of run {run_name}: try again when it has ended, or end it"
+    return _alone(warehouse, f"{_TASK}{staging}.", f"{says}{_or_killed(warehouse)}", patience)
 
 
-@contextmanager
-def claim_notices(warehouse: Location) -> Iterator[None]:
+def claim_turn(warehouse: Location) -> AbstractContextManager[None]:
+    """Lets one run at a time publish; the next one waits, for half an hour at most: then `PublishConflictError`."""
+    says = f"other runs have been publishing in {warehouse.location} for {_TURN_TIMEOUT:g} s: try again later"
+    return _alone(warehouse, _TURN, says, _TURN_TIMEOUT)
+
+
+def claim_notices(warehouse: Location) -> AbstractContextManager[None]:
     """Lets one process at a time read what was told, tell, and write down what it has told.
 
     The next one waits for it, and then has nothing to tell; raises `PublishConflictError` where that takes too long.
-    Only of a warehouse on a local or mounted file system, as `claim`.
     """
-    root = warehouse.local_path
-    if root is None:
-        yield
-        return
-    folder = root / "_claims"
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / "notices.lock")
-    try:
-        lock.acquire(timeout=_NOTICES_TIMEOUT)
-    except Timeout:
-        raise PublishConflictError(
-            f"another process has been sending notices of {warehouse.location} for {_NOTICES_TIMEOUT:g} s: "
-            "try again when it is done"
-        ) from None
-    try:
-        yield
-    finally:
-        lock.release()
+    says = f"another process has been sending notices of {warehouse.location} for {_NOTICES_TIMEOUT:g} s"
+    return _alone(warehouse, _NOTICES, f"{says}: try again when it is done", _NOTICES_TIMEOUT)
 
 
 def drop_dead_claims(warehouse: Location) -> None:
-    """Removes what killed runs have left in the folder of claims; claims that are held stay."""
-    folder = warehouse.local_path / "_claims" if warehouse.local_path else None
-    if folder and folder.is_dir():
-        with FileLock(folder / "all.lock"):
-            list(_held(folder))
+    """Removes what killed runs have left; claims that are held stay."""
+    if claims := claims_of(warehouse):
+        claims.drop_dead()
 
 
-def _check_unclaimed(folder: Path, request: RunRequest) -> None:
-    for path in _held(folder):
-        other = _from_json(path.read_text(encoding="utf-8"))
-        if request.overlaps(other):
-            raise PublishConflictError(
-                f"run {path.stem} is auditing {other.interval} in this warehouse, which overlaps "
-                f"{request.interval}: wait for it to end, or audit other steps"
-            )
+def _alone(warehouse: Location, kind: str, says: str, patience: float) -> AbstractContextManager[None]:
+    """Holds the only claim whose name begins like this."""
+
+    def refuse(others: Mapping[str, str]) -> None:
+        if any(name.startswith(kind) for name in others):
+            raise PublishConflictError(says)
+
+    return _held(warehouse, f"{kind}{uuid.uuid4().hex}", "", refuse, patience)
 
 
-def _held(folder: Path) -> Iterator[Path]:
-    """The claims of runs that are alive; those of killed runs are removed on the way."""
-    for path in sorted(folder.glob("*.json")):
-        lock = FileLock(path.with_suffix(".lock"))
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            yield path
-        else:
-            _LOG.warning("run %s was killed: its claim is removed", path.stem)
-            path.unlink(missing_ok=True)
-            lock.release()
-            Path(lock.lock_file).unlink(missing_ok=True)
+def _held(
+    warehouse: Location, name: str, content: str, refuse: Callable[[Mapping[str, str]], None], patience: float
+) -> AbstractContextManager[None]:
+    claims = claims_of(warehouse)
+    return claims.held(name, content, refuse, patience) if claims else nullcontext()
 
 
-def _to_json(request: RunRequest) -> str:
-    return json.dumps([str(request.interval), request.cluster, request.consumer_group, request.topic])
-
-
-def _from_json(text: str) -> RunRequest:
-    interval, cluster, consumer_group, topic = json.loads(text)
-    return RunRequest(Interval.parse(interval), cluster, consumer_group, topic)
+def _or_killed(warehouse: Location) -> str:
+    return ". If it was killed, its claim ends two minutes after" if warehouse.is_on_s3 else ""

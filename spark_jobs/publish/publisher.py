@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from schemas import FINDINGS, OUTPUTS, Table
 from spark_jobs.conflicts import unless_outrun
 from spark_jobs.errors import PublishError
+from spark_jobs.faults import explained
 from spark_jobs.parallel import run_in_parallel
 from spark_jobs.publish.content import NOTHING, Content, Published, contents_of
 from spark_jobs.publish.request import RunRequest
@@ -84,4 +85,11 @@ def _replace(warehouse: Warehouse, table: Table, frame: DataFrame, request: RunR
     try:
         unless_outrun(commit, f"publish {table.name}")
     except (PySparkException, Py4JJavaError) as error:
-        raise PublishError(f"{table.name} could not be published: {str(error).partition(chr(10))[0]}") from error
+        told = explained(error, warehouse.local_path) or _first_line(error)
+        raise PublishError(f"{table.name} could not be published: {told}") from error
+
+
+def _first_line(error: Exception) -> str:
+    """What is wrong; py4j begins with what was called."""
+    lines = [line for line in str(error).splitlines() if not line.startswith("An error occurred while calling")]
+    return lines[0].removeprefix(": ") if lines else type(error).__name__

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import dataclass
+from typing import Self
 
 from schemas import FINDINGS, Table
 from spark_jobs.domain.intervals import Interval
@@ -18,6 +20,16 @@ class RunRequest:
     cluster: str | None = None
     consumer_group: str | None = None
     topic: str | None = None
+
+    def as_json(self) -> str:
+        """What `from_json` reads."""
+        return json.dumps([str(self.interval), self.cluster, self.consumer_group, self.topic])
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The request that `as_json` wrote; raises `json.JSONDecodeError` where it was not written whole."""
+        interval, cluster, consumer_group, topic = json.loads(text)
+        return cls(Interval.parse(interval), cluster, consumer_group, topic)
 
     @property
     def key(self) -> str:

@@ -38,6 +38,11 @@ class DeltaTables:
 
     location: Location
 
+    @property
+    def folder(self) -> Location:
+        """As `StoredTables.folder` says."""
+        return self.location
+
     def exists(self, table: Table) -> bool:
         """Whether the table has been made."""
         try:

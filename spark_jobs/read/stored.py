@@ -32,6 +32,10 @@ class StoredTables(Protocol):
     def location(self) -> Location:
         """Where they are."""
 
+    @property
+    def folder(self) -> Location:
+        """Where files beside them are, such as claims."""
+
     def exists(self, table: Table) -> bool:
         """Whether the table has been made."""
 

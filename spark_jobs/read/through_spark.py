@@ -13,6 +13,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from schemas import Table
+from spark_jobs.location import Location
 from spark_jobs.read.stored import Filter
 from spark_jobs.spark_types import spark_schema
 from spark_jobs.warehouse import Warehouse
@@ -24,6 +25,11 @@ class SparkTables:
 
     spark: SparkSession
     location: Warehouse
+
+    @property
+    def folder(self) -> Location:
+        """As `StoredTables.folder` says."""
+        return self.location.folder(self.spark)
 
     def exists(self, table: Table) -> bool:
         """Whether the table has been made."""

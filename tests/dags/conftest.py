@@ -1,4 +1,4 @@
-"""A real Airflow with a home of its own; every command is a process, as for an operator."""
+"""A real Airflow with a home of its own; every command is a process, as for an operator, and ends with the tests."""
 
 from __future__ import annotations
 
@@ -7,14 +7,39 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Any
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 DAGS = ROOT / "dags"
+_PROCESS_TREE = ROOT / "tests" / "process_tree.py"
+#: Nothing is ever written to it; the kernel closes it when this process ends, however it does.
+_ENDS_WITH_THIS_PROCESS, _HELD_OPEN = os.pipe()
+
+
+@contextmanager
+def started(
+    *words: str, env: Mapping[str, str], cwd: Path, output: IO[Any] | int = subprocess.PIPE
+) -> Iterator[subprocess.Popen[str]]:
+    """A command of this Python; it and all that it starts end with the block, and with this process."""
+    with subprocess.Popen(
+        [sys.executable, str(_PROCESS_TREE), sys.executable, *words],
+        env=env,
+        cwd=cwd,
+        stdin=_ENDS_WITH_THIS_PROCESS,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
 
 
 @dataclass(frozen=True)
@@ -39,16 +64,9 @@ class Airflow:
 
     def __call__(self, *words: str, variables: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         """Runs a command of this Python; its outcome, with stdout and stderr together."""
-        return subprocess.run(
-            [sys.executable, *words],
-            env=self.environment(variables),
-            cwd=self.home,
-            check=False,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=900,
-        )
+        with started(*words, env=self.environment(variables), cwd=self.home, output=subprocess.PIPE) as process:
+            said, _ = process.communicate(timeout=900)
+        return subprocess.CompletedProcess(words, process.returncode, said)
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 started = time.perf_counter()
 import airflow.sdk  # noqa: E402, F401 - what every Airflow has imported before it reads a DAG
@@ -85,6 +86,34 @@ def command(dag: Any, task: Any) -> str:
     for place, name in places.items():
         text = text.replace(place, name)
     return text
+
+
+def submitted(task: Any) -> dict[str, str]:
+    """What spark-submit is given besides what is rendered, by connection and own settings; or why it is not run."""
+    from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+
+    def given(host: str, extra: dict[str, str] | None = None, own: dict[str, str] | None = None, **more: Any) -> str:
+        connection = {"conn_type": "spark", "host": host, "extra": extra or {}, **more}
+        os.environ["AIRFLOW_CONN_SPARK_DEFAULT"] = json.dumps(connection)
+        os.environ["AIRFLOW_VAR_REBALANCE_AUDIT_SPARK_CONF"] = json.dumps(own or {})
+        task.conf, task.jars = {}, "delta.jar"
+        try:
+            task.execute({})
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+        names = ["jars"] if task.jars else []
+        return " ".join([*names, *sorted(name.rpartition(".")[2] for name in task.conf)])
+
+    cluster, memory = {"deploy-mode": "cluster"}, {"spark.driver.memory": "4g"}
+    with patch.object(SparkSubmitOperator, "execute"):
+        return {
+            "local": given("local[2]", own=memory),
+            "local, own options": given("local", own={"spark.driver.extraJavaOptions": "-Xss4m"}),
+            "standalone": given("spark://master", own=memory, port=7077),
+            "standalone, cluster": given("spark://master", cluster, port=7077),
+            "standalone by scheme, cluster": given("master", cluster, port=7077),
+            "yarn, cluster": given("yarn", cluster),
+        }
 
 
 def notified(task: Any) -> dict[str, str]:
@@ -165,6 +194,7 @@ def main() -> None:
         "commands": {
             f"{dag.dag_id}.{task.task_id}": command(dag, task) for dag in bag.dags.values() for task in dag.tasks
         },
+        "submitted": submitted(bag.dags["rebalance_audit_hourly"].get_task("audit")),
         "notified": notified(bag.dags["rebalance_audit_hourly"].get_task("notify")),
         "sensed": sensed(bag.dags["rebalance_audit_hourly"].get_task("wait_for_sources")),
     }

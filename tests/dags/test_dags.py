@@ -65,6 +65,23 @@ def test_commands_are_those_of_the_checked_in_file(described: dict[str, Any]) ->
     assert "".join(f"{name}\n  {said}\n" for name, said in sorted(described["commands"].items())) == expected
 
 
+def test_a_local_spark_starts_as_that_of_the_command_line_and_standalone_has_no_mode_cluster(
+    described: dict[str, Any],
+) -> None:
+    refused = (
+        "AirflowFailException: a standalone cluster runs Python in deploy mode client only: take the deploy-mode "
+        "cluster out of the extra of the connection spark_default"
+    )
+    assert described["submitted"] == {
+        "local": "bindAddress enabled extraClassPath extraJavaOptions host memory pageSize parallelism",
+        "local, own options": "jars extraJavaOptions",
+        "standalone": "jars memory",
+        "standalone, cluster": refused,
+        "standalone by scheme, cluster": refused,
+        "yarn, cluster": "jars",
+    }
+
+
 def test_incidents_are_told_once_and_fail_the_task_where_they_are_severe_enough(
     described: dict[str, Any], airflow: Airflow
 ) -> None:

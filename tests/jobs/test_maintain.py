@@ -124,9 +124,13 @@ def test_what_killed_runs_left_behind_goes_and_what_is_in_use_stays(spark: Spark
         age(part.parent, days)
     with claim(warehouse, RunRequest(HOUR), "alive"):
         for suffix in ("json", "lock"):
-            shutil.copy(root / "_claims" / f"alive.{suffix}", root / "_claims" / f"dead.{suffix}")
+            shutil.copy(root / "_claims" / f"run-alive.{suffix}", root / "_claims" / f"run-dead.{suffix}")
         maintain(spark, warehouse, MONTH)
-        assert sorted(path.name for path in (root / "_claims").iterdir()) == ["alive.json", "alive.lock", "all.lock"]
+        assert sorted(path.name for path in (root / "_claims").iterdir()) == [
+            "all.lock",
+            "run-alive.json",
+            "run-alive.lock",
+        ]
     assert sorted(path.name for path in (root / "_staging").iterdir()) == ["written_findings", "young_findings"]
 
 

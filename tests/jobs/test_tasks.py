@@ -11,10 +11,11 @@ from pyspark.sql import SparkSession
 from schemas import AUDIT_RUNS, FINDINGS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, OUTPUTS, ROUTE_SNAPSHOTS
 from spark_jobs.config import Configuration
 from spark_jobs.domain.intervals import Interval
-from spark_jobs.errors import IntervalError, QualityError, WarehouseError
+from spark_jobs.errors import IntervalError, PublishConflictError, QualityError, WarehouseError
 from spark_jobs.jobs.run import RunRequest, run
 from spark_jobs.jobs.scheduled_run import ScheduledRun
 from spark_jobs.jobs.tasks import TASKS, Outcome
+from spark_jobs.publish.claims import claim_task
 from spark_jobs.publish.content import content
 from spark_jobs.warehouse import Warehouse
 from tests.snapshots import HOUR, at, healthy_group, load, membership, offsets, route
@@ -58,6 +59,13 @@ def test_a_task_out_of_turn_says_which_one_to_run(scheduled: ScheduledRun) -> No
     with pytest.raises(WarehouseError, match="task audit of run scheduled__1 has staged nothing for 2026"):
         do(scheduled, "publish")
     assert not scheduled.warehouse.exists(scheduled.spark, FINDINGS)
+
+
+def test_a_task_waits_until_nobody_does_one_of_the_run(scheduled: ScheduledRun) -> None:
+    with claim_task(scheduled.warehouse, scheduled.name, scheduled.staging):
+        for name in ("audit", "publish"):
+            with pytest.raises(PublishConflictError, match="still doing a task of run scheduled__1"):
+                do(scheduled, name)
 
 
 @pytest.mark.slow

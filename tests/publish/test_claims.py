@@ -12,7 +12,7 @@ from filelock import FileLock
 
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.errors import PublishConflictError
-from spark_jobs.publish.claims import claim
+from spark_jobs.publish.claims import claim, claim_notices, claim_task, claim_turn, claims_of, drop_dead_claims
 from spark_jobs.publish.request import RunRequest
 from spark_jobs.warehouse import Warehouse
 
@@ -67,9 +67,9 @@ def test_who_looks_at_the_claims_sees_none_half_gone(warehouse: Warehouse) -> No
     with FileLock(folder / "all.lock"):
         ends.set()
         holder.join(timeout=0.3)
-        assert len(list(folder.glob("first.*"))) == 2
+        assert len(list(folder.glob("run-first.*"))) == 2
     holder.join(timeout=10)
-    assert list(folder.glob("first.*")) == []
+    assert list(folder.glob("run-first.*")) == []
 
 
 def test_a_killed_run_blocks_nobody(warehouse: Warehouse, tmp_path: Path) -> None:
@@ -85,4 +85,77 @@ def test_a_killed_run_blocks_nobody(warehouse: Warehouse, tmp_path: Path) -> Non
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9
     with claim(warehouse, RunRequest(TEN), "next"):
         assert warehouse.local_path is not None
-        assert sorted(path.name for path in (warehouse.local_path / "_claims").glob("*.json")) == ["next.json"]
+        assert sorted(path.name for path in (warehouse.local_path / "_claims").glob("*.json")) == ["run-next.json"]
+
+
+def test_a_run_killed_while_it_claimed_leaves_nothing(warehouse: Warehouse) -> None:
+    assert warehouse.local_path is not None
+    folder = warehouse.local_path / "_claims"
+    folder.mkdir(parents=True)
+    (folder / "run-killed.lock").touch()
+    drop_dead_claims(warehouse)
+    assert [path.name for path in folder.iterdir()] == ["all.lock"]
+
+
+def test_who_is_refused_takes_nothing_from_the_holder_of_the_same_name(warehouse: Warehouse) -> None:
+    with claim(warehouse, RunRequest(TEN), "same"):
+        with pytest.raises(PublishConflictError), claim(warehouse, RunRequest(TEN), "same"):
+            pass
+        with pytest.raises(PublishConflictError), claim(warehouse, RunRequest(TEN), "other"):
+            pass
+
+
+def test_a_claim_that_cannot_be_written_is_none(warehouse: Warehouse) -> None:
+    assert warehouse.local_path is not None
+    content = warehouse.local_path / "_claims" / "run-first.json"
+    content.mkdir(parents=True)
+    with pytest.raises(IsADirectoryError), claim(warehouse, RunRequest(TEN), "first"):
+        pass
+    content.rmdir()
+    with claim(warehouse, RunRequest(TEN), "second"):
+        pass
+
+
+def test_one_process_at_a_time_does_a_task_of_a_run(warehouse: Warehouse) -> None:
+    with claim_task(warehouse, "scheduled__1", "staging"):
+        drop_dead_claims(warehouse)
+        with (
+            pytest.raises(PublishConflictError, match="still doing a task of run scheduled__1: try again"),
+            claim_task(warehouse, "scheduled__1", "staging"),
+        ):
+            pass
+        with claim_task(warehouse, "scheduled__2", "other"):
+            pass
+    with claim_task(warehouse, "scheduled__1", "staging"):
+        pass
+
+
+def test_what_a_killed_task_leaves_blocks_nobody_and_is_removed(warehouse: Warehouse) -> None:
+    script = (
+        "import os, signal\n"
+        "from spark_jobs.publish.claims import claim_task\n"
+        "from spark_jobs.warehouse import Warehouse\n"
+        f"with claim_task(Warehouse.parse({warehouse.location!r}), 'killed', 'staging'):\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9
+    assert warehouse.local_path is not None
+    folder = warehouse.local_path / "_claims"
+    assert len(list(folder.glob("task-staging.*.json"))) == 1
+    with claim_task(warehouse, "killed", "staging"):
+        pass
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9
+    drop_dead_claims(warehouse)
+    assert [path.name for path in folder.iterdir()] == ["all.lock"]
+
+
+def test_turns_wait_and_notes_stay(warehouse: Warehouse) -> None:
+    claims = claims_of(warehouse)
+    assert claims is not None
+    with claim_turn(warehouse), claim_notices(warehouse), claim(warehouse, RunRequest(TEN), "first"):
+        claims.write_note("first", "text")
+    assert claims.notes() == {"first": "text"}
+    drop_dead_claims(warehouse)
+    assert claims.notes() == {"first": "text"}
+    claims.drop_note("first")
+    assert claims.notes() == {}

@@ -1,0 +1,147 @@
+"""What goes wrong around a command (disk, permissions, memory, Spark's Java process), as one sentence each."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from subprocess import TimeoutExpired
+
+#: Bytes that a commit needs at least: a disk with less is full.
+_A_COMMIT = 1024 * 1024
+#: Seconds until the end of a Java process is known, once it answers no more.
+_ENDING = 10.0
+#: Java's own exit code where it lacks memory.
+_LACKS_MEMORY = 52
+#: What follows on what the user is to do.
+_AGAIN = "then run the same command again. What readers see is as it was"
+_MORE_MEMORY = (
+    "Spark's Java process has not enough memory. Give it more with PYSPARK_SUBMIT_ARGS='--driver-memory 6g "
+    f"pyspark-shell' (spark-submit: --driver-memory), or audit fewer steps at a time, and {_AGAIN}"
+)
+_OF_MEMORY = ("OutOfMemoryError", "GC overhead limit exceeded", "Java heap space", "SparkOutOfMemoryError")
+_OF_FILES = (
+    "Mkdirs failed",
+    "mkdir of file",
+    "Failed to create",
+    "failed to create",
+    "does not exist",
+    "DOES_NOT_EXIST",
+    "NOT_FOUND",
+    "FileNotFoundException",
+    "NoSuchFileException",
+    "FILE_NOT_EXIST",
+    "Input/output error",
+)
+#: How Java names a file of the local file system; what follows a space is cut off.
+_JAVA_FILE = re.compile(r"file:/*(/[^\s()\"']+)")
+#: What Spark says then.
+_WORKER_ENDED = "Python worker exited unexpectedly"
+#: What Python says while, and after, Java goes away.
+_OF_CONNECTION = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError", "EOFError")
+
+
+def explained(error: BaseException, folder: Path | None) -> str | None:
+    """What is wrong and what to do; None where it looks like a bug. `folder`: the warehouse, if it is a local one."""
+    chain = list(_chain(error))
+    text = "\n".join(map(_text, chain))
+    if any(name in text for name in _OF_MEMORY):
+        return _MORE_MEMORY
+    lost = any(type(one).__name__ in _OF_CONNECTION for one in chain)
+    code = _java_exit_code(_ENDING if lost else 0.0)
+    if code is not None:
+        return _MORE_MEMORY if code == _LACKS_MEMORY else _java_ended(code)
+    if _WORKER_ENDED in text:
+        return (
+            "a Python worker of Spark has ended in the middle of its work: somebody stopped it, or the system did for "
+            f"want of memory. See why, {_AGAIN}"
+        )
+    return _of_files(chain, text, folder)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # an error of Java's asks Java for its text
+        return type(error).__name__
+
+
+def _java_exit_code(seconds: float) -> int | None:
+    """Of the JVM that this process has started; None while it is alive, where there is none, or another started it."""
+    context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    java = getattr(getattr(context, "_gateway", None), "proc", None)
+    if java is None:
+        return None
+    try:
+        return int(java.wait(seconds))
+    except TimeoutExpired:
+        return None
+
+
+def _java_ended(code: int) -> str:
+    how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+    return f"Spark's Java process has ended {how}: it was stopped, or the system lacked memory. See why, {_AGAIN}"
+
+
+def _of_files(chain: list[BaseException], text: str, folder: Path | None) -> str | None:
+    """By what is said, else by how things are now."""
+    codes = {one.errno for one in chain if isinstance(one, OSError)}
+    files = [str(one.filename) for one in chain if isinstance(one, OSError) and one.filename]
+    files += [name.rstrip(".,:;") for name in _JAVA_FILE.findall(text)]
+    where = f"the warehouse {folder or ''}".strip() + (f" ({files[0]})" if files else "")
+    said = (kind for kind, (numbers, words) in _SAID.items() if codes & numbers or any(word in text for word in words))
+    unsaid = isinstance(chain[0], OSError) or any(name in text for name in _OF_FILES)
+    kind = next(said, None) or (_state_of(folder, files) if unsaid else None)
+    return None if kind is None else _TOLD[kind].format(where=where, scratch=_scratch(), again=_AGAIN)
+
+
+def _state_of(folder: Path | None, files: list[str]) -> str | None:
+    """What is wrong with the warehouse, or where files that are named are or would be."""
+    if folder is not None and not folder.exists() and folder.parent.is_dir() and _state(folder) is None:
+        return "vanished"
+    places = [*([folder] if folder else []), *map(Path, files)]
+    return next((state for state in map(_state, places) if state), None)
+
+
+def _state(place: Path) -> str | None:
+    there = next(one for one in (place, *place.parents) if one.exists())
+    if os.statvfs(there).f_flag & os.ST_RDONLY:
+        return "read-only"
+    if not os.access(there, os.W_OK):
+        return "forbidden"
+    return "full" if min(map(_free, (there, _scratch()))) < _A_COMMIT else None
+
+
+def _scratch() -> Path:
+    """Where Spark puts what does not fit into memory, as it does by default."""
+    return Path(os.environ.get("SPARK_LOCAL_DIRS", tempfile.gettempdir()).partition(",")[0])
+
+
+def _free(place: Path) -> int:
+    found = os.statvfs(place if place.exists() else "/")
+    return found.f_bavail * found.f_frsize
+
+
+_SAID: Mapping[str, tuple[set[int], tuple[str, ...]]] = {
+    "read-only": ({errno.EROFS}, ("Read-only file system",)),
+    "forbidden": ({errno.EACCES, errno.EPERM}, ("Permission denied", "AccessControlException")),
+    "full": ({errno.ENOSPC, errno.EDQUOT}, ("No space left on device", "Disk quota exceeded")),
+}
+_TOLD = {
+    "read-only": "{where} is on a file system that is read-only: mount it so that it can be written, {again}",
+    "forbidden": "this user may not write in {where}: give the user its folders and files, or run the command as their "
+    "owner, {again}",
+    "full": "there is no space left for {where}, or for Spark's scratch files in {scratch}: make room, {again}",
+    "vanished": "{where} is not there any more: it was moved, removed or unmounted meanwhile. Bring it back, and run "
+    "the same command again",
+}

@@ -1,0 +1,67 @@
+"""The jars of a warehouse on S3: Hadoop's S3A with the parts of Amazon's SDK that it loads, and the log store."""
+
+from __future__ import annotations
+
+import sys
+from hashlib import sha256
+from importlib import metadata
+from pathlib import Path
+from subprocess import DEVNULL
+from zipfile import ZipFile
+
+from pyspark.conf import SparkConf
+from pyspark.java_gateway import launch_gateway
+
+#: Set-up puts them there, once; nothing is resolved at start.
+S3_DIR = Path(sys.prefix) / "share" / "rebalance-audit" / "s3"
+
+#: Of Amazon's SDK, as Hadoop 3.4.2 was made with; newer ones do not get along with other makers' stores.
+_SDK = "2.29.52"
+_PARTS = ("s3", "s3-transfer-manager", "sts", "apache-client")
+#: The whole SDK in one jar of 600 MB; what comes with Spark; what only asynchronous clients load.
+EXCLUDES = (
+    "software.amazon.awssdk:bundle,software.amazon.awssdk:netty-nio-client,io.netty:*,org.apache.hadoop:hadoop-client*,"
+    "org.slf4j:*,org.apache.httpcomponents:*,commons-logging:*,commons-codec:*"
+)
+
+LOG_STORE = "rebalance_audit.ExclusiveLogStore"
+_SOURCE = Path(__file__).with_name("ExclusiveLogStore.java")
+#: Named by its source: one that another version has compiled is not taken for it.
+_LOG_STORE_JAR = f"rebalance-audit-log-store-{sha256(_SOURCE.read_bytes()).hexdigest()[:12]}.jar"
+
+
+def hadoop_version() -> str:
+    """Of the Hadoop that Spark brings: S3A must be of the same."""
+    folder = Path(str(metadata.distribution("pyspark").locate_file("pyspark/jars")))
+    return next(folder.glob("hadoop-client-api-*.jar")).stem.removeprefix("hadoop-client-api-")
+
+
+def packages() -> str:
+    """What is to be fetched, as Maven names it."""
+    parts = (f"software.amazon.awssdk:{part}:{_SDK}" for part in _PARTS)
+    return ",".join((f"org.apache.hadoop:hadoop-aws:{hadoop_version()}", *parts))
+
+
+def module_jar() -> str:
+    """File name of S3A's jar, as Ivy calls it."""
+    return f"org.apache.hadoop_hadoop-aws-{hadoop_version()}.jar"
+
+
+def installed(directory: Path = S3_DIR) -> list[Path]:
+    """The jars that are to be on Java's class path; none where set-up was not asked for them."""
+    return sorted(directory.glob("*.jar")) if (directory / _LOG_STORE_JAR).is_file() else []
+
+
+def compile_log_store(directory: Path, delta: Path) -> None:
+    """Adds the jar of the log store, compiled by the compiler that Spark brings; `delta` is the folder of its jars."""
+    configuration = SparkConf(loadDefaults=False)
+    configuration.set("spark.driver.extraClassPath", ":".join(map(str, sorted(delta.glob("*.jar")))))
+    gateway = launch_gateway(configuration, {"stderr": DEVNULL})  # type: ignore[no-untyped-call]
+    try:
+        compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
+        compiler.cook(_SOURCE.read_text(encoding="utf-8"))
+        with ZipFile(directory / _LOG_STORE_JAR, "w") as jar:
+            for name, code in dict(compiler.getBytecodes()).items():
+                jar.writestr(f"{name.replace('.', '/')}.class", bytes(code))
+    finally:
+        gateway.shutdown()

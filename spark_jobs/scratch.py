@@ -1,0 +1,41 @@
+"""Where Spark's Java process keeps its temporary files; what a killed one has left is removed by the next."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from uuid import uuid4
+
+from filelock import FileLock, Timeout
+
+_PREFIX = "rebalance-audit-java-"
+
+
+@cache
+def scratch_folder() -> Path:
+    """A new folder, which is this process's as long as it lives."""
+    root = Path(tempfile.gettempdir())
+    _remove_those_of_the_dead(root)
+    folder = root / f"{_PREFIX}{uuid4().hex}"
+    _held(folder).acquire()
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+@cache
+def _held(folder: Path) -> FileLock:
+    """The lock of a folder; the cache keeps it held."""
+    return FileLock(folder.with_suffix(".lock"))
+
+
+def _remove_those_of_the_dead(root: Path) -> None:
+    for path in root.glob(f"{_PREFIX}*.lock"):
+        lock = FileLock(path)
+        with suppress(Timeout, OSError):  # it is alive, or another user's
+            lock.acquire(timeout=0)
+            shutil.rmtree(path.with_suffix(""), ignore_errors=True)
+            path.unlink()
+            lock.release()

@@ -1,0 +1,141 @@
+"""Claims in an object store, here one in memory: who holds one excludes others as long as it lives."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+
+import obstore
+import pytest
+from obstore.store import MemoryStore
+
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.errors import PublishConflictError, WarehouseError
+from spark_jobs.location import Location
+from spark_jobs.publish import claims, leases
+from spark_jobs.publish.claims import claim, claim_notices, claims_of, drop_dead_claims
+from spark_jobs.publish.request import RunRequest
+from spark_jobs.s3 import commits, objects
+
+BUCKET = Location.parse("s3a://bucket/audit")
+TEN = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
+ELEVEN = Interval.parse("2026-03-01T11:00/2026-03-01T12:00")
+
+
+@pytest.fixture(autouse=True)
+def store(monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
+    made = MemoryStore()
+    monkeypatch.setattr(leases, "object_store", lambda _: made)
+    monkeypatch.setattr(objects, "object_store", lambda _: made)
+    monkeypatch.setattr(claims, "_AT_ONCE", 0.2)
+    monkeypatch.setattr(claims, "_NOTICES_TIMEOUT", 0.2)
+    monkeypatch.setattr(leases, "_PAUSE", (0.01, 0.05))
+    return made
+
+
+def names(store: MemoryStore) -> list[str]:
+    return sorted(entry["path"] for page in obstore.list(store) for entry in page)
+
+
+def take(request: RunRequest) -> None:
+    with claim(BUCKET, request, "taken"):
+        pass
+
+
+def test_the_same_steps_are_refused_and_other_ones_are_not(store: MemoryStore) -> None:
+    with claim(BUCKET, RunRequest(TEN), "first"):
+        with claim(BUCKET, RunRequest(ELEVEN), "second"):
+            assert names(store) == ["run-first", "run-second"]
+        with pytest.raises(PublishConflictError, match="run first is auditing"):
+            take(RunRequest(TEN))
+        assert names(store) == ["run-first"]
+    assert names(store) == []
+    take(RunRequest(TEN))
+
+
+def test_of_many_at_once_one_holds_the_steps(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "_AT_ONCE", 30.0)
+    inside, most, done = 0, 0, 0
+
+    def hold(name: str) -> None:
+        nonlocal inside, most, done
+        with claim(BUCKET, RunRequest(TEN), name):
+            inside += 1
+            most = max(most, inside)
+            time.sleep(0.01)
+            inside -= 1
+            done += 1
+
+    holders = [threading.Thread(target=hold, args=(f"{number}",)) for number in range(6)]
+    for one in holders:
+        one.start()
+    for one in holders:
+        one.join(timeout=60)
+    assert (most, done) == (1, 6)
+
+
+def test_what_is_renewed_stays_and_what_is_not_ends(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "LEASE", timedelta(seconds=0.5))
+    monkeypatch.setattr(leases, "_RENEWED_EVERY", 0.05)
+    obstore.put(store, "run-killed", RunRequest(ELEVEN).as_json().encode())
+    with claim(BUCKET, RunRequest(TEN), "alive"):
+        time.sleep(0.8)
+        with pytest.raises(PublishConflictError), claim(BUCKET, RunRequest(TEN), "other"):
+            pass
+        with claim(BUCKET, RunRequest(ELEVEN), "after the killed"):
+            pass
+        drop_dead_claims(BUCKET)
+        assert names(store) == ["run-alive"]
+
+
+def test_one_process_at_a_time_tells(store: MemoryStore) -> None:
+    with (
+        claim_notices(BUCKET),
+        claim(BUCKET, RunRequest(TEN), "beside"),
+        pytest.raises(PublishConflictError, match="has been sending notices"),
+        claim_notices(BUCKET),
+    ):
+        pass
+    with claim_notices(BUCKET):
+        pass
+    assert names(store) == []
+
+
+def test_notes_are_no_claims_and_stay(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "LEASE", timedelta(0))
+    kept = claims_of(BUCKET)
+    assert kept is not None
+    kept.write_note("killed", "text")
+    with claim(BUCKET, RunRequest(TEN), "first"):
+        assert kept.has("run-first")
+    assert not kept.has("run-first")
+    drop_dead_claims(BUCKET)
+    assert kept.notes() == {"killed": "text"}
+    kept.drop_note("killed")
+    assert kept.notes() == {}
+
+
+def test_a_store_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise OSError("no credentials")
+
+    monkeypatch.setattr(obstore, "put", fails)
+    with pytest.raises(WarehouseError, match="s3a://bucket/audit cannot be written: no credentials"):
+        take(RunRequest(TEN))
+    with pytest.raises(WarehouseError, match="s3a://bucket/audit cannot be written: no credentials"):
+        commits.check_puts(BUCKET)
+
+
+def test_a_store_that_overwrites_is_refused(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    commits.check_puts(BUCKET)
+    assert names(store) == []
+    put = obstore.put
+
+    def overwrites(store: MemoryStore, name: str, content: bytes, **_: Mapping[str, object]) -> None:
+        put(store, name, content)
+
+    monkeypatch.setattr(obstore, "put", overwrites)
+    with pytest.raises(WarehouseError, match="ignores conditional writes"):
+        commits.check_puts(BUCKET)

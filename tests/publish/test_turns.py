@@ -1,0 +1,91 @@
+"""One run at a time publishes, and what one left half done is undone before the next one does."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from schemas import REBALANCE_INTERVALS
+from spark_jobs.errors import WarehouseError
+from spark_jobs.publish.claims import claim
+from spark_jobs.publish.publisher import publish
+from spark_jobs.publish.request import RunRequest
+from spark_jobs.publish.turns import publishing, undo_unfinished
+from spark_jobs.warehouse import Warehouse
+from tests.publish.test_publisher import NEXT, intervals, topics
+from tests.snapshots import HOUR
+
+
+class KilledError(Exception):
+    """Stands for the end of a process."""
+
+
+def publish_and_die(spark: SparkSession, warehouse: Warehouse, request: RunRequest, topic: str, run_id: str) -> None:
+    """Its tables are published, and `audit_runs` does not say so."""
+    rows = intervals(spark, request.interval.start, [topic])
+    with suppress(KilledError), claim(warehouse, request, run_id), publishing(spark, warehouse, request, run_id):
+        publish(spark, warehouse, request, rows, run_id)
+        raise KilledError
+
+
+def test_what_a_run_published_and_did_not_finish_is_put_back(spark: SparkSession, warehouse: Warehouse) -> None:
+    of_hour, of_next = RunRequest(HOUR), RunRequest(NEXT)
+    with claim(warehouse, of_hour, "first"), publishing(spark, warehouse, of_hour, "first"):
+        publish(spark, warehouse, of_hour, intervals(spark, HOUR.start, ["a", "b"]), "first")
+    publish_and_die(spark, warehouse, of_hour, "half", "second")
+    with claim(warehouse, of_next, "third"), publishing(spark, warehouse, of_next, "third"):
+        publish(spark, warehouse, of_next, intervals(spark, NEXT.start, ["c"]), "third")
+    ten, eleven = (step.replace(tzinfo=None) for step in (HOUR.start, NEXT.start))
+    assert topics(spark, warehouse) == {ten: ["a", "b"], eleven: ["c"]}
+    publish_and_die(spark, warehouse, of_next, "half", "fourth")
+    undo_unfinished(spark, warehouse)
+    assert topics(spark, warehouse) == {ten: ["a", "b"], eleven: ["c"]}
+    version = warehouse.version(spark, REBALANCE_INTERVALS)
+    undo_unfinished(spark, warehouse)
+    assert warehouse.version(spark, REBALANCE_INTERVALS) == version
+
+
+def test_one_that_died_before_its_first_table_changes_nothing(spark: SparkSession, warehouse: Warehouse) -> None:
+    assert warehouse.local_path is not None
+    folder = warehouse.local_path / "_claims"
+    folder.mkdir(parents=True)
+    (folder / "first.note").write_text("", encoding="utf-8")
+    (folder / "second.note").write_text(RunRequest(HOUR).as_json(), encoding="utf-8")
+    undo_unfinished(spark, warehouse)
+    assert [path.name for path in folder.iterdir()] == ["all.lock"]
+
+
+def test_the_second_waits_for_the_first(spark: SparkSession, warehouse: Warehouse) -> None:
+    begun, order = threading.Event(), list[str]()
+
+    def second() -> None:
+        begun.set()
+        with claim(warehouse, RunRequest(NEXT), "second"), publishing(spark, warehouse, RunRequest(NEXT), "second"):
+            order.append("second")
+
+    other = threading.Thread(target=second)
+    with claim(warehouse, RunRequest(HOUR), "first"), publishing(spark, warehouse, RunRequest(HOUR), "first"):
+        other.start()
+        assert begun.wait(10)
+        other.join(0.3)
+        order.append("first")
+    other.join(10)
+    assert order == ["first", "second"]
+
+
+def test_a_warehouse_that_has_vanished_is_not_begun_anew(
+    spark: SparkSession, warehouse: Warehouse, tmp_path: Path
+) -> None:
+    root, request = Path(warehouse.location), RunRequest(HOUR)
+    with claim(warehouse, request, "first"):
+        root.rename(tmp_path / "elsewhere")
+        with (
+            pytest.raises(WarehouseError, match="is not there any more"),
+            publishing(spark, warehouse, request, "first"),
+        ):
+            pass
+    assert not root.exists()

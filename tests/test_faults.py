@@ -1,0 +1,99 @@
+"""What a command says when the disk, a permission, memory or Spark's Java process fails: one sentence, exit code 4."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyspark
+import pytest
+
+from spark_jobs import faults
+from spark_jobs.cli.main import main
+from spark_jobs.faults import explained
+
+
+def os_error(number: int, file: str | None = "/w/_claims/all.lock") -> OSError:
+    return OSError(number, "words", file)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (os_error(errno.ENOSPC), "no space left for the warehouse {w} (/w/_claims/all.lock), or for Spark's scratch"),
+        (os_error(errno.EDQUOT), "no space left"),
+        (os_error(errno.EROFS), "the warehouse {w} (/w/_claims/all.lock) is on a file system that is read-only"),
+        (os_error(errno.EACCES), "may not write in the warehouse {w} (/w/_claims/all.lock)"),
+        (RuntimeError("java.io.IOException: No space left on device"), "no space left for the warehouse {w}, or"),
+        (
+            RuntimeError("java.io.FileNotFoundException: /w/x (Permission denied)"),
+            "may not write in the warehouse {w}:",
+        ),
+        (
+            RuntimeError("SparkException: Python worker exited unexpectedly (crashed)"),
+            "a Python worker of Spark has ended",
+        ),
+        (RuntimeError("java.lang.OutOfMemoryError: Java heap space"), "not enough memory. Give it more with PYSPARK_"),
+    ],
+)
+def test_what_is_said(error: Exception, told: str, tmp_path: Path) -> None:
+    assert told.format(w=tmp_path) in (explained(error, tmp_path) or "")
+
+
+def test_a_cause_is_looked_at_too(tmp_path: Path) -> None:
+    error = RuntimeError("the step failed")
+    error.__cause__ = os_error(errno.ENOSPC)
+    assert "no space left" in (explained(error, tmp_path) or "")
+
+
+def test_what_is_not_said_is_looked_for(tmp_path: Path) -> None:
+    error = RuntimeError("Mkdirs failed to create file:/w/x")
+    assert explained(error, tmp_path) is None
+    assert "is not there any more" in (explained(error, tmp_path / "gone") or "")
+
+
+def test_files_that_java_names_are_looked_at(tmp_path: Path) -> None:
+    """The kernel's own files are on a file system of their own, in which nobody may make any."""
+    told = explained(RuntimeError("Mkdirs failed to create file:/proc/self/none/step_start=1 10%3A00"), tmp_path) or ""
+    assert f"the warehouse {tmp_path} (/proc/self/none/step_start=1)" in told
+
+
+def test_a_bug_stays_one(tmp_path: Path) -> None:
+    assert explained(ValueError("no number"), tmp_path) is None
+    assert explained(ValueError("no number"), tmp_path / "gone") is None
+    assert explained(KeyError("x"), None) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "told"), [("kill -9 $$", "by signal 9"), ("exit 52", "enough memory"), ("exit 1", "code 1")]
+)
+def test_java_that_has_ended(code: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with subprocess.Popen(["sh", "-c", code]) as java:
+        monkeypatch.setattr(pyspark.SparkContext, "_gateway", SimpleNamespace(proc=java))
+        assert told in (explained(ConnectionRefusedError(111, "Connection refused"), None) or "")
+
+
+def test_java_that_is_alive_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    with subprocess.Popen(["sleep", "60"]) as java:
+        monkeypatch.setattr(pyspark.SparkContext, "_gateway", SimpleNamespace(proc=java))
+        monkeypatch.setattr(faults, "_ENDING", 0.1)
+        assert explained(ValueError("x"), None) is None
+        assert explained(ConnectionResetError(), None) is None
+        java.kill()
+
+
+def test_the_command_line_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "recording.jsonl"
+    file.write_text("{}\n", encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("spark_jobs.cli.auditing.start_spark", lambda _: None)
+        patch.setattr("spark_jobs.cli.auditing.ingest", _full_disk)
+        assert main(["ingest", "--warehouse", str(tmp_path / "w"), str(file)]) == 4
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("rebalance-audit: there is no space left for the warehouse ")
+
+
+def _full_disk(*_: object, **__: object) -> None:
+    raise os_error(errno.ENOSPC)
