@@ -1,0 +1,234 @@
+"""Disks, folders and permissions that fail in mid-run: one sentence, exit code 4, and the next run completes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from schemas import FINDINGS
+from spark_jobs.config import Configuration
+from spark_jobs.jobs import record
+from spark_jobs.jobs.ingest import ingest
+from spark_jobs.jobs.run import RunRequest, run
+from spark_jobs.warehouse import Warehouse
+from tests.recording.conftest import EXAMPLE
+from tests.reliability.killing import Started, started
+from tests.reliability.reader import Steps, published_steps
+from tests.reliability.small_fleet import STEPS, Contents, Prepared, arguments, contents, prepare, quietly
+
+pytestmark = pytest.mark.reliability
+
+_AS_ANY_USER = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.getuid() == 0 else ()
+#: Where a run stands when it is struck: the sources are read, nothing is published.
+_JUDGING = "judging every group"
+_PROGRESS = (
+    "checking paths and tables",
+    "loading the audit",
+    "starting Spark",
+    "checking the sources",
+    "Picked up JAVA_TOOL_OPTIONS: -XX:TieredStopAtLevel=1",
+    "WARNING: Using incubator modules: jdk.incubator.vector",
+    _JUDGING,
+    "checking the results",
+    "publishing",
+    "recording the results of the checks",
+)
+#: All that a command may say of a fault, beside its progress.
+_LINES = 2
+
+
+@pytest.fixture(scope="module")
+def prepared(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    return prepare(spark, tmp_path_factory.mktemp("prepared"))
+
+
+@pytest.fixture(scope="module")
+def expected(spark: SparkSession, prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Contents:
+    """What an undisturbed run leaves."""
+    warehouse = prepared.copy("run", tmp_path_factory.mktemp("expected") / "warehouse")
+    assert quietly(arguments("run", warehouse, prepared)) == 2
+    return contents(spark, warehouse)
+
+
+def mounted(folder: Path, *options: str) -> None:
+    folder.mkdir(exist_ok=True)
+    if subprocess.run(["mount", *options, str(folder)], check=False).returncode:
+        pytest.skip("this user may mount nothing")
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 24 MB."""
+    folder = tmp_path / "disk"
+    mounted(folder, "-t", "tmpfs", "-o", "size=24m", "tmpfs")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def struck(
+    warehouse: Warehouse,
+    prepared: Prepared,
+    folder: Path,
+    strike: Callable[[], object],
+    command: str = "run",
+    when: str = _JUDGING,
+    program: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+) -> str:
+    """What a command says after the fault has come, which ends it with exit code 4."""
+    with started(arguments(command, warehouse, prepared), folder, program, environment) as process:
+        process.wait_for(when)
+        before = len(process.said())
+        strike()
+        assert process.process.wait(300) == 4, process.said()
+        return without_progress(process, before)
+
+
+def without_progress(process: Started, before: int) -> str:
+    said = process.said()[before:]
+    own = [line for line in said.splitlines() if line not in _PROGRESS]
+    assert len(own) <= _LINES, said
+    assert "this is a bug" not in said
+    print(f"\n{own[-1]}")
+    return own[-1]
+
+
+def nothing_half(warehouse: Warehouse, before: Steps) -> None:
+    assert published_steps(warehouse.location) == before
+
+
+def completes(
+    spark: SparkSession, warehouse: Warehouse, prepared: Prepared, expected: Contents, command: str = "run"
+) -> None:
+    assert quietly(arguments(command, warehouse, prepared)) == 2
+    assert contents(spark, warehouse) == expected
+
+
+def fill(disk: Path, spare: int) -> Path:
+    """A file that leaves so many bytes of the disk."""
+    filler, found = disk / "filler", os.statvfs(disk)
+    with filler.open("wb") as file, suppress(OSError):
+        file.write(b"x" * max(0, found.f_bavail * found.f_frsize - spare))
+    return filler
+
+
+@pytest.mark.parametrize(("when", "spare"), [(_JUDGING, 0), ("publishing", 0), ("publishing", 50_000)])
+def test_a_full_disk(
+    spark: SparkSession, prepared: Prepared, expected: Contents, disk: Path, tmp_path: Path, when: str, spare: int
+) -> None:
+    """Full before anything is published, or when some tables are."""
+    warehouse = prepared.copy("run", disk / "warehouse")
+    before = published_steps(warehouse.location)
+    told = struck(warehouse, prepared, tmp_path, lambda: fill(disk, spare), when=when)
+    assert "no space left" in told.lower()
+    assert warehouse.location in told
+    nothing_half(warehouse, before)
+    (disk / "filler").unlink()
+    completes(spark, warehouse, prepared, expected)
+
+
+def test_a_table_that_becomes_read_only(
+    spark: SparkSession, prepared: Prepared, expected: Contents, disk: Path, tmp_path: Path
+) -> None:
+    warehouse = prepared.copy("run", disk / "warehouse")
+    before, table = published_steps(warehouse.location), disk / "warehouse" / FINDINGS.name
+    mounted(table, "--bind", str(table))
+
+    def strike() -> None:
+        subprocess.run(["mount", "-o", "remount,bind,ro", str(table)], check=True)
+
+    told = struck(warehouse, prepared, tmp_path, strike)
+    assert f"findings could not be published: the warehouse {warehouse.location} ({table})" in told
+    assert "read-only" in told
+    nothing_half(warehouse, before)
+    subprocess.run(["umount", "--lazy", str(table)], check=True)
+    completes(spark, warehouse, prepared, expected)
+
+
+def test_a_read_only_warehouse(prepared: Prepared, disk: Path, tmp_path: Path) -> None:
+    warehouse = prepared.copy("run", disk / "warehouse")
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    told = struck(warehouse, prepared, tmp_path, lambda: None, when="starting Spark")
+    assert "on a file system that is read-only" in told
+
+
+@pytest.mark.parametrize("when", [_JUDGING, "publishing"])
+def test_a_warehouse_that_vanishes(
+    spark: SparkSession, prepared: Prepared, expected: Contents, tmp_path: Path, when: str
+) -> None:
+    warehouse = prepared.copy("run", tmp_path / "warehouse")
+    root, away = Path(warehouse.location), tmp_path / "away"
+    before = published_steps(warehouse.location)
+    with started(arguments("run", warehouse, prepared), tmp_path) as process:
+        process.wait_for(when)
+        said = len(process.said())
+        root.rename(away)
+        code = process.process.wait(300)
+        told = without_progress(process, said)
+    assert "is not there any more" in told
+    assert warehouse.location in told
+    assert code in (3, 4)
+    shutil.rmtree(root, ignore_errors=True)
+    away.rename(root)
+    nothing_half(warehouse, before)
+    completes(spark, warehouse, prepared, expected)
+
+
+def test_permission_is_taken_away(spark: SparkSession, prepared: Prepared, expected: Contents, tmp_path: Path) -> None:
+    """Root, too, may not write where only others may, once it has dropped two capabilities."""
+    warehouse = prepared.copy("run", tmp_path / "warehouse")
+    before, table = published_steps(warehouse.location), tmp_path / "warehouse" / FINDINGS.name
+    folders = [table, *(path for path in table.rglob("*") if path.is_dir())]
+
+    def allow(mode: int) -> None:
+        for folder in folders:
+            folder.chmod(mode)
+
+    told = struck(warehouse, prepared, tmp_path, lambda: allow(0o555), program=_AS_ANY_USER)
+    assert f"findings could not be published: this user may not write in the warehouse {warehouse.location} (" in told
+    nothing_half(warehouse, before)
+    allow(0o755)
+    completes(spark, warehouse, prepared, expected)
+
+
+def test_a_clock_that_goes_back_an_hour_between_two_runs(
+    spark: SparkSession, prepared: Prepared, expected: Contents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Readers go by the run that came last, not by the one whose clock was ahead."""
+    warehouse = prepared.copy("run", tmp_path / "warehouse")
+
+    class Ahead(datetime):
+        @classmethod
+        def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
+            return datetime.now(UTC) + timedelta(hours=1)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(record, "datetime", Ahead)
+        run(spark, warehouse, RunRequest(STEPS[0]), Configuration())
+    ahead = published_steps(warehouse.location)
+    run(spark, warehouse, RunRequest(STEPS[1]), Configuration())
+    now = published_steps(warehouse.location)
+    assert now[STEPS[0].start] == ahead[STEPS[0].start]
+    assert now[STEPS[1].start] != ahead[STEPS[1].start]
+    assert contents(spark, warehouse) == expected
+
+
+def test_java_lacks_memory(spark: SparkSession, tmp_path: Path) -> None:
+    """An hour of the recording in one step, with the least memory that Spark takes."""
+    warehouse = Warehouse.parse(str(tmp_path / "warehouse"))
+    ingest(spark, warehouse, [EXAMPLE])
+    hour = "2026-11-21T02:00/2026-11-21T03:00"
+    command = ["run", "--warehouse", warehouse.location, "--interval", hour, "--json"]
+    little = {"PYSPARK_SUBMIT_ARGS": "--driver-memory 512m pyspark-shell"}
+    with started(command, tmp_path, environment=little) as process:
+        assert process.process.wait(600) == 4, process.said()
+        assert "Spark's Java process has not enough memory" in without_progress(process, 0)
+    assert quietly(command) == 1
