@@ -127,7 +127,7 @@ def tell_no_secret(s3: Commands, folder: Path) -> None:
     """Neither in what was printed, nor in any file, nor in any row."""
     store, tables = from_url(s3.warehouse), DeltaTables(Location.parse(s3.warehouse))
     for page in obstore.list(store):
-        for entry in page:
+        for entry in (entry for entry in page if entry["size"]):  # an empty object marks a folder
             assert SECRET.encode() not in bytes(obstore.get(store, entry["path"]).bytes()), entry["path"]
     for table in TABLES:
         if tables.exists(table):
