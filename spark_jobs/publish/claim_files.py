@@ -30,11 +30,11 @@ class ClaimFiles:
 
     @contextmanager
     def held(
-        self, name: str, content: str, refuse: Callable[[Mapping[str, str]], None], patience: float
+        self, name: str, content: str, refuse: Callable[[Mapping[str, str]], None], timeout: float
     ) -> Iterator[None]:
         """As `Claims.held`."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        own, until = FileLock(self.folder / f"{name}{_LOCK}"), time.monotonic() + patience
+        own, until = FileLock(self.folder / f"{name}{_LOCK}"), time.monotonic() + timeout
         while not self._taken(own, content, refuse, time.monotonic() >= until):
             time.sleep(_PAUSE)
         try:

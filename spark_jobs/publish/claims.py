@@ -28,10 +28,10 @@ class Claims(Protocol):
     """The claims of one warehouse: texts by name."""
 
     def held(
-        self, name: str, content: str, refuse: Callable[[Mapping[str, str]], None], patience: float
+        self, name: str, content: str, refuse: Callable[[Mapping[str, str]], None], timeout: float
     ) -> AbstractContextManager[None]:
         """Holds a claim; raises what `refuse` does of those that others hold, where that has not ended within
-        `patience` seconds.
+        `timeout` seconds.
         """
 
     def has(self, name: str) -> bool:
@@ -70,8 +70,7 @@ def claim(warehouse: Location, request: RunRequest, run_id: str) -> AbstractCont
                     f"{request.interval}: wait for it to end, or audit other steps{_or_killed(warehouse)}"
                 )
 
-    patience = _AT_ONCE if warehouse.is_on_s3 else 0.0
-    return _held(warehouse, f"{_RUN}{run_id}", request.as_json(), refuse, patience)
+    return _held(warehouse, f"{_RUN}{run_id}", request.as_json(), refuse, _at_once(warehouse))
 
 
 def check_claimed(warehouse: Location, run_id: str) -> None:
@@ -90,9 +89,8 @@ def claim_task(warehouse: Location, run_name: str, staging: str) -> AbstractCont
     A scheduler that loses a worker tries its task again, while the Spark that the worker has started may still be at
     it: raises `PublishConflictError` then.
     """
-    patience = _AT_ONCE if warehouse.is_on_s3 else 0.0
     says = f"another process is still doing a task of run {run_name}: try again when it has ended, or end it"
-    return _alone(warehouse, f"{_TASK}{staging}.", f"{says}{_or_killed(warehouse)}", patience)
+    return _alone(warehouse, f"{_TASK}{staging}.", f"{says}{_or_killed(warehouse)}", _at_once(warehouse))
 
 
 def claim_turn(warehouse: Location) -> AbstractContextManager[None]:
@@ -116,21 +114,26 @@ def drop_dead_claims(warehouse: Location) -> None:
         claims.drop_dead()
 
 
-def _alone(warehouse: Location, kind: str, says: str, patience: float) -> AbstractContextManager[None]:
+def _alone(warehouse: Location, kind: str, says: str, timeout: float) -> AbstractContextManager[None]:
     """Holds the only claim whose name begins like this."""
 
     def refuse(others: Mapping[str, str]) -> None:
         if any(name.startswith(kind) for name in others):
             raise PublishConflictError(says)
 
-    return _held(warehouse, f"{kind}{uuid.uuid4().hex}", "", refuse, patience)
+    return _held(warehouse, f"{kind}{uuid.uuid4().hex}", "", refuse, timeout)
 
 
 def _held(
-    warehouse: Location, name: str, content: str, refuse: Callable[[Mapping[str, str]], None], patience: float
+    warehouse: Location, name: str, content: str, refuse: Callable[[Mapping[str, str]], None], timeout: float
 ) -> AbstractContextManager[None]:
     claims = claims_of(warehouse)
-    return claims.held(name, content, refuse, patience) if claims else nullcontext()
+    return claims.held(name, content, refuse, timeout) if claims else nullcontext()
+
+
+def _at_once(warehouse: Location) -> float:
+    """How long one waits for another that may have begun at the same moment: files let one in after the other."""
+    return _AT_ONCE if warehouse.is_on_s3 else 0.0
 
 
 def _or_killed(warehouse: Location) -> str:

@@ -53,9 +53,9 @@ class Leases:
         return cls(location, object_store(location))
 
     @contextmanager
-    def held(self, name: str, content: str, refuse: Refuse, patience: float) -> Iterator[None]:
+    def held(self, name: str, content: str, refuse: Refuse, timeout: float) -> Iterator[None]:
         """Holds the claim of this name; raises what `refuse` does if that does not end within so many seconds."""
-        self._take(name, content, refuse, time.monotonic() + patience)
+        self._take(name, content, refuse, time.monotonic() + timeout)
         ended = threading.Event()
         renewing = threading.Thread(target=self._renew, args=(name, content, ended), daemon=True)
         renewing.start()
