@@ -13,17 +13,14 @@ from pyspark.sql import DataFrame, SparkSession
 from schemas import FINDINGS, REBALANCE_INTERVALS
 from spark_jobs.config import Configuration
 from spark_jobs.domain.mutes import untold
-from spark_jobs.errors import QualityError
 from spark_jobs.jobs.audit import Progress, outputs_of, window_of
 from spark_jobs.jobs.check import Gate
-from spark_jobs.jobs.record import append, asked, finished, not_evaluated, published, rejected, what_was_not_audited
+from spark_jobs.jobs.outcome import publish_checked, rejected_if_closed
+from spark_jobs.jobs.record import asked, not_evaluated, what_was_not_audited
 from spark_jobs.jobs.sightings import Past
 from spark_jobs.jobs.sources import pinned_versions, read_sources
-from spark_jobs.parallel import run_in_parallel
-from spark_jobs.publish.claims import check_claimed, claim
-from spark_jobs.publish.publisher import publish
+from spark_jobs.publish.claims import claim
 from spark_jobs.publish.request import RunRequest
-from spark_jobs.publish.turns import publishing
 from spark_jobs.warehouse import Warehouse
 
 __all__ = ["RunRequest", "RunResult", "run", "told_severities"]
@@ -62,33 +59,22 @@ def run(
     """
     configuration.grid.check_whole_steps(request.interval)
     run_id, versions = uuid.uuid4().hex, pinned_versions(spark, warehouse)
-    record = asked(run_id, datetime.now(UTC), request, versions, configuration)
+    asks = asked(run_id, datetime.now(UTC), request, versions, configuration)
     window = window_of(request, configuration)
     with claim(warehouse.folder(spark), request, run_id):
         gate = Gate(spark, warehouse, request, configuration, run_id)
         progress("checking the sources")
-        try:
+        with rejected_if_closed(gate, asks):
             sources = read_sources(spark, warehouse, versions, window.read, request)
             past = Past(spark, warehouse, versions, request, configuration)
             outputs = outputs_of(gate, sources, past, progress)
             progress("checking the results")
             gate.outputs(outputs)
-        except QualityError as error:
-            append(spark, warehouse, record | rejected(error))
-            gate.record()
-            raise
         missing = not_evaluated(gate.empty_sources)
         warnings = what_was_not_audited(outputs.get(REBALANCE_INTERVALS), request, missing)
         found = _in_order(outputs.get(FINDINGS))
-        progress("publishing")
-        one_step = configuration.grid.is_one_step(request.interval)
-        with publishing(spark, warehouse, request, run_id):
-            tables = publish(spark, warehouse, request, outputs, run_id, gate.contents, one_step=one_step)
-            check_claimed(warehouse.folder(spark), run_id)
-            record |= published(tables, missing, warnings + gate.warnings, finished(spark, warehouse))
-            progress("recording the results of the checks")
-            run_in_parallel(lambda: append(spark, warehouse, record), gate.record)
-    return RunResult(record, found, warnings, gate.warnings)
+        row = publish_checked(gate, outputs, asks, missing, warnings, progress)
+    return RunResult(row, found, warnings, gate.warnings)
 
 
 def _in_order(findings: DataFrame | None) -> list[dict[str, Any]]:

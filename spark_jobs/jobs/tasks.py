@@ -7,20 +7,19 @@ stages anew and `publish` has nothing to do; out of turn, or while another proce
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import Row
 
 from schemas import AUDIT_RUNS, REBALANCE_INTERVALS
-from spark_jobs.errors import QualityError
 from spark_jobs.gather.judged import judged_steps
 from spark_jobs.jobs import record
 from spark_jobs.jobs.audit import observed, window_of
 from spark_jobs.jobs.check import Gate
+from spark_jobs.jobs.outcome import Write, publish_checked, rejected_if_closed
 from spark_jobs.jobs.scheduled_run import (
     ScheduledRun,
     StagedAudit,
@@ -33,15 +32,7 @@ from spark_jobs.jobs.scheduled_run import (
 )
 from spark_jobs.jobs.sightings import Past
 from spark_jobs.jobs.sources import pinned_versions, read_sources
-from spark_jobs.parallel import run_in_parallel
-from spark_jobs.publish.claims import check_claimed, claim, claim_task
-from spark_jobs.publish.content import Published
-from spark_jobs.publish.publisher import publish
-from spark_jobs.publish.turns import publishing
-from spark_jobs.warehouse import Warehouse
-
-#: Writes the run's row of `audit_runs`.
-Write = Callable[[SparkSession, Warehouse, Mapping[str, Any]], None]
+from spark_jobs.publish.claims import claim, claim_task
 
 
 @dataclass(frozen=True)
@@ -63,7 +54,7 @@ def audit_sources(run: ScheduledRun) -> Outcome:
     begun = StagedAudit(uuid.uuid4().hex, datetime.now(UTC).isoformat(), run.configuration.hash(), versions)
     window, gate = window_of(run.request, run.configuration), _gate(run, begun)
     run.progress("checking the sources")
-    with _written_down_if_closed(run, begun, gate, record.append):
+    with rejected_if_closed(gate, _asked(run, begun)):
         past = Past(run.spark, run.warehouse, versions, run.request, run.configuration)
         gathered = past.joined(gate.sources(read_sources(run.spark, run.warehouse, versions, window.read, run.request)))
     is_observed = observed(gate, gathered)
@@ -89,8 +80,8 @@ def publish_results(run: ScheduledRun) -> Outcome:
         says = f"run {audited.run_id} is already published"
     else:
         with claim(run.warehouse.folder(run.spark), run.request, audited.run_id):
-            tables, warnings = _publish(run, audited, record.append if row is None else record.replace)
-        rows = ", ".join(f"{name} {table.content.rows}" for name, table in tables.items())
+            counts, warnings = _publish(run, audited, record.append if row is None else record.replace)
+        rows = ", ".join(f"{name} {count}" for name, count in counts.items())
         says = f"run {audited.run_id} published {rows} rows"
     drop_results(run)
     return Outcome(says, tuple(warnings))
@@ -113,39 +104,20 @@ TASKS: Mapping[str, Callable[[ScheduledRun], Outcome]] = {
 }
 
 
-def _publish(run: ScheduledRun, audited: StagedAudit, write: Write) -> tuple[dict[str, Published], list[str]]:
-    """What was published, by table name, and what the reader should know of it."""
-    outputs, gate = outputs_of(run, audited), _gate(run, audited)
+def _publish(run: ScheduledRun, audited: StagedAudit, write: Write) -> tuple[dict[str, int], list[str]]:
+    """How many rows were published, by table name, and what the reader should know of them."""
+    outputs, gate, asks = outputs_of(run, audited), _gate(run, audited), _asked(run, audited)
     run.progress("checking the results")
-    with _written_down_if_closed(run, audited, gate, write):
+    with rejected_if_closed(gate, asks, write):
         gate.outputs(outputs)
     missing = audited.not_evaluated
     warnings = record.what_was_not_audited(outputs.get(REBALANCE_INTERVALS), run.request, missing)
-    run.progress("publishing")
-    one_step = run.configuration.grid.is_one_step(run.request.interval)
-    spark, warehouse, request = run.spark, run.warehouse, run.request
-    with publishing(spark, warehouse, request, audited.run_id):
-        tables = publish(spark, warehouse, request, outputs, audited.run_id, gate.contents, one_step=one_step)
-        check_claimed(warehouse.folder(spark), audited.run_id)
-        at = record.finished(spark, warehouse)
-        says = record.published(tables, missing, warnings + audited.warnings + gate.warnings, at)
-        run_in_parallel(lambda: write(spark, warehouse, _asked(run, audited) | says), gate.record)
-    return tables, warnings + gate.warnings
+    row = publish_checked(gate, outputs, asks, missing, warnings + audited.warnings, run.progress, write)
+    return row["row_counts"], warnings + gate.warnings
 
 
 def _gate(run: ScheduledRun, audited: StagedAudit) -> Gate:
     return Gate(run.spark, run.warehouse, run.request, run.configuration, audited.run_id)
-
-
-@contextmanager
-def _written_down_if_closed(run: ScheduledRun, audited: StagedAudit, gate: Gate, write: Write) -> Iterator[None]:
-    """Where the gate is closed, `audit_runs` says rejected, and what the gate saw is kept."""
-    try:
-        yield
-    except QualityError as error:
-        write(run.spark, run.warehouse, _asked(run, audited) | record.rejected(error))
-        gate.record()
-        raise
 
 
 def _asked(run: ScheduledRun, audited: StagedAudit) -> dict[str, Any]:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
 from spark_jobs.errors import PublishConflictError
+
+if TYPE_CHECKING:
+    from spark_jobs.publish.claims import Refuse  # which chooses between this and leases
 
 _LOG = logging.getLogger(__name__)
 #: Seconds between two looks for others.
@@ -29,9 +33,7 @@ class ClaimFiles:
     folder: Path
 
     @contextmanager
-    def held(
-        self, name: str, content: str, refuse: Callable[[Mapping[str, str]], None], timeout: float
-    ) -> Iterator[None]:
+    def held(self, name: str, content: str, refuse: Refuse, timeout: float) -> Iterator[None]:
         """As `Claims.held`."""
         self.folder.mkdir(parents=True, exist_ok=True)
         own, until = FileLock(self.folder / f"{name}{_LOCK}"), time.monotonic() + timeout
@@ -66,7 +68,7 @@ class ClaimFiles:
         """As `Claims.drop_note`."""
         (self.folder / f"{name}{_NOTE}").unlink()
 
-    def _taken(self, own: FileLock, content: str, refuse: Callable[[Mapping[str, str]], None], is_last: bool) -> bool:
+    def _taken(self, own: FileLock, content: str, refuse: Refuse, is_last: bool) -> bool:
         with self._everything():  # whoever looks sees a claim whole or not at all
             try:
                 refuse(self._alive())

@@ -24,12 +24,14 @@ _RUN, _TASK, _TURN, _NOTICES = "run-", "task-", "turn-", "notices-"
 _AT_ONCE, _NOTICES_TIMEOUT, _TURN_TIMEOUT = 5.0, 60.0, 1800.0
 
 
+#: Raises `PublishConflictError` where one of these claims (content by name) excludes the own one.
+Refuse = Callable[[Mapping[str, str]], None]
+
+
 class Claims(Protocol):
     """The claims of one warehouse: texts by name."""
 
-    def held(
-        self, name: str, content: str, refuse: Callable[[Mapping[str, str]], None], timeout: float
-    ) -> AbstractContextManager[None]:
+    def held(self, name: str, content: str, refuse: Refuse, timeout: float) -> AbstractContextManager[None]:
         """Holds a claim; raises what `refuse` does of those that others hold, where that has not ended within
         `timeout` seconds.
         """
@@ -124,9 +126,7 @@ def _alone(warehouse: Location, kind: str, says: str, timeout: float) -> Abstrac
     return _held(warehouse, f"{kind}{uuid.uuid4().hex}", "", refuse, timeout)
 
 
-def _held(
-    warehouse: Location, name: str, content: str, refuse: Callable[[Mapping[str, str]], None], timeout: float
-) -> AbstractContextManager[None]:
+def _held(warehouse: Location, name: str, content: str, refuse: Refuse, timeout: float) -> AbstractContextManager[None]:
     claims = claims_of(warehouse)
     return claims.held(name, content, refuse, timeout) if claims else nullcontext()
 

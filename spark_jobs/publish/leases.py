@@ -10,7 +10,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -26,6 +26,8 @@ from spark_jobs.s3.objects import object_store
 if TYPE_CHECKING:
     from obstore import ObjectMeta  # in its stub only
 
+    from spark_jobs.publish.claims import Refuse  # which chooses between this and files
+
 _LOG = logging.getLogger(__name__)
 #: One that was not renewed for so long is that of a killed process.
 LEASE = timedelta(seconds=120)
@@ -35,9 +37,6 @@ _RENEWED_EVERY = 20.0
 _PAUSE = (0.1, 1.0)
 #: The folder of notes, in that of claims.
 _NOTES = "notes"
-
-#: Raises `PublishConflictError` where one of these claims (content by name) excludes the own one.
-Refuse = Callable[[Mapping[str, str]], None]
 
 
 @dataclass(frozen=True)

@@ -64,17 +64,19 @@ def test_airflow_and_its_spark_end_with_pytest(tmp_path: Path, number: signal.Si
     holds = tmp_path / "holds"
     environment = os.environ | {"PYTHONPATH": str(ROOT), "HOLDS": str(holds)}
     with (tmp_path / "pytest.log").open("w") as log:
-        held = subprocess.Popen(command, stdout=log, stderr=log, cwd=ROOT, env=environment)
-        until(lambda: holds.exists() or held.poll() is not None)
-        assert held.poll() is None, (tmp_path / "pytest.log").read_text()[-5000:]
-        _end(held, number, at_least=12)
+        with subprocess.Popen(command, stdout=log, stderr=log, cwd=ROOT, env=environment) as held:
+            try:
+                until(lambda: holds.exists() or held.poll() is not None)
+                assert held.poll() is None, (tmp_path / "pytest.log").read_text()[-5000:]
+                _end(held, number, at_least=12)
+            finally:
+                held.kill()
 
 
 def _end(starter: subprocess.Popen[bytes], number: signal.Signals, at_least: int) -> None:
     """Sends the signal; at least so many processes were below the starter, and none of them stays."""
     below = psutil.Process(starter.pid).children(recursive=True)
-    names = [(one.name(), " ".join(one.cmdline())[:60]) for one in below]
-    assert len(below) >= at_least, names
+    assert len(below) >= at_least, below
     starter.send_signal(number)
     starter.wait(30)
     until(lambda: not any(map(_is_alive, below)), 30, every=0.1)
