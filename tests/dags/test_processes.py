@@ -63,14 +63,16 @@ def test_airflow_and_its_spark_end_with_pytest(tmp_path: Path, number: signal.Si
     command += [str(ROOT / "tests" / "dags" / "holding.py"), f"--basetemp={tmp_path / 'pytest'}"]
     holds = tmp_path / "holds"
     environment = os.environ | {"PYTHONPATH": str(ROOT), "HOLDS": str(holds)}
-    with (tmp_path / "pytest.log").open("w") as log:
-        with subprocess.Popen(command, stdout=log, stderr=log, cwd=ROOT, env=environment) as held:
-            try:
-                until(lambda: holds.exists() or held.poll() is not None)
-                assert held.poll() is None, (tmp_path / "pytest.log").read_text()[-5000:]
-                _end(held, number, at_least=12)
-            finally:
-                held.kill()
+    with (
+        (tmp_path / "pytest.log").open("w") as log,
+        subprocess.Popen(command, stdout=log, stderr=log, cwd=ROOT, env=environment) as held,
+    ):
+        try:
+            until(lambda: holds.exists() or held.poll() is not None)
+            assert held.poll() is None, (tmp_path / "pytest.log").read_text()[-5000:]
+            _end(held, number, at_least=12)
+        finally:
+            held.kill()
 
 
 def _end(starter: subprocess.Popen[bytes], number: signal.Signals, at_least: int) -> None:

@@ -22,17 +22,22 @@ from spark_jobs.warehouse import Warehouse
 from tests.recording.conftest import EXAMPLE
 from tests.reliability.killing import Started, started
 from tests.reliability.reader import Steps, published_steps
-from tests.reliability.small_fleet import STEPS, Contents, Prepared, arguments, contents, prepare, quietly
+from tests.reliability.small_fleet import EXIT_CODES, STEPS, Contents, Prepared, arguments, contents, prepare, quietly
 
 pytestmark = pytest.mark.reliability
 
 _AS_ANY_USER = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.getuid() == 0 else ()
 #: Where a run stands when it is struck: the sources are read, nothing is published.
 _JUDGING = "judging every group"
+_STARTS = "starting Spark"
+#: Beginnings of the lines that say how far a command is.
 _PROGRESS = (
     "checking paths and tables",
-    "loading the audit",
-    "starting Spark",
+    "loading ",
+    _STARTS,
+    "looking for late snapshots",
+    "auditing ",
+    "compacting ",
     "checking the sources",
     "Picked up JAVA_TOOL_OPTIONS: -XX:TieredStopAtLevel=1",
     "WARNING: Using incubator modules: jdk.incubator.vector",
@@ -53,8 +58,13 @@ def prepared(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> P
 @pytest.fixture(scope="module")
 def expected(spark: SparkSession, prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Contents:
     """What an undisturbed run leaves."""
-    warehouse = prepared.copy("run", tmp_path_factory.mktemp("expected") / "warehouse")
-    assert quietly(arguments("run", warehouse, prepared)) == 2
+    return undisturbed(spark, prepared, "run", tmp_path_factory.mktemp("expected"))
+
+
+def undisturbed(spark: SparkSession, prepared: Prepared, command: str, folder: Path) -> Contents:
+    """What a command leaves."""
+    warehouse = prepared.copy(command, folder / "undisturbed")
+    assert quietly(arguments(command, warehouse, prepared)) == EXIT_CODES[command]
     return contents(spark, warehouse)
 
 
@@ -94,7 +104,7 @@ def struck(
 
 def without_progress(process: Started, before: int) -> str:
     said = process.said()[before:]
-    own = [line for line in said.splitlines() if line not in _PROGRESS]
+    own = [line for line in said.splitlines() if not line.startswith(_PROGRESS)]
     assert len(own) <= _LINES, said
     assert "this is a bug" not in said
     print(f"\n{own[-1]}")
@@ -108,7 +118,7 @@ def nothing_half(warehouse: Warehouse, before: Steps) -> None:
 def completes(
     spark: SparkSession, warehouse: Warehouse, prepared: Prepared, expected: Contents, command: str = "run"
 ) -> None:
-    assert quietly(arguments(command, warehouse, prepared)) == 2
+    assert quietly(arguments(command, warehouse, prepared)) == EXIT_CODES[command]
     assert contents(spark, warehouse) == expected
 
 
@@ -135,6 +145,19 @@ def test_a_full_disk(
     completes(spark, warehouse, prepared, expected)
 
 
+@pytest.mark.parametrize(("command", "when"), [("ingest", "loading "), ("late", "auditing "), ("maintain", _STARTS)])
+def test_a_full_disk_under_other_commands(
+    spark: SparkSession, prepared: Prepared, disk: Path, tmp_path: Path, command: str, when: str
+) -> None:
+    warehouse = prepared.copy(command, disk / "warehouse")
+    before = published_steps(warehouse.location)
+    told = struck(warehouse, prepared, tmp_path, lambda: fill(disk, 0), command, when)
+    assert "no space left" in told.lower()
+    nothing_half(warehouse, before)
+    (disk / "filler").unlink()
+    completes(spark, warehouse, prepared, undisturbed(spark, prepared, command, tmp_path), command)
+
+
 def test_a_table_that_becomes_read_only(
     spark: SparkSession, prepared: Prepared, expected: Contents, disk: Path, tmp_path: Path
 ) -> None:
@@ -156,7 +179,7 @@ def test_a_table_that_becomes_read_only(
 def test_a_read_only_warehouse(prepared: Prepared, disk: Path, tmp_path: Path) -> None:
     warehouse = prepared.copy("run", disk / "warehouse")
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-    told = struck(warehouse, prepared, tmp_path, lambda: None, when="starting Spark")
+    told = struck(warehouse, prepared, tmp_path, lambda: None, when=_STARTS)
     assert "on a file system that is read-only" in told
 
 

@@ -20,7 +20,7 @@ from spark_jobs.publish.turns import undo_unfinished
 from spark_jobs.warehouse import Warehouse
 from tests.reliability.killing import ended, started
 from tests.reliability.reader import Reader, Steps, published_steps
-from tests.reliability.small_fleet import Contents, Prepared, arguments, contents, prepare, quietly
+from tests.reliability.small_fleet import EXIT_CODES, Contents, Prepared, arguments, contents, prepare, quietly
 
 pytestmark = pytest.mark.reliability
 
@@ -33,8 +33,6 @@ WITH_WORKERS = ("run", "backfill", "late")
 EVERY = 4
 #: Seconds within which Java goes after its driver, and the driver after its Java.
 GONE_WITHIN = 60.0
-#: Exit codes of the commands where nothing happens to them: in the others there are warnings.
-UNDISTURBED = {"run": 2, "late": 2, "backfill": 2, "ingest": 0, "maintain": 0}
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ def undisturbed(spark: SparkSession, prepared: Prepared, command: str, folder: P
     warehouse = prepared.copy(command, folder / "warehouse")
     with started(arguments(command, warehouse, prepared), folder) as process:
         begun = process.begins()
-        assert process.process.wait(600) == UNDISTURBED[command], process.said()
+        assert process.process.wait(600) == EXIT_CODES[command], process.said()
         seconds = time.monotonic() - begun
     print(f"{command}: {seconds:.1f} s of work", flush=True)
     return Undisturbed(contents(spark, warehouse), published_steps(warehouse.location), seconds)
@@ -98,7 +96,7 @@ def killed(case: Case, prepared: Prepared, warehouse: Warehouse, seconds: float,
     wrong = [f"{one.name()} still runs" for one in alive]
     if "Traceback" in said or "this is a bug" in said or (case.hit and said.count("\n") > 4):
         wrong.append(f"it said: {said}")
-    if case.hit and case.victim == "jvm" and case.code not in (4, UNDISTURBED[case.command]):
+    if case.hit and case.victim == "jvm" and case.code not in (4, EXIT_CODES[case.command]):
         wrong.append(f"exit code {case.code}: {said}")
     return wrong
 
@@ -130,7 +128,7 @@ def judged(case: Case, spark: SparkSession, prepared: Prepared, expected: Undist
         reader.look()
         code = quietly(arguments(case.command, warehouse, prepared))
     case.looks = reader.looks
-    if code != UNDISTURBED[case.command]:
+    if code != EXIT_CODES[case.command]:
         wrong.append(f"again: exit code {code}")
     found = contents(spark, warehouse)
     wrong += [f"{name} differs" for name in found if found[name] != expected.contents[name]]
