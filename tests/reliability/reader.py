@@ -11,7 +11,7 @@ from typing import Self
 
 from schemas import OUTPUTS
 from spark_jobs.read.delta import delta_tables
-from spark_jobs.read.published import published_tables
+from spark_jobs.read.published import PublishedTables, published_tables
 from spark_jobs.read.stored import rows
 
 #: Of each step: what all its rows in all output tables are, as one text.
@@ -20,7 +20,11 @@ Steps = Mapping[datetime, str]
 
 def published_steps(warehouse: str) -> Steps:
     """All tables at the versions of the newest run."""
-    tables = published_tables(delta_tables(warehouse))
+    return steps_of(published_tables(delta_tables(warehouse)))
+
+
+def steps_of(tables: PublishedTables) -> Steps:
+    """All tables at their versions."""
     found: dict[datetime, list[str]] = defaultdict(list)
     for table in OUTPUTS:
         read = tables.stored.read(table, table.columns, (), tables.versions[table.name])
@@ -36,6 +40,8 @@ class Reader:
         """`allowed`: what is published before and after."""
         self._warehouse, self._allowed = warehouse, allowed
         self._ended, self._thread = threading.Event(), threading.Thread(target=self._read, daemon=True)
+        self._versions: Mapping[str, int] = {}
+        self._found: Steps = {}
         self.looks, self.wrong = 0, list[str]()
 
     def __enter__(self) -> Self:
@@ -53,11 +59,13 @@ class Reader:
     def look(self) -> None:
         """Looks once."""
         try:
-            found = published_steps(self._warehouse)
+            tables = published_tables(delta_tables(self._warehouse))
+            if tables.versions != self._versions:  # what a version holds does not change
+                self._found, self._versions = steps_of(tables), tables.versions
         except Exception as error:
             self.wrong.append(f"{type(error).__name__}: {error}")
             return
-        self.looks += 1
+        self.looks, found = self.looks + 1, self._found
         for step in {step for one in self._allowed for step in one} | found.keys():
             if found.get(step) not in [one.get(step) for one in self._allowed]:
                 self.wrong.append(f"step {step:%H:%M} is half of a run")
