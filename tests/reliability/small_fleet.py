@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import shutil
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from schemas import (
@@ -26,7 +28,8 @@ from spark_jobs.cli.main import main
 from spark_jobs.config import Configuration
 from spark_jobs.domain.intervals import Interval, StepGrid
 from spark_jobs.jobs.run import RunRequest, run
-from spark_jobs.publish.content import Content, content
+from spark_jobs.read.delta import delta_tables
+from spark_jobs.read.stored import tuples
 from spark_jobs.warehouse import Warehouse
 from tests.recording.conftest import EXAMPLE
 from tests.snapshots import at, load, membership, offsets, route
@@ -38,7 +41,7 @@ TIMES = range(0, 7200, 20)
 LINES = 1500
 #: Of each command where nothing happens to it: some have warnings.
 EXIT_CODES = {"run": 2, "late": 2, "backfill": 2, "ingest": 0, "maintain": 0}
-Contents = Mapping[str, Content]
+Contents = Mapping[str, tuple[int, str]]
 
 
 @dataclass(frozen=True)
@@ -94,10 +97,15 @@ def arguments(command: str, warehouse: Warehouse, prepared: Prepared) -> list[st
     }[command]
 
 
-def contents(spark: SparkSession, warehouse: Warehouse) -> Contents:
-    """Row count and hash of every table that a command fills."""
-    filled = (*OUTPUTS, *SOURCES, SIGHTINGS, QUARANTINE)
-    return {table.name: content(warehouse.read(spark, table).select(*table.columns)) for table in filled}
+def contents(warehouse: Warehouse) -> Contents:
+    """Row count and hash of every table that a command fills, whatever the order of rows and files."""
+    stored, filled = delta_tables(warehouse.location), (*OUTPUTS, *SOURCES, SIGHTINGS, QUARANTINE)
+    return {table.name: _content(stored.read(table, table.columns)) for table in filled}
+
+
+def _content(table: pa.Table) -> tuple[int, str]:
+    texts = sorted(map(repr, tuples(table)))
+    return len(texts), hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
 def quietly(arguments: list[str]) -> int:

@@ -56,16 +56,16 @@ def prepared(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 @pytest.fixture(scope="module")
-def expected(spark: SparkSession, prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Contents:
+def expected(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Contents:
     """What an undisturbed run leaves."""
-    return undisturbed(spark, prepared, "run", tmp_path_factory.mktemp("expected"))
+    return undisturbed(prepared, "run", tmp_path_factory.mktemp("expected"))
 
 
-def undisturbed(spark: SparkSession, prepared: Prepared, command: str, folder: Path) -> Contents:
+def undisturbed(prepared: Prepared, command: str, folder: Path) -> Contents:
     """What a command leaves."""
     warehouse = prepared.copy(command, folder / "undisturbed")
     assert quietly(arguments(command, warehouse, prepared)) == EXIT_CODES[command]
-    return contents(spark, warehouse)
+    return contents(warehouse)
 
 
 def mounted(folder: Path, *options: str) -> None:
@@ -115,11 +115,9 @@ def nothing_half(warehouse: Warehouse, before: Steps) -> None:
     assert published_steps(warehouse.location) == before
 
 
-def completes(
-    spark: SparkSession, warehouse: Warehouse, prepared: Prepared, expected: Contents, command: str = "run"
-) -> None:
+def completes(warehouse: Warehouse, prepared: Prepared, expected: Contents, command: str = "run") -> None:
     assert quietly(arguments(command, warehouse, prepared)) == EXIT_CODES[command]
-    assert contents(spark, warehouse) == expected
+    assert contents(warehouse) == expected
 
 
 def fill(disk: Path, spare: int) -> Path:
@@ -131,9 +129,7 @@ def fill(disk: Path, spare: int) -> Path:
 
 
 @pytest.mark.parametrize(("when", "spare"), [(_JUDGING, 0), ("publishing", 0), ("publishing", 50_000)])
-def test_a_full_disk(
-    spark: SparkSession, prepared: Prepared, expected: Contents, disk: Path, tmp_path: Path, when: str, spare: int
-) -> None:
+def test_a_full_disk(prepared: Prepared, expected: Contents, disk: Path, tmp_path: Path, when: str, spare: int) -> None:
     """Full before anything is published, or when some tables are."""
     warehouse = prepared.copy("run", disk / "warehouse")
     before = published_steps(warehouse.location)
@@ -142,12 +138,12 @@ def test_a_full_disk(
     assert warehouse.location in told
     nothing_half(warehouse, before)
     (disk / "filler").unlink()
-    completes(spark, warehouse, prepared, expected)
+    completes(warehouse, prepared, expected)
 
 
 @pytest.mark.parametrize(("command", "when"), [("ingest", "loading "), ("late", "auditing "), ("maintain", _STARTS)])
 def test_a_full_disk_under_other_commands(
-    spark: SparkSession, prepared: Prepared, disk: Path, tmp_path: Path, command: str, when: str
+    prepared: Prepared, disk: Path, tmp_path: Path, command: str, when: str
 ) -> None:
     warehouse = prepared.copy(command, disk / "warehouse")
     before = published_steps(warehouse.location)
@@ -155,12 +151,10 @@ def test_a_full_disk_under_other_commands(
     assert "no space left" in told.lower()
     nothing_half(warehouse, before)
     (disk / "filler").unlink()
-    completes(spark, warehouse, prepared, undisturbed(spark, prepared, command, tmp_path), command)
+    completes(warehouse, prepared, undisturbed(prepared, command, tmp_path), command)
 
 
-def test_a_table_that_becomes_read_only(
-    spark: SparkSession, prepared: Prepared, expected: Contents, disk: Path, tmp_path: Path
-) -> None:
+def test_a_table_that_becomes_read_only(prepared: Prepared, expected: Contents, disk: Path, tmp_path: Path) -> None:
     warehouse = prepared.copy("run", disk / "warehouse")
     before, table = published_steps(warehouse.location), disk / "warehouse" / FINDINGS.name
     mounted(table, "--bind", str(table))
@@ -173,7 +167,7 @@ def test_a_table_that_becomes_read_only(
     assert "read-only" in told
     nothing_half(warehouse, before)
     subprocess.run(["umount", "--lazy", str(table)], check=True)
-    completes(spark, warehouse, prepared, expected)
+    completes(warehouse, prepared, expected)
 
 
 def test_a_read_only_warehouse(prepared: Prepared, disk: Path, tmp_path: Path) -> None:
@@ -184,9 +178,7 @@ def test_a_read_only_warehouse(prepared: Prepared, disk: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("when", [_JUDGING, "publishing"])
-def test_a_warehouse_that_vanishes(
-    spark: SparkSession, prepared: Prepared, expected: Contents, tmp_path: Path, when: str
-) -> None:
+def test_a_warehouse_that_vanishes(prepared: Prepared, expected: Contents, tmp_path: Path, when: str) -> None:
     warehouse = prepared.copy("run", tmp_path / "warehouse")
     root, away = Path(warehouse.location), tmp_path / "away"
     before = published_steps(warehouse.location)
@@ -202,10 +194,10 @@ def test_a_warehouse_that_vanishes(
     shutil.rmtree(root, ignore_errors=True)
     away.rename(root)
     nothing_half(warehouse, before)
-    completes(spark, warehouse, prepared, expected)
+    completes(warehouse, prepared, expected)
 
 
-def test_permission_is_taken_away(spark: SparkSession, prepared: Prepared, expected: Contents, tmp_path: Path) -> None:
+def test_permission_is_taken_away(prepared: Prepared, expected: Contents, tmp_path: Path) -> None:
     """Root, too, may not write where only others may, once it has dropped two capabilities."""
     warehouse = prepared.copy("run", tmp_path / "warehouse")
     before, table = published_steps(warehouse.location), tmp_path / "warehouse" / FINDINGS.name
@@ -219,7 +211,7 @@ def test_permission_is_taken_away(spark: SparkSession, prepared: Prepared, expec
     assert f"findings could not be published: this user may not write in the warehouse {warehouse.location} (" in told
     nothing_half(warehouse, before)
     allow(0o755)
-    completes(spark, warehouse, prepared, expected)
+    completes(warehouse, prepared, expected)
 
 
 def test_a_clock_that_goes_back_an_hour_between_two_runs(
@@ -241,7 +233,7 @@ def test_a_clock_that_goes_back_an_hour_between_two_runs(
     now = published_steps(warehouse.location)
     assert now[STEPS[0].start] == ahead[STEPS[0].start]
     assert now[STEPS[1].start] != ahead[STEPS[1].start]
-    assert contents(spark, warehouse) == expected
+    assert contents(warehouse) == expected
 
 
 def test_java_lacks_memory(spark: SparkSession, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ COMMANDS = ("run", "backfill", "late", "ingest", "run", "backfill", "late", "mai
 VICTIMS = ("jvm", "driver", "all", "worker")
 WITH_WORKERS = ("run", "backfill", "late")
 #: After each how many kills the whole of `maintain` is run.
-EVERY = 4
+EVERY = 8
 #: Seconds within which Java goes after its driver, and the driver after its Java.
 GONE_WITHIN = 60.0
 
@@ -73,14 +73,14 @@ def prepared(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> P
     return prepare(spark, tmp_path_factory.mktemp("prepared"))
 
 
-def undisturbed(spark: SparkSession, prepared: Prepared, command: str, folder: Path) -> Undisturbed:
+def undisturbed(prepared: Prepared, command: str, folder: Path) -> Undisturbed:
     warehouse = prepared.copy(command, folder / "warehouse")
     with started(arguments(command, warehouse, prepared), folder) as process:
         begun = process.begins()
         assert process.process.wait(600) == EXIT_CODES[command], process.said()
         seconds = time.monotonic() - begun
     print(f"{command}: {seconds:.1f} s of work", flush=True)
-    return Undisturbed(contents(spark, warehouse), published_steps(warehouse.location), seconds)
+    return Undisturbed(contents(warehouse), published_steps(warehouse.location), seconds)
 
 
 def killed(case: Case, prepared: Prepared, warehouse: Warehouse, seconds: float, folder: Path) -> list[str]:
@@ -130,7 +130,7 @@ def judged(case: Case, spark: SparkSession, prepared: Prepared, expected: Undist
     case.looks = reader.looks
     if code != EXIT_CODES[case.command]:
         wrong.append(f"again: exit code {code}")
-    found = contents(spark, warehouse)
+    found = contents(warehouse)
     wrong += [f"{name} differs" for name in found if found[name] != expected.contents[name]]
     if published_steps(warehouse.location) != expected.published:
         wrong.append("readers do not see what was published")
@@ -150,7 +150,7 @@ def test_killed_at_random_moments(spark: SparkSession, prepared: Prepared, tmp_p
     for case in every:
         name = case.command
         if name not in expected:
-            expected[name] = undisturbed(spark, prepared, name, tmp_path / name)
+            expected[name] = undisturbed(prepared, name, tmp_path / name)
         wrong = judged(case, spark, prepared, expected[name], tmp_path / str(case.number))
         case.outcome = "; ".join(wrong) or "as undisturbed"
         print(*astuple(case), flush=True)
