@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import shutil
-import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -13,6 +10,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from pyspark.sql import SparkSession
 
 import schemas
+from spark_jobs.scratch import scratch_folder
 
 #: Packages of this project that a Python worker imports.
 _PACKAGES = (Path(__file__).parent, Path(schemas.__file__).parent)
@@ -33,9 +31,7 @@ def ship_modules(spark: SparkSession) -> None:
 @cache
 def _zip() -> str:
     """Path of the zip, one per process; Spark serves it from there as long as the session lives."""
-    folder = tempfile.mkdtemp(prefix="rebalance-audit-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    file = Path(folder, _NAME)
+    file = scratch_folder() / _NAME
     write_modules(file)
     return str(file)
 

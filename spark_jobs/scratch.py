@@ -1,4 +1,4 @@
-"""Where Spark's Java process keeps its temporary files; what a killed one has left is removed by the next."""
+"""Where a process and its Java keep temporary files; what a killed one has left is removed by the next."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _PROGRESS = (
     "auditing ",
     "compacting ",
     "checking the sources",
-    "Picked up JAVA_TOOL_OPTIONS: -XX:TieredStopAtLevel=1",
+    "Picked up JAVA_TOOL_OPTIONS",
     "WARNING: Using incubator modules: jdk.incubator.vector",
     _JUDGING,
     "checking the results",
