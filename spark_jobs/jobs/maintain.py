@@ -26,6 +26,8 @@ from spark_jobs.warehouse import Warehouse
 _LOG = logging.getLogger(__name__)
 #: Younger files may belong to a commit that is being made; Delta refuses to remove them, too.
 SHORTEST_RETENTION = timedelta(days=7)
+#: A scheduled run publishes what it has staged soon after, and for so long says that it did where it is tried again.
+_STAGED_FOR = timedelta(days=1)
 #: Delta's own `delta.logRetentionDuration`, which must not be shorter than that of files.
 _LOG_RETENTION = timedelta(days=30)
 
@@ -61,10 +63,10 @@ def maintain(
     """Puts small files together and removes old ones, in every table that is there; then checks the constraints.
 
     What a run that ended within the retention has read or published stays readable at the versions that `audit_runs`
-    names: where such a version is older than the retention, its table keeps more. Results that killed runs left staged
-    are removed if nothing touched them for the retention, and so are the claims of killed runs; steps that one has half
-    published are put back as they were. Other rows of all tables stay the same, but for `sightings`: it gets what the
-    sources tell and it has not.
+    names: where such a version is older than the retention, its table keeps more. What scheduled runs have staged is
+    removed if nothing touched it for a day, and so are the claims of killed runs; steps that one has half published are
+    put back as they were. Other rows of all tables stay the same, but for `sightings`: it gets what the sources tell
+    and it has not.
 
     Raises `WarehouseError` for a retention of less than 7 days, where there is no table at all, or where one lacks a
     constraint of its module in `schemas` or has rows that break one, naming all of them; `PublishConflictError` if
@@ -82,8 +84,8 @@ def maintain(
         days = _days_to_keep(spark, warehouse, table, oldest.get(table.name), retention)
         maintained.append(_maintained(spark, warehouse, table, days))
     for name, touched in warehouse.stages(spark).items():
-        if touched < since:
-            _LOG.warning("removing the staged %s, left behind by a killed run on %s", name, touched)
+        if touched < datetime.now(UTC) - _STAGED_FOR:
+            _LOG.info("removing the staged %s, last touched on %s", name, touched)
             warehouse.drop_stage(spark, name)
     drop_dead_claims(warehouse.folder(spark))
     progress("checking the constraints")

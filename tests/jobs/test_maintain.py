@@ -116,11 +116,11 @@ def test_every_constraint_that_is_missing_or_broken_is_named(
 def test_what_killed_runs_left_behind_goes_and_what_is_in_use_stays(spark: SparkSession, warehouse: Warehouse) -> None:
     root = Path(warehouse.location)
     warehouse.create(spark, [MEMBERSHIP_SNAPSHOTS])
-    for name, days in (("dead_findings", 31), ("young_findings", 29), ("written_findings", 31)):
+    for name, days in (("dead_findings", 1.1), ("young_findings", 0.9), ("written_findings", 1.1)):
         (root / "_staging" / name).mkdir(parents=True)
         part = root / "_staging" / name / "part.parquet"
         part.write_bytes(b"")
-        age(part, 1 if name == "written_findings" else days)
+        age(part, 0.5 if name == "written_findings" else days)
         age(part.parent, days)
     with claim(warehouse, RunRequest(HOUR), "alive"):
         for suffix in ("json", "lock"):
