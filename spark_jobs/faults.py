@@ -42,7 +42,14 @@ _JAVA_FILE = re.compile(r"file:/*(/[^\s()\"']+)")
 #: What Spark says then.
 _WORKER_ENDED = "Python worker exited unexpectedly"
 #: What Python says while, and after, Java goes away.
-_OF_CONNECTION = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError", "EOFError")
+_OF_CONNECTION = (
+    "Py4JError",
+    "Py4JNetworkError",
+    "ConnectionRefusedError",
+    "ConnectionResetError",
+    "BrokenPipeError",
+    "EOFError",
+)
 
 
 def explained(error: BaseException, folder: Path | None) -> str | None:

@@ -92,8 +92,9 @@ def get_session(java_options: str | None = None) -> SparkSession:
         # Not `spark.jars`: what the JVM loads later than its start is in no archive.
         builder = builder.config(_CLASS_PATH, _delta_jars())
         # Behind Spark's own jars: the archive holds as long as what is before is the same.
-        behind = [*filter(None, [os.environ.get("SPARK_DIST_CLASSPATH")]), *map(str, installed())]
-        os.environ["SPARK_DIST_CLASSPATH"] = ":".join(dict.fromkeys(behind))
+        given = os.environ.get("SPARK_DIST_CLASSPATH", "").split(":")
+        behind = dict.fromkeys(filter(None, [*given, *map(str, installed())]))
+        os.environ["SPARK_DIST_CLASSPATH"] = ":".join(behind)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     # It would print a stack where Java ends too early; what needs Java then says so itself.

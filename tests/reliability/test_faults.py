@@ -238,8 +238,9 @@ def test_a_clock_that_goes_back_an_hour_between_two_runs(
 
 
 def test_java_lacks_memory(spark: SparkSession, tmp_path: Path) -> None:
-    """Many groups, with the least memory that Spark takes."""
-    warehouse, fleet = Warehouse.parse(str(tmp_path / "warehouse")), Fleet(groups=1500, hours=1, churn=0, duplicates=0)
+    """One topic of 20,000 queues, with the least memory that Spark takes: 1,500 groups of 16 queues need no more."""
+    warehouse = Warehouse.parse(str(tmp_path / "warehouse"))
+    fleet = Fleet(groups=1, hours=1, churn=0, duplicates=0, brokers=4, hosts=4, queues=20_000)
     make(spark, warehouse, fleet)
     command = ["run", "--warehouse", warehouse.location, "--interval", str(fleet.interval), "--json"]
     little = {"PYSPARK_SUBMIT_ARGS": "--driver-memory 512m pyspark-shell"}
