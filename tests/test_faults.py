@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pyspark
 import pytest
+from py4j.protocol import Py4JError
 
 from spark_jobs import faults
 from spark_jobs.cli.main import main
@@ -69,10 +70,17 @@ def test_a_bug_stays_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "told"), [("kill -9 $$", "by signal 9"), ("exit 52", "enough memory"), ("exit 1", "code 1")]
 )
-def test_java_that_has_ended(code: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with subprocess.Popen(["sh", "-c", code]) as java:
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionRefusedError(111, "Connection refused"),
+        Py4JError("org.apache.spark.sql.functions.explode does not exist in the JVM"),
+    ],
+)
+def test_java_that_has_ended(code: str, told: str, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    with subprocess.Popen(["sh", "-c", f"sleep 0.2; {code}"]) as java:
         monkeypatch.setattr(pyspark.SparkContext, "_gateway", SimpleNamespace(proc=java))
-        assert told in (explained(ConnectionRefusedError(111, "Connection refused"), None) or "")
+        assert told in (explained(error, None) or "")
 
 
 def test_java_that_is_alive_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
