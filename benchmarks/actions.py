@@ -12,10 +12,11 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from benchmarks.kernel import allocations, gathered, inputs_of_groups, replayed_rows, strategy_seconds
+from benchmarks.kernel import allocations, inputs_of_groups, replayed_rows, strategy_seconds
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.intervals import Interval
+from spark_jobs.gather.judged import Gathered
 from spark_jobs.gather.sources import Sources
 from spark_jobs.jobs.audit import window_of
 from spark_jobs.jobs.run import RunRequest, run
@@ -106,7 +107,7 @@ def fold(spark: SparkSession, target: Target) -> Act:
     """Folds the snapshots and keeps what comes out, without checking any."""
 
     def act() -> Mapping[str, float]:
-        gathered(target.sources(spark), target.configuration)
+        Gathered.of(target.sources(spark))
         return {}
 
     return act
@@ -125,7 +126,7 @@ def allocate(spark: SparkSession, target: Target) -> Act:
 
 def strategies(spark: SparkSession, target: Target) -> Act:
     """What every strategy would have done, step by step: plain Python, in processor time of all workers together."""
-    found = gathered(target.sources(spark), target.configuration)
+    found = Gathered.of(target.sources(spark))
     return lambda: {"strategies": strategy_seconds(found, target.interval, target.configuration)}
 
 

@@ -21,11 +21,10 @@ from spark_jobs.domain.replays import Replays
 from spark_jobs.domain.strategies import StrategySettings
 from spark_jobs.domain.strategy_comparison import OtherStrategies, strategy_comparison
 from spark_jobs.domain.window import to_micros
-from spark_jobs.gather.fold import folded, stated
 from spark_jobs.gather.histories import histories
 from spark_jobs.gather.judged import Gathered, over_groups
 from spark_jobs.gather.packed import PACKED
-from spark_jobs.gather.rows import packed
+from spark_jobs.gather.rows import packed, rows_of
 from spark_jobs.gather.sources import Sources
 
 #: The inputs of a group's allocations, one per rebalance interval of every step, and how its strategy is configured.
@@ -39,9 +38,10 @@ def replayed_rows(sources: Sources, run: Interval, configuration: Configuration)
 
     def replayed(states: pa.Table, readings: pa.Table) -> pa.Table:
         steps = _steps(states, readings, run, configuration)
-        return packed([JudgedStep(step, [], None) for _, of_group in steps for step in of_group])
+        judged = [JudgedStep(step, [], None) for _, of_group in steps for step in of_group]
+        return packed(judged, rows_of(judged))
 
-    return over_groups(gathered(sources, configuration), replayed, PACKED)
+    return over_groups(Gathered.of(sources), replayed, PACKED)
 
 
 def inputs_of_groups(sources: Sources, run: Interval, configuration: Configuration) -> list[GroupInputs]:
@@ -54,7 +54,7 @@ def inputs_of_groups(sources: Sources, run: Interval, configuration: Configurati
         ]
         return pa.table({"pickled": pa.array(found, pa.binary())})
 
-    return [pickle.loads(row[0]) for row in over_groups(gathered(sources, configuration), inputs, _PICKLED).collect()]
+    return [pickle.loads(row[0]) for row in over_groups(Gathered.of(sources), inputs, _PICKLED).collect()]
 
 
 def allocations(groups: Sequence[GroupInputs]) -> int:
@@ -85,12 +85,6 @@ def _compared(configured: StrategySettings, steps: Sequence[AuditedStep]) -> flo
     for step in steps:
         strategy_comparison(step, others)
     return time.process_time() - began
-
-
-def gathered(sources: Sources, configuration: Configuration) -> Gathered:
-    """The snapshots, folded without being checked."""
-    snapshots = stated(sources, configuration.grid.length)
-    return Gathered(sources, snapshots, folded(snapshots).localCheckpoint())
 
 
 def _steps(

@@ -1,60 +1,68 @@
 """Laws of the allocations: a violation is a bug of the audit."""
 
-from collections.abc import Mapping
-
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
-from expectations.common import one_of
-from expectations.suite import Expectation, Suite
-from schemas import ALLOCATIONS, REBALANCE_INTERVALS, Table
+from expectations.common import known_value
+from expectations.rows import Rows, codes, first_places, taken
+from expectations.suite import Expectation, Suite, Tables
+from schemas import ALLOCATIONS, REBALANCE_INTERVALS
 from spark_jobs.domain.causes import DoubleOwnedCause, UnassignedCause
 
 _INTERVAL = ("step_start", "cluster", "consumer_group", "topic", "membership_view", "interval_start")
 
 
-def with_interval(allocations: DataFrame, others: Mapping[Table, DataFrame]) -> DataFrame:
+def with_interval(allocations: Rows, others: Tables) -> Rows:
     """Adds `status` and `known_end` of the interval that the row belongs to; null: there is none."""
-    intervals = others[REBALANCE_INTERVALS].select(*_INTERVAL, "status", F.col("interval_end").alias("known_end"))
-    return allocations.join(intervals, on=list(_INTERVAL), how="left")
+    intervals = others[REBALANCE_INTERVALS]
+    places = first_places(*codes(_INTERVAL, allocations, intervals))
+    return allocations.adding(
+        status=taken(intervals["status"], places), known_end=taken(intervals["interval_end"], places)
+    )
 
 
 SUITE = Suite(
     ALLOCATIONS,
-    series=("cluster", "consumer_group"),
     prepare=with_interval,
     expectations=(
         Expectation(
             "interval_was_replayed",
             "Every allocation belongs to a replayed interval and ends with it.",
-            "coalesce(status = 'REPLAYED' AND known_end = interval_end, false)",
+            lambda rows: ((rows["status"] == "REPLAYED") & (rows["known_end"] == rows["interval_end"])).or_else(False),
         ),
         Expectation(
             "unassigned_has_a_cause",
             "A queue has no owner if and only if there is a cause for that.",
-            "(size(owners) = 0) = (unassigned_cause IS NOT NULL)",
+            lambda rows: (rows["owners"].size() == 0) == rows["unassigned_cause"].is_known(),
         ),
         Expectation(
             "double_owned_has_a_cause",
             "A queue has several owners if and only if there is a cause for that.",
-            "(size(owners) > 1) = (double_owned_cause IS NOT NULL)",
+            lambda rows: (rows["owners"].size() > 1) == rows["double_owned_cause"].is_known(),
         ),
         Expectation(
             "causes_are_known",
             "Causes are values of the enums.",
-            f"(unassigned_cause IS NULL OR unassigned_cause IN {one_of(UnassignedCause)}) "
-            f"AND (double_owned_cause IS NULL OR double_owned_cause IN {one_of(DoubleOwnedCause)})",
+            lambda rows: (
+                known_value("unassigned_cause", UnassignedCause)(rows).or_else(True)
+                & known_value("double_owned_cause", DoubleOwnedCause)(rows).or_else(True)
+            ),
         ),
         Expectation(
             "unreadable_is_nobodys",
             "A queue that no consumer may read has no owner.",
-            "readable OR size(owners) = 0",
+            lambda rows: rows["readable"] | (rows["owners"].size() == 0),
         ),
         Expectation(
             "owners_are_connections",
             "Every owner has a client id, and no owner is listed twice.",
-            "forall(owners, one -> one.client_id IS NOT NULL) AND size(array_distinct(owners)) = size(owners)",
+            lambda rows: (
+                rows.none_null("owners")
+                & rows.every("owners", lambda owner: owner["client_id"].is_known())
+                & (rows.distinct("owners", "client_id", "client_addr") == rows["owners"].size())
+            ),
         ),
-        Expectation("queue_ids_are_0_to_65535", "A queue id is 0 to 65535.", "queue_id BETWEEN 0 AND 65535"),
+        Expectation(
+            "queue_ids_are_0_to_65535",
+            "A queue id is 0 to 65535.",
+            lambda rows: rows["queue_id"].between(0, 65535),
+        ),
     ),
 )

@@ -5,19 +5,25 @@ from expectations.common import (
     GROUP,
     captured,
     each,
+    has_names,
+    has_queue,
+    known_value,
     named,
-    named_each,
-    numbered_queue,
     numbers_possible,
-    one_of,
     present,
     times_possible,
 )
+from expectations.rows import Rows, Values, all_of, least
 from expectations.suite import Expectation, Suite
 from schemas import CLIENT_SNAPSHOTS
 
 #: What a client says of itself.
 _SAID = CLIENT_SNAPSHOTS.columns[CLIENT_SNAPSHOTS.columns.index("answered") + 1 :]
+
+
+def _says_nothing(rows: Rows) -> Values:
+    return rows["answered"] | all_of(rows[name].is_unknown() for name in _SAID)
+
 
 SUITE = Suite(
     CLIENT_SNAPSHOTS,
@@ -27,54 +33,60 @@ SUITE = Suite(
         GROUP,
         named("client_id", "The client that was asked"),
         captured(),
-        Expectation("answered_is_known", "The row says whether the client answered.", "answered IS NOT NULL"),
+        Expectation(
+            "answered_is_known", "The row says whether the client answered.", lambda rows: rows["answered"].is_known()
+        ),
         Expectation(
             "who_did_not_answer_says_nothing",
             "A client that did not answer has no queues, no strategy, and no other values.",
-            "answered OR (" + " AND ".join(f"{name} IS NULL" for name in _SAID) + ")",
+            _says_nothing,
         ),
         Expectation(
             "message_model_is_known",
             "The message model is CLUSTERING or BROADCASTING.",
-            f"message_model IN {one_of(('CLUSTERING', 'BROADCASTING'))}",
+            known_value("message_model", ("CLUSTERING", "BROADCASTING")),
         ),
         Expectation(
             "threads_are_1_to_65535",
             "A client has 1 to 65535 consume threads (RocketMQ allows 1000).",
-            "consume_threads BETWEEN 1 AND 65535",
+            lambda rows: rows["consume_threads"].between(1, 65535),
         ),
         present("subscriptions"),
         present("owned_queues"),
-        present("consume_status"),
+        present("consume_status", of_readings=True),
         each(
             "owned_queues_are_named",
             "Every queue has its topic, its broker and its id, which is 0 to 65535.",
             "owned_queues",
-            named_each("topic") & numbered_queue(),
+            lambda it: has_names("topic")(it) & has_queue(it),
         ),
-        Expectation(
+        each(
             "caches_are_not_negative",
             "Cached messages and MiB are 0 or more.",
-            "least(it.cached_count, it.cached_mib) >= 0",
-            each="owned_queues",
+            "owned_queues",
+            lambda it: least(it["cached_count"], it["cached_mib"]) >= 0,
+            of_readings=True,
         ),
         each(
             "cached_offsets_are_possible",
             "Offsets of cached messages are 0 to 10^15.",
             "owned_queues",
             numbers_possible("cached_min_offset", "cached_max_offset"),
+            of_readings=True,
         ),
         each(
             "times_are_possible",
             "Times of pulling and consuming are in the years 1970 to 9999; 0 means never.",
             "owned_queues",
             times_possible("last_pull", "last_consume"),
+            of_readings=True,
         ),
         each(
             "rates_are_possible",
             "Response times and rates are 0 to 10^15.",
             "consume_status",
             numbers_possible("consume_rt_ms", "consume_ok_tps", "consume_failed_tps", "pull_rt_ms", "pull_tps"),
+            of_readings=True,
         ),
     ),
 )

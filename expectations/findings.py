@@ -1,102 +1,120 @@
 """Laws of the findings: a violation is a bug of the audit."""
 
-from collections.abc import Mapping
+import numpy as np
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
-from expectations.common import one_of
-from expectations.suite import Expectation, Suite
-from schemas import ALLOCATIONS, CLIENT_SNAPSHOTS, FINDINGS, REBALANCE_INTERVALS, Table
+from expectations.common import known_value
+from expectations.rows import Flags, Numbers, Rows, Values, codes, first_places, least
+from expectations.suite import Expectation, Suite, Tables
+from schemas import ALLOCATIONS, CLIENT_SNAPSHOTS, FINDINGS, REBALANCE_INTERVALS
 from spark_jobs.domain.rules import consume_failing, unobserved
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.severities import SEVERITIES
 
 _GROUP = ("step_start", "cluster", "consumer_group")
 _QUEUE = (*_GROUP, "topic", "broker_name", "queue_id")
-_RULES = one_of(rule.name for rule in RULES)
+_RULES = [rule.name for rule in RULES]
+_CAUSES = {rule.name: [*rule.causes] for rule in RULES}
 #: What clients tell, and silence, may be about a group or topic of which too little is known for an interval.
-_OF_SOURCES = one_of(
+_OF_SOURCES = [
     rule.name
     for rule in RULES
     if CLIENT_SNAPSHOTS.name in rule.needs or rule in (unobserved.RULE, consume_failing.RULE)
-)
+]
+_MESSAGES = ("backlog_start", "backlog_end", "backlog_max", "produced", "consumed")
 
 
-def with_subjects(findings: DataFrame, others: Mapping[Table, DataFrame]) -> DataFrame:
-    """Adds `has_group` and `has_topic`: the intervals of the step have them; `strangers`: queues of the evidence, said
-    to be unassigned or double owned, that no allocation of the step has; null: none; `has_root`: the step of the group
-    has a root with the id that is named.
+def with_subjects(findings: Rows, others: Tables) -> Rows:
+    """Adds the columns of `evidence`; `has_group` and `has_topic`: the intervals of the step have them; `strangers`:
+    queues of the evidence, said to be unassigned or double owned, that no allocation of the step has; `has_root`: the
+    step of the group has a root with the id that is named.
     """
-    intervals = others[REBALANCE_INTERVALS]
-    groups = intervals.select(*_GROUP).distinct().withColumn("has_group", F.lit(True))
-    topics = intervals.select(*_GROUP, "topic").distinct().withColumn("has_topic", F.lit(True))
-    touched = findings.select("finding_id", *_GROUP, F.explode("evidence.queues").alias("queue")).where(
-        "queue.role IN ('UNASSIGNED', 'DOUBLE_OWNED')"
+    intervals, evidence = others[REBALANCE_INTERVALS], findings["evidence"]
+    is_root = findings["root_finding_id"].is_unknown()
+    ids, named = codes(
+        (*_GROUP, "id"), findings.adding(id=findings["finding_id"]), findings.adding(id=findings["root_finding_id"])
     )
-    named = touched.select("finding_id", *_GROUP, "queue.topic", "queue.broker_name", "queue.queue_id")
-    strangers = named.join(others[ALLOCATIONS].select(*_QUEUE), on=list(_QUEUE), how="left_anti")
-    roots = findings.where("root_finding_id IS NULL").select(*_GROUP, F.col("finding_id").alias("root_finding_id"))
-    named_roots = roots.distinct().withColumn("has_root", F.lit(True))
-    return (
-        findings.join(groups, on=list(_GROUP), how="left")
-        .join(topics, on=[*_GROUP, "topic"], how="left")
-        .join(named_roots, on=[*_GROUP, "root_finding_id"], how="left")
-        .join(strangers.groupBy("finding_id").agg(F.count(F.lit(1)).alias("strangers")), on="finding_id", how="left")
+    found = findings.adding(
+        has_group=_are_in(findings, intervals, _GROUP),
+        has_topic=_are_in(findings, intervals, (*_GROUP, "topic")),
+        has_root=np.isin(named, ids[is_root.flags()]),
+        **{name: evidence.field(name) for name in (*_MESSAGES, "queues")},
     )
+    return found.adding(strangers=_strangers(found, others[ALLOCATIONS]))
+
+
+def _are_in(rows: Rows, others: Rows, names: tuple[str, ...]) -> Flags:
+    return first_places(*codes(names, rows, others)) >= 0
+
+
+def _strangers(findings: Rows, allocations: Rows) -> Numbers:
+    queues, of_row = findings.elements("queues")
+    of_step = queues.adding(**{name: findings[name].array.take(of_row) for name in _GROUP})
+    is_said = queues["role"].is_in(("UNASSIGNED", "DOUBLE_OWNED")).or_else(False).flags()
+    return np.bincount(of_row[is_said & ~_are_in(of_step, allocations, _QUEUE)], minlength=len(findings))
+
+
+def _cause_is_of_its_rule(rows: Rows) -> Values:
+    """A rule that is not in the catalog is broken by that already."""
+    found = ~rows["rule"].is_in(_RULES)
+    for rule, causes in _CAUSES.items():
+        found = found | ((rows["rule"] == rule) & rows["cause"].is_in(causes).or_else(False))
+    return found
+
+
+def _queue_balances(queue: Rows) -> Values:
+    start, end = queue["backlog_start"], queue["backlog_end"]
+    return ~((start > 0) & (end > 0)) | (start + queue["produced"] - queue["consumed"] == end)
 
 
 SUITE = Suite(
     FINDINGS,
-    series=("cluster", "consumer_group"),
     prepare=with_subjects,
     expectations=(
         Expectation(
             "span_is_inside_the_step",
             "A finding begins and ends inside its step, and has a duration.",
-            "start >= step_start AND start < end AND end <= timestampadd(SECOND, step_seconds, step_start)",
+            lambda rows: (
+                (rows["start"] >= rows["step_start"])
+                & (rows["start"] < rows["end"])
+                & (rows["end"] <= rows["step_start"] + rows.settings.step)
+            ),
         ),
-        Expectation("rule_is_known", "The rule is in the catalog.", f"rule IN {_RULES}"),
-        Expectation("severity_is_known", "The severity is a value of the enum.", f"severity IN {one_of(SEVERITIES)}"),
-        Expectation(
-            "cause_is_known",
-            "The cause is one of the causes of its rule.",
-            f"rule NOT IN {_RULES} OR concat_ws(' ', rule, cause) IN "
-            + one_of(f"{rule.name} {cause}" for rule in RULES for cause in rule.causes),
-        ),
+        Expectation("rule_is_known", "The rule is in the catalog.", known_value("rule", _RULES)),
+        Expectation("severity_is_known", "The severity is a value of the enum.", known_value("severity", SEVERITIES)),
+        Expectation("cause_is_known", "The cause is one of the causes of its rule.", _cause_is_of_its_rule),
         Expectation(
             "group_was_audited",
             "The group has intervals in the step, unless the finding comes from client snapshots or from missing ones.",
-            f"coalesce(has_group, false) OR rule IN {_OF_SOURCES}",
+            lambda rows: (
+                rows["has_group"] | rows["rule"].is_in(_OF_SOURCES) | rows.always(not rows.settings.whole_groups)
+            ),
         ),
         Expectation(
             "topic_was_audited",
             "The topic, if one is named, has intervals in the step, unless the finding comes from client snapshots or "
             "from missing ones.",
-            f"topic IS NULL OR coalesce(has_topic, false) OR rule IN {_OF_SOURCES}",
+            lambda rows: rows["topic"].is_unknown() | rows["has_topic"] | rows["rule"].is_in(_OF_SOURCES),
         ),
         Expectation(
             "queues_are_allocated",
             "Queues that are unassigned or owned twice are queues of an allocation.",
-            "NOT whole_groups OR coalesce(strangers, 0) = 0",
+            lambda rows: (rows["strangers"] == 0) | rows.always(not rows.settings.whole_groups),
         ),
         Expectation(
             "root_is_a_root",
             "A consequence names a finding of its group and step that is itself not a consequence.",
-            "root_finding_id IS NULL OR coalesce(has_root, false)",
+            lambda rows: rows["root_finding_id"].is_unknown() | rows["has_root"],
         ),
         Expectation(
             "evidence_is_not_negative",
             "Messages of the evidence are 0 or more, or unknown.",
-            "coalesce(least(evidence.backlog_start, evidence.backlog_end, evidence.backlog_max, evidence.produced, "
-            "evidence.consumed), 0) >= 0",
+            lambda rows: least(*(rows[name] for name in _MESSAGES)) >= 0,
         ),
         Expectation(
             "backlog_balances",
             "For every queue of the evidence: backlog before + produced − consumed = backlog after, if there was a "
             "backlog at both ends.",
-            "forall(evidence.queues, q -> NOT (q.backlog_start > 0 AND q.backlog_end > 0) "
-            "OR coalesce(q.backlog_start + q.produced - q.consumed = q.backlog_end, true))",
+            lambda rows: rows.every("queues", _queue_balances),
         ),
     ),
 )

@@ -1,69 +1,100 @@
 """Laws of the groups' status: a violation is a bug of the audit."""
 
-from collections.abc import Mapping
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
-from expectations.common import one_of
-from expectations.suite import Expectation, Suite
-from schemas import FINDINGS, GROUP_STATUS, Table
+from expectations.common import each, known_value
+from expectations.rows import Numbers, Rows, Values, codes, least
+from expectations.suite import Expectation, Suite, Tables
+from schemas import FINDINGS, GROUP_STATUS
 from spark_jobs.domain.capacity import Limit
 from spark_jobs.domain.severities import SEVERITIES
 
 _GROUP = ("step_start", "cluster", "consumer_group")
-_SEVERITIES = f"array{one_of(SEVERITIES)}"
 
 
-def with_findings(groups: DataFrame, others: Mapping[Table, DataFrame]) -> DataFrame:
-    """Adds `found`, and `worst_rank` of those that are not muted, of the group's findings in the step; null: none."""
-    rank = F.expr(f"array_position({_SEVERITIES}, severity)")
-    told = F.when(F.col("muted").isNull(), rank)
-    found = others[FINDINGS].groupBy(*_GROUP).agg(F.count(F.lit(1)).alias("found"), F.max(told).alias("worst_rank"))
-    return groups.join(found, on=list(_GROUP), how="left")
+def with_findings(groups: Rows, others: Tables) -> Rows:
+    """Adds `found`, the number of the group's findings in the step, and `worst_rank` of those that are not muted; 0:
+    there are none.
+    """
+    findings = others[FINDINGS]
+    own, of_findings = codes(_GROUP, groups, findings)
+    found, worst = np.zeros((2, max(own.max(initial=-1), of_findings.max(initial=-1)) + 1), np.int64)
+    np.add.at(found, of_findings, 1)
+    told = np.where(findings["muted"].is_unknown().flags(), _ranks(findings["severity"]), 0)
+    np.maximum.at(worst, of_findings, told)
+    return groups.adding(found=found[own], worst_rank=worst[own])
+
+
+def _ranks(severities: Values) -> Numbers:
+    """From 1, the least; 0 of none, or of what is no severity."""
+    return Values(pc.index_in(severities.array, value_set=pa.array(SEVERITIES, pa.string()))).numbers() + 1
+
+
+def _parts_add_up(it: Rows) -> Values:
+    parts = it["unassigned"] + it["stuck_owner"] + it["hand_over"] + it["producer_surge"] + it["residual"]
+    return parts == it["growth"]
+
+
+def _growth_is_end_less_start(rows: Rows) -> Values:
+    """Where there is an attribution; what is not known of a topic counts as none."""
+    topics, of_row = rows.elements("attribution")
+    growth = np.zeros(len(rows), np.int64)
+    np.add.at(growth, of_row, topics["growth"].numbers(unknown=0))
+    total = Values(pc.if_else(rows["attribution"].is_known().array, pa.array(growth), None))
+    return total == rows["backlog_end"] - rows["backlog_start"]
 
 
 SUITE = Suite(
     GROUP_STATUS,
-    series=("cluster",),
     prepare=with_findings,
     expectations=(
         Expectation(
             "findings_are_counted",
             "The count of findings equals the number of findings of the step.",
-            "NOT whole_groups OR finding_count = coalesce(found, 0)",
+            lambda rows: (rows["finding_count"] == rows["found"]) | rows.always(not rows.settings.whole_groups),
         ),
         Expectation(
             "worst_severity_is_the_worst",
             "The worst severity is that of the step's findings that are not muted.",
-            f"NOT whole_groups OR coalesce(array_position({_SEVERITIES}, worst_severity), 0) = coalesce(worst_rank, 0)",
+            lambda rows: (
+                (Values(pa.array(_ranks(rows["worst_severity"]))) == rows["worst_rank"])
+                | rows.always(not rows.settings.whole_groups)
+            ),
         ),
-        Expectation("limit_is_known", "The limit is a value of the enum.", f"limit IN {one_of(Limit)}"),
+        Expectation("limit_is_known", "The limit is a value of the enum.", known_value("limit", Limit)),
         Expectation(
             "every_queue_is_counted",
             "Every queue is owned once, twice or never.",
-            "queues = owned_once + owned_twice + owned_never AND least(owned_once, owned_twice, owned_never) >= 0",
+            lambda rows: (
+                (rows["queues"] == rows["owned_once"] + rows["owned_twice"] + rows["owned_never"])
+                & (least(rows["owned_once"], rows["owned_twice"], rows["owned_never"]) >= 0)
+            ),
         ),
         Expectation(
             "members_are_counted",
             "There are at most as many client ids, and as many idle members, as members.",
-            "distinct_members <= members AND idle_members <= members",
+            lambda rows: (rows["distinct_members"] <= rows["members"]) & (rows["idle_members"] <= rows["members"]),
         ),
-        Expectation(
+        each(
             "parts_add_up_to_the_growth",
             "The parts of a topic's backlog growth add up to the growth.",
-            "it.unassigned + it.stuck_owner + it.hand_over + it.producer_surge + it.residual = it.growth",
-            each="attribution",
+            "attribution",
+            _parts_add_up,
         ),
         Expectation(
             "growth_is_end_less_start",
             "The growth of all topics together is the backlog at the end minus the backlog at the start.",
-            "aggregate(attribution, 0L, (sum, it) -> sum + coalesce(it.growth, 0L)) = backlog_end - backlog_start",
+            _growth_is_end_less_start,
         ),
         Expectation(
             "messages_are_not_negative",
             "Backlogs, ages and rates are 0 or more, or unknown.",
-            "coalesce(least(backlog_start, backlog_end, oldest_message_ms, in_rate, out_rate), 0) >= 0",
+            lambda rows: (
+                (least(rows["backlog_start"], rows["backlog_end"], rows["oldest_message_ms"]) >= 0).or_else(True)
+                & (least(rows["in_rate"], rows["out_rate"]) >= 0.0).or_else(True)
+            ),
         ),
     ),
 )

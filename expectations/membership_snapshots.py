@@ -1,48 +1,58 @@
 """Who was in a group, as a broker listed it."""
 
-from collections.abc import Mapping
+from collections import defaultdict
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import pyarrow as pa
 
-from expectations.common import CLUSTER, GROUP, captured, each, named, named_each, one_of, present
-from expectations.suite import Expectation, Severity, Suite
-from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
+from expectations.common import CLUSTER, GROUP, captured, each, has_names, known_value, named, present, there
+from expectations.rows import Rows, Values
+from expectations.suite import Expectation, Severity, Suite, Tables
+from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS
 from spark_jobs.domain.unseen import PROXY
 
-_GROUP = ("step_start", "cluster", "consumer_group")
-_TOPIC = ("step_start", "cluster", "topic")
 
+def with_amiss(memberships: Rows, others: Tables) -> Rows:
+    """Adds `amiss`: in the row's step, the group's answers are not those of the hosts of its topics; false where they
+    are, or where it is not known.
 
-def with_amiss(memberships: DataFrame, others: Mapping[Table, DataFrame]) -> DataFrame:
-    """Adds `amiss`: in the row's step, the group's answers are not those of the hosts of its topics; null: they are,
-    or it is not known.
-
-    Proxies are no hosts. Only names are compared, a few per group and step, and what differs is small enough for every
-    task to have it.
+    Proxies are no hosts. Only names are compared, a few per group and step.
     """
-    # Whole lists are made distinct, as they are nearly always the same, before they become rows.
-    lists = (F.size("connections") > 0).alias("lists")
-    said = memberships.select(*_GROUP, "broker_name", lists, F.col("subscriptions.topic").alias("topics")).distinct()
-    listed = others[ROUTE_SNAPSHOTS].select(*_TOPIC, F.col("queues.broker_name").alias("hosts")).distinct()
-    routes = listed.select(*_TOPIC, F.explode("hosts").alias("host")).distinct()
-    answers = said.groupBy(*_GROUP).agg(
-        F.collect_set("broker_name").alias("answered"),
-        F.collect_set(F.when(F.col("lists") & ~F.col("broker_name").startswith(PROXY), F.col("broker_name"))).alias(
-            "listing"
-        ),
-        F.array_distinct(F.flatten(F.collect_set("topics"))).alias("topics"),
-    )
-    hosts = (
-        answers.select(*_GROUP, "answered", "listing", F.explode("topics").alias("topic"))
-        .join(routes, on=list(_TOPIC), how="left")
-        .groupBy(*_GROUP, "answered", "listing")
-        .agg(F.collect_set("host").alias("hosts"), F.every(F.col("host").isNotNull()).alias("all_known"))
-    )
-    silent = F.size(F.array_except("hosts", "answered")) > 0
-    strange = F.col("all_known") & (F.size(F.array_except("listing", "hosts")) > 0)
-    amiss = hosts.where(silent | strange).select(*_GROUP, F.lit(True).alias("amiss"))
-    return memberships.join(F.broadcast(amiss), on=list(_GROUP), how="left")
+    hosts = _hosts(others[ROUTE_SNAPSHOTS])
+    step, broker = (memberships[name].array.to_pylist() for name in ("step_start", "broker_name"))
+    groups = [*zip(step, *(memberships[name].array.to_pylist() for name in ("cluster", "consumer_group")), strict=True)]
+    answered, listing, topics = (defaultdict[tuple[object, ...], set[str | None]](set) for _ in range(3))
+    for group, name, size in zip(groups, broker, memberships["connections"].size().array.to_pylist(), strict=True):
+        answered[group].add(name)
+        if size and name and not name.startswith(PROXY):
+            listing[group].add(name)
+    subscribed, of_row = memberships.elements("subscriptions")
+    for row, topic in zip(of_row.tolist(), subscribed["topic"].array.to_pylist(), strict=True):
+        topics[groups[row]].add(topic)
+
+    def is_amiss(group: tuple[object, ...]) -> bool:
+        known = [hosts.get((*group[:2], topic)) for topic in topics[group]]
+        named = set[str | None]().union(*(one for one in known if one)) - {None}
+        is_known = bool(known) and all(one and None not in one for one in known)
+        strange = listing[group] - named if is_known else set()
+        return bool(strange or named - answered[group])
+
+    amiss = {group: is_amiss(group) for group in set(groups)}
+    return memberships.adding(amiss=pa.array([amiss[group] for group in groups], pa.bool_()))
+
+
+def _hosts(routes: Rows) -> dict[tuple[object, ...], set[str | None]]:
+    """The brokers that a topic's routes name in a step, by step, cluster and topic."""
+    keys = [*zip(*(routes[name].array.to_pylist() for name in ("step_start", "cluster", "topic")), strict=True)]
+    entries, of_row = routes.elements("queues")
+    found = defaultdict[tuple[object, ...], set[str | None]](set)
+    for row, name in zip(of_row.tolist(), entries["broker_name"].array.to_pylist(), strict=True):
+        found[keys[row]].add(name)
+    return found
+
+
+def _mode_is_known(it: Rows) -> Values:
+    is_pop = (it["mode"] == "POP") & it["pop_share_queue_num"].is_known()
+    return (has_names("topic")(it) & ((it["mode"] == "PULL") | is_pop)).or_else(False)
 
 
 SUITE = Suite(
@@ -57,43 +67,39 @@ SUITE = Suite(
         Expectation(
             "message_model_is_known",
             "The message model is CLUSTERING or BROADCASTING, or null where no member is online.",
-            f"message_model IN {one_of(('CLUSTERING', 'BROADCASTING'))}",
+            known_value("message_model", ("CLUSTERING", "BROADCASTING")),
         ),
-        Expectation(
-            "connections_are_there", "If no member is online, the array is empty, not null.", "connections IS NOT NULL"
-        ),
+        there("connections", "If no member is online, the array is empty, not null."),
         present("connections"),
         each(
             "client_ids_are_names",
             "Every connection has a client id of 1 to 255 characters.",
             "connections",
-            named_each("client_id"),
+            has_names("client_id"),
         ),
-        Expectation(
+        each(
             "client_addresses_are_host_and_port",
             "The address of a connection is host:port.",
-            r"it.client_addr RLIKE r'^.+:[0-9]{1,5}\z'",
-            each="connections",
+            "connections",
+            lambda it: it["client_addr"].matches(r"\A[^\r\n\x{85}\x{2028}\x{2029}]+:[0-9]{1,5}\z"),
         ),
         present("subscriptions"),
         each(
             "subscribed_topics_are_names",
             "Every subscription names its topic, in 1 to 255 characters.",
             "subscriptions",
-            named_each("topic"),
+            has_names("topic"),
         ),
         Expectation(
             "request_modes_are_known",
             "A message request mode names its topic, and is PULL, or POP with its share count.",
-            "coalesce(length(it.topic) BETWEEN 1 AND 255 AND (it.mode = 'PULL' OR (it.mode = 'POP' AND "
-            "it.pop_share_queue_num IS NOT NULL)), false)",
-            each="request_modes",
+            lambda rows: rows.none_null("request_modes") & rows.every("request_modes", _mode_is_known),
         ),
         Expectation(
             "brokers_are_the_hosts",
             "Every broker that hosts a topic of the group answers for it, and no other broker lists members, as far as "
             "the routes of its topics are known.",
-            "NOT amiss",
+            lambda rows: ~rows["amiss"],
             Severity.WARNING,
         ),
     ),

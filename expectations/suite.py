@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pyspark.sql import DataFrame
-
+from expectations.rows import Rows, Values
 from schemas import SOURCES, Table
+
+#: The tables of one group, or topic, by which an expectation of one of them may look at others.
+Tables = Mapping[Table, Rows]
 
 
 class Severity(StrEnum):
@@ -20,38 +22,35 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Expectation:
-    """A rule that every row of a table keeps.
+    """A rule that every row of a table keeps: `holds` says of each, and a row of which it is unknown keeps it.
 
-    `holds` is SQL over the columns of the table, what the suite adds to them, and the settings of `Quality`; a row
-    for which it is unknown (null) keeps it. With `each` it speaks of the elements of that array column, as `it`: a
-    null element is the business of `common.present` alone. `at_once`, of the array as a whole, is true only if every
-    element keeps the rule; Spark compiles it, while it interprets lambdas.
+    The columns are those of the table, and what the suite adds to them. Of a source's snapshots that show one state
+    it is asked once, unless `of_readings`: it is about times and numbers, which every snapshot has its own of.
     """
 
     name: str
     says: str
-    holds: str
+    holds: Callable[[Rows], Values]
     severity: Severity = Severity.CRITICAL
-    each: str | None = None
-    at_once: str | None = None
+    of_readings: bool = False
 
 
-def _nothing_added(frame: DataFrame, _: Mapping[Table, DataFrame]) -> DataFrame:
-    return frame
+def _nothing_added(rows: Rows, _: Tables) -> Rows:
+    return rows
 
 
 @dataclass(frozen=True)
 class Suite:
     """The expectations of one table.
 
-    `series`: columns that part the rows into those of one thing observed again and again (sources), or small enough
-    to look for repeated keys in (outputs). `prepare` adds columns from other tables of the same run; grain unchanged.
+    `series`: columns that part the rows of a source into those of one thing observed again and again. `prepare` adds
+    columns from other tables of the same group.
     """
 
     table: Table
-    series: tuple[str, ...]
     expectations: tuple[Expectation, ...]
-    prepare: Callable[[DataFrame, Mapping[Table, DataFrame]], DataFrame] = _nothing_added
+    series: tuple[str, ...] = ()
+    prepare: Callable[[Rows, Tables], Rows] = _nothing_added
 
     def severity_of(self, one: Expectation) -> Severity:
         """Rows of a source that break a rule are quarantined and the others audited: a warning."""
@@ -69,4 +68,6 @@ class Suite:
 
 
 #: The rule that every suite has; it is about rows together, so it is not looked at like the others.
-KEYS_ARE_UNIQUE = Expectation("keys_are_unique", "No two rows that satisfy the other rules have the same key.", "true")
+KEYS_ARE_UNIQUE = Expectation(
+    "keys_are_unique", "No two rows that satisfy the other rules have the same key.", Rows.always
+)

@@ -5,10 +5,11 @@ from expectations.common import (
     TOPIC,
     captured,
     each,
-    no_queue_twice,
-    numbered_queue,
+    has_queue,
     numbers_possible,
+    once_each,
     present,
+    there,
 )
 from expectations.suite import Expectation, Suite
 from schemas import TOPIC_SNAPSHOTS
@@ -20,32 +21,32 @@ SUITE = Suite(
         CLUSTER,
         TOPIC,
         captured(),
-        Expectation(
-            "queues_are_there", "If a topic has no queues, the array is empty, not null.", "queues IS NOT NULL"
-        ),
+        there("queues", "If a topic has no queues, the array is empty, not null."),
         present("queues"),
         each(
             "queues_are_named",
             "Every queue has its broker and its id, which is 0 to 65535.",
             "queues",
-            numbered_queue(),
+            has_queue,
         ),
         Expectation(
             "queues_are_there_once",
             "No queue appears twice.",
-            no_queue_twice("queues"),
+            once_each("queues", "broker_name", "queue_id"),
         ),
         each(
             "offsets_are_possible",
             "Offsets are 0 to 10^15.",
             "queues",
             numbers_possible("min_offset", "max_offset"),
+            of_readings=True,
         ),
-        Expectation(
+        each(
             "min_offset_is_not_above_max_offset",
             "A queue's lowest offset is not above its highest.",
-            "it.min_offset <= it.max_offset",
-            each="queues",
+            "queues",
+            lambda it: it["min_offset"] <= it["max_offset"],
+            of_readings=True,
         ),
     ),
 )

@@ -9,11 +9,12 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from pyspark.sql import SparkSession
 
+import expectations
 import schemas
 from spark_jobs.scratch import scratch_folder
 
 #: Packages of this project that a Python worker imports.
-_PACKAGES = (Path(__file__).parent, Path(schemas.__file__).parent)
+_PACKAGES = (Path(__file__).parent, Path(schemas.__file__).parent, Path(expectations.__file__).parent)
 _NAME = "rebalance-audit-modules.zip"
 
 

@@ -8,30 +8,39 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from schemas import CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
 from spark_jobs.domain.subscriptions import DEAD_LETTERS
 from spark_jobs.domain.unseen import PROXIES_GROUP
-from spark_jobs.gather.fold import GROUP
-from spark_jobs.gather.histories import (
+from spark_jobs.gather.fold import GROUP, stated_table
+from spark_jobs.gather.kinds import (
     CLIENT,
     KINDS,
+    MEASURED,
     MEMBERSHIP,
     OFFSET_QUEUES,
     PROXY,
     READABLE,
     ROUTE,
     TOPIC_QUEUES,
+    VALUES,
 )
-from spark_jobs.gather.readings import VALUES
+from spark_jobs.gather.packed import REJECTED
+from spark_jobs.spark_types import spark_type
 
 _TOPIC = ("cluster", "name")
-_CACHED = ("cached_count", "cached_mib", "cached_min_offset", "cached_max_offset", "last_pull")
-#: Which group a row is of, in the shuffle.
+_STATUSES = spark_type(CLIENT_SNAPSHOTS.schema["consume_status"].type)
+#: Which group a row is of, or which topic that is checked by itself, in the shuffle.
 KEY = "group_key"
 
 
 def group_key() -> Column:
     """The group as 64 bits. Where two have the same ones, `histories` tells them apart."""
     return F.xxhash64(*GROUP)
+
+
+def topic_key() -> Column:
+    """The topic as 64 bits, which are not those of a group of the same name."""
+    return F.xxhash64(F.lit("topic"), *_TOPIC)
 
 
 def group_topics(states: DataFrame) -> DataFrame:
@@ -42,12 +51,14 @@ def group_topics(states: DataFrame) -> DataFrame:
     of_offsets = F.when(F.col("kind") == OFFSET_QUEUES, F.array("name"))
     consumed = F.coalesce(*subscribed, of_offsets, F.array().cast("array<string>"))
     topics = F.explode(F.concat(consumed, F.array(_dead_letters(), F.lit(PROXIES_GROUP)))).alias("name")
-    return states.where(F.col("kind").isin(MEMBERSHIP, CLIENT, OFFSET_QUEUES)).select(*GROUP, topics).distinct()
+    of_groups = F.col("kind").isin(MEMBERSHIP, CLIENT, OFFSET_QUEUES) & F.col("consumer_group").isNotNull()
+    return states.where(of_groups).select(*GROUP, topics).distinct()
 
 
 def states_per_group(states: DataFrame, topics: DataFrame) -> DataFrame:
     """One row per (group, state), those of its topics too (of its dead-letter topic, which it does not consume, only
-    the offsets), and as kind `PROXY` those of its cluster's proxies.
+    the offsets), and as kind `PROXY` those of its cluster's proxies; and one per (topic, state), without a group, by
+    which the snapshots of a topic are checked once.
     """
     of_topics = F.col("kind").isin(ROUTE, TOPIC_QUEUES, READABLE)
     of_proxies = (F.col("kind") == MEMBERSHIP) & (F.col("consumer_group") == PROXIES_GROUP)
@@ -61,7 +72,8 @@ def states_per_group(states: DataFrame, topics: DataFrame) -> DataFrame:
     asking = F.broadcast(topics.withColumnRenamed("name", "asked_by"))
     named = by_name.drop("consumer_group").join(asking, on=["cluster", "asked_by"], how="inner")
     shared = named.where((F.col("kind") == TOPIC_QUEUES) | (F.col("name") != _dead_letters()))
-    return states.where(~of_topics).select(*columns).union(shared.select(*columns))
+    alone = states.where(F.col("kind").isin(ROUTE, TOPIC_QUEUES)).select(topic_key().alias(KEY), *columns[1:])
+    return states.where(~of_topics).select(*columns).union(shared.select(*columns)).union(alone)
 
 
 def readings_per_group(snapshots: Mapping[str, DataFrame], topics: DataFrame) -> DataFrame:
@@ -69,23 +81,42 @@ def readings_per_group(snapshots: Mapping[str, DataFrame], topics: DataFrame) ->
 
     They are in the order of the state's queues. Whose they are the state says.
     """
-    offsets, queues, clients = snapshots[OFFSET_QUEUES], snapshots[TOPIC_QUEUES], snapshots[CLIENT]
     keys = topics.select(*_TOPIC, group_key().alias(KEY))
-    of_offsets = ("broker_offset", "consumer_offset", "pull_offset", "last_timestamp")
-    nothing = F.lit(None).cast(clients.schema["consume_status"].dataType)
-    own = (
-        _readings(offsets, group_key(), "offsets", of_offsets, nothing),
-        _readings(clients, group_key(), "owned_queues", _CACHED, F.col("consume_status")),
-    )
-    shared = queues.join(F.broadcast(keys), on=[*_TOPIC], how="inner")
-    return reduce(DataFrame.union, own, _readings(shared, F.col(KEY), "queues", ("min_offset", "max_offset"), nothing))
+    of_topics = snapshots[TOPIC_QUEUES]
+    shared = of_topics.join(F.broadcast(keys), on=[*_TOPIC], how="inner")
+    every = {
+        OFFSET_SNAPSHOTS: snapshots[OFFSET_QUEUES].withColumn(KEY, group_key()),
+        CLIENT_SNAPSHOTS: snapshots[CLIENT].withColumn(KEY, group_key()),
+        TOPIC_SNAPSHOTS: shared.unionByName(of_topics.withColumn(KEY, topic_key())),
+    }
+    return reduce(DataFrame.union, (_readings(table, frame) for table, frame in every.items()))
 
 
 def _dead_letters() -> Column:
     return F.concat(F.lit(DEAD_LETTERS), "consumer_group")
 
 
-def _readings(snapshots: DataFrame, key: Column, array: str, names: tuple[str, ...], statuses: Column) -> DataFrame:
+def rejected_snapshots(packed: DataFrame, table: Table, snapshots: DataFrame) -> DataFrame:
+    """The snapshots of a source, as `fold.stated` gives them, of the keys that the checks have rejected."""
+    keys = packed.select(F.inline(REJECTED)).where(F.col("table_name") == table.name)
+    shown = stated_table(table, snapshots)
+    same = F.col("keys.captured_at") == F.col("shown.at")
+    for name in ("cluster", "consumer_group", "name"):
+        if name in shown.columns:
+            same &= F.col(f"keys.{name}").eqNullSafe(F.col(f"shown.{name}"))
+    return shown.alias("shown").join(F.broadcast(keys.alias("keys")), on=same, how="left_semi")
+
+
+def said(table: Table) -> Column:
+    """A hash of all that the audit reads of a snapshot, as `fold.stated` gives it, beside its time."""
+    array, names = MEASURED.get(table, ("", ()))
+    measured = [F.col(array)[name] for name in names] + ([F.col("consume_status")] if table is CLIENT_SNAPSHOTS else [])
+    return F.xxhash64("fingerprint", *(F.to_json(one) for one in measured))
+
+
+def _readings(table: Table, snapshots: DataFrame) -> DataFrame:
+    array, names = MEASURED[table]
     numbers = [F.col(array)[name] for name in names] + [F.lit(None)] * (len(VALUES) - len(names))
     values = (one.cast("array<bigint>").alias(name) for one, name in zip(numbers, VALUES, strict=True))
-    return snapshots.select(key.alias(KEY), "fingerprint", "at", *values, statuses.alias("statuses"))
+    statuses = F.col("consume_status") if table is CLIENT_SNAPSHOTS else F.lit(None).cast(_STATUSES)
+    return snapshots.select(KEY, "fingerprint", "at", *values, statuses.alias("statuses"))

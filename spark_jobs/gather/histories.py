@@ -12,18 +12,20 @@ import pyarrow as pa
 from spark_jobs.domain.history import ClientHistory, ClientState, GroupHistory
 from spark_jobs.domain.series import Series
 from spark_jobs.domain.sightings import NEVER, Sightings
+from spark_jobs.gather.kinds import (
+    CAPTURED,
+    CLIENT,
+    MEMBERSHIP,
+    OFFSET_QUEUES,
+    PROXY,
+    READABLE,
+    ROUTE,
+    TOPIC_QUEUES,
+)
 from spark_jobs.gather.readings import Layout, Numbers, Readings
 from spark_jobs.gather.states import client_state, membership, route
 
 State = TypeVar("State")
-#: Kinds of states; the state of an offset or topic snapshot is the list of its queues.
-MEMBERSHIP, ROUTE, CLIENT = "membership", "route", "client"
-#: A membership of the cluster's proxies, handed to each of its groups; its state is in the column of memberships.
-PROXY = "proxy"
-#: When the group was captured; when the route of a topic (the name) named a broker (the state) as readable.
-CAPTURED, READABLE = "captured", "readable"
-OFFSET_QUEUES, TOPIC_QUEUES = "offset_queues", "topic_queues"
-KINDS = (MEMBERSHIP, ROUTE, CLIENT, OFFSET_QUEUES, TOPIC_QUEUES)
 
 
 class Folded(NamedTuple):

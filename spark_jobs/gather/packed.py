@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -9,6 +11,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, StructField, StructType
 
 from schemas import OUTPUTS, Table
+from schemas.table import array_of
+from schemas.types import BOOLEAN, LONG, STRING, Array, Field, Struct, Type
 from spark_jobs.spark_types import spark_type
 
 #: What all rows of a step of a group share.
@@ -33,9 +37,42 @@ def _part(table: Table, names: tuple[str, ...]) -> StructType:
     return StructType([StructField(name, _loose(spark_type(table.schema[name].type)), True) for name in names])
 
 
-#: One row per (group, step), or several with a part of its rows each: an array of rows per output table.
+#: What the checks of a group or topic have counted (`quality.facts.Fact`), and what they have left out
+#: (`checked.Rejected`); whether a group was observed, whether a strategy was assumed, and what was not replayed.
+FACTS, REJECTED, SEEN = "facts", "rejected", "seen"
+_SAID: Mapping[str, Type] = {
+    FACTS: array_of(
+        Field("table_name", STRING),
+        Field("step_start", LONG),
+        Field("counts", Array(LONG)),
+        Field("examples", array_of(Field("name", STRING), Field("key", STRING))),
+    ),
+    REJECTED: array_of(
+        *(Field(name, STRING) for name in ("table_name", "cluster", "consumer_group", "name")),
+        Field("captured_at", LONG),
+    ),
+    SEEN: Struct(
+        [
+            Field("observed", BOOLEAN),
+            Field("assumed", BOOLEAN),
+            Field(
+                "skipped",
+                array_of(
+                    *(Field(name, STRING) for name in ("cluster", "consumer_group", "reason")),
+                    Field("topics", Array(STRING)),
+                ),
+            ),
+        ]
+    ),
+}
+#: One row per (group, step), or several with a part of its rows each: an array of rows per output table; and one per
+#: group or topic with what its checks have to say.
 PACKED = StructType(
-    [*_part(OUTPUTS[0], STEP_KEY), *(StructField(one.name, ArrayType(_part(one, own_columns(one)))) for one in OUTPUTS)]
+    [
+        *_part(OUTPUTS[0], STEP_KEY),
+        *(StructField(one.name, ArrayType(_part(one, own_columns(one)))) for one in OUTPUTS),
+        *(StructField(name, spark_type(type)) for name, type in _SAID.items()),
+    ]
 )
 PACKED_ARROW: pa.Schema = to_arrow_schema(PACKED)
 #: Each output table on its own, with all its columns in its order.

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.history import UNKNOWN, ClientReadings, ConsumeStatus, OffsetReadings, Place, TopicReadings
 from spark_jobs.gather.arrow_values import offsets_of, ranges
+from spark_jobs.gather.kinds import VALUES
 
 Numbers = NDArray[np.int64]
-#: Columns of readings that hold a number per queue; what each of them is depends on the kind of the reading.
-VALUES = ("first", "second", "third", "fourth", "fifth")
 #: The queues of a snapshot, as it lists them, and the places of the readings that list the same.
 Layout = tuple[Sequence[tuple[str | None, int | None]], Numbers]
 
@@ -72,7 +71,7 @@ class Readings:
     def clients(self, places: Numbers) -> ClientReadings:
         """What a client measured in the readings at these places, in their order."""
         offsets = offsets_of(self._lists[0].sizes[places])
-        count, mib, smallest, largest, last_pull = (lists.joined(places) for lists in self._lists)
+        count, mib, smallest, largest, last_pull = (lists.joined(places) for lists in self._lists[:5])
         statuses = _statuses(self._statuses.take(pa.array(places)))
         return ClientReadings(offsets, count, mib, smallest, largest, last_pull, statuses)
 

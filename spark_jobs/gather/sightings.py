@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.domain.window import HOUR, to_micros
 from spark_jobs.gather.fold import GROUP
-from spark_jobs.gather.histories import CAPTURED, READABLE, ROUTE
+from spark_jobs.gather.kinds import CAPTURED, READABLE, ROUTE
 
 
 def sighted(sightings: DataFrame, read_from: datetime) -> DataFrame:
@@ -83,7 +83,7 @@ def _last_hours(sighted: pa.Table, until: int) -> dict[tuple[str, str, str], int
 
 
 def route_brokers(folded: DataFrame) -> DataFrame:
-    """One row per (cluster, topic, state of its route, step): the brokers that it names."""
+    """One row per (cluster, topic, state of its route): the brokers that it names."""
     return folded.where(F.col("kind") == ROUTE).select("cluster", "name", F.col(ROUTE)["broker_name"])
 
 

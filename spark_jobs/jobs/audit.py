@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
 from schemas import OUTPUTS, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.intervals import Interval
+from spark_jobs.gather.counted import Counted, counted_in
 from spark_jobs.gather.judged import Gathered, judged_steps
 from spark_jobs.gather.packed import unpacked
 from spark_jobs.gather.sources import Sources
 from spark_jobs.gather.window import RunWindow
 from spark_jobs.jobs.check import Gate
 from spark_jobs.jobs.sightings import Past
-from spark_jobs.publish.publisher import of_request
 from spark_jobs.publish.request import RunRequest
 
 _LOG = logging.getLogger(__name__)
 Progress = Callable[[str], None]
+#: Makes a frame stay, as it is or as what was written of it.
+Keep = Callable[[DataFrame], DataFrame]
 
 
 def window_of(request: RunRequest, configuration: Configuration) -> RunWindow:
@@ -29,29 +32,47 @@ def window_of(request: RunRequest, configuration: Configuration) -> RunWindow:
     return RunWindow(run, Interval(run.start - configuration.look_back, run.end))
 
 
-def outputs_of(gate: Gate, sources: Sources, past: Past, progress: Progress) -> dict[Table, DataFrame]:
-    """The rows that the gate's request publishes, of the sources that keep every rule; none where nothing was observed.
+@dataclass(frozen=True)
+class JudgedRun:
+    """What one pass over the sources gave: the rows of every output table, packed and kept, and what was counted."""
 
-    Raises `QualityError` if the gate is closed to the sources.
+    packed: DataFrame
+    counted: Counted
+
+    @classmethod
+    def of(cls, packed: DataFrame, *, is_observed: bool = True) -> JudgedRun:
+        """What was kept; of a run that observed nothing, without any output."""
+        counted = counted_in(packed)
+        return cls(packed, counted if is_observed else counted.without_outputs())
+
+    def outputs(self) -> dict[Table, DataFrame]:
+        """The output tables that have rows."""
+        return {table: unpacked(self.packed, table) for table in OUTPUTS if self.counted.facts[table]}
+
+
+def in_memory(frame: DataFrame) -> DataFrame:
+    """The frame, kept by the executors."""
+    return frame.localCheckpoint()
+
+
+def audit(gate: Gate, sources: Sources, past: Past, progress: Progress, keep: Keep = in_memory) -> JudgedRun:
+    """Checks, judges and checks again every group, in one pass over the sources. `keep` makes its rows stay.
+
+    Raises `QualityError` if the gate is closed to the sources; the outputs are still to be shown to it.
     """
-    gathered = past.joined(gate.sources(sources))
-    if not observed(gate, gathered):
-        return {}
-    return of_request(gate.request, audit(gathered, gate.request.interval, gate.configuration, progress))
+    progress("reading the snapshots")
+    gathered = past.joined(Gathered.of(sources))
+    progress("checking and judging every group")
+    packed = keep(judged_steps(gathered, gate.request, gate.configuration, gate.settings))
+    _LOG.info("%s: judged", gate.request.interval)
+    progress("checking what was counted")
+    found = JudgedRun.of(packed)
+    gate.sources(found.counted.facts, packed, sources)
+    return found if _is_observed(gate, gathered) else replace(found, counted=found.counted.without_outputs())
 
 
-def observed(gate: Gate, gathered: Gathered) -> bool:
+def _is_observed(gate: Gate, gathered: Gathered) -> bool:
     """Whether any source has a row that can be used, or a group was captured before."""
     if len(gate.empty_sources) < len(SOURCES):
         return True
     return gathered.sightings is not None and not gathered.sightings.where("consumer_group IS NOT NULL").isEmpty()
-
-
-def audit(
-    gathered: Gathered, run: Interval, configuration: Configuration, progress: Progress
-) -> dict[Table, DataFrame]:
-    """The output tables of the run's steps, which are parts of one kept frame."""
-    progress("judging every group")
-    packed = judged_steps(gathered, run, configuration).localCheckpoint()
-    _LOG.info("%s: judged", run)
-    return {table: unpacked(packed, table) for table in OUTPUTS}

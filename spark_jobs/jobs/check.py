@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -10,24 +10,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
-from expectations.suite import KEYS_ARE_UNIQUE, Severity
+from expectations import BY_TABLE
+from expectations.rows import CheckSettings
+from expectations.suite import Severity
 from schemas import QUALITY_RESULTS, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.conflicts import unless_outrun
 from spark_jobs.domain.intervals import Interval
-from spark_jobs.gather.fold import folded, folded_rows, stated
-from spark_jobs.gather.judged import Gathered
+from spark_jobs.gather.gather import rejected_snapshots, said
 from spark_jobs.gather.sources import Sources
 from spark_jobs.parallel import run_in_parallel
-from spark_jobs.publish.content import Content, of_sum
 from spark_jobs.publish.request import RunRequest
-from spark_jobs.quality.checks import Check, Facts, Result
+from spark_jobs.quality.checks import Check, Result
 from spark_jobs.quality.drift import Usual, known_values, usual_values
-from spark_jobs.quality.facts import CONTENT, ROWS, collected
-from spark_jobs.quality.gate import asked_on_the_way, failures, output_checks, raise_if_critical, source_checks
-from spark_jobs.quality.quarantine import quarantined, set_aside, used, with_reasons
+from spark_jobs.quality.facts import LEFT_OUT, ROWS, Facts
+from spark_jobs.quality.gate import failures, output_checks, raise_if_critical, settings_of, source_checks
+from spark_jobs.quality.quarantine import quarantined, set_aside, with_reasons
 from spark_jobs.spark_types import spark_schema
 from spark_jobs.warehouse import Warehouse
 
@@ -42,7 +41,7 @@ def site(warehouse: Warehouse) -> Path | None:
 
 @dataclass
 class Gate:
-    """Checks the sources and outputs of one run, and remembers every result."""
+    """Judges what was counted of the sources and outputs of one run, and remembers every result."""
 
     spark: SparkSession
     warehouse: Warehouse
@@ -50,11 +49,10 @@ class Gate:
     configuration: Configuration
     run_id: str
     results: list[Result] = field(default_factory=list)
-    #: By source table, once it was checked: rows that were read, and how many of them were set aside (none: left out).
-    rows_read: dict[Table, int] = field(default_factory=dict)
+    #: Names of the source tables of which no row was read that can be used.
+    empty_sources: set[str] = field(default_factory=set)
+    #: By source table: rows that were set aside (none: left out).
     quarantined_rows: dict[str, int] = field(default_factory=dict)
-    #: What the output tables hold.
-    contents: dict[Table, Content] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # Great Expectations takes seconds to import; Spark has more to do meanwhile.
@@ -63,43 +61,29 @@ class Gate:
         beside.shutdown(wait=False)
         self._usual = self._usual_values()
 
-    def sources(self, sources: Sources) -> Gathered:
-        """The rows that keep every rule, folded; the others are set aside.
+    @property
+    def settings(self) -> CheckSettings:
+        """What expectations know of the run."""
+        return settings_of(self.request.interval, self.configuration, whole_groups=self.request.topic is None)
+
+    def sources(self, facts: Facts, packed: DataFrame, sources: Sources) -> None:
+        """Sets the snapshots aside that the pass over the sources has left out, as `packed` names them.
 
         Raises `QualityError` if a table has too many of them.
         """
-        asked, conditions = asked_on_the_way(sources.by_table, self.request, self.configuration)
-        gathered = self._gathered(Sources(*asked.values()), conditions)
-        by_table = {table: folded_rows(gathered.folded, table) for table in SOURCES}
-        checks = source_checks(sources.by_table, by_table, self.request, self.configuration, self._usual)
-        facts = collected(checks)
-        found = self._validate(checks, facts)
-        self.rows_read = {table: sum(step[ROWS] for step in facts[table]) for table in SOURCES}
-        clean = [self._without_rejected(check, sources.by_table[check.suite.table], found) for check in checks]
+        found = self._validate(source_checks(self.request.interval, self.configuration, self._usual), facts)
+        for table in SOURCES:
+            rows, left_out = (sum(step[name] for step in facts[table]) for name in (ROWS, LEFT_OUT))
+            if left_out:
+                self._set_aside(table, left_out, packed, sources)
+            if rows == left_out:
+                self.empty_sources.add(table.name)
         raise_if_critical(found)
-        return self._gathered(Sources(*clean), {}) if self.quarantined_rows else gathered
 
-    def _gathered(self, sources: Sources, conditions: Mapping[Table, Sequence[str]]) -> Gathered:
-        snapshots = stated(sources, self.configuration.grid.length, conditions)
-        return Gathered(sources, snapshots, folded(snapshots).localCheckpoint())
-
-    def outputs(self, outputs: Mapping[Table, DataFrame]) -> None:
-        """Raises `QualityError` if a critical expectation of an output table fails. No outputs: no table has rows."""
-        whole_groups = F.lit(self.request.topic is None)
-        checks = output_checks(outputs, self.request.interval, self.configuration, self._usual, whole_groups)
-        facts = collected(checks)
-        self.contents = {
-            table: of_sum(sum(step[ROWS] for step in steps), sum(int(step[CONTENT]) for step in steps))
-            for table, steps in facts.items()
-        }
+    def outputs(self, facts: Facts) -> None:
+        """Raises `QualityError` if a critical expectation of an output table fails."""
+        checks = output_checks(self.request.interval, self.configuration, self._usual)
         raise_if_critical(self._validate(checks, facts))
-
-    @property
-    def empty_sources(self) -> set[str]:
-        """Names of the source tables of which no row was read that can be used."""
-        return {
-            table.name for table, rows in self.rows_read.items() if rows == self.quarantined_rows.get(table.name, 0)
-        }
 
     @property
     def warnings(self) -> list[str]:
@@ -119,25 +103,15 @@ class Gate:
         self.results += found
         return found
 
-    def _without_rejected(self, check: Check, frame: DataFrame, found: list[Result]) -> DataFrame:
-        """The table without rows that break a rule; the table itself, untouched, where none does."""
-        table = check.suite.table
-        rejecting = {one.name for one in (*check.suite.rejecting, KEYS_ARE_UNIQUE)}
-        if not any(
-            one.unexpected_count for one in found if one.table_name == table.name and one.expectation in rejecting
-        ):
-            return frame
-        judged = with_reasons(check.suite, check.each()).localCheckpoint()
-        rejected = quarantined(check.suite, judged, self.run_id).localCheckpoint()
+    def _set_aside(self, table: Table, left_out: int, packed: DataFrame, sources: Sources) -> None:
+        rows = rejected_snapshots(packed, table, sources.by_table[table])
+        judged = with_reasons(BY_TABLE[table], rows, said(table), self.settings)
+        rejected = quarantined(BY_TABLE[table], judged, self.run_id).localCheckpoint()
         set_aside(self.spark, self.warehouse, rejected)
-        clean = used(check.suite, judged)
-        rows_used, rows_aside = clean.count(), rejected.count()
-        if self.rows_read[table] != rows_used + rows_aside:
-            raise AssertionError(
-                f"{table.name}: {self.rows_read[table]} rows read, {rows_used} used and {rows_aside} quarantined"
-            )
-        self.quarantined_rows[table.name] = rows_aside
-        return clean
+        aside = rejected.count()
+        if aside != left_out:
+            raise AssertionError(f"{table.name}: {left_out} rows were not used, and {aside} quarantined")
+        self.quarantined_rows[table.name] = aside
 
     def _usual_values(self) -> Usual | None:
         if not self.request.is_of_everything:

@@ -52,7 +52,7 @@ def publish_checked(
     progress("publishing")
     one_step = gate.configuration.grid.is_one_step(request.interval)
     with publishing(spark, warehouse, request, gate.run_id):
-        tables = publish(spark, warehouse, request, outputs, gate.run_id, gate.contents, one_step=one_step)
+        tables = publish(spark, warehouse, request, outputs, gate.run_id, one_step=one_step)
         # A run does not write itself down in a place from which the warehouse has vanished.
         check_claimed(warehouse.folder(spark), gate.run_id)
         says = published(tables, not_evaluated, [*warnings, *gate.warnings], finished(spark, warehouse))

@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrameWriter, SparkSession
 
 from schemas import AUDIT_RUNS, CLIENT_SNAPSHOTS
 from spark_jobs.config import Configuration
 from spark_jobs.conflicts import unless_outrun
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.errors import QualityError
+from spark_jobs.gather.counted import Counted
 from spark_jobs.publish.content import Published
 from spark_jobs.publish.request import RunRequest
 from spark_jobs.read.delta import DeltaTables
@@ -30,48 +30,24 @@ def not_evaluated(empty_sources: Collection[str]) -> list[str]:
     return sorted(rule.name for rule in RULES if not set(rule.needs).isdisjoint(empty_sources))
 
 
-def what_was_not_audited(intervals: DataFrame | None, request: RunRequest, not_evaluated: list[str]) -> list[str]:
-    """What the reader of the findings should know of what was not audited, by the published intervals (None: there are
-    none); one Spark action.
-    """
-    seen = None if intervals is None else _seen(intervals).head()
-    if seen is None or not seen.observed:
+def what_was_not_audited(counted: Counted, request: RunRequest, not_evaluated: list[str]) -> list[str]:
+    """What the reader of the findings should know of what was not audited."""
+    if not counted.observed:
         return [
             f"nothing was observed in {request.interval}: there are no snapshots, so nothing is known about that time"
         ]
     warnings = [
-        f"{row.cluster}/{row.consumer_group} could not be replayed for {', '.join(row.topics)}: {row.reason}"
-        for row in seen.skipped
+        f"{cluster}/{group} could not be replayed for {', '.join(topics)}: {reason}"
+        for cluster, group, reason, topics in counted.skipped
     ]
-    if seen.assumed:
+    if counted.assumed:
         warnings.append(
-            f"AVG was assumed for {seen.assumed} groups, as neither clients nor configuration name their strategy (see "
-            "strategy_source)"
+            f"AVG was assumed for {counted.assumed} groups, as neither clients nor configuration name their strategy "
+            "(see strategy_source)"
         )
     if not_evaluated:
         warnings.append(f"not evaluated, as {CLIENT_SNAPSHOTS.name} has no rows: {', '.join(not_evaluated)}")
     return warnings
-
-
-def _seen(intervals: DataFrame) -> DataFrame:
-    """One row: whether anything was `observed`; for how many groups a strategy was `assumed`; the first 20 of what was
-    `skipped`, with the reason.
-    """
-    skipped, topics = F.col("status") == "NOT_REPLAYABLE", F.sort_array(F.collect_set("topic"))
-    assumed = (F.col("status") != "UNOBSERVED") & (F.col("strategy_source") == "DEFAULT") & (F.col("member_count") > 0)
-    group = F.struct("cluster", "consumer_group")
-    per_reason = intervals.groupBy("cluster", "consumer_group", F.when(skipped, F.col("reason")).alias("reason")).agg(
-        F.max(F.col("status") != "UNOBSERVED").alias("observed"),
-        F.max(F.coalesce(assumed, F.lit(False))).alias("assumed"),
-        F.max(skipped).alias("skipped"),
-        topics.alias("topics"),
-    )
-    unreplayed = F.struct("cluster", "consumer_group", "reason", "topics")
-    return per_reason.agg(
-        F.max("observed").alias("observed"),
-        F.size(F.collect_set(F.when(F.col("assumed"), group))).alias("assumed"),
-        F.slice(F.sort_array(F.collect_list(F.when(F.col("skipped"), unreplayed))), 1, 20).alias("skipped"),
-    )
 
 
 def asked(

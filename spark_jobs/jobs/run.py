@@ -10,10 +10,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from schemas import FINDINGS, REBALANCE_INTERVALS
+from schemas import FINDINGS
 from spark_jobs.config import Configuration
 from spark_jobs.domain.mutes import untold
-from spark_jobs.jobs.audit import Progress, outputs_of, window_of
+from spark_jobs.jobs.audit import Progress, audit, window_of
 from spark_jobs.jobs.check import Gate
 from spark_jobs.jobs.outcome import publish_checked, rejected_if_closed
 from spark_jobs.jobs.record import asked, not_evaluated, what_was_not_audited
@@ -63,18 +63,15 @@ def run(
     window = window_of(request, configuration)
     with claim(warehouse.folder(spark), request, run_id):
         gate = Gate(spark, warehouse, request, configuration, run_id)
-        progress("checking the sources")
         with rejected_if_closed(gate, asks):
             sources = read_sources(spark, warehouse, versions, window.read, request)
-            past = Past(spark, warehouse, versions, request, configuration)
-            outputs = outputs_of(gate, sources, past, progress)
-            progress("checking the results")
-            gate.outputs(outputs)
-        missing = not_evaluated(gate.empty_sources)
-        warnings = what_was_not_audited(outputs.get(REBALANCE_INTERVALS), request, missing)
-        found = _in_order(outputs.get(FINDINGS))
+            found = audit(gate, sources, Past(spark, warehouse, versions, request, configuration), progress)
+            gate.outputs(found.counted.facts)
+        outputs, missing = found.outputs(), not_evaluated(gate.empty_sources)
+        warnings = what_was_not_audited(found.counted, request, missing)
+        findings = _in_order(outputs.get(FINDINGS))
         row = publish_checked(gate, outputs, asks, missing, warnings, progress)
-    return RunResult(row, found, warnings, gate.warnings)
+    return RunResult(row, findings, warnings, gate.warnings)
 
 
 def _in_order(findings: DataFrame | None) -> list[dict[str, Any]]:

@@ -9,12 +9,9 @@ from typing import TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
-from schemas import OUTPUTS, Table
 from spark_jobs.config import Configuration
 from spark_jobs.errors import WarehouseError
-from spark_jobs.gather.packed import unpacked
 from spark_jobs.jobs.audit import Progress
-from spark_jobs.publish.publisher import of_request
 from spark_jobs.publish.request import RunRequest
 from spark_jobs.warehouse import Warehouse
 
@@ -52,9 +49,9 @@ class StagedAudit:
     warnings: list[str] = field(default_factory=list)
 
 
-def leave_results(run: ScheduledRun, judged: DataFrame) -> None:
-    """Stages the judged steps, over those of an earlier try."""
-    run.warehouse.stage(run.spark, _results(run), judged)
+def leave_results(run: ScheduledRun, judged: DataFrame) -> DataFrame:
+    """Stages the judged steps, over those of an earlier try; as they were written."""
+    return run.warehouse.stage(run.spark, _results(run), judged)
 
 
 def leave_audited(run: ScheduledRun, audited: StagedAudit) -> None:
@@ -84,12 +81,9 @@ def audited_by(run: ScheduledRun) -> StagedAudit:
     return audited
 
 
-def outputs_of(run: ScheduledRun, audited: StagedAudit) -> dict[Table, DataFrame]:
-    """The staged rows that the request publishes, per table; no tables where nothing was observed."""
-    if not audited.observed:
-        return {}
-    judged = _there(run, run.warehouse.staged(run.spark, _results(run)))
-    return of_request(run.request, {table: unpacked(judged, table) for table in OUTPUTS})
+def staged_results(run: ScheduledRun) -> DataFrame:
+    """The judged steps that its task `audit` left."""
+    return _there(run, run.warehouse.staged(run.spark, _results(run)))
 
 
 def _document(run: ScheduledRun) -> str:

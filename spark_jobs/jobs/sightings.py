@@ -15,9 +15,9 @@ from schemas import OFFSET_SNAPSHOTS, SIGHTINGS
 from spark_jobs.config import Configuration
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.domain.window import HOUR, from_micros, to_micros
-from spark_jobs.gather.fold import folded, stated_offsets
-from spark_jobs.gather.histories import OFFSET_QUEUES
+from spark_jobs.gather.fold import folded, stated_table
 from spark_jobs.gather.judged import Gathered
+from spark_jobs.gather.kinds import OFFSET_QUEUES
 from spark_jobs.gather.sightings import gone_brokers, offsets_of_gone, route_brokers, sighted
 from spark_jobs.jobs.sources import during
 from spark_jobs.publish.request import RunRequest
@@ -52,7 +52,7 @@ class Past:
         _LOG.info("%d topics lack a broker that their route named before: reading what it held", len(gone))
         near = self._offsets({hour for one in gone for hour in one.hours})
         few = self.spark.createDataFrame(gone, _GONE)
-        earlier = stated_offsets(offsets_of_gone(near, few, self._max_gap), self.configuration.grid.length)
+        earlier = stated_table(OFFSET_SNAPSHOTS, offsets_of_gone(near, few, self._max_gap))
         return replace(
             gathered,
             snapshots={

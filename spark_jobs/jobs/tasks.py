@@ -1,6 +1,7 @@
 """One audit as two tasks, each a process of its own that a scheduler starts, retries and runs again.
 
-`audit` checks the sources, audits and stages; `publish` checks what is staged and publishes it. Run again, `audit`
+`audit` checks the sources, judges and stages, with what its checks have counted; `publish` lets the gate judge that,
+and publishes. Run again, `audit`
 stages anew and `publish` has nothing to do; out of turn, or while another process does a task of the run, it refuses.
 """
 
@@ -14,10 +15,9 @@ from typing import Any
 
 from pyspark.sql import Row
 
-from schemas import AUDIT_RUNS, REBALANCE_INTERVALS
-from spark_jobs.gather.judged import judged_steps
+from schemas import AUDIT_RUNS
 from spark_jobs.jobs import record
-from spark_jobs.jobs.audit import observed, window_of
+from spark_jobs.jobs.audit import JudgedRun, audit, window_of
 from spark_jobs.jobs.check import Gate
 from spark_jobs.jobs.outcome import Write, publish_checked, rejected_if_closed
 from spark_jobs.jobs.scheduled_run import (
@@ -28,7 +28,7 @@ from spark_jobs.jobs.scheduled_run import (
     drop_results,
     leave_audited,
     leave_results,
-    outputs_of,
+    staged_results,
 )
 from spark_jobs.jobs.sightings import Past
 from spark_jobs.jobs.sources import pinned_versions, read_sources
@@ -53,23 +53,20 @@ def audit_sources(run: ScheduledRun) -> Outcome:
     versions = pinned_versions(run.spark, run.warehouse)
     begun = StagedAudit(uuid.uuid4().hex, datetime.now(UTC).isoformat(), run.configuration.hash(), versions)
     window, gate = window_of(run.request, run.configuration), _gate(run, begun)
-    run.progress("checking the sources")
     with rejected_if_closed(gate, _asked(run, begun)):
         past = Past(run.spark, run.warehouse, versions, run.request, run.configuration)
-        gathered = past.joined(gate.sources(read_sources(run.spark, run.warehouse, versions, window.read, run.request)))
-    is_observed = observed(gate, gathered)
-    if is_observed:
-        run.progress("judging every group")
-        leave_results(run, judged_steps(gathered, window.run, run.configuration))
+        sources = read_sources(run.spark, run.warehouse, versions, window.read, run.request)
+        found = audit(gate, sources, past, run.progress, lambda judged: leave_results(run, judged))
     gate.record()
-    missing = record.not_evaluated(gate.empty_sources)
-    leave_audited(run, replace(begun, observed=is_observed, not_evaluated=missing, warnings=gate.warnings))
+    missing, observed = record.not_evaluated(gate.empty_sources), bool(found.outputs())
+    leave_audited(run, replace(begun, observed=observed, not_evaluated=missing, warnings=gate.warnings))
     read = ", ".join(f"{name} {version}" for name, version in versions.items())
     return Outcome(f"run {begun.run_id} has read {read}, and staged its results", tuple(gate.warnings))
 
 
 def publish_results(run: ScheduledRun) -> Outcome:
-    """Checks what is staged and replaces the request's steps in the tables by it; run again, it only says the same.
+    """Judges what was counted of the staged rows, and replaces the request's steps in the tables by them; run again, it
+    only says the same.
 
     Raises `QualityError` if a critical expectation fails: nothing is published, and `audit_runs` says rejected;
     `PublishConflictError` where another run is publishing the same steps.
@@ -106,13 +103,13 @@ TASKS: Mapping[str, Callable[[ScheduledRun], Outcome]] = {
 
 def _publish(run: ScheduledRun, audited: StagedAudit, write: Write) -> tuple[dict[str, int], list[str]]:
     """How many rows were published, by table name, and what the reader should know of them."""
-    outputs, gate, asks = outputs_of(run, audited), _gate(run, audited), _asked(run, audited)
-    run.progress("checking the results")
+    gate, asks, missing = _gate(run, audited), _asked(run, audited), audited.not_evaluated
+    run.progress("checking what was counted")
+    found = JudgedRun.of(staged_results(run), is_observed=audited.observed)
     with rejected_if_closed(gate, asks, write):
-        gate.outputs(outputs)
-    missing = audited.not_evaluated
-    warnings = record.what_was_not_audited(outputs.get(REBALANCE_INTERVALS), run.request, missing)
-    row = publish_checked(gate, outputs, asks, missing, warnings + audited.warnings, run.progress, write)
+        gate.outputs(found.counted.facts)
+    warnings = record.what_was_not_audited(found.counted, run.request, missing)
+    row = publish_checked(gate, found.outputs(), asks, missing, warnings + audited.warnings, run.progress, write)
     return row["row_counts"], warnings + gate.warnings
 
 

@@ -5,7 +5,7 @@ the pages is written.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 from pathlib import Path
@@ -18,7 +18,8 @@ from schemas import AUDIT_RUNS, OUTPUTS, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.intervals import EVER, Interval
 from spark_jobs.errors import ConfigurationError
-from spark_jobs.gather.fold import folded, folded_rows, stated
+from spark_jobs.gather.counted import counted_in
+from spark_jobs.gather.judged import IN_PART, Gathered, checked_outputs, checked_snapshots
 from spark_jobs.gather.sources import Sources
 from spark_jobs.jobs.audit import Progress
 from spark_jobs.jobs.check import record, site, usual_in
@@ -29,8 +30,8 @@ from spark_jobs.publish.request import RunRequest
 from spark_jobs.publish.runs import PublishedRun, of_one_topic, published_runs
 from spark_jobs.quality.checks import Check, Result
 from spark_jobs.quality.drift import Usual
-from spark_jobs.quality.facts import collected
-from spark_jobs.quality.gate import asked_on_the_way, output_checks, source_checks
+from spark_jobs.quality.facts import Facts
+from spark_jobs.quality.gate import output_checks, settings_of, source_checks
 from spark_jobs.quality.published import as_published
 from spark_jobs.spark_types import spark_schema
 from spark_jobs.warehouse import Warehouse
@@ -77,11 +78,11 @@ def validate(
         return Validation(run_id, None, [], None)
     from spark_jobs.quality.validation import Validator  # takes seconds to import
 
-    validator, results = Validator(run_id, site(warehouse)), []
-    for check in _checks(frames, runs, interval, configuration, usual_in(spark, warehouse, interval, configuration)):
-        if check.suite.table in wanted:
-            progress(f"checking {check.suite.table.name}")
-            results += validator.validate([check], collected([check]))
+    validator = Validator(run_id, site(warehouse))
+    progress("checking " + ", ".join(one.name for one in wanted))
+    usual = usual_in(spark, warehouse, interval, configuration)
+    checks = [one for one in _checks(frames, runs, interval, configuration, usual) if one.suite.table in wanted]
+    results = validator.validate(checks, _facts(frames, runs, interval, configuration, wanted))
     record(spark, warehouse, run_id, results)
     return Validation(run_id, interval, results, validator.write_pages())
 
@@ -127,6 +128,28 @@ def _hull(frames: Iterable[DataFrame], runs: Iterable[PublishedRun], configurati
     return Interval(min(starts), max(starts) + length) if starts else None
 
 
+def _facts(
+    frames: Mapping[Table, DataFrame],
+    runs: list[PublishedRun],
+    interval: Interval,
+    configuration: Configuration,
+    wanted: Iterable[Table],
+) -> Facts:
+    """What a run would count of the wanted tables, without its look-back."""
+    settings, facts = (
+        settings_of(interval, configuration, whole_groups=True),
+        dict[Table, Sequence[Mapping[str, object]]](),
+    )
+    if not set(SOURCES).isdisjoint(wanted):
+        gathered = Gathered.of(Sources(*(frames[table] for table in SOURCES)))
+        facts |= counted_in(checked_snapshots(gathered, settings)).facts
+    if not set(OUTPUTS).isdisjoint(wanted):
+        outputs = {table: frames[table].withColumn(IN_PART, F.expr(of_one_topic(runs))) for table in OUTPUTS}
+        of_outputs = counted_in(checked_outputs(outputs, settings)).facts
+        facts |= {table: of_outputs[table] for table in OUTPUTS}
+    return facts
+
+
 def _checks(
     frames: Mapping[Table, DataFrame],
     runs: list[PublishedRun],
@@ -134,14 +157,9 @@ def _checks(
     configuration: Configuration,
     usual: Usual,
 ) -> Iterator[Check]:
-    """The checks that a run makes, without its look-back; of outputs also whether they are what was published."""
-    request, sources = RunRequest(interval), {table: frames[table] for table in SOURCES}
-    asked, conditions = asked_on_the_way(sources, request, configuration)
-    snapshots = folded(stated(Sources(*asked.values()), configuration.grid.length, conditions))
-    by_table = {table: folded_rows(snapshots, table) for table in SOURCES}
-    yield from source_checks(sources, by_table, request, configuration, usual)
-    outputs = {table: frames[table] for table in OUTPUTS}
-    for check in output_checks(outputs, interval, configuration, usual, ~F.expr(of_one_topic(runs))):
+    """The checks that a run makes; of outputs also whether they are what was published."""
+    yield from source_checks(interval, configuration, usual)
+    for check in output_checks(interval, configuration, usual):
         table = check.suite.table
         found = content_of_steps(frames[table].select(*table.columns))
         published = as_published(table, found, runs, interval, configuration.grid)

@@ -12,7 +12,7 @@ from schemas import AUDIT_RUNS
 from spark_jobs.config import Configuration
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.errors import NothingPublishedError
-from spark_jobs.jobs.audit import Progress, outputs_of, window_of
+from spark_jobs.jobs.audit import Progress, audit, window_of
 from spark_jobs.jobs.check import Gate
 from spark_jobs.jobs.sightings import Past
 from spark_jobs.jobs.sources import read_sources
@@ -54,10 +54,9 @@ def verify(spark: SparkSession, warehouse: Warehouse, run_id: str, progress: Pro
     configuration = Configuration.model_validate_json(run.configuration)
     gate = Gate(spark, warehouse, request, configuration, run_id)
     window = window_of(request, configuration)
-    progress("checking the sources as they were")
     sources = read_sources(spark, warehouse, run.source_versions, window.read, request)
     past = Past(spark, warehouse, run.source_versions, request, configuration)
-    outputs = outputs_of(gate, sources, past, progress)
+    outputs = audit(gate, sources, past, progress).outputs()
     progress("comparing")
     found = contents_of(outputs)
     now = {table.name: content for table, content in found.items()}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from schemas import Table
@@ -58,13 +58,8 @@ def contents_of(frames: Mapping[Table, DataFrame]) -> dict[Table, Content]:
 
 
 def of_sum(rows: int, total: Decimal | int) -> Content:
-    """The content of so many rows whose `row_hash`es have this sum."""
+    """The content of so many rows whose hashes have this sum."""
     return Content(rows, f"{int(total) % 2**64:016x}")
-
-
-def row_hash(columns: Sequence[str]) -> Column:
-    """What each row adds to the hash of a content: of these columns, in this order."""
-    return F.xxhash64(*columns).cast("decimal(38, 0)")
 
 
 def together(contents: Iterable[Content]) -> Content:
@@ -73,5 +68,17 @@ def together(contents: Iterable[Content]) -> Content:
     return of_sum(sum(one.rows for one in found), sum(int(one.hash, 16) for one in found))
 
 
+def observed_content(frame: DataFrame) -> tuple[DataFrame, Callable[[], Content]]:
+    """The frame, and its `content` once it was written: it is counted on the way, without a look at the rows again."""
+    observation = Observation()
+
+    def found() -> Content:
+        seen = observation.get
+        return of_sum(seen["rows"], seen["sum"])
+
+    return frame.observe(observation, *_counted(frame)), found
+
+
 def _counted(frame: DataFrame) -> tuple[Column, Column]:
-    return F.count(F.lit(1)).alias("rows"), F.coalesce(F.sum(row_hash(frame.columns)), F.lit(0)).alias("sum")
+    hashed = F.xxhash64(*frame.columns).cast("decimal(38, 0)")
+    return F.count(F.lit(1)).alias("rows"), F.coalesce(F.sum(hashed), F.lit(0)).alias("sum")

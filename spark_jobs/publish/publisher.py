@@ -15,17 +15,12 @@ from spark_jobs.conflicts import unless_outrun
 from spark_jobs.errors import PublishError
 from spark_jobs.faults import explained
 from spark_jobs.parallel import run_in_parallel
-from spark_jobs.publish.content import NOTHING, Content, Published, contents_of
+from spark_jobs.publish.content import NOTHING, Content, Published, observed_content
 from spark_jobs.publish.request import RunRequest
 from spark_jobs.spark_types import spark_schema
 from spark_jobs.warehouse import Warehouse
 
 _LOG = logging.getLogger(__name__)
-
-
-def of_request(request: RunRequest, outputs: Mapping[Table, DataFrame]) -> dict[Table, DataFrame]:
-    """The rows that the request publishes, with the columns that jobs write."""
-    return {table: frame.where(request.replaces(table)).select(*table.columns) for table, frame in outputs.items()}
 
 
 def publish(
@@ -34,33 +29,28 @@ def publish(
     request: RunRequest,
     outputs: Mapping[Table, DataFrame],
     run_id: str,
-    contents: Mapping[Table, Content] | None = None,
     *,
     one_step: bool = False,
 ) -> dict[str, Published]:
-    """Replaces the request's rows in every output table by these, of which a table without rows may be left out; what
-    was published, per table. `contents`, where they are known already, are those of the outputs; `one_step`: the
-    request is of a single step.
+    """Replaces the request's rows in every output table by these, of which a table without rows is left out; what was
+    published, per table. `one_step`: the request is of a single step.
 
     Steps are partitions, so runs of other steps do not conflict; where Delta sees a conflict all the same, the
     publish is tried again, never the audit. Raises `PublishConflictError` or `PublishError`.
     """
     warehouse.create(spark, OUTPUTS)
-    held = contents_of(outputs) if contents is None else contents
 
     def in_files(frame: DataFrame) -> DataFrame:
         """A file a step; of one step without a shuffle."""
         return frame.coalesce(1) if one_step else frame.repartition("step_start")
 
     def published(table: Table) -> Published:
-        content = held.get(table, NOTHING)
-        if content.rows or not warehouse.is_free(table, request.interval):
-            frame = (
-                outputs[table]
-                if content.rows
-                else spark.createDataFrame([], spark_schema(table)).select(*table.columns)
-            )
-            _replace(warehouse, table, frame.transform(in_files), request, run_id)
+        content = NOTHING
+        if table in outputs:
+            content = _replace(warehouse, table, outputs[table].transform(in_files), request, run_id)
+        elif not warehouse.is_free(table, request.interval):
+            nothing = spark.createDataFrame([], spark_schema(table)).select(*table.columns)
+            _replace(warehouse, table, nothing, request, run_id)
         _LOG.info("%s: %d rows published for %s", table.name, content.rows, request.interval)
         return Published(content, warehouse.version_of(spark, table, run_id))
 
@@ -72,18 +62,22 @@ def publish(
     return {table.name: one for table, one in found.items()}
 
 
-def _replace(warehouse: Warehouse, table: Table, frame: DataFrame, request: RunRequest, run_id: str) -> None:
-    def commit() -> None:
+def _replace(warehouse: Warehouse, table: Table, frame: DataFrame, request: RunRequest, run_id: str) -> Content:
+    """The content that was written."""
+
+    def commit() -> Content:
         # Sorted by key: readers skip what they do not ask for.
-        writer = frame.sortWithinPartitions(*table.key).write.format("delta").option("userMetadata", run_id)
+        written, seen = observed_content(frame.sortWithinPartitions(*table.key))
+        writer = written.write.format("delta").option("userMetadata", run_id)
         # Looking for what is to be removed is most of a small replacement. The claim keeps the steps free until then.
         if warehouse.is_free(table, request.interval):
             warehouse.save(writer.mode("append"), table)
         else:
             warehouse.save(writer.mode("overwrite").option("replaceWhere", request.replaces(table)), table)
+        return seen()
 
     try:
-        unless_outrun(commit, f"publish {table.name}")
+        return unless_outrun(commit, f"publish {table.name}")
     except (PySparkException, Py4JJavaError) as error:
         told = explained(error, warehouse.local_path) or _first_line(error)
         raise PublishError(f"{table.name} could not be published: {told}") from error

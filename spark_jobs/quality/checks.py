@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
-
-from pyspark.sql import DataFrame
+from typing import NamedTuple
 
 from expectations.suite import Severity, Suite
-from schemas import Table
 
 #: What `StepsWithin` can look at; a column's nulls are `NULL_PERCENT` and its name.
 ROW_COUNT, SEEN_PERCENT, QUARANTINED_PERCENT, NULL_PERCENT = "row_count", "seen", "quarantined", "null "
-
-
-#: Of each table the facts of its steps, as `facts.collected` gives them.
-Facts = Mapping[Table, Sequence[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -47,25 +40,12 @@ class AsPublished:
     unchanged: Mapping[str, bool]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Check:
-    """A suite, the rows it is to look at (`facts.flagged`, with `step_start`), and what else to expect of its steps.
-
-    Without rows it is known that there are none: nothing is asked of Spark. Where the rows are folded snapshots,
-    `one_by_one` gives each of them, for what is only done where one breaks a rule.
-    """
+    """What is expected of a table: its suite, and what else of its steps."""
 
     suite: Suite
-    rows: DataFrame | None
-    of_steps: tuple[StepsWithin | AsPublished, ...] = field(default=())
-    one_by_one: Callable[[], DataFrame] | None = None
-
-    def each(self) -> DataFrame:
-        """The rows one by one, flagged; there must be some."""
-        if self.one_by_one is not None:
-            return self.one_by_one()
-        assert self.rows is not None
-        return self.rows
+    of_steps: tuple[StepsWithin | AsPublished, ...] = ()
 
 
 class Result(NamedTuple):

@@ -1,201 +1,202 @@
-"""All that the expectations of some tables are judged by, from one Spark action for all of them."""
+"""What is counted of the rows of a table, step by step: all that its expectations are judged by."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC
-from functools import reduce
-from typing import Any
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
-from pyspark.sql import Column, DataFrame, Row
-from pyspark.sql import functions as F
+import numpy as np
+import pyarrow as pa
 
+from expectations import BY_TABLE
+from expectations.rows import CheckSettings, Flags, Numbers, Rows, codes
 from expectations.suite import KEYS_ARE_UNIQUE, Expectation, Suite
 from schemas import OUTPUTS, Table
-from spark_jobs.publish.content import row_hash
-from spark_jobs.quality.checks import Check, Facts
 
-#: Written as JSON escapes in examples: markup, and the marks that change the direction of writing.
-_ESCAPED = "<>&\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 STEP, ROWS, SERIES, BROKEN, NULLS, REJECTED = "step_start", "rows", "series", "broken", "nulls", "rejected"
+#: Snapshots that were not used: those that are rejected, and of those with one key all, or all but one.
+LEFT_OUT = "left out"
 #: Of sources: microseconds from the first to the last snapshot of each series, added up.
 SPANS = "spans"
-#: Of outputs: the sum of what `content.row_hash` gives. Keys of rows that break an expectation, by its name.
-CONTENT, EXAMPLES = "content", "examples"
-
-_TABLE, _NAME, _COUNTS = "table", "name", "counts"
-
+#: Keys of rows that break an expectation, by its name.
+EXAMPLES = "examples"
+_TOTALS = (ROWS, SERIES, SPANS, REJECTED, LEFT_OUT)
+#: Keys that are kept of the rows that break one expectation.
+_MOST_EXAMPLES = 5
+#: Written as JSON escapes in examples: markup, and the marks that change the direction of writing.
+_ESCAPED = {
+    ord(one): f"\\u{ord(one):04x}"
+    for one in "<>&\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+}
 #: Characters of an example's key that are shown: a key of the longest names that are allowed is not cut.
 _LONGEST_KEY = 1_500
 
-
-def flagged(
-    suite: Suite, frame: DataFrame, others: Mapping[Table, DataFrame], settings: Mapping[str, Any]
-) -> DataFrame:
-    """The rows of a table with one boolean column per expectation, named as it is: whether the row keeps it."""
-    prepared = suite.prepare(frame, others).withColumns({name: F.lit(value) for name, value in settings.items()})
-    return prepared.selectExpr("*", *(f"{_keeps(one)} AS `{one.name}`" for one in suite.expectations))
+#: Of each table the facts of its steps, in their order.
+Facts = Mapping[Table, Sequence[Mapping[str, Any]]]
 
 
-def conditions(suite: Suite) -> list[str]:
-    """SQL of what is asked of every snapshot of a source on its way: the expectations, then whether columns are null.
-
-    The columns are those of the table and the settings.
+class Fact(NamedTuple):
+    """What was counted in one step of a table; those of a step's groups and topics are added up. `step_start`:
+    microseconds; `counts`: as `counted` names them; `examples`: pairs of an expectation's name and a row's key.
     """
-    return [*map(_keeps, suite.expectations), *(f"`{name}` IS NOT NULL" for name in suite.nullable)]
+
+    table_name: str
+    step_start: int
+    counts: Sequence[int]
+    examples: Sequence[tuple[str, str]]
 
 
-def flagged_on_the_way(suite: Suite, folded: DataFrame) -> DataFrame:
-    """Folded snapshots of which `broken` says which of the `conditions` they break, with the columns of `flagged`;
-    nullable columns are true where they are not null.
+@dataclass(frozen=True)
+class Looked:
+    """What was seen of rows, or snapshots, of a table: entries per row. `broken`: by expectation, only those that are
+    broken at all; `unknown`: by nullable column. `series` and `at` (microseconds) of sources; `key` of a row, by name.
     """
-    asked = [*((one.name, "false") for one in suite.expectations), *((name, "NULL") for name in suite.nullable)]
-    told = (f"IF(broken & {1 << place}L = 0, true, {if_not}) AS `{name}`" for place, (name, if_not) in enumerate(asked))
-    return folded.selectExpr("*", *told)
+
+    suite: Suite
+    step: Numbers
+    broken: Mapping[str, Flags]
+    unknown: Mapping[str, Flags]
+    key: Callable[[int], Mapping[str, Any]]
+    rejected: Flags
+    left_out: Flags | None = None
+    series: Numbers | None = None
+    at: Numbers | None = None
+
+    def facts(self) -> Iterator[Fact]:
+        """One per step."""
+        steps, of_row = np.unique(self.step, return_inverse=True)
+
+        def count(flags: Flags | None) -> Numbers:
+            rows = of_row if flags is None else of_row[flags]
+            return np.bincount(rows, minlength=len(steps)).astype(np.int64)
+
+        nothing = np.zeros(len(steps), np.int64)
+        series, spans = self._series(of_row, len(steps))
+        counts = {ROWS: count(None), SERIES: series, SPANS: spans, REJECTED: count(self.rejected)}
+        counts[LEFT_OUT] = nothing if self.left_out is None else count(self.left_out)
+        counts |= {name: count(flags) for name, flags in self.broken.items()}
+        counts |= {_nulls(name): count(flags) for name, flags in self.unknown.items()}
+        found = np.stack([counts.get(name, nothing) for name in counted(self.suite)], axis=1)
+        examples = self._examples(of_row)
+        for place, step in enumerate(steps.tolist()):
+            yield Fact(self.suite.table.name, step, found[place].tolist(), examples.get(place, []))
+
+    def _series(self, of_row: Numbers, steps: int) -> tuple[Numbers, Numbers]:
+        """By step, how many series there are, and the sum of their spans."""
+        if self.series is None or self.at is None:
+            return np.zeros(steps, np.int64), np.zeros(steps, np.int64)
+        pairs, of_pair = np.unique(self.series * steps + of_row, return_inverse=True)
+        first, last = np.full(len(pairs), np.iinfo(np.int64).max), np.zeros(len(pairs), np.int64)
+        np.minimum.at(first, of_pair, self.at)
+        np.maximum.at(last, of_pair, self.at)
+        spans = np.zeros(steps, np.int64)
+        np.add.at(spans, pairs % steps, last - first)
+        return np.bincount(pairs % steps, minlength=steps).astype(np.int64), spans
+
+    def _examples(self, of_row: Numbers) -> dict[int, list[tuple[str, str]]]:
+        """By the place of the step."""
+        found: dict[int, list[tuple[str, str]]] = {}
+        for name, flags in self.broken.items():
+            places = np.flatnonzero(flags)
+            for step in np.unique(of_row[places]).tolist():
+                few = places[of_row[places] == step][:_MOST_EXAMPLES].tolist()
+                keys = dict.fromkeys(shown_key(self.key(place)) for place in few)
+                found.setdefault(step, []).extend((name, key) for key in keys)
+        return found
 
 
-def _keeps(one: Expectation) -> str:
-    if one.each is None:
-        return f"coalesce({one.holds}, true)"
-    keeps = f"coalesce(forall({one.each}, it -> coalesce({one.holds}, true)), true)"
-    return f"(coalesce({one.at_once}, false) OR {keeps})" if one.at_once else keeps
+def looked(rows: Rows, suite: Suite) -> Looked:
+    """What is seen in the rows of an output table, or in whole rows of a source, each with its `step_start`."""
+    broken = broken_by(rows, suite.expectations)
+    rejected = any_of(broken, suite.rejecting, len(rows))
+    (key,) = codes(suite.table.key, rows)
+    if (repeated := repeats(key, ~rejected)).any():
+        broken[KEYS_ARE_UNIQUE.name] = repeated
+    step = rows[STEP].numbers()
+    return Looked(suite, step, broken, unknown_in(rows, suite.nullable), _key_of(rows, suite.table), rejected)
 
 
-def series_facts(suite: Suite, rows: DataFrame) -> DataFrame:
-    """One row per (step, series) of `flagged` rows: `table`, `counts` as `_counted` says, and `content` of outputs.
-
-    A folded row stands for as many snapshots as it has `times`. The keys of one series are few enough to be counted
-    exactly.
-    """
-    every = " AND ".join(("true", *(f"`{one.name}`" for one in suite.rejecting)))
-    is_folded = "times" in rows.columns
-    keys = f"collect_set(CASE WHEN {every} THEN xxhash64({', '.join(suite.table.key)}) END)"
-    times = f"array_distinct(flatten(collect_list(CASE WHEN {every} THEN times END)))"
-
-    def count(condition: str) -> str:
-        return f"sum(IF({condition}, size(times), 0))" if is_folded else f"count_if({condition})"
-
-    counts = {
-        ROWS: count("true"),
-        REJECTED: count(f"NOT ({every})"),
-        SPANS: span_sql(rows.columns),
-        **{name: count(f"NOT `{name}`") for name in _expected(suite)},
-        KEYS_ARE_UNIQUE.name: f"{count(every)} - size({times if is_folded else keys})",
-        **{_nulls(name): count(f"`{name}` IS NULL") for name in suite.nullable},
-    }
-    content = F.sum(row_hash(suite.table.columns)) if suite.table in OUTPUTS else F.lit(None).cast("decimal(38, 0)")
-    in_order = ", ".join(counts[name] for name in _counted(suite))
-    return (
-        rows.groupBy(STEP, *suite.series)
-        .agg(F.expr(f"array({in_order})").cast("array<bigint>").alias(_COUNTS), content.alias(CONTENT))
-        .select(F.lit(suite.table.name).alias(_TABLE), STEP, _COUNTS, CONTENT)
+def facts_of_outputs(tables: Mapping[str, pa.Table], settings: CheckSettings) -> list[Fact]:
+    """What is counted of the rows of some groups in all output tables, as they are written; the tables by name."""
+    rows = {table: Rows.of(tables[table.name], settings) for table in OUTPUTS}
+    every = (
+        looked(BY_TABLE[table].prepare(rows[table], rows), BY_TABLE[table]) for table in OUTPUTS if len(rows[table])
     )
+    return [fact for one in every for fact in one.facts()]
 
 
-def span_sql(columns: Sequence[str]) -> str:
-    """SQL of the microseconds between the first and the last of a series' snapshots; outputs have none."""
-    if "times" in columns:
-        return "max(array_max(times)) - min(array_min(times))"
-    return "unix_micros(max(captured_at)) - unix_micros(min(captured_at))" if "captured_at" in columns else "0"
+def broken_by(rows: Rows, expectations: Iterable[Expectation]) -> dict[str, Flags]:
+    """By expectation that is broken at all, which rows break it."""
+    every = ((one.name, ~one.holds(rows).or_else(True).flags()) for one in expectations)
+    return {name: flags for name, flags in every if flags.any()}
 
 
-def step_facts(checks: Sequence[Check]) -> DataFrame:
-    """One row per (table, step) that has rows: the sums of `series_facts`, and how many `series` there are."""
-    most = max(len(_counted(check.suite)) for check in checks)
-    sums = ", ".join(f"sum(get({_COUNTS}, {place}))" for place in range(most))
-    per_series = (series_facts(check.suite, check.rows) for check in checks if check.rows is not None)
-    return (
-        reduce(DataFrame.union, per_series)
-        .groupBy(_TABLE, STEP)
-        .agg(
-            F.expr(f"array({sums})").alias(_COUNTS),
-            F.count(F.lit(1)).alias(SERIES),
-            F.sum(CONTENT).cast("decimal(38, 0)").alias(CONTENT),
-        )
-    )
+def any_of(broken: Mapping[str, Flags], expectations: Iterable[Expectation], size: int) -> Flags:
+    """Which of so many rows break any of these expectations."""
+    found = np.zeros(size, bool)
+    for one in expectations:
+        if one.name in broken:
+            found |= broken[one.name]
+    return found
 
 
-def by_name(suite: Suite, row: Row) -> dict[str, Any]:
-    """A row of `step_facts` as a dict: `rows`; `series`; `rejected`, rows that break an expectation that a row must
-    keep to be used; `spans`; `broken` and `nulls`, numbers of rows by expectation and by column; `content`.
-    """
-    counts = dict(zip(_counted(suite), row[_COUNTS], strict=False))
-    return {
-        STEP: row[STEP],
-        ROWS: counts[ROWS],
-        SERIES: row[SERIES],
-        REJECTED: counts[REJECTED],
-        SPANS: counts[SPANS],
-        BROKEN: {name: counts[name] for name in (*_expected(suite), KEYS_ARE_UNIQUE.name)},
-        NULLS: {name: counts[_nulls(name)] for name in suite.nullable},
-        CONTENT: row[CONTENT],
-    }
+def unknown_in(rows: Rows, columns: Iterable[str]) -> dict[str, Flags]:
+    """By column, in which rows it is null."""
+    return {name: rows[name].is_unknown().flags() for name in columns}
 
 
-def collected(checks: Sequence[Check]) -> Facts:
-    """Of each table its facts `by_name`, in the order of the steps, which are ISO 8601; keys of rows that break an
-    expectation beside them. One Spark action, and a second where something is broken.
-    """
-    there = {check.suite.table.name: check for check in checks if check.rows is not None}
-    found: dict[str, list[dict[str, Any]]] = {check.suite.table.name: [] for check in checks}
-    for row in step_facts(list(there.values())).collect() if there else ():
-        found[row[_TABLE]].append(by_name(there[row[_TABLE]].suite, row) | {STEP: _iso(row), EXAMPLES: {}})
-    for steps in found.values():
-        steps.sort(key=lambda step: str(step[STEP]))
-    broken = {(table, name) for table, steps in found.items() for step in steps for name in _broken(step)}
-    for row in _examples_of(there, sorted(broken)):
-        of_step = next(step for step in found[row[_TABLE]] if step[STEP] == _iso(row))
-        of_step[EXAMPLES].setdefault(row[_NAME], []).append(row["key"])
-    return {check.suite.table: found[check.suite.table.name] for check in checks}
+def repeats(keys: Numbers, among: Flags) -> Flags:
+    """Which of these rows have the key of an earlier one of them."""
+    places = np.flatnonzero(among)
+    found = np.zeros(len(keys), bool)
+    found[np.delete(places, np.unique(keys[places], return_index=True)[1])] = True
+    return found
 
 
-def _examples_of(checks: Mapping[str, Check], broken: Sequence[tuple[str, str]]) -> Sequence[Row]:
-    frames = [
-        examples(checks[table].suite, checks[table].each(), name).select(
-            "*", F.lit(table).alias(_TABLE), F.lit(name).alias(_NAME)
-        )
-        for table, name in broken
-    ]
-    return reduce(DataFrame.union, frames).collect() if frames else ()
+def _key_of(rows: Rows, table: Table) -> Callable[[int], Mapping[str, Any]]:
+    return lambda place: {name: rows[name].array[place].as_py() for name in table.key}
 
 
-def _broken(step: Mapping[str, Any]) -> list[str]:
-    return [name for name, count in step[BROKEN].items() if count]
-
-
-def _expected(suite: Suite) -> list[str]:
-    return [one.name for one in suite.expectations]
-
-
-def _counted(suite: Suite) -> list[str]:
-    """What is counted of a suite's rows, in the order of `counts`."""
-    return [ROWS, REJECTED, SPANS, *_expected(suite), KEYS_ARE_UNIQUE.name, *map(_nulls, suite.nullable)]
-
-
-def _iso(row: Row) -> str:
-    text: str = row[STEP].replace(tzinfo=UTC).isoformat()
-    return text
-
-
-def examples(suite: Suite, rows: DataFrame, name: str, limit: int = 5) -> DataFrame:
-    """Keys, as JSON, of up to `limit` rows that break an expectation; of repeated keys each once."""
-    if name == KEYS_ARE_UNIQUE.name:
-        repeated = rows.groupBy(STEP, *suite.table.key).count().where("count > 1")
-        return repeated.select(STEP, _key(suite)).limit(limit)
-    return rows.where(~F.col(name)).select(STEP, _key(suite)).limit(limit)
-
-
-def _key(suite: Suite) -> Column:
+def shown_key(key: Mapping[str, Any]) -> str:
     """What a stranger named a group is shown on pages: no novels, and what could be markup, or turn the writing around,
     as escapes.
     """
-    text = F.to_json(F.struct(*suite.table.key))
-    is_long = F.length(text) > _LONGEST_KEY
-    text = F.when(is_long, F.concat(F.left(text, F.lit(_LONGEST_KEY)), F.lit("…"))).otherwise(text)
-    for character in _ESCAPED:
-        text = F.replace(text, F.lit(character), F.lit(f"\\u{ord(character):04x}"))
-    return text.alias("key")
+    known = {name: _shown(value) for name, value in key.items() if value is not None}
+    text = json.dumps(known, ensure_ascii=False, separators=(",", ":"))
+    return (text if len(text) <= _LONGEST_KEY else f"{text[:_LONGEST_KEY]}…").translate(_ESCAPED)
+
+
+def _shown(value: Any) -> Any:
+    is_time = isinstance(value, datetime)
+    return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z") if is_time else value
+
+
+def counted(suite: Suite) -> list[str]:
+    """What is counted of a suite's rows, in the order of `Fact.counts`."""
+    expected = [one.name for one in (*suite.expectations, KEYS_ARE_UNIQUE)]
+    return [*_TOTALS, *expected, *map(_nulls, suite.nullable)]
 
 
 def _nulls(name: str) -> str:
     return f"nulls {name}"
+
+
+def by_name(suite: Suite, fact: Fact) -> dict[str, Any]:
+    """What was counted in a step, as a dict: `step_start` (ISO 8601); `rows`; `series`; `spans`; `rejected`, rows that
+    break an expectation that a row must keep to be used; `left out`; `broken` and `nulls`, numbers of rows by
+    expectation and by column; `examples`.
+    """
+    counts = dict(zip(counted(suite), fact.counts, strict=False))
+    examples: dict[str, list[str]] = {}
+    for name, key in sorted(fact.examples):
+        examples.setdefault(name, []).append(key)
+    return {
+        STEP: datetime.fromtimestamp(fact.step_start / 1_000_000, UTC).isoformat(),
+        **{name: counts[name] for name in _TOTALS},
+        BROKEN: {one.name: counts[one.name] for one in (*suite.expectations, KEYS_ARE_UNIQUE)},
+        NULLS: {name: counts[_nulls(name)] for name in suite.nullable},
+        EXAMPLES: {name: keys[:_MOST_EXAMPLES] for name, keys in examples.items()},
+    }

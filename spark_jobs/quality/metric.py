@@ -2,7 +2,7 @@
 expectation.
 
 Great Expectations' own metrics are one Spark job or more for each expectation; this one is given what
-Spark has counted.
+was counted where the rows are.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FACTS = "facts"
 
 
 class StepFacts(TableMetricProvider):
-    """The batch: what `facts.collected` says of a table."""
+    """The batch: what was counted of a table, step by step."""
 
     metric_name = _METRIC
     value_keys = ()

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 
+from expectations.rows import CheckSettings, Rows
 from expectations.suite import KEYS_ARE_UNIQUE, Suite
 from schemas import QUARANTINE
 from spark_jobs.conflicts import unless_outrun
+from spark_jobs.quality.facts import broken_by
 from spark_jobs.spark_types import spark_schema
 from spark_jobs.warehouse import Warehouse
 
@@ -15,31 +21,37 @@ from spark_jobs.warehouse import Warehouse
 _KEPT_CONTENT = 64 * 1024
 
 
-def with_reasons(suite: Suite, rows: DataFrame) -> DataFrame:
-    """Adds to `facts.flagged` rows `reasons`: every rejecting expectation that the row breaks, as enum names; empty: it
-    is used.
+def with_reasons(suite: Suite, rows: DataFrame, said: Column, settings: CheckSettings) -> DataFrame:
+    """Adds `reasons`: every rejecting expectation that the row breaks, as enum names; empty: it is used. And
+    `content`, a hash of the row.
 
-    Of rows with one key that break nothing else one is used if they say the same, and none if they do not: which one
-    is true is not known.
+    Of rows with one key that break nothing else one is used if they say the same, all that the audit reads of them
+    (`said`), and none if they do not: which one is true is not known.
     """
-    content = F.xxhash64(*suite.table.columns)
+    reasons = StructType([*rows.schema, StructField("reasons", ArrayType(StringType()))])
+
+    def flag(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            found = reasons_of(suite, Rows.of(pa.table(batch), settings))
+            yield batch.append_column("reasons", pa.array(found, pa.list_(pa.string())))
+
     same_key = Window.partitionBy(*suite.table.key, "breaks_nothing")
-    contents = F.size(F.collect_set("content").over(same_key))
+    contents = F.size(F.collect_set("said").over(same_key))
     place = F.row_number().over(same_key.orderBy("content"))
     repeats = F.col("breaks_nothing") & ((contents > 1) | (place > 1))
+    is_repeat = F.when(repeats, F.lit(KEYS_ARE_UNIQUE.name.upper()))
     return (
-        rows.withColumn(
-            "reasons", F.array_compact(F.array(*(_reason(~F.col(one.name), one.name) for one in suite.rejecting)))
-        )
+        rows.mapInArrow(flag, reasons)
+        .withColumns({"said": said, "content": F.xxhash64(*suite.table.columns)})
         .withColumn("breaks_nothing", F.size("reasons") == 0)
-        .withColumn("content", content)
-        .withColumn("reasons", F.array_compact(F.concat("reasons", F.array(_reason(repeats, KEYS_ARE_UNIQUE.name)))))
+        .withColumn("reasons", F.array_compact(F.concat("reasons", F.array(is_repeat))))
     )
 
 
-def used(suite: Suite, rows: DataFrame) -> DataFrame:
-    """The rows `with_reasons` that have none, with the columns of their table."""
-    return rows.where(F.size("reasons") == 0).select(*suite.table.columns)
+def reasons_of(suite: Suite, rows: Rows) -> list[list[str]]:
+    """Of each row the expectations that it must keep to be used, and breaks."""
+    broken = broken_by(rows, suite.rejecting)
+    return [[name.upper() for name, flags in broken.items() if flags[place]] for place in range(len(rows))]
 
 
 def quarantined(suite: Suite, rows: DataFrame, run_id: str) -> DataFrame:
@@ -72,7 +84,3 @@ def set_aside(spark: SparkSession, warehouse: Warehouse, rows: DataFrame) -> Non
     same = F.col("t.quarantine_id") == F.col("s.quarantine_id")
     merge = target.merge(rows.alias("s"), same).whenNotMatchedInsertAll()
     unless_outrun(merge.execute, f"insert into {QUARANTINE.name}")
-
-
-def _reason(broken: Column, name: str) -> Column:
-    return F.when(broken, F.lit(name.upper()))

@@ -27,8 +27,8 @@ from great_expectations.expectations.metadata_types import FailureSeverity
 
 from expectations.suite import KEYS_ARE_UNIQUE
 from spark_jobs.errors import QualitySiteError
-from spark_jobs.quality.checks import AsPublished, Check, Facts, Result, StepsWithin
-from spark_jobs.quality.facts import EXAMPLES, ROWS, STEP
+from spark_jobs.quality.checks import AsPublished, Check, Result, StepsWithin
+from spark_jobs.quality.facts import EXAMPLES, ROWS, STEP, Facts
 from spark_jobs.quality.metric import ExpectAsPublished, ExpectRowsToKeep, ExpectStepsWithin, as_batch
 from spark_jobs.quality.pages import OfflineIndex, OfflinePage, offline
 
@@ -51,7 +51,7 @@ class Validator:
         self._source = self._context.data_sources.add_pandas("facts")
 
     def validate(self, checks: Sequence[Check], facts: Facts) -> list[Result]:
-        """One row per (check, expectation, step), by what `facts.collected` says; each check is one checkpoint."""
+        """One row per (check, expectation, step), by what was counted; each check is one checkpoint."""
         return [result for check in checks for result in self._validate(check, facts[check.suite.table])]
 
     def _validate(self, check: Check, steps: Sequence[Mapping[str, Any]]) -> Iterator[Result]:

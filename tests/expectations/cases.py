@@ -1,21 +1,25 @@
-"""Hand-made rows that break an expectation, or just keep it; all of a suite are looked at in one Spark evaluation."""
+"""Hand-made rows that break an expectation, or just keep it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
 
+import expectations.rows
+from expectations.rows import CheckSettings
 from expectations.suite import KEYS_ARE_UNIQUE, Suite
 from schemas import OUTPUTS, SOURCES, Table
-from spark_jobs.quality.checks import Check
-from spark_jobs.quality.facts import BROKEN, STEP, by_name, flagged, step_facts
+from spark_jobs.quality.facts import BROKEN, by_name, looked
 from spark_jobs.spark_types import spark_schema
 from tests.snapshots import at
+
+#: Of the run to which the cases belong.
+SETTINGS = CheckSettings(read_start=at(-300), read_end=at(3600), step=timedelta(hours=1), offset_tolerance=10)
 
 Row = dict[str, Any]
 #: The rows of one case: those of the suite's table, and what `prepare` needs of others.
@@ -23,7 +27,6 @@ Rows = Mapping[Table, Sequence[Row]]
 
 #: The rows of a case say so where their cluster, or the id of a finding, is to be the case's own.
 OWN = "(this case)"
-_CASE = "case"
 _IN_PART = "kept by a part of the groups"
 
 
@@ -52,31 +55,23 @@ class Cases:
         yield from ((f"{_IN_PART} ({number})", set(), case) for number, case in enumerate(self.keeps_in_part))
 
 
-def broken_by_case(spark: SparkSession, cases: Cases) -> dict[str, set[str]]:
-    """The names of the broken expectations, by the name of the case: what the audit's own one pass counts."""
-    frames = {table: _frame(spark, table, cases) for table in (*SOURCES, *OUTPUTS)}
-    others = {table: frame.drop(_CASE) for table, frame in frames.items()}
-    settings = {
-        "step_seconds": 3600,
-        "offset_tolerance": 10,
-        "whole_groups": ~F.col(_CASE).startswith(_IN_PART),
-        "read_start": at(-300),
-        "read_end": at(3600),
-    }
-    rows = flagged(cases.suite, frames[cases.suite.table], others, settings)
-    # One case is one step: so everything, repeated keys too, is counted case by case.
-    check = Check(cases.suite, rows.withColumn(STEP, F.col(_CASE)))
-    found = [by_name(cases.suite, row) for row in step_facts([check]).collect()]
-    return {row[STEP]: {name for name, count in row[BROKEN].items() if count} for row in found}
+def broken_by_case(cases: Cases) -> dict[str, set[str]]:
+    """The names of the broken expectations, by the name of the case: what the audit counts of whole rows."""
+    return {name: _broken(cases.suite, tables, name) for name, _, tables in cases.named()}
 
 
-def _frame(spark: SparkSession, table: Table, cases: Cases) -> DataFrame:
-    fields = [StructField(one.name, one.dataType, True) for one in spark_schema(table) if one.name in table.columns]
-    schema = StructType([*fields, StructField(_CASE, spark_schema(table)["cluster"].dataType)])
-    rows = [
-        {name: case if value == OWN else value for name, value in row.items()} | {_CASE: case}
-        for case, _, tables in cases.named()
-        for row in tables.get(table, ())
-    ]
-    frame = spark.createDataFrame(rows, schema)
-    return frame.withColumn(STEP, F.lit(at(0))) if table in SOURCES else frame
+def _broken(suite: Suite, tables: Rows, name: str) -> set[str]:
+    settings = replace(SETTINGS, whole_groups=not name.startswith(_IN_PART))
+    rows = {table: arrow_rows(table, tables.get(table, ()), settings) for table in (*SOURCES, *OUTPUTS)}
+    (fact,) = looked(suite.prepare(rows[suite.table], rows), suite).facts()
+    return {one for one, count in by_name(suite, fact)[BROKEN].items() if count}
+
+
+def arrow_rows(table: Table, rows: Sequence[Row], settings: CheckSettings) -> expectations.rows.Rows:
+    """Rows written by hand; of a source in the one step of the cases."""
+    fields = [field for field in to_arrow_schema(spark_schema(table)) if field.name in table.columns]
+    found = pa.Table.from_pylist(list(rows), pa.schema([field.with_nullable(True) for field in fields]))
+    if table in SOURCES:
+        start = pa.array([at(0)] * len(rows), pa.timestamp("us", "UTC"))
+        found = found.append_column("step_start", start)
+    return expectations.rows.Rows.of(found, settings)

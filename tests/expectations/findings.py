@@ -104,6 +104,7 @@ CASES = Cases(
         with_queue(produced=None),
         with_queue(backlog_start=None, consumed=9),
     ],
-    # A run of one topic publishes findings of whole groups without the allocations of their other topics.
-    keeps_in_part=[with_queue(queue_id=4)],
+    # A run of one topic publishes findings of whole groups without the allocations of their other topics, and without
+    # the intervals of groups that do not have the topic.
+    keeps_in_part=[with_queue(queue_id=4), audited(topic=None)],
 )

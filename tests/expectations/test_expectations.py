@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from pyspark.sql import SparkSession
 
 from expectations import SUITES, Suite
-from schemas import OUTPUTS, SOURCES
-from spark_jobs.quality.checks import Check
-from spark_jobs.quality.facts import STEP, flagged, step_facts
-from spark_jobs.spark_types import spark_schema
 from tests.expectations import (
     allocations,
     client_snapshots,
@@ -26,7 +21,6 @@ from tests.expectations import (
     topic_snapshots,
 )
 from tests.expectations.cases import Cases, broken_by_case
-from tests.snapshots import at
 
 ALL = (
     membership_snapshots.CASES,
@@ -48,23 +42,13 @@ def test_every_suite_has_cases() -> None:
 
 
 @pytest.mark.parametrize("cases", ALL, ids=lambda cases: cases.suite.table.name)
-def test_every_expectation_is_broken_alone_and_kept_at_its_edge(spark: SparkSession, cases: Cases) -> None:
+def test_every_expectation_is_broken_alone_and_kept_at_its_edge(cases: Cases) -> None:
     assert set(cases.breaks) == cases.expectations
     assert all(cases.breaks.values())
-    assert broken_by_case(spark, cases) == {name: breaks for name, breaks, _ in cases.named()}
+    assert broken_by_case(cases) == {name: breaks for name, breaks, _ in cases.named()}
 
 
 @pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.table.name)
 def test_names_of_a_suite_are_its_own(suite: Suite) -> None:
     assert [name for name, count in Counter(one.name for one in suite.expectations).items() if count > 1] == []
     assert "keys_are_unique" not in {one.name for one in suite.expectations}
-
-
-@pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.table.name)
-def test_every_column_that_a_suite_names_is_in_the_schemas(spark: SparkSession, suite: Suite) -> None:
-    """Spark resolves names when a plan is made: a column that a schema lost fails here, and not in a run at night."""
-    frames = {table: spark.createDataFrame([], spark_schema(table)) for table in (*SOURCES, *OUTPUTS)}
-    frames |= {table: frames[table].selectExpr("*", f"timestamp '{at(0):%F}' AS {STEP}") for table in SOURCES}
-    settings = {"step_seconds": 1, "offset_tolerance": 1, "whole_groups": True, "read_start": at(0), "read_end": at(1)}
-    facts = step_facts([Check(suite, flagged(suite, frames[suite.table], frames, settings))])
-    assert facts.columns == ["table", "step_start", "counts", "series", "content"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -33,6 +33,8 @@ _CLIENT = _struct(
     "consume_threads int32",
     subscriptions=_SUBSCRIPTIONS,
     owned_queues=_OWNED,
+    started_at=pa.bool_(),
+    consume_status=pa.bool_(),
 )
 _STATUSES = pa.list_(
     _struct(
@@ -40,13 +42,15 @@ _STATUSES = pa.list_(
         "pull_tps double"
     )
 )
-_QUEUES = pa.struct({"broker_name": pa.list_(pa.string()), "queue_id": pa.list_(pa.int32())})
+_QUEUES = pa.struct(
+    {"broker_name": pa.list_(pa.string()), "queue_id": pa.list_(pa.int32()), "missing": pa.list_(pa.bool_())}
+)
 STATES = pa.schema(
     _struct(
         "cluster string, consumer_group string, kind string, name string, fingerprint int64",
         times=_LONGS,
         membership=_struct(
-            "message_model string, consume_type string",
+            "message_model string, consume_type string, consume_from_where string",
             connections=_CONNECTIONS,
             subscriptions=_SUBSCRIPTIONS,
             request_modes=_REQUEST_MODES,
@@ -58,23 +62,29 @@ STATES = pa.schema(
         readable=pa.string(),
     )
 )
-_VALUES = ("first", "second", "third", "fourth", "fifth")
+_VALUES = ("first", "second", "third", "fourth", "fifth", "sixth")
 READINGS = pa.schema(_struct("fingerprint int64, at int64", **dict.fromkeys(_VALUES, _LONGS), statuses=_STATUSES))
-_CACHED = ("cached_count", "cached_mib", "cached_min_offset", "cached_max_offset", "last_pull")
+_CACHED = ("cached_count", "cached_mib", "cached_min_offset", "cached_max_offset", "last_pull", "last_consume")
 _OFFSETS = ("broker_offset", "consumer_offset", "pull_offset", "last_timestamp")
 
 
-def gathered(rows: Mapping[Table, Sequence[Row]]) -> tuple[pa.Table, pa.Table]:
-    """States and readings of all groups, as if they had one key. Every snapshot is a state of its own, not folded."""
-    states, readings = [], []
-    for fingerprint, (state, reading) in enumerate([*_snapshots(rows), *_sightings(rows)]):
-        states.append(state | {"fingerprint": fingerprint})
+def gathered(rows: Mapping[Table, Sequence[Row]], *, topics: bool = False) -> tuple[pa.Table, pa.Table]:
+    """States and readings of all groups, and of `topics` by themselves, as if they had one key."""
+    states: dict[str, dict[str, Any]] = {}
+    readings = []
+    alone = [{"consumer_group": None}] if topics else []
+    for state, reading in [*_snapshots(rows, alone), *_sightings(rows)]:
+        times = state.pop("times") or []
+        folded = states.setdefault(repr(state), state | {"times": [], "fingerprint": len(states)})
+        folded["times"].extend(times)
         if reading:
-            readings.append(reading | {"fingerprint": fingerprint})
-    return pa.Table.from_pylist(states, STATES), pa.Table.from_pylist(readings, READINGS)
+            readings.append(reading | {"fingerprint": folded["fingerprint"]})
+    return pa.Table.from_pylist([*states.values()], STATES), pa.Table.from_pylist(readings, READINGS)
 
 
-def _snapshots(rows: Mapping[Table, Sequence[Row]]) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
+def _snapshots(
+    rows: Mapping[Table, Sequence[Row]], alone: Sequence[Mapping[str, None]]
+) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
     for row in rows.get(MEMBERSHIP_SNAPSHOTS, ()):
         yield _state(row, "membership", "broker_name", row, True), None
         if row["consumer_group"] == "CID_DefaultHeartBeatSyncerTopic":
@@ -85,16 +95,23 @@ def _snapshots(rows: Mapping[Table, Sequence[Row]]) -> Iterator[tuple[dict[str, 
         yield _state(row, "offset_queues", "topic", _queues(row["offsets"])), _reading(row, row["offsets"], _OFFSETS)
     for row in rows.get(CLIENT_SNAPSHOTS, ()):
         owned = row.get("owned_queues")
-        in_order = owned and sorted(owned, key=lambda one: (one["topic"], one["broker_name"], one["queue_id"]))
+        in_order = owned and sorted(owned, key=_of_client)
         reading = _reading(row, in_order, _CACHED) | {"statuses": row.get("consume_status")}
-        yield _state(row, "client", "client_id", {**row, "owned_queues": in_order}), reading
+        known = {name: True if row.get(name) is not None else None for name in ("started_at", "consume_status")}
+        yield _state(row, "client", "client_id", {**row, **known, "owned_queues": in_order}), reading
     for row in rows.get(ROUTE_SNAPSHOTS, ()):
-        for group in _groups_with(row, rows):
+        for group in [*_groups_with(row, rows), *alone]:
             yield _state({**row, **group}, "route", "topic", row["queues"], True), None
     for row in rows.get(TOPIC_SNAPSHOTS, ()):
         reading = _reading(row, row["queues"], ("min_offset", "max_offset"))
-        for group in _groups_with(row, rows):
+        for group in [*_groups_with(row, rows), *alone]:
             yield _state({**row, **group}, "topic_queues", "topic", _queues(row["queues"])), reading
+
+
+def _of_client(queue: Row | None) -> tuple[Any, ...]:
+    """Null first."""
+    names = ("topic", "broker_name", "queue_id")
+    return () if queue is None else tuple((queue[name] is not None, queue[name]) for name in names)
 
 
 def _sightings(rows: Mapping[Table, Sequence[Row]]) -> Iterator[tuple[dict[str, Any], None]]:
@@ -103,7 +120,7 @@ def _sightings(rows: Mapping[Table, Sequence[Row]]) -> Iterator[tuple[dict[str, 
     for row in rows.get(MEMBERSHIP_SNAPSHOTS, ()):
         times[row["cluster"], row["consumer_group"], "captured", row["consumer_group"], ""] += _twice(row)
     for row in rows.get(ROUTE_SNAPSHOTS, ()):
-        for entry in row["queues"]:
+        for entry in row["queues"] or ():
             for group in _groups_with(row, rows):
                 key = row["cluster"], group["consumer_group"], "readable", row["topic"], entry["broker_name"]
                 times[key] += _twice(row)
@@ -121,7 +138,7 @@ def _groups_with(topic: Row, rows: Mapping[Table, Sequence[Row]]) -> list[dict[s
     found = set()
     for table in (MEMBERSHIP_SNAPSHOTS, CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS):
         for row in rows.get(table, ()):
-            named = {one["topic"] for one in row.get("subscriptions") or ()} | {row.get("topic")}
+            named = {one["topic"] for one in row.get("subscriptions") or () if one} | {row.get("topic")}
             if row["cluster"] == topic["cluster"] and topic["topic"] in named:
                 found.add(row["consumer_group"])
     return [{"consumer_group": group} for group in sorted(found)]
@@ -137,13 +154,17 @@ def _state(row: Row, kind: str, name: str, state: Any, has_times: bool = False) 
     return key | {kind: state, "times": [to_micros(row["captured_at"])] if has_times else None}
 
 
-def _queues(listed: Iterable[Row]) -> dict[str, Any]:
-    return {name: [one[name] for one in listed] for name in ("broker_name", "queue_id")}
+def _queues(listed: Sequence[Row | None] | None) -> dict[str, Any]:
+    if listed is None:
+        return {}
+    missing = [one is None for one in listed]
+    found = {name: [one and one[name] for one in listed] for name in ("broker_name", "queue_id")}
+    return {**found, "missing": missing if any(missing) else None}
 
 
-def _reading(row: Row, queues: Sequence[Row] | None, names: Sequence[str]) -> dict[str, Any]:
+def _reading(row: Row, queues: Sequence[Row | None] | None, names: Sequence[str]) -> dict[str, Any]:
     known = () if queues is None else names
-    numbers = {at: [one.get(name) for one in queues or ()] for at, name in zip(_VALUES, known, strict=False)}
+    numbers = {at: [one and one.get(name) for one in queues or ()] for at, name in zip(_VALUES, known, strict=False)}
     return {"at": to_micros(row["captured_at"]), **numbers}
 
 

@@ -12,16 +12,16 @@ from pyspark.sql.types import StructType
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OUTPUTS, SOURCES, Table
 from spark_jobs.config import Configuration
-from spark_jobs.gather import fold
-from spark_jobs.gather.fold import stated, states_of
-from spark_jobs.gather.judged import Gathered
+from spark_jobs.gather.judged import Gathered, judged_steps
+from spark_jobs.gather.packed import unpacked
 from spark_jobs.gather.rows import tables
 from spark_jobs.gather.sources import Sources
-from spark_jobs.jobs.audit import audit
+from spark_jobs.publish.request import RunRequest
+from spark_jobs.quality.gate import settings_of
 from spark_jobs.spark_types import spark_schema
 from tests.gather.test_histories import HOSTILE, all_groups, client, owned
 from tests.kernel import judged
-from tests.snapshots import HOUR, membership
+from tests.snapshots import HOUR, at, membership
 
 CONFIGURATION = Configuration()
 Rows = dict[Table, list[dict[str, Any]]]
@@ -41,14 +41,14 @@ def nested(value: Any) -> Any:
 
 
 def folded(spark: SparkSession, rows: Rows, kind: str) -> list[dict[str, Any]]:
-    snapshots = stated(sources_of(spark, rows), CONFIGURATION.grid.length)
-    return [nested(row) for row in states_of(fold.folded(snapshots)).where(F.col("kind") == kind).collect()]
+    states = Gathered.of(sources_of(spark, rows)).folded
+    return [nested(row) for row in states.where(F.col("kind") == kind).collect()]
 
 
 def audited(sources: Sources) -> dict[Table, DataFrame]:
-    snapshots = stated(sources, CONFIGURATION.grid.length)
-    gathered = Gathered(sources, snapshots, fold.folded(snapshots).localCheckpoint())
-    return audit(gathered, HOUR, CONFIGURATION, lambda _: None)
+    settings = settings_of(HOUR, CONFIGURATION, whole_groups=True)
+    packed = judged_steps(Gathered.of(sources), RunRequest(HOUR), CONFIGURATION, settings).localCheckpoint()
+    return {table: unpacked(packed, table) for table in OUTPUTS}
 
 
 def connection(client_id: str, client_addr: str | None, language: str | None) -> dict[str, Any]:
@@ -99,11 +99,8 @@ def test_the_hash_of_a_state_tells_unknown_from_empty_and_one_unknown_from_anoth
         {"consume_threads": 1},
         {"answered": False},
     ]
-    rows = [client(place, **one) for place, one in enumerate(said)]
-    rows += [
-        client(100 + place, **one, started_at=row["captured_at"])
-        for place, (one, row) in enumerate(zip(said, rows, strict=True))
-    ]
+    rows = [client(place, **one, started_at=at(0)) for place, one in enumerate(said)]
+    rows += [client(100 + place, **one, started_at=at(60 + place)) for place, one in enumerate(said)]
     found = folded(spark, {CLIENT_SNAPSHOTS: rows}, "client")
     assert len({row["fingerprint"] for row in found}) == len(found) == len(said)
 

@@ -32,7 +32,7 @@ from spark_jobs.domain.strategy_comparison import StrategyComparison
 from spark_jobs.domain.thresholds import Thresholds
 from spark_jobs.domain.window import SECOND, AuditSettings, from_micros, to_micros
 from spark_jobs.gather.packed import STEP_KEY
-from spark_jobs.gather.rows import packed, tables
+from spark_jobs.gather.rows import packed, rows_of, tables
 
 START = to_micros(datetime(2026, 3, 1, 10, tzinfo=UTC))
 SETTINGS = AuditSettings(3600 * SECOND, 20 * SECOND, 60 * SECOND, Thresholds())
@@ -349,7 +349,7 @@ def test_what_other_strategies_would_have_done() -> None:
 
 @pytest.mark.parametrize("part", [1, 2, 50_000])
 def test_the_packed_rows_hold_the_same_in_parts_no_longer_than_asked_for(part: int) -> None:
-    found = packed(JUDGED, part).to_pylist()
+    found = packed(JUDGED, rows_of(JUDGED), part).to_pylist()
     whole = tables(JUDGED)
     for table in OUTPUTS:
         rows = [{name: one[name] for name in STEP_KEY} | row for one in found for row in one[table.name]]
@@ -358,6 +358,6 @@ def test_the_packed_rows_hold_the_same_in_parts_no_longer_than_asked_for(part: i
 
 
 def test_nothing_judged_is_no_rows() -> None:
-    assert packed([]).num_rows == 0
+    assert packed([], rows_of([])).num_rows == 0
     assert {name: found.num_rows for name, found in tables([]).items()} == {table.name: 0 for table in OUTPUTS}
     assert all(isinstance(found, pa.Table) for found in tables([]).values())

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+import numpy as np
+import pyarrow as pa
 
 from expectations import BY_TABLE
 from expectations.suite import Severity
-from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
+from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS
+from spark_jobs.domain.window import to_micros
 from spark_jobs.quality.checks import QUARANTINED_PERCENT, Check, Result, StepsWithin
-from spark_jobs.quality.facts import collected, flagged
+from spark_jobs.quality.facts import Facts, by_name, looked
 from spark_jobs.quality.validation import Validator
-from spark_jobs.spark_types import spark_schema
+from tests.expectations import cases
+from tests.expectations.cases import arrow_rows
 from tests.snapshots import at, membership
 
 SUITE = BY_TABLE[MEMBERSHIP_SNAPSHOTS]
-SETTINGS = {"read_start": at(-3600), "read_end": at(7200)}
+SETTINGS = replace(cases.SETTINGS, read_start=at(-3600), read_end=at(7200))
 #: Names that would be markup, code or another direction of writing if they were believed.
 HOSTILE = (
     "<script>document.title = 'owned'</script>",
@@ -30,19 +33,21 @@ HOSTILE = (
 )
 
 
-def rows(spark: SparkSession, *broken: str, kept: int = 3) -> DataFrame:
-    """So many rows of one step that keep every rule, and one per name whose connection has no client id."""
+def rows(*broken: str, kept: int = 3) -> Facts:
+    """What is counted of so many rows of one step that keep every rule, and one per name whose connection has no client
+    id.
+    """
     good = [membership(second, "c1") for second in range(kept)]
-    bad = [membership(100 + place, "", group=name) for place, name in enumerate(broken)]
-    fields = [field for field in spark_schema(MEMBERSHIP_SNAPSHOTS) if field.name in MEMBERSHIP_SNAPSHOTS.columns]
-    frame = spark.createDataFrame(good + bad, StructType(fields))
-    return flagged(SUITE, frame.withColumn("step_start", F.lit(at(0))), no_routes(spark), SETTINGS)
+    return counted(good + [membership(100 + place, "", group=name) for place, name in enumerate(broken)])
 
 
-def no_routes(spark: SparkSession) -> Mapping[Table, DataFrame]:
-    """The other table that the suite looks at, without a row: who hosts the topics is not known."""
-    routes = spark.createDataFrame([], spark_schema(ROUTE_SNAPSHOTS))
-    return {ROUTE_SNAPSHOTS: routes.withColumn("step_start", F.col("captured_at"))}
+def counted(snapshots: Sequence[Mapping[str, Any]]) -> Facts:
+    """What is counted of memberships; who hosts the topics is not known."""
+    step = SETTINGS.step_of(np.array([to_micros(row["captured_at"]) for row in snapshots], np.int64))
+    found = arrow_rows(SUITE.table, [dict(row) for row in snapshots], SETTINGS)
+    in_steps = found.adding(step_start=pa.array(step).cast(pa.timestamp("us", "UTC")))
+    whole = SUITE.prepare(in_steps, {ROUTE_SNAPSHOTS: arrow_rows(ROUTE_SNAPSHOTS, [], SETTINGS)})
+    return {SUITE.table: [by_name(SUITE, fact) for fact in looked(whole, SUITE).facts()]}
 
 
 def few_quarantined(percent: float) -> StepsWithin:
@@ -56,14 +61,9 @@ def few_quarantined(percent: float) -> StepsWithin:
     )
 
 
-def validated(site: Path | None, run_id: str, frame: DataFrame, percent: float = 1) -> list[Result]:
+def validated(site: Path | None, run_id: str, facts: Facts, percent: float = 1) -> list[Result]:
     """What a run sees in the rows; with its pages."""
     validator = Validator(run_id, site)
-    results = judged(validator, Check(SUITE, frame, (few_quarantined(percent),)))
+    results = validator.validate([Check(SUITE, (few_quarantined(percent),))], facts)
     validator.write_pages()
     return results
-
-
-def judged(validator: Validator, check: Check) -> list[Result]:
-    """What the validator says of the check's rows."""
-    return validator.validate([check], collected([check]))

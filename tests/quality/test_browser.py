@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from tests.browser import CHROMIUM, needs_browser
 from tests.quality.pages import HOSTILE, rows, validated
@@ -67,11 +66,11 @@ def opened(page: Path, folder: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def site(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The pages of a run where everything holds, and of one where rows with hostile names do not."""
     folder = tmp_path_factory.mktemp("site")
-    validated(folder, "clean", rows(spark))
-    validated(folder, "failed", rows(spark, *HOSTILE))
+    validated(folder, "clean", rows())
+    validated(folder, "failed", rows(*HOSTILE))
     return folder / "data_docs"
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from expectations import BY_TABLE
 from schemas import MEMBERSHIP_SNAPSHOTS, QUALITY_RESULTS
@@ -16,10 +15,9 @@ from spark_jobs.config import Quality
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.quality.checks import Check, Result
 from spark_jobs.quality.drift import Subject, Usual, as_usual, known_values, usual_values
-from spark_jobs.quality.facts import flagged
 from spark_jobs.quality.validation import Validator
 from spark_jobs.spark_types import spark_schema
-from tests.quality.pages import SETTINGS, judged, no_routes
+from tests.quality.pages import counted
 from tests.snapshots import at, membership
 
 #: Two steps, and the days before them.
@@ -109,21 +107,18 @@ def test_nothing_is_usual_before_five_days_of_the_same_hour(usual: Usual) -> Non
     assert {subject.table_name for subject in usual}.isdisjoint({"young", "hours", "long ago", "other"})
 
 
-def test_an_unusual_step_is_a_warning_and_look_back_is_not_looked_at(spark: SparkSession) -> None:
+def test_an_unusual_step_is_a_warning_and_look_back_is_not_looked_at() -> None:
     """4 rows in the step at 10 where 9 to 11 are usual, none at 11 where 5 are; 1 row of look-back before."""
     table = MEMBERSHIP_SNAPSHOTS
     suite = BY_TABLE[table]
     rows = [membership(second) for second in (-20, 0, 20, 40, 60)]
-    frame = spark.createDataFrame(rows, spark_schema(table)).withColumn(
-        "step_start", F.date_trunc("hour", "captured_at")
-    )
     known = {
         Subject(table.name, None): {TEN: (9.0, 11.0), ELEVEN: (4.5, 5.5)},
         Subject(table.name, "message_model"): {TEN: (90.0, 100.0), ELEVEN: (0.0, 1.0)},
         Subject(table.name, "consume_type"): {TEN: (0.0, 50.0)},
     }
     expected = tuple(as_usual(table, known, [TEN, ELEVEN]))
-    found = judged(Validator("r", None), Check(suite, flagged(suite, frame, no_routes(spark), SETTINGS), expected))
+    found = Validator("r", None).validate([Check(suite, expected)], counted(rows))
     drift = [one for one in found if one.expectation.endswith("_is_usual")]
     assert {one.severity for one in drift} == {"warning"}
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
-from datetime import datetime
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from schemas import QUARANTINE, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.config.model import Quality
 from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.window import to_micros
 from spark_jobs.jobs.audit import audit, window_of
 from spark_jobs.jobs.check import Gate
+from spark_jobs.jobs.sightings import Past
 from spark_jobs.jobs.sources import pinned_versions, read_sources
-from spark_jobs.publish.publisher import of_request
 from spark_jobs.publish.request import RunRequest
+from spark_jobs.quality.facts import LEFT_OUT, ROWS
 from spark_jobs.warehouse import Warehouse
 from tests.quality.malformed import Row, good_row, malformed_rows
 from tests.snapshots import at, load
@@ -44,21 +44,28 @@ def check(spark: SparkSession, warehouse: Warehouse, count: int) -> None:
     malformed = list(malformed_rows(1, count))
     bad = {table: [one.row for one in malformed if one.table is table] for table in SOURCES}
     load(spark, warehouse, {table: good[table] + bad[table] for table in SOURCES})
-    gate = Gate(spark, warehouse, REQUEST, CONFIGURATION, "run")
-    sources = read_sources(spark, warehouse, pinned_versions(spark, warehouse), WINDOW.read, REQUEST)
-    used = gate.sources(sources)
-    aside = _aside(spark, warehouse)
-    for table, frame in used.sources.by_table.items():
-        keys = Counter(tuple(row) for row in frame.select(*table.key).collect())
-        assert keys.total() + aside[table.name] == len(good[table]) + len(bad[table])
-        assert set(keys.values()) == {1}
-        assert _keys(table, good[table]) <= set(keys)
+    gate, versions = Gate(spark, warehouse, REQUEST, CONFIGURATION, "run"), pinned_versions(spark, warehouse)
+    sources = read_sources(spark, warehouse, versions, WINDOW.read, REQUEST)
+    found = audit(gate, sources, Past(spark, warehouse, versions, REQUEST, CONFIGURATION), lambda _: None)
+    gate.outputs(found.counted.facts)
+    gate.record()
+    aside, rejected = _aside(spark, warehouse), _rejected(found.packed)
+    for table in SOURCES:
+        facts = found.counted.facts[table]
+        assert sum(step[ROWS] for step in facts) == len(good[table]) + len(bad[table])
+        assert sum(step[LEFT_OUT] for step in facts) == aside[table.name]
+        assert not _keys(table, good[table]) & rejected[table.name]
         for_sure = _keys(table, [one.row for one in malformed if one.is_bad and one.table is table])
         assert len(for_sure) > len(bad[table]) / 10
-        assert not for_sure & set(keys)
-    outputs = audit(used, REQUEST.interval, CONFIGURATION, lambda _: None)
-    gate.outputs(of_request(REQUEST, outputs))
-    gate.record()
+        assert for_sure <= rejected[table.name] <= _keys(table, bad[table])
+
+
+def _rejected(packed: DataFrame) -> dict[str, set[tuple[Any, ...]]]:
+    """The keys of what was not used, by table: those of `_keys`."""
+    found: dict[str, set[tuple[Any, ...]]] = {table.name: set() for table in SOURCES}
+    for row in packed.select(F.inline("rejected")).collect():
+        found[row.table_name].add((row.cluster, row.consumer_group, row.name, row.captured_at))
+    return found
 
 
 def _aside(spark: SparkSession, warehouse: Warehouse) -> dict[str, int]:
@@ -69,9 +76,7 @@ def _aside(spark: SparkSession, warehouse: Warehouse) -> dict[str, int]:
 
 
 def _keys(table: Table, rows: list[Row]) -> set[tuple[Any, ...]]:
-    return {tuple(_naive(row[name]) for name in table.key) for row in rows}
-
-
-def _naive(value: Any) -> Any:
-    """As Spark gives it back."""
-    return value.replace(tzinfo=None) if isinstance(value, datetime) else value
+    """Cluster, group (of a topic none), what was seen, and when (microseconds)."""
+    return {
+        (row["cluster"], row.get("consumer_group"), row[table.key[-2]], to_micros(row["captured_at"])) for row in rows
+    }

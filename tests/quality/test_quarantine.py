@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, QUARANTINE, ROUTE_SNAPSHOTS
 from spark_jobs.config import Configuration
 from spark_jobs.config.model import Quality
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.errors import QualityError
-from spark_jobs.gather.sources import Sources
+from spark_jobs.jobs.audit import audit, window_of
 from spark_jobs.jobs.check import Gate
+from spark_jobs.jobs.sightings import Past
 from spark_jobs.jobs.sources import pinned_versions, read_sources
 from spark_jobs.publish.request import RunRequest
 from spark_jobs.warehouse import Warehouse
@@ -25,12 +24,18 @@ REQUEST = RunRequest(Interval(at(0), at(3600)))
 GOOD, OTHER = (100, 90, 1), (100, 91, 1)
 
 
-def gate(spark: SparkSession, warehouse: Warehouse, percent: float, run_id: str = "run") -> tuple[Gate, Sources]:
-    """A gate that lets this percentage of a step go, and what it is to look at."""
+def checked(spark: SparkSession, warehouse: Warehouse, percent: float, run_id: str = "run") -> tuple[Gate, str]:
+    """The gate of a run, that lets this percentage of a step go, after it has seen the sources; why it closed."""
     configuration = Configuration(quality=Quality(max_quarantined_percent=percent))
-    before = Interval(REQUEST.interval.start - configuration.look_back, REQUEST.interval.end)
-    sources = read_sources(spark, warehouse, pinned_versions(spark, warehouse), before, REQUEST)
-    return Gate(spark, warehouse, REQUEST, configuration, run_id), sources
+    gate = Gate(spark, warehouse, REQUEST, configuration, run_id)
+    versions = pinned_versions(spark, warehouse)
+    sources = read_sources(spark, warehouse, versions, window_of(REQUEST, configuration).read, REQUEST)
+    past = Past(spark, warehouse, versions, REQUEST, configuration)
+    try:
+        audit(gate, sources, past, lambda _: None)
+    except QualityError as error:
+        return gate, str(error)
+    return gate, ""
 
 
 def quarantine(spark: SparkSession, warehouse: Warehouse) -> list[dict[str, Any]]:
@@ -48,8 +53,7 @@ def test_rows_that_differ_in_microseconds_are_two_in_quarantine(spark: SparkSess
     """Their text shows milliseconds."""
     rows = [broken(20 + microseconds / 1_000_000, queue_id=65536) for microseconds in (1, 2)]
     load(spark, warehouse, {OFFSET_SNAPSHOTS: [offsets(0, GOOD), *rows]})
-    first, sources = gate(spark, warehouse, 100)
-    first.sources(sources)
+    checked(spark, warehouse, 100)
     one, other = quarantine(spark, warehouse)
     assert one["content"] == other["content"]
     assert one["quarantine_id"] != other["quarantine_id"]
@@ -71,12 +75,7 @@ def test_rows_are_set_aside_with_every_reason_and_only_once(spark: SparkSession,
         broken(100, broker_name=long_name),
     ]
     load(spark, warehouse, {OFFSET_SNAPSHOTS: rows})
-    first, sources = gate(spark, warehouse, 100)
-    clean = first.sources(sources).sources.offsets
-    assert sorted(row.captured_at for row in clean.select("captured_at").collect()) == [
-        at(second).replace(tzinfo=None) for second in (0, 40, 80)
-    ]
-    assert [row.queue for row in clean.select(F.col("offsets.queue_id").alias("queue")).collect()] == [[0]] * 3
+    first, _ = checked(spark, warehouse, 100)
     found = quarantine(spark, warehouse)
     assert {(_second(row), tuple(sorted(row["reasons"]))) for row in found} == {
         (
@@ -96,8 +95,7 @@ def test_rows_are_set_aside_with_every_reason_and_only_once(spark: SparkSession,
     # The row as JSON is the name and what a good row is.
     assert cut["detail"].startswith("cut: the row has so many characters: 100")
     assert (_second(cut), len(cut["content"])) == (100, 65536)
-    again, sources = gate(spark, warehouse, 100, "again")
-    again.sources(sources)
+    again, _ = checked(spark, warehouse, 100, "again")
     assert quarantine(spark, warehouse) == found
     assert first.quarantined_rows == again.quarantined_rows == {"offset_snapshots": 7}
     assert "7 rows of offset_snapshots are in quarantine" in first.warnings
@@ -113,13 +111,11 @@ def test_more_than_a_step_may_lose_closes_the_gate(spark: SparkSession, warehous
     times = [72 * number for number in range(50)]
     rows = [offsets(second, GOOD) for second in times[1:]] + [broken(0, consumer_offset=-5)]
     load(spark, warehouse, {OFFSET_SNAPSHOTS: rows})
-    enough, sources = gate(spark, warehouse, 2.0)
-    assert enough.sources(sources).sources.offsets.count() == 49
-    closed, sources = gate(spark, warehouse, 1.9)
-    with pytest.raises(QualityError) as error:
-        closed.sources(sources)
+    _, why_not = checked(spark, warehouse, 2.0)
+    assert why_not == ""
+    closed, why = checked(spark, warehouse, 1.9)
     key = '{"cluster":"c","consumer_group":"g","topic":"t","captured_at":"2026-03-01T10:00:00.000Z"}'
-    assert str(error.value) == (
+    assert why == (
         "the data-quality gate is closed, nothing was published:\n"
         "offset_snapshots: few_rows_are_quarantined failed in the step 2026-03-01T10:00Z: 2\n"
         f"  offset_snapshots: offsets_are_possible failed in the step 2026-03-01T10:00Z: 1 rows, for example {key}"
@@ -135,7 +131,7 @@ def test_brokers_that_are_not_the_hosts_are_a_warning_and_every_row_is_used(
     spark: SparkSession, warehouse: Warehouse
 ) -> None:
     load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(0, "c1", broker="b2")], ROUTE_SNAPSHOTS: [route(0, 4)]})
-    judged, sources = gate(spark, warehouse, 0)
-    assert judged.sources(sources).sources.memberships.count() == 1
+    judged, why = checked(spark, warehouse, 0)
+    assert why == ""
     assert not warehouse.exists(spark, QUARANTINE)
     assert any("brokers_are_the_hosts failed" in one for one in judged.warnings)

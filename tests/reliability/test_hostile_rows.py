@@ -24,9 +24,9 @@ from spark_jobs.config.model import Quality
 from spark_jobs.ingest.batches import LINE_NUMBER, arrow_table
 from spark_jobs.jobs.audit import audit, window_of
 from spark_jobs.jobs.check import Gate
+from spark_jobs.jobs.sightings import Past
 from spark_jobs.jobs.sources import pinned_versions, read_sources
-from spark_jobs.publish.content import Content
-from spark_jobs.publish.publisher import of_request
+from spark_jobs.publish.content import Content, contents_of
 from spark_jobs.publish.request import RunRequest
 from spark_jobs.warehouse import Warehouse
 from tests.quality.malformed import Row, good_row
@@ -70,15 +70,15 @@ def audited(spark: SparkSession, warehouse: Warehouse, broken: Sequence[Broken])
     for one in broken:
         found[one.table].append(one.row)
     load(spark, warehouse, {table: GOOD[table] + found[table] for table in SOURCES})
-    gate = Gate(spark, warehouse, REQUEST, CONFIGURATION, "run")
-    window = window_of(REQUEST, CONFIGURATION)
-    sources = read_sources(spark, warehouse, pinned_versions(spark, warehouse), window.read, REQUEST)
-    used = gate.sources(sources)
+    gate, versions = Gate(spark, warehouse, REQUEST, CONFIGURATION, "run"), pinned_versions(spark, warehouse)
+    sources = read_sources(spark, warehouse, versions, window_of(REQUEST, CONFIGURATION).read, REQUEST)
+    past = Past(spark, warehouse, versions, REQUEST, CONFIGURATION)
+    judged = audit(gate, sources, past, lambda _: None)
     assert gate.quarantined_rows == {table.name: len(rows) for table, rows in found.items() if rows}
-    gate.outputs(of_request(REQUEST, audit(used, HOUR, CONFIGURATION, lambda _: None)))
+    gate.outputs(judged.counted.facts)
     gate.record()
-    assert gate.contents.keys() == set(OUTPUTS)
-    return gate.contents
+    assert judged.outputs().keys() == set(OUTPUTS)
+    return contents_of(judged.outputs())
 
 
 def load(spark: SparkSession, warehouse: Warehouse, rows: dict[Table, list[Row]]) -> None:

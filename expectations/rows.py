@@ -1,0 +1,284 @@
+"""Rows of a table as expectations look at them: Arrow columns, in which null is unknown, as in SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+#: Of the elements of an array: the element itself, beside its fields.
+ELEMENT = "(element)"
+
+
+class Values:
+    """A column, or what is computed of columns: an entry per row; what is computed of an unknown value is unknown."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, array: pa.Array) -> None:
+        self.array = array
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __eq__(self, other: object) -> Values:  # type: ignore[override]
+        return self._with(pc.equal, other)
+
+    def __ne__(self, other: object) -> Values:  # type: ignore[override]
+        return self._with(pc.not_equal, other)
+
+    def __lt__(self, other: object) -> Values:
+        return self._with(pc.less, other)
+
+    def __le__(self, other: object) -> Values:
+        return self._with(pc.less_equal, other)
+
+    def __gt__(self, other: object) -> Values:
+        return self._with(pc.greater, other)
+
+    def __ge__(self, other: object) -> Values:
+        return self._with(pc.greater_equal, other)
+
+    def __add__(self, other: object) -> Values:
+        return self._with(pc.add, other)
+
+    def __sub__(self, other: object) -> Values:
+        return self._with(pc.subtract, other)
+
+    def __mul__(self, other: object) -> Values:
+        return self._with(pc.multiply, other)
+
+    def __and__(self, other: Values) -> Values:
+        return self._with(pc.and_kleene, other)
+
+    def __or__(self, other: Values) -> Values:
+        return self._with(pc.or_kleene, other)
+
+    def __invert__(self) -> Values:
+        return Values(pc.invert(self.array))
+
+    def _with(self, function: Callable[..., Any], other: object) -> Values:
+        return Values(function(self.array, other.array if isinstance(other, Values) else other))
+
+    def is_known(self) -> Values:
+        """Whether it is not null."""
+        return Values(pc.is_valid(self.array))
+
+    def is_unknown(self) -> Values:
+        """Whether it is null."""
+        return Values(pc.is_null(self.array))
+
+    def or_else(self, value: object) -> Values:
+        """The value itself, or this one where it is unknown."""
+        return Values(pc.fill_null(self.array, value))
+
+    def is_in(self, values: Iterable[str]) -> Values:
+        """Whether it is one of these texts; unknown where it is unknown itself."""
+        of_known = pc.is_in(self.array, value_set=pa.array([*values], pa.string()))
+        return Values(pc.if_else(pc.is_valid(self.array), of_known, pa.scalar(None, pa.bool_())))
+
+    def between(self, lowest: object, highest: object) -> Values:
+        """Whether it is neither below nor above these two."""
+        return (self >= lowest) & (self <= highest)
+
+    def matches(self, pattern: str) -> Values:
+        """Whether the regular expression (RE2) is found in the text."""
+        return Values(pc.match_substring_regex(self.array, pattern))
+
+    def length(self) -> Values:
+        """Characters of a text."""
+        return Values(pc.utf8_length(self.array))
+
+    def size(self) -> Values:
+        """Elements of an array."""
+        return Values(pc.list_value_length(self.array))
+
+    def field(self, name: str) -> Values:
+        """A field of a struct; unknown where the struct is."""
+        return Values(pc.struct_field(self.array, name))
+
+    def as_float(self) -> Values:
+        """In floating point; what does not fit is rounded."""
+        return Values(self.array.cast(pa.float64(), safe=False))
+
+    def flags(self) -> Flags:
+        """As NumPy's booleans; none may be unknown."""
+        found: Flags = self.array.to_numpy(zero_copy_only=False)
+        return found
+
+    def ranks(self) -> Numbers:
+        """The place of each value among all that there are, equal values having one; null is −1."""
+        coded = self.array.dictionary_encode()
+        rank = np.empty(len(coded.dictionary), np.int64)
+        rank[pc.array_sort_indices(coded.dictionary).to_numpy()] = np.arange(len(rank))
+        places = pc.fill_null(coded.indices, -1).to_numpy()
+        return np.where(places < 0, -1, rank[places] if len(rank) else -1)
+
+    def numbers(self, unknown: int = -1) -> Numbers:
+        """As integers, times in microseconds; `unknown` in place of null."""
+        array = self.array if pa.types.is_integer(self.array.type) else self.array.cast(pa.int64())
+        found: Numbers = pc.fill_null(array, unknown).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+        return found
+
+
+@dataclass(frozen=True)
+class CheckSettings:
+    """What expectations know of a run. The read window; how long a step is; by how many messages a consumer may be
+    ahead of a broker's reading. A run of one topic publishes what concerns its whole groups without what their other
+    topics have: `whole_groups` is false for its rows.
+    """
+
+    read_start: datetime
+    read_end: datetime
+    step: timedelta
+    offset_tolerance: int
+    whole_groups: bool = True
+
+    def step_of(self, at: Numbers) -> Numbers:
+        """The starts of the steps that hold these times, microseconds (`domain.intervals.StepGrid.floor`)."""
+        return at - at % (self.step // timedelta(microseconds=1))
+
+
+class Rows:
+    """Rows of one table, or elements of one of its array columns."""
+
+    def __init__(self, columns: Mapping[str, pa.Array], size: int, settings: CheckSettings) -> None:
+        self._columns, self._size, self.settings = columns, size, settings
+
+    @classmethod
+    def of(cls, table: pa.Table, settings: CheckSettings) -> Rows:
+        """The rows of an Arrow table."""
+        whole = table.combine_chunks()
+        columns = {
+            name: column.chunk(0) if column.num_chunks else pa.array([], column.type)
+            for name, column in zip(whole.column_names, whole.columns, strict=True)
+        }
+        return cls(columns, len(table), settings)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, name: str) -> Values:
+        """The column of that name; raises KeyError where there is none."""
+        return Values(self._columns[name])
+
+    def adding(self, **columns: object) -> Rows:
+        """The rows with further columns, each an entry per row."""
+        added = {name: one.array if isinstance(one, Values) else pa.array(one) for name, one in columns.items()}
+        return Rows({**self._columns, **added}, self._size, self.settings)
+
+    def always(self, value: bool = True) -> Values:
+        """The same for every row."""
+        return Values(pa.repeat(value, self._size))
+
+    def elements(self, array: str) -> tuple[Rows, Numbers]:
+        """The elements of an array of structs, and of which row each is; fields of a null element are null."""
+        lists = self._columns[array]
+        structs = lists.flatten()
+        columns: dict[str, pa.Array] = dict(zip((field.name for field in structs.type), structs.flatten(), strict=True))
+        found = Rows({**columns, ELEMENT: structs}, len(structs), self.settings)
+        return found, pc.list_parent_indices(lists).to_numpy()
+
+    def every(self, array: str, holds: Callable[[Rows], Values]) -> Values:
+        """Whether it holds, or is unknown, for every element of the array that is there."""
+        elements, rows = self.elements(array)
+        return self._without(array, rows, ~holds(elements).or_else(True) & elements[ELEMENT].is_known())
+
+    def none_null(self, array: str) -> Values:
+        """Whether every element of the array is there."""
+        elements, rows = self.elements(array)
+        return self._without(array, rows, elements[ELEMENT].is_unknown())
+
+    def _without(self, array: str, rows: Numbers, broken: Values) -> Values:
+        """Whether a row has no broken element; unknown where it has no array. `rows`: that of each element."""
+        found = np.ones(self._size, bool)
+        found[rows[broken.flags()]] = False
+        return Values(pa.array(found, mask=self[array].is_unknown().flags()))
+
+    def in_order(self, array: str, *fields: str) -> Values:
+        """Whether the elements of the array are sorted by these fields, null first, texts as UTF-8."""
+        elements, rows = self.elements(array)
+        is_same, is_after = rows[1:] == rows[:-1], np.zeros(len(elements), bool)
+        for ranks in (elements[name].ranks() for name in fields):
+            is_after[1:] |= is_same & (ranks[1:] < ranks[:-1])
+            is_same = is_same & (ranks[1:] == ranks[:-1])
+        return self._without(array, rows, Values(pa.array(is_after)))
+
+    def distinct(self, array: str, *fields: str) -> Values:
+        """How many different elements the array has, by these fields, of which null is a value; unknown without one."""
+        elements, rows = self.elements(array)
+        pairs = np.unique(np.stack([rows, *codes(fields, elements)]), axis=1)[0]
+        return Values(pa.array(np.bincount(pairs, minlength=self._size), mask=self[array].is_unknown().flags()))
+
+    def where(self, condition: Values) -> Rows:
+        """The rows of which it holds."""
+        places = pa.array(np.flatnonzero(condition.or_else(False).flags()))
+        return Rows({name: one.take(places) for name, one in self._columns.items()}, len(places), self.settings)
+
+
+def all_of(conditions: Iterable[Values]) -> Values:
+    """Whether all of them hold."""
+    return reduce(Values.__and__, conditions)
+
+
+def least(first: Values, *others: Values) -> Values:
+    """The least of those that are known."""
+    return Values(pc.min_element_wise(first.array, *(one.array for one in others)))
+
+
+def codes(names: Iterable[str], *tables: Rows) -> list[Numbers]:
+    """Of each table a number per row: rows with equal values in these columns, null being one, have the same."""
+    found = np.zeros(sum(map(len, tables)), np.int64)
+    for name in names:
+        column = pa.chunked_array([table[name].array for table in tables]).combine_chunks()
+        places = column.dictionary_encode(null_encoding="encode").indices.to_numpy()
+        # Ranked again, so that the product of further columns fits into 64 bits.
+        found = np.unique(found * (places.max(initial=0) + 1) + places, return_inverse=True)[1]
+    return np.split(found, np.cumsum([len(table) for table in tables])[:-1])
+
+
+def first_places(wanted: Numbers, given: Numbers) -> Numbers:
+    """Where each wanted code is first among those given; −1: nowhere."""
+    order = np.argsort(given, kind="stable")
+    places = np.searchsorted(given[order], wanted)
+    found = np.where(places < len(given), order[np.minimum(places, len(given) - 1)] if len(given) else -1, -1)
+    is_there = (found >= 0) & (given[found] == wanted) if len(given) else np.zeros(len(wanted), bool)
+    return np.where(is_there, found, -1)
+
+
+def taken(column: Values, places: Numbers) -> Values:
+    """The column's values at these places; unknown at −1."""
+    return Values(column.array.take(pa.array(places, mask=places < 0)))
+
+
+def rows_before(parts: Numbers, *orders: Numbers) -> Numbers:
+    """Of each row the place of the one before it in its part, in the order of these keys; −1: it is the first."""
+    order = np.lexsort((*reversed(orders), parts))
+    found = np.full(len(parts), -1)
+    is_same = parts[order[1:]] == parts[order[:-1]]
+    found[order[1:][is_same]] = order[:-1][is_same]
+    return found
+
+
+def greatest_before(values: Numbers, parts: Numbers, *orders: Numbers) -> Values:
+    """Of each row the greatest value of those before it in its part, in the order of these keys; values below 0 are
+    none, and it is unknown where there is none.
+    """
+    order, before = np.lexsort((*reversed(orders), parts)), rows_before(parts, *orders)
+    lowest = values[values >= 0].min(initial=np.iinfo(np.int64).max) - 1
+    relative = np.where(values >= 0, values - lowest, 0)[order]
+    # Each part lies above the one before, so one running maximum serves all.
+    base = parts[order] * (relative.max(initial=0) + 1)
+    greatest = np.empty(len(values), np.int64)
+    greatest[order] = np.maximum.accumulate(relative + base) - base
+    found = np.where(before < 0, 0, greatest[before])
+    return Values(pa.array(found + lowest, mask=found == 0))

@@ -1,0 +1,72 @@
+"""What the checks of all groups and topics have counted, added up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from expectations import SUITES
+from schemas import OUTPUTS
+from spark_jobs.gather.packed import FACTS, SEEN
+from spark_jobs.quality.facts import Fact, Facts, by_name, counted
+
+#: Groups that are named of those that could not be replayed.
+_MOST_NAMED = 20
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The facts of every table, source or output, step by step; whether anything was observed, for how many groups a
+    strategy was assumed, and the first of what was not replayed: cluster, consumer group, reason, topics.
+    """
+
+    facts: Facts
+    observed: bool
+    assumed: int
+    skipped: Sequence[tuple[str, str, str, list[str]]]
+
+    def without_outputs(self) -> Counted:
+        """Of a run that observed nothing."""
+        nothing: Facts = {table: [] for table in OUTPUTS}
+        return Counted({**self.facts, **nothing}, observed=False, assumed=0, skipped=[])
+
+
+def counted_in(packed: DataFrame) -> Counted:
+    """Adds up what is in the frame (`packed.PACKED`); one Spark action."""
+    rows = _facts(packed).unionByName(_seen(packed), allowMissingColumns=True).collect()
+    steps = sorted((row for row in rows if row[SEEN] is None), key=lambda row: int(row.step_start))
+    found: dict[str, list[dict[str, Any]]] = {suite.table.name: [] for suite in SUITES}
+    suites = {suite.table.name: suite for suite in SUITES}
+    for row in steps:
+        fact = Fact(row.table_name, row.step_start, row.counts, [(one.name, one.key) for one in row.examples])
+        found[row.table_name].append(by_name(suites[row.table_name], fact))
+    (seen,) = (row[SEEN] for row in rows if row[SEEN] is not None)
+    facts = {suite.table: found[suite.table.name] for suite in SUITES}
+    return Counted(facts, bool(seen.observed), seen.assumed, seen.skipped)
+
+
+def _facts(packed: DataFrame) -> DataFrame:
+    """One row per (table, step): its counts and examples."""
+    most = max(len(counted(suite)) for suite in SUITES)
+    sums = ", ".join(f"sum(get(counts, {place}))" for place in range(most))
+    return (
+        packed.select(F.inline(FACTS))
+        .groupBy("table_name", "step_start")
+        .agg(F.expr(f"array({sums})").alias("counts"), F.flatten(F.collect_list("examples")).alias("examples"))
+    )
+
+
+def _seen(packed: DataFrame) -> DataFrame:
+    """One row, of all groups together."""
+    skipped = F.sort_array(F.flatten(F.collect_list(f"{SEEN}.skipped")))
+    return packed.agg(
+        F.struct(
+            F.max(f"{SEEN}.observed").alias("observed"),
+            F.count_if(f"{SEEN}.assumed").alias("assumed"),
+            F.slice(skipped, 1, _MOST_NAMED).alias("skipped"),
+        ).alias(SEEN)
+    )
