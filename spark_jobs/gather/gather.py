@@ -81,15 +81,20 @@ def readings_per_group(snapshots: Mapping[str, DataFrame], topics: DataFrame) ->
 
     They are in the order of the state's queues. Whose they are the state says.
     """
-    keys = topics.select(*_TOPIC, group_key().alias(KEY))
-    of_topics = snapshots[TOPIC_QUEUES]
-    shared = of_topics.join(F.broadcast(keys), on=[*_TOPIC], how="inner")
     every = {
         OFFSET_SNAPSHOTS: snapshots[OFFSET_QUEUES].withColumn(KEY, group_key()),
         CLIENT_SNAPSHOTS: snapshots[CLIENT].withColumn(KEY, group_key()),
-        TOPIC_SNAPSHOTS: shared.unionByName(of_topics.withColumn(KEY, topic_key())),
+        TOPIC_SNAPSHOTS: _by_key(snapshots[TOPIC_QUEUES], topics),
     }
     return reduce(DataFrame.union, (_readings(table, frame) for table, frame in every.items()))
+
+
+def _by_key(of_topics: DataFrame, topics: DataFrame) -> DataFrame:
+    """The snapshots of topics once for each group that has the topic, and once for the topic by itself."""
+    groups = topics.groupBy(*_TOPIC).agg(F.collect_list(group_key()).alias("groups"))
+    asked = of_topics.join(F.broadcast(groups), on=[*_TOPIC], how="left")
+    nobody = F.array().cast("array<bigint>")
+    return asked.withColumn(KEY, F.explode(F.concat(F.array(topic_key()), F.coalesce("groups", nobody))))
 
 
 def _dead_letters() -> Column:
