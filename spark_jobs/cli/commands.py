@@ -166,7 +166,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "verify": Command(
         "Audit a published run again from the same versions of its sources, and compare the results.",
-        WithSpark("auditing:verify_command", "check_warehouse"),
+        WithSpark("auditing:verify_command", "check_verify"),
         ("RUN_ID", "--warehouse", "--json"),
         ("7f3a0c5e6b4d41a9 --warehouse ./warehouse", "7f3a0c5e6b4d41a9 --warehouse lake.audit --json"),
     ),
