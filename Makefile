@@ -78,8 +78,8 @@ check-tools:
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 
 .venv/installed: requirements.lock setup.cfg pyproject.toml | check-tools .venv/bin/uv
-	@echo 'Installing the pinned packages (half a minute, and the download) …'
-	@$(BIN)/uv pip sync --quiet --python $(BIN)/python requirements.lock
+	@echo 'Installing the pinned packages (a minute, and the download) …'
+	@$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python requirements.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
 	@echo "Fetching Delta's jars and preparing Java's classes, once (a minute) …"
 	@$(BIN)/python -m spark_jobs.setup_jars

@@ -15,7 +15,7 @@ from schemas import MEMBERSHIP_SNAPSHOTS, SIGHTINGS, SOURCES
 from spark_jobs.config import Configuration
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.jobs.run import RunRequest, run
-from spark_jobs.session import get_session
+from spark_jobs.session import SMALL_SETTINGS, get_session
 from spark_jobs.spark_types import spark_schema
 from spark_jobs.warehouse import Warehouse
 
@@ -44,7 +44,7 @@ def make_archive(archive: Path) -> bool:
 
 
 def _small_audit(spark: SparkSession, warehouse: Warehouse) -> None:
-    """A group that nobody is in, audited for an hour, and once more."""
+    """A group that nobody is in, audited for an hour: with compiled expressions, and as small work is."""
     warehouse.create(spark, (*SOURCES, SIGHTINGS))
     table = MEMBERSHIP_SNAPSHOTS
     snapshot = dict.fromkeys(table.columns) | {"captured_at": _START, "connections": [], "subscriptions": []}
@@ -52,7 +52,9 @@ def _small_audit(spark: SparkSession, warehouse: Warehouse) -> None:
     rows = spark.createDataFrame([snapshot], spark_schema(table)).select(*table.columns)
     warehouse.save(rows.write.format("delta").mode("append"), table)
     request = RunRequest(Interval(_START, _START + timedelta(hours=1)))
-    for _ in range(2):
+    for settings in ({}, SMALL_SETTINGS):
+        for name, value in settings.items():
+            spark.conf.set(name, value)
         run(spark, warehouse, request, Configuration())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 from collections.abc import Mapping
@@ -51,6 +52,14 @@ _SETTINGS = {
     "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
 }
 
+#: Of work that ends before it would pay to compile it: expressions are interpreted.
+SMALL_SETTINGS = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+#: Java's quick compiler alone, with room for what it compiles: without it Java goes on interpreting after some minutes.
+_SMALL_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _CLASS_PATH = "spark.driver.extraClassPath"
 _LOCAL_SETTINGS = {
@@ -70,12 +79,12 @@ _LOCAL_SETTINGS = {
 }
 
 
-def get_session(java_options: str | None = None) -> SparkSession:
+def get_session(java_options: str | None = None, *, small: bool = False) -> SparkSession:
     """The session of this process: spark-submit's own master where there is one, else a local one.
 
-    `java_options` are those of a local one instead of the archive's. A master given to spark-submit, and its own jars,
-    are left as they are. Times are UTC in the session, and in this process too: PySpark gives collected timestamps in
-    the zone of the process.
+    `java_options` are those of a local one instead of the archive's; `small`: it is for little work, and one that is
+    there already stays as it is. A master given to spark-submit, its own jars and settings, are left as they are. Times
+    are UTC in the session, and in this process too: PySpark gives collected timestamps in the zone of the process.
     """
     os.environ["TZ"] = "UTC"
     time.tzset()
@@ -83,12 +92,14 @@ def get_session(java_options: str | None = None) -> SparkSession:
     builder = SparkSession.builder.appName("rebalance-audit")
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     settings = _SETTINGS | (_not_given(s3_settings()) if submitted else s3_settings() | _LOCAL_SETTINGS)
+    if small and SparkContext._active_spark_context is None:
+        settings |= _not_given(SMALL_SETTINGS)
     for key, value in settings.items():
         builder = builder.config(key, value)
     if not submitted:
         options = _archive_options() if java_options is None else java_options
         own = f"{_LOCAL_SETTINGS[_JAVA_OPTIONS]} -Djava.io.tmpdir={scratch_folder()}"
-        builder = builder.config(_JAVA_OPTIONS, f"{own} {options}")
+        builder = builder.config(_JAVA_OPTIONS, f"{own} {options} {_SMALL_JAVA if small else ''}")
         # Not `spark.jars`: what the JVM loads later than its start is in no archive.
         builder = builder.config(_CLASS_PATH, _delta_jars())
         # Behind Spark's own jars: the archive holds as long as what is before is the same.
@@ -103,8 +114,26 @@ def get_session(java_options: str | None = None) -> SparkSession:
     return spark
 
 
+def end_session() -> None:
+    """Stops Spark, and ends its Java at once where this process has started it: all that is left to Java is to remove
+    its temporary files, one by one.
+    """
+    if context := SparkContext._active_spark_context:
+        java = getattr(context._gateway, "proc", None)
+        context.stop()
+        if java is not None:
+            java.kill()
+            java.wait()
+            shutil.rmtree(scratch_folder(), ignore_errors=True)
+
+
 def _not_given(settings: Mapping[str, str]) -> dict[str, str]:
-    """Those that spark-submit, or its spark-defaults.conf, has not set otherwise."""
+    """Those that spark-submit, or its spark-defaults.conf, has not set otherwise; of a local session those that
+    PYSPARK_SUBMIT_ARGS does not name.
+    """
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        named = os.environ.get("PYSPARK_SUBMIT_ARGS", "")
+        return {key: value for key, value in settings.items() if key not in named}
     SparkContext._ensure_initialized()
     given = SparkConf()
     return {key: value for key, value in settings.items() if not given.contains(key)}

@@ -10,13 +10,14 @@ from typing import Any
 from urllib.parse import unquote
 
 from delta.tables import DeltaTable
+from deltalake import DeltaTable as LocalTable
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 from schemas import Table
 from spark_jobs.conflicts import unless_outrun
 from spark_jobs.create_table import create_table
-from spark_jobs.delta_log import DeltaLog
+from spark_jobs.delta_log import DeltaLog, JavaLog, LocalLog
 from spark_jobs.domain.intervals import Interval, parse_utc
 from spark_jobs.errors import IntervalError, WarehouseError
 from spark_jobs.hadoop_files import delete, newest_files
@@ -47,6 +48,8 @@ class Warehouse(Location):
         """Whether the table has been made."""
         if self.in_catalog:
             return bool(spark.catalog.tableExists(f"{self.location}.{table.name}"))
+        if self.local_path:
+            return LocalTable.is_deltatable(str(self.local_path / table.name))
         return bool(DeltaTable.isDeltaTable(spark, f"{self.location}/{table.name}"))
 
     def delta_table(self, spark: SparkSession, table: Table) -> DeltaTable:
@@ -67,7 +70,7 @@ class Warehouse(Location):
 
     def version(self, spark: SparkSession, table: Table) -> int:
         """The newest Delta version of the table; no Spark job."""
-        return DeltaLog.of(spark, self.delta_table(spark, table)).version()
+        return self._log(spark, table).version()
 
     def version_of(self, spark: SparkSession, table: Table, mark: str) -> int:
         """The `marked_version`; the newest where there is none: replacing nothing by nothing is no commit."""
@@ -76,10 +79,16 @@ class Warehouse(Location):
 
     def marked_version(self, spark: SparkSession, table: Table, mark: str) -> int | None:
         """The Delta version whose commit, one of the last, carries this user metadata; no Spark job."""
-        log = DeltaLog.of(spark, self.delta_table(spark, table))
+        log = self._log(spark, table)
         newest = log.version()
         last = range(newest, max(-1, newest - _LAST_COMMITS), -1)
         return next((version for version in last if log.user_metadata(version) == mark), None)
+
+    def _log(self, spark: SparkSession, table: Table) -> DeltaLog:
+        if self.local_path is None:
+            return JavaLog.of(spark, self.delta_table(spark, table))
+        self._check_exists(spark, table)
+        return LocalLog.of(self.local_path / table.name)
 
     def is_free(self, table: Table, interval: Interval) -> bool:
         """Whether it is certain, without asking Spark, that the table has no row of the interval's steps.

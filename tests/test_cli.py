@@ -224,7 +224,7 @@ def backfilled(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         progress(STEPS[2], "failed: it's\nheld", True)
         return Backfill({STEPS[1]: audited(ERROR=1, INFO=2)}, {STEPS[2]: HELD})
 
-    monkeypatch.setattr("spark_jobs.cli.scheduled.start_spark", lambda _: None)
+    monkeypatch.setattr("spark_jobs.cli.scheduled.start_spark", lambda *_, **__: None)
     monkeypatch.setattr("spark_jobs.cli.scheduled.published_steps", lambda *_: {STEPS[0]})
     monkeypatch.setattr("spark_jobs.cli.scheduled.backfill", backfill)
     return asked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import sys
 from argparse import Namespace
 from collections import Counter
@@ -11,10 +12,12 @@ from typing import Any
 
 from rich.console import Console
 
+from schemas import OUTPUTS, SOURCES, Table
 from spark_jobs.cli.before import table_named
 from spark_jobs.cli.documents import as_json, run_document
 from spark_jobs.cli.exit_codes import quality_exit_code, run_exit_code
 from spark_jobs.cli.reading import stored_tables
+from spark_jobs.cli.scale import is_small
 from spark_jobs.cli.show_failures import show_failures
 from spark_jobs.cli.show_findings import show_findings
 from spark_jobs.cli.show_incidents import show_incidents
@@ -22,7 +25,7 @@ from spark_jobs.cli.start import start_spark
 from spark_jobs.cli.terminal import printable, progress_on, show_next, show_steps
 from spark_jobs.config.file import load
 from spark_jobs.domain.incidents.values import Incident
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.intervals import EVER, Interval
 from spark_jobs.errors import ExitCode, NothingPublishedError
 from spark_jobs.jobs.demo import INTERVAL, demo, example_files, next_steps
 from spark_jobs.jobs.incidents import IncidentQuery, incidents_of
@@ -31,6 +34,9 @@ from spark_jobs.jobs.run import RunRequest, RunResult, run
 from spark_jobs.jobs.validate import Validation, validate
 from spark_jobs.jobs.verify import verify
 from spark_jobs.quality.checks import Result
+from spark_jobs.read.amount import bytes_in
+from spark_jobs.read.delta import DeltaTables
+from spark_jobs.read.published import published_run
 from spark_jobs.warehouse import Warehouse
 
 
@@ -38,7 +44,8 @@ def ingest_command(arguments: Namespace) -> int:
     """Exit code 0 also where lines were quarantined: the report counts them."""
     warehouse = Warehouse.parse(arguments.warehouse)
     with progress_on(Console(stderr=True)) as say:
-        report = ingest(start_spark(say), warehouse, arguments.FILE, arguments.cluster_name, progress=say)
+        spark = start_spark(say, is_small(arguments, lambda _: sum(map(os.path.getsize, arguments.FILE))))
+        report = ingest(spark, warehouse, arguments.FILE, arguments.cluster_name, progress=say)
     lines = [as_json(dataclasses.asdict(report))] if arguments.json else map(printable, str(report).splitlines())
     print(*lines, sep="\n")
     if not arguments.json:
@@ -52,7 +59,7 @@ def run_command(arguments: Namespace) -> int:
     configuration.grid.check_whole_steps(arguments.interval)
     request = RunRequest(arguments.interval, arguments.cluster, arguments.group, arguments.topic)
     with progress_on(Console(stderr=True)) as say:
-        result = run(start_spark(say), warehouse, request, configuration, say)
+        result = run(start_spark(say, is_small(arguments), checks=True), warehouse, request, configuration, say)
         found = None if arguments.findings or arguments.json else _incidents(arguments, arguments.interval, say)
     _show(result, warehouse, found, as_document=arguments.json)
     if not arguments.json:
@@ -67,7 +74,10 @@ def validate_command(arguments: Namespace) -> int:
     if arguments.interval:
         configuration.grid.check_whole_steps(arguments.interval)
     with progress_on(Console(stderr=True)) as say:
-        found = validate(start_spark(say), warehouse, configuration, table, arguments.interval, say)
+        spark = start_spark(
+            say, is_small(arguments, lambda tables: _validated(tables, table, arguments.interval)), checks=True
+        )
+        found = validate(spark, warehouse, configuration, table, arguments.interval, say)
     failed = [one for one in found.results if not one.success]
     if arguments.json:
         print(as_json(_document(found, failed)))
@@ -93,11 +103,16 @@ def _document(found: Validation, failed: Sequence[Result]) -> dict[str, Any]:
     }
 
 
+def _validated(tables: DeltaTables, table: Table | None, interval: Interval | None) -> int:
+    return bytes_in(tables, [table] if table else (*SOURCES, *OUTPUTS), interval or EVER)
+
+
 def verify_command(arguments: Namespace) -> int:
     """Exit code 0 where everything is as it was published, else 1."""
     warehouse = Warehouse.parse(arguments.warehouse)
     with progress_on(Console(stderr=True)) as say:
-        found = verify(start_spark(say), warehouse, arguments.RUN_ID, say)
+        spark = start_spark(say, is_small(arguments, lambda tables: _verified(tables, arguments.RUN_ID)), checks=True)
+        found = verify(spark, warehouse, arguments.RUN_ID, say)
     if arguments.json:
         print(as_json(dataclasses.asdict(found)))
     else:
@@ -111,11 +126,17 @@ def verify_command(arguments: Namespace) -> int:
     return ExitCode.FINDINGS if found.differs else ExitCode.CLEAN
 
 
+def _verified(tables: DeltaTables, run_id: str) -> int:
+    run = published_run(tables, run_id)
+    return bytes_in(tables, SOURCES, Interval(run["interval_start"], run["interval_end"]))
+
+
 def demo_command(arguments: Namespace) -> int:
     """Exit code 0 also with findings: the recording is full of them, and the demo has worked."""
     warehouse, files = Warehouse.parse(arguments.warehouse), example_files()
     with progress_on(Console(stderr=True)) as say:
-        made = demo(start_spark(say), warehouse, files, say)
+        spark = start_spark(say, is_small(arguments, lambda tables: bytes_in(tables, SOURCES, INTERVAL)), checks=True)
+        made = demo(spark, warehouse, files, say)
         found = None if arguments.findings else _incidents(arguments, INTERVAL, say)
     _show(made.result, warehouse, found, as_document=False)
     print(f"The report is in {printable(str(made.report))}: open it in a browser")

@@ -15,6 +15,7 @@ from spark_jobs.errors import WarehouseError
 from spark_jobs.ingest.files import check_readable
 from spark_jobs.location import Location, check_all
 from spark_jobs.read.delta import DeltaTables
+from spark_jobs.read.published import published_run
 
 
 def check_ingest(arguments: Namespace) -> None:
@@ -44,6 +45,14 @@ def check_validate(arguments: Namespace) -> None:
 def check_warehouse(arguments: Namespace) -> None:
     """Raises `WarehouseError` or `SchemaMismatchError`."""
     check_tables(Location.parse(arguments.warehouse))
+
+
+def check_verify(arguments: Namespace) -> None:
+    """Raises `NothingPublishedError` for a run that has published nothing, else as `check_warehouse` does."""
+    location = Location.parse(arguments.warehouse)
+    check_tables(location)
+    if location.local_path:
+        published_run(DeltaTables(location), arguments.RUN_ID)
 
 
 def check_maintain(arguments: Namespace) -> None:

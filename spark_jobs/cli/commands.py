@@ -94,7 +94,7 @@ COMMANDS: Mapping[str, Command] = {
     "ingest": Command(
         "Load recordings of RocketMQ's answers into the source tables; loading one again changes nothing.",
         WithSpark("auditing:ingest_command", "check_ingest"),
-        ("FILE", "--warehouse", "--cluster-name", "--json"),
+        ("FILE", "--warehouse", "--cluster-name", "--scale", "--json"),
         (
             "examples/recording.jsonl.gz --warehouse ./warehouse",
             "day1.jsonl.gz day2.jsonl.gz --warehouse s3a://lake/audit --cluster-name eu",
@@ -105,7 +105,7 @@ COMMANDS: Mapping[str, Command] = {
         WithSpark("auditing:run_command", "check_audit"),
         (
             *("--warehouse", "--interval", "--cluster", "--group", "--topic", "--config", "--fail-on", "--findings"),
-            "--json",
+            *("--scale", "--json"),
         ),
         (
             "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00",
@@ -117,7 +117,7 @@ COMMANDS: Mapping[str, Command] = {
     "task": Command(
         "One task of a scheduled run, audit or publish: what the hourly Airflow DAG submits, one after the other.",
         WithSpark("scheduled:task_command", "check_audit"),
-        ("TASK", "--run", "--warehouse", "--interval", "--cluster", "--group", "--config"),
+        ("TASK", "--run", "--warehouse", "--interval", "--cluster", "--group", "--config", "--scale"),
         (
             "audit --run nightly-1 --warehouse /data/audit --interval 2026-11-21/2026-11-22",
             "publish --run nightly-1 --warehouse /data/audit --interval 2026-11-21/2026-11-22",
@@ -136,7 +136,7 @@ COMMANDS: Mapping[str, Command] = {
     "backfill": Command(
         "Audit whole steps of a long history, one run per step; a step that fails does not stop the others.",
         WithSpark("scheduled:backfill_command", "check_audit"),
-        ("--warehouse", "--interval", "--config", "--jobs", "--only-missing", "--fail-on", "--json"),
+        ("--warehouse", "--interval", "--config", "--jobs", "--only-missing", "--fail-on", "--scale", "--json"),
         (
             "--warehouse /data/audit --interval 2026-11-01/2026-12-01 --jobs 2",
             "--warehouse /data/audit --interval 2026-11-01/2026-12-01 --only-missing --json",
@@ -146,7 +146,7 @@ COMMANDS: Mapping[str, Command] = {
     "late": Command(
         "Audit again the steps whose snapshots arrived, or changed, after they were published.",
         WithSpark("scheduled:late_command", "check_audit"),
-        ("--warehouse", "--interval", "--config", "--fail-on", "--json"),
+        ("--warehouse", "--interval", "--config", "--fail-on", "--scale", "--json"),
         (
             "--warehouse ./warehouse --interval 2026-11-21/2026-11-22",
             "--warehouse lake.audit --interval 2026-11-14/2026-11-21 --config audit.yaml --json",
@@ -156,7 +156,7 @@ COMMANDS: Mapping[str, Command] = {
     "validate": Command(
         "Run the data-quality expectations on what is in the warehouse, without auditing.",
         WithSpark("auditing:validate_command", "check_validate"),
-        ("--warehouse", "--table", "--interval", "--config", "--json"),
+        ("--warehouse", "--table", "--interval", "--config", "--scale", "--json"),
         (
             "--warehouse ./warehouse",
             "--warehouse /data/audit --interval 2026-11-21/2026-11-22 --config audit.yaml",
@@ -166,8 +166,8 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "verify": Command(
         "Audit a published run again from the same versions of its sources, and compare the results.",
-        WithSpark("auditing:verify_command", "check_warehouse"),
-        ("RUN_ID", "--warehouse", "--json"),
+        WithSpark("auditing:verify_command", "check_verify"),
+        ("RUN_ID", "--warehouse", "--scale", "--json"),
         ("7f3a0c5e6b4d41a9 --warehouse ./warehouse", "7f3a0c5e6b4d41a9 --warehouse lake.audit --json"),
     ),
     "status": Command(
@@ -231,7 +231,7 @@ COMMANDS: Mapping[str, Command] = {
     "maintain": Command(
         "Compact small files, remove old ones, and check the constraints of all tables; their rows stay the same.",
         WithSpark("scheduled:maintain_command", "check_maintain"),
-        ("--warehouse", "--retention-days", "--upgrade", "--json"),
+        ("--warehouse", "--retention-days", "--upgrade", "--scale", "--json"),
         (
             "--warehouse ./warehouse",
             "--warehouse ./warehouse --upgrade",
@@ -252,7 +252,7 @@ COMMANDS: Mapping[str, Command] = {
     "demo": Command(
         "Load the recording of a real cluster that ships with the project, audit it, and show the incidents.",
         WithSpark("auditing:demo_command", "check_warehouse"),
-        ("--warehouse", "--findings"),
+        ("--warehouse", "--findings", "--scale"),
         ("", "--warehouse /data/demo"),
         {"--warehouse": "./warehouse"},
     ),

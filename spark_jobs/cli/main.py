@@ -18,6 +18,8 @@ from spark_jobs.errors import ExitCode, RebalanceAuditError
 
 #: As a shell says it: 128 + number of the signal.
 INTERRUPTED, READER_GONE = 130, 141
+#: Of commands that have come to their end: nothing is under way any more.
+_AT_REST = (ExitCode.CLEAN, ExitCode.FINDINGS, ExitCode.WARNINGS)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -48,7 +50,21 @@ def main(argv: Sequence[str]) -> int:
 
 def entry_point() -> NoReturn:
     """The `rebalance-audit` command."""
-    sys.exit(main(sys.argv[1:]))
+    code = main(sys.argv[1:])
+    if code in _AT_REST:
+        _leave(code)
+    sys.exit(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """Ends this process, and its Java, at once: taking apart what was imported takes Python seconds."""
+    if "pyspark" in sys.modules:
+        from spark_jobs.session import end_session
+
+        end_session()
+    logging.shutdown()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _complete(parser: ArgumentParser) -> None:

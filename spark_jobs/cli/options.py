@@ -109,6 +109,10 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "action": "store_true",
         "help": "skip steps that are already published with the same configuration",
     },
+    "--scale": {
+        "choices": ("small", "large"),
+        "help": "start Spark for small work, or for large work (default: as Delta's log says how much there is)",
+    },
     "--out": {
         "metavar": "PATH",
         "help": "where to write: the page (replaces an existing one) or the folder",

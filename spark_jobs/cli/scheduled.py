@@ -12,8 +12,10 @@ from typing import Any
 
 from rich.console import Console
 
+from schemas import TABLES
 from spark_jobs.cli.documents import as_json, run_document
 from spark_jobs.cli.exit_codes import backfill_exit_code, run_exit_code, worst
+from spark_jobs.cli.scale import is_small
 from spark_jobs.cli.show_backfill import bar_on, show_backfill
 from spark_jobs.cli.show_maintained import show_maintained, show_upgraded
 from spark_jobs.cli.start import start_spark
@@ -23,12 +25,14 @@ from spark_jobs.domain.intervals import Interval
 from spark_jobs.domain.severities import SEVERITIES
 from spark_jobs.errors import ExitCode, RebalanceAuditError
 from spark_jobs.jobs.backfill import Backfill, backfill, published_steps
-from spark_jobs.jobs.late import Reaudit, reaudit_late
+from spark_jobs.jobs.late import Reaudit, is_nothing_late, reaudit_late
 from spark_jobs.jobs.maintain import check_retention, maintain
 from spark_jobs.jobs.run import RunRequest, RunResult
 from spark_jobs.jobs.scheduled_run import ScheduledRun
 from spark_jobs.jobs.tasks import TASKS
-from spark_jobs.jobs.upgrade import upgrade
+from spark_jobs.jobs.upgrade import Upgraded, upgrade
+from spark_jobs.jobs.upkeep import untouched
+from spark_jobs.read.amount import bytes_in
 from spark_jobs.warehouse import Warehouse
 
 
@@ -38,7 +42,8 @@ def task_command(arguments: Namespace) -> int:
     configuration.grid.check_whole_steps(arguments.interval)
     request = RunRequest(arguments.interval, arguments.cluster, arguments.group)
     with progress_on(Console(stderr=True)) as say:
-        scheduled = ScheduledRun(start_spark(say), warehouse, request, configuration, arguments.run, say)
+        spark = start_spark(say, is_small(arguments), checks=True)
+        scheduled = ScheduledRun(spark, warehouse, request, configuration, arguments.run, say)
         outcome = TASKS[arguments.TASK](scheduled)
     print(printable(outcome.says))
     for warning in outcome.warnings:
@@ -51,7 +56,7 @@ def backfill_command(arguments: Namespace) -> int:
     configuration, warehouse = load(arguments.config), Warehouse.parse(arguments.warehouse)
     steps, console = list(configuration.grid.steps(arguments.interval)), Console(stderr=True)
     with progress_on(console) as say:
-        spark = start_spark(say)
+        spark = start_spark(say, is_small(arguments), checks=True)
         done = published_steps(spark, warehouse, arguments.interval, configuration) if arguments.only_missing else set()
     missing = [step for step in steps if step not in done]
     with bar_on(console, len(missing)) as tell:
@@ -84,7 +89,11 @@ def late_command(arguments: Namespace) -> int:
     configuration, warehouse = load(arguments.config), Warehouse.parse(arguments.warehouse)
     configuration.grid.check_whole_steps(arguments.interval)
     with progress_on(Console(stderr=True)) as say:
-        late = reaudit_late(start_spark(say), warehouse, configuration, arguments.interval, say)
+        say("looking for late snapshots")
+        late = []
+        if not is_nothing_late(warehouse, configuration, arguments.interval):
+            spark = start_spark(say, is_small(arguments), checks=True)
+            late = reaudit_late(spark, warehouse, configuration, arguments.interval, say)
     if arguments.json:
         print(as_json({"interval": str(arguments.interval), "late": [_reaudit_document(one) for one in late]}))
     else:
@@ -112,9 +121,12 @@ def maintain_command(arguments: Namespace) -> int:
     warehouse, retention = Warehouse.parse(arguments.warehouse), timedelta(days=arguments.retention_days)
     check_retention(retention)
     with progress_on(Console(stderr=True)) as say:
-        spark = start_spark(say)
-        upgraded = upgrade(spark, warehouse, say) if arguments.upgrade else []
-        maintained = maintain(spark, warehouse, retention, say)
+        say("looking for what is to be done")
+        maintained, upgraded = None if arguments.upgrade else untouched(warehouse, retention), list[Upgraded]()
+        if maintained is None:
+            spark = start_spark(say, is_small(arguments, lambda tables: bytes_in(tables, TABLES)))
+            upgraded = upgrade(spark, warehouse, say) if arguments.upgrade else []
+            maintained = maintain(spark, warehouse, retention, say)
     if arguments.json:
         told = {"tables": [dataclasses.asdict(one) for one in maintained]}
         changes = {"upgraded": [dataclasses.asdict(one) for one in upgraded]} if arguments.upgrade else {}

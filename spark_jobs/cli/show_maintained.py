@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 
 from spark_jobs.cli.tables import Heading, show_rows, table
-from spark_jobs.jobs.maintain import Maintained
 from spark_jobs.jobs.upgrade import Upgraded
+from spark_jobs.jobs.upkeep import Maintained
 
 _HEADINGS = (
     Heading("table", fold=True),

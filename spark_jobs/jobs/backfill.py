@@ -16,7 +16,9 @@ from spark_jobs.domain.intervals import Interval
 from spark_jobs.errors import ExitCode, RebalanceAuditError
 from spark_jobs.jobs.run import run, told_severities
 from spark_jobs.publish.request import RunRequest
-from spark_jobs.publish.runs import published_runs
+from spark_jobs.publish.runs import PublishedRun
+from spark_jobs.read.published import runs_of
+from spark_jobs.read.through_spark import stored_in
 from spark_jobs.warehouse import Warehouse
 
 #: Told of a step: what is being done, or what became of it, and whether it has come to its end.
@@ -66,9 +68,10 @@ def published_steps(
     """
     steps = list(configuration.grid.steps(interval))
     published: set[Interval] = set()
-    if not warehouse.exists(spark, AUDIT_RUNS):
+    stored = stored_in(spark, warehouse)
+    if not stored.exists(AUDIT_RUNS):
         return published
-    for one in reversed(published_runs(warehouse.read(spark, AUDIT_RUNS), interval)):
+    for one in map(PublishedRun.of, reversed(runs_of(stored, interval))):
         touched = {step for step in steps if one.request.interval.intersect(step)}
         if one.configuration_hash != configuration.hash():
             published -= touched

@@ -14,7 +14,6 @@ from spark_jobs.config.file import load
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.errors import InputFileError
 from spark_jobs.jobs.ingest import ingest
-from spark_jobs.jobs.report import ReportRequest, report, write_page
 from spark_jobs.jobs.run import RunRequest, RunResult, run
 from spark_jobs.read.through_spark import SparkTables
 from spark_jobs.warehouse import Warehouse
@@ -55,6 +54,8 @@ def demo(spark: SparkSession, warehouse: Warehouse, files: ExampleFiles, progres
     """Load the recording into the warehouse, audit its hour, and write the report: beside the tables, or in the working
     directory where they are in a catalog or a remote store. A second time changes nothing.
     """
+    from spark_jobs.jobs.report import ReportRequest, report, write_page  # the chart library takes a second
+
     configuration = load(files.configuration)
     ingest(spark, warehouse, [files.recording], progress=progress)
     result = run(spark, warehouse, RunRequest(INTERVAL, None, None, None), configuration, progress)

@@ -7,23 +7,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
+from typing import NamedTuple
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from schemas import AUDIT_RUNS, SOURCES, Table
+from schemas import AUDIT_RUNS, OPTIONAL_SOURCES, SOURCES, Table
 from spark_jobs.columns import per_step_that_reads
 from spark_jobs.config import Configuration
 from spark_jobs.domain.intervals import Interval
-from spark_jobs.errors import RebalanceAuditError
+from spark_jobs.errors import RebalanceAuditError, WarehouseError
 from spark_jobs.jobs.audit import Progress
 from spark_jobs.jobs.run import RunRequest, RunResult, run
-from spark_jobs.jobs.sources import during, pinned_versions
+from spark_jobs.jobs.sources import during
 from spark_jobs.jobs.validate import check_step
+from spark_jobs.location import Location
 from spark_jobs.publish.content import Content, content_of_steps
-from spark_jobs.publish.runs import published_runs
+from spark_jobs.publish.runs import PublishedRun
+from spark_jobs.read.delta import DeltaTables, is_reached
+from spark_jobs.read.published import runs_of
+from spark_jobs.read.stored import StoredTables
+from spark_jobs.read.through_spark import stored_in
 from spark_jobs.warehouse import Warehouse
 
 _LOG = logging.getLogger(__name__)
@@ -95,27 +101,60 @@ def late_steps(
     nothing can tell. Raises `IntervalError` off the grid, `WarehouseError` or `SchemaMismatchError` where a source
     cannot be read, `ConfigurationError` for another step than the warehouse was audited with.
     """
-    configuration.grid.check_whole_steps(interval)
-    versions = _versions_read(spark, warehouse, configuration, interval)
-    present = pinned_versions(spark, warehouse) if versions else {}
     late: set[Interval] = set()
-    for table in SOURCES:
-        by_version: dict[int | None, list[Interval]] = {}
-        for step, read in versions.items():
-            by_version.setdefault(read.get(table.name), []).append(step)
-        rewritten = _rewritten(spark, warehouse, table, by_version, present.get(table.name))
-        if rewritten:
-            late |= _changed(spark, warehouse, table, rewritten, present.get(table.name), configuration)
+    for table, found in _rewritten_sources(stored_in(spark, warehouse), configuration, interval).items():
+        late |= _changed(spark, warehouse, table, found.steps, found.present, configuration)
     return sorted(late)
 
 
+def is_nothing_late(location: Location, configuration: Configuration, interval: Interval) -> bool:
+    """Whether it is certain without Spark that no step is late: Delta's log names only commits that leave all rows as
+    they are. Raises `IntervalError` and `ConfigurationError` as `late_steps` does.
+    """
+    if not is_reached(location):
+        return False
+    try:
+        return not _rewritten_sources(DeltaTables(location), configuration, interval)
+    except WarehouseError as error:
+        _LOG.info("Spark is asked what is late: %s", error)
+        return False
+
+
+#: Steps by the version of a table that their last run has read; None: there was no such table.
+_Steps = Mapping[int | None, list[Interval]]
+
+
+class _Rewritten(NamedTuple):
+    """A source whose rows may differ from those that steps have read, and its present version (None: it is gone)."""
+
+    steps: _Steps
+    present: int | None
+
+
+def _rewritten_sources(
+    stored: StoredTables, configuration: Configuration, interval: Interval
+) -> dict[Table, _Rewritten]:
+    """The sources that may make steps of the interval late, as far as `audit_runs` and Delta's log tell."""
+    configuration.grid.check_whole_steps(interval)
+    versions = _versions_read(stored, configuration, interval)
+    found = {}
+    for table in SOURCES if versions else ():
+        by_version: dict[int | None, list[Interval]] = {}
+        for step, read in versions.items():
+            by_version.setdefault(read.get(table.name), []).append(step)
+        present = None if table in OPTIONAL_SOURCES and not stored.exists(table) else stored.version(table)
+        if steps := _rewritten(stored, table, by_version, present):
+            found[table] = _Rewritten(steps, present)
+    return found
+
+
 def _versions_read(
-    spark: SparkSession, warehouse: Warehouse, configuration: Configuration, interval: Interval
+    stored: StoredTables, configuration: Configuration, interval: Interval
 ) -> dict[Interval, Mapping[str, int]]:
     """The source versions that the last run of everything has read, by step; steps without such a run are left out."""
-    if not warehouse.exists(spark, AUDIT_RUNS):
+    if not stored.exists(AUDIT_RUNS):
         return {}
-    runs = published_runs(warehouse.read(spark, AUDIT_RUNS), interval)
+    runs = [PublishedRun.of(row) for row in runs_of(stored, interval)]
     check_step(runs, configuration)
     versions: dict[Interval, Mapping[str, int]] = {}
     for one in runs:  # newest first
@@ -126,19 +165,12 @@ def _versions_read(
     return versions
 
 
-#: Steps by the version of a table that their last run has read; None: there was no such table.
-_Steps = Mapping[int | None, list[Interval]]
-
-
-def _rewritten(
-    spark: SparkSession, warehouse: Warehouse, table: Table, steps: _Steps, present: int | None
-) -> dict[int | None, list[Interval]]:
+def _rewritten(stored: StoredTables, table: Table, steps: _Steps, present: int | None) -> _Steps:
     """Without the versions that hold the same rows as the present one, as far as Delta's history tells."""
     earlier = [version for version in steps if version is not None and present is not None and version < present]
     if present is None or not earlier:
         return {version: found for version, found in steps.items() if version != present}
-    history = warehouse.delta_table(spark, table).history(present - min(earlier))
-    commits = {row.version: row.operation for row in history.select("version", "operation").collect()}
+    commits = stored.operations(table, present - min(earlier))
     same = {v for v in earlier if all(commits.get(later) in _SAME_ROWS for later in range(v + 1, present + 1))}
     return {version: found for version, found in steps.items() if version not in {present, *same}}
 

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import logging
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from schemas import AUDIT_RUNS, MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS, SOURCES, TABLES, Table
+from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS, SOURCES, TABLES, Table
 from spark_jobs.columns import keeps
 from spark_jobs.conflicts import unless_outrun
+from spark_jobs.delta_log import LocalLog
 from spark_jobs.errors import WarehouseError
 from spark_jobs.ingest.sightings import remember, sightings_of_sources
 from spark_jobs.jobs.audit import Progress
+from spark_jobs.jobs.upkeep import (
+    Maintained,
+    Upkeep,
+    days_to_keep,
+    is_remembered,
+    oldest_versions,
+    upkeep_of,
+    wrong_constraints,
+)
 from spark_jobs.publish.claims import drop_dead_claims
 from spark_jobs.publish.turns import undo_unfinished
-from spark_jobs.sql import is_same_check, literal
+from spark_jobs.read.delta import DeltaTables, is_surely_reached
+from spark_jobs.read.through_spark import stored_in
+from spark_jobs.sql import literal
 from spark_jobs.warehouse import Warehouse
 
 _LOG = logging.getLogger(__name__)
@@ -28,24 +38,6 @@ _LOG = logging.getLogger(__name__)
 SHORTEST_RETENTION = timedelta(days=7)
 #: A scheduled run publishes what it has staged soon after, and for so long says that it did where it is tried again.
 _STAGED_FOR = timedelta(days=1)
-#: Delta's own `delta.logRetentionDuration`, which must not be shorter than that of files.
-_LOG_RETENTION = timedelta(days=30)
-
-
-@dataclass(frozen=True)
-class Maintained:
-    """What became of one table: data files and their bytes in the newest version, the newest version before and after,
-    and for how many days versions stay readable.
-    """
-
-    table: str
-    files_before: int
-    files_after: int
-    bytes_before: int
-    bytes_after: int
-    version_before: int
-    version_after: int
-    retention_days: int
 
 
 def check_retention(retention: timedelta) -> None:
@@ -69,7 +61,7 @@ def maintain(
     and it has not.
 
     Raises `WarehouseError` for a retention of less than 7 days, where there is no table at all, or where one lacks a
-    constraint of its module in `schemas` or has rows that break one, naming all of them; `PublishConflictError` if
+    constraint of its module in `schemas`, naming all of them and how many rows break each; `PublishConflictError` if
     other writers leave no gap.
     """
     check_retention(retention)
@@ -77,11 +69,11 @@ def maintain(
     undo_unfinished(spark, warehouse)
     _remember_all(spark, warehouse, progress)
     tables = [table for table in TABLES if warehouse.exists(spark, table)] or [SOURCES[0]]
-    oldest = _oldest_versions(spark, warehouse, since)
+    oldest = oldest_versions(stored_in(spark, warehouse), since)
     maintained = []
     for table in tables:
         progress(f"compacting {table.name}")
-        days = _days_to_keep(spark, warehouse, table, oldest.get(table.name), retention)
+        days = days_to_keep(_made(spark, warehouse, table, oldest.get(table.name)), retention)
         maintained.append(_maintained(spark, warehouse, table, days))
     for name, touched in warehouse.stages(spark).items():
         if touched < datetime.now(UTC) - _STAGED_FOR:
@@ -96,6 +88,8 @@ def maintain(
 
 def _remember_all(spark: SparkSession, warehouse: Warehouse, progress: Progress) -> None:
     """`ingest` keeps the sightings of what it loads; here come those of sources that others wrote, or it did once."""
+    if is_surely_reached(warehouse) and is_remembered(DeltaTables(warehouse)):
+        return
     if not all(warehouse.exists(spark, table) for table in (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS)):
         return
     progress(f"bringing {SIGHTINGS.name} up to date")
@@ -104,74 +98,62 @@ def _remember_all(spark: SparkSession, warehouse: Warehouse, progress: Progress)
     remember(spark, warehouse, sightings_of_sources(memberships, routes), F.lit(True))
 
 
-def _oldest_versions(spark: SparkSession, warehouse: Warehouse, since: datetime) -> dict[str, int]:
-    """The oldest version of each table that a run which ended since then has read or published."""
-    if not warehouse.exists(spark, AUDIT_RUNS):
-        return {}
-    runs = warehouse.read(spark, AUDIT_RUNS).where(F.col("finished_at") >= F.lit(since))
-    versions = F.explode(F.concat(F.map_entries("source_versions"), F.map_entries("published_versions")))
-    named = runs.select(versions.alias("of")).select("of.key", "of.value")
-    return {row.key: row.oldest for row in named.groupBy("key").agg(F.min("value").alias("oldest")).collect()}
-
-
-def _days_to_keep(
-    spark: SparkSession, warehouse: Warehouse, table: Table, oldest: int | None, retention: timedelta
-) -> int:
-    """The retention, or the age of the commit of the oldest version to be kept if that is more, in whole days.
-
-    A version's files are removed after it was made, so those that went so long ago are none of it. A version whose
-    commit is gone from the log cannot be read any more.
-    """
-    if oldest is None:
-        return math.ceil(retention / timedelta(days=1))
-    commits = warehouse.delta_table(spark, table).history().where(F.col("version") >= oldest)
+def _made(spark: SparkSession, warehouse: Warehouse, table: Table, version: int | None) -> datetime | None:
+    """When the oldest commit from this version on was made; None where there is none."""
+    if version is None:
+        return None
+    if warehouse.local_path:
+        return LocalLog.of(warehouse.local_path / table.name).made(version)
+    commits = warehouse.delta_table(spark, table).history().where(F.col("version") >= version)
     row = commits.agg(F.min("timestamp").alias("made")).head()
-    assert row is not None  # an aggregate without groups has exactly one row
-    age = datetime.now(UTC) - row.made.replace(tzinfo=UTC) if row.made else retention
-    return math.ceil(max(retention, age) / timedelta(days=1))
+    return row.made.replace(tzinfo=UTC) if row and row.made else None
+
+
+def _upkeep(spark: SparkSession, warehouse: Warehouse, table: Table, days: int) -> Upkeep:
+    if is_surely_reached(warehouse):
+        return upkeep_of(DeltaTables(warehouse), table, days)
+    found = warehouse.detail(spark, table)
+    version = warehouse.version(spark, table)
+    return Upkeep(version, found["numFiles"], found["sizeInBytes"], found["properties"])
+
+
+def _properties(spark: SparkSession, warehouse: Warehouse, table: Table) -> Mapping[str, str]:
+    if is_surely_reached(warehouse):
+        return DeltaTables(warehouse).open(table).metadata().configuration
+    properties: Mapping[str, str] = warehouse.detail(spark, table)["properties"]
+    return properties
 
 
 def _maintained(spark: SparkSession, warehouse: Warehouse, table: Table, days: int) -> Maintained:
-    delta = warehouse.delta_table(spark, table)
-    before, version = warehouse.detail(spark, table), warehouse.version(spark, table)
-    # Delta takes the retention from the table only: it ignores the one that VACUUM is given.
-    wanted = {
-        "delta.logRetentionDuration": _duration(max(timedelta(days=days), _LOG_RETENTION)),
-        "delta.deletedFileRetentionDuration": _duration(timedelta(days=days)),
-    }
-    if not wanted.items() <= before["properties"].items():
+    before = after = _upkeep(spark, warehouse, table, days)
+    delta, wanted = warehouse.delta_table(spark, table), before.lacks(days)
+    if wanted:
         properties = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in wanted.items())
         statement = f"ALTER TABLE {warehouse.identifier(table.name)} SET TBLPROPERTIES ({properties})"
         unless_outrun(partial(spark.sql, statement), f"set the retention of {table.name}")
-    unless_outrun(lambda: delta.optimize().executeCompaction(), f"compact the files of {table.name}")
-    unless_outrun(delta.vacuum, f"remove the old files of {table.name}")
-    after = warehouse.detail(spark, table)
+    if before.compact:
+        unless_outrun(lambda: delta.optimize().executeCompaction(), f"compact the files of {table.name}")
+    if before.vacuum:
+        unless_outrun(delta.vacuum, f"remove the old files of {table.name}")
+    if wanted or before.compact or before.vacuum:
+        after = _upkeep(spark, warehouse, table, days)
     return Maintained(
-        table.name,
-        before["numFiles"],
-        after["numFiles"],
-        before["sizeInBytes"],
-        after["sizeInBytes"],
-        version,
-        warehouse.version(spark, table),
-        days,
+        table.name, before.files, after.files, before.bytes, after.bytes, before.version, after.version, days
     )
 
 
-def _duration(length: timedelta) -> str:
-    return f"interval {length.days} days"
-
-
 def _broken_constraints(spark: SparkSession, warehouse: Warehouse, table: Table) -> Iterator[str]:
-    """In words: the constraints of the table's module that Delta does not keep, or that rows break; one query."""
-    if not table.checks:
+    """In words: the constraints of the table's module that Delta does not keep, and how many rows break them; one query
+    where there are some. Of those that it keeps, Delta lets no writer break one.
+    """
+    wrong = wrong_constraints(table, _properties(spark, warehouse, table))
+    if not wrong:
         return
-    properties = warehouse.detail(spark, table)["properties"]
-    breaking = (F.count_if(~keeps(check)).alias(name) for name, check in table.checks.items())
+    breaking = (F.count_if(~keeps(table.checks[name])).alias(name) for name in wrong)
     row = warehouse.read(spark, table).agg(*breaking).head()
     assert row is not None  # an aggregate without groups has exactly one row
-    for name, check in table.checks.items():
-        if not is_same_check(found := properties.get(f"delta.constraints.{name}"), check):
-            yield f"{table.name}: the constraint {name} is {found or 'missing'}, and should be {check}"
+    for name, found in wrong.items():
+        check = table.checks[name]
+        yield f"{table.name}: the constraint {name} is {found or 'missing'}, and should be {check}"
         if row[name]:
             yield f"{table.name}: {row[name]} rows break the constraint {name}: {check}"

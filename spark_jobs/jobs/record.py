@@ -16,9 +16,8 @@ from spark_jobs.errors import QualityError
 from spark_jobs.gather.counted import Counted
 from spark_jobs.publish.content import Published
 from spark_jobs.publish.request import RunRequest
-from spark_jobs.read.delta import DeltaTables
-from spark_jobs.read.stored import StoredTables, rows
-from spark_jobs.read.through_spark import SparkTables
+from spark_jobs.read.stored import Filter, tuples
+from spark_jobs.read.through_spark import stored_in
 from spark_jobs.spark_types import spark_schema
 from spark_jobs.sql import literal
 from spark_jobs.version import code_version
@@ -82,11 +81,12 @@ def rejected(error: QualityError) -> dict[str, Any]:
 
 def finished(spark: SparkSession, warehouse: Warehouse) -> datetime:
     """Now, or just after the newest run if the clock is behind it: readers go by the run that finished last."""
-    stored: StoredTables = DeltaTables(warehouse) if warehouse.local_path else SparkTables(spark, warehouse)
+    stored, now = stored_in(spark, warehouse), datetime.now(UTC)
     if not stored.exists(AUDIT_RUNS):
-        return datetime.now(UTC)
-    before: list[datetime] = [row["finished_at"] for row in rows(stored.read(AUDIT_RUNS, ["finished_at"]))]
-    return max([datetime.now(UTC), *(moment + timedelta(microseconds=1) for moment in before)])
+        return now
+    later = stored.read(AUDIT_RUNS, ["finished_at"], [Filter("finished_at", ">=", now)])
+    moments: list[datetime] = [moment for (moment,) in tuples(later)]
+    return max([now, *(moment + timedelta(microseconds=1) for moment in moments)])
 
 
 def published(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any, Self
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -27,6 +28,18 @@ class PublishedRun:
     source_versions: Mapping[str, int]
     contents: Mapping[str, Content]
 
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Self:
+        """As a row of `audit_runs` says."""
+        interval = Interval(utc(row["interval_start"]), utc(row["interval_end"]))
+        return cls(
+            RunRequest(interval, row["cluster"], row["consumer_group"], row["topic"]),
+            row["step_seconds"],
+            row["configuration_hash"],
+            row["source_versions"],
+            {name: Content(rows, row["content_hashes"][name]) for name, rows in row["row_counts"].items()},
+        )
+
     def rows_of_its_groups(self) -> str:
         """SQL condition of what it audited, in any output table: whole groups, also if it published one topic."""
         return replace(self.request, topic=None).replaces(GROUP_STATUS)
@@ -36,18 +49,7 @@ def published_runs(audit_runs: DataFrame, interval: Interval) -> list[PublishedR
     """The runs that published some of the interval's steps, newest first."""
     overlap = (F.col("interval_start") < F.lit(interval.end)) & (F.col("interval_end") > F.lit(interval.start))
     rows = audit_runs.where("outcome = 'published'").where(overlap).orderBy(F.desc("finished_at")).collect()
-    return [
-        PublishedRun(
-            RunRequest(
-                Interval(utc(row.interval_start), utc(row.interval_end)), row.cluster, row.consumer_group, row.topic
-            ),
-            row.step_seconds,
-            row.configuration_hash,
-            row.source_versions,
-            {name: Content(rows, row.content_hashes[name]) for name, rows in row.row_counts.items()},
-        )
-        for row in rows
-    ]
+    return [PublishedRun.of(row.asDict()) for row in rows]
 
 
 def of_one_topic(runs: Sequence[PublishedRun]) -> str:

@@ -58,13 +58,19 @@ class DeltaTables:
         there = {field.name for field in opened.schema().fields}
         names = ", ".join(f'"{name}"' for name in columns if name in there)
         kept = " AND ".join(["true", *map(_sql, conditions)])
+        found = self.query(f"SELECT {names} FROM {table.name} WHERE {kept}", {table: opened})
+        found.cast(pa.schema([pa.field(one.name, _plain(one.type)) for one in found.schema]))
+        return found if there.issuperset(columns) else self._with_nulls(found, table, columns)
+
+    def query(self, sql: str, opened: Mapping[Table, DeltaTable]) -> pa.Table:
+        """What DataFusion answers about these tables; raises `WarehouseError` where one cannot be read."""
         try:
-            batches = QueryBuilder().register("stored", opened).execute(f"SELECT {names} FROM stored WHERE {kept}")
-            found = pa.RecordBatchReader.from_stream(batches).read_all()
+            builder = QueryBuilder()
+            for table, one in opened.items():
+                builder = builder.register(table.name, one)
+            return pa.RecordBatchReader.from_stream(builder.execute(sql)).read_all()
         except Exception as error:
             raise self._unreadable(table, error) from error
-        found = found.cast(pa.schema([pa.field(one.name, _plain(one.type)) for one in found.schema]))
-        return found if there.issuperset(columns) else self._with_nulls(found, table, columns)
 
     def _with_nulls(self, found: pa.Table, table: Table, columns: Sequence[str]) -> pa.Table:
         """The rows of a version from before an upgrade, with null in the columns that came by it."""
@@ -73,6 +79,14 @@ class DeltaTables:
             if name not in found.column_names:
                 found = found.append_column(name, pa.nulls(len(found), _plain(today.field(name).type)))
         return found.select(columns)
+
+    def version(self, table: Table) -> int:
+        """As `StoredTables.version` says."""
+        return int(self.open(table).version())
+
+    def operations(self, table: Table, last: int) -> dict[int, str]:
+        """As `StoredTables.operations` says."""
+        return {commit["version"]: commit.get("operation", "") for commit in self.open(table).history(last)}
 
     def append(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
         """As `StoredTables.append` says."""
@@ -127,6 +141,11 @@ class DeltaTables:
 def is_reached(location: Location) -> bool:
     """Whether delta-rs reads the warehouse; else only Spark does."""
     return not location.in_catalog and location.scheme in SCHEMES
+
+
+def is_surely_reached(location: Location) -> bool:
+    """Whether delta-rs reads the warehouse wherever a job can publish in it: claims on S3 need the same environment."""
+    return location.local_path is not None or location.is_on_s3
 
 
 def delta_tables(warehouse: str) -> DeltaTables:

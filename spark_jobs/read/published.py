@@ -93,6 +93,16 @@ def runs_of(stored: StoredTables, interval: Interval) -> list[dict[str, Any]]:
     return sorted(found, key=lambda run: run["finished_at"], reverse=True)
 
 
+def published_run(stored: StoredTables, run_id: str) -> dict[str, Any]:
+    """The row of a run that published something; raises `NothingPublishedError` where there is none of that id."""
+    found = rows(stored.read(AUDIT_RUNS, AUDIT_RUNS.columns, (_IS_PUBLISHED, Filter("run_id", "=", run_id))))
+    if not found:
+        raise NothingPublishedError(
+            f"no run {run_id} has published anything in {stored.location.location}: audit_runs names those that have"
+        )
+    return found[0]
+
+
 def run_of_step(
     stored: StoredTables, step: Interval, cluster: str, consumer_group: str, topic: str | None = None
 ) -> dict[str, Any] | None:

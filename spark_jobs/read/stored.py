@@ -49,6 +49,12 @@ class StoredTables(Protocol):
         are not those of `schemas`.
         """
 
+    def version(self, table: Table) -> int:
+        """The newest version; raises as `read` does."""
+
+    def operations(self, table: Table, last: int) -> Mapping[int, str]:
+        """What the last so many commits did, by version, as Delta calls it; without commits that are gone."""
+
     def append(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
         """Adds rows to a table that is only ever appended to, and makes it where it is missing.
 

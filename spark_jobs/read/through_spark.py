@@ -14,7 +14,8 @@ from pyspark.sql import functions as F
 
 from schemas import Table
 from spark_jobs.location import Location
-from spark_jobs.read.stored import Filter
+from spark_jobs.read.delta import DeltaTables
+from spark_jobs.read.stored import Filter, StoredTables
 from spark_jobs.spark_types import spark_schema
 from spark_jobs.warehouse import Warehouse
 
@@ -42,12 +43,26 @@ class SparkTables:
         frame = self.location.read(self.spark, table, version)
         return frame.where(reduce(and_, map(_column, conditions), F.lit(True))).select(*columns).toArrow()
 
+    def version(self, table: Table) -> int:
+        """As `StoredTables.version` says."""
+        return self.location.version(self.spark, table)
+
+    def operations(self, table: Table, last: int) -> dict[int, str]:
+        """As `StoredTables.operations` says."""
+        history = self.location.delta_table(self.spark, table).history(last)
+        return {row.version: row.operation for row in history.select("version", "operation").collect()}
+
     def append(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
         """As `StoredTables.append` says."""
         self.location.create(self.spark, [table])
         self.location.read(self.spark, table)
         frame = self.spark.createDataFrame([*map(dict, rows)], spark_schema(table)).coalesce(1)
         self.location.save(frame.write.format("delta").mode("append"), table)
+
+
+def stored_in(spark: SparkSession, warehouse: Warehouse) -> StoredTables:
+    """The tables as a job reads them: by delta-rs where it certainly reaches them, in a local folder."""
+    return DeltaTables(warehouse) if warehouse.local_path else SparkTables(spark, warehouse)
 
 
 def _column(condition: Filter) -> Column:

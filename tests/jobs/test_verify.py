@@ -34,7 +34,7 @@ def test_what_a_run_published_comes_out_again(
     one_less = f"UPDATE delta.`{copied.location}/audit_runs` SET row_counts = map_concat("
     one_less += "map_filter(row_counts, (k, v) -> k != 'findings'), map('findings', 1L))"
     spark.sql(one_less)
-    monkeypatch.setattr("spark_jobs.cli.auditing.start_spark", lambda _: spark)
+    monkeypatch.setattr("spark_jobs.cli.auditing.start_spark", lambda *_, **__: spark)
     assert main(["verify", run.run_id, "--warehouse", copied.location, "--json"]) == 1
     told = json.loads(capsys.readouterr().out)
     assert told["differs"]["findings"]["published"]["rows"] == 1

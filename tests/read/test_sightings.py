@@ -1,0 +1,66 @@
+"""Whether `sightings` holds what the snapshots show is known without Spark, as `maintain` would fill it. No Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS
+from spark_jobs.location import Location
+from spark_jobs.read.delta import DeltaTables
+from spark_jobs.read.sightings import has_all_sightings
+from tests.snapshots import at
+from tests.stored import write
+
+HOUR = 3600
+
+
+def queue(broker_name: str | None, perm: int | None) -> dict[str, Any]:
+    return {"broker_name": broker_name, "perm": perm, "read_queue_nums": 8, "write_queue_nums": 8}
+
+
+def sighting(hour: int, first: float, last: float, **of: str) -> dict[str, Any]:
+    return {"cluster": "c", "hour": at(HOUR * hour), "first_at": at(first), "last_at": at(last), **of}
+
+
+GROUP = sighting(0, 20, 40, consumer_group="g")
+LATER = sighting(1, HOUR + 1, HOUR + 1, consumer_group="g")
+BROKER = sighting(0, 20, 40, topic="t", broker_name="b")
+
+
+@pytest.mark.parametrize(
+    ("stored", "complete"),
+    [
+        ([GROUP, LATER, BROKER], True),
+        (
+            [sighting(0, 10, 50, consumer_group="g"), LATER, BROKER, sighting(5, 1, 1, topic="old", broker_name="b")],
+            True,
+        ),
+        ([], False),
+        ([GROUP, BROKER], False),
+        ([GROUP, LATER], False),
+        ([sighting(0, 21, 40, consumer_group="g"), LATER, BROKER], False),
+        ([sighting(0, 20, 39, consumer_group="g"), LATER, BROKER], False),
+        ([GROUP, LATER, sighting(0, 20, 39, topic="t", broker_name="b")], False),
+        ([GROUP, LATER, sighting(0, 20, 40, topic="t", broker_name="other")], False),
+        ([GROUP, LATER, BROKER | {"cluster": "other"}], False),
+    ],
+)
+def test_the_table_is_complete_if_no_snapshot_shows_more(
+    tmp_path: Path, stored: list[dict[str, Any]], complete: bool
+) -> None:
+    """A broker that cannot be read from, or has no name, is no sighting."""
+    seconds = (20, 40, HOUR + 1)
+    group = {"cluster": "c", "consumer_group": "g", "broker_name": "b", "connections": []}
+    write(tmp_path, MEMBERSHIP_SNAPSHOTS, [group | {"captured_at": at(second)} for second in seconds])
+    brokers = [queue("b", 6), queue("write only", 2), queue(None, 6), queue("unknown", None)]
+    route = {"cluster": "c", "topic": "t"}
+    routes = [
+        route | {"captured_at": at(20), "queues": brokers},
+        route | {"captured_at": at(40), "queues": brokers[:1]},
+    ]
+    write(tmp_path, ROUTE_SNAPSHOTS, [*routes, route | {"captured_at": at(60), "queues": []}])
+    write(tmp_path, SIGHTINGS, stored)
+    assert has_all_sightings(DeltaTables(Location.parse(str(tmp_path)))) is complete
