@@ -95,7 +95,7 @@ def _measure(
     settings: AuditSettings,
 ) -> None:
     """Fills in what the readings of `[start, end)` say of the interval's queues."""
-    first, behind = (int(place) for place in np.searchsorted(pairs.times, (start, end)))
+    first, behind = pairs.times.searchsorted((start, end)).tolist()
     columns = pairs.readings.columns
     read = [(place, columns[queue]) for place, queue in enumerate(interval.measured) if queue in columns]
     if first == behind or not read:
@@ -165,13 +165,15 @@ class _Interval:
         """How often and how far the offset went back; of equal rewinds the last one's time."""
         went_back = self._back != UNKNOWN
         rewinds, compared = went_back.sum(axis=0), (went_back | (self._forward != UNKNOWN)).any(axis=0)
-        greatest = len(self._back) - 1 - np.argmax(self._back[::-1], axis=0)
-        return {
-            "rewinds": np.where(compared, rewinds, UNKNOWN),
-            "rewound": _sum(self._back),
-            "rewound_max": _max(self._back),
-            "rewound_at": np.where(rewinds > 0, self._times[greatest], UNKNOWN),
-        }
+        found = {"rewinds": np.where(compared, rewinds, UNKNOWN)}
+        if went_back.any():  # else all that follows is unknown
+            greatest = len(self._back) - 1 - np.argmax(self._back[::-1], axis=0)
+            found |= {
+                "rewound": _sum(self._back),
+                "rewound_max": _max(self._back),
+                "rewound_at": np.where(rewinds > 0, self._times[greatest], UNKNOWN),
+            }
+        return found
 
 
 def _first_true(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -183,12 +185,14 @@ def _last_true(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def _pick(matrix: Matrix, rows: NDArray[np.int64], where: NDArray[np.bool_]) -> NDArray[np.int64]:
-    return np.where(where, np.take_along_axis(matrix, rows[None], axis=0)[0], UNKNOWN)
+    return np.where(where, matrix[rows, np.arange(len(rows))], UNKNOWN)
 
 
 def _sum(matrix: Matrix) -> NDArray[np.int64]:
     """Sum of what is known; unknown where nothing is."""
     is_known = matrix != UNKNOWN
+    if is_known.all():  # as mostly
+        return np.asarray(matrix.sum(axis=0))
     return np.where(is_known.any(axis=0), np.where(is_known, matrix, 0).sum(axis=0), UNKNOWN)
 
 

@@ -161,6 +161,6 @@ class VerdictWindows:
     def _end_of(self, row: int, column: int) -> int:
         """A reading holds until the queue's next one, but no longer than a gap."""
         of = self._of
-        number, count = of.count[row, column], of.count[-1, column]
+        number, count = of.counted[row, column], of.counted[-1, column]
         until = int(of.times[of.in_order[number, column]]) if number < count else of.end
         return min(until, int(of.times[row]) + of.settings.max_gap)
