@@ -70,9 +70,8 @@ def _of_interval(
     interval: RebalanceInterval, start: int, end: int, pairs: ReadingPairs | None, settings: AuditSettings
 ) -> IntervalProgress:
     queues = interval.measured
-    measured: dict[str, Any] = {name: np.full(len(queues), UNKNOWN) for name in _MEASURES}
-    measured |= {"readings": np.zeros(len(queues), np.int64), "known": np.zeros(len(queues), np.int64)}
-    measured |= {name: np.zeros(len(queues), np.int64) for name in _OF_SPANS}
+    measured: dict[str, Any] = dict(zip(_MEASURES, np.full((len(_MEASURES), len(queues)), UNKNOWN), strict=True))
+    measured |= zip(_COUNTS, np.zeros((len(_COUNTS), len(queues)), np.int64), strict=True)
     measured |= {"verdicts": [None] * len(queues), "spans": []}
     if pairs is not None:
         _measure(measured, interval, pairs, start, end, settings)
@@ -83,7 +82,7 @@ _MEASURES = (
     *("last_reading_at", "consumer_offset", "produced", "consumed", "rewinds", "rewound", "rewound_max", "rewound_at"),
     *("moved_at", "lag_first", "lag_last", "lag_max", "age_ms"),
 )
-_OF_SPANS = ("stuck_growth", "stuck_produced", "stuck_time")
+_COUNTS = ("readings", "known", "stuck_growth", "stuck_produced", "stuck_time")
 
 
 def _measure(
