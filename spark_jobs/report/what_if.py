@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bokeh.models import ColumnDataSource, DataRange1d, HoverTool, Legend, NumeralTickFormatter
+from bokeh.models import ColumnDataSource, DataRange1d, HoverTool, NumeralTickFormatter
+from bokeh.models.annotations import Legend
 from bokeh.plotting import figure
 
 from spark_jobs.domain.intervals import Interval
