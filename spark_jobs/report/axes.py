@@ -9,7 +9,7 @@ from bokeh.models.annotations import BoxAnnotation
 from bokeh.plotting import figure
 
 from spark_jobs.domain.intervals import Interval
-from spark_jobs.report.colours import GRID, INK, PAPER
+from spark_jobs.report.colours import DIM, GRID, INK, PAPER
 from spark_jobs.report.texts import milliseconds
 
 #: Room for the labels of rows: the same in all charts, so that their times stand one above the other.
@@ -52,7 +52,7 @@ def time_figure(time: Range1d, frame_height: int, name: str, **settings: Any) ->
     chart.xaxis.axis_label = "time (UTC)"
     for axis in chart.axis:
         axis.axis_label_text_color = axis.major_label_text_color = INK
-        axis.axis_line_color = axis.major_tick_line_color = axis.minor_tick_line_color = GRID
+        axis.axis_line_color = axis.major_tick_line_color = axis.minor_tick_line_color = DIM
         axis.axis_label_standoff = 2
         axis.axis_label_text_font_style = "normal"
         axis.axis_label_text_font_size = "11px"
@@ -61,4 +61,16 @@ def time_figure(time: Range1d, frame_height: int, name: str, **settings: Any) ->
     chart.add_layout(
         BoxAnnotation(left=0, right=0, visible=False, fill_alpha=0.12, fill_color=INK, line_color=INK, name="mark")
     )
+    return chart
+
+
+def with_legend(chart: figure) -> figure:
+    """The chart, its legend in the style of all; a click on a name hides its line."""
+    chart.legend.label_text_color = INK
+    chart.legend.label_text_font_size = "11px"
+    chart.legend.background_fill_color = PAPER
+    chart.legend.border_line_color = GRID
+    chart.legend.spacing = 0
+    chart.legend.glyph_height = 14
+    chart.legend.click_policy = "hide"
     return chart

@@ -113,12 +113,15 @@ def _draw_bars(chart: figure, bars: Sequence[Row]) -> None:
 
 
 def _labels(row: Sequence[Row], start: float, end: float) -> Iterator[Row]:
-    """The headline of each bar, or its rule, where it fits: inside, else behind or before it, where nothing else is."""
+    """The headline of each bar, or its rule, where it fits: inside (in what was seen, or what is pale), else behind or
+    before it, where nothing else is.
+    """
     free, pixel = start, (end - start) / _FRAME_PIXELS
     for bar, after in zip(row, [*(bar["left"] for bar in row[1:]), end], strict=True):
-        left, right = bar["left"], bar["right"]
+        left, seen, right = bar["left"], bar["seen"], bar["right"]
         places = (
-            {"x": left, "room": right - left, "ink": ink_on(bar["colour"]), "align": "left"},
+            {"x": left, "room": seen - left, "ink": ink_on(bar["colour"]), "align": "left"},
+            {"x": seen, "room": right - seen, "ink": INK, "align": "left"},
             {"x": right, "room": after - right, "ink": INK, "align": "left"},
             {"x": left, "room": left - free, "ink": INK, "align": "right"},
         )

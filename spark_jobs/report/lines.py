@@ -12,8 +12,8 @@ from bokeh.models.renderers import DataRenderer
 from bokeh.plotting import figure
 
 from spark_jobs.domain.phrases import count, known_sum, number_text
-from spark_jobs.report.axes import time_figure
-from spark_jobs.report.colours import INK, OWNERS, PAPER, UNOBSERVED
+from spark_jobs.report.axes import time_figure, with_legend
+from spark_jobs.report.colours import DIM, INK, LINES
 from spark_jobs.report.texts import clock, milliseconds
 
 Row = Mapping[str, Any]
@@ -42,7 +42,7 @@ def backlog_chart(rows: Sequence[Row], time: Range1d) -> figure:
         chart.multi_line(
             [[x for x, _ in line] for line in others],
             [[y for _, y in line] for line in others],
-            color=UNOBSERVED,
+            color=DIM,
             line_width=1,
             legend_label="other queues",
         )
@@ -122,7 +122,7 @@ def _draw_lines(chart: figure, lines: Mapping[str, Sequence[tuple[float, float]]
         source = ColumnDataSource(
             {"x": [x for x, _ in points], "y": [y for _, y in points], "label": [label] * len(points)}
         )
-        line = chart.line("x", "y", source=source, legend_label=label, name=label, color=OWNERS[place])
+        line = chart.line("x", "y", source=source, legend_label=label, name=label, color=LINES[place])
         line.glyph.update(line_dash=_DASHES[place], line_width=width)
         drawn.append(line)
     chart.add_tools(HoverTool(renderers=drawn, tooltips=[("line", "@label"), ("value", "@y{0,0.[0]}")]))
@@ -135,11 +135,5 @@ def _number(value: float | None) -> float:
 def _finished(chart: figure, numbers: str) -> figure:
     chart.yaxis.formatter = NumeralTickFormatter(format=numbers)
     chart.legend.location = "top_left"
-    chart.legend.label_text_color = INK
-    chart.legend.label_text_font_size = "11px"
-    chart.legend.background_fill_color = PAPER
     chart.legend.background_fill_alpha = 0.7
-    chart.legend.spacing = 0
-    chart.legend.glyph_height = 14
-    chart.legend.click_policy = "hide"
-    return chart
+    return with_legend(chart)
