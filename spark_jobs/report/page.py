@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import bokeh
 import numpy as np
 
 from spark_jobs.domain.glossary import TERMS
@@ -21,6 +20,7 @@ from spark_jobs.report.groups import GroupRows, group_page
 from spark_jobs.report.incident_chart import incident_id
 from spark_jobs.report.incident_pages import incidents_of_groups
 from spark_jobs.report.incident_section import incident_section, shown_of
+from spark_jobs.report.packing import BOKEH_VERSION
 from spark_jobs.report.templates import rendered
 from spark_jobs.report.texts import clock
 from spark_jobs.report.trend_rows import GROUPS as TRENDS
@@ -77,7 +77,7 @@ def page(content: PageContent) -> str:
         warehouse=content.warehouse,
         versions=versions,
         code_version=content.code_version,
-        bokeh_version=bokeh.__version__,
+        bokeh_version=BOKEH_VERSION,
     )  # fmt: skip
 
 

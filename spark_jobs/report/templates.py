@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bokeh.resources import Resources
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -12,6 +11,7 @@ from spark_jobs.domain.intervals import duration_text
 from spark_jobs.domain.phrases import number_text, rate_text
 from spark_jobs.report.colours import SCHEMES
 from spark_jobs.report.evidence import evidence_facts
+from spark_jobs.report.packing import bokeh_js
 from spark_jobs.report.texts import clock, milliseconds
 
 _VIEWS = Path(__file__).with_name("views")
@@ -22,7 +22,7 @@ def rendered(template: str, **content: object) -> str:
     return _templates().get_template(template).render(
         content,
         schemes=SCHEMES,
-        bokeh=_script("".join(Resources(mode="inline", components=["bokeh"]).js_raw)),
+        bokeh=_script(bokeh_js()),
         script=_script((_VIEWS / "report.js").read_text(encoding="utf-8")),
         css=Markup((_VIEWS / "report.css").read_text(encoding="utf-8")),
     )  # fmt: skip
