@@ -128,7 +128,6 @@ def trends_command(arguments: Namespace) -> int:
 def report_command(arguments: Namespace) -> int:
     """Exit code 0 whatever the page shows: it has been written."""
     with progress_on(Console(stderr=True)) as say:
-        say("loading the chart library")
         from spark_jobs.jobs.report import ReportRequest, report, write_page
 
         file = Path(arguments.out)

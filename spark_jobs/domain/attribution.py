@@ -58,20 +58,21 @@ class TopicGrowth(NamedTuple):
 
 def attribute(queues: Iterable[QueueGrowth]) -> Counter[Part]:
     """Messages of growth per part; they add up to the growth of all queues."""
-    parts: Counter[Part] = Counter()
+    unassigned = stuck_owner = hand_over = producer_surge = residual = 0
     for queue in queues:
         if queue.owners == 0:
-            parts[Part.UNASSIGNED] += queue.growth
+            unassigned += queue.growth
             continue
-        parts[Part.STUCK_OWNER] += queue.stuck
+        stuck_owner += queue.stuck
         rest = queue.growth - queue.stuck
         if queue.moved:
-            parts[Part.HAND_OVER] += rest
+            hand_over += rest
         else:
             surge = _surge(queue, rest)
-            parts[Part.PRODUCER_SURGE] += surge
-            parts[Part.RESIDUAL] += rest - surge
-    return parts
+            producer_surge += surge
+            residual += rest - surge
+    found = (unassigned, stuck_owner, hand_over, producer_surge, residual)
+    return Counter(dict(zip(Part, found, strict=True)))
 
 
 def _surge(queue: QueueGrowth, rest: int) -> int:

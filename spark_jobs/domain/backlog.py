@@ -58,6 +58,11 @@ class QueueIntervals:
         return np.cumsum([0, *lengths])[self.row] + self.place
 
     @cached_property
+    def lasting(self) -> Numbers:
+        """How long the interval of each entry is inside the step, in microseconds."""
+        return np.array([row.end - row.start for row in self.rows], np.int64)[self.row]
+
+    @cached_property
     def _known(self) -> Numbers:
         """The entries with a known lag."""
         return np.flatnonzero(self.of("lag_last") != UNKNOWN)
@@ -65,8 +70,7 @@ class QueueIntervals:
     @cached_property
     def _is_first(self) -> NDArray[np.bool_]:
         """Of the entries with a known lag, those that are their queue's first."""
-        queue = self.queue[self._known]
-        return np.append(True, queue[1:] != queue[:-1])[: len(queue)]
+        return begins(self.queue[self._known])
 
     @cached_property
     def topics_with_lag(self) -> set[str]:
@@ -107,7 +111,7 @@ class QueueIntervals:
 
     def backlog(self) -> Backlog:
         """Of all queues together."""
-        is_last = np.append(self._is_first[1:], True)[: len(self._known)]
+        is_last = begins(self.queue[self._known][::-1])[::-1]
         last = self.of("lag_last")[self._known][is_last]
         oldest = int(self.of("age_ms").max(initial=UNKNOWN))
         return Backlog(
@@ -128,8 +132,8 @@ class QueueIntervals:
         known = np.flatnonzero(messages != UNKNOWN)
         if not len(known):
             return None
-        lasting = np.array([row.end - row.start for row in self.rows])[self.row[known]]
-        firsts = np.flatnonzero(np.append(True, np.diff(self.queue[known]) != 0))
+        lasting = self.lasting[known]
+        firsts = np.flatnonzero(begins(self.queue[known]))
         sums, micros = (np.add.reduceat(numbers, firsts).tolist() for numbers in (messages[known], lasting))
         pairs = zip(sums, micros, strict=True)
         return float(sum((_decimal(float(count * SECOND) / time) for count, time in pairs if count), Decimal(0)))
@@ -146,6 +150,13 @@ def queue_intervals(progress: Sequence[IntervalProgress]) -> QueueIntervals:
     row = np.repeat(np.arange(len(rows)), lengths)
     place = _joined([np.arange(length) for length in lengths])
     return QueueIntervals(rows, len(numbers), queue[order], row[order], place[order])
+
+
+def begins(queue: Numbers) -> NDArray[np.bool_]:
+    """Of entries in the order of their queues, whether each is the first of its queue."""
+    first = np.ones(len(queue), bool)
+    np.not_equal(queue[1:], queue[:-1], out=first[1:])
+    return first
 
 
 def _queues(row: IntervalProgress) -> list[tuple[str, Place]]:

@@ -40,8 +40,10 @@ def failing_listeners(
     Retry topics are left out: what is rejected again was rejected before.
     """
     readings, thresholds = status_readings(client), settings.thresholds
+    if not readings.topics:
+        return
     seen = client.series.inside(window.read_from, window.end)
-    rows = np.arange(*np.searchsorted(readings.snapshot, (seen.start, seen.stop)))
+    rows = np.arange(*readings.snapshot.searchsorted((seen.start, seen.stop)))
     failed, consumed = readings.failed_tps[rows], readings.consumed_tps[rows]
     # NaN compares false: what is unknown does not fail.
     fails = (failed * 60 >= thresholds.failing_messages) & (failed * 100 >= consumed * thresholds.failing_percent)

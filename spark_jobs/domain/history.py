@@ -185,8 +185,7 @@ class OffsetReadings:
 
     def inside(self, start: int, end: int) -> slice:
         """The snapshots in `[start, end)`."""
-        first, behind = np.searchsorted(self.times, (start, end))
-        return slice(int(first), int(behind))
+        return slice(*self.times.searchsorted((start, end)).tolist())
 
 
 @dataclass(frozen=True)
@@ -209,8 +208,7 @@ class TopicReadings:
 
     def inside(self, start: int, end: int) -> slice:
         """The snapshots in `[start, end)`."""
-        first, behind = np.searchsorted(self.times, (start, end))
-        return slice(int(first), int(behind))
+        return slice(*self.times.searchsorted((start, end)).tolist())
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_jobs.domain.audited_step import IntervalProgress
-from spark_jobs.domain.backlog import Numbers, QueueIntervals
+from spark_jobs.domain.backlog import Numbers, QueueIntervals, begins
 from spark_jobs.domain.history import UNKNOWN, OffsetReadings, Place
 from spark_jobs.domain.window import MILLISECOND, SECOND, AuditSettings, StepWindow
 
@@ -65,7 +65,7 @@ def piled_up(
     is only worked off has grown before. Where the group never committed, what came in since the first reading waits, if
     it was ever known who owns the queue.
     """
-    firsts = np.flatnonzero(np.append(True, np.diff(queues.queue) != 0)) if len(queues.queue) else queues.queue
+    firsts = np.flatnonzero(begins(queues.queue))
     enough = _enough(queues, firsts, settings.thresholds.allowed_lag)
     for number in np.flatnonzero(_most(queues, firsts) > enough).tolist():
         entries = slice(int(firsts[number]), int(firsts[number + 1]) if number + 1 < len(firsts) else None)
@@ -152,8 +152,7 @@ def _enough(queues: QueueIntervals, firsts: Numbers, allowed_lag: int) -> Number
     if not len(firsts):
         return firsts
     consumed = queues.of("consumed")
-    lasting = np.array([row.end - row.start for row in queues.rows])[queues.row]
-    time = _sums(np.where(consumed != UNKNOWN, lasting, UNKNOWN), firsts)
+    time = _sums(np.where(consumed != UNKNOWN, queues.lasting, UNKNOWN), firsts)
     pace = _sums(consumed, firsts) * CATCH_UP_SECONDS * SECOND // np.maximum(time, 1)
     return np.maximum(allowed_lag, pace)
 

@@ -70,9 +70,8 @@ def _of_interval(
     interval: RebalanceInterval, start: int, end: int, pairs: ReadingPairs | None, settings: AuditSettings
 ) -> IntervalProgress:
     queues = interval.measured
-    measured: dict[str, Any] = {name: np.full(len(queues), UNKNOWN) for name in _MEASURES}
-    measured |= {"readings": np.zeros(len(queues), np.int64), "known": np.zeros(len(queues), np.int64)}
-    measured |= {name: np.zeros(len(queues), np.int64) for name in _OF_SPANS}
+    measured: dict[str, Any] = dict(zip(_MEASURES, np.full((len(_MEASURES), len(queues)), UNKNOWN), strict=True))
+    measured |= zip(_COUNTS, np.zeros((len(_COUNTS), len(queues)), np.int64), strict=True)
     measured |= {"verdicts": [None] * len(queues), "spans": []}
     if pairs is not None:
         _measure(measured, interval, pairs, start, end, settings)
@@ -83,7 +82,7 @@ _MEASURES = (
     *("last_reading_at", "consumer_offset", "produced", "consumed", "rewinds", "rewound", "rewound_max", "rewound_at"),
     *("moved_at", "lag_first", "lag_last", "lag_max", "age_ms"),
 )
-_OF_SPANS = ("stuck_growth", "stuck_produced", "stuck_time")
+_COUNTS = ("readings", "known", "stuck_growth", "stuck_produced", "stuck_time")
 
 
 def _measure(
@@ -95,7 +94,7 @@ def _measure(
     settings: AuditSettings,
 ) -> None:
     """Fills in what the readings of `[start, end)` say of the interval's queues."""
-    first, behind = (int(place) for place in np.searchsorted(pairs.times, (start, end)))
+    first, behind = pairs.times.searchsorted((start, end)).tolist()
     columns = pairs.readings.columns
     read = [(place, columns[queue]) for place, queue in enumerate(interval.measured) if queue in columns]
     if first == behind or not read:
@@ -165,13 +164,15 @@ class _Interval:
         """How often and how far the offset went back; of equal rewinds the last one's time."""
         went_back = self._back != UNKNOWN
         rewinds, compared = went_back.sum(axis=0), (went_back | (self._forward != UNKNOWN)).any(axis=0)
-        greatest = len(self._back) - 1 - np.argmax(self._back[::-1], axis=0)
-        return {
-            "rewinds": np.where(compared, rewinds, UNKNOWN),
-            "rewound": _sum(self._back),
-            "rewound_max": _max(self._back),
-            "rewound_at": np.where(rewinds > 0, self._times[greatest], UNKNOWN),
-        }
+        found = {"rewinds": np.where(compared, rewinds, UNKNOWN)}
+        if went_back.any():  # else all that follows is unknown
+            greatest = len(self._back) - 1 - np.argmax(self._back[::-1], axis=0)
+            found |= {
+                "rewound": _sum(self._back),
+                "rewound_max": _max(self._back),
+                "rewound_at": np.where(rewinds > 0, self._times[greatest], UNKNOWN),
+            }
+        return found
 
 
 def _first_true(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -183,12 +184,14 @@ def _last_true(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def _pick(matrix: Matrix, rows: NDArray[np.int64], where: NDArray[np.bool_]) -> NDArray[np.int64]:
-    return np.where(where, np.take_along_axis(matrix, rows[None], axis=0)[0], UNKNOWN)
+    return np.where(where, matrix[rows, np.arange(len(rows))], UNKNOWN)
 
 
 def _sum(matrix: Matrix) -> NDArray[np.int64]:
     """Sum of what is known; unknown where nothing is."""
     is_known = matrix != UNKNOWN
+    if is_known.all():  # as mostly
+        return np.asarray(matrix.sum(axis=0))
     return np.where(is_known.any(axis=0), np.where(is_known, matrix, 0).sum(axis=0), UNKNOWN)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.history import UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.reading_windows import at_rows
 from spark_jobs.domain.window import MILLISECOND
 
 
@@ -38,10 +39,10 @@ def reading_pairs(readings: OffsetReadings, seen: slice) -> ReadingPairs:
     said, known = readings.consumer_offset[seen], readings.consumed_to[seen]
     previous = _previous(present)
     has_previous = present & (previous >= 0)
-    end_before, known_before = (_at_previous(matrix, previous) for matrix in (end, known))
+    end_before, known_before = at_rows(end, previous), at_rows(known, previous)
     comparable = has_previous & (end != UNKNOWN) & (end_before != UNKNOWN) & (end >= end_before)
     went = has_previous & (known_before != UNKNOWN) & (said != UNKNOWN)
-    growth = np.where(went, said, 0) - np.where(went, known_before, 0)
+    growth = said - known_before  # where one of them is unknown nobody looks at it
     forward = comparable & went & (known != UNKNOWN) & (growth >= 0)
     back = comparable & went & (growth < 0)
     both_known = has_previous & (known != UNKNOWN) & (known_before != UNKNOWN)
@@ -53,7 +54,7 @@ def reading_pairs(readings: OffsetReadings, seen: slice) -> ReadingPairs:
         lag=readings.lag[seen],
         last_timestamp=readings.last_timestamp[seen],
         previous=previous,
-        produced=np.where(comparable, np.where(comparable, end, 0) - np.where(comparable, end_before, 0), UNKNOWN),
+        produced=np.where(comparable, end - end_before, UNKNOWN),
         forward=np.where(forward, growth, UNKNOWN),
         back=np.where(back, -growth, UNKNOWN),
         moved=both_known & (known != known_before),
@@ -68,13 +69,9 @@ def age_ms(at: Matrix, stored: Matrix, lag: Matrix) -> Matrix:
 
 def _previous(present: NDArray[np.bool_]) -> Matrix:
     """Per reading the place of the queue's last reading before it; -1: there is none."""
-    places = np.where(present, np.arange(len(present))[:, None], -1)
+    row = np.arange(len(present))[:, None]
+    if present.all():  # as mostly
+        return np.broadcast_to(row - 1, present.shape)
     before = np.full(present.shape, -1, dtype=np.int64)
-    if len(present) > 1:
-        before[1:] = np.maximum.accumulate(places, axis=0)[:-1]
+    before[1:] = np.maximum.accumulate(np.where(present, row, -1), axis=0)[:-1]
     return before
-
-
-def _at_previous(matrix: Matrix, previous: Matrix) -> Matrix:
-    """The matrix at the places of `previous`; anything where there is none."""
-    return np.take_along_axis(matrix, np.maximum(previous, 0), axis=0)

@@ -8,7 +8,7 @@ up to the last, two at least.
 
 from __future__ import annotations
 
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,21 @@ from spark_jobs.domain.history import UNKNOWN, Matrix, OffsetReadings
 from spark_jobs.domain.window import SECOND, AuditSettings
 
 Mask = NDArray[np.bool_]
+
+
+class _Reaches(NamedTuple):
+    """Where the windows of readings reach to, snapshots × queues; -1: nowhere.
+
+    `before`: the queue's known reading before each; `run`: where the readings without a gap begin that each belongs to;
+    `counted`: how many known readings there are up to each; `in_order`: per column its known readings, in the order of
+    time, before all others; `firsts`: the first reading of the window that ends at each.
+    """
+
+    before: Matrix
+    run: Matrix
+    counted: Matrix
+    in_order: Matrix
+    firsts: Matrix
 
 
 class ReadingWindows:
@@ -37,65 +52,48 @@ class ReadingWindows:
         rows = readings.inside(interval_start, end)
         self.interval_start, self.start, self.end, self.settings = interval_start, start, end, settings
         self.times = readings.times[rows]
-        self.first_row = int(np.searchsorted(self.times, start))
+        self.first_row = int(self.times.searchsorted(start))
         self.offset, self.lag = readings.consumed_to[rows][:, columns], readings.lag[rows][:, columns]
         self.stored = readings.last_timestamp[rows][:, columns]
         self.known = self.lag != UNKNOWN
         self.row = np.arange(len(self.times))[:, None]
+        # Where no reading is missing, as mostly, one column stands for all.
+        reaches = self._reaches(self.known[:, :1] if self.known.all() else self.known)
+        wide = (np.broadcast_to(matrix, self.known.shape) for matrix in reaches)
+        self.before, self.run, self.counted, self.in_order, self.firsts = wide
 
     def latest(self, mask: Mask) -> Matrix:
         """The last reading, up to each, at which this holds."""
         return np.asarray(np.maximum.accumulate(np.where(mask, self.row, -1), axis=0))
 
-    @cached_property
-    def _latest_known(self) -> Matrix:
-        return self.latest(self.known)
+    def _reaches(self, known: Mask) -> _Reaches:
+        latest = self.latest(known)
+        before = np.full(known.shape, -1, dtype=np.int64)
+        before[1:] = latest[:-1]
+        lasting = self.times[:, None] - self.times[np.maximum(before, 0)]
+        # No window reaches beyond the first known reading, and those after a gap.
+        run = self.latest(known & ((before < 0) | (lasting > self.settings.max_gap)))
+        counted: Matrix = np.cumsum(known, axis=0)
+        in_order = np.argsort(~known, axis=0, kind="stable")
+        firsts = self._with_short_ones(self._whole(known, latest, run, counted, in_order), latest, run)
+        return _Reaches(before, run, counted, in_order, firsts)
 
-    @cached_property
-    def before(self) -> Matrix:
-        """The queue's known reading before each."""
-        before = np.full(self.known.shape, -1, dtype=np.int64)
-        before[1:] = self._latest_known[:-1]
-        return before
-
-    @cached_property
-    def is_after_gap(self) -> Mask:
-        """The known readings that no window reaches beyond: the first, and those after a gap."""
-        lasting = self.times[:, None] - self.times[np.maximum(self.before, 0)]
-        return np.asarray(self.known & ((self.before < 0) | (lasting > self.settings.max_gap)))
-
-    @cached_property
-    def run(self) -> Matrix:
-        """Where the readings without a gap begin that each belongs to."""
-        return self.latest(self.is_after_gap)
-
-    @cached_property
-    def count(self) -> Matrix:
-        """How many known readings there are up to each."""
-        return np.cumsum(self.known, axis=0)
-
-    @cached_property
-    def in_order(self) -> Matrix:
-        """Per column its known readings, in the order of time, before all others."""
-        return np.argsort(~self.known, axis=0, kind="stable")
-
-    @cached_property
-    def firsts(self) -> Matrix:
-        """The first reading of the window that ends at each; -1: it has none."""
+    def _whole(self, known: Mask, latest: Matrix, run: Matrix, counted: Matrix, in_order: Matrix) -> Matrix:
+        """The first readings of whole windows."""
         thresholds = self.settings.thresholds
-        reaches = np.searchsorted(self.times, self.times - thresholds.verdict_window_seconds * SECOND, "right") - 1
-        by_time = np.where(reaches[:, None] >= 0, self._latest_known[np.maximum(reaches, 0)], -1)
-        number = self.count - thresholds.verdict_window_readings
-        by_count = np.where(number >= 0, at_rows(self.in_order, number), -1)
+        reaches = self.times.searchsorted(self.times - thresholds.verdict_window_seconds * SECOND, "right") - 1
+        by_time = np.where(reaches[:, None] >= 0, latest[np.maximum(reaches, 0)], -1)
+        number = counted - thresholds.verdict_window_readings
+        by_count = np.where(number >= 0, at_rows(in_order, number), -1)
         first = np.minimum(by_time, by_count)
-        whole = np.where(self.known & (first >= self.run), first, -1)
+        whole = np.where(known & (first >= run), first, -1)
         whole[: self.first_row] = -1
-        return self._with_short_ones(whole)
+        return whole
 
-    def _with_short_ones(self, whole: Matrix) -> Matrix:
+    def _with_short_ones(self, whole: Matrix, latest: Matrix, run: Matrix) -> Matrix:
         """Of a column without a whole window, all that its last known reading can look back on."""
-        last, column = self._latest_known[-1], np.arange(whole.shape[1])
-        begins = self.run[last, column]
+        last, column = latest[-1], np.arange(whole.shape[1])
+        begins = run[last, column]
         short = np.flatnonzero((whole < 0).all(axis=0) & (last >= self.first_row) & (begins < last))
         whole[last[short], short] = begins[short]
         return whole
@@ -103,7 +101,9 @@ class ReadingWindows:
 
 def at_rows(matrix: NDArray[np.int64], rows: Matrix) -> NDArray[np.int64]:
     """The matrix at these rows of its columns; anything where there is none."""
-    return np.take_along_axis(matrix, np.maximum(rows, 0), axis=0)
+    width = matrix.shape[1]
+    found: Matrix = matrix.take(np.maximum(rows, 0) * width + np.arange(width))
+    return found
 
 
 def greatest_since(values: Matrix, first: Matrix) -> Matrix:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from spark_jobs.domain.audited_step import Allocation, Member
 from spark_jobs.domain.causes import UnassignedCause
@@ -32,11 +32,12 @@ def queues_of(route: Sequence[RouteEntry]) -> Queues:
 
 @dataclass
 class Replays:
-    """The allocations and lists of queues of one group, by what they are functions of."""
+    """The allocations and lists of queues of one group, by what they are functions of; `facts` are the timeline's."""
 
     settings: StrategySettings
     allocations: dict[Inputs, Allocation] = field(default_factory=dict)
     queues: dict[tuple[RouteEntry, ...], Queues] = field(default_factory=dict)
+    facts: dict[object, Any] = field(default_factory=dict)
 
     def allocation(self, inputs: Inputs) -> Allocation:
         """The allocation of these inputs."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -34,15 +34,9 @@ class Series(Generic[State]):
     codes: NDArray[np.int64]
     states: Sequence[State]
 
-    @cached_property
-    def _changes(self) -> NDArray[np.int64]:
-        """Places of the snapshots that show another state than the one before."""
-        return np.flatnonzero(np.diff(self.codes)) + 1
-
     def inside(self, start: int, end: int) -> slice:
         """The snapshots in `[start, end)`."""
-        first, behind = np.searchsorted(self.times, (start, end))
-        return slice(int(first), int(behind))
+        return slice(*self.times.searchsorted((start, end)).tolist())
 
     def spans(self, window: StepWindow, max_gap: int | None) -> list[Span[State]]:
         """The spans of a step's window, clipped to `[observed_from, end)`, by the snapshots of the window alone.
@@ -67,19 +61,17 @@ class Series(Generic[State]):
 
     def _first_places(self, seen: slice, max_gap: int | None) -> list[int]:
         """Places of the snapshots inside that begin a span."""
-        breaks = [self._between(self._changes, seen)]
-        if max_gap is not None:
-            breaks.append(self._between(self._breaks_of(max_gap), seen))
-        return sorted({seen.start, *(int(place) for found in breaks for place in found)})
+        breaks = self._breaks(max_gap)
+        return [seen.start, *breaks[bisect_right(breaks, seen.start) : bisect_left(breaks, seen.stop)]]
 
-    @staticmethod
-    def _between(places: NDArray[np.int64], seen: slice) -> NDArray[np.int64]:
-        first, behind = np.searchsorted(places, (seen.start + 1, seen.stop))
-        return places[first:behind]
-
-    def _breaks_of(self, max_gap: int) -> NDArray[np.int64]:
-        """Places of the snapshots behind a gap; kept, as one run asks for one length only."""
-        known: dict[int, NDArray[np.int64]] = self.__dict__.setdefault("_gaps", {})
+    def _breaks(self, max_gap: int | None) -> list[int]:
+        """Places of the snapshots that show another state than the one before, or are behind a gap; kept, as every step
+        of a run asks for the same.
+        """
+        known: dict[int | None, list[int]] = self.__dict__.setdefault("_breaks_of", {})
         if max_gap not in known:
-            known[max_gap] = np.flatnonzero(np.diff(self.times) > max_gap) + 1
+            is_break = np.diff(self.codes) != 0
+            if max_gap is not None:
+                is_break |= np.diff(self.times) > max_gap
+            known[max_gap] = (np.flatnonzero(is_break) + 1).tolist()
         return known[max_gap]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
@@ -48,7 +49,7 @@ class OtherStrategies:
     allocations: dict[tuple[int, str], tuple[RebalanceInterval, Allocation | None]] = field(default_factory=dict)
     movements: dict[tuple[int, int, str], Movement] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """Those that need no settings, and of the others the ones that have theirs."""
         nearby = self.settings.strategy or ""

@@ -181,7 +181,13 @@ class StepTimeline:
             mode = self._not_owned(view, book, start, request)
         key = (topic, id(route), id(membership), id(book), mode, request)
         if key not in self._known:
-            self._known[key] = self._resolved(topic, route, membership, book, mode, request)
+            # All that is looked at of the snapshots: what is found holds for every step of a run.
+            told = tuple(book.states.get(one.client_id) for one in membership.connections) if membership else ()
+            state = (topic, topic in self._spans.subscribed, route, membership, told, mode, request)
+            facts: dict[object, _Facts] = self._replays.facts
+            if state not in facts:
+                facts[state] = self._resolved(topic, route, membership, book, mode, request)
+            self._known[key] = facts[state]
         return self._known[key]
 
     def _resolved(

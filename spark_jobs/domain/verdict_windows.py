@@ -14,6 +14,9 @@ from spark_jobs.domain.reading_pairs import age_ms
 from spark_jobs.domain.reading_windows import Mask, ReadingWindows, at_rows, greatest_since
 from spark_jobs.domain.verdicts import NO_VERDICT, STUCK, VERDICTS, Verdict, code, verdict_codes
 
+#: By code.
+_IS_STUCK = np.array([*(verdict in STUCK for verdict in VERDICTS), False])
+
 
 class VerdictSpan(NamedTuple):
     """A maximal span `[start, end)` in which a queue is stuck and every window has this verdict; microseconds.
@@ -140,7 +143,7 @@ class VerdictWindows:
     def _span_rows(self) -> tuple[Matrix, Matrix, Matrix, Matrix]:
         """Of each span: column, row where it begins, rows of the first and the last reading at which it is said."""
         codes = self._codes
-        is_stuck = np.isin(codes, [code(verdict) for verdict in STUCK])
+        is_stuck = _IS_STUCK[codes]
         if not is_stuck.any():
             nothing = np.empty(0, dtype=np.int64)
             return nothing, nothing, nothing, nothing
@@ -161,6 +164,6 @@ class VerdictWindows:
     def _end_of(self, row: int, column: int) -> int:
         """A reading holds until the queue's next one, but no longer than a gap."""
         of = self._of
-        number, count = of.count[row, column], of.count[-1, column]
+        number, count = of.counted[row, column], of.counted[-1, column]
         until = int(of.times[of.in_order[number, column]]) if number < count else of.end
         return min(until, int(of.times[row]) + of.settings.max_gap)

@@ -6,15 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bokeh.models import Range1d
-from bokeh.plotting import figure
-
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.domain.phrases import number_text
 from spark_jobs.domain.severities import WORST_FIRST
 from spark_jobs.domain.subscriptions import RETRY
 from spark_jobs.report.axes import time_range
 from spark_jobs.report.lines import backlog_chart, is_known, rates_chart
+from spark_jobs.report.models import Figure, Model
 from spark_jobs.report.packing import packed
 from spark_jobs.report.texts import clock, milliseconds
 from spark_jobs.report.timelines import ROWS, Numbers, members_timeline, numbers_of, ownership_timeline
@@ -42,11 +40,11 @@ class GroupRows:
 def group_page(rows: GroupRows, interval: Interval, asked: Interval, id: str) -> dict[str, Any]:
     """What the template of a group's page shows."""
     time, numbers = time_range(interval, asked), numbers_of(rows.members)
-    roots: list[figure] = []
+    roots: list[Figure] = []
 
-    def place(chart: figure) -> str:
+    def place(chart: Figure) -> str:
         roots.append(chart)
-        return str(chart.id)
+        return chart.id
 
     charts = {"members": place(members_timeline(rows.members, numbers, interval, time))}
     names, quiet = _topics(rows)
@@ -108,9 +106,7 @@ def _topics(rows: GroupRows) -> tuple[list[str], list[str]]:
     return names, sorted(quiet)
 
 
-def _topic(
-    name: str, rows: GroupRows, numbers: Numbers, interval: Interval, time: Range1d, place: Any
-) -> dict[str, Any]:
+def _topic(name: str, rows: GroupRows, numbers: Numbers, interval: Interval, time: Model, place: Any) -> dict[str, Any]:
     spans, states, backlog = (
         [row for row in section if row["topic"] == name] for section in (rows.ownership, rows.states, rows.backlog)
     )

@@ -7,13 +7,10 @@ from itertools import groupby
 from math import nan
 from typing import Any
 
-from bokeh.models import ColumnDataSource, DataRange1d, HoverTool, NumeralTickFormatter, Range1d
-from bokeh.models.renderers import DataRenderer
-from bokeh.plotting import figure
-
 from spark_jobs.domain.phrases import count, known_sum, number_text
-from spark_jobs.report.axes import time_figure
-from spark_jobs.report.colours import INK, OWNERS, PAPER, UNOBSERVED
+from spark_jobs.report.axes import time_figure, with_legend
+from spark_jobs.report.colours import DIM, INK, LINES
+from spark_jobs.report.models import Figure, Model, field, hover, line, marks, source_of
 from spark_jobs.report.texts import clock, milliseconds
 
 Row = Mapping[str, Any]
@@ -28,32 +25,30 @@ def is_known(rows: Iterable[Row]) -> bool:
     return any(row["lag_first"] is not None or row["lag_last"] is not None for row in rows)
 
 
-def backlog_chart(rows: Sequence[Row], time: Range1d) -> figure:
+def backlog_chart(rows: Sequence[Row], time: Model) -> Figure:
     """Messages that wait, over time: a line per queue, those with most first, and a thick one for the whole topic.
 
     A line joins what the first and the last reading of each interval say; where nothing is known it is broken.
     """
-    chart = time_figure(time, frame_height=130, name="Backlog", y_range=DataRange1d(start=0))
+    chart = time_figure(time, frame_height=130, name="Backlog", y_range=Model("DataRange1d", start=0))
     chart.yaxis.axis_label = "backlog (messages)"
     queues = _by_queue(rows)
     worst = sorted(queues, key=lambda queue: -max((row["lag_max"] or 0 for row in queues[queue]), default=0))
     others = [_points(queues[queue]) for queue in worst[_NAMED:]]
     if others:
-        chart.multi_line(
-            [[x for x, _ in line] for line in others],
-            [[y for _, y in line] for line in others],
-            color=UNOBSERVED,
-            line_width=1,
-            legend_label="other queues",
+        source = source_of(
+            {"xs": [[x for x, _ in one] for one in others], "ys": [[y for _, y in one] for one in others]}
         )
+        thin = marks("MultiLine", xs=field("xs"), ys=field("ys"), line_color=DIM, line_width=1)
+        chart.draw(source, thin, legend_label="other queues")
     _draw_lines(chart, {f"{queue[0]}:{queue[1]}": _points(queues[queue]) for queue in worst[:_NAMED]}, 1.5)
     _draw_total(chart, rows)
     return _finished(chart, "0,0")
 
 
-def rates_chart(rows: Sequence[Row], time: Range1d) -> figure:
+def rates_chart(rows: Sequence[Row], time: Model) -> Figure:
     """Messages a second that came in (solid) and went out (dashed), of the whole topic, interval by interval."""
-    chart = time_figure(time, frame_height=80, name="Rates", y_range=DataRange1d(start=0))
+    chart = time_figure(time, frame_height=80, name="Rates", y_range=Model("DataRange1d", start=0))
     chart.yaxis.axis_label = "messages/s"
     _draw_lines(chart, {column: list(_steps(rows, column)) for column in ("produced", "consumed")}, 2)
     return _finished(chart, "0,0.[0]")
@@ -91,13 +86,13 @@ def _together(rows: Iterable[Row]) -> Iterable[list[Row]]:
     return (list(of_one) for _, of_one in groupby(in_order, key=lambda row: (row["start"], row["end"])))
 
 
-def _draw_total(chart: figure, rows: Iterable[Row]) -> None:
+def _draw_total(chart: Figure, rows: Iterable[Row]) -> None:
     points = [
         (together[0][moment], [row[column] for row in together])
         for together in _together(rows)
         for moment, column in (("start", "lag_first"), ("end", "lag_last"))
     ]
-    source = ColumnDataSource(
+    source = source_of(
         {
             "x": [milliseconds(moment) for moment, _ in points],
             "y": [_number(known_sum(lags)) for _, lags in points],
@@ -105,9 +100,9 @@ def _draw_total(chart: figure, rows: Iterable[Row]) -> None:
             "told": [_told(lags) for _, lags in points],
         }
     )
-    chart.line("x", "y", source=source, color=INK, line_width=3, legend_label="all queues", name="total")
-    dots = chart.scatter("x", "y", source=source, color=INK, size=5)
-    chart.add_tools(HoverTool(renderers=[dots], tooltips=[("time", "@at"), ("all queues", "@told")]))
+    chart.draw(source, line(INK, 3), name="total", legend_label="all queues")
+    dots = marks("Scatter", x=field("x"), y=field("y"), line_color=INK, fill_color=INK, size=5)
+    chart.add_tools(hover([chart.draw(source, dots)], {"time": "@at", "all queues": "@told"}))
 
 
 def _told(lags: Sequence[int | None]) -> str:
@@ -115,31 +110,21 @@ def _told(lags: Sequence[int | None]) -> str:
     return f"{total}, and {count(unknown, 'queue')} unknown" if unknown else total
 
 
-def _draw_lines(chart: figure, lines: Mapping[str, Sequence[tuple[float, float]]], width: float) -> None:
+def _draw_lines(chart: Figure, lines: Mapping[str, Sequence[tuple[float, float]]], width: float) -> None:
     """A line per label, told apart by colour and by dashes."""
-    drawn: list[DataRenderer] = []
+    drawn = []
     for place, (label, points) in enumerate(lines.items()):
-        source = ColumnDataSource(
-            {"x": [x for x, _ in points], "y": [y for _, y in points], "label": [label] * len(points)}
-        )
-        line = chart.line("x", "y", source=source, legend_label=label, name=label, color=OWNERS[place])
-        line.glyph.update(line_dash=_DASHES[place], line_width=width)
-        drawn.append(line)
-    chart.add_tools(HoverTool(renderers=drawn, tooltips=[("line", "@label"), ("value", "@y{0,0.[0]}")]))
+        source = source_of({"x": [x for x, _ in points], "y": [y for _, y in points], "label": [label] * len(points)})
+        drawn.append(chart.draw(source, line(LINES[place], width, _DASHES[place]), name=label, legend_label=label))
+    chart.add_tools(hover(drawn, {"line": "@label", "value": "@y{0,0.[0]}"}))
 
 
 def _number(value: float | None) -> float:
     return nan if value is None else value
 
 
-def _finished(chart: figure, numbers: str) -> figure:
-    chart.yaxis.formatter = NumeralTickFormatter(format=numbers)
+def _finished(chart: Figure, numbers: str) -> Figure:
+    chart.yaxis.formatter = Model("NumeralTickFormatter", format=numbers)
     chart.legend.location = "top_left"
-    chart.legend.label_text_color = INK
-    chart.legend.label_text_font_size = "11px"
-    chart.legend.background_fill_color = PAPER
     chart.legend.background_fill_alpha = 0.7
-    chart.legend.spacing = 0
-    chart.legend.glyph_height = 14
-    chart.legend.click_policy = "hide"
-    return chart
+    return with_legend(chart)

@@ -4,36 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import bokeh
 import numpy as np
-from bokeh.resources import Resources
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
 from spark_jobs.domain.glossary import TERMS
 from spark_jobs.domain.incidents.values import Incident
-from spark_jobs.domain.intervals import Interval, duration_text
-from spark_jobs.domain.phrases import number_text, rate_text
+from spark_jobs.domain.intervals import Interval
 from spark_jobs.domain.severities import SEVERITIES
 from spark_jobs.domain.trends import GroupTrend
 from spark_jobs.explain.incident_text import state_text
 from spark_jobs.explain.trend_text import trends_text
-from spark_jobs.report.evidence import evidence_facts
 from spark_jobs.report.fleet import PARTS
 from spark_jobs.report.groups import GroupRows, group_page
 from spark_jobs.report.incident_chart import incident_id
 from spark_jobs.report.incident_pages import incidents_of_groups
 from spark_jobs.report.incident_section import incident_section, shown_of
-from spark_jobs.report.texts import clock, milliseconds
+from spark_jobs.report.packing import BOKEH_VERSION
+from spark_jobs.report.templates import rendered
+from spark_jobs.report.texts import clock
 from spark_jobs.report.trend_rows import GROUPS as TRENDS
 from spark_jobs.report.trend_rows import is_compared, trend_rows
 
 Row = Mapping[str, Any]
 
-_VIEWS = Path(__file__).with_name("views")
 _SPARK = (96, 22)
 #: Runs that the footer names, at most.
 RUNS = 50
@@ -64,7 +58,8 @@ def page(content: PageContent) -> str:
     groups = [group_page(group, content.interval, content.asked, ids[_name(group.fleet)]) for group in content.groups]
     of_groups = incidents_of_groups(shown_of(content.incidents))
     versions = ", ".join(f"{name} {version}" for name, version in sorted(content.versions.items()))
-    return _templates().get_template("page.html").render(
+    return rendered(
+        "page.html",
         title=_title(fleet),
         asked=content.asked,
         interval=content.interval,
@@ -82,10 +77,7 @@ def page(content: PageContent) -> str:
         warehouse=content.warehouse,
         versions=versions,
         code_version=content.code_version,
-        bokeh_version=bokeh.__version__,
-        bokeh=_script("".join(Resources(mode="inline", components=["bokeh"]).js_raw)),
-        script=_script((_VIEWS / "report.js").read_text(encoding="utf-8")),
-        css=Markup((_VIEWS / "report.css").read_text(encoding="utf-8")),
+        bokeh_version=BOKEH_VERSION,
     )  # fmt: skip
 
 
@@ -135,23 +127,3 @@ def sparkline(lines: Iterable[Row]) -> tuple[str, int | None]:
     highest = max(float(total.max()), 1.0)
     points = zip(parts * (width / (PARTS - 1)), height - 1 - total / highest * (height - 2), strict=True)
     return " ".join(f"{x:.0f},{y:.1f}" for x, y in points), round(float(total.max()))
-
-
-def _templates() -> Environment:
-    templates = Environment(
-        loader=FileSystemLoader(_VIEWS), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    templates.filters |= {
-        "clock": clock,
-        "messages": number_text,
-        "ms": milliseconds,
-        "facts": evidence_facts,
-        "lasted": lambda finding: duration_text(finding["end"] - finding["start"]),
-        "rate": rate_text,
-    }
-    return templates
-
-
-def _script(text: str) -> Markup:
-    """A script as an HTML element may hold it."""
-    return Markup(text.replace("</script", "<\\/script"))

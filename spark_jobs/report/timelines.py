@@ -6,15 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, Range1d, VSpan
-from bokeh.plotting import figure
-
 from spark_jobs.domain.audited_step import ALL_HOSTS
 from spark_jobs.domain.causes import DoubleOwnedCause
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.domain.phrases import UNKNOWN, number_text
 from spark_jobs.report.axes import time_figure
 from spark_jobs.report.colours import INK, NOBODY, NOT_REPLAYED, PAPER, UNOBSERVED, ink_on, owner_colour
+from spark_jobs.report.models import Figure, Model, field, hover, marks, source_of_rows
 from spark_jobs.report.texts import clock, milliseconds, shortened
 
 Row = Mapping[str, Any]
@@ -37,7 +35,7 @@ def numbers_of(members: Iterable[Row]) -> dict[tuple[str, str], int]:
     return {key: number for number, key in enumerate(sorted(first, key=lambda key: (first[key], key)), start=1)}
 
 
-def members_timeline(members: Sequence[Row], numbers: Numbers, interval: Interval, time: Range1d) -> figure:
+def members_timeline(members: Sequence[Row], numbers: Numbers, interval: Interval, time: Model) -> Figure:
     """A row per connection: when it was in the group; hatched while another had its client id."""
     rows = [_member_span(row, numbers) for row in members if numbers[_key(row)] <= ROWS]
     labels = {number: f"{number}  {shortened(key[0], 24)}" for key, number in numbers.items() if number <= ROWS}
@@ -48,8 +46,8 @@ def members_timeline(members: Sequence[Row], numbers: Numbers, interval: Interva
 
 
 def ownership_timeline(
-    spans: Sequence[Row], states: Sequence[Row], numbers: Numbers, interval: Interval, time: Range1d
-) -> tuple[figure, int]:
+    spans: Sequence[Row], states: Sequence[Row], numbers: Numbers, interval: Interval, time: Model
+) -> tuple[Figure, int]:
     """A row per queue: who owned it when; and how many rows were left out."""
     keys = sorted({_row_key(span) for span in spans}, key=_troubled_first(spans))
     places = {key: place for place, key in enumerate(sorted(keys[:ROWS]), start=1)}
@@ -142,36 +140,39 @@ def _unreplayed_spans(state: Row, places: Mapping[tuple[str, str, int], int]) ->
             yield _span(state["start"], state["end"], place, colour, "") | facts
 
 
-def _rows_figure(labels: Mapping[int, str], time: Range1d, what: str) -> figure:
+def _rows_figure(labels: Mapping[int, str], time: Model, what: str) -> Figure:
     count = max(len(labels), 1)
-    chart = time_figure(time, frame_height=_ROW_PIXELS * count, y_range=Range1d(start=count + 0.5, end=0.5), name=what)
-    chart.yaxis.ticker = FixedTicker(ticks=list(labels))
-    chart.yaxis.major_label_overrides = {place: label for place, label in labels.items()}  # noqa: C416
+    across = Model("Range1d", start=count + 0.5, end=0.5)
+    chart = time_figure(time, frame_height=_ROW_PIXELS * count, name=what, y_range=across)
+    chart.yaxis.ticker = Model("FixedTicker", ticks=list(labels))
+    chart.yaxis.major_label_overrides = dict(labels)
     chart.ygrid.visible = False
     return chart
 
 
-def _draw_spans(chart: figure, rows: Sequence[Row], interval: Interval, tips: Mapping[str, str]) -> None:
+def _draw_spans(chart: Figure, rows: Sequence[Row], interval: Interval, tips: Mapping[str, str]) -> None:
     place = ("y", "left", "right")
-    style: dict[str, Any] = {"y": "y", "left": "left", "right": "right", "height": 0.86, "line_color": PAPER}
-    source = _source(rows, (*place, "colour", *_fields(tips)))
-    bars = chart.hbar(source=source, fill_color="colour", name="spans", **style)
+    style: dict[str, Any] = {name: field(name) for name in place} | {"height": 0.86, "line_color": PAPER}
+    source = source_of_rows(rows, (*place, "colour", *_fields(tips)))
+    bars = chart.draw(source, marks("HBar", fill_color=field("colour"), **style), name="spans")
     # Apart from the others: where the pattern is a column, a browser makes one for every span.
-    hatched = _source([row for row in rows if row["several"]], (*place, *_fields(tips)))
-    chart.hbar(
-        source=hatched, fill_color=None, hatch_pattern="right_diagonal_line", hatch_color="#000000", hatch_alpha=0.6,
-        hatch_scale=9, hatch_weight=1.5, name="several", **style,
+    hatched = source_of_rows([row for row in rows if row["several"]], (*place, *_fields(tips)))
+    pattern = marks(
+        "HBar", fill_color=None, hatch_pattern="right_diagonal_line", hatch_color="#000000", hatch_alpha=0.6,
+        hatch_scale=9, hatch_weight=1.5, **style,
     )  # fmt: skip
-    chart.add_tools(HoverTool(renderers=[bars], tooltips=list(tips.items()), point_policy="follow_mouse"))
+    chart.draw(hatched, pattern, name="several")
+    chart.add_tools(hover([bars], tips, point_policy="follow_mouse"))
     length = (interval.end - interval.start).total_seconds() * 1000
     labelled = [row for row in rows if row["label"] and row["right"] - row["left"] > _LABELLED * length]
-    chart.text(
-        x="left", y="y", text="label", text_color="ink", x_offset=4, text_baseline="middle", text_font_size="11px",
-        text_font_style="bold", source=_source(labelled, ("left", "y", "label", "ink")),
+    texts = marks(
+        "Text", x=field("left"), y=field("y"), text=field("label"), text_color=field("ink"), x_offset=4,
+        text_baseline="middle", text_font_size="11px", text_font_style="bold",
     )  # fmt: skip
+    chart.draw(source_of_rows(labelled, ("left", "y", "label", "ink")), texts)
 
 
-def _draw_rebalances(chart: figure, states: Sequence[Row]) -> None:
+def _draw_rebalances(chart: Figure, states: Sequence[Row]) -> None:
     rows = [
         {
             "x": milliseconds(state["start"]),
@@ -186,18 +187,14 @@ def _draw_rebalances(chart: figure, states: Sequence[Row]) -> None:
         for state in states
         if state["trigger"]
     ]
-    lines = chart.add_glyph(
-        _source(rows, ("x", "at", "trigger", "subject", "moved")),
-        VSpan(x="x", line_color=INK, line_width=1.5, line_dash="dashed"),
+    lines = chart.draw(
+        source_of_rows(rows, ("x", "at", "trigger", "subject", "moved")),
+        marks("VSpan", x=field("x"), line_color=INK, line_width=1.5, line_dash="dashed"),
         name="rebalances",
     )
-    tips = [("rebalance", "@at"), ("trigger", "@trigger"), ("of", "@subject"), ("moved", "@moved")]
-    chart.add_tools(HoverTool(renderers=[lines], tooltips=tips))
+    tips = {"rebalance": "@at", "trigger": "@trigger", "of": "@subject", "moved": "@moved"}
+    chart.add_tools(hover([lines], tips))
 
 
 def _fields(tips: Mapping[str, str]) -> list[str]:
     return [text.removeprefix("@") for text in tips.values()]
-
-
-def _source(rows: Sequence[Row], columns: Sequence[str]) -> ColumnDataSource:
-    return ColumnDataSource({name: [row[name] for row in rows] for name in columns})

@@ -7,11 +7,33 @@ from dataclasses import replace
 
 import pytest
 
+from spark_jobs.domain.audited_step import AuditedStep
+from spark_jobs.domain.history import Connection, GroupHistory, Membership
+from spark_jobs.domain.judge import judge
 from spark_jobs.domain.message_queue import RouteEntry
 from spark_jobs.domain.strategies import CONFIG, CONSISTENT_HASH, MACHINE_ROOM, POP, StrategySettings
 from spark_jobs.domain.timeline import Reason, Status
 from spark_jobs.domain.window import SECOND
-from tests.domain.histories import CALM, CLASS, START, A, B, History, at, calm, client, clipped, listed, routed, rows
+from tests.domain.histories import (
+    CADENCE,
+    CALM,
+    CLASS,
+    SETTINGS,
+    START,
+    A,
+    B,
+    History,
+    as_row,
+    at,
+    calm,
+    client,
+    clipped,
+    listed,
+    routed,
+    rows,
+)
+from tests.kernel import series_of
+from tests.kernel_vs_oracle import by_kernel
 from tests.oracle.snapshots import ClientSnapshot, MembershipSnapshot
 
 AVERAGELY, CIRCLE = CLASS + "AllocateMessageQueueAveragely", CLASS + "AllocateMessageQueueAveragelyByCircle"
@@ -316,3 +338,34 @@ def test_states_that_differ_in_addresses_alone_are_replayed_once() -> None:
     assert [member.client_addr for member in first.members or ()] != [one.client_addr for one in third.members or ()]
     assert first.allocation is third.allocation
     assert first.allocation is not second.allocation
+
+
+def steps_of(found: GroupHistory) -> list[AuditedStep]:
+    """Three steps of 100 s, in one run."""
+    settings = replace(SETTINGS, step=100 * SECOND)
+    return [one.step for one in judge(found, StrategySettings(), settings, START, START + SETTINGS.step)]
+
+
+def test_a_state_is_resolved_once_for_all_steps_of_a_run() -> None:
+    listed = Membership((Connection("c1"), Connection("c2")), frozenset({"T"}), frozenset(), "CLUSTERING")
+    series = series_of([(at(second), listed) for second in range(-210, 300, CADENCE)])
+    found = replace(by_kernel.history_of(CALM.group), memberships={"a": series})
+    intervals = [one for step in steps_of(found) for one in step.intervals]
+    assert [as_row(one) for one in intervals] == [
+        "-180-100 * DEFAULT c1 c2",
+        "-80-200 * DEFAULT c1 c2",
+        "20-300 * DEFAULT c1 c2",
+    ]
+    assert len({id(one.members) for one in intervals}) == 1
+
+
+def test_a_topic_that_only_an_earlier_step_saw_subscribed_is_not() -> None:
+    """`d`, who is not connected, named the topic 200 s before the first step, and what a step reads is 210 s old."""
+    named = client("d", -200, topics=["T"])
+    times = tuple(at(second) for second in range(-210, 300, CADENCE))
+    history = calm(memberships=listed("a", {-210: "c1"}, topics=["S"]), clients=(named,), offset_times=times)
+    reasons = [
+        [one.reason for one in step.intervals if one.topic == "T"]
+        for step in steps_of(by_kernel.history_of(history.group))
+    ]
+    assert reasons == [[None], ["NOT_SUBSCRIBED"], ["NOT_SUBSCRIBED"]]

@@ -19,14 +19,12 @@ def ms(seconds: float) -> float:
 def drawn(*incidents: Incident, renderer: str = "spans") -> list[dict[str, Any]]:
     """What the chart of the hour draws, a dict per mark."""
     chart = incident_chart(lanes(incidents)[0], HOUR)
-    found: Any = chart.select_one({"name": renderer})
-    data = found.data_source.data
+    (data,) = [one.data_source.data for one in chart.renderers if vars(one).get("name") == renderer]
     return [dict(zip(data, values, strict=True)) for values in zip(*data.values(), strict=True)]
 
 
 def labels(*incidents: Incident) -> dict[float, str]:
-    axis: Any = incident_chart(lanes(incidents)[0], HOUR).yaxis[0]
-    return dict(axis.major_label_overrides)
+    return dict(incident_chart(lanes(incidents)[0], HOUR).yaxis.major_label_overrides)
 
 
 def test_lanes_are_of_the_same_groups_and_what_needs_attention_comes_first() -> None:

@@ -1,8 +1,8 @@
 'use strict';
 (() => {
   const dark = matchMedia('(prefers-color-scheme: dark)');
-  // The colours that spark_jobs/report/colours.py names INK, GRID and PAPER.
-  const schemes = {light: ['#1b1b1b', '#d5d5d5', '#ffffff'], dark: ['#ececec', '#4a4f57', '#16181c']};
+  // By scheme, the colours in the place of those that spark_jobs/report/colours.py names INK and the like.
+  const schemes = JSON.parse(document.currentScript.dataset.schemes);
   const pages = [...document.querySelectorAll('.page')], index = document.getElementById('index');
   // What has charts: the timeline of incidents, a group, or a group on the page of an incident.
   const boxes = [...document.querySelectorAll('[data-of]')];
@@ -23,7 +23,7 @@
 
   async function drawNow(box, state) {
     let text = await chartsOf(box.dataset.of);
-    ['#010101', '#020202', '#030303'].forEach((one, at) => { text = text.replaceAll(one, schemes[state.scheme][at]); });
+    for (const [name, colour] of Object.entries(schemes[state.scheme])) text = text.replaceAll(name, colour);
     const charts = JSON.parse(text);
     if (box.dataset.topics && !box.querySelector('.chart')) places(box);
     charts.item.roots = Object.fromEntries(charts.item.root_ids.map((id) => [id, placeOf(box, id)]));

@@ -1,0 +1,138 @@
+"""Bokeh's models as its documents hold them: a type, an id and the properties that are said.
+
+Bokeh's own classes take half a millisecond for each model, and a report has thousands of them. What is not said here
+has the default of BokehJS; a test reads the documents back with Bokeh, which knows every property.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from itertools import count
+from math import isnan
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+_NUMBERS = count(1)
+#: Pixels that are drawn and left out, in turn, whatever a line's width.
+_DASHES: dict[str, list[int]] = {
+    "solid": [],
+    "dashed": [6],
+    "dotted": [2, 4],
+    "dotdash": [2, 4, 6, 4],
+    "dashdot": [6, 4, 2, 4],
+}
+
+
+class Model:
+    """One model: its properties are its attributes."""
+
+    __slots__ = ("__dict__", "id", "type")
+
+    def __init__(self, type: str, /, **properties: Any) -> None:
+        self.type, self.id = type, f"p{next(_NUMBERS)}"
+        vars(self).update(properties)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
+
+class Figure(Model):
+    """A chart of one x and one y axis."""
+
+    __slots__ = ()
+
+    @property
+    def xaxis(self) -> Model:
+        """Below the chart."""
+        axis: Model = self.below[0]
+        return axis
+
+    @property
+    def yaxis(self) -> Model:
+        """Left of the chart."""
+        axis: Model = self.left[0]
+        return axis
+
+    @property
+    def ygrid(self) -> Model:
+        """The lines across."""
+        grid: Model = next(one for one in self.center if one.type == "Grid" and one.dimension == 1)
+        return grid
+
+    @property
+    def legend(self) -> Model:
+        """Inside the chart, unless it was given another place; there is one from the first time it is asked for."""
+        known = (one for one in (*vars(self).get("above", ()), *self.center) if one.type == "Legend")
+        found = next(known, None)
+        if found is None:
+            found = Model("Legend", items=[])
+            self.center.append(found)
+        return found
+
+    def draw(self, source: Model, glyph: Model, *, legend_label: str | None = None, **properties: Any) -> Model:
+        """Draws the rows of the source, and names them in the legend."""
+        renderer = Model("GlyphRenderer", data_source=source, glyph=glyph, **properties)
+        self.renderers.append(renderer)
+        if legend_label is not None:
+            item = Model("LegendItem", label=_Spec("value", legend_label), renderers=[renderer])
+            self.legend.items.append(item)
+        return renderer
+
+    def add_tools(self, *tools: Model) -> None:
+        """Adds tools."""
+        self.toolbar.tools.extend(tools)
+
+
+class _Spec(NamedTuple):
+    """What a property is, row by row: the values of a `field` of the source, or one `value` for all."""
+
+    kind: str
+    of: Any
+
+
+field = partial(_Spec, "field")
+
+
+def marks(type: str, **properties: Any) -> Model:
+    """A glyph that draws a mark for every row."""
+    specs = {name: one if isinstance(one, _Spec) else _Spec("value", one) for name, one in properties.items()}
+    return Model(type, **specs)
+
+
+def line(colour: str, width: float, dash: str = "solid") -> Model:
+    """A line through the points `x` and `y` of all rows."""
+    return Model("Line", x=field("x"), y=field("y"), line_color=colour, line_width=width, line_dash=_DASHES[dash])
+
+
+def hover(renderers: Sequence[Model], tips: Mapping[str, str], **properties: Any) -> Model:
+    """What the pointer tells of what is drawn: a name and a text for each line."""
+    return Model("HoverTool", renderers=[*renderers], tooltips=[*tips.items()], **properties)
+
+
+def source_of(columns: Mapping[str, Sequence[Any]]) -> Model:
+    """The rows that are drawn, column by column."""
+    return Model("ColumnDataSource", data=dict(columns))
+
+
+def source_of_rows(rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> Model:
+    """The rows, in these columns."""
+    return source_of({name: [row[name] for row in rows] for name in columns})
+
+
+def encoded(value: Any, told: set[str]) -> Any:
+    """As Bokeh's JSON has it; models that were `told` before are referred to by their id."""
+    if isinstance(value, Model):
+        if value.id in told:
+            return {"id": value.id}
+        told.add(value.id)
+        properties = {name: encoded(one, told) for name, one in vars(value).items()}
+        return {"type": "object", "name": value.type, "id": value.id, "attributes": properties}
+    if isinstance(value, _Spec):
+        return {"type": value.kind, value.kind: value.of}
+    if isinstance(value, dict):
+        return {"type": "map", "entries": [[name, encoded(one, told)] for name, one in value.items()]}
+    if isinstance(value, list | tuple):
+        return [encoded(one, told) for one in value]
+    return {"type": "number", "value": "nan"} if isinstance(value, float) and isnan(value) else value
