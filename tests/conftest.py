@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,11 @@ from spark_jobs.warehouse import Warehouse
 from tests.opened import browser, open_page
 
 __all__ = ["browser", "open_page"]
+
+#: For every Java that a test starts, in whichever process, as it lives for minutes only: the quick compiler alone takes
+#: a third less CPU. Without the last option what it has compiled would not fit after some minutes, and Java would go on
+#: without a compiler.
+os.environ["SPARK_SUBMIT_OPTS"] = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 
 
 @pytest.fixture(scope="session")
