@@ -13,6 +13,7 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 from spark_jobs.session import get_session
 from spark_jobs.warehouse import Warehouse
+from tests.browser import NO_BROWSER
 from tests.opened import browser, open_page
 
 __all__ = ["browser", "open_page"]
@@ -33,6 +34,16 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Warehouse:
     return Warehouse.parse(str(tmp_path / "warehouse"))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    """Says last, where there is no browser, how to get one."""
+    yield
+    skipped = [one for one in terminalreporter.stats.get("skipped", []) if NO_BROWSER in str(one.longrepr)]
+    if skipped:
+        terminalreporter.write_line(f"{len(skipped)} tests of pages were skipped, as they need a browser. To run them:")
+        terminalreporter.write_line("  apt-get install chromium")
 
 
 #: Folders whose files share an audit, and so a process; every other file is on its own.
