@@ -23,10 +23,16 @@ __all__ = ["browser", "open_page"]
 #: without a compiler.
 os.environ["SPARK_SUBMIT_OPTS"] = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 
+#: Compiling an expression costs more than a few rows do: another quarter less CPU.
+#: `test_run.py` sees that what is compiled publishes the same.
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     session = get_session()
+    for name, value in INTERPRETED.items():
+        session.conf.set(name, value)
     yield session
     session.stop()
 
