@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from urllib.parse import unquote, urlparse
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -41,11 +41,16 @@ _AVERAGELY = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueue
 def make(spark: SparkSession, warehouse: Warehouse, fleet: Fleet) -> None:
     """Makes the source tables and appends the history: a file per table and hour, so that a reader skips by time."""
     warehouse.create(spark, (*SOURCES, SIGHTINGS))
-    for table, snapshots in _TABLES:
-        frame = snapshots(spark, fleet)
-        columns = [F.col(name).cast(spark_schema(table)[name].dataType).alias(name) for name in table.columns]
-        warehouse.save(frame.select(*columns).write.format("delta").mode("append"), table)
+    for table, frame in snapshots(spark, fleet):
+        warehouse.save(frame.write.format("delta").mode("append"), table)
     _remember(spark, warehouse, fleet.sighted_hours)
+
+
+def snapshots(spark: SparkSession, fleet: Fleet) -> Iterator[tuple[Table, DataFrame]]:
+    """The history as rows of the source tables."""
+    for table, made in _TABLES:
+        columns = [F.col(name).cast(spark_schema(table)[name].dataType).alias(name) for name in table.columns]
+        yield table, made(spark, fleet).select(*columns)
 
 
 def _remember(spark: SparkSession, warehouse: Warehouse, hours_before: int) -> None:

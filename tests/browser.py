@@ -7,6 +7,5 @@ import shutil
 import pytest
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-needs_browser = pytest.mark.skipif(
-    CHROMIUM is None, reason="no Chromium on the PATH, and none comes with requirements.lock: apt-get install chromium"
-)
+NO_BROWSER = "no Chromium on the PATH, and none comes with requirements.lock"
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason=NO_BROWSER)

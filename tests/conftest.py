@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,26 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 from spark_jobs.session import get_session
 from spark_jobs.warehouse import Warehouse
+from tests.browser import NO_BROWSER
 from tests.opened import browser, open_page
 
 __all__ = ["browser", "open_page"]
+
+#: For every Java that a test starts, in whichever process, as it lives for minutes only: the quick compiler alone takes
+#: a third less CPU. Without the last option what it has compiled would not fit after some minutes, and Java would go on
+#: without a compiler.
+os.environ["SPARK_SUBMIT_OPTS"] = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+
+#: Compiling an expression costs more than a few rows do: another quarter less CPU.
+#: `test_run.py` sees that what is compiled publishes the same.
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     session = get_session()
+    for name, value in INTERPRETED.items():
+        session.conf.set(name, value)
     yield session
     session.stop()
 
@@ -27,6 +40,16 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Warehouse:
     return Warehouse.parse(str(tmp_path / "warehouse"))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    """Says last, where there is no browser, how to get one."""
+    yield
+    skipped = [one for one in terminalreporter.stats.get("skipped", []) if NO_BROWSER in str(one.longrepr)]
+    if skipped:
+        terminalreporter.write_line(f"{len(skipped)} tests of pages were skipped, as they need a browser. To run them:")
+        terminalreporter.write_line("  apt-get install chromium")
 
 
 #: Folders whose files share an audit, and so a process; every other file is on its own.

@@ -16,7 +16,6 @@ from typing import Any
 import psutil  # type: ignore[import-untyped]
 
 from tests.dags.conftest import Airflow, started
-from tests.quick_java import QUICK_JAVA
 
 DAG = "rebalance_audit_hourly"
 #: A task whose supervisor is gone is tried again after so long; Airflow's own value is 300.
@@ -143,7 +142,6 @@ def running(airflow: Airflow) -> Iterator[RunningAirflow]:
         # The files do not change: reading them again costs seconds of a core.
         "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "3600",
         "AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES": "1",
-        **QUICK_JAVA,
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": str(_HEARTBEAT_TIMEOUT_SECONDS),
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
     }

@@ -14,7 +14,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, NOTICES, OUTPUTS, TABLES
+from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, NOTICES, OUTPUTS, SIGHTINGS, TABLES
 from spark_jobs.config import Configuration
 from spark_jobs.domain.intervals import EVER
 from spark_jobs.jobs.maintain import SHORTEST_RETENTION, maintain
@@ -68,9 +68,14 @@ def test_no_jvm_and_not_even_pyspark(twins_hour: Warehouse, tmp_path: Path, comm
 
 
 def test_every_table_stays_readable(spark: SparkSession, copied: Warehouse) -> None:
-    """After maintenance, and after more commits than a log should hold without a checkpoint."""
-    for second in range(4000, 4012):
-        load(spark, copied, {MEMBERSHIP_SNAPSHOTS: [membership(second, "c1")]})
+    """After maintenance, which brings the sightings, and after more commits than a log should hold without a
+    checkpoint: Spark makes that with the tenth.
+    """
+    log = Path(copied.location, MEMBERSHIP_SNAPSHOTS.name, "_delta_log")
+    for version in range(2, 10):
+        empty = {"commitInfo": {"timestamp": 0, "operation": "WRITE", "operationParameters": {}}}
+        (log / f"{version:020}.json").write_text(json.dumps(empty))
+    load(spark, copied, {MEMBERSHIP_SNAPSHOTS: [membership(4000, "c1")]})
     maintain(spark, copied, SHORTEST_RETENTION)
     stored = DeltaTables(copied)
     for table in TABLES:
@@ -78,9 +83,10 @@ def test_every_table_stays_readable(spark: SparkSession, copied: Warehouse) -> N
             protocol = stored.open(table).protocol()
             assert (protocol.min_reader_version, protocol.reader_features) == (1, None), table.name
             assert stored.read(table, table.columns).num_rows == copied.read(spark, table).count(), table.name
-    log = Path(copied.location, MEMBERSHIP_SNAPSHOTS.name, "_delta_log")
     assert (log / "_last_checkpoint").exists()
     assert DeltaTable(str(log.parent)).version() >= 12
+    # Two groups and a broker in one hour, and one of the groups in the next.
+    assert stored.read(SIGHTINGS, SIGHTINGS.columns).num_rows == 4
 
 
 def test_both_write_what_the_other_reads(spark: SparkSession, warehouse: Warehouse) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -17,6 +19,7 @@ from schemas import (
     OUTPUTS,
     REBALANCE_INTERVALS,
     ROUTE_SNAPSHOTS,
+    Table,
 )
 from spark_jobs.config import Configuration
 from spark_jobs.domain.intervals import Interval
@@ -24,11 +27,19 @@ from spark_jobs.errors import IntervalError, PublishConflictError, SchemaMismatc
 from spark_jobs.jobs.run import RunRequest, run
 from spark_jobs.publish.claims import claim
 from spark_jobs.publish.content import content
+from spark_jobs.read.delta import DeltaTables
+from spark_jobs.read.stored import rows
 from spark_jobs.warehouse import Warehouse
+from tests.conftest import INTERPRETED
 from tests.snapshots import HOUR, at, healthy_group, load
 
 REQUEST = RunRequest(HOUR)
 EVERY_20_S = range(0, 600, 20)
+
+
+def stored(warehouse: Warehouse, table: Table) -> list[dict[str, Any]]:
+    """The table's rows, in one order."""
+    return sorted(rows(DeltaTables(warehouse).read(table, table.columns)), key=repr)
 
 
 def versions(spark: SparkSession, warehouse: Warehouse) -> dict[str, int]:
@@ -90,15 +101,31 @@ def test_no_snapshots_is_unobserved_and_not_an_error(spark: SparkSession, wareho
 
 
 def test_a_filtered_run_replaces_only_what_it_is_about(spark: SparkSession, copied: Warehouse) -> None:
-    intervals, found = (content(copied.read(spark, table)) for table in (REBALANCE_INTERVALS, FINDINGS))
-    assert (intervals.rows, found.rows) == (2, 4)
+    intervals, found = (stored(copied, table) for table in (REBALANCE_INTERVALS, FINDINGS))
+    assert (len(intervals), len(found)) == (2, 4)
     result = run(spark, copied, RunRequest(HOUR, "c", "other", None), Configuration())
     assert result.run["row_counts"]["rebalance_intervals"] == 1
-    assert content(copied.read(spark, REBALANCE_INTERVALS)) == intervals
+    assert stored(copied, REBALANCE_INTERVALS) == intervals
     # Findings of a whole group are published with any of its topics.
     run(spark, copied, RunRequest(HOUR, "c", "g", "t"), Configuration())
-    assert content(copied.read(spark, REBALANCE_INTERVALS)) == intervals
-    assert content(copied.read(spark, FINDINGS)) == found
+    assert stored(copied, REBALANCE_INTERVALS) == intervals
+    assert stored(copied, FINDINGS) == found
+
+
+@pytest.fixture
+def compiling(spark: SparkSession) -> Iterator[SparkSession]:
+    """Other tests let expressions be interpreted (`tests/conftest.py`)."""
+    for name in INTERPRETED:
+        spark.conf.unset(name)
+    yield spark
+    for name, value in INTERPRETED.items():
+        spark.conf.set(name, value)
+
+
+def test_compiled_expressions_publish_the_same(compiling: SparkSession, copied: Warehouse) -> None:
+    before = {table: stored(copied, table) for table in OUTPUTS}
+    run(compiling, copied, REQUEST, Configuration())
+    assert {table: stored(copied, table) for table in OUTPUTS} == before
 
 
 def test_without_client_snapshots_the_audit_does_without(spark: SparkSession, warehouse: Warehouse) -> None:

@@ -30,20 +30,39 @@ Published = dict[Table, list[dict[str, Any]]]
 
 
 @cache
-def recorded() -> list[GroupHistory]:
-    """One per consumer group of the recording."""
+def _rows() -> Published:
+    """Of every source table."""
     found = defaultdict(list)
     for outcome in outcomes(read_lines(EXAMPLE)):
         if isinstance(outcome, Row):
             found[outcome.table].append(outcome.values)
-    return group_histories(found)
+    return found
+
+
+@cache
+def recorded(read: Interval | None = None) -> list[GroupHistory]:
+    """One per consumer group of the recording: of its snapshots in this time only, where one is given, and of the
+    sightings of all time.
+    """
+    if read is None:
+        return group_histories(_rows())
+    inside = {table: [row for row in found if _is_in(read, row)] for table, found in _rows().items()}
+    return group_histories(inside, _rows())
+
+
+def _is_in(read: Interval, row: dict[str, Any]) -> bool:
+    return bool(read.start <= row["captured_at"] < read.end)
 
 
 def audited(
-    step_seconds: int, runs: Iterable[Interval] = (HOUR,), wanted: Iterable[Table] = (FINDINGS, GROUP_STATUS)
+    step_seconds: int,
+    runs: Iterable[Interval] = (HOUR,),
+    wanted: Iterable[Table] = (FINDINGS, GROUP_STATUS),
+    read: Interval | None = None,
 ) -> Published:
-    """What runs over these intervals publish in the wanted tables, on a grid of such steps."""
-    judged = tables([step for run in runs for history in recorded() for step in _steps(history, step_seconds, run)])
+    """What runs over these intervals publish in the wanted tables, on a grid of such steps, as `recorded`."""
+    histories = recorded(read)
+    judged = tables([step for run in runs for history in histories for step in _steps(history, step_seconds, run)])
     return {table: rows(judged[table.name]) for table in wanted}
 
 

@@ -1,13 +1,13 @@
-"""Auditing the recording in one run, step by step in any order, in parallel, or again after a kill: one content."""
+"""Auditing the recording in one run, step by step in any order, in parallel, or again after a kill: one content.
+
+`make test` does the first and the last to a small history (`tests/jobs/test_cutting_law.py`), and cuts the recording by
+the kernel (`test_kernel.py`).
+"""
 
 from __future__ import annotations
 
 import shutil
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -15,16 +15,20 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from schemas import AUDIT_RUNS, OUTPUTS, Table
+from schemas import AUDIT_RUNS, OUTPUTS
 from spark_jobs.config import Configuration
 from spark_jobs.config.file import load
 from spark_jobs.domain.intervals import Interval, StepGrid
 from spark_jobs.jobs.run import RunRequest, run
 from spark_jobs.publish.content import Content, content
 from spark_jobs.warehouse import Warehouse
+from tests.jobs.test_cutting_law import kill_when, start_audit, wait_for_commit
 from tests.recording.conftest import CONFIGURATION, EXAMPLE, RECORDING
 
-pytestmark = pytest.mark.skipif(RECORDING != EXAMPLE, reason="the steps are those of the recording of the project")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(RECORDING != EXAMPLE, reason="the steps are those of the recording of the project"),
+]
 
 #: A quarter of an hour with twins that appear and stay, a group that goes offline, one that flaps, and a scale-out.
 WHOLE = Interval.parse("2026-11-21T02:05/2026-11-21T02:20")
@@ -61,21 +65,6 @@ def audit(spark: SparkSession, warehouse: Warehouse, configuration: Path, interv
     return contents(spark, warehouse)
 
 
-def start_audit(warehouse: Warehouse, configuration: Path, interval: Interval) -> subprocess.Popen[str]:
-    """The command line's own process, its progress on stderr."""
-    command = [sys.executable, "-m", "spark_jobs.cli", "run", "--warehouse", warehouse.location]
-    options = ["--interval", str(interval), "--config", str(configuration), "--json"]
-    return subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-
-
-def wait_for_commit(warehouse: Warehouse, table: Table, number: int) -> None:
-    """Until the table has its commit of that number: its publish is done, the next one's is not."""
-    assert warehouse.local_path is not None
-    commit = warehouse.local_path / table.name / "_delta_log" / f"{number:020}.json"
-    while not commit.exists():
-        time.sleep(0.01)
-
-
 @pytest.fixture(scope="module")
 def in_one_run(
     spark: SparkSession, recorded: Warehouse, configuration_file: Path, tmp_path_factory: pytest.TempPathFactory
@@ -98,7 +87,6 @@ def test_step_by_step_in_any_order(
     assert audit(spark, unaudited, configuration_file, [last, first, middle]) == in_one_run
 
 
-@pytest.mark.slow
 def test_two_processes_at_once(
     spark: SparkSession, unaudited: Warehouse, configuration_file: Path, in_one_run: Contents
 ) -> None:
@@ -106,15 +94,6 @@ def test_two_processes_at_once(
     said = [process.communicate(timeout=600)[1] for process in both]
     assert [process.returncode for process in both] == [1, 1], said  # both halves hold findings at ERROR
     assert contents(spark, unaudited) == in_one_run
-
-
-def kill_when(process: subprocess.Popen[str], says: str, then: Callable[[], None] = lambda: None) -> None:
-    """SIGKILL once the process says what it is doing, and after that `then` has come back."""
-    assert process.stderr is not None
-    assert any(line.startswith(says) for line in process.stderr)
-    then()
-    process.send_signal(signal.SIGKILL)
-    process.wait()
 
 
 def test_killed_while_publishing_then_run_again(
@@ -137,7 +116,6 @@ def test_killed_while_publishing_then_run_again(
     whoever_reads_goes_by_the_runs(spark, unaudited, in_one_run)
 
 
-@pytest.mark.slow
 def test_killed_before_and_after_publishing_and_audited_twice(
     spark: SparkSession,
     unaudited: Warehouse,

@@ -14,8 +14,6 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
 
-from tests.quick_java import QUICK_JAVA
-
 #: Seconds until a command must have ended: by itself, or after what it needs was killed.
 _ENDS = 400.0
 _BEGINS = "starting Spark"
@@ -84,7 +82,7 @@ def started(
     """The command; whatever is left of it is killed at the end. Its temporary files are in `scratch` of the folder."""
     scratch = folder / "scratch"
     scratch.mkdir(parents=True, exist_ok=True)
-    own = {"TMPDIR": str(scratch), **QUICK_JAVA, **(environment or {})}
+    own = {"TMPDIR": str(scratch), **(environment or {})}
     command = [*program, sys.executable, "-m", "spark_jobs.cli", *arguments]
     said_in = folder / "said.txt"
     with said_in.open("wb") as said:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import threading
 import time
@@ -29,9 +30,10 @@ class Watched(NamedTuple):
 
 
 def watched(command: Sequence[str]) -> Watched:
-    """Runs a command to its end."""
-    held, start = [0], time.monotonic()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    """Runs a command to its end, with the Java that users have."""
+    held, start, pipe = [0], time.monotonic(), subprocess.PIPE
+    environment = {name: text for name, text in os.environ.items() if name != "SPARK_SUBMIT_OPTS"}
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
         ended = threading.Event()
 
         def watch() -> None:

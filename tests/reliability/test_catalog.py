@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.quick_java import QUICK_JAVA
 from tests.reliability.small import AUDITED, CONFIGURATION, Commands, outcomes, published, steps, write_recording
 
 pytestmark = pytest.mark.reliability
@@ -23,7 +22,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
         f"spark.sql.warehouse.dir {tmp_path}/tables\n"
         f"spark.hadoop.javax.jdo.option.ConnectionURL jdbc:derby:;databaseName={tmp_path}/metastore;create=true\n"
     )
-    environment = os.environ | QUICK_JAVA | {"SPARK_CONF_DIR": str(tmp_path)}
+    environment = os.environ | {"SPARK_CONF_DIR": str(tmp_path)}
     script = "from spark_jobs.session import get_session; get_session().sql('CREATE SCHEMA spark_catalog.audit')"
     subprocess.run([sys.executable, "-c", script], check=True, env=environment, cwd=Path.cwd())
     return environment
@@ -31,7 +30,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 def test_the_whole_way(tmp_path: Path, environment: dict[str, str]) -> None:
     catalog = Commands(tmp_path, "spark_catalog.audit", environment)
-    local = Commands(tmp_path, str(tmp_path / "local"), os.environ | QUICK_JAVA)
+    local = Commands(tmp_path, str(tmp_path / "local"), os.environ)
     files = str(tmp_path / "tables" / "audit.db")
     write_recording(tmp_path / "first.jsonl", 130)
     write_recording(tmp_path / "all.jsonl", 220)

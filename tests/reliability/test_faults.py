@@ -40,7 +40,6 @@ _PROGRESS = (
     "auditing ",
     "compacting ",
     "checking the sources",
-    "Picked up JAVA_TOOL_OPTIONS",
     "WARNING: Using incubator modules: jdk.incubator.vector",
     _JUDGING,
     "checking the results",
