@@ -16,7 +16,6 @@ from expectations.rows import CheckSettings
 from expectations.suite import Severity
 from schemas import QUALITY_RESULTS, SOURCES, Table
 from spark_jobs.config import Configuration
-from spark_jobs.conflicts import unless_outrun
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.gather.gather import rejected_snapshots, said
 from spark_jobs.gather.sources import Sources
@@ -27,7 +26,8 @@ from spark_jobs.quality.drift import Usual, known_values, usual_values
 from spark_jobs.quality.facts import LEFT_OUT, ROWS, Facts
 from spark_jobs.quality.gate import failures, output_checks, raise_if_critical, settings_of, source_checks
 from spark_jobs.quality.quarantine import quarantined, set_aside, with_reasons
-from spark_jobs.spark_types import spark_schema
+from spark_jobs.read.stored import StoredTables
+from spark_jobs.read.through_spark import stored_in
 from spark_jobs.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Gate:
     def record(self) -> None:
         """Appends the results to `quality_results` and writes the pages, both at once."""
         run_in_parallel(
-            lambda: record(self.spark, self.warehouse, self.run_id, self.results),
+            lambda: record(stored_in(self.spark, self.warehouse), self.run_id, self.results),
             lambda: self._validator.result().write_pages(),
         )
 
@@ -116,7 +116,7 @@ class Gate:
     def _usual_values(self) -> Usual | None:
         if not self.request.is_of_everything:
             return None
-        return usual_in(self.spark, self.warehouse, self.request.interval, self.configuration)
+        return usual_in(stored_in(self.spark, self.warehouse), self.request.interval, self.configuration)
 
 
 def _validator(run_id: str, pages: Path | None) -> Validator:
@@ -125,18 +125,14 @@ def _validator(run_id: str, pages: Path | None) -> Validator:
     return Validator(run_id, pages)
 
 
-def usual_in(spark: SparkSession, warehouse: Warehouse, interval: Interval, configuration: Configuration) -> Usual:
+def usual_in(tables: StoredTables, interval: Interval, configuration: Configuration) -> Usual:
     """What is usual in the steps of the interval, by what was seen on the days before; empty at first."""
-    if not warehouse.exists(spark, QUALITY_RESULTS):
+    if not tables.exists(QUALITY_RESULTS):
         return {}
-    known = known_values(warehouse.read(spark, QUALITY_RESULTS), interval, configuration.quality)
-    return usual_values(known.collect(), interval, configuration.quality)
+    return usual_values(known_values(tables, interval, configuration.quality), interval, configuration.quality)
 
 
-def record(spark: SparkSession, warehouse: Warehouse, run_id: str, results: Sequence[Result]) -> None:
+def record(tables: StoredTables, run_id: str, results: Sequence[Result]) -> None:
     """Appends what the checks of a run saw to `quality_results`."""
-    warehouse.create(spark, [QUALITY_RESULTS])
     run = {"run_id": run_id, "checked_at": datetime.now(UTC)}
-    rows = spark.createDataFrame([run | one._asdict() for one in results], spark_schema(QUALITY_RESULTS))
-    writer = rows.coalesce(1).write.format("delta").mode("append")
-    unless_outrun(lambda: warehouse.save(writer, QUALITY_RESULTS), "record the results of the checks")
+    tables.append(QUALITY_RESULTS, [run | one._asdict() for one in results])

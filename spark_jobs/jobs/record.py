@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pyspark.sql import DataFrameWriter, SparkSession
+from pyspark.sql import SparkSession
 
 from schemas import AUDIT_RUNS, CLIENT_SNAPSHOTS
 from spark_jobs.config import Configuration
@@ -106,17 +106,12 @@ def published(
 
 def append(spark: SparkSession, warehouse: Warehouse, record: Mapping[str, Any]) -> None:
     """Appends the row to `audit_runs`."""
-    writer = _writer(spark, warehouse, record).mode("append")
-    unless_outrun(lambda: warehouse.save(writer, AUDIT_RUNS), "record the run")
+    stored_in(spark, warehouse).append(AUDIT_RUNS, [record])
 
 
 def replace(spark: SparkSession, warehouse: Warehouse, record: Mapping[str, Any]) -> None:
     """Writes the row to `audit_runs` in place of what the same run wrote there before."""
+    rows = spark.createDataFrame([record], spark_schema(AUDIT_RUNS))
     same_run = f"run_id = {literal(record['run_id'])}"
-    writer = _writer(spark, warehouse, record).mode("overwrite").option("replaceWhere", same_run)
+    writer = rows.write.format("delta").mode("overwrite").option("replaceWhere", same_run)
     unless_outrun(lambda: warehouse.save(writer, AUDIT_RUNS), "record the run")
-
-
-def _writer(spark: SparkSession, warehouse: Warehouse, record: Mapping[str, Any]) -> DataFrameWriter:
-    warehouse.create(spark, [AUDIT_RUNS])
-    return spark.createDataFrame([record], spark_schema(AUDIT_RUNS)).write.format("delta")

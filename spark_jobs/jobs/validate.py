@@ -33,6 +33,7 @@ from spark_jobs.quality.drift import Usual
 from spark_jobs.quality.facts import Facts
 from spark_jobs.quality.gate import output_checks, settings_of, source_checks
 from spark_jobs.quality.published import as_published
+from spark_jobs.read.through_spark import stored_in
 from spark_jobs.spark_types import spark_schema
 from spark_jobs.warehouse import Warehouse
 
@@ -79,11 +80,10 @@ def validate(
     from spark_jobs.quality.validation import Validator  # takes seconds to import
 
     validator = Validator(run_id, site(warehouse))
-    progress("checking " + ", ".join(one.name for one in wanted))
-    usual = usual_in(spark, warehouse, interval, configuration)
+    usual = usual_in(stored_in(spark, warehouse), interval, configuration)
     checks = [one for one in _checks(frames, runs, interval, configuration, usual) if one.suite.table in wanted]
-    results = validator.validate(checks, _facts(frames, runs, interval, configuration, wanted))
-    record(spark, warehouse, run_id, results)
+    results = validator.validate(checks, _facts(frames, runs, interval, configuration, wanted, progress))
+    record(stored_in(spark, warehouse), run_id, results)
     return Validation(run_id, interval, results, validator.write_pages())
 
 
@@ -134,6 +134,7 @@ def _facts(
     interval: Interval,
     configuration: Configuration,
     wanted: Iterable[Table],
+    progress: Progress,
 ) -> Facts:
     """What a run would count of the wanted tables, without its look-back."""
     settings, facts = (
@@ -141,9 +142,11 @@ def _facts(
         dict[Table, Sequence[Mapping[str, object]]](),
     )
     if not set(SOURCES).isdisjoint(wanted):
+        progress("checking the sources")
         gathered = Gathered.of(Sources(*(frames[table] for table in SOURCES)))
         facts |= counted_in(checked_snapshots(gathered, settings)).facts
     if not set(OUTPUTS).isdisjoint(wanted):
+        progress("checking the outputs")
         outputs = {table: frames[table].withColumn(IN_PART, F.expr(of_one_topic(runs))) for table in OUTPUTS}
         of_outputs = counted_in(checked_outputs(outputs, settings)).facts
         facts |= {table: of_outputs[table] for table in OUTPUTS}

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+from operator import itemgetter
 from statistics import median
 from typing import NamedTuple
 
-from pyspark.sql import DataFrame, Row
-from pyspark.sql import functions as F
-
 from expectations import BY_TABLE
 from expectations.suite import Severity
-from schemas import Table
+from schemas import QUALITY_RESULTS, Table
 from spark_jobs.config.model import Quality
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.quality.checks import NULL_PERCENT, ROW_COUNT, StepsWithin
+from spark_jobs.read.stored import Filter, StoredTables, tuples
 
 ROWS_ARE_USUAL, NULLS_ARE_USUAL = "row_count_is_usual", "null_percent_is_usual"
 #: Days that must be known before anything can be unusual.
@@ -29,35 +28,47 @@ class Subject(NamedTuple):
     column_name: str | None
 
 
+class LastSeen(NamedTuple):
+    """What was last observed of a subject in a step."""
+
+    step_start: datetime
+    subject: Subject
+    value: float
+
+
 #: Lowest and highest usual value per subject and step.
 Usual = Mapping[Subject, Mapping[datetime, tuple[float, float]]]
 
 
-def known_values(results: DataFrame, interval: Interval, quality: Quality) -> DataFrame:
-    """One row per (step, table, expectation, column) of `quality_results` that is of an earlier day and of a time of
-    day of the interval: `value`, the newest that was seen. They are few.
+def known_values(tables: StoredTables, interval: Interval, quality: Quality) -> list[LastSeen]:
+    """Of every step and subject of `quality_results` that is of a time of day of the interval, on it or on the
+    days before, the newest value that was seen.
     """
-    second_of_interval = F.pmod(F.unix_seconds("step_start") - int(interval.start.timestamp()), F.lit(86_400))
-    return (
-        results.where(F.col("expectation").isin(ROWS_ARE_USUAL, NULLS_ARE_USUAL))
-        .where(F.col("step_start") >= F.lit(interval.start - timedelta(days=quality.usual_days)))
-        .where(F.col("step_start") < F.lit(interval.end))
-        .where(second_of_interval < int((interval.end - interval.start).total_seconds()))
-        .groupBy("step_start", "table_name", "expectation", "column_name")
-        .agg(F.max_by("observed_value", "checked_at").alias("value"))
-    )
+    conditions = [
+        Filter("expectation", "IN", (ROWS_ARE_USUAL, NULLS_ARE_USUAL)),
+        Filter("step_start", ">=", interval.start - timedelta(days=quality.usual_days)),
+        Filter("step_start", "<", interval.end),
+    ]
+    columns = ("checked_at", "step_start", "table_name", "column_name", "observed_value")
+    newest: dict[tuple[datetime, Subject], LastSeen] = {}
+    for _, step, table, column, value in sorted(
+        tuples(tables.read(QUALITY_RESULTS, columns, conditions)), key=itemgetter(0)
+    ):
+        if (step - interval.start) % timedelta(days=1) < interval.end - interval.start:
+            subject = Subject(table, column)
+            newest[step, subject] = LastSeen(step, subject, value)
+    return list(newest.values())
 
 
-def usual_values(known: Iterable[Row], interval: Interval, quality: Quality) -> Usual:
+def usual_values(known: Iterable[LastSeen], interval: Interval, quality: Quality) -> Usual:
     """By subject and step of the interval, where enough days are known: the median ± so many times the median absolute
     deviation (scaled to a standard deviation), and never closer than a tenth of the median.
     """
     days: dict[tuple[Subject, datetime], list[float]] = {}
     for row in known:
-        subject, seen = Subject(row.table_name, row.column_name), row.step_start.replace(tzinfo=UTC)
         for day in range(1, quality.usual_days + 1):
-            if interval.start <= (step := seen + timedelta(days=day)) < interval.end:
-                days.setdefault((subject, step), []).append(row.value)
+            if interval.start <= (step := row.step_start + timedelta(days=day)) < interval.end:
+                days.setdefault((row.subject, step), []).append(row.value)
     usual: dict[Subject, dict[datetime, tuple[float, float]]] = {}
     for (subject, step), values in days.items():
         if len(values) >= _FEWEST_DAYS:

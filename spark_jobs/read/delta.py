@@ -15,7 +15,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from schemas import Table
 from schemas.types import as_json
-from spark_jobs.errors import WarehouseError
+from spark_jobs.errors import PublishError, WarehouseError
 from spark_jobs.location import Location
 from spark_jobs.read.stored import Filter
 
@@ -99,7 +99,7 @@ class DeltaTables:
             opened = self.open(table)
             write_deltalake(opened, made, mode="append")
         except DeltaError as error:
-            raise self._failed(table, "written", error) from error
+            raise PublishError(str(self._failed(table, "written", error))) from error
 
     def open(self, table: Table, version: int | None = None) -> DeltaTable:
         """The table as delta-rs knows it; raises as `read` does."""

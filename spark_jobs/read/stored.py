@@ -58,7 +58,7 @@ class StoredTables(Protocol):
     def append(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
         """Adds rows to a table that is only ever appended to, and makes it where it is missing.
 
-        Raises `WarehouseError` where that is not possible, `SchemaMismatchError` as `read` does.
+        Raises `PublishError` where that is not possible, `SchemaMismatchError` as `read` does.
         """
 
 

@@ -13,6 +13,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from schemas import Table
+from spark_jobs.conflicts import unless_outrun
 from spark_jobs.location import Location
 from spark_jobs.read.delta import DeltaTables
 from spark_jobs.read.stored import Filter, StoredTables
@@ -57,7 +58,8 @@ class SparkTables:
         self.location.create(self.spark, [table])
         self.location.read(self.spark, table)
         frame = self.spark.createDataFrame([*map(dict, rows)], spark_schema(table)).coalesce(1)
-        self.location.save(frame.write.format("delta").mode("append"), table)
+        writer = frame.write.format("delta").mode("append")
+        unless_outrun(lambda: self.location.save(writer, table), f"append to {table.name}")
 
 
 def stored_in(spark: SparkSession, warehouse: Warehouse) -> StoredTables:

@@ -50,8 +50,7 @@ def test_what_a_run_published_holds_and_nothing_else_is_written(spark: SparkSess
     found = validate(spark, copied, CONFIGURATION, progress=said.append)
     assert failed(found) == []
     assert found.interval == HOUR
-    assert said[0] == "checking membership_snapshots"
-    assert len(said) == 11
+    assert said == ["checking the sources", "checking the outputs"]
     after = {table.name: copied.version(spark, table) for table in there}
     assert {name for name in before if after[name] != before[name]} == {"quality_results"}
     recorded = copied.read(spark, QUALITY_RESULTS).where(F.col("run_id") == found.run_id)

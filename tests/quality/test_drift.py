@@ -7,16 +7,16 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from expectations import BY_TABLE
 from schemas import MEMBERSHIP_SNAPSHOTS, QUALITY_RESULTS
 from spark_jobs.config import Quality
 from spark_jobs.domain.intervals import Interval
+from spark_jobs.location import Location
 from spark_jobs.quality.checks import Check, Result
 from spark_jobs.quality.drift import Subject, Usual, as_usual, known_values, usual_values
 from spark_jobs.quality.validation import Validator
-from spark_jobs.spark_types import spark_schema
+from spark_jobs.read.delta import DeltaTables
 from tests.quality.pages import counted
 from tests.snapshots import at, membership
 
@@ -78,9 +78,10 @@ ROWS = [
 
 
 @pytest.fixture(scope="module")
-def usual(spark: SparkSession) -> Usual:
-    results = spark.createDataFrame(ROWS, spark_schema(QUALITY_RESULTS))
-    return usual_values(known_values(results, INTERVAL, Quality()).collect(), INTERVAL, Quality())
+def usual(tmp_path_factory: pytest.TempPathFactory) -> Usual:
+    stored = DeltaTables(Location.parse(str(tmp_path_factory.mktemp("drift"))))
+    stored.append(QUALITY_RESULTS, ROWS)
+    return usual_values(known_values(stored, INTERVAL, Quality()), INTERVAL, Quality())
 
 
 @pytest.mark.parametrize(
