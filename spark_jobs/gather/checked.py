@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from expectations import BY_TABLE
 from expectations.rows import CheckSettings, Flags, Numbers, Rows, codes, first_places
 from expectations.suite import KEYS_ARE_UNIQUE, Expectation
-from schemas import ROUTE_SNAPSHOTS, SOURCES, Table
+from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SOURCES, Table
 from spark_jobs.domain.window import from_micros, to_micros
 from spark_jobs.gather.arrow_values import offsets_of, ranges
 from spark_jobs.gather.kinds import KIND_OF, MEASURED, MEMBERSHIP, NAME_OF, PROXY, ROUTE, TOPIC_QUEUES, VALUES
@@ -45,7 +45,7 @@ class Checked:
 
 
 def checked(states: pa.Table, readings: pa.Table, settings: CheckSettings) -> Checked:
-    """Checks the snapshots of the read window that Spark gathered under one key.
+    """Checks the snapshots of the read window of the groups and topics that Spark gathered in one part.
 
     A group is handed copies of its topics' states and of its proxies: they are checked here, too, but counted where
     they are by themselves. Those of a topic by itself have no group: nothing of them is left to be judged.
@@ -62,19 +62,25 @@ def checked(states: pa.Table, readings: pa.Table, settings: CheckSettings) -> Ch
 
 
 def _parts(states: pa.Table) -> Iterator[tuple[Table, str, bool, Numbers]]:
-    """Source, kind, whether they are counted, and the places of the states."""
-    kinds = states["kind"].combine_chunks()
+    """Source, kind, whether they are counted, and the places of the states.
+
+    The copies of a topic's queues have the same readings: one of them is looked at, where the topic itself is not here.
+    """
+    kinds, fingerprints = states["kind"].combine_chunks(), states["fingerprint"].to_numpy()
     alone = states["consumer_group"].is_null().combine_chunks()
     for table in SOURCES:
         kind = KIND_OF[table]
         of_kind = pc.equal(kinds, kind)
-        if kind in (ROUTE, TOPIC_QUEUES):
-            yield table, kind, True, _places(pc.and_(of_kind, alone))
-            yield table, kind, False, _places(pc.and_not(of_kind, alone))
-        else:
+        if kind not in (ROUTE, TOPIC_QUEUES):
             yield table, kind, True, _places(of_kind)
-        if kind == MEMBERSHIP:
-            yield table, PROXY, False, _places(pc.equal(kinds, PROXY))
+            continue
+        own, copies = _places(pc.and_(of_kind, alone)), _places(pc.and_not(of_kind, alone))
+        if kind == TOPIC_QUEUES:
+            copies = copies[np.unique(fingerprints[copies], return_index=True)[1]]
+            copies = copies[~np.isin(fingerprints[copies], fingerprints[own])]
+        yield table, kind, True, own
+        yield table, kind, False, copies
+    yield MEMBERSHIP_SNAPSHOTS, PROXY, False, _places(pc.equal(kinds, PROXY))
 
 
 def _places(condition: pa.Array) -> Numbers:
@@ -265,7 +271,7 @@ def _of_times(states: pa.Table, places: Numbers) -> tuple[Numbers, Numbers]:
 
 def _kept(states: pa.Table, readings: pa.Table, found: Sequence[_SourceSnapshots]) -> tuple[pa.Table, pa.Table]:
     """The states and readings of groups, without what is left out, and without states of which all is."""
-    keep = (~_is_null(states, "consumer_group")) & ~_is_null(states, "cluster")
+    keep = ~_is_null(states, "consumer_group") & ~_is_null(states, "cluster")
     if not any(one.left_out.any() for one in found):
         return states.filter(pa.array(keep)), readings
     times = states["times"].combine_chunks()
@@ -273,12 +279,17 @@ def _kept(states: pa.Table, readings: pa.Table, found: Sequence[_SourceSnapshots
     for one in found:
         kept = of_readings if one.is_measured else of_times
         kept[one.position[one.left_out]] = False
-        left = np.bincount(one.every_state[kept[one.every_position]], minlength=len(one.places))
-        keep[one.places[left == 0]] = False
+        if not one.is_measured:
+            left = np.bincount(one.every_state[kept[one.every_position]], minlength=len(one.places))
+            keep[one.places[left == 0]] = False
+    there = readings.filter(pa.array(of_readings))
+    measured = pc.is_in(states["kind"], value_set=pa.array([KIND_OF[table] for table in MEASURED]))
+    is_read = pc.is_in(states["fingerprint"], value_set=there["fingerprint"].combine_chunks())
+    keep &= ~measured.to_numpy() | is_read.to_numpy()
     behind = np.concatenate([[0], np.cumsum(of_times)])[times.offsets.to_numpy()]
     fewer = pa.ListArray.from_arrays(pa.array(behind, pa.int32()), times.values.filter(pa.array(of_times)))
     place = states.column_names.index("times")
-    return states.set_column(place, "times", fewer).filter(pa.array(keep)), readings.filter(pa.array(of_readings))
+    return states.set_column(place, "times", fewer).filter(pa.array(keep)), there
 
 
 def _is_null(states: pa.Table, name: str) -> Flags:

@@ -46,7 +46,7 @@ def counted_in(packed: DataFrame) -> Counted:
         found[row.table_name].append(by_name(suites[row.table_name], fact))
     (seen,) = (row[SEEN] for row in rows if row[SEEN] is not None)
     facts = {suite.table: found[suite.table.name] for suite in SUITES}
-    return Counted(facts, bool(seen.observed), seen.assumed, seen.skipped)
+    return Counted(facts, bool(seen.observed), seen.assumed or 0, seen.skipped)
 
 
 def _facts(packed: DataFrame) -> DataFrame:
@@ -66,7 +66,7 @@ def _seen(packed: DataFrame) -> DataFrame:
     return packed.agg(
         F.struct(
             F.max(f"{SEEN}.observed").alias("observed"),
-            F.count_if(f"{SEEN}.assumed").alias("assumed"),
+            F.sum(f"{SEEN}.assumed").alias("assumed"),
             F.slice(skipped, 1, _MOST_NAMED).alias("skipped"),
         ).alias(SEEN)
     )

@@ -1,11 +1,11 @@
-"""What was recorded of each group, brought together: one shuffle, in which a group is 64 bits."""
+"""What was recorded of each group, brought together in one shuffle."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from schemas import CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
@@ -29,18 +29,28 @@ from spark_jobs.spark_types import spark_type
 
 _TOPIC = ("cluster", "name")
 _STATUSES = spark_type(CLIENT_SNAPSHOTS.schema["consume_status"].type)
-#: Which group a row is of, or which topic that is checked by itself, in the shuffle.
-KEY = "group_key"
+#: Which of so many parts a row is of: one call of Python looks at all groups and topics of a part.
+KEY = "part"
 
 
-def group_key() -> Column:
-    """The group as 64 bits. Where two have the same ones, `histories` tells them apart."""
-    return F.xxhash64(*GROUP)
+class Parts:
+    """How groups, and topics by themselves, are divided: a group with all that is its own is in one part."""
 
+    def __init__(self, count: int) -> None:
+        self._count = F.lit(count)
 
-def topic_key() -> Column:
-    """The topic as 64 bits, which are not those of a group of the same name."""
-    return F.xxhash64(F.lit("topic"), *_TOPIC)
+    @classmethod
+    def of(cls, spark: SparkSession) -> Parts:
+        """A few per task of a shuffle: what a call costs is paid once for many groups, and no task waits for one."""
+        return cls(4 * int(spark.conf.get("spark.sql.shuffle.partitions") or 16))
+
+    def of_group(self) -> Column:
+        """By cluster and consumer group."""
+        return F.pmod(F.xxhash64(*GROUP), self._count)
+
+    def of_topic(self) -> Column:
+        """By cluster and topic, in the column `name`."""
+        return F.pmod(F.xxhash64(*_TOPIC), self._count)
 
 
 def group_topics(states: DataFrame) -> DataFrame:
@@ -55,14 +65,14 @@ def group_topics(states: DataFrame) -> DataFrame:
     return states.where(of_groups).select(*GROUP, topics).distinct()
 
 
-def states_per_group(states: DataFrame, topics: DataFrame) -> DataFrame:
+def states_per_group(states: DataFrame, topics: DataFrame, parts: Parts) -> DataFrame:
     """One row per (group, state), those of its topics too (of its dead-letter topic, which it does not consume, only
     the offsets), and as kind `PROXY` those of its cluster's proxies; and one per (topic, state), without a group, by
     which the snapshots of a topic are checked once.
     """
     of_topics = F.col("kind").isin(ROUTE, TOPIC_QUEUES, READABLE)
     of_proxies = (F.col("kind") == MEMBERSHIP) & (F.col("consumer_group") == PROXIES_GROUP)
-    columns = (group_key().alias(KEY), *GROUP, "kind", "name", "fingerprint", "times", *KINDS, READABLE)
+    columns = (parts.of_group().alias(KEY), *GROUP, "kind", "name", "fingerprint", "times", *KINDS, READABLE)
     by_name = states.where(of_topics | of_proxies).withColumns(
         {
             "kind": F.when(of_proxies, F.lit(PROXY)).otherwise(F.col("kind")),
@@ -72,29 +82,31 @@ def states_per_group(states: DataFrame, topics: DataFrame) -> DataFrame:
     asking = F.broadcast(topics.withColumnRenamed("name", "asked_by"))
     named = by_name.drop("consumer_group").join(asking, on=["cluster", "asked_by"], how="inner")
     shared = named.where((F.col("kind") == TOPIC_QUEUES) | (F.col("name") != _dead_letters()))
-    alone = states.where(F.col("kind").isin(ROUTE, TOPIC_QUEUES)).select(topic_key().alias(KEY), *columns[1:])
+    alone = states.where(F.col("kind").isin(ROUTE, TOPIC_QUEUES)).select(parts.of_topic().alias(KEY), *columns[1:])
     return states.where(~of_topics).select(*columns).union(shared.select(*columns)).union(alone)
 
 
-def readings_per_group(snapshots: Mapping[str, DataFrame], topics: DataFrame) -> DataFrame:
-    """One row per (group, reading): `at`, the `fingerprint` of its state, and numbers in parallel arrays.
+def readings_per_group(snapshots: Mapping[str, DataFrame], topics: DataFrame, parts: Parts) -> DataFrame:
+    """One row per (part with a group or topic whose it is, reading): `at`, the `fingerprint` of its state, and numbers
+    in parallel arrays.
 
     They are in the order of the state's queues. Whose they are the state says.
     """
     every = {
-        OFFSET_SNAPSHOTS: snapshots[OFFSET_QUEUES].withColumn(KEY, group_key()),
-        CLIENT_SNAPSHOTS: snapshots[CLIENT].withColumn(KEY, group_key()),
-        TOPIC_SNAPSHOTS: _by_key(snapshots[TOPIC_QUEUES], topics),
+        OFFSET_SNAPSHOTS: snapshots[OFFSET_QUEUES].withColumn(KEY, parts.of_group()),
+        CLIENT_SNAPSHOTS: snapshots[CLIENT].withColumn(KEY, parts.of_group()),
+        TOPIC_SNAPSHOTS: _in_parts(snapshots[TOPIC_QUEUES], topics, parts),
     }
     return reduce(DataFrame.union, (_readings(table, frame) for table, frame in every.items()))
 
 
-def _by_key(of_topics: DataFrame, topics: DataFrame) -> DataFrame:
-    """The snapshots of topics once for each group that has the topic, and once for the topic by itself."""
-    groups = topics.groupBy(*_TOPIC).agg(F.collect_list(group_key()).alias("groups"))
+def _in_parts(of_topics: DataFrame, topics: DataFrame, parts: Parts) -> DataFrame:
+    """The snapshots of topics once for each part that has a group with the topic, or the topic by itself."""
+    groups = topics.groupBy(*_TOPIC).agg(F.collect_set(parts.of_group()).alias("of_groups"))
     asked = of_topics.join(F.broadcast(groups), on=[*_TOPIC], how="left")
     nobody = F.array().cast("array<bigint>")
-    return asked.withColumn(KEY, F.explode(F.concat(F.array(topic_key()), F.coalesce("groups", nobody))))
+    every = F.array_distinct(F.concat(F.array(parts.of_topic()), F.coalesce("of_groups", nobody)))
+    return asked.withColumn(KEY, F.explode(every))
 
 
 def _dead_letters() -> Column:

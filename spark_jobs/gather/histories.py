@@ -43,11 +43,7 @@ _Group = Mapping[str, Mapping[str, Sequence[Folded]]]
 
 
 def histories(states: pa.Table, readings: pa.Table) -> list[GroupHistory]:
-    """One per (cluster, consumer group) that the states name.
-
-    They are one group but for two names of one hash. A reading belongs to the state, and so to the group, of its
-    fingerprint.
-    """
+    """One per (cluster, consumer group) that the states name. A reading belongs to the states of its fingerprint."""
     measured = Readings(readings)
     return [_history(*key, found, measured) for key, found in sorted(_by_group(states).items())]
 

@@ -19,7 +19,7 @@ from spark_jobs.domain.judge import judge
 from spark_jobs.domain.window import to_micros
 from spark_jobs.gather.checked import checked
 from spark_jobs.gather.fold import folded, stated
-from spark_jobs.gather.gather import KEY, group_topics, readings_per_group, states_per_group
+from spark_jobs.gather.gather import KEY, Parts, group_topics, readings_per_group, states_per_group
 from spark_jobs.gather.histories import histories
 from spark_jobs.gather.kinds import READABLE
 from spark_jobs.gather.packed import PACKED, STEP_KEY, own_columns
@@ -54,7 +54,7 @@ def judged_steps(
     gathered: Gathered, request: RunRequest, configuration: Configuration, settings: CheckSettings
 ) -> DataFrame:
     """One row per (group, step), or more, with an array of rows for each output table, which are those that the request
-    publishes; and one per group or topic with what its checks counted and left out (`packed.PACKED`).
+    publishes; and one per part with what its checks counted and left out (`packed.PACKED`).
     """
     judge_group = partial(_judged, request=request, configuration=configuration, settings=settings)
 
@@ -66,7 +66,7 @@ def judged_steps(
 
 
 def checked_snapshots(gathered: Gathered, settings: CheckSettings) -> DataFrame:
-    """One row per group or topic with what its checks counted and left out (`packed.PACKED`); nothing is judged."""
+    """One row per part with what its checks counted and left out (`packed.PACKED`); nothing is judged."""
 
     def looked_at(states: pa.Table, readings: pa.Table) -> pa.Table:
         found = checked(states, readings, settings)
@@ -95,10 +95,10 @@ def checked_outputs(outputs: Mapping[Table, DataFrame], settings: CheckSettings)
 def over_groups(
     gathered: Gathered, function: Callable[[pa.Table, pa.Table], pa.Table], schema: StructType
 ) -> DataFrame:
-    """What a function of a group's states and readings gives, over all groups, and over all topics by themselves."""
-    topics = group_topics(gathered.folded)
-    states = states_per_group(_all_states(gathered), topics).groupBy(KEY)
-    readings = readings_per_group(gathered.snapshots, topics).groupBy(KEY)
+    """What a function of some groups' states and readings gives, over all groups, and all topics by themselves."""
+    topics, parts = group_topics(gathered.folded), Parts.of(gathered.folded.sparkSession)
+    states = states_per_group(_all_states(gathered), topics, parts).groupBy(KEY)
+    readings = readings_per_group(gathered.snapshots, topics, parts).groupBy(KEY)
     return states.cogroup(readings).applyInArrow(function, schema)
 
 
@@ -111,7 +111,7 @@ def _all_states(gathered: Gathered) -> DataFrame:
 def _judged(
     states: pa.Table, readings: pa.Table, *, request: RunRequest, configuration: Configuration, settings: CheckSettings
 ) -> pa.Table:
-    """The packed rows of one group, checked before and after they are judged, or what was counted of one topic."""
+    """The packed rows of some groups, checked before and after they are judged, and what was counted of some topics."""
     found = checked(states, readings, settings)
     start, end = to_micros(request.interval.start), to_micros(request.interval.end)
     judged = [

@@ -37,8 +37,9 @@ def _part(table: Table, names: tuple[str, ...]) -> StructType:
     return StructType([StructField(name, _loose(spark_type(table.schema[name].type)), True) for name in names])
 
 
-#: What the checks of a group or topic have counted (`quality.facts.Fact`), and what they have left out
-#: (`checked.Rejected`); whether a group was observed, whether a strategy was assumed, and what was not replayed.
+#: What the checks of some groups and topics have counted (`quality.facts.Fact`), and what they have left out
+#: (`checked.Rejected`); whether any group was observed, for how many a strategy was assumed, and what
+#: was not replayed.
 FACTS, REJECTED, SEEN = "facts", "rejected", "seen"
 _SAID: Mapping[str, Type] = {
     FACTS: array_of(
@@ -54,7 +55,7 @@ _SAID: Mapping[str, Type] = {
     SEEN: Struct(
         [
             Field("observed", BOOLEAN),
-            Field("assumed", BOOLEAN),
+            Field("assumed", LONG),
             Field(
                 "skipped",
                 array_of(
@@ -66,7 +67,7 @@ _SAID: Mapping[str, Type] = {
     ),
 }
 #: One row per (group, step), or several with a part of its rows each: an array of rows per output table; and one per
-#: group or topic with what its checks have to say.
+#: part of the groups and topics with what their checks have to say.
 PACKED = StructType(
     [
         *_part(OUTPUTS[0], STEP_KEY),

@@ -91,7 +91,7 @@ def packed(judged: Sequence[JudgedStep], rows: Mapping[Table, TableRows], part: 
 
 
 def packed_facts(facts: Sequence[object], rejected: Sequence[object], intervals: pa.Table | None = None) -> pa.Table:
-    """One row of the same shape, with what the checks have to say, and of a group what was seen of its intervals."""
+    """One row of the same shape, with what the checks have to say, and of groups what was seen of their intervals."""
     said = {FACTS: facts, REJECTED: rejected, SEEN: None if intervals is None else _seen(intervals)}
     return _packed({name: from_values([values], PACKED_ARROW.field(name).type) for name, values in said.items()}, 1)
 
@@ -100,13 +100,18 @@ def _seen(intervals: pa.Table) -> dict[str, Any]:
     names = ("cluster", "consumer_group", "topic", "status", "reason", "strategy_source", "member_count")
     rows = intervals.select(names).to_pylist()
     observed = [row for row in rows if row["status"] != UNOBSERVED]
+    assumed = {
+        (row["cluster"], row["consumer_group"])
+        for row in observed
+        if row["strategy_source"] == "DEFAULT" and (row["member_count"] or 0) > 0
+    }
     skipped: dict[tuple[str, str, str], set[str]] = {}
     for row in observed:
         if row["status"] == "NOT_REPLAYABLE":
             skipped.setdefault((row["cluster"], row["consumer_group"], row["reason"]), set()).add(row["topic"])
     return {
         "observed": bool(observed),
-        "assumed": any(row["strategy_source"] == "DEFAULT" and (row["member_count"] or 0) > 0 for row in observed),
+        "assumed": len(assumed),
         "skipped": [(*key, sorted(topics)) for key, topics in sorted(skipped.items())],
     }
 

@@ -181,7 +181,7 @@ def all_groups() -> Rows:
     """Groups of hostile names that share the topic, and each has one of its own."""
     rows: Rows = {MEMBERSHIP_SNAPSHOTS: [], ROUTE_SNAPSHOTS: [], OFFSET_SNAPSHOTS: [], CLIENT_SNAPSHOTS: []}
     rows[TOPIC_SNAPSHOTS] = [
-        {**route(second, 2), "queues": [{"broker_name": "b", "queue_id": 0, "min_offset": 1, "max_offset": second}]}
+        {**route(second, 2), "queues": [{"broker_name": "b", "queue_id": 0, "min_offset": 0, "max_offset": second}]}
         for second in range(0, 100, 20)
     ]
     rows[ROUTE_SNAPSHOTS] = [route(second, 2) for second in range(0, 100, 20)]

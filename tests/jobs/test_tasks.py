@@ -18,7 +18,8 @@ from spark_jobs.jobs.tasks import TASKS, Outcome
 from spark_jobs.publish.claims import claim_task
 from spark_jobs.publish.content import content
 from spark_jobs.warehouse import Warehouse
-from tests.snapshots import HOUR, at, healthy_group, load, membership, offsets, route
+from tests.quality import test_mutations
+from tests.snapshots import HOUR, at, load, membership, offsets, route
 
 CONFIGURATION = Configuration()
 #: 4 queues over the members a, a, b: both a own the first two, b the last, and nobody the third.
@@ -111,15 +112,15 @@ def test_a_closed_gate_leaves_a_rejected_run_and_no_later_task(spark: SparkSessi
         do(scheduled, "publish")
 
 
-def test_results_that_break_a_law_are_not_published(spark: SparkSession, warehouse: Warehouse) -> None:
-    load(spark, warehouse, healthy_group(range(0, 600, 20), "c1", "c2"))
+def test_results_that_break_a_law_are_not_published(
+    spark: SparkSession, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(spark, warehouse, test_mutations.history())
     scheduled = ScheduledRun(spark, warehouse, RunRequest(HOUR), CONFIGURATION, "scheduled__1")
+    test_mutations.break_rows(monkeypatch)
     do(scheduled, "audit")
-    staged = warehouse.staged(spark, f"{scheduled.staging}_results")
-    assert staged is not None
-    warehouse.stage(spark, f"{scheduled.staging}_results", staged.union(staged).localCheckpoint())
     for _ in ("once", "again"):
-        with pytest.raises(QualityError, match="allocations: keys_are_unique"):
+        with pytest.raises(QualityError, match="rebalance_intervals: members_are_in_order"):
             do(scheduled, "publish")
     assert [row.outcome for row in warehouse.read(spark, AUDIT_RUNS).collect()] == ["rejected"]
     assert not warehouse.exists(spark, FINDINGS)

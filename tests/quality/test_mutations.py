@@ -241,26 +241,29 @@ def caught(error: QualityError) -> set[str]:
 
 
 def break_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From now on the Arrow function lists the members of `twins` the other way round."""
+    """The Arrow function lists the members of `twins` the other way round."""
     really = judged_module._judged
 
     def broken(*given: Any, **named: Any) -> pa.Table:
         def rows_in_reverse(steps: Sequence[JudgedStep], topic: str | None = None) -> Mapping[Table, TableRows]:
             rows = dict(rows_of(steps, topic))
-            if steps and steps[0].step.history.consumer_group == "twins":
-                columns = dict(rows[REBALANCE_INTERVALS].columns)
-                members = columns["members"]
-                listed = [one and one[::-1] for one in members.to_pylist()]
-                columns["members"] = pa.array(listed, members.type)
-                rows[REBALANCE_INTERVALS] = rows[REBALANCE_INTERVALS]._replace(columns=columns)
+            # A table that came to a worker is not the one of its module.
+            table = next(one for one in rows if one.name == REBALANCE_INTERVALS.name)
+            of_intervals = rows[table]
+            groups = [one.step.history.consumer_group for one in steps]
+            of_rows = [group for group, count in zip(groups, of_intervals.counts, strict=True) for _ in range(count)]
+            members = of_intervals.columns["members"]
+            listed = [
+                listed[::-1] if listed and group == "twins" else listed
+                for group, listed in zip(of_rows, members.to_pylist(), strict=True)
+            ]
+            columns = {**of_intervals.columns, "members": pa.array(listed, members.type)}
+            rows[table] = of_intervals._replace(columns=columns)
             return rows
 
-        # In a worker's process, in which other tests may run later.
-        vars(judged_module)["rows_of"] = rows_in_reverse
-        try:
-            return really(*given, **named)
-        finally:
-            vars(judged_module)["rows_of"] = rows_of
+        # Of the function's own copy, which the worker was given.
+        really.__globals__["rows_of"] = rows_in_reverse
+        return really(*given, **named)
 
     monkeypatch.setattr(judged_module, "_judged", broken)
 
