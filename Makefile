@@ -13,8 +13,9 @@ help: ## show the targets
 demo: .venv/installed ## load the recording that ships with the project, audit it, show the incidents, write the report
 	@$(BIN)/rebalance-audit demo
 
+# With bytecode: its processes, some fifty, import the same modules.
 test: lint ## linters, types and all tests
-	@$(BIN)/python -m pytest --numprocesses 2 --no-loadscope-reorder
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses 2 --no-loadscope-reorder
 
 lint: .venv/installed ## ruff and mypy
 	@$(BIN)/ruff check

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -74,11 +77,21 @@ def offsets(seconds: float, *readings: tuple[int, int, int], topic: str = "t", g
 
 def load(spark: SparkSession, warehouse: Warehouse, rows: dict[Table, list[dict[str, Any]]]) -> None:
     """Append the rows to the warehouse's source tables, making those that are missing."""
+    if warehouse.local_path and not warehouse.local_path.exists():
+        shutil.copytree(_empty(spark).name, warehouse.local_path)
     warehouse.create(spark, SOURCES)
     for table, found in rows.items():
         schema = StructType([field for field in spark_schema(table) if field.name in table.columns])
         frame = spark.createDataFrame(found, schema)
         warehouse.save(frame.write.format("delta").mode("append"), table)
+
+
+@cache
+def _empty(spark: SparkSession) -> TemporaryDirectory[str]:
+    """The source tables without rows: to copy them is cheaper than to make them."""
+    folder = TemporaryDirectory()
+    Warehouse.parse(folder.name).create(spark, SOURCES)
+    return folder
 
 
 def healthy_group(seconds: Iterable[float], *client_ids: str, queues: int = 4) -> dict[Table, list[dict[str, Any]]]:
