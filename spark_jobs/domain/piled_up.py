@@ -84,7 +84,7 @@ def _of_queue(
     times, messages, without_rewinds = waiting
     bottom, top = greatest_rise(without_rewinds)
     rose = without_rewinds[top] - without_rewinds[bottom] > enough
-    if not rose and messages[-1] < messages[0]:
+    if not rose and (messages[-1] < messages[0] or not messages[-1]):
         return None
     waited = int((messages[:-1] * np.diff(times)).sum()) // MILLISECOND
     row, place = entries[-1]
@@ -122,7 +122,7 @@ def _waiting(readings: OffsetReadings, queue: Place, window: StepWindow, max_gap
     """At the step's readings, and at the last one before it that is no older than a state holds without another."""
     column, seen = readings.columns[queue], readings.inside(window.start - max_gap, window.end)
     times, lag, end = readings.times[seen], readings.lag[seen, column], readings.end_offset[seen, column]
-    is_committed = bool((lag[times >= window.start] != UNKNOWN).any())
+    is_committed = bool(((lag != UNKNOWN) & (end != 0))[times >= window.start].any())
     known = np.flatnonzero((lag if is_committed else end) != UNKNOWN)
     known = known[max(int(np.searchsorted(times[known], window.start)) - 1, 0) :]
     times = times[known]
@@ -135,7 +135,7 @@ def _waiting(readings: OffsetReadings, queue: Place, window: StepWindow, max_gap
 
 
 def _most(queues: QueueIntervals, firsts: Numbers) -> Numbers:
-    """Per queue the greatest known lag; where none is known, what came in while its owners were.
+    """Per queue the greatest known lag; where nothing was ever committed, what came in while its owners were known.
 
     Clients of a proxy, and those that consume by POP, may leave the offset of the broker as it was.
     """
@@ -143,8 +143,8 @@ def _most(queues: QueueIntervals, firsts: Numbers) -> Numbers:
         return firsts
     is_replayed = np.array([row.interval.allocation is not None for row in queues.rows])[queues.row]
     produced = np.where(is_replayed, queues.of("produced"), UNKNOWN)
-    lag, came_in = np.maximum.reduceat(queues.of("lag_max"), firsts), _sums(produced, firsts)
-    return np.where(lag != UNKNOWN, lag, came_in)
+    lag, offset = (np.maximum.reduceat(queues.of(name), firsts) for name in ("lag_max", "consumer_offset"))
+    return np.where((lag > 0) | (offset > 0), lag, _sums(produced, firsts))
 
 
 def _enough(queues: QueueIntervals, firsts: Numbers, allowed_lag: int) -> Numbers:

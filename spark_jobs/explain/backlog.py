@@ -9,7 +9,7 @@ from datetime import datetime
 
 from spark_jobs.domain.intervals import format_utc
 from spark_jobs.domain.message_queue import queue_ranges
-from spark_jobs.domain.phrases import count, known_sum, number_text
+from spark_jobs.domain.phrases import count, known_sum, number_text, sum_before
 from spark_jobs.domain.verdicts import Verdict
 from spark_jobs.explain.given import Row
 
@@ -52,7 +52,7 @@ def backlog_of(rows: Sequence[Row]) -> ViewBacklog | None:
     counted = Counter(row["verdict"] for row in known if row["verdict"])
     return ViewBacklog(
         queue_count=len(known),
-        first=known_sum(row["lag_first"] for row in known),
+        first=sum_before((row["lag_first"], row["lag_last"]) for row in known),
         last=known_sum(row["lag_last"] for row in known),
         produced=known_sum(row["produced"] for row in known),
         consumed=known_sum(row["consumed"] for row in known),

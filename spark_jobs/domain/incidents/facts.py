@@ -6,13 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 
-from spark_jobs.domain.evidence import total
 from spark_jobs.domain.findings import Finding
 from spark_jobs.domain.incidents.observed import NEVER
 from spark_jobs.domain.incidents.threads import Thread
 from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart, Queue
 from spark_jobs.domain.message_queue import number_ranges
-from spark_jobs.domain.phrases import count
+from spark_jobs.domain.phrases import count, known_sum
 from spark_jobs.domain.rules.queue_owners import UNASSIGNED
 from spark_jobs.domain.rules.rule import Rule
 from spark_jobs.domain.severities import SEVERITIES
@@ -48,7 +47,7 @@ def incident(roots: Sequence[Thread], rest: Sequence[Thread], rules: Mapping[str
         topics=_topics(every),
         queues=_queues(every),
         members=_members(roots),
-        piled_up=total(piled_up.values()),
+        piled_up=known_sum(piled_up.values()),
         unowned_queue_minutes=sum(unowned.values()) / _MINUTE,
         advice=worst.advice,
         roots=tuple(one.part() for one in roots),
