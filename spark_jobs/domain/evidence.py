@@ -31,7 +31,7 @@ class Measured(NamedTuple):
 
 
 class QueueEvidence(NamedTuple):
-    """One queue of a finding in one role: since when rules hit it, and what its readings of that time say."""
+    """One queue of a finding in one role, in a time without a gap: what its readings of that time say."""
 
     topic: str
     broker_name: str
@@ -71,7 +71,7 @@ class Evidence(NamedTuple):
 
 
 class QueueSpan(NamedTuple):
-    """From the first to the last hit of a queue in one role, inside the step: `[start, end)`, microseconds."""
+    """A time in which a queue was hit in one role, inside the step: `[start, end)`, microseconds."""
 
     queue: FindingQueue
     start: int

@@ -97,7 +97,8 @@ def _piled_up(every: Sequence[Thread]) -> dict[str, int]:
 
 
 def _unowned(every: Sequence[Thread]) -> dict[str, int]:
-    """How long the queues of each group had no owner, added up, however many findings say so.
+    """How long the queues of each group had no owner, added up, however many findings say so: not those into which
+    nothing came, and in which nothing waited.
 
     There are many queues: their names and times are slices, and what several findings say is looked at once.
     """
@@ -106,7 +107,7 @@ def _unowned(every: Sequence[Thread]) -> dict[str, int]:
         of_group = times[thread.identity[1]]
         for found in _findings([thread]):
             for queue in found.evidence.queues:
-                if queue.role == UNASSIGNED:
+                if queue.role == UNASSIGNED and not (queue.produced == 0 == queue.backlog_max):
                     of_group[queue[:3]].add(queue[4:6])
     return {group: sum(map(_covered, of_group.values())) for group, of_group in times.items()}
 
