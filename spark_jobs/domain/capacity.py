@@ -35,10 +35,10 @@ class Limit(StrEnum):
 class HeldBack(NamedTuple):
     """What one limit held back in a step.
 
-    `queues` in which messages piled up under it, `messages`: those of each at the top of its rise, added up, `waited`:
-    in message-milliseconds; 0, as all else, where there are queues of an unknown backlog only. `readable` queues of
-    the topic in which most piled up, and `members` (connections) at that time. `slow_members`: those that findings of
-    the limit name, and their consume `threads` together, None: not known.
+    `messages` that piled up under it, in so many `queues`, at the moment at which they were most; `waited`: in
+    message-milliseconds, over all time; 0, as all else, where there are queues of an unknown backlog only. `readable`
+    queues of the topic in which most piled up, and `members` (connections) at that time. `slow_members`: those that
+    findings of the limit name, and their consume `threads` together, None: not known.
     """
 
     limit: Limit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +34,7 @@ class PiledUp(NamedTuple):
     that they waited in all.
 
     `growths`: the intervals in which that rise came about; if the backlog only stayed as it was, or none of them was
-    replayed, the last interval.
+    replayed, the last interval. `times` and `piles`: its readings (microseconds), and what of that was there at each.
     """
 
     topic: str
@@ -42,6 +42,8 @@ class PiledUp(NamedTuple):
     messages: int
     waited: int
     growths: list[Growth]
+    times: Numbers
+    piles: Numbers
 
 
 class BacklogReadings(NamedTuple):
@@ -90,7 +92,27 @@ def _of_queue(
     row, place = entries[-1]
     growths = _growths(waiting, bottom, top, entries) if rose else []
     growths = growths or [Growth(row, place, 0, row.start, row.end)]
-    return PiledUp(topic, queue, int(messages[top if rose else -1]), waited, growths)
+    most = int(messages[top if rose else -1])
+    piles = np.minimum(messages, most)
+    piles[: bottom if rose else 0] = 0
+    piles[piles <= min(enough, most - 1)] = 0
+    return PiledUp(topic, queue, most, waited, growths, times, piles)
+
+
+def most_together(found: Iterable[PiledUp]) -> tuple[int, int]:
+    """The messages that waited in these queues at the moment at which they were most, and in how many queues then.
+
+    A reading holds until the queue's next one.
+    """
+    found = list(found)
+    moments = np.unique(np.concatenate([one.times for one in found]))
+    messages, queues = np.zeros_like(moments), np.zeros_like(moments)
+    for one in found:
+        last = np.searchsorted(one.times, moments, side="right") - 1
+        pile = np.where(last >= 0, one.piles[last], 0)
+        messages, queues = messages + pile, queues + (pile > 0)
+    most = int(messages.argmax())
+    return int(messages[most]), int(queues[most])
 
 
 def greatest_rise(messages: Numbers) -> tuple[int, int]:
