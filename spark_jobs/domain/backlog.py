@@ -91,6 +91,11 @@ class QueueIntervals:
         is_known = np.isin(self.queue, self.queue[self._ends[1]]) & (self.of("lag_last") != UNKNOWN)
         return np.flatnonzero(is_known)
 
+    @property
+    def unknown_at_first(self) -> int:
+        """Of the queues of which both ends count, those whose first reading does not tell."""
+        return int((self.of("lag_first")[self._ends[0]] == UNKNOWN).sum())
+
     @cached_property
     def topics_with_lag(self) -> set[str]:
         """Their topics."""

@@ -87,13 +87,17 @@ def _members(roots: Sequence[Thread]) -> tuple[str, ...]:
 
 
 def _piled_up(every: Sequence[Thread]) -> dict[str, int]:
-    """The highest backlog of each group's findings, where one is known."""
+    """The highest backlog of each group's findings, where one is known: 0 is not, beside one that is unknown."""
     highest: dict[str, int] = {}
+    unknown: set[str] = set()
     for thread in every:
-        known = [one.evidence.backlog_max for one in _findings([thread]) if one.evidence.backlog_max is not None]
-        if known:
-            highest[thread.identity[1]] = max([highest.get(thread.identity[1], 0), *known])
-    return highest
+        group = thread.identity[1]
+        for found in _findings([thread]):
+            if found.evidence.backlog_max is not None:
+                highest[group] = max(highest.get(group, 0), found.evidence.backlog_max)
+            if found.evidence.unknown_queues:
+                unknown.add(group)
+    return {group: messages for group, messages in highest.items() if messages or group not in unknown}
 
 
 def _unowned(every: Sequence[Thread]) -> dict[str, int]:

@@ -118,6 +118,23 @@ def test_a_queue_into_which_nothing_came_is_not_missed_by_anybody() -> None:
     assert costing(0, 0, 0, 0, 0) == 0
 
 
+def test_nothing_that_waits_beside_something_unknown_is_unknown() -> None:
+    def waiting(*found: tuple[int | None, int]) -> int | None:
+        evidence = [
+            one.finding.evidence._replace(backlog_max=most, unknown_queues=unknown)
+            for (most, unknown), one in zip(found, stood("03:00-05:00", OFFLINE, NOBODY), strict=False)
+        ]
+        told = [
+            one._replace(finding=one.finding._replace(evidence=its))
+            for its, one in zip(evidence, stood("03:00-05:00", OFFLINE, NOBODY), strict=True)
+        ]
+        (one,) = folded(told)
+        return one.piled_up
+
+    assert [waiting((0, 0), (None, 1)), waiting((0, 1), (0, 0)), waiting((None, 1), (None, 0))] == [None] * 3
+    assert [waiting((0, 0), (0, 0)), waiting((0, 0), (7, 1)), waiting((7, 0), (None, 1))] == [0, 7, 7]
+
+
 def test_what_spans_days_and_what_is_not_over() -> None:
     assert told(stood("20:00-31:15", OFFLINE, NOBODY)) == [f"{OFFLINE} 20:00-31:15 g {NOBODY} ERROR 0"]
     assert told(stood("20:00-48:00", OFFLINE, NOBODY)) == [f"{OFFLINE} 20:00-open g {NOBODY} ERROR 0"]
