@@ -119,6 +119,15 @@ def queue_evidence(
     )
 
 
+def highest_backlog(findings: Iterable[tuple[int | None, int | None]]) -> int | None:
+    """The highest of several findings' `backlog_max`, each with its `unknown_queues`; None: not known. Beside queues of
+    which nothing is known, 0 of others is not.
+    """
+    told = list(findings)
+    highest = max((messages for messages, _ in told if messages is not None), default=None)
+    return highest if highest or not any(unknown for _, unknown in told) else None
+
+
 def _measured(
     read: OffsetReadings | TopicReadings, spans: Sequence[QueueSpan]
 ) -> tuple[list[Measured], Measured, bool]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from itertools import groupby
-from math import nan
+from math import isnan, nan
 from typing import Any
 
 from bokeh.models import ColumnDataSource, DataRange1d, HoverTool, NumeralTickFormatter, Range1d
@@ -31,7 +32,8 @@ def is_known(rows: Iterable[Row]) -> bool:
 def backlog_chart(rows: Sequence[Row], time: Range1d) -> figure:
     """Messages that wait, over time: a line per queue, those with most first, and a thick one for the whole topic.
 
-    A line joins what the first and the last reading of each interval say; where nothing is known it is broken.
+    A line joins what the first and the last reading of each interval say; where nothing is known it is broken, and that
+    of the topic also where other queues are known than before: what becomes known then did not come then.
     """
     chart = time_figure(time, frame_height=130, name="Backlog", y_range=DataRange1d(start=0))
     chart.yaxis.axis_label = "backlog (messages)"
@@ -91,12 +93,21 @@ def _together(rows: Iterable[Row]) -> Iterable[list[Row]]:
     return (list(of_one) for _, of_one in groupby(in_order, key=lambda row: (row["start"], row["end"])))
 
 
+def _totals(rows: Iterable[Row]) -> Iterable[tuple[datetime, list[int | None]]]:
+    """The lags of all queues at the beginning and at the end of each interval; none where the line is broken."""
+    before: tuple[datetime, set[tuple[str, int]]] | None = None
+    for together in _together(rows):
+        for moment, column in (("start", "lag_first"), ("end", "lag_last")):
+            at = together[0][moment]
+            known = {(row["broker_name"], row["queue_id"]) for row in together if row[column] is not None}
+            if before and known and before[1] and (known != before[1] or (moment == "start" and at != before[0])):
+                yield before[0], []
+            yield at, [row[column] for row in together]
+            before = at, known
+
+
 def _draw_total(chart: figure, rows: Iterable[Row]) -> None:
-    points = [
-        (together[0][moment], [row[column] for row in together])
-        for together in _together(rows)
-        for moment, column in (("start", "lag_first"), ("end", "lag_last"))
-    ]
+    points = list(_totals(rows))
     source = ColumnDataSource(
         {
             "x": [milliseconds(moment) for moment, _ in points],
@@ -124,8 +135,18 @@ def _draw_lines(chart: figure, lines: Mapping[str, Sequence[tuple[float, float]]
         )
         line = chart.line("x", "y", source=source, legend_label=label, name=label, color=OWNERS[place])
         line.glyph.update(line_dash=_DASHES[place], line_width=width)
+        if alone := _alone(points):
+            chart.scatter(
+                [x for x, _ in alone], [y for _, y in alone], color=OWNERS[place], size=5, name=f"{label} alone"
+            )
         drawn.append(line)
     chart.add_tools(HoverTool(renderers=drawn, tooltips=[("line", "@label"), ("value", "@y{0,0.[0]}")]))
+
+
+def _alone(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The points between two breaks, which no line shows."""
+    is_known = [False, *(not isnan(y) for _, y in points), False]
+    return [one for number, one in enumerate(points) if is_known[number : number + 3] == [False, True, False]]
 
 
 def _number(value: float | None) -> float:

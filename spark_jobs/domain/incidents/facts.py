@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 
+from spark_jobs.domain.evidence import highest_backlog
 from spark_jobs.domain.findings import Finding
 from spark_jobs.domain.incidents.observed import NEVER
 from spark_jobs.domain.incidents.threads import Thread
@@ -87,17 +88,13 @@ def _members(roots: Sequence[Thread]) -> tuple[str, ...]:
 
 
 def _piled_up(every: Sequence[Thread]) -> dict[str, int]:
-    """The highest backlog of each group's findings, where one is known: 0 is not, beside one that is unknown."""
-    highest: dict[str, int] = {}
-    unknown: set[str] = set()
+    """The highest backlog of each group's findings, where it is known."""
+    told: dict[str, list[tuple[int | None, int | None]]] = defaultdict(list)
     for thread in every:
-        group = thread.identity[1]
-        for found in _findings([thread]):
-            if found.evidence.backlog_max is not None:
-                highest[group] = max(highest.get(group, 0), found.evidence.backlog_max)
-            if found.evidence.unknown_queues:
-                unknown.add(group)
-    return {group: messages for group, messages in highest.items() if messages or group not in unknown}
+        evidence = (found.evidence for found in _findings([thread]))
+        told[thread.identity[1]] += [(one.backlog_max, one.unknown_queues) for one in evidence]
+    highest = {group: highest_backlog(of_group) for group, of_group in told.items()}
+    return {group: messages for group, messages in highest.items() if messages is not None}
 
 
 def _unowned(every: Sequence[Thread]) -> dict[str, int]:
