@@ -141,14 +141,14 @@ WITH snapshots AS (
     AND s.step_start = i.step_start AND s.captured_at >= i.interval_start AND s.captured_at < i.interval_end
 ), lags AS (
   SELECT id, captured_at, reading.broker_name AS broker_name, reading.queue_id AS queue_id,
-         CASE WHEN reading.consumer_offset <> 0 OR coalesce(reading.last_timestamp, 0) <> 0
+         CASE WHEN reading.consumer_offset <> 0 OR coalesce(reading.last_timestamp, 0) <> 0 OR reading.broker_offset = 0
               THEN CASE WHEN reading.broker_offset > reading.consumer_offset
                         THEN reading.broker_offset - reading.consumer_offset
                         WHEN reading.broker_offset <= reading.consumer_offset THEN 0 END END AS lag
   FROM readings
 ), summed AS (
-  SELECT id, broker_name, queue_id, count(*) AS readings, arg_min(lag, captured_at) AS lag_first,
-         arg_max(lag, captured_at) AS lag_last, max(lag) AS lag_max, sum(lag) AS lag_sum
+  SELECT id, broker_name, queue_id, count(*) AS readings, arg_min_null(lag, captured_at) AS lag_first,
+         arg_max_null(lag, captured_at) AS lag_last, max(lag) AS lag_max, sum(lag) AS lag_sum
   FROM lags GROUP BY ALL
 )
 SELECT id, broker_name, queue_id, coalesce(readings, 0) AS readings, lag_first, lag_last, lag_max, lag_sum

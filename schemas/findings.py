@@ -19,8 +19,8 @@ _CURE = Struct(
     ]
 )
 
-#: One queue of a finding: how long it was touched (`start`, `end`) and what its readings in that time say. Messages;
-#: null is unknown (no reading, or the group never committed there).
+#: One queue of a finding in one role, for a time without a gap (`start`, `end`), and what its readings of that time
+#: say. Messages; null is unknown (no reading, or the group never committed there).
 FINDING_QUEUE = array_of(
     Field("topic", STRING),
     Field("broker_name", STRING),

@@ -24,9 +24,20 @@ GROUP_STATUS = Table(
             column("owned_once", INTEGER, "of these: queues with one owner, or shared by POP"),
             column("owned_twice", INTEGER, "of these: queues with several owners that each get every message"),
             column("owned_never", INTEGER, "of these: queues without owner"),
-            column("backlog_start", LONG, "messages, sum of the first known reading per queue; null is unknown"),
-            column("backlog_end", LONG, "messages, sum of the last known reading per queue; null is unknown"),
-            required("unknown_queues", INTEGER, "queues whose backlog is unknown: never committed, or not read"),
+            column(
+                "backlog_start",
+                LONG,
+                "messages, sum of the first reading of the same queues as in `backlog_end`; null: one of these does "
+                "not tell",
+            ),
+            column(
+                "backlog_end",
+                LONG,
+                "messages, sum of the last reading of each queue, where that tells; null: none does",
+            ),
+            required(
+                "unknown_queues", INTEGER, "queues whose last reading does not tell (never committed), or without one"
+            ),
             column("oldest_message_ms", LONG, "age of the oldest message not consumed, at its highest"),
             column(
                 "in_rate", DOUBLE, "messages a second produced, over the time of `queue_progress`; 6 decimals a queue"

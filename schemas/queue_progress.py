@@ -36,10 +36,11 @@ QUEUE_PROGRESS = Table(
             required(
                 "lag_quality",
                 STRING,
-                "MEASURED, NEVER_COMMITTED (the group has no offset there: its lag is unknown) or NO_READING",
+                "of the last reading: MEASURED, NEVER_COMMITTED (the group has no offset there: its lag is unknown) or "
+                "NO_READING",
             ),
-            column("last_reading_at", TIMESTAMP, "UTC; last reading with a known consumer offset"),
-            column("consumer_offset", LONG, "next offset to consume at the last reading that knows it"),
+            column("last_reading_at", TIMESTAMP, "UTC; last reading; null: it knows no consumer offset"),
+            column("consumer_offset", LONG, "next offset to consume at the last reading; null: unknown"),
             column(
                 "produced",
                 LONG,
@@ -57,8 +58,8 @@ QUEUE_PROGRESS = Table(
             column("rewound_max", LONG, "messages by which it went back at most; null: it did not"),
             column("rewound_at", TIMESTAMP, "UTC; the reading that showed the greatest rewind"),
             column("moved_at", TIMESTAMP, "UTC; last reading that differs from the interval's one before it"),
-            column("lag_first", LONG, "messages at the first reading with a known offset; never below 0"),
-            column("lag_last", LONG, "messages at the last reading with a known offset; never below 0"),
+            column("lag_first", LONG, "messages at the first reading; never below 0; null: unknown then"),
+            column("lag_last", LONG, "messages at the last reading; never below 0; null: unknown then"),
             column("lag_max", LONG, "messages, the most of any reading"),
             column(
                 "age_ms",
@@ -70,7 +71,7 @@ QUEUE_PROGRESS = Table(
                 "verdict",
                 STRING,
                 "STOP, REWIND, STALL, WARN or OK: the worst of the windows of readings that end inside the interval; "
-                "null: fewer than two known readings",
+                "null: fewer than two known readings, or the last one is not known",
             ),
         ]
     ),

@@ -186,7 +186,8 @@ class IntervalProgress:
     """What went in and out of every queue of an interval, in messages; arrays aligned with its `measured` queues.
 
     Null is `history.UNKNOWN` (verdicts: None). `start` and `end`: of the interval inside the step, ended early where
-    another view's interval begins. Times are microseconds. `known` counts the readings with a consumer offset.
+    another view's interval begins. Times are microseconds. `lag_first` and `lag_last`: at its first and at
+    its last reading, null where that one does not tell.
 
     `verdicts`: the worst of each queue's windows; `spans`: when which queue was stuck. Of that time, between readings
     of the step: `stuck_growth` of the lag and `stuck_produced`, messages, and `stuck_time`; 0 where there is none.
@@ -196,7 +197,6 @@ class IntervalProgress:
     start: int
     end: int
     readings: NDArray[np.int64]
-    known: NDArray[np.int64]
     last_reading_at: NDArray[np.int64]
     consumer_offset: NDArray[np.int64]
     produced: NDArray[np.int64]

@@ -23,7 +23,9 @@ _MICRO = Decimal("0.000001")
 class Backlog(NamedTuple):
     """Over all queues of a group; messages, milliseconds, messages a second; None is unknown.
 
-    `backlog_start`, `backlog_end`: sums of each queue's first and last known lag. `unknown_queues`: those without one.
+    `backlog_end`: the sum of what each queue's last reading says; `unknown_queues`: those that have none, or one that
+    does not tell. `backlog_start`: the same queues at their first readings, None where one of these does not tell, as a
+    sum over fewer queues would show a growth that is none.
     """
 
     backlog_start: int | None
@@ -63,26 +65,56 @@ class QueueIntervals:
         return np.array([row.end - row.start for row in self.rows], np.int64)[self.row]
 
     @cached_property
-    def _known(self) -> Numbers:
-        """The entries with a known lag."""
-        return np.flatnonzero(self.of("lag_last") != UNKNOWN)
+    def _read(self) -> tuple[Numbers, Numbers]:
+        """The first and the last entry with a reading of each queue whose last reading tells its lag."""
+        entries = np.flatnonzero(self.of("readings") > 0)
+        queue = self.queue[entries]
+        firsts, lasts = entries[begins(queue)], entries[begins(queue[::-1])[::-1]]
+        is_known = self.of("lag_last")[lasts] != UNKNOWN
+        return firsts[is_known], lasts[is_known]
 
     @cached_property
-    def _is_first(self) -> NDArray[np.bool_]:
-        """Of the entries with a known lag, those that are their queue's first."""
-        return begins(self.queue[self._known])
+    def _telling(self) -> NDArray[np.bool_]:
+        """Entry by entry, whether messages ever came into its queue; all do, where none came into any.
+
+        An empty queue adds nothing to a sum, and must not make one known: it says nothing of the other queues.
+        """
+        lasts = self._read[1]
+        empty = lasts[(self.of("consumer_offset")[lasts] == 0) & (self.of("lag_last")[lasts] == 0)]
+        return np.asarray((len(empty) == self.queue_count) | ~self._is_of(self.queue[empty]))
+
+    @cached_property
+    def _ends(self) -> tuple[Numbers, Numbers]:
+        """Of `_read` those of queues into which messages ever came."""
+        firsts, lasts = self._read
+        return firsts[self._telling[firsts]], lasts[self._telling[lasts]]
+
+    @cached_property
+    def _known(self) -> Numbers:
+        """Of the queues of which both ends count, the entries with a known lag."""
+        return np.flatnonzero(self._is_of(self.queue[self._ends[1]]) & (self.of("lag_last") != UNKNOWN))
+
+    def _is_of(self, queues: Numbers) -> NDArray[np.bool_]:
+        """Entry by entry, whether it is of one of these queues."""
+        chosen = np.zeros(self.queue_count, bool)
+        chosen[queues] = True
+        return chosen[self.queue]
+
+    @property
+    def unknown_at_first(self) -> int:
+        """Of the queues of which both ends count, those whose first reading does not tell."""
+        return int((self.of("lag_first")[self._ends[0]] == UNKNOWN).sum())
 
     @cached_property
     def topics_with_lag(self) -> set[str]:
-        """The topics of which any lag is known."""
+        """Their topics."""
         return {self.rows[row].interval.topic for row in set(self.row[self._known].tolist())}
 
     def unknown(self) -> list[MessageQueue]:
-        """The queues without a known lag; those of retry topics only where messages are known to have come.
-
-        Nothing comes into a retry topic as long as no message fails, so nobody ever commits there.
+        """The queues whose lag is unknown at their last reading; those of retry topics only where messages are known to
+        have come.
         """
-        known = set(self.queue[self._known].tolist())
+        known = set(self.queue[self._read[1]].tolist())
         came_in = self.of("produced") > 0
         is_ordinary = np.array([row.interval.is_ordinary for row in self.rows], bool)
         found = set(self.queue[is_ordinary[self.row] | came_in].tolist()) - known
@@ -96,11 +128,14 @@ class QueueIntervals:
     def grown(self) -> Iterator[tuple[IntervalProgress, int, int, int | None]]:
         """The entries whose lag changed since the queue's entry before: (row, place in its lists, growth, produced).
 
-        A queue's first entry with a known lag begins at its own first reading, so that the growths of a queue add up
-        to the difference between its last and its first reading in the step.
+        A queue's first entry begins at its own first reading, so that the growths of a queue add up to the difference
+        between its last and its first reading in the step; where that does not tell, to what is known of it.
         """
-        first, last = self.of("lag_first")[self._known], self.of("lag_last")[self._known]
-        before = np.where(self._is_first, first, np.append(0, last[:-1]))
+        lag_first, last = self.of("lag_first"), self.of("lag_last")[self._known]
+        is_first = begins(self.queue[self._known])
+        start, own = lag_first[self._ends[0]], lag_first[self._known[is_first]]
+        before = np.append(0, last[:-1])[: len(last)]
+        before[is_first] = np.where(start != UNKNOWN, start, own)
         changed = np.flatnonzero((before != last) & (before != UNKNOWN))
         entries = self._known[changed]
         produced = self.of("produced")[entries]
@@ -111,13 +146,12 @@ class QueueIntervals:
 
     def backlog(self) -> Backlog:
         """Of all queues together."""
-        is_last = begins(self.queue[self._known][::-1])[::-1]
-        last = self.of("lag_last")[self._known][is_last]
+        firsts, lasts = self._ends
         oldest = int(self.of("age_ms").max(initial=UNKNOWN))
         return Backlog(
-            backlog_start=_total(self.of("lag_first")[self._known][self._is_first]),
-            backlog_end=_total(last),
-            unknown_queues=self.queue_count - len(last),
+            backlog_start=_total(self.of("lag_first")[firsts]),
+            backlog_end=_total(self.of("lag_last")[lasts]),
+            unknown_queues=self.queue_count - len(self._read[1]),
             oldest_message_ms=None if oldest == UNKNOWN else oldest,
             in_rate=self._rate("produced"),
             out_rate=self._rate("consumed"),
@@ -129,7 +163,7 @@ class QueueIntervals:
         Decimals: the sum of doubles depends on the order of the queues, and the same audit must give the same content.
         """
         messages = self.of(name)
-        known = np.flatnonzero(messages != UNKNOWN)
+        known = np.flatnonzero((messages != UNKNOWN) & self._telling)
         if not len(known):
             return None
         lasting = self.lasting[known]
@@ -168,8 +202,7 @@ def _joined(parts: Sequence[Numbers]) -> Numbers:
 
 
 def _total(messages: Numbers) -> int | None:
-    known = messages[messages != UNKNOWN]
-    return int(known.sum()) if len(known) else None
+    return int(messages.sum()) if len(messages) and (messages != UNKNOWN).all() else None
 
 
 def _decimal(rate: float) -> Decimal:

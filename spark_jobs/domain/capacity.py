@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from spark_jobs.domain.phrases import count
+from spark_jobs.domain.phrases import count, names_text
 
 
 class Limit(StrEnum):
@@ -35,10 +35,10 @@ class Limit(StrEnum):
 class HeldBack(NamedTuple):
     """What one limit held back in a step.
 
-    `queues` in which messages piled up under it, `messages`: those of each at the top of its rise, added up, `waited`:
-    in message-milliseconds; 0, as all else, where there are queues of an unknown backlog only. `readable` queues of
-    the topic in which most piled up, and `members` (connections) at that time. `slow_members`: those that findings of
-    the limit name, and their consume `threads` together, None: not known.
+    `messages` that piled up under it, in so many `queues`, at the moment at which they were most; `waited`: in
+    message-milliseconds, over all time; 0, as all else, where there are queues of an unknown backlog only. `readable`
+    queues of the topic in which most piled up, and `members` (connections) at that time. `slow_members`: those that
+    findings of the limit name, and their consume `threads` together, None: not known.
     """
 
     limit: Limit
@@ -57,7 +57,8 @@ class GroupInStep:
 
     `members`: connections at its end, None: it was never replayed; `queues`: readable queues of the topic with most,
     retry topics aside, at the end. `backlog_is_known`: of any queue. `unknown_queues`: those that count, of which it is
-    not.
+    not; `unknown_at_first`: those of which it was not at their first reading only. `wrong`: the rules of what was found
+    above INFO, the worst first.
     """
 
     members: int | None
@@ -65,6 +66,8 @@ class GroupInStep:
     backlog_is_known: bool
     unknown_queues: int = 0
     held_back: Sequence[HeldBack] = ()
+    unknown_at_first: int = 0
+    wrong: Sequence[str] = ()
 
     @property
     def busiest_share(self) -> int | None:
@@ -178,14 +181,21 @@ def busiest_share(queues: int, members: int | None) -> int | None:
 
 
 def advice(group: GroupInStep) -> str:
-    """The answer in words and numbers; it says of how many queues the backlog is not known."""
+    """The answer in words and numbers; it says of how many queues the backlog is not known, or was not at first."""
+    at_first = count(group.unknown_at_first, "queue")
+    never = f"The backlog of {at_first} was unknown at first: the group had not committed an offset there."
+    return f"{_answer(group)} {never}" if group.unknown_at_first else _answer(group)
+
+
+def _answer(group: GroupInStep) -> str:
     found, unknown = limit(group), group.unknown_queues
     if found is Limit.UNKNOWN_BACKLOG:
         return ADVICE[found].format(unknown=count(unknown, "queue") if unknown else "the group")
     if found is Limit.NO_BACKLOG:
         kept_up = _SOMEBODY_KEPT_UP if group.members is None else _NOTHING_WAITED
         answer = ADVICE[found] if group.members else kept_up
-        return answer.format(members=count(group.members or 0, "member"), queues=count(group.queues, "queue"))
+        told = answer.format(members=count(group.members or 0, "member"), queues=count(group.queues, "queue"))
+        return f"{told} What was wrong is of another kind: {names_text(group.wrong, 3)}." if group.wrong else told
     held = worst(group.held_back)
     if not held.queues:
         # Nothing was measured, so no time tells more than the end.

@@ -15,6 +15,8 @@ from spark_jobs.domain.thresholds import Thresholds
 from spark_jobs.domain.window import SECOND, StepWindow
 
 Measures = list[tuple[str, float | None]]
+#: Times of queues that a finding tells, at most, unless it has more queues: a group may rebalance all the time.
+MOST_SPANS = 1000
 
 
 def conditions(hits: Iterable[RuleHit], window: StepWindow) -> Iterator[list[RuleHit]]:
@@ -75,16 +77,19 @@ def is_persistent(condition: Sequence[RuleHit], thresholds: Thresholds) -> bool:
     return seen_at is not None and (seen_at - began(condition)) / SECOND >= thresholds.persistent_after_seconds
 
 
-def queue_spans(condition: Sequence[RuleHit], window: StepWindow) -> Iterator[QueueSpan]:
-    """From the first to the last hit of each (queue, role), clipped to the step; those over before it are left out."""
-    spans: dict[FindingQueue, tuple[int, int]] = {}
+def queue_spans(condition: Sequence[RuleHit], window: StepWindow) -> list[QueueSpan]:
+    """The maximal times in which each (queue, role) was hit, clipped to the step; those over before it are left out.
+
+    Where there are too many to tell, one of each, from its first to its last hit.
+    """
+    by_queue: dict[FindingQueue, list[RuleHit]] = defaultdict(list)
     for hit in condition:
-        if hit.queue is not None:
-            start, end = spans.get(hit.queue, (hit.start, hit.end))
-            spans[hit.queue] = min(start, hit.start), max(end, hit.end)
-    for queue, (start, end) in spans.items():
-        if end > window.start:
-            yield QueueSpan(queue, max(start, window.start), end)
+        if hit.queue is not None and hit.end > window.start:
+            by_queue[hit.queue].append(hit)
+    whole = [(queue, sorted(hits, key=lambda hit: (hit.start, hit.end))) for queue, hits in by_queue.items()]
+    parts = [(queue, part) for queue, hits in whole for part in _islands(hits)]
+    told = whole if len(parts) > max(MOST_SPANS, len(whole)) else parts
+    return [QueueSpan(queue, max(began(hits), window.start), ended(hits)) for queue, hits in told]
 
 
 def highest(values: Iterable[Any]) -> Any:

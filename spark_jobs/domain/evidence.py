@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from spark_jobs.domain.audited_step import Counts
 from spark_jobs.domain.causes import UnassignedCause
 from spark_jobs.domain.history import UNKNOWN, Connection, GroupHistory, Matrix, OffsetReadings, TopicReadings
+from spark_jobs.domain.phrases import known_sum, sum_before
 from spark_jobs.domain.rules.rule import FindingQueue, Party
 
 
@@ -30,7 +31,7 @@ class Measured(NamedTuple):
 
 
 class QueueEvidence(NamedTuple):
-    """One queue of a finding in one role: since when rules hit it, and what its readings of that time say."""
+    """One queue of a finding in one role, in a time without a gap: what its readings of that time say."""
 
     topic: str
     broker_name: str
@@ -46,8 +47,9 @@ class QueueEvidence(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """The facts of a finding. Totals are over the queues whose value is known, None where it is of none;
-    `unknown_queues` counts those without a known backlog (None: the finding has no queues).
+    """The facts of a finding. Totals are over the queues whose value is known, None where it is of none, and
+    `backlog_start` where it is not of all whose last reading tells; `unknown_queues` counts those whose last reading
+    does not (None: the finding has no queues).
     """
 
     persistence: str | None
@@ -69,7 +71,7 @@ class Evidence(NamedTuple):
 
 
 class QueueSpan(NamedTuple):
-    """From the first to the last hit of a queue in one role, inside the step: `[start, end)`, microseconds."""
+    """A time in which a queue was hit in one role, inside the step: `[start, end)`, microseconds."""
 
     queue: FindingQueue
     start: int
@@ -91,42 +93,59 @@ def queue_evidence(
     """What the readings say of each queue of a finding, sorted by queue and role, and of all of them together.
 
     Nobody has offsets in queues that nobody may read: what the broker holds there is read from the topic's own
-    snapshots. Topics are read at different moments: their totals are added up afterwards.
+    snapshots. Topics are read at different moments: their totals are added up afterwards, without those into which
+    nothing ever came: they say nothing of the others.
     """
     queues: list[QueueEvidence] = []
-    backlogs: list[Measured] = []
+    backlogs: dict[str, Measured] = {}
+    empty: set[str] = set()
     for topic, of_topic in groupby(sorted(spans), key=lambda span: span.queue.topic):
         in_topic = list(of_topic)
         stranded = cause == UnassignedCause.BEYOND_READ_QUEUES
         read = (history.topics if stranded else history.offsets).get(topic)
-        measured, backlog = _measured(read, in_topic) if read else ([Measured()] * len(in_topic), Measured())
+        measured, backlog, came = (
+            _measured(read, in_topic) if read else ([Measured()] * len(in_topic), Measured(), True)
+        )
         queues += [QueueEvidence(*one.queue, one.start, one.end, *m) for one, m in zip(in_topic, measured, strict=True)]
-        backlogs.append(backlog)
+        backlogs[topic] = backlog
+        empty |= set() if came else {topic}
+    telling = backlogs.keys() - empty or backlogs.keys()
+    totals = [backlogs[topic] for topic in telling]
+    flows = [one for one in queues if one.topic in telling]
     return queues, Measured(
-        *(total(getattr(one, name) for one in backlogs) for name in Measured._fields[:3]),
-        *(total(getattr(one, name) for one in queues) for name in Measured._fields[3:]),
+        sum_before((one.backlog_start, one.backlog_end) for one in totals),
+        *(known_sum(getattr(one, name) for one in totals) for name in Measured._fields[1:3]),
+        *(known_sum(getattr(one, name) for one in flows) for name in Measured._fields[3:]),
     )
 
 
-def total(values: Iterable[int | None]) -> int | None:
-    """The sum of what is known; None if nothing is."""
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
+def highest_backlog(findings: Iterable[tuple[int | None, int | None]]) -> int | None:
+    """The highest of several findings' `backlog_max`, each with its `unknown_queues`; None: not known. Beside queues of
+    which nothing is known, 0 of others is not.
+    """
+    told = list(findings)
+    highest = max((messages for messages, _ in told if messages is not None), default=None)
+    return highest if highest or not any(unknown for _, unknown in told) else None
 
 
-def _measured(read: OffsetReadings | TopicReadings, spans: Sequence[QueueSpan]) -> tuple[list[Measured], Measured]:
-    """What the readings of one topic say of each span, and the backlog of its queues together."""
+def _measured(
+    read: OffsetReadings | TopicReadings, spans: Sequence[QueueSpan]
+) -> tuple[list[Measured], Measured, bool]:
+    """What the readings of one topic say of each span, the backlog of its queues together, and whether any message may
+    ever have come into them.
+    """
     places = [(span.queue.broker_name, span.queue.queue_id) for span in spans]
     known = [number for number, place in enumerate(places) if place in read.columns]
     time = read.inside(min(span.start for span in spans), max(span.end for span in spans))
     measured = [Measured()] * len(spans)
     if not known or time.start == time.stop:
-        return measured, Measured()
+        return measured, Measured(), True
     columns = np.array([read.columns[places[number]] for number in known])
     readings = _readings(read, time, columns, [spans[number] for number in known])
     for number, one in zip(known, _per_queue(readings), strict=True):
         measured[number] = one
-    return measured, _backlog_together(readings, columns)
+    came = bool((readings.end_offset[readings.inside] != 0).any()) or not readings.inside.any()
+    return measured, _backlog_together(readings, columns), came
 
 
 def _readings(
@@ -170,16 +189,24 @@ def _backlog_together(readings: _Readings, columns: NDArray[np.int64]) -> Measur
     """The backlog of all queues of a topic: at its first moment, at its last, and at the highest.
 
     Each is a sum over queues read at one moment, so that the highest is one the group really had. Queues whose backlog
-    is unknown at that moment are left out. A queue in two roles is one queue.
+    is unknown at that moment are left out; but where the last reading of one tells its backlog and the first moment
+    does not, the first sum is unknown. A queue in two roles is one queue.
     """
     places, of_span = np.unique(columns, return_inverse=True)
     inside = np.zeros((len(places), len(readings.inside)), dtype=bool)
     np.logical_or.at(inside, of_span, readings.inside.T)
     backlog = np.empty(inside.shape, dtype=np.int64)
     backlog[of_span] = readings.backlog.T
+    moments = inside.any(axis=0)
+    if not moments.any():
+        return Measured()
+    inside, backlog = inside[:, moments], backlog[:, moments]
     known = inside & (backlog != UNKNOWN)
-    sums = np.where(known.any(axis=0), np.where(known, backlog, 0).sum(axis=0), UNKNOWN)[inside.any(axis=0)].tolist()
-    return Measured(*map(_or_none, (sums[0], sums[-1], max(sums)))) if sums else Measured()
+    sums = np.where(known.any(axis=0), np.where(known, backlog, 0).sum(axis=0), UNKNOWN).tolist()
+    last = inside.shape[1] - 1 - inside[:, ::-1].argmax(axis=1)
+    ends = backlog[np.arange(len(places)), last][inside[:, 0]].tolist()
+    first = zip(map(_or_none, backlog[inside[:, 0], 0].tolist()), map(_or_none, ends), strict=True)
+    return Measured(sum_before(first), _or_none(sums[-1]), _or_none(max(sums)))
 
 
 def _or_none(number: int) -> int | None:

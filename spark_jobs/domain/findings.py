@@ -120,7 +120,7 @@ def _evidence(
         queue_count=of.highest(hit.queue_count for hit in hits),
         queues=queues,
         **measured._asdict(),
-        unknown_queues=sum(one.backlog_end is None for one in queues) if queues else None,
+        unknown_queues=[*{one[:4]: one.backlog_end for one in queues}.values()].count(None) if queues else None,
         if_deduplicated=of.highest_counts(hit.if_deduplicated for hit in hits),
         if_unique=of.highest_counts(hit.if_unique for hit in hits),
         measures=of.measures_of(worst),

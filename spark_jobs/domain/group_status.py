@@ -78,18 +78,19 @@ def group_status(step: AuditedStep, findings: Sequence[Finding], configured: Str
     queues = queue_intervals(step.progress)
     backlog = queues.backlog()
     unknown = queues.unknown()
+    told = sorted((one for one in findings if one.muted is None), key=lambda one: -SEVERITIES.index(one.severity))
     group = capacity.GroupInStep(
         members=members,
         queues=max((end.readable for end in ordinary), default=0),
         backlog_is_known=backlog.backlog_end is not None,
         unknown_queues=len(unknown),
         held_back=held_back(step, queues, unknown, findings),
+        unknown_at_first=queues.unknown_at_first,
+        wrong=list(dict.fromkeys(one.rule for one in told if one.severity != SEVERITIES[0])),
     )
     limit = capacity.limit(group)
     return GroupStatus(
-        worst_severity=max(
-            (found.severity for found in findings if found.muted is None), key=SEVERITIES.index, default=None
-        ),
+        worst_severity=told[0].severity if told else None,
         finding_count=len(findings),
         members=members,
         distinct_members=distinct_members,

@@ -11,7 +11,7 @@ from spark_jobs.domain.capacity import SIGNS, HeldBack, Limit, sign, with_shares
 from spark_jobs.domain.findings import Finding
 from spark_jobs.domain.history import ClientHistory
 from spark_jobs.domain.message_queue import MessageQueue
-from spark_jobs.domain.piled_up import Growth, PiledUp, piled_up
+from spark_jobs.domain.piled_up import Growth, PiledUp, most_together, piled_up
 from spark_jobs.domain.strategies import is_popped
 from spark_jobs.domain.window import StepWindow
 
@@ -38,8 +38,7 @@ class _Sign:
 
 @dataclass
 class _SoFar:
-    queues: int = 0
-    messages: int = 0
+    queues: list[PiledUp] = field(default_factory=list)
     waited: int = 0
     #: Growth of the interval that tells most, with the readable queues and the members of its time.
     most: tuple[int, int, int] = (-1, 0, 0)
@@ -64,8 +63,8 @@ def held_back(
     return [
         HeldBack(
             limit=limit,
-            queues=so_far.queues,
-            messages=so_far.messages,
+            messages=messages,
+            queues=in_queues,
             waited=so_far.waited,
             readable=so_far.most[1],
             members=so_far.most[2],
@@ -73,6 +72,7 @@ def held_back(
             threads=_threads(step, so_far.client_ids),
         )
         for limit, so_far in sorted(found.items(), key=lambda each: _ORDER[each[0]])
+        for messages, in_queues in [most_together(so_far.queues) if so_far.queues else (0, 0)]
     ]
 
 
@@ -103,8 +103,7 @@ def _add(found: dict[Limit, _SoFar], signs: Sequence[_Sign], queue: PiledUp) -> 
     if most is None:
         return
     so_far = found.setdefault(most, _SoFar())
-    so_far.queues += 1
-    so_far.messages += queue.messages
+    so_far.queues.append(queue)
     so_far.waited += queue.waited
     for growth, limit, client_ids in told:
         if limit == most:

@@ -43,6 +43,15 @@ def known_sum(values: Iterable[Number | None]) -> Number | None:
     return sum(known) if known else None
 
 
+def sum_before(pairs: Iterable[tuple[Number | None, Number | None]]) -> Number | None:
+    """The sum of what was before, over the pairs of which it is known what was after; null where one of these is not
+    known, or there is none: sums over different things would show a growth that is none.
+    """
+    befores = [before for before, after in pairs if after is not None]
+    known = [before for before in befores if before is not None]
+    return sum(known) if known and len(known) == len(befores) else None
+
+
 def did_you_mean(name: str, names: Iterable[str]) -> str | None:
     """A question that names up to three names near to one that is not among them; None where none is near."""
     near = get_close_matches(name, list(names), n=3, cutoff=0.5)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +34,7 @@ class PiledUp(NamedTuple):
     that they waited in all.
 
     `growths`: the intervals in which that rise came about; if the backlog only stayed as it was, or none of them was
-    replayed, the last interval.
+    replayed, the last interval. `times` and `piles`: its readings (microseconds), and what of that was there at each.
     """
 
     topic: str
@@ -42,6 +42,8 @@ class PiledUp(NamedTuple):
     messages: int
     waited: int
     growths: list[Growth]
+    times: Numbers
+    piles: Numbers
 
 
 class BacklogReadings(NamedTuple):
@@ -84,13 +86,33 @@ def _of_queue(
     times, messages, without_rewinds = waiting
     bottom, top = greatest_rise(without_rewinds)
     rose = without_rewinds[top] - without_rewinds[bottom] > enough
-    if not rose and messages[-1] < messages[0]:
+    if not rose and (messages[-1] < messages[0] or not messages[-1]):
         return None
     waited = int((messages[:-1] * np.diff(times)).sum()) // MILLISECOND
     row, place = entries[-1]
     growths = _growths(waiting, bottom, top, entries) if rose else []
     growths = growths or [Growth(row, place, 0, row.start, row.end)]
-    return PiledUp(topic, queue, int(messages[top if rose else -1]), waited, growths)
+    most = int(messages[top if rose else -1])
+    piles = np.minimum(messages, most)
+    piles[: bottom if rose else 0] = 0
+    piles[piles <= min(enough, most - 1)] = 0
+    return PiledUp(topic, queue, most, waited, growths, times, piles)
+
+
+def most_together(found: Iterable[PiledUp]) -> tuple[int, int]:
+    """The messages that waited in these queues at the moment at which they were most, and in how many queues then.
+
+    A reading holds until the queue's next one.
+    """
+    found = list(found)
+    moments = np.unique(np.concatenate([one.times for one in found]))
+    messages, queues = np.zeros_like(moments), np.zeros_like(moments)
+    for one in found:
+        last = np.searchsorted(one.times, moments, side="right") - 1
+        pile = np.where(last >= 0, one.piles[last], 0)
+        messages, queues = messages + pile, queues + (pile > 0)
+    most = int(messages.argmax())
+    return int(messages[most]), int(queues[most])
 
 
 def greatest_rise(messages: Numbers) -> tuple[int, int]:
@@ -122,7 +144,7 @@ def _waiting(readings: OffsetReadings, queue: Place, window: StepWindow, max_gap
     """At the step's readings, and at the last one before it that is no older than a state holds without another."""
     column, seen = readings.columns[queue], readings.inside(window.start - max_gap, window.end)
     times, lag, end = readings.times[seen], readings.lag[seen, column], readings.end_offset[seen, column]
-    is_committed = bool((lag[times >= window.start] != UNKNOWN).any())
+    is_committed = bool(((lag != UNKNOWN) & (end != 0))[times >= window.start].any())
     known = np.flatnonzero((lag if is_committed else end) != UNKNOWN)
     known = known[max(int(np.searchsorted(times[known], window.start)) - 1, 0) :]
     times = times[known]
@@ -135,7 +157,7 @@ def _waiting(readings: OffsetReadings, queue: Place, window: StepWindow, max_gap
 
 
 def _most(queues: QueueIntervals, firsts: Numbers) -> Numbers:
-    """Per queue the greatest known lag; where none is known, what came in while its owners were.
+    """Per queue the greatest known lag; where nothing was ever committed, what came in while its owners were known.
 
     Clients of a proxy, and those that consume by POP, may leave the offset of the broker as it was.
     """
@@ -143,8 +165,8 @@ def _most(queues: QueueIntervals, firsts: Numbers) -> Numbers:
         return firsts
     is_replayed = np.array([row.interval.allocation is not None for row in queues.rows])[queues.row]
     produced = np.where(is_replayed, queues.of("produced"), UNKNOWN)
-    lag, came_in = np.maximum.reduceat(queues.of("lag_max"), firsts), _sums(produced, firsts)
-    return np.where(lag != UNKNOWN, lag, came_in)
+    lag, offset = (np.maximum.reduceat(queues.of(name), firsts) for name in ("lag_max", "consumer_offset"))
+    return np.where((lag > 0) | (offset > 0), lag, _sums(produced, firsts))
 
 
 def _enough(queues: QueueIntervals, firsts: Numbers, allowed_lag: int) -> Numbers:

@@ -30,9 +30,9 @@ class LagQuality(StrEnum):
 
 
 def lag_qualities(progress: IntervalProgress) -> NDArray[np.str_]:
-    """One per queue, by its readings, and those of them with a known consumer offset."""
+    """One per queue, by its last reading."""
     unknown = np.where(progress.readings > 0, LagQuality.NEVER_COMMITTED.value, LagQuality.NO_READING.value)
-    return np.where(progress.known > 0, LagQuality.MEASURED.value, unknown)
+    return np.where(progress.lag_last != UNKNOWN, LagQuality.MEASURED.value, unknown)
 
 
 def one_at_a_time(
@@ -82,7 +82,7 @@ _MEASURES = (
     *("last_reading_at", "consumer_offset", "produced", "consumed", "rewinds", "rewound", "rewound_max", "rewound_at"),
     *("moved_at", "lag_first", "lag_last", "lag_max", "age_ms"),
 )
-_COUNTS = ("readings", "known", "stuck_growth", "stuck_produced", "stuck_time")
+_COUNTS = ("readings", "stuck_growth", "stuck_produced", "stuck_time")
 
 
 def _measure(
@@ -104,10 +104,10 @@ def _measure(
     windows = VerdictWindows(
         ReadingWindows(pairs.readings, taken, interval_start=interval.start, start=start, end=end, settings=settings)
     )
-    for place, verdict in zip(places, windows.worst(), strict=True):
-        measured["verdicts"][place] = verdict
     measured["spans"] = windows.spans(places.tolist())
     found = of_interval.measures()
+    for place, verdict, is_known in zip(places, windows.worst(), found["lag_last"] != UNKNOWN, strict=True):
+        measured["verdicts"][place] = verdict if is_known else None
     if measured["spans"]:
         found["stuck_growth"] = windows.stuck_growth()
         found["stuck_produced"] = of_interval.produced_where(windows.stuck)
@@ -128,7 +128,6 @@ class _Interval:
 
         self._times = pairs.times[first:behind]
         self._present, self._consumed_to, self._lag = of(pairs.present), of(pairs.consumed_to), of(pairs.lag)
-        self._is_known = self._consumed_to != UNKNOWN
         self._last_timestamp = of(pairs.last_timestamp)
         self._produced, self._forward, self._back = of(pairs.produced), of(pairs.forward), of(pairs.back)
         same_interval = of(pairs.previous) >= first
@@ -139,25 +138,26 @@ class _Interval:
         return np.asarray(np.where(chosen & (self._produced != UNKNOWN), self._produced, 0).sum(axis=0))
 
     def measures(self) -> dict[str, Any]:
-        """The fields of `IntervalProgress` that are no verdicts, per column."""
-        known = self._is_known.sum(axis=0)
-        has_known = known > 0
-        first_known, last_known = _first_true(self._is_known), _last_true(self._is_known)
-        last_at = np.where(has_known, self._times[last_known], UNKNOWN)
+        """The fields of `IntervalProgress` that are no verdicts, per column: first and last are readings, known or
+        not, so that a lag once known does not stand for a time in which nobody knows it.
+        """
+        was_read = np.asarray(self._present.any(axis=0))
+        first, last = _first_true(self._present), _last_true(self._present)
+        consumer_offset = _pick(self._consumed_to, last, was_read)
+        last_at = np.where(consumer_offset != UNKNOWN, self._times[last], UNKNOWN)
         moved_at = np.where(self._moved.any(axis=0), self._times[_last_true(self._moved)], UNKNOWN)
-        lag_last = _pick(self._lag, last_known, has_known)
+        lag_last = _pick(self._lag, last, was_read)
         return {
             "readings": self._present.sum(axis=0),
-            "known": known,
             "last_reading_at": last_at,
-            "consumer_offset": _pick(self._consumed_to, last_known, has_known),
+            "consumer_offset": consumer_offset,
             "produced": _sum(self._produced),
             "consumed": _sum(self._forward),
             "moved_at": moved_at,
-            "lag_first": _pick(self._lag, first_known, has_known),
+            "lag_first": _pick(self._lag, first, was_read),
             "lag_last": lag_last,
             "lag_max": _max(self._lag),
-            "age_ms": age_ms(last_at, _pick(self._last_timestamp, last_known, has_known), lag_last),
+            "age_ms": age_ms(last_at, _pick(self._last_timestamp, last, was_read), lag_last),
         } | self._rewinds()
 
     def _rewinds(self) -> dict[str, NDArray[np.int64]]:

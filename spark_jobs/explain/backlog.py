@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from spark_jobs.domain.intervals import format_utc
 from spark_jobs.domain.message_queue import queue_ranges
-from spark_jobs.domain.phrases import count, known_sum, number_text
+from spark_jobs.domain.phrases import count, known_sum, number_text, sum_before
 from spark_jobs.domain.verdicts import Verdict
 from spark_jobs.explain.given import Row
 
 _WHY_UNKNOWN = {"NEVER_COMMITTED": "the group has never committed an offset there", "NO_READING": "no offset was read"}
+
+
+_VERDICTS = tuple(verdict.value for verdict in Verdict)
+#: Said instead of OK of a queue that ends behind by more than is allowed, and by more than it began with: it was caught
+#: up a while before, so that no window of readings says otherwise.
+GROWING = "GROWING"
+
+
+def with_growth(row: Row, allowed_lag: int) -> Row:
+    """A row of `queue_progress` with the verdict that is told."""
+    is_behind = row["verdict"] == Verdict.OK and row["lag_last"] > max(row["lag_first"] or 0, allowed_lag)
+    return {**row, "verdict": GROWING} if is_behind else row
 
 
 @dataclass(frozen=True)
@@ -29,12 +41,14 @@ class Unknown:
 @dataclass(frozen=True)
 class ViewBacklog:
     """Messages of the queues whose backlog is known: at the interval's first and last reading, and what came and went
-    (None: no pair of readings); `verdicts` counts these queues by verdict, which takes two readings; `last_reading_at`:
-    the last reading of any of them.
+    (None: no pair of readings); `verdicts` counts these queues by verdict, which takes two readings (`GROWING`: none of
+    those that are not OK, yet); `last_reading_at`: the last reading of any of them. `unknown_at_first`: those whose
+    first reading does not tell, so that the sum at first is unknown.
     """
 
     queue_count: int
     first: int | None
+    unknown_at_first: str
     last: int | None
     produced: int | None
     consumed: int | None
@@ -52,11 +66,12 @@ def backlog_of(rows: Sequence[Row]) -> ViewBacklog | None:
     counted = Counter(row["verdict"] for row in known if row["verdict"])
     return ViewBacklog(
         queue_count=len(known),
-        first=known_sum(row["lag_first"] for row in known),
+        first=sum_before((row["lag_first"], row["lag_last"]) for row in known),
+        unknown_at_first=_ranges(row for row in known if row["lag_first"] is None),
         last=known_sum(row["lag_last"] for row in known),
         produced=known_sum(row["produced"] for row in known),
         consumed=known_sum(row["consumed"] for row in known),
-        verdicts={verdict.value: counted[verdict] for verdict in Verdict if counted[verdict]},
+        verdicts={verdict: counted[verdict] for verdict in (*_VERDICTS, GROWING) if counted[verdict]},
         last_reading_at=max((row["last_reading_at"] for row in known if row["last_reading_at"]), default=None),
         unknown=[_unknown(quality, unread) for quality in sorted({row["lag_quality"] for row in unread})],
     )
@@ -64,8 +79,11 @@ def backlog_of(rows: Sequence[Row]) -> ViewBacklog | None:
 
 def _unknown(quality: str, rows: Sequence[Row]) -> Unknown:
     rows = [row for row in rows if row["lag_quality"] == quality]
-    queues = queue_ranges((row["broker_name"], row["queue_id"]) for row in rows)
-    return Unknown(queues, len(rows), quality, known_sum(row["produced"] for row in rows))
+    return Unknown(_ranges(rows), len(rows), quality, known_sum(row["produced"] for row in rows))
+
+
+def _ranges(rows: Iterable[Row]) -> str:
+    return queue_ranges((row["broker_name"], row["queue_id"]) for row in rows)
 
 
 def backlog_text(backlog: ViewBacklog | None, *, owned: bool = True) -> str:
@@ -88,10 +106,14 @@ def _known(backlog: ViewBacklog, owned: bool) -> str:
             f"Backlog {number_text(backlog.last)} at the only reading, {format_utc(backlog.last_reading_at)}; {moved}."
         )
     told = f"Backlog {number_text(backlog.first)} → {number_text(backlog.last)}; {moved}"
+    if backlog.unknown_at_first:
+        told += f"; at first the group had not committed an offset in {backlog.unknown_at_first}"
     return f"{told}; {_verdicts(backlog.verdicts)}." if owned and backlog.verdicts else f"{told}."
 
 
 def _verdicts(verdicts: Mapping[str, int]) -> str:
+    if list(verdicts) == [GROWING]:
+        return "growing, but not for long enough for a verdict"
     if len(verdicts) == 1:
         return f"verdict {next(iter(verdicts))}"
     return "verdicts " + ", ".join(f"{verdict} on {count(queues, 'queue')}" for verdict, queues in verdicts.items())

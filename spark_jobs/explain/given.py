@@ -9,6 +9,7 @@ from typing import Any
 
 from spark_jobs.config import GroupSettings
 from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.thresholds import Thresholds
 
 #: A row of a published table; its times know that they are UTC.
 Row = Mapping[str, Any]
@@ -20,8 +21,8 @@ class GroupStep:
 
     `intervals`: all of the step; `allocations` and `progress`: at least those of the intervals that hold the moment
     and, where one is unobserved, of the last one known before it; `findings`: those that hold the moment; `status`:
-    the row of `group_status`. `settings`: the configuration of the run that published the step. `topic`: tell of no
-    other one.
+    the row of `group_status`. `settings`, `allowed_lag`: the configuration of the run that published the step. `topic`:
+    tell of no other one.
     """
 
     cluster: str
@@ -34,6 +35,7 @@ class GroupStep:
     findings: Sequence[Row] = ()
     status: Row | None = None
     settings: GroupSettings = field(default_factory=GroupSettings)
+    allowed_lag: int = Thresholds().allowed_lag
     topic: str | None = None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from spark_jobs.domain.intervals import format_utc
@@ -10,7 +11,7 @@ from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.severities import WORST_FIRST
 from spark_jobs.domain.subscriptions import RETRY
 from spark_jobs.errors import NothingPublishedError
-from spark_jobs.explain.backlog import backlog_of
+from spark_jobs.explain.backlog import backlog_of, with_growth
 from spark_jobs.explain.given import GroupStep, Row, holding, last_before
 from spark_jobs.explain.story import GroupStory, TopicStory
 from spark_jobs.explain.views import view_story
@@ -18,6 +19,7 @@ from spark_jobs.explain.views import view_story
 
 def explain(given: GroupStep) -> GroupStory:
     """What is known of the group at the moment; raises `NothingPublishedError` for a topic that it does not have."""
+    given = replace(given, progress=[with_growth(row, given.allowed_lag) for row in given.progress])
     topics = sorted({row["topic"] for row in given.intervals}, key=lambda topic: (topic.startswith(RETRY), topic))
     if given.topic is not None:
         check_topic(given, topics)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
-from spark_jobs.config import Configuration, GroupSettings, settings_for
+from spark_jobs.config import Configuration, audit_settings, settings_for
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.explain.given import GroupStep, Row
 from spark_jobs.explain.group import check_topic, explain, wanted_intervals
@@ -46,9 +46,16 @@ def _read(tables: PublishedTables, moment: Interval, question: Question) -> Grou
         return [*rows(found)]
 
     intervals, step = of_group(REBALANCE_INTERVALS), tables.steps(moment)
-    settings = _settings(tables, step, question)
-    given = GroupStep(str(question.cluster), question.consumer_group, question.at, step, intervals, settings=settings)
-    given = replace(given, topic=question.topic)
+    key, configuration = (str(question.cluster), question.consumer_group), _configuration(tables, step, question)
+    given = GroupStep(
+        *key,
+        question.at,
+        step,
+        intervals,
+        settings=settings_for(configuration, *key),
+        allowed_lag=audit_settings(configuration, *key).thresholds.allowed_lag,
+        topic=question.topic,
+    )
     check_topic(given, sorted({row["topic"] for row in intervals}))
     of_intervals = _of_intervals(wanted_intervals(intervals, given))
     return replace(
@@ -65,8 +72,7 @@ def _of_intervals(intervals: Sequence[Row]) -> Filter:
     return Filter("interval_start", "IN", sorted({row["interval_start"] for row in intervals}))
 
 
-def _settings(tables: PublishedTables, step: Interval, question: Question) -> GroupSettings:
+def _configuration(tables: PublishedTables, step: Interval, question: Question) -> Configuration:
     """What was configured for the group in the newest run that published the step for it, of all its topics."""
     run = run_of_step(tables.stored, step, str(question.cluster), question.consumer_group, question.topic)
-    configuration = Configuration.model_validate_json(run["configuration"]) if run else Configuration()
-    return settings_for(configuration, str(question.cluster), question.consumer_group)
+    return Configuration.model_validate_json(run["configuration"]) if run else Configuration()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from spark_jobs.domain.evidence import highest_backlog
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.domain.severities import SEVERITIES
 from spark_jobs.report.keys import GROUP, TOPIC, Key, Row, by_key, part_of, values_of
@@ -64,11 +65,11 @@ def _found(findings: Sequence[Row]) -> Row:
         for (rule,), rows in per_rule.items()
     ]
     errors = {(row["rule"], *values_of(row, _CONDITION)) for row in findings if row["severity"] == "ERROR"}
-    backlogs = [row["evidence"]["backlog_max"] for row in findings]
+    backlogs = [(row["evidence"]["backlog_max"], row["evidence"]["unknown_queues"]) for row in findings]
     return {
         "rank": max(map(_severity, findings)),
         "errors": len(errors),
-        "piled_up": max((one for one in backlogs if one is not None), default=None),
+        "piled_up": highest_backlog(backlogs),
         "rules": [{"rule": rule, "findings": count} for _, rule, count in sorted(rules)],
     }
 

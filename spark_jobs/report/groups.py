@@ -119,6 +119,11 @@ def _topic(name: str, rows: GroupRows, numbers: Numbers, interval: Interval, tim
             topic["notes"].append(f"{left_out} queues are left out of the chart; queues with problems come first.")
     if is_known(backlog):
         topic |= {"backlog": place(backlog_chart(backlog, time)), "rates": place(rates_chart(backlog, time))}
+        if any(row["lag_first"] is None or row["lag_last"] is None for row in backlog):
+            topic["notes"].append(
+                "Where a line of the backlog is broken, it is unknown: the group had not committed an offset, or no "
+                "offset was read."
+            )
     elif backlog:
         topic["notes"].append("The backlog is unknown: the group has not committed an offset, or no offset was read.")
     return topic

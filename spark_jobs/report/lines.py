@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from itertools import groupby
-from math import nan
+from math import isnan, nan
 from typing import Any
 
 from spark_jobs.domain.phrases import count, known_sum, number_text
 from spark_jobs.report.axes import time_figure, with_legend
 from spark_jobs.report.colours import DIM, INK, LINES
-from spark_jobs.report.models import Figure, Model, field, hover, line, marks, source_of
+from spark_jobs.report.models import Figure, Model, dots, field, hover, line, marks, source_of
 from spark_jobs.report.texts import clock, milliseconds
 
 Row = Mapping[str, Any]
@@ -28,7 +29,8 @@ def is_known(rows: Iterable[Row]) -> bool:
 def backlog_chart(rows: Sequence[Row], time: Model) -> Figure:
     """Messages that wait, over time: a line per queue, those with most first, and a thick one for the whole topic.
 
-    A line joins what the first and the last reading of each interval say; where nothing is known it is broken.
+    A line joins what the first and the last reading of each interval say; where nothing is known it is broken, and that
+    of the topic also where other queues are known than before: what becomes known then did not come then.
     """
     chart = time_figure(time, frame_height=130, name="Backlog", y_range=Model("DataRange1d", start=0))
     chart.yaxis.axis_label = "backlog (messages)"
@@ -86,12 +88,21 @@ def _together(rows: Iterable[Row]) -> Iterable[list[Row]]:
     return (list(of_one) for _, of_one in groupby(in_order, key=lambda row: (row["start"], row["end"])))
 
 
+def _totals(rows: Iterable[Row]) -> Iterable[tuple[datetime, list[int | None]]]:
+    """The lags of all queues at the beginning and at the end of each interval; none where the line is broken."""
+    before: tuple[datetime, set[tuple[str, int]]] | None = None
+    for together in _together(rows):
+        for moment, column in (("start", "lag_first"), ("end", "lag_last")):
+            at = together[0][moment]
+            known = {(row["broker_name"], row["queue_id"]) for row in together if row[column] is not None}
+            if before and known and before[1] and (known != before[1] or (moment == "start" and at != before[0])):
+                yield before[0], []
+            yield at, [row[column] for row in together]
+            before = at, known
+
+
 def _draw_total(chart: Figure, rows: Iterable[Row]) -> None:
-    points = [
-        (together[0][moment], [row[column] for row in together])
-        for together in _together(rows)
-        for moment, column in (("start", "lag_first"), ("end", "lag_last"))
-    ]
+    points = list(_totals(rows))
     source = source_of(
         {
             "x": [milliseconds(moment) for moment, _ in points],
@@ -101,8 +112,7 @@ def _draw_total(chart: Figure, rows: Iterable[Row]) -> None:
         }
     )
     chart.draw(source, line(INK, 3), name="total", legend_label="all queues")
-    dots = marks("Scatter", x=field("x"), y=field("y"), line_color=INK, fill_color=INK, size=5)
-    chart.add_tools(hover([chart.draw(source, dots)], {"time": "@at", "all queues": "@told"}))
+    chart.add_tools(hover([chart.draw(source, dots(INK))], {"time": "@at", "all queues": "@told"}))
 
 
 def _told(lags: Sequence[int | None]) -> str:
@@ -116,7 +126,16 @@ def _draw_lines(chart: Figure, lines: Mapping[str, Sequence[tuple[float, float]]
     for place, (label, points) in enumerate(lines.items()):
         source = source_of({"x": [x for x, _ in points], "y": [y for _, y in points], "label": [label] * len(points)})
         drawn.append(chart.draw(source, line(LINES[place], width, _DASHES[place]), name=label, legend_label=label))
+        if alone := _alone(points):
+            source = source_of({"x": [x for x, _ in alone], "y": [y for _, y in alone]})
+            chart.draw(source, dots(LINES[place]), name=f"{label} alone")
     chart.add_tools(hover(drawn, {"line": "@label", "value": "@y{0,0.[0]}"}))
+
+
+def _alone(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The points between two breaks, which no line shows."""
+    is_known = [False, *(not isnan(y) for _, y in points), False]
+    return [one for number, one in enumerate(points) if is_known[number : number + 3] == [False, True, False]]
 
 
 def _number(value: float | None) -> float:

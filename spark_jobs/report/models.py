@@ -106,6 +106,11 @@ def line(colour: str, width: float, dash: str = "solid") -> Model:
     return Model("Line", x=field("x"), y=field("y"), line_color=colour, line_width=width, line_dash=_DASHES[dash])
 
 
+def dots(colour: str) -> Model:
+    """A dot at the points `x` and `y` of every row."""
+    return marks("Scatter", x=field("x"), y=field("y"), line_color=colour, fill_color=colour, size=5)
+
+
 def hover(renderers: Sequence[Model], tips: Mapping[str, str], **properties: Any) -> Model:
     """What the pointer tells of what is drawn: a name and a text for each line."""
     return Model("HoverTool", renderers=[*renderers], tooltips=[*tips.items()], **properties)

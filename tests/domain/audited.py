@@ -91,8 +91,12 @@ def unobserved(begin: float, end: float, topic: str = "t") -> RebalanceInterval:
 def measured(
     interval: RebalanceInterval, verdicts: Sequence[str | None] | None = None, **numbers: Sequence[int | None]
 ) -> IntervalProgress:
-    """Progress with these numbers per queue; the others are unknown."""
+    """Progress with these numbers per queue; the others are unknown. Unless it is said, a queue was read where any of
+    its lags is known.
+    """
     count = len(interval.measured)
+    lags = [numbers.get(name, [None] * count) for name in ("lag_first", "lag_last", "lag_max")]
+    numbers = {"readings": [int(any(lag is not None for lag in one)) for one in zip(*lags, strict=True)], **numbers}
     names = set(IntervalProgress.__dataclass_fields__) - {"interval", "start", "end", "verdicts", "spans"}
     arrays: dict[str, Any] = {
         name: _numbers(numbers.pop(name, [0 if name.startswith("stuck") else None] * count)) for name in names

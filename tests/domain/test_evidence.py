@@ -70,7 +70,20 @@ def test_who_never_committed_has_an_unknown_backlog() -> None:
         span(0, 0, 60), span(1, 0, 60), of_group=offsets(PLACES, {0: ["9/?", "5/1"], 30: ["12/?"] * 2})
     )
     assert queues == [Measured(None, None, None, 3, None), Measured(4, None, 4, 7, None)]
-    assert total == Measured(backlog_start=4, backlog_end=None, backlog_max=4, produced=10, consumed=None)
+    # The queue that was known at first is not in the end: two sums over different queues would be no shrinking.
+    assert total == Measured(backlog_start=None, backlog_end=None, backlog_max=4, produced=10, consumed=None)
+
+
+def test_a_backlog_that_is_unknown_at_first_did_not_grow_from_that_of_the_other_queues() -> None:
+    rows = {0: ["9/?", "5/1"], 30: ["9/2", "5/1"], 60: ["10/2", "6/1"]}
+    queues, total = measure(span(0, 0, 90), span(1, 0, 90), of_group=offsets(PLACES, rows))
+    assert queues == [Measured(None, 8, 8, 1, None), Measured(4, 5, 5, 1, 0)]
+    assert total == Measured(backlog_start=None, backlog_end=13, backlog_max=13, produced=2, consumed=0)
+    # Where only the queue is asked for that was known all the time, nothing is unknown.
+    assert measure(span(1, 0, 90), of_group=offsets(PLACES, rows))[1].backlog_start == 4
+    # What is not known in the end is in neither sum.
+    rows[60] = ["10/?", "6/1"]
+    assert measure(span(0, 0, 90), span(1, 0, 90), of_group=offsets(PLACES, rows))[1] == Measured(4, 5, 11, 2, 0)
 
 
 def test_a_snapshot_without_the_queue_is_no_reading_of_it() -> None:
@@ -121,3 +134,14 @@ def test_topics_are_added_up_and_queues_are_in_order() -> None:
         QueueEvidence("u", "b", 0, "UNASSIGNED", at(0), at(60), 99, 98, 99, 0, 1),
     ]
     assert total == Measured(6 + 99, 7 + 98, 7 + 99, 1, 1)
+
+
+def test_an_empty_topic_does_not_make_a_backlog_known() -> None:
+    retry = offsets([("b", 0)], {0: ["0/0"], 30: ["0/0"]})
+    unknown = offsets([("b", 0)], {0: ["9/?"], 30: ["12/?"]})
+    history = GroupHistory("c", "g", offsets={"%RETRY%g": retry, "t": unknown})
+    both = span(0, 0, 60, topic="%RETRY%g"), span(0, 0, 60)
+    queues, total = queue_evidence(history, None, both)
+    assert [one[6:] for one in queues] == [(0, 0, 0, 0, 0), (None, None, None, 3, None)]
+    assert total == Measured(None, None, None, produced=3, consumed=None)
+    assert queue_evidence(history, None, both[:1])[1] == Measured(0, 0, 0, 0, 0)

@@ -153,20 +153,40 @@ def test_what_it_is_about(hits: list[RuleHit], subject: str) -> None:
     assert one(*hits).subject == subject
 
 
-def test_a_queue_has_one_span_per_role_inside_the_step() -> None:
+def test_a_queue_has_a_span_per_role_and_time_without_a_gap_inside_the_step() -> None:
     hits = [
         hit(-50, 500),
         hit(-50, 20, queue=queue(0)),
-        hit(100, 200, queue=queue(0)),
+        hit(100, 150, queue=queue(0)),
+        hit(120, 200, queue=queue(0)),
         hit(30, 40, queue=queue(0, role="DOUBLE_OWNED")),
         hit(-50, 0, queue=queue(1)),
     ]
     evidence = one(*hits).evidence
     assert [(q.queue_id, q.role, q.start, q.end) for q in evidence.queues] == [
         (0, "DOUBLE_OWNED", at(30), at(40)),
-        (0, "UNASSIGNED", at(0), at(200)),
+        (0, "UNASSIGNED", at(0), at(20)),
+        (0, "UNASSIGNED", at(100), at(200)),
     ]
     assert evidence.unknown_queues == 2
+
+
+def test_a_queue_is_unknown_by_the_last_of_its_times() -> None:
+    hits = [hit(0, 100), hit(0, 40, queue=queue(0)), hit(60, 100, queue=queue(0))]
+    rows = {0: ["9/?", "-"], 30: ["9/?", "-"], 60: ["9/?", "-"], 90: ["9/2", "-"]}
+    assert one(*hits, rows=rows).evidence.unknown_queues == 0
+    assert one(*hits, rows=rows | {90: ["9/?", "-"]}).evidence.unknown_queues == 1
+
+
+def test_of_very_many_times_the_first_and_the_last_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spark_jobs.domain.conditions.MOST_SPANS", 3)
+    often = [hit(begin, begin + 5, queue=queue(0)) for begin in (0, 10, 20)]
+    whole = hit(0, 100)
+    assert len(one(whole, *often).evidence.queues) == 3
+    (queue_0,) = one(whole, *often, hit(30, 35, queue=queue(0))).evidence.queues
+    assert (queue_0.start, queue_0.end) == (at(0), at(35))
+    # As many as there are queues are never too many.
+    assert len(one(whole, *(hit(0, 5, queue=queue(number)) for number in range(5))).evidence.queues) == 5
 
 
 def test_what_it_cost() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from schemas.group_status import GROUP_STATUS
 from schemas.types import Array, Struct
-from spark_jobs.domain.attribution import TopicGrowth
+from spark_jobs.domain.attribution import TopicGrowth, attribution
 from spark_jobs.domain.audited_step import IntervalProgress, RebalanceInterval
 from spark_jobs.domain.backlog import Backlog, queue_intervals
 from spark_jobs.domain.evidence import Evidence
@@ -16,7 +16,7 @@ from spark_jobs.domain.findings import Finding
 from spark_jobs.domain.group_status import GroupStatus, group_status
 from spark_jobs.domain.history import Place
 from spark_jobs.domain.strategies import StrategySettings
-from tests.domain.audited import at, audited_step, measured, offsets, replayed, unobserved
+from tests.domain.audited import WINDOW, at, audited_step, measured, offsets, replayed, unobserved
 
 NO_EVIDENCE = Evidence(None, None, [], None, None, [], *[None] * 10)
 PLACES: list[Place] = [("b", number) for number in range(4)]
@@ -200,3 +200,58 @@ def test_a_muted_finding_counts_and_makes_nothing_worse() -> None:
     found = group_status(audited_step([replayed(0, 60, owned((0,)))]), findings, StrategySettings())
     assert found is not None
     assert (found.worst_severity, found.finding_count) == ("WARN", 2)
+
+
+def _backlog(*rows: IntervalProgress) -> Backlog:
+    return queue_intervals(rows).backlog()
+
+
+def test_both_ends_of_a_backlog_are_of_the_same_queues() -> None:
+    interval, later = replayed(0, 60, owned((0,), (0,))), replayed(60, 120, owned((0,), (0,)))
+    # Queue 1 was first read without a committed offset: its 1281 messages did not come at once.
+    rows = [
+        measured(interval, readings=[6, 6], lag_first=[3, None], lag_last=[4, None]),
+        measured(later, readings=[6, 6], lag_first=[4, None], lag_last=[5, 1281]),
+    ]
+    assert _backlog(*rows)[:3] == (None, 1286, 0)
+    # Where it is not known in the end, nor is it in the start: an empty queue says nothing of what came later.
+    rows = [
+        measured(interval, readings=[6, 6], lag_first=[3, 0], lag_last=[4, 0]),
+        measured(later, readings=[6, 6], lag_first=[4, None], lag_last=[5, None]),
+    ]
+    assert _backlog(*rows)[:3] == (3, 5, 1)
+    assert attribution(queue_intervals(rows), {}, WINDOW) == [TopicGrowth("t", 2, 0, 0, 0, 0, 2)]
+    # An interval without readings is neither its first nor its last.
+    rows = [
+        measured(interval, readings=[0, 6], lag_first=[None, 7], lag_last=[None, 7]),
+        measured(later, readings=[6, 0], lag_first=[4, None], lag_last=[5, None]),
+    ]
+    assert _backlog(*rows)[:3] == (11, 12, 0)
+
+
+def test_what_grew_adds_up_to_both_ends_however_it_was_known_in_between() -> None:
+    interval, later = replayed(0, 60, owned((0,))), replayed(60, 120, owned((0,)))
+    rows = [
+        measured(interval, readings=[6], lag_first=[2], lag_last=[None]),
+        measured(later, readings=[6], lag_first=[50], lag_last=[60]),
+    ]
+    assert _backlog(*rows)[:3] == (2, 60, 0)
+    assert attribution(queue_intervals(rows), {}, WINDOW) == [TopicGrowth("t", 58, 0, 0, 0, 0, 58)]
+
+
+def test_a_queue_into_which_nothing_ever_came_is_known_and_says_nothing_of_the_others() -> None:
+    interval = replayed(0, 60, owned((0,), (0,)))
+    row = measured(
+        interval,
+        readings=[6, 6],
+        lag_first=[0, None],
+        lag_last=[0, None],
+        consumer_offset=[0, None],
+        produced=[0, 60],
+        consumed=[0, None],
+    )
+    assert _backlog(row) == Backlog(None, None, 1, None, 1.0, None)
+    assert attribution(queue_intervals([row]), {}, WINDOW) == []
+    # Of a group of such queues only, all is known.
+    row = measured(replayed(0, 60, owned((0,))), lag_first=[0], lag_last=[0], consumer_offset=[0], consumed=[0])
+    assert _backlog(row) == Backlog(0, 0, 0, None, None, 0.0)

@@ -10,7 +10,7 @@ import pytest
 from spark_jobs.domain.audited_step import IntervalProgress
 from spark_jobs.domain.backlog import queue_intervals
 from spark_jobs.domain.history import OffsetReadings
-from spark_jobs.domain.piled_up import PiledUp, greatest_rise, piled_up
+from spark_jobs.domain.piled_up import PiledUp, greatest_rise, most_together, piled_up
 from tests.domain.audited import SETTINGS, WINDOW, at, measured, offsets, replayed
 
 QUEUE = ("b", 0)
@@ -158,3 +158,33 @@ def test_queues_without_a_known_backlog() -> None:
     # Nothing comes into a retry topic as long as no message fails.
     assert unknown("%RETRY%g") == unknown("%RETRY%g", produced=0) == []
     assert unknown("%RETRY%g", produced=1) == [("%RETRY%g", "b", 0)]
+
+
+def test_the_most_together_is_what_waited_at_one_moment() -> None:
+    """Queue 0 has 900 messages until 200 s and 10 later, queue 1 grows to 1000 at 300 s, when it is read alone."""
+    read = {
+        0: ["10/10", "10/10"],
+        100: ["910/10", "10/10"],
+        200: ["910/10", "710/10"],
+        250: ["910/900", "910/10"],
+        300: ["-", "1010/10"],
+        400: ["910/910", "1010/1010"],
+    }
+    places = [QUEUE, ("b", 1)]
+    row = measured(replayed(0, 3600, dict.fromkeys(places, (0,))), lag_max=[900, 1000])
+    one, other = found_in([row], offsets(places, read))
+    assert (one.messages, other.messages) == (900, 1000)
+    assert most_together([one]) == (900, 1)
+    assert most_together([one, other]) == (900 + 700, 2)
+    # What is left in queue 0 at 250 s is no backlog.
+    late = other._replace(piles=np.where(other.times == at(200), 0, other.piles))
+    assert most_together([one, late]) == (1000, 1)
+
+
+def test_what_was_there_before_a_rise_is_not_of_it_and_a_rewind_makes_it_no_greater() -> None:
+    read = {0: "100/10", 50: "100/100", 100: "1000/100", 200: "1000/1000", 300: "1000/50", 350: "1000/1000"}
+    (found,) = one_queue(read, lag_max=950)
+    assert (found.messages, found.piles.tolist()) == (900, [0, 0, 900, 0, 900, 0])
+    # A backlog that only stays has no rise: all of it counts, from the first reading on.
+    (found,) = one_queue({0: "110/10", 100: "110/20", 200: "120/20"}, lag_max=100)
+    assert (found.messages, found.piles.tolist()) == (100, [100, 90, 100])

@@ -91,7 +91,6 @@ PROGRESS = IntervalProgress(
     start=START,
     end=START + 9 * SECOND,
     readings=numbers(3, 2, 0),
-    known=numbers(3, 0, 0),
     last_reading_at=numbers(START + 8 * SECOND, None, None),
     consumer_offset=numbers(7, None, None),
     produced=numbers(10, 0, None),

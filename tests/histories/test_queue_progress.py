@@ -48,6 +48,9 @@ QUEUE_0: dict[str, Callable[[int], Offsets]] = {
     "lost": lambda _: (1000, 400),
     "expiring": lambda _: (1000, 900),
     "new": lambda _: (1000, 0),
+    "empty": lambda _: (0, 0),
+    "filled": lambda second: (0, 0) if second < 300 else (second - 290, 0),
+    "begun": lambda second: (0, 0) if second < 300 else (second - 290, second - 295),
     "unread": lambda _: (1033, 1000),  # and not read at all from 300 s on
     "read-once": lambda _: (1033, 1000),  # at 0 s, and stored twice
 }
@@ -92,7 +95,7 @@ def snapshots() -> Iterator[tuple[Table, dict[str, Any]]]:
         for second in TIMES:
             yield MEMBERSHIP_SNAPSHOTS, membership(second, *members(second), group=group, topics=(group,))
             yield ROUTE_SNAPSHOTS, route(second, 4, topic=group)
-            timestamp = 0 if group == "new" else 1
+            timestamp = int(queue_0(second)[1] > 0)
             others = queue_0 if group == "offline" else caught_up
             readings = [(*queue_0(second), timestamp), *([(*others(second), 1)] * 3)]
             times = {"unread": int(second < 300), "read-once": 2 * int(second == 0)}.get(group, 1)
@@ -158,14 +161,20 @@ def test_rows_say_what_is_known(audited: Audited) -> None:
         if row["queue_id"] == 0 and row["readings"] == len(TIMES)
     }
     names = ("lag_quality", "produced", "consumed", "rewinds", "lag_first", "lag_last", "lag_max", "verdict")
-    assert {group: tuple(rows[group][name] for name in names) for group in ("new", "anew", "reset", "slow")} == {
+    expected = {
         "new": ("NEVER_COMMITTED", 0, None, None, None, None, None, None),
+        # Nothing ever came: there is nothing to be behind of.
+        "empty": ("MEASURED", 0, 0, 0, 0, 0, 0, "OK"),
+        # Once something came, and was not committed, what was known before says nothing of it.
+        "filled": ("NEVER_COMMITTED", 290, 0, 0, 0, None, 0, None),
+        "begun": ("MEASURED", 290, 285, 0, 0, 5, 5, "OK"),
         # 280 before the topic was deleted and 280 after; what lay between is not known, and no rewind.
         "anew": ("MEASURED", 560, 560, 0, 0, 0, 0, "OK"),
         # From 300 s to 360 s it is behind 1280, from where it had gone back.
         "reset": ("MEASURED", 580, 560, 1, 0, 85, 85, "REWIND"),
         "slow": ("MEASURED", 1160, 580, 0, 100, 680, 680, "WARN"),
     }
+    assert {group: tuple(rows[group][name] for name in names) for group in expected} == expected
     assert rows["slow"]["consumer_offset"] == 1480
     assert (rows["healthy"]["age_ms"], rows["new"]["age_ms"]) == (None, None)
     assert rows["slow"]["age_ms"] == int(at(LAST).timestamp() * 1000) - 1

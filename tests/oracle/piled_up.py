@@ -43,11 +43,11 @@ def piled_up(
 
 
 def unknown_queues(rows: Iterable[QueueRow]) -> list[tuple[str, Place]]:
-    """Queues without any known lag; those of retry topics only if messages came."""
+    """Queues whose last reading tells no lag, or that have none; those of retry topics only if messages came."""
     return [
         queue
         for queue, of_queue in rows_by_queue(rows)
-        if all(row.measured.lag_last is None for row in of_queue)
+        if [row.measured.lag_last for row in of_queue if row.measured.readings][-1:] in ([], [None])
         and (not queue[0].startswith("%RETRY%") or any(row.measured.produced for row in of_queue))
     ]
 
@@ -69,12 +69,12 @@ def _of_queue(looks: Sequence[Look], of_queue: Sequence[QueueRow], enough: int) 
             for row in of_queue
         }
         return PiledUp(looks[top].messages, waited, tuple((at, n) for at, n in grown.items() if n > 0) or last)
-    return PiledUp(looks[-1].messages, waited, last) if looks[-1].messages >= looks[0].messages else None
+    return PiledUp(looks[-1].messages, waited, last) if looks[-1].messages >= max(looks[0].messages, 1) else None
 
 
 def _looks(readings: Sequence[QueueReading], window: StepWindow) -> Iterator[Look]:
     """From the last one before the step on that still holds. Where nothing was committed in the step, all waits."""
-    committed = any(one.lag is not None for one in readings if one.at >= window.start)
+    committed = any(one.lag is not None and one.end_offset for one in readings if one.at >= window.start)
     known = [one for one in readings if (one.lag if committed else one.end_offset) is not None]
     before = [one for one in known if window.start - window.max_gap <= one.at < window.start][-1:]
     known = [*before, *(one for one in known if one.at >= window.start)]
@@ -91,7 +91,9 @@ def _looks(readings: Sequence[QueueReading], window: StepWindow) -> Iterator[Loo
 
 def _most(of_queue: Sequence[QueueRow]) -> int:
     lags = [row.measured.lag_max for row in of_queue if row.measured.lag_max is not None]
-    return max(lags) if lags else sum(row.measured.produced or 0 for row in of_queue if row.replayed)
+    if any(lags) or any(row.measured.consumer_offset for row in of_queue):
+        return max(lags, default=0)
+    return sum(row.measured.produced or 0 for row in of_queue if row.replayed)
 
 
 def _per_minute(of_queue: Sequence[QueueRow]) -> int:

@@ -21,7 +21,9 @@ class QueueReading(NamedTuple):
 
     @property
     def consumed_to(self) -> int | None:
-        """Next offset to consume; None where the group never committed."""
+        """Next offset to consume; None where the group never committed, though there is something."""
+        if self.consumer_offset == 0 and self.end_offset == 0:
+            return 0
         return self.consumer_offset if self.consumer_offset or self.last_timestamp else None
 
     @property
@@ -36,7 +38,6 @@ class Progress(NamedTuple):
     """The measures of `queue_progress`, in messages and microseconds."""
 
     readings: int
-    known: int
     last_reading_at: int | None
     consumer_offset: int | None
     produced: int | None
@@ -69,7 +70,7 @@ def progress(
     one; what moved is told from the interval's own readings, verdicts from those of the `whole` interval, before the
     step, too.
     """
-    known = [one for one in readings if one.consumed_to is not None]
+    first, last = (readings[0], readings[-1]) if readings else (None, None)
     own = [Reading(one.at, one.consumed_to, one.lag) for one in readings]
     pairs = list(pairwise([*([before] if before else []), *readings]))
     forward = [messages for pair in pairs if (messages := _forward(*pair)) is not None]
@@ -79,9 +80,8 @@ def progress(
     lags = [(one.at, one.lag) for one in readings if one.lag is not None]
     return Progress(
         readings=len(readings),
-        known=len(known),
-        last_reading_at=known[-1].at if known else None,
-        consumer_offset=known[-1].consumed_to if known else None,
+        last_reading_at=last.at if last and last.consumed_to is not None else None,
+        consumer_offset=last.consumed_to if last else None,
         produced=_sum(_produced(*pair) for pair in pairs),
         consumed=_sum(forward),
         rewinds=len(back) if forward or back else None,
@@ -89,14 +89,14 @@ def progress(
         rewound_max=greatest[0],
         rewound_at=greatest[1],
         moved_at=max(moved_at(own), default=None),
-        lag_first=known[0].lag if known else None,
-        lag_last=known[-1].lag if known else None,
-        lag_max=max((one.lag for one in known if one.lag is not None), default=None),
-        age_ms=_age(known[-1]) if known else None,
+        lag_first=first.lag if first else None,
+        lag_last=last.lag if last else None,
+        lag_max=max((lag for _, lag in lags), default=None),
+        age_ms=_age(last) if last else None,
         stuck_growth=sum(after - before for (_, before), (at, after) in pairwise(lags) if windows.cover(at)),
         stuck_produced=sum(_produced(*pair) or 0 for pair in pairs if windows.cover(pair[1].at)),
         stuck_time=windows.time(start),
-        verdict=windows.worst,
+        verdict=windows.worst if last and last.lag is not None else None,
     )
 
 

@@ -105,14 +105,16 @@ def backlog(rows: Iterable[QueueRow]) -> Backlog:
     """Of all queues of the group."""
     every = list(rows)
     queues = [of_queue for _, of_queue in rows_by_queue(every)]
-    known = [[row.measured for row in of_queue if row.measured.lag_last is not None] for of_queue in queues]
+    filled = [of_queue for of_queue in queues if not _is_empty(of_queue)] or queues
+    ends = [both for of_queue in filled if (both := _start_and_end(of_queue))[1] is not None]
+    starts = [start for start, _ in ends]
     return Backlog(
-        _sum(of_queue[0].lag_first for of_queue in known if of_queue),
-        _sum(of_queue[-1].lag_last for of_queue in known if of_queue),
-        known.count([]),
+        None if None in starts else _sum(starts),
+        _sum(end for _, end in ends),
+        sum(_start_and_end(of_queue)[1] is None for of_queue in queues),
         max((row.measured.age_ms for row in every if row.measured.age_ms is not None), default=None),
-        _rates([[(row, row.measured.produced) for row in of_queue] for of_queue in queues]),
-        _rates([[(row, row.measured.consumed) for row in of_queue] for of_queue in queues]),
+        _rates([[(row, row.measured.produced) for row in of_queue] for of_queue in filled]),
+        _rates([[(row, row.measured.consumed) for row in of_queue] for of_queue in filled]),
     )
 
 
@@ -120,6 +122,18 @@ def rows_by_queue(rows: Iterable[QueueRow]) -> list[tuple[tuple[str, Place], lis
     """The rows of each queue in the order of time."""
     in_order = sorted(rows, key=lambda row: (row.queue, row.start))
     return [(queue, list(of_queue)) for queue, of_queue in groupby(in_order, key=lambda row: row.queue)]
+
+
+def _start_and_end(of_queue: Sequence[QueueRow]) -> tuple[int | None, int | None]:
+    """The lag of one queue at its first reading of the step, and at its last; None: that does not tell."""
+    read = [row.measured for row in of_queue if row.measured.readings]
+    return (read[0].lag_first, read[-1].lag_last) if read else (None, None)
+
+
+def _is_empty(of_queue: Sequence[QueueRow]) -> bool:
+    """Whether nothing ever came into the queue, as its last reading says."""
+    read = [row.measured for row in of_queue if row.measured.readings]
+    return bool(read) and (read[-1].consumer_offset, read[-1].lag_last) == (0, 0)
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
@@ -145,12 +159,16 @@ Growth = tuple[int, int, int, int, int, int]
 def growths(
     rows: Iterable[QueueRow], offsets: Mapping[str, Sequence[OffsetSnapshot]], window: StepWindow
 ) -> dict[str, Growth]:
-    """What made the backlog of every topic grow; those without a known lag are left out."""
+    """What made the backlog of every topic grow; queues whose lag is not known in the end are left out, and so are
+    empty ones beside others.
+    """
     found: dict[str, Counter[int]] = {}
-    for (topic, place), of_queue in rows_by_queue(rows):
-        lag, rate = None, _rate_before(offsets.get(topic, ()), window, place)
+    queues = rows_by_queue(rows)
+    filled = [one for one in queues if not _is_empty(one[1])] or queues
+    for (topic, place), of_queue in filled:
+        (lag, end), rate = _start_and_end(of_queue), _rate_before(offsets.get(topic, ()), window, place)
         for row in of_queue:
-            if row.measured.lag_last is None:
+            if end is None or row.measured.lag_last is None:
                 continue
             before, lag = row.measured.lag_first if lag is None else lag, row.measured.lag_last
             parts = found.setdefault(topic, Counter())

@@ -1,4 +1,4 @@
-"""What audits of the recording publish, by the kernel alone, with its configuration: no Spark."""
+"""What audits of the recordings publish, by the kernel alone, with the configuration of the demo: no Spark."""
 
 from __future__ import annotations
 
@@ -20,34 +20,38 @@ from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.recording import Row, outcomes
 from spark_jobs.read.stored import rows
 from tests.kernel import group_histories
-from tests.recording.conftest import CONFIGURATION, EXAMPLE
+from tests.recording.conftest import CONFIGURATION, EXAMPLE, ROOT
 from tests.stored import write
 
-#: The whole hours and the day that hold the recording.
+#: The whole hours and the day that hold the recording, and the hour of the one with a proxy.
 HOUR = Interval.parse("2026-11-21T02:00/2026-11-21T03:00")
+PROXIES, PROXIES_HOUR = (
+    ROOT / "tests" / "data" / "proxies.jsonl.gz",
+    Interval.parse("2026-11-22T14:00/2026-11-22T15:00"),
+)
 DAY = Interval.parse("2026-11-21/2026-11-22")
 Published = dict[Table, list[dict[str, Any]]]
 
 
 @cache
-def _rows() -> Published:
+def _rows(recording: Path) -> Published:
     """Of every source table."""
     found = defaultdict(list)
-    for outcome in outcomes(read_lines(EXAMPLE)):
+    for outcome in outcomes(read_lines(recording)):
         if isinstance(outcome, Row):
             found[outcome.table].append(outcome.values)
     return found
 
 
 @cache
-def recorded(read: Interval | None = None) -> list[GroupHistory]:
+def recorded(recording: Path = EXAMPLE, read: Interval | None = None) -> list[GroupHistory]:
     """One per consumer group of the recording: of its snapshots in this time only, where one is given, and of the
     sightings of all time.
     """
+    rows = _rows(recording)
     if read is None:
-        return group_histories(_rows())
-    inside = {table: [row for row in found if _is_in(read, row)] for table, found in _rows().items()}
-    return group_histories(inside, _rows())
+        return group_histories(rows)
+    return group_histories({table: [row for row in found if _is_in(read, row)] for table, found in rows.items()}, rows)
 
 
 def _is_in(read: Interval, row: dict[str, Any]) -> bool:
@@ -58,11 +62,12 @@ def audited(
     step_seconds: int,
     runs: Iterable[Interval] = (HOUR,),
     wanted: Iterable[Table] = (FINDINGS, GROUP_STATUS),
+    recording: Path = EXAMPLE,
     read: Interval | None = None,
 ) -> Published:
     """What runs over these intervals publish in the wanted tables, on a grid of such steps, as `recorded`."""
-    histories = recorded(read)
-    judged = tables([step for run in runs for history in histories for step in _steps(history, step_seconds, run)])
+    groups = recorded(recording, read)
+    judged = tables([step for run in runs for history in groups for step in _steps(history, step_seconds, run)])
     return {table: rows(judged[table.name]) for table in wanted}
 
 
@@ -73,15 +78,16 @@ def _steps(history: GroupHistory, step_seconds: int, run: Interval) -> Iterator[
     return judge(history, configured, settings, to_micros(run.start), to_micros(run.end))
 
 
-def write_warehouse(folder: Path, published: Published, step_seconds: int) -> None:
+def write_warehouse(folder: Path, published: Published, step_seconds: int, hour: Interval = HOUR) -> None:
     """The published tables that tell of incidents, as one run leaves them."""
     for table, found in published.items():
         write(folder, table, found)
     run = {
-        **dict.fromkeys(("run_id", "configuration_hash", "configuration", "code_version"), "r"),
-        **dict.fromkeys(("started_at", "finished_at", "interval_start"), HOUR.start),
+        **dict.fromkeys(("run_id", "configuration_hash", "code_version"), "r"),
+        "configuration": load(CONFIGURATION).model_copy(update={"step_seconds": step_seconds}).model_dump_json(),
+        **dict.fromkeys(("started_at", "finished_at", "interval_start"), hour.start),
         **{name: {} for name in ("source_versions", "row_counts", "content_hashes")},
-        "interval_end": HOUR.end,
+        "interval_end": hour.end,
         "step_seconds": step_seconds,
         "not_evaluated": [],
         "published_versions": {table.name: 0 for table in published},

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 
-from spark_jobs.domain.evidence import total
+from spark_jobs.domain.evidence import highest_backlog
 from spark_jobs.domain.findings import Finding
 from spark_jobs.domain.incidents.observed import NEVER
 from spark_jobs.domain.incidents.threads import Thread
 from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart, Queue
 from spark_jobs.domain.message_queue import number_ranges
-from spark_jobs.domain.phrases import count
+from spark_jobs.domain.phrases import count, known_sum
 from spark_jobs.domain.rules.queue_owners import UNASSIGNED
 from spark_jobs.domain.rules.rule import Rule
 from spark_jobs.domain.severities import SEVERITIES
@@ -48,7 +48,7 @@ def incident(roots: Sequence[Thread], rest: Sequence[Thread], rules: Mapping[str
         topics=_topics(every),
         queues=_queues(every),
         members=_members(roots),
-        piled_up=total(piled_up.values()),
+        piled_up=known_sum(piled_up.values()),
         unowned_queue_minutes=sum(unowned.values()) / _MINUTE,
         advice=worst.advice,
         roots=tuple(one.part() for one in roots),
@@ -88,17 +88,18 @@ def _members(roots: Sequence[Thread]) -> tuple[str, ...]:
 
 
 def _piled_up(every: Sequence[Thread]) -> dict[str, int]:
-    """The highest backlog of each group's findings, where one is known."""
-    highest: dict[str, int] = {}
+    """The highest backlog of each group's findings, where it is known."""
+    told: dict[str, list[tuple[int | None, int | None]]] = defaultdict(list)
     for thread in every:
-        known = [one.evidence.backlog_max for one in _findings([thread]) if one.evidence.backlog_max is not None]
-        if known:
-            highest[thread.identity[1]] = max([highest.get(thread.identity[1], 0), *known])
-    return highest
+        evidence = (found.evidence for found in _findings([thread]))
+        told[thread.identity[1]] += [(one.backlog_max, one.unknown_queues) for one in evidence]
+    highest = {group: highest_backlog(of_group) for group, of_group in told.items()}
+    return {group: messages for group, messages in highest.items() if messages is not None}
 
 
 def _unowned(every: Sequence[Thread]) -> dict[str, int]:
-    """How long the queues of each group had no owner, added up, however many findings say so.
+    """How long the queues of each group had no owner, added up, however many findings say so: not those into which
+    nothing came, and in which nothing waited.
 
     There are many queues: their names and times are slices, and what several findings say is looked at once.
     """
@@ -107,7 +108,7 @@ def _unowned(every: Sequence[Thread]) -> dict[str, int]:
         of_group = times[thread.identity[1]]
         for found in _findings([thread]):
             for queue in found.evidence.queues:
-                if queue.role == UNASSIGNED:
+                if queue.role == UNASSIGNED and not (queue.produced == 0 == queue.backlog_max):
                     of_group[queue[:3]].add(queue[4:6])
     return {group: sum(map(_covered, of_group.values())) for group, of_group in times.items()}
 

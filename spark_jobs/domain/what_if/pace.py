@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -42,7 +43,7 @@ class Members:
     paces: dict[str, Pace] = field(default_factory=dict)
     stood_still: list[StoodStill] = field(default_factory=list)
 
-    @property
+    @cached_property
     def usual(self) -> Pace | None:
         """The median pace of those that reached theirs, else of all; None where there is none."""
         reached = [one.rate for one in self.paces.values() if one.reached]

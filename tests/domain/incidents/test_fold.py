@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.domain.evidence import QueueEvidence
 from spark_jobs.domain.incidents.facts import part_headline
 from spark_jobs.domain.incidents.fold import incidents
 from spark_jobs.domain.incidents.values import AuditedTime, GroupCost, Incident, IncidentPart, PublishedFinding
@@ -90,6 +91,48 @@ def test_minutes_without_owner_count_once_however_many_findings_say_so() -> None
     unowned = stood("02:30-03:30", "UNASSIGNED_QUEUE", "DUPLICATE_CLIENT_ID", topic="t", queues=queues[:1])
     (one,) = folded(twins, following(twins, unowned))
     assert (one.unowned_queue_minutes, one.queues) == (60, (("t", "b", 0), ("t", "b", 1)))
+
+
+def test_a_queue_into_which_nothing_came_is_not_missed_by_anybody() -> None:
+    def costing(*measured: int | None) -> float:
+        (found,) = stood("03:00-04:00", "UNASSIGNED_QUEUE", OFFLINE, topic="t")
+        times = [(120, 600), (900, 1800)]
+        queues = [
+            QueueEvidence(
+                "t",
+                "b",
+                0,
+                "UNASSIGNED",
+                found.finding.start + begin * SECOND,
+                found.finding.start + end * SECOND,
+                *measured,
+            )
+            for begin, end in times
+        ]
+        evidence = found.finding.evidence._replace(queues=queues)
+        (one,) = folded([found._replace(finding=found.finding._replace(evidence=evidence))])
+        return one.unowned_queue_minutes
+
+    # From 2 to 10 and from 15 to 30 minutes after it began.
+    assert costing(5, 5, 5, 0, 0) == costing(0, 0, 0, 1, 1) == costing(None, None, None, 0, None) == 8 + 15
+    assert costing(0, 0, 0, 0, 0) == 0
+
+
+def test_nothing_that_waits_beside_something_unknown_is_unknown() -> None:
+    def waiting(*found: tuple[int | None, int]) -> int | None:
+        evidence = [
+            one.finding.evidence._replace(backlog_max=most, unknown_queues=unknown)
+            for (most, unknown), one in zip(found, stood("03:00-05:00", OFFLINE, NOBODY), strict=False)
+        ]
+        told = [
+            one._replace(finding=one.finding._replace(evidence=its))
+            for its, one in zip(evidence, stood("03:00-05:00", OFFLINE, NOBODY), strict=True)
+        ]
+        (one,) = folded(told)
+        return one.piled_up
+
+    assert [waiting((0, 0), (None, 1)), waiting((0, 1), (0, 0)), waiting((None, 1), (None, 0))] == [None] * 3
+    assert [waiting((0, 0), (0, 0)), waiting((0, 0), (7, 1)), waiting((7, 0), (None, 1))] == [0, 7, 7]
 
 
 def test_what_spans_days_and_what_is_not_over() -> None:
