@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from spark_jobs.domain import capacity
@@ -140,6 +142,23 @@ def test_some_findings_are_told_apart_by_their_cause() -> None:
         (
             group(known=False),
             "Whether more consumers would have helped is unknown, because the backlog of the group is unknown.",
+        ),
+        (
+            replace(group(), wrong=["A", "B", "C", "D"]),
+            "More consumers would not have helped: 2 members kept up with 8 queues. What was wrong is of another kind: "
+            "A, B, C and 1 more.",
+        ),
+        (
+            replace(group(), unknown_at_first=2),
+            "More consumers would not have helped: 2 members kept up with 8 queues. The backlog of 2 queues was "
+            "unknown at first: the group had not committed an offset there.",
+        ),
+        (
+            # What limited it is what was wrong.
+            replace(group(held("QUEUES", members=5, readable=4)), wrong=["A"], unknown_at_first=1),
+            "More consumers would not have helped: 5 members shared 4 queues, and 1,200 messages piled up in 4 queues. "
+            "One more member would have been idle: add queues. The backlog of 1 queue was unknown at first: the group "
+            "had not committed an offset there.",
         ),
     ],
 )

@@ -130,6 +130,26 @@ def test_findings_are_counted_and_limit_the_group() -> None:
     )
 
 
+def test_where_nothing_limited_it_the_answer_says_what_is_wrong() -> None:
+    interval = replayed(0, 60, owned((0,), (1,)), "A B")
+    row = measured(interval, readings=[6, 6], lag_first=[0, None], lag_last=[0, 5], lag_max=[0, 5])
+    read = {"t": offsets(PLACES[:2], {0: ["5/5", "5/?"], 30: ["5/5", "10/5"]})}
+    found = [
+        finding("REDELIVERY_EXPOSURE", "QUEUES_MOVED", "INFO"),
+        finding("IDLE_CONSUMER", "NO_QUEUE", "WARN"),
+        finding("GROUP_OFFLINE", "NOBODY_CONNECTED", "ERROR")._replace(muted="it is known"),
+        *[finding("BROKER_NOT_READABLE", "LEFT_ROUTE", "ERROR")] * 2,
+    ]
+    told = group_status(audited_step([interval], [row], offsets=read), found, StrategySettings())
+    assert told is not None
+    assert (told.worst_severity, told.finding_count, told.backlog_start, told.backlog_end) == ("ERROR", 5, None, 5)
+    assert told.advice == (
+        "More consumers would not have helped: 2 members kept up with 2 queues. What was wrong is of another kind: "
+        "BROKER_NOT_READABLE, IDLE_CONSUMER. The backlog of 1 queue was unknown at first: the group had not committed "
+        "an offset there."
+    )
+
+
 def test_what_made_the_backlog_grow() -> None:
     interval = replayed(0, 100, owned((0,)), "A")
     row = measured(interval, lag_first=[0], lag_last=[900], lag_max=[900], produced=[1000])

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from spark_jobs.domain.phrases import names_text
+from spark_jobs.domain.phrases import names_text, sum_before
 
 
 def test_names_beyond_the_limit_are_counted() -> None:
     assert names_text(("a", "b"), 2) == "a, b"
     assert names_text(("a", "b", "c"), 2) == "a, b and 1 more"
     assert names_text([str(number) for number in range(1236)], 2) == "0, 1 and 1,234 more"
+
+
+def test_what_was_before_is_summed_over_the_same_things_as_what_was_after() -> None:
+    assert sum_before([(1, 10), (2, 20)]) == 3
+    assert sum_before([(1, None), (2, 20)]) == 2
+    assert sum_before([(None, 10), (2, 20)]) is None
+    assert sum_before([(None, None), (2, 20)]) == 2
+    assert sum_before([(1, None)]) is None
+    assert sum_before([]) is None

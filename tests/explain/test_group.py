@@ -173,6 +173,33 @@ def test_what_waits_is_told_also_where_owners_are_not_known() -> None:
     )
 
 
+def test_a_queue_that_ends_behind_is_not_told_to_be_ok() -> None:
+    """Its last window says so where it was caught up in it: the owner may have stopped since."""
+    row = interval(0, 60, C1, of="a:3")
+    owned = [allocation(row, f"a:{number}", C1) for number in range(3)]
+
+    def said(*progresses: dict[str, Any], **more: Any) -> str:
+        text = told(given(30, row, allocations=owned, progress=progresses, **more))
+        return text[-2].partition("consumed; ")[2]
+
+    growing = progress(row, "a:0", lag_first=1, lag_last=262)
+    assert said(growing) == "growing, but not for long enough for a verdict."
+    assert said(growing, allowed_lag=262) == "verdict OK."
+    assert said(growing, progress(row, "a:1")) == "verdicts OK on 1 queue, GROWING on 1 queue."
+    assert said(progress(row, "a:0", lag_first=300, lag_last=262)) == "verdict OK."
+    assert said(progress(row, "a:0", lag_first=1, lag_last=262, verdict="STOP")) == "verdict STOP."
+
+
+def test_a_backlog_that_is_unknown_at_first_did_not_grow() -> None:
+    row = interval(0, 60, C1)
+    begun = progress(row, "a:1", lag_first=None, lag_last=30)
+    text = told(given(30, row, allocations=[allocation(row, "a:0", C1)], progress=[progress(row, "a:0"), begun]))
+    assert text[-1] == (
+        "  Whole topic: backlog unknown → 34; 2,000 produced, 2,012 consumed; at first the group had not committed an "
+        "offset in a:1."
+    )
+
+
 def test_a_retry_topic_is_told_of_only_if_something_is_wrong_there() -> None:
     retry = "%RETRY%G"
     rows = interval(0, 60, C1), interval(0, 60, C1, topic=retry), interval(0, 60, C1, topic="%RETRY%other")

@@ -122,7 +122,7 @@ def test_a_line_is_broken_where_nothing_is_known(open_page: Open) -> None:
     ]
     # What is known at one moment only has no line.
     assert [(one["x"], one["y"]) for one in seen.data("Backlog", "b:1 alone")] == [(ms(0), 5)]
-    assert "it is unknown: the group had not committed an offset" in seen.page.locator(".topic .note").text_content()
+    assert "it is unknown: the group had not committed an offset" in seen.page.locator(".topic .note").inner_text()
     line = [(one["x"], one["y"] if one["y"] == one["y"] else None) for one in seen.data("Backlog", "b:0")]
     assert line == [
         *((ms(0), 10), (ms(600), 20), (ms(600), None), (ms(900), None), (ms(900), 1), (ms(1200), 2)),
