@@ -7,6 +7,7 @@ import sys
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from rich.console import Console
@@ -22,7 +23,7 @@ from spark_jobs.cli.start import start_spark
 from spark_jobs.cli.terminal import printable, progress_on, show_next, show_steps
 from spark_jobs.config.file import load
 from spark_jobs.domain.incidents.values import Incident
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.intervals import Interval, StepGrid
 from spark_jobs.errors import ExitCode, NothingPublishedError
 from spark_jobs.jobs.demo import INTERVAL, demo, example_files, next_steps
 from spark_jobs.jobs.incidents import IncidentQuery, incidents_of
@@ -35,15 +36,23 @@ from spark_jobs.warehouse import Warehouse
 
 
 def ingest_command(arguments: Namespace) -> int:
-    """Exit code 0 also where lines were quarantined: the report counts them."""
+    """Exit code 2 where lines were quarantined, or nothing was there to be loaded."""
     warehouse = Warehouse.parse(arguments.warehouse)
     with progress_on(Console(stderr=True)) as say:
         report = ingest(start_spark(say), warehouse, arguments.FILE, arguments.cluster_name, progress=say)
     lines = [as_json(dataclasses.asdict(report))] if arguments.json else map(printable, str(report).splitlines())
     print(*lines, sep="\n")
-    if not arguments.json:
-        show_next("run", {"warehouse": arguments.warehouse, "interval": "START/END"})
-    return ExitCode.CLEAN
+    if report.span is None:
+        print("rebalance-audit: warning: the files hold no snapshot: there is nothing to audit", file=sys.stderr)
+    elif not arguments.json:
+        show_next("run", {"warehouse": arguments.warehouse, "interval": str(_hours(*report.span))})
+    return ExitCode.WARNINGS if report.quarantined or report.span is None else ExitCode.CLEAN
+
+
+def _hours(first: datetime, last: datetime) -> Interval:
+    """The whole hours around these times, which `run` audits unless configured otherwise."""
+    grid = StepGrid(timedelta(hours=1))
+    return Interval(grid.floor(first), grid.floor(last) + grid.length)
 
 
 def run_command(arguments: Namespace) -> int:

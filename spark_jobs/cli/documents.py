@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.domain.intervals import format_utc
+from spark_jobs.domain.intervals import Interval, format_utc
 from spark_jobs.domain.window import from_micros
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ def run_document(result: RunResult) -> dict[str, Any]:
     return {"run": result.run, "findings": result.findings} | warnings
 
 
-def incidents_document(incidents: Iterable[Incident]) -> dict[str, Any]:
-    """Incidents for `as_json`."""
-    return {"incidents": [_incident(one) for one in incidents]}
+def incidents_document(incidents: Iterable[Incident], unknown: Iterable[Interval]) -> dict[str, Any]:
+    """Incidents for `as_json`, and the time in which nothing was audited."""
+    return {"incidents": [_incident(one) for one in incidents], "not_audited": [*map(str, unknown)]}
 
 
 def trends_document(found: Iterable[GroupTrend]) -> dict[str, Any]:

@@ -24,15 +24,16 @@ from spark_jobs.domain.window import from_micros
 from spark_jobs.errors import ExitCode
 from spark_jobs.explain.incident_text import incident_lines
 from spark_jobs.explain.recorder_text import recorder_lines
-from spark_jobs.explain.text import lines
+from spark_jobs.explain.text import lines, unknowns
 from spark_jobs.explain.text_view import TextLine
 from spark_jobs.jobs.explain import Question, explain_group
-from spark_jobs.jobs.incidents import IncidentQuery, incidents_of
+from spark_jobs.jobs.incidents import IncidentQuery, not_audited, published_incidents
 from spark_jobs.jobs.recorder import calls_in
 from spark_jobs.jobs.status import statuses
 from spark_jobs.jobs.trends import TrendQuery, trends_of
 from spark_jobs.location import Location
 from spark_jobs.read.delta import DeltaTables, is_reached
+from spark_jobs.read.published import published_tables
 from spark_jobs.read.stored import StoredTables
 
 
@@ -51,13 +52,16 @@ def stored_tables(warehouse: str, say: Callable[[str], None]) -> StoredTables:
 
 
 def explain_command(arguments: Namespace) -> int:
-    """Exit code 0 also where something was wrong: the question has been answered."""
+    """Exit code 0 also where something was wrong: the question has been answered; 2 where nothing worse than INFO was
+    found, and what is not known may have been wrong.
+    """
     question = Question(arguments.group or "", arguments.at, arguments.cluster, arguments.topic)
     with progress_on(Console(stderr=True)) as say:
         stored = stored_tables(arguments.warehouse, say)
         story = explain_group(stored, question, say)
+    unknown = unknowns(story)
     if arguments.json:
-        print(as_json(dataclasses.asdict(story)))
+        print(as_json(dataclasses.asdict(story) | {"unknown": unknown}))
     else:
         told = [*lines(story)]
         for one in story.findings:
@@ -65,11 +69,12 @@ def explain_command(arguments: Namespace) -> int:
         show_explanation(Console(), told)
         of_step = {"interval": story.step, "group": story.consumer_group, "cluster": story.cluster}
         show_next("report", {"warehouse": arguments.warehouse, **of_step})
-    return ExitCode.CLEAN
+    found = {one["severity"] for one in story.findings} - {"INFO"}
+    return ExitCode.WARNINGS if unknown and not found else ExitCode.CLEAN
 
 
 def status_command(arguments: Namespace) -> int:
-    """Exit code 0 also with findings: `run` and `validate` are for gates."""
+    """Exit code 0 also with findings: `run` and `validate` are for gates; 2 where no group was audited."""
     with progress_on(Console(stderr=True)) as say:
         found = statuses(stored_tables(arguments.warehouse, say), arguments.cluster, arguments.group, say)
     if arguments.json:
@@ -79,24 +84,26 @@ def status_command(arguments: Namespace) -> int:
         for group in found.groups[:1]:
             at = {"group": group["consumer_group"], "cluster": group["cluster"], "at": format_utc(group["step_start"])}
             show_next("explain", {"warehouse": arguments.warehouse, **at})
-    return ExitCode.CLEAN
+    return ExitCode.CLEAN if found.groups else ExitCode.WARNINGS
 
 
 def incidents_command(arguments: Namespace) -> int:
-    """Exit code 0 also with incidents: `run` and `validate` are for gates."""
+    """Exit code 0 also with incidents: `run` and `validate` are for gates; 2 where something was not audited."""
     asked = (arguments.interval, arguments.open, arguments.cluster, arguments.group, arguments.id)
     with progress_on(Console(stderr=True)) as say:
         stored = stored_tables(arguments.warehouse, say)
-        found = incidents_of(stored, IncidentQuery(*asked), say)
+        say("reading the findings")
+        tables, query = published_tables(stored), IncidentQuery(*asked)
+        found, unknown = published_incidents(tables, query), not_audited(tables, query)
     if arguments.json:
-        print(as_json(incidents_document(found)))
+        print(as_json(incidents_document(found, unknown)))
     elif arguments.id is not None:
         show_explanation(Console(), (line for one in found for line in _in_full(stored, one)))
     else:
-        show_incidents(Console(), found)
+        show_incidents(Console(), found, unknown)
         for one in found[:1]:
             show_next("incidents", {"warehouse": arguments.warehouse, "id": one.incident_id})
-    return ExitCode.CLEAN
+    return ExitCode.WARNINGS if unknown else ExitCode.CLEAN
 
 
 def _in_full(stored: StoredTables, one: Incident) -> Iterator[TextLine]:

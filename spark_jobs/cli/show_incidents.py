@@ -12,10 +12,10 @@ from rich.text import Text
 from spark_jobs.cli.tables import Heading, show_rows, stacked, table
 from spark_jobs.cli.terminal import SEVERITY_STYLES
 from spark_jobs.domain.incidents.values import Incident
-from spark_jobs.domain.intervals import duration_text, format_utc
+from spark_jobs.domain.intervals import Interval, duration_text, format_utc
 from spark_jobs.domain.phrases import UNKNOWN, number_text
 from spark_jobs.domain.window import from_micros
-from spark_jobs.explain.incident_text import incidents_text
+from spark_jobs.explain.incident_text import incidents_text, not_audited_text
 
 #: Groups in a line; more are counted.
 _NAMED = 3
@@ -28,9 +28,13 @@ _HEADINGS = (
 )
 
 
-def show_incidents(console: Console, incidents: Sequence[Incident]) -> None:
-    """The incidents in the order given; one line each where the console is no terminal."""
-    show_rows(console, incidents, _table, _line, incidents_text(incidents))
+def show_incidents(console: Console, incidents: Sequence[Incident], unknown: Sequence[Interval] = ()) -> None:
+    """The incidents in the order given, and the time of which nothing is known; one line each where the console is no
+    terminal.
+    """
+    told = [incidents_text(incidents)] if incidents or not unknown else []
+    told += [not_audited_text(unknown)] if unknown else []
+    show_rows(console, incidents, _table, _line, "; ".join(told))
 
 
 def _table(incidents: Sequence[Incident]) -> Table:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from spark_jobs.domain.incidents.facts import queues_by_topic
 from spark_jobs.domain.incidents.values import Incident, IncidentPart
-from spark_jobs.domain.intervals import duration_text, format_utc
+from spark_jobs.domain.intervals import EVER, Interval, duration_text, format_utc
 from spark_jobs.domain.phrases import count, names_text
 from spark_jobs.domain.severities import SEVERITIES, WORST_FIRST
 from spark_jobs.domain.window import from_micros
@@ -46,6 +46,13 @@ def incidents_text(incidents: Sequence[Incident]) -> str:
     still = sum(1 for one in incidents if one.resolved_at is None)
     told = ", ".join(f"{counts[severity]} {severity}" for severity in WORST_FIRST if counts[severity])
     return f"{count(len(incidents), 'incident')}: {told}; {still} {'is' if still == 1 else 'are'} open"
+
+
+def not_audited_text(spans: Sequence[Interval]) -> str:
+    """The time of which nothing is known."""
+    if list(spans) == [EVER]:
+        return "unknown: nothing was audited"
+    return f"unknown: nothing was audited in {names_text([*map(str, spans)], 3)}"
 
 
 def attention(one: Incident) -> tuple[int, bool, int, int]:

@@ -64,6 +64,22 @@ def published_incidents(tables: PublishedTables, query: IncidentQuery) -> list[I
     return wanted
 
 
+def not_audited(tables: PublishedTables, query: IncidentQuery) -> list[Interval]:
+    """The time of the query, in whole steps, in which none of what it names was audited; without an interval all of
+    time, where that was never audited.
+    """
+    read = tables.read(GROUP_STATUS, query.interval or EVER, ["step_start"], query.cluster, query.consumer_group)
+    audited = {step for (step,) in tuples(read)}
+    if query.interval is None:
+        return [] if audited else [EVER]
+    missing: list[Interval] = []
+    for step in tables.grid.steps(tables.steps(query.interval)):
+        if step.start not in audited:
+            goes_on = missing and missing[-1].end == step.start
+            missing.append(Interval(missing.pop().start, step.end) if goes_on else step)
+    return missing
+
+
 def open_incidents(
     tables: PublishedTables, first: datetime, cluster: str | None = None, consumer_group: str | None = None
 ) -> list[Incident]:
