@@ -197,4 +197,6 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
 #: What the environment says of an option that the command line does not give: REBALANCE_AUDIT_WAREHOUSE.
 VARIABLE = "REBALANCE_AUDIT_"
 REQUIRED = frozenset({"--warehouse", "--interval", "--run", "--at", "--namesrv"})
+#: Options whose value may look like an option.
+VERBATIM = frozenset({"--case"})
 COMMON = ("--verbose", "--debug")

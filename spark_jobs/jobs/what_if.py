@@ -96,7 +96,7 @@ def _group_steps(stored: StoredTables, asked: GroupAsked, say: Say) -> GroupStep
         names = (cluster, asked.consumer_group)
         newest = next(one.last_step for one in tables.groups() if (one.cluster, one.consumer_group) == names)
         interval = Interval(newest, newest + tables.grid.length)
-    interval = tables.steps(interval)
+    tables.grid.check_whole_steps(interval)
     last = Interval(interval.end - tables.grid.length, interval.end)
     run = run_of_step(stored, last, cluster, asked.consumer_group)
     if run is None:

@@ -15,6 +15,7 @@ from spark_jobs.domain.replays import Replays
 from spark_jobs.domain.strategies import StrategySettings
 from spark_jobs.domain.triggers import moved_between
 from spark_jobs.domain.what_if.cases import AS_IT_WAS, Case
+from spark_jobs.domain.what_if.check import check_case
 from spark_jobs.domain.what_if.fluid import Amounts
 from spark_jobs.domain.what_if.owned import Owned, owned_in, rebalances
 from spark_jobs.domain.what_if.pace import members_of, uncommitted_seconds
@@ -70,7 +71,7 @@ class Comparison:
 def compare(steps: Sequence[AuditedStep], cases: Iterable[Case], configured: StrategySettings) -> Comparison | None:
     """The steps are those of one group, in order. None: no topic was replayed.
 
-    Raises `StrategyError` where the settings of a strategy are missing.
+    Raises `StrategyError` where the settings of a strategy are missing, `CaseError` as `check_case` does.
     """
     pause = hand_over_pause(steps) or 0
     found = recorded(steps, pause)
@@ -82,6 +83,7 @@ def compare(steps: Sequence[AuditedStep], cases: Iterable[Case], configured: Str
     real = _outcome(RECORDED, owned, found, _really(found, owned))
     played = []
     for case in cases:
+        check_case(case, found)
         owned = owned_in(case, found, Replays(case.settings(configured)))
         one = play(case, owned, found, known)
         played.append(_outcome(case.label, owned, found, one, _at_most(case, one, known)))
