@@ -20,7 +20,7 @@ from spark_jobs.cli.show_failures import show_failures
 from spark_jobs.cli.show_findings import show_findings
 from spark_jobs.cli.show_incidents import show_incidents
 from spark_jobs.cli.start import start_spark
-from spark_jobs.cli.terminal import printable, progress_on, show_next, show_steps
+from spark_jobs.cli.terminal import from_here, own_command, printable, progress_on, show_next, show_steps
 from spark_jobs.config.file import load
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.intervals import Interval, StepGrid
@@ -128,7 +128,7 @@ def demo_command(arguments: Namespace) -> int:
         found = None if arguments.findings else _incidents(arguments, INTERVAL, say)
     _show(made.result, warehouse, found, as_document=False)
     print(f"The report is in {printable(str(made.report))}: open it in a browser")
-    show_steps(Console(), next_steps(warehouse))
+    show_steps(Console(), next_steps(warehouse, own_command(), from_here))
     return ExitCode.CLEAN
 
 

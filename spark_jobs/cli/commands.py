@@ -86,7 +86,7 @@ COMMANDS: Mapping[str, Command] = {
         ),
         (
             "--namesrv 10.0.0.1:9876 --for 10m",
-            "--namesrv 10.0.0.1:9876;10.0.0.2:9876 --out /data/recordings --warehouse s3a://lake/audit",
+            "--namesrv '10.0.0.1:9876;10.0.0.2:9876' --out /data/recordings --warehouse s3a://lake/audit",
         ),
         {"--out": "recordings", "--cadence": "20s", "--rate": "300", "--at-once": "12"},
         optional=("--warehouse",),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from spark_jobs.domain.intervals import Interval, parse_utc
@@ -30,6 +31,15 @@ def _positive(text: str) -> int:
     if number < 1:
         raise ValueError(text)
     return number
+
+
+def _from_1_to(most: int) -> Callable[[str], int]:
+    def parsed(text: str) -> int:
+        if not text.isdecimal() or not 1 <= int(text) <= most:
+            raise ArgumentTypeError(f"'{text}' is not a whole number from 1 to {most}")
+        return int(text)
+
+    return parsed
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -100,8 +110,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--dry-run": {"action": "store_true", "help": "show the notices; send nothing, and record nothing"},
     "--jobs": {
         "metavar": "N",
-        "type": int,
-        "choices": range(1, 17),
+        "type": _from_1_to(16),
         "default": 1,
         "help": "how many steps to audit at a time, 1 to 16 (default: 1)",
     },
@@ -141,15 +150,13 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--tls-config": {"metavar": "FILE", "help": "file with RocketMQ's TLS properties, tls.client.…"},
     "--details": {
         "metavar": "N",
-        "type": int,
-        "choices": range(1, 201),
+        "type": _from_1_to(200),
         "default": 20,
         "help": "how many of the worst groups get a page of their own, 1 to 200 (default: 20)",
     },
     "--days": {
         "metavar": "N",
-        "type": int,
-        "choices": range(1, 367),
+        "type": _from_1_to(366),
         "default": 30,
         "help": "how many days before the end of the newest audited step, 1 to 366 (default: 30)",
     },
@@ -180,8 +187,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     },
     "--plan": {
         "metavar": "N",
-        "type": int,
-        "choices": range(1, 101),
+        "type": _from_1_to(100),
         "help": "show instead who would own how much now, with up to N members fewer and more",
     },
     "--textfile": {

@@ -6,9 +6,11 @@ Names come from clients and may hold anything: no control character, and no mark
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -16,6 +18,7 @@ from rich.text import Text
 
 from spark_jobs.domain.phrases import printable as printable  # of the terminal, too
 
+_NAME = "rebalance-audit"
 SEVERITY_STYLES = {"ERROR": "bold red", "WARN": "yellow", "INFO": "cyan"}
 
 
@@ -49,10 +52,26 @@ def progress_on(console: Console) -> Iterator[Callable[[str], None]]:
         done()
 
 
+def own_command() -> str:
+    """How this command is called here, as one would type it: by its name only where the shell finds it by that."""
+    called = Path(sys.argv[0])
+    if called.name == "__main__.py" and called.parent == Path(__file__).parent:
+        return f"{shlex.quote(from_here(Path(sys.executable)))} -m {__package__}"
+    found = shutil.which(_NAME)
+    if called.name != _NAME or (found and called.exists() and called.samefile(found)):
+        return _NAME
+    return shlex.quote(from_here(called))
+
+
+def from_here(path: Path) -> str:
+    """The path as one would type it in the working directory."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
 def show_next(command: str, options: Mapping[str, str | None]) -> None:
     """The command to type next, ready to be copied, on stderr: what is piped on is the answer alone."""
     told = "".join(f" --{name}{_joined(value)}" for name, value in options.items() if value)
-    print(f"Next: rebalance-audit {command}{printable(told)}", file=sys.stderr)
+    print(f"Next: {own_command()} {command}{printable(told)}", file=sys.stderr)
 
 
 def _joined(value: str) -> str:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from schemas import AUDIT_RUNS, GROUP_STATUS, Table
 from spark_jobs.domain.intervals import EVER, Interval, StepGrid, format_utc
 from spark_jobs.domain.phrases import did_you_mean
-from spark_jobs.errors import NothingPublishedError
+from spark_jobs.errors import NothingPublishedError, WarehouseError
 from spark_jobs.read.stored import Filter, StoredTables, rows, tuples
 
 #: What the choice of the newest run needs.
@@ -75,8 +75,13 @@ class PublishedTables:
 
 
 def published_tables(stored: StoredTables) -> PublishedTables:
-    """What the newest published run left; raises `NothingPublishedError` where no run has published anything."""
+    """What the newest published run left; raises `NothingPublishedError` where no run has published anything,
+    `WarehouseError` where there is no such folder.
+    """
     runs = rows(stored.read(AUDIT_RUNS, _RUN, [_IS_PUBLISHED])) if stored.exists(AUDIT_RUNS) else []
+    folder = stored.location.local_path
+    if folder is not None and not folder.is_dir():
+        raise WarehouseError(f"there is no warehouse {stored.location.location}: no such folder")
     if not runs:
         raise NothingPublishedError(
             f"nothing has been published in the warehouse {stored.location.location}: audit it first, with "
