@@ -11,7 +11,7 @@ from rich.console import Console
 from spark_jobs.cli.show_incidents import show_incidents
 from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
 from spark_jobs.domain.window import SECOND
-from spark_jobs.explain.incident_text import incident_lines
+from spark_jobs.explain.incident_text import incident_lines, worst_first
 from tests.domain.audited import at
 
 PART = IncidentPart("g", "GROUP_OFFLINE", "NOBODY_CONNECTED", "ERROR", None, "g", at(0), at(90), ("f1", "f2"))
@@ -64,11 +64,24 @@ def test_incidents_are_lines_where_nobody_watches() -> None:
     assert shown(Console(file=io.StringIO())) == ["No incidents."]
 
 
+def test_the_worst_comes_first_and_the_end_of_the_recording_last() -> None:
+    by_hand = [
+        incident(resolved_at=None, piled_up=None),
+        incident(piled_up=7),
+        incident(piled_up=7, opened_at=at(-1)),
+        incident(piled_up=None),
+        incident(severity="WARN", resolved_at=None, piled_up=9),
+        incident(severity="INFO"),
+        incident(severity="INFO", rule="UNOBSERVED", resolved_at=None, piled_up=99),
+    ]
+    assert worst_first(reversed(by_hand)) == by_hand
+
+
 def test_incidents_are_a_table_on_a_terminal() -> None:
     terminal = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
     lines = shown(terminal, incident(), incident(headline="[red]x\x9b", resolved_at=None, piled_up=None))
     rows = [line.split() for line in lines]
-    assert rows[0] == ["Incidents,", "newest", "first", "(UTC)"]
+    assert rows[0] == ["Incidents,", "the", "worst", "first", "(UTC)"]
     sentence = ["No", "consumer", "of", "g", "is", "connected"]
     assert ["ERROR", *sentence, "03-01", "10:00:00", "–", "12,345", "1"] in rows
     assert ["0123456789abcdef", "GROUP_OFFLINE,", "NOBODY_CONNECTED", "03-01", "10:01:30"] in rows

@@ -25,6 +25,7 @@ from spark_jobs.config.file import load
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.intervals import Interval, StepGrid
 from spark_jobs.errors import ExitCode, NothingPublishedError
+from spark_jobs.explain.incident_text import worst_first
 from spark_jobs.jobs.demo import INTERVAL, demo, example_files, next_steps
 from spark_jobs.jobs.incidents import IncidentQuery, incidents_of
 from spark_jobs.jobs.ingest import ingest
@@ -137,7 +138,7 @@ def _incidents(arguments: Namespace, interval: Interval, say: Callable[[str], No
     named = vars(arguments)
     query = IncidentQuery(interval, cluster=named.get("cluster"), consumer_group=named.get("group"))
     try:
-        return incidents_of(stored_tables(arguments.warehouse, say), query, say)
+        return worst_first(incidents_of(stored_tables(arguments.warehouse, say), query, say))
     except NothingPublishedError:
         return []  # of a name that nothing was recorded of
 

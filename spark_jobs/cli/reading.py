@@ -22,7 +22,7 @@ from spark_jobs.domain.intervals import Interval, format_utc
 from spark_jobs.domain.rules import unobserved
 from spark_jobs.domain.window import from_micros
 from spark_jobs.errors import ExitCode
-from spark_jobs.explain.incident_text import incident_lines
+from spark_jobs.explain.incident_text import incident_lines, worst_first
 from spark_jobs.explain.recorder_text import recorder_lines
 from spark_jobs.explain.text import lines, unknowns
 from spark_jobs.explain.text_view import TextLine
@@ -82,9 +82,17 @@ def status_command(arguments: Namespace) -> int:
     else:
         show_statuses(Console(), found)
         for group in found.groups[:1]:
-            at = {"group": group["consumer_group"], "cluster": group["cluster"], "at": format_utc(group["step_start"])}
-            show_next("explain", {"warehouse": arguments.warehouse, **at})
+            of_group = {"group": group["consumer_group"], "cluster": group["cluster"]}
+            command, when = ("explain", {"at": _middle(**worst)}) if (worst := group["worst"]) else ("incidents", {})
+            show_next(command, {"warehouse": arguments.warehouse, **of_group, **when})
     return ExitCode.CLEAN if found.groups else ExitCode.WARNINGS
+
+
+def _middle(start: datetime, end: datetime, **_: object) -> str:
+    """A moment between the two, in whole seconds where one lies there."""
+    middle = start + (end - start) / 2
+    whole = middle.replace(microsecond=0)
+    return format_utc(whole if whole >= start else middle)
 
 
 def incidents_command(arguments: Namespace) -> int:
@@ -94,7 +102,7 @@ def incidents_command(arguments: Namespace) -> int:
         stored = stored_tables(arguments.warehouse, say)
         say("reading the findings")
         tables, query = published_tables(stored), IncidentQuery(*asked)
-        found, unknown = published_incidents(tables, query), not_audited(tables, query)
+        found, unknown = worst_first(published_incidents(tables, query)), not_audited(tables, query)
     if arguments.json:
         print(as_json(incidents_document(found, unknown)))
     elif arguments.id is not None:

@@ -38,7 +38,7 @@ def show_incidents(console: Console, incidents: Sequence[Incident], unknown: Seq
 
 
 def _table(incidents: Sequence[Incident]) -> Table:
-    return table("Incidents, newest first (UTC)", _HEADINGS, map(_cells, incidents), ruled=True)
+    return table("Incidents, the worst first (UTC)", _HEADINGS, map(_cells, incidents), ruled=True)
 
 
 def _cells(one: Incident) -> Iterable[Text]:

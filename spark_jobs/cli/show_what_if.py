@@ -129,8 +129,11 @@ def show_plan(console: Console, found: GroupSteps, plan: Plan) -> None:
 
 
 def _plan_table(title: str, sizes: Iterable[PlannedSize]) -> Table:
-    rows = ((*_plan_counts(one), Text("\n".join(map(printable, _plan_members(one))))) for one in sizes)
-    return table(title, _PLAN_HEADINGS, rows, ruled=True)
+    return table(title, _PLAN_HEADINGS, map(_plan_cells, sizes), ruled=True)
+
+
+def _plan_cells(one: PlannedSize) -> list[Text | str]:
+    return [*_plan_counts(one), Text("\n".join(map(printable, _plan_members(one))))]
 
 
 def _plan_counts(one: PlannedSize) -> Sequence[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from spark_jobs.domain.incidents.facts import queues_by_topic
 from spark_jobs.domain.incidents.values import Incident, IncidentPart
 from spark_jobs.domain.intervals import EVER, Interval, duration_text, format_utc
 from spark_jobs.domain.phrases import count, names_text
+from spark_jobs.domain.rules import unobserved
 from spark_jobs.domain.severities import SEVERITIES, WORST_FIRST
 from spark_jobs.domain.window import from_micros
 from spark_jobs.explain.text_view import TextLine
@@ -55,9 +56,17 @@ def not_audited_text(spans: Sequence[Interval]) -> str:
     return f"unknown: nothing was audited in {names_text([*map(str, spans)], 3)}"
 
 
-def attention(one: Incident) -> tuple[int, bool, int, int]:
-    """Greater for what should be looked at first: what is worse, then open, then piled up more, then newer."""
-    return SEVERITIES.index(one.severity), one.resolved_at is None, one.piled_up or 0, one.opened_at
+def attention(one: Incident) -> tuple[int, bool, bool, int, int]:
+    """Greater for what should be looked at first: what is worse, then open, then piled up more, then newer. What was
+    not recorded comes after all others of its severity: where the recording ended, nothing went wrong.
+    """
+    recorded = one.rule != unobserved.NAME
+    return SEVERITIES.index(one.severity), recorded, one.resolved_at is None, one.piled_up or 0, one.opened_at
+
+
+def worst_first(incidents: Iterable[Incident]) -> list[Incident]:
+    """What should be looked at first, first."""
+    return sorted(incidents, key=attention, reverse=True)
 
 
 def state_text(one: Incident, written: Callable[[datetime], str] = format_utc) -> str:
