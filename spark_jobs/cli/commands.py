@@ -177,7 +177,7 @@ COMMANDS: Mapping[str, Command] = {
         ("--warehouse ./warehouse", "--warehouse lake.audit --cluster eu --json"),
     ),
     "incidents": Command(
-        "List what went wrong, one line per incident, the worst first: a cause with all its consequences in all groups.",
+        "List what went wrong, the worst first, one line per incident: a cause and its consequences in all groups.",
         Later("reading:incidents_command"),
         ("--warehouse", "--interval", "--open", "--cluster", "--group", "--id", "--json"),
         (
