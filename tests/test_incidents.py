@@ -136,3 +136,23 @@ def test_causes_before_the_worst_and_long_lists() -> None:
     assert lines[1] == "ERROR GROUP_OFFLINE, A, at times B; incident 0123456789abcdef"
     assert lines[6].endswith("g18, g19 and 2 more")
     assert "  … and 3 more." in lines
+
+
+def test_what_is_said_of_many_groups_is_said_once() -> None:
+    """Of whole groups, less than a minute apart; not of others, and not of a second time."""
+    unseen = PART._replace(rule="UNOBSERVED", cause="NO_SNAPSHOTS", severity="INFO", finding_ids=("f",))
+    several = [
+        unseen._replace(consumer_group=name, subject=name, start=at(second), end=at(end))
+        for name, second, end in (("a", 0, 900), ("b", 59, 900), ("c", 0, 959), ("d", 60, 900), ("e", 61, 961))
+    ]
+    told = [line.text for line in incident_lines(incident(roots=(*several, UNOWNED), consequences=()))]
+    assert told[told.index("Findings of the cause") + 1 :] == [
+        "INFO UNOBSERVED (NO_SNAPSHOTS) in a, b, c",
+        "From 2026-03-01T10:00Z to 2026-03-01T10:15:59Z, 3 findings.",
+        "INFO UNOBSERVED (NO_SNAPSHOTS) in d",
+        "From 2026-03-01T10:01Z to 2026-03-01T10:15Z, 1 finding.",
+        "INFO UNOBSERVED (NO_SNAPSHOTS) in e",
+        "From 2026-03-01T10:01:01Z to 2026-03-01T10:16:01Z, 1 finding.",
+        "ERROR UNASSIGNED_QUEUE (GROUP_OFFLINE) in g, t: b:0-1",
+        "From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z, 1 finding.",
+    ]

@@ -13,7 +13,7 @@ from spark_jobs.domain.intervals import format_utc
 from spark_jobs.domain.phrases import UNKNOWN
 from spark_jobs.domain.trends import GroupTrend, GroupWeek
 from spark_jobs.domain.window import from_micros
-from spark_jobs.explain.trend_text import trends_text, week_texts
+from spark_jobs.explain.trend_text import is_told, trends_text, week_texts
 
 _HEADINGS = (
     Heading("group\ncluster", fold=True),
@@ -35,8 +35,8 @@ _Row = tuple[GroupTrend, GroupWeek]
 
 
 def show_trends(console: Console, found: Sequence[GroupTrend]) -> None:
-    """A row per group in the order given, and per week, the newest first."""
-    every = [(one, week) for one in found for week in reversed(one.weeks)]
+    """A row per group in the order given, and per week of which anything is known, the newest first."""
+    every = [(one, week) for one in found for week in reversed(one.weeks) if is_told(week)]
     show_rows(console, every, _table, _line, trends_text(found))
 
 

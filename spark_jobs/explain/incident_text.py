@@ -12,9 +12,11 @@ from spark_jobs.domain.intervals import EVER, Interval, duration_text, format_ut
 from spark_jobs.domain.phrases import count, names_text
 from spark_jobs.domain.rules import unobserved
 from spark_jobs.domain.severities import SEVERITIES, WORST_FIRST
-from spark_jobs.domain.window import from_micros
+from spark_jobs.domain.window import SECOND, from_micros
 from spark_jobs.explain.text_view import TextLine
 
+#: Groups of which the same is said are told together where it began, and ended, less than this apart; microseconds.
+_APART = 60 * SECOND
 #: Names in one line, at most; the others are counted.
 _NAMED = 20
 
@@ -109,16 +111,36 @@ def _parts(title: str, parts: tuple[IncidentPart, ...]) -> Iterator[TextLine]:
     if parts:
         yield TextLine("", 0)
         yield TextLine(title, 0, "title")
-    for part in parts[:_NAMED]:
-        where = part.consumer_group if part.topic is None else f"{part.consumer_group}, {part.topic}"
+    told = _together(parts)
+    for same in told[:_NAMED]:
+        part = same[0]
+        groups = names_text([one.consumer_group for one in same], _NAMED)
+        where = groups if part.topic is None else f"{groups}, {part.topic}"
         about = "" if part.subject in (part.topic, part.consumer_group) else f": {part.subject}"
         yield TextLine(f"{part.severity} {part.rule} ({part.cause}) in {where}{about}", 1, part.severity)
-        found = count(len(part.finding_ids), "finding")
-        yield TextLine(
-            f"From {format_utc(from_micros(part.start))} to {format_utc(from_micros(part.end))}, {found}.", 2
-        )
-    if parts[_NAMED:]:
-        yield TextLine(f"… and {len(parts) - _NAMED} more.", 1)
+        found = count(sum(len(one.finding_ids) for one in same), "finding")
+        start, end = min(one.start for one in same), max(one.end for one in same)
+        yield TextLine(f"From {format_utc(from_micros(start))} to {format_utc(from_micros(end))}, {found}.", 2)
+    if left := sum(map(len, told[_NAMED:])):
+        yield TextLine(f"… and {left} more.", 1)
+
+
+def _together(parts: Iterable[IncidentPart]) -> list[list[IncidentPart]]:
+    """In order of time, those of different groups that say the same of a whole group, at nearly the same time."""
+    found: list[list[IncidentPart]] = []
+    for part in parts:
+        if found and _are_same(found[-1][0], part):
+            found[-1].append(part)
+        else:
+            found.append([part])
+    return found
+
+
+def _are_same(one: IncidentPart, other: IncidentPart) -> bool:
+    whole = all(part.topic is None and part.subject == part.consumer_group for part in (one, other))
+    whole &= one.consumer_group != other.consumer_group
+    what = (one.severity, one.rule, one.cause) == (other.severity, other.rule, other.cause)
+    return whole and what and max(abs(one.start - other.start), abs(one.end - other.end)) < _APART
 
 
 def _named(thing: str, names: tuple[str, ...]) -> str:
