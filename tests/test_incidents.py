@@ -81,7 +81,7 @@ def test_incidents_are_a_table_on_a_terminal() -> None:
     terminal = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
     lines = shown(terminal, incident(), incident(headline="[red]x\x9b", resolved_at=None, piled_up=None))
     rows = [line.split() for line in lines]
-    assert rows[0] == ["Incidents,", "the", "worst", "first", "(UTC)"]
+    assert rows[0] == ["Incidents", "(UTC)"]
     sentence = ["No", "consumer", "of", "g", "is", "connected"]
     assert ["ERROR", *sentence, "03-01", "10:00:00", "–", "12,345", "1"] in rows
     assert ["0123456789abcdef", "GROUP_OFFLINE,", "NOBODY_CONNECTED", "03-01", "10:01:30"] in rows

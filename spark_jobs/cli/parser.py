@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from rich_argparse import RawDescriptionRichHelpFormatter
 
 from spark_jobs.cli.commands import Command
-from spark_jobs.cli.options import COMMON, OPTIONS, REQUIRED, VARIABLE, VERBATIM
+from spark_jobs.cli.options import COMMON, EXCLUSIVE, OPTIONS, REQUIRED, VARIABLE, VERBATIM
 from spark_jobs.errors import ExitCode
 
 _SUMMARY = "Replays RocketMQ consumer load balancing from recorded snapshots and says what went wrong."
@@ -40,8 +40,16 @@ def build_parser(commands: Mapping[str, Command]) -> ArgumentParser:
         epilog = "\n".join(("examples:", *examples, "", _EXIT_CODES))
         summary = command.summary
         sub = subparsers.add_parser(name, help=summary, description=summary, epilog=epilog, **_STYLE)
+        pairs = [pair for pair in EXCLUSIVE if set(pair) <= set(command.options)]
         for option in (*command.options, *COMMON):
-            sub.add_argument(option, **_settings(command, option))
+            if not any(option in pair for pair in pairs):
+                sub.add_argument(option, **_settings(command, option))
+        for pair in pairs:
+            settings = {option: _settings(command, option) for option in pair}
+            required = [one.pop("required", False) for one in settings.values()]
+            one_of = sub.add_mutually_exclusive_group(required=any(required))
+            for option in pair:
+                one_of.add_argument(option, **settings[option])
     return parser
 
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from spark_jobs.cli.tables import Heading, show_rows, stacked, table
-from spark_jobs.cli.terminal import SEVERITY_STYLES, print_line
+from spark_jobs.cli.terminal import SEVERITY_STYLES, print_line, zone_name
 from spark_jobs.domain.intervals import duration_text, format_utc
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text
 from spark_jobs.jobs.status import Statuses
@@ -52,7 +52,8 @@ def show_statuses(console: Console, found: Statuses) -> None:
 def _table(found: Statuses, wide: bool) -> Table:
     clusters = {group["cluster"] for group in found.groups}
     rows = (_cells(group, found.newest_step, wide, len(clusters) > 1) for group in found.groups)
-    return table("Newest step of every group (UTC)", (*_HEADINGS, *(_MORE if wide else ())), rows, ruled=True)
+    headings = (*_HEADINGS, *(_MORE if wide else ()))
+    return table(f"Newest step of every group ({zone_name()})", headings, rows, ruled=True)
 
 
 def _cells(group: Group, newest: datetime | None, wide: bool, with_cluster: bool) -> Iterable[Text]:

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from spark_jobs.cli.tables import Heading, show_rows, stacked, table
+from spark_jobs.cli.terminal import local, zone_name
 from spark_jobs.domain.intervals import format_utc
 from spark_jobs.domain.phrases import UNKNOWN
 from spark_jobs.domain.trends import GroupTrend, GroupWeek
@@ -41,13 +42,13 @@ def show_trends(console: Console, found: Sequence[GroupTrend]) -> None:
 
 
 def _table(rows: Sequence[_Row]) -> Table:
-    return table("Week by week; what got worse comes first (UTC)", _HEADINGS, map(_cells, rows), ruled=True)
+    return table(f"Week by week; what got worse comes first ({zone_name()})", _HEADINGS, map(_cells, rows), ruled=True)
 
 
 def _cells(row: _Row) -> Iterable[Text]:
     one, week = row
     yield stacked(one.consumer_group, one.cluster)
-    yield Text(f"{from_micros(week.start):%m-%d %H:%M}")
+    yield Text(f"{local(from_micros(week.start)):%m-%d %H:%M}")
     for text in week_texts(week):
         yield Text(text, style="dim" if text == UNKNOWN else "")
 

@@ -18,7 +18,7 @@ from spark_jobs.jobs.what_if import GroupAsked, draw, planned, what_if
 
 def what_if_command(arguments: Namespace) -> int:
     """Exit code 0 whatever comes out: the question has been answered."""
-    asked = GroupAsked(arguments.group or "", arguments.interval, arguments.cluster)
+    asked = GroupAsked(arguments.group or "", arguments.interval, arguments.cluster, arguments.last)
     if arguments.plan is not None:
         check_alone(arguments)
         return _plan(arguments, asked)

@@ -20,10 +20,10 @@ _UNKNOWN = (Status.UNOBSERVED, Status.NOT_REPLAYABLE)
 _OWNERS_UNKNOWN = (Reason.BROKER_REBALANCE, Reason.CONSUMED_THROUGH_PROXY, Reason.CONSUMED_BY_UNSEEN)
 
 
-def lines(story: GroupStory) -> Iterator[TextLine]:
-    """One line per statement; the names in them are as the clients gave them."""
+def lines(story: GroupStory, zone: str = "UTC") -> Iterator[TextLine]:
+    """One line per statement; the names in them are as the clients gave them. `zone`: of the times shown."""
     yield TextLine(f"{story.consumer_group} (cluster {story.cluster}) at {format_utc(story.at)}", 0, "title")
-    yield TextLine(f"{_verdict(story)} All times are UTC; the audited step is {story.step}.", 0)
+    yield TextLine(f"{_verdict(story)} All times are {zone}; the audited step is {story.step}.", 0)
     for topic in story.topics:
         yield TextLine("", 0)
         yield from _topic(topic)

@@ -25,13 +25,19 @@ _STEP = ("cluster", "consumer_group", "step_start")
 
 @dataclass(frozen=True)
 class IncidentQuery:
-    """Which incidents are asked for: those that were seen in the interval (None: ever), only open ones, of a name."""
+    """Which incidents are asked for: those that were seen in the interval (None: ever), only open ones, of a name.
+
+    `rule`: of which one of its findings is; `severity`: exactly this; `client`: a part of a client id that it names.
+    """
 
     interval: Interval | None = None
     is_open: bool = False
     cluster: str | None = None
     consumer_group: str | None = None
     incident_id: str | None = None
+    rule: str | None = None
+    severity: str | None = None
+    client: str | None = None
 
 
 def incidents_of(
@@ -98,7 +104,22 @@ def _is_wanted(one: Incident, query: IncidentQuery) -> bool:
         and (query.consumer_group is None or query.consumer_group in one.groups)
         and not (query.is_open and one.resolved_at is not None)
         and (query.interval is None or stood_in(one, query.interval))
+        and (query.rule is None or query.rule in (part.rule for part in (*one.roots, *one.consequences)))
+        and query.severity in (None, one.severity)
+        and (query.client is None or any(query.client.lower() in name.lower() for name in _clients(one)))
     )
+
+
+def _clients(one: Incident) -> tuple[str, ...]:
+    """Client ids, and what else its findings are about."""
+    return (*one.members, *(part.subject for part in (*one.roots, *one.consequences)))
+
+
+def check_rule(name: str | None) -> None:
+    """Raises `NothingPublishedError`, naming the nearest, if there is no such rule."""
+    names = [rule.name for rule in RULES]
+    if name is not None and name not in names:
+        raise NothingPublishedError(f"there is no rule {name}: {did_you_mean(name, names) or ', '.join(names)}")
 
 
 def stood_in(one: Incident, interval: Interval) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,14 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class GroupAsked:
-    """Which group, and which time of it: whole steps; without an interval its newest step."""
+    """Which group, and which time of it: whole steps; so many `last` seconds before the end of the newest step of all
+    groups, or without an interval its own newest step.
+    """
 
     consumer_group: str
     interval: Interval | None = None
     cluster: str | None = None
+    last: float | None = None
 
 
 @dataclass(frozen=True)
@@ -90,8 +94,8 @@ def _group_steps(stored: StoredTables, asked: GroupAsked, say: Say) -> GroupStep
     """Reads the snapshots, at the versions and with the configuration of the newest run of the last step."""
     say("looking for the group")
     tables = published_tables(stored)
-    cluster = check_group(tables, asked.interval or EVER, asked.cluster, asked.consumer_group)
-    interval = asked.interval
+    interval = asked.interval if asked.last is None else tables.last(timedelta(seconds=asked.last))
+    cluster = check_group(tables, interval or EVER, asked.cluster, asked.consumer_group)
     if interval is None:
         names = (cluster, asked.consumer_group)
         newest = next(one.last_step for one in tables.groups() if (one.cluster, one.consumer_group) == names)
