@@ -213,6 +213,16 @@ COMMANDS: Mapping[str, Command] = {
         ("10.31.79.121 --warehouse ./warehouse", "'@7177#' --warehouse lake.audit --last 7d --format csv"),
         optional=("--interval",),
     ),
+    "compare": Command(
+        "Compare two times of a group, before and after a deploy: owners, rebalances, backlog, incidents.",
+        Later("searching:compare_command"),
+        ("BEFORE", "AFTER", "--warehouse", "--cluster", "--group", "--tz", "--json", "--format"),
+        (
+            "2026-11-21T02:03/2026-11-21T02:07 2026-11-21T02:07/2026-11-21T02:17 --warehouse ./warehouse --group G",
+            "2026-11-20/2026-11-21 2026-11-21/2026-11-22 --warehouse lake.audit --cluster eu --group G --format csv",
+        ),
+        required=("--group",),
+    ),
     "metrics": Command(
         "Write the newest step of every group and its open incidents as metrics that Prometheus reads.",
         Later("reading:metrics_command"),

@@ -58,7 +58,7 @@ class GroupSteps:
 
 def what_if(stored: StoredTables, asked: GroupAsked, cases: Sequence[Case], say: Say) -> tuple[GroupSteps, Comparison]:
     """Every case beside what really happened; raises `NothingPublishedError` where nothing of it was replayed."""
-    found = _group_steps(stored, asked, say)
+    found = group_steps(stored, asked, say)
     say("simulating the cases")
     compared = compare(found.steps, cases, found.configured)
     if compared is None:
@@ -68,7 +68,7 @@ def what_if(stored: StoredTables, asked: GroupAsked, cases: Sequence[Case], say:
 
 def planned(stored: StoredTables, asked: GroupAsked, change: int, say: Say) -> tuple[GroupSteps, Plan]:
     """What becomes of the group as it was at last, with up to so many members less and more; raises as `what_if`."""
-    found = _group_steps(stored, asked, say)
+    found = group_steps(stored, asked, say)
     planned = plan(found.steps, change, found.configured)
     if planned is None:
         raise NothingPublishedError(_not_replayed(found))
@@ -90,7 +90,7 @@ def _not_replayed(found: GroupSteps) -> str:
     )
 
 
-def _group_steps(stored: StoredTables, asked: GroupAsked, say: Say) -> GroupSteps:
+def group_steps(stored: StoredTables, asked: GroupAsked, say: Say) -> GroupSteps:
     """Reads the snapshots, at the versions and with the configuration of the newest run of the last step."""
     say("looking for the group")
     tables = published_tables(stored)
