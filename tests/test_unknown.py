@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.cli.main import main
 from spark_jobs.domain.timeline import Reason
-from tests.explain.rows import allocation, given, interval, member, progress, unobserved, whole
+from tests.explain.rows import allocation, at, given, interval, member, progress, unobserved, whole
 from tests.ingest.bodies import line
-from tests.published import publish_hours
+from tests.published import STATUS, publish_hours
+from tests.recording.by_kernel import write_warehouse
 
 C1 = member("c1")
 
@@ -42,7 +44,11 @@ def test_incidents_of_time_that_was_not_audited(
     assert main(words) == code
     assert capsys.readouterr().out == (f"unknown: nothing was audited in {told}\n" if hours else f"{told}\n")
     assert main([*words, "--json"]) == code
-    assert json.loads(capsys.readouterr().out) == {"incidents": [], "not_audited": told.split(", ") if hours else []}
+    assert json.loads(capsys.readouterr().out) == {
+        "incidents": [],
+        "not_audited": told.split(", ") if hours else [],
+        "not_recorded": [],
+    }
 
 
 def test_the_incidents_of_the_audited_part_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,6 +62,26 @@ def test_the_incidents_of_the_audited_part_are_told(tmp_path: Path, capsys: pyte
     )
     assert main(words) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "1 incident: 1 ERROR; 1 is open"
+
+
+@pytest.mark.parametrize(
+    ("minutes", "code", "told"),
+    [
+        ((0, 10), 2, "unknown: nothing was recorded in 2026-03-01T10:00Z/2026-03-01T10:10Z"),
+        ((5, 11), 0, "No incidents."),
+        ((10, 20), 0, "No incidents."),
+    ],
+)
+def test_time_before_a_recording_begins(
+    minutes: tuple[int, int], code: int, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At ten past ten, in an hour that was audited."""
+    key = {"cluster": "c", "consumer_group": "G", "step_start": at(0)}
+    rows = [row | key for row in (unobserved(0, 600), interval(600, 3600, C1))]
+    write_warehouse(tmp_path, {FINDINGS: [], GROUP_STATUS: [key | STATUS], REBALANCE_INTERVALS: rows}, 3600)
+    start, end = (at(60 * minute).isoformat() for minute in minutes)
+    assert main(["incidents", "--warehouse", str(tmp_path), "--interval", f"{start}/{end}"]) == code
+    assert capsys.readouterr().out == f"{told}\n"
 
 
 @pytest.mark.parametrize("command", ["incidents", "status"])

@@ -73,9 +73,12 @@ def run_document(result: RunResult) -> dict[str, Any]:
     return {"run": result.run, "findings": result.findings} | warnings
 
 
-def incidents_document(incidents: Iterable[Incident], unknown: Iterable[Interval]) -> dict[str, Any]:
-    """Incidents for `as_json`, and the time in which nothing was audited."""
-    return {"incidents": [_incident(one) for one in incidents], "not_audited": [*map(str, unknown)]}
+def incidents_document(
+    incidents: Iterable[Incident], not_audited: Iterable[Interval], not_recorded: Iterable[Interval]
+) -> dict[str, Any]:
+    """Incidents for `as_json`, and the time in which nothing was audited, or recorded."""
+    unknown = {"not_audited": [*map(str, not_audited)], "not_recorded": [*map(str, not_recorded)]}
+    return {"incidents": [_incident(one) for one in incidents]} | unknown
 
 
 def trend_rows(found: Iterable[GroupTrend]) -> list[dict[str, Any]]:

@@ -22,12 +22,12 @@ from spark_jobs.domain.intervals import Interval, format_utc
 from spark_jobs.domain.rules import unobserved
 from spark_jobs.domain.window import from_micros
 from spark_jobs.errors import ExitCode
-from spark_jobs.explain.incident_text import incident_lines
+from spark_jobs.explain.incident_text import incident_lines, unknown_text
 from spark_jobs.explain.recorder_text import recorder_lines
 from spark_jobs.explain.text import lines, unknowns
 from spark_jobs.explain.text_view import TextLine
 from spark_jobs.jobs.explain import Question, explain_group
-from spark_jobs.jobs.incidents import IncidentQuery, check_rule, not_audited, published_incidents
+from spark_jobs.jobs.incidents import IncidentQuery, check_rule, not_audited, not_recorded, published_incidents
 from spark_jobs.jobs.recorder import calls_in
 from spark_jobs.jobs.status import statuses
 from spark_jobs.jobs.trends import TrendQuery, trends_of
@@ -118,16 +118,15 @@ def incidents_command(arguments: Namespace) -> int:
             arguments.client,
         )
         found = sorted(published_incidents(tables, query), key=ORDERS[arguments.sort], reverse=True)
-        unknown = not_audited(tables, query)
-    document = incidents_document(found, unknown)
+        unaudited = not_audited(tables, query)
+        unrecorded = [] if found or unaudited else not_recorded(tables, query)
+    document, unknown = incidents_document(found, unaudited, unrecorded), unknown_text(unaudited, unrecorded)
     if not answered(arguments, document, document["incidents"]):
         _show_incidents(arguments, stored, found, unknown)
     return ExitCode.WARNINGS if unknown else ExitCode.CLEAN
 
 
-def _show_incidents(
-    arguments: Namespace, stored: StoredTables, found: Sequence[Incident], unknown: Sequence[Interval]
-) -> None:
+def _show_incidents(arguments: Namespace, stored: StoredTables, found: Sequence[Incident], unknown: str | None) -> None:
     if arguments.id is not None:
         show_explanation(Console(), (line for one in found for line in _in_full(stored, one)))
         return

@@ -13,10 +13,10 @@ from rich.text import Text
 from spark_jobs.cli.tables import Heading, show_rows, stacked, table
 from spark_jobs.cli.terminal import SEVERITY_STYLES, local, zone_name
 from spark_jobs.domain.incidents.values import Incident
-from spark_jobs.domain.intervals import Interval, duration_text, format_utc
+from spark_jobs.domain.intervals import duration_text, format_utc
 from spark_jobs.domain.phrases import UNKNOWN, number_text
 from spark_jobs.domain.window import from_micros
-from spark_jobs.explain.incident_text import attention, incidents_text, not_audited_text
+from spark_jobs.explain.incident_text import attention, incidents_text
 
 #: Groups in a line; more are counted.
 _NAMED = 3
@@ -39,12 +39,10 @@ ORDERS: Mapping[str, Callable[[Incident], Any]] = {
 }
 
 
-def show_incidents(console: Console, incidents: Sequence[Incident], unknown: Sequence[Interval] = ()) -> None:
-    """The incidents in the order given, and the time of which nothing is known; one line each where the console is no
-    terminal.
-    """
+def show_incidents(console: Console, incidents: Sequence[Incident], unknown: str | None = None) -> None:
+    """The incidents in the order given, and the `unknown_text`; one line each where the console is no terminal."""
     told = [incidents_text(incidents)] if incidents or not unknown else []
-    told += [not_audited_text(unknown)] if unknown else []
+    told += [unknown] if unknown else []
     show_rows(console, incidents, _table, _line, "; ".join(told))
 
 

@@ -51,11 +51,13 @@ def incidents_text(incidents: Sequence[Incident]) -> str:
     return f"{count(len(incidents), 'incident')}: {told}; {still} {'is' if still == 1 else 'are'} open"
 
 
-def not_audited_text(spans: Sequence[Interval]) -> str:
-    """The time of which nothing is known."""
-    if list(spans) == [EVER]:
-        return "unknown: nothing was audited"
-    return f"unknown: nothing was audited in {names_text([*map(str, spans)], 3)}"
+def unknown_text(not_audited: Sequence[Interval], not_recorded: Sequence[Interval]) -> str | None:
+    """The time of which nothing is known, and why; None: there is none."""
+    spans, what = (not_recorded, "recorded") if not_recorded else (not_audited, "audited")
+    if not spans:
+        return None
+    when = "" if list(spans) == [EVER] else f" in {names_text([*map(str, spans)], 3)}"
+    return f"unknown: nothing was {what}{when}"
 
 
 def attention(one: Incident) -> tuple[int, bool, bool, int, int]:

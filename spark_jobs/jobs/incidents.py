@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from schemas import FINDINGS, GROUP_STATUS
+from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.domain.incidents.fold import incidents
 from spark_jobs.domain.incidents.threads import QUIET
 from spark_jobs.domain.incidents.values import AuditedTime, Incident
 from spark_jobs.domain.intervals import EVER, Interval
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.domain.timeline import Status
 from spark_jobs.domain.window import to_micros
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.read.delta import delta_tables
@@ -84,6 +85,16 @@ def not_audited(tables: PublishedTables, query: IncidentQuery) -> list[Interval]
             goes_on = missing and missing[-1].end == step.start
             missing.append(Interval(missing.pop().start, step.end) if goes_on else step)
     return missing
+
+
+def not_recorded(tables: PublishedTables, query: IncidentQuery) -> list[Interval]:
+    """The interval of the query, where no snapshot tells of any part of it, as before a recording begins."""
+    if query.interval is None:
+        return []
+    times = Filter("interval_start", "<", query.interval.end), Filter("interval_end", ">", query.interval.start)
+    named = query.cluster, query.consumer_group
+    read = tables.read(REBALANCE_INTERVALS, query.interval, ["status"], *named, times)["status"]
+    return [] if set(read.unique().to_pylist()) - {Status.UNOBSERVED} else [query.interval]
 
 
 def open_incidents(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas import FINDINGS, GROUP_STATUS
+from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.cli.main import main
 from spark_jobs.domain.incidents.fold import incidents
 from spark_jobs.domain.incidents.values import AuditedTime, Incident
@@ -79,7 +79,7 @@ def what(one: Incident) -> tuple[str, str, int, tuple[str, ...]]:
 
 @pytest.fixture(scope="module")
 def hourly() -> Published:
-    return audited(3600)
+    return audited(3600, wanted=(FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS))
 
 
 def test_what_was_done_and_nothing_else(hourly: Published) -> None:
@@ -151,7 +151,7 @@ def test_the_command_lists_them_the_worst_first(warehouse: Path, capsys: pytest.
         (["--group", "payment-service"], ["DUPLICATE_CLIENT_ID", "UNOBSERVED"]),
         (["--group", "batch-export", "--interval", "2026-11-21T02:18/2026-11-21T02:20"], ["OFFSET_REWOUND"]),
         (["--group", "legacy-import", "--open"], ["STRANDED_WRITE_QUEUES", "SLOW_LISTENER", "UNOBSERVED"]),
-        (["--cluster", "demo", "--interval", "2026-11-21T02:00/2026-11-21T02:02"], []),
+        (["--cluster", "demo", "--group", "ledger", "--interval", "2026-11-21T02:10/2026-11-21T02:20"], []),
     ],
 )
 def test_only_what_is_asked_for(
@@ -172,3 +172,9 @@ def test_one_in_full(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "there is no cluster eu; audited clusters: demo" in capsys.readouterr().err
     assert main(["incidents", "--warehouse", str(warehouse), "--id", "0"]) == 3
     assert "there is no incident 0: list them without --id" in capsys.readouterr().err
+
+
+def test_before_the_recording_begins_nothing_is_known(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its first snapshots are of 02:02:26."""
+    assert main(["incidents", "--warehouse", str(warehouse), "--interval", "2026-11-21T02:00/2026-11-21T02:02"]) == 2
+    assert capsys.readouterr().out == "unknown: nothing was recorded in 2026-11-21T02:00Z/2026-11-21T02:02Z\n"
