@@ -167,7 +167,8 @@ def _draw_spans(chart: figure, rows: Sequence[Row], interval: Interval, tips: Ma
     labelled = [row for row in rows if row["label"] and row["right"] - row["left"] > _LABELLED * length]
     chart.text(
         x="left", y="y", text="label", text_color="ink", x_offset=4, text_baseline="middle", text_font_size="11px",
-        text_font_style="bold", source=_source(labelled, ("left", "y", "label", "ink")),
+        text_font_style="bold", background_fill_color="colour", name="labels",
+        source=_source(labelled, ("left", "y", "label", "ink", "colour")),
     )  # fmt: skip
 
 
