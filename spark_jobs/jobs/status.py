@@ -46,7 +46,7 @@ def statuses(
     findings = _newest_steps(tables, FINDINGS, _FINDING, found.groups)
     of_group = by_key((row for row in findings if row["muted"] is None), lambda row: values_of(row, GROUP))
     groups = ({**row, **_told(of_group.get(values_of(row, GROUP), []))} for row in found.groups)
-    return Statuses(found.newest_step, sorted(groups, key=attention))
+    return Statuses(found.newest_step, sorted(groups, key=lambda row: (_severity(row), attention(row))))
 
 
 def _told(findings: Sequence[Row]) -> Row:
@@ -87,7 +87,10 @@ def in_order(groups: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
     def rank(group: dict[str, Any]) -> tuple[object, ...]:
         backlog = group["backlog_end"]
-        severity = (*WORST_FIRST, None).index(group["worst_severity"])
-        return severity, backlog is None, -(backlog or 0), group["consumer_group"], group["cluster"]
+        return _severity(group), backlog is None, -(backlog or 0), group["consumer_group"], group["cluster"]
 
     return sorted(groups, key=rank)
+
+
+def _severity(group: Row) -> int:
+    return (*WORST_FIRST, None).index(group["worst_severity"])
