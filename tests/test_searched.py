@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from pyarrow import parquet
 from rich.console import Console
 
 from schemas import ALLOCATIONS, AUDIT_RUNS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS
+from spark_jobs.cli.documents import answered
 from spark_jobs.cli.main import main
 from spark_jobs.cli.show_searched import show_clients, show_runs
 from spark_jobs.domain.intervals import Interval
@@ -155,6 +157,22 @@ def test_rows_for_programs(
         assert parquet.read_table(io.BytesIO(capsysbinary.readouterr().out)).num_rows == rows
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     assert main(["runs", "--warehouse", str(warehouse), "--format", "parquet"]) == 3
+
+
+def test_csv_steers_no_terminal(
+    warehouse: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A program gets the name itself, which may break its line."""
+    row = ClientSeen("c", "g", "a\x1b[2J\nb", None, None, None, at(0), at(60), [])._asdict()
+    arguments = Namespace(json=False, format="csv")
+    assert answered(arguments, {}, [row])
+    first = capsys.readouterr().out
+    assert next(csv.DictReader(io.StringIO(first)))["client_id"] == "a\x1b[2J\nb"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert answered(arguments, {}, [row])
+    shown = capsys.readouterr().out
+    assert "a\\x1b[2J" in shown
+    assert all(one.isprintable() or one == "\n" for one in shown)
 
 
 def run(number: int, **values: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import io
 import json
 import sys
 from argparse import Namespace
@@ -12,6 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.domain.intervals import Interval, format_utc
+from spark_jobs.domain.phrases import printable
 from spark_jobs.domain.window import from_micros
 from spark_jobs.errors import OutputError
 
@@ -39,10 +41,14 @@ def answered(arguments: Namespace, document: Mapping[str, Any], rows: Iterable[M
 
 def _write_csv(rows: Sequence[Mapping[str, Any]]) -> None:
     if rows:
-        out = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
+        text = io.StringIO()
+        out = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
         out.writeheader()
         for row in map(_flat, rows):
             out.writerow({name: format_utc(one) if isinstance(one, datetime) else one for name, one in row.items()})
+        # On a terminal no name steers it.
+        lines = text.getvalue().split("\n")
+        print("\n".join(map(printable, lines) if sys.stdout.isatty() else lines), end="")
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
