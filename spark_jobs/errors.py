@@ -37,6 +37,10 @@ class CaseError(RebalanceAuditError):
     """A case of `what-if` that cannot be read."""
 
 
+class OutputError(RebalanceAuditError):
+    """An answer that cannot be written where it was asked for."""
+
+
 class WarehouseError(RebalanceAuditError):
     """A warehouse, schema or table that is missing or cannot be opened."""
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from deltalake import DeltaTable
 
-from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS
-from tests.explain.rows import at, finding
+from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
+from tests.explain.rows import at, finding, interval
 from tests.stored import write
 
 STATUS = {"finding_count": 1, "unknown_queues": 0, "limit": "NO_BACKLOG", "advice": "No."}
@@ -27,8 +27,10 @@ def publish_hours(
     ]
     write(warehouse, FINDINGS, found)
     write(warehouse, GROUP_STATUS, [key | STATUS | {"step_start": at(3600 * hour)} for hour in hours])
+    times = [(3600 * hour, 3600 * (hour + 1)) for hour in hours]
+    write(warehouse, REBALANCE_INTERVALS, [interval(*time) | key | {"step_start": at(time[0])} for time in times])
     number = DeltaTable(warehouse / GROUP_STATUS.name).version()
-    versions = {table.name: number for table in (FINDINGS, GROUP_STATUS)}
+    versions = {table.name: number for table in (FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS)}
     run = {
         **dict.fromkeys(("run_id", "configuration_hash", "configuration", "code_version"), f"r{number}"),
         **dict.fromkeys(("started_at", "finished_at", "interval_start"), at(number)),

@@ -70,7 +70,10 @@ def test_every_example_of_the_help_parses(command: str, capsys: pytest.CaptureFi
         ("backfill --warehouse w", "the following arguments are required: --interval"),
         ("backfill --warehouse w --interval 2026-11-21/2026-11-21", "is empty"),
         ("backfill --warehouse w --interval 2026-11-21/2026-11-21T02:30", "is off the grid"),
-        (f"backfill --warehouse w --interval {HOUR} --jobs 0", "argument --jobs: invalid choice: 0"),
+        (
+            f"backfill --warehouse w --interval {HOUR} --jobs 0",
+            "'0' is not a whole number from 1 to 16",
+        ),
         (f"backfill --warehouse w --interval {HOUR} --group g", "unrecognized arguments: --group g"),
         ("status --group g", "the following arguments are required: --warehouse"),
         ("status --warehouse w --at 2026-11-21T02:10", "unrecognized arguments: --at"),

@@ -11,7 +11,7 @@ from rich.console import Console
 from spark_jobs.cli.show_incidents import show_incidents
 from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
 from spark_jobs.domain.window import SECOND
-from spark_jobs.explain.incident_text import incident_lines
+from spark_jobs.explain.incident_text import incident_lines, worst_first
 from tests.domain.audited import at
 
 PART = IncidentPart("g", "GROUP_OFFLINE", "NOBODY_CONNECTED", "ERROR", None, "g", at(0), at(90), ("f1", "f2"))
@@ -64,11 +64,24 @@ def test_incidents_are_lines_where_nobody_watches() -> None:
     assert shown(Console(file=io.StringIO())) == ["No incidents."]
 
 
+def test_the_worst_comes_first_and_the_end_of_the_recording_last() -> None:
+    by_hand = [
+        incident(resolved_at=None, piled_up=None),
+        incident(piled_up=7),
+        incident(piled_up=7, opened_at=at(-1)),
+        incident(piled_up=None),
+        incident(severity="WARN", resolved_at=None, piled_up=9),
+        incident(severity="INFO"),
+        incident(severity="INFO", rule="UNOBSERVED", resolved_at=None, piled_up=99),
+    ]
+    assert worst_first(reversed(by_hand)) == by_hand
+
+
 def test_incidents_are_a_table_on_a_terminal() -> None:
     terminal = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
     lines = shown(terminal, incident(), incident(headline="[red]x\x9b", resolved_at=None, piled_up=None))
     rows = [line.split() for line in lines]
-    assert rows[0] == ["Incidents,", "newest", "first", "(UTC)"]
+    assert rows[0] == ["Incidents", "(UTC)"]
     sentence = ["No", "consumer", "of", "g", "is", "connected"]
     assert ["ERROR", *sentence, "03-01", "10:00:00", "–", "12,345", "1"] in rows
     assert ["0123456789abcdef", "GROUP_OFFLINE,", "NOBODY_CONNECTED", "03-01", "10:01:30"] in rows
@@ -123,3 +136,23 @@ def test_causes_before_the_worst_and_long_lists() -> None:
     assert lines[1] == "ERROR GROUP_OFFLINE, A, at times B; incident 0123456789abcdef"
     assert lines[6].endswith("g18, g19 and 2 more")
     assert "  … and 3 more." in lines
+
+
+def test_what_is_said_of_many_groups_is_said_once() -> None:
+    """Of whole groups, less than a minute apart; not of others, and not of a second time."""
+    unseen = PART._replace(rule="UNOBSERVED", cause="NO_SNAPSHOTS", severity="INFO", finding_ids=("f",))
+    several = [
+        unseen._replace(consumer_group=name, subject=name, start=at(second), end=at(end))
+        for name, second, end in (("a", 0, 900), ("b", 59, 900), ("c", 0, 959), ("d", 60, 900), ("e", 61, 961))
+    ]
+    told = [line.text for line in incident_lines(incident(roots=(*several, UNOWNED), consequences=()))]
+    assert told[told.index("Findings of the cause") + 1 :] == [
+        "INFO UNOBSERVED (NO_SNAPSHOTS) in a, b, c",
+        "From 2026-03-01T10:00Z to 2026-03-01T10:15:59Z, 3 findings.",
+        "INFO UNOBSERVED (NO_SNAPSHOTS) in d",
+        "From 2026-03-01T10:01Z to 2026-03-01T10:15Z, 1 finding.",
+        "INFO UNOBSERVED (NO_SNAPSHOTS) in e",
+        "From 2026-03-01T10:01:01Z to 2026-03-01T10:16:01Z, 1 finding.",
+        "ERROR UNASSIGNED_QUEUE (GROUP_OFFLINE) in g, t: b:0-1",
+        "From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z, 1 finding.",
+    ]

@@ -8,6 +8,7 @@ import sys
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from rich.console import Console
@@ -22,11 +23,12 @@ from spark_jobs.cli.show_failures import show_failures
 from spark_jobs.cli.show_findings import show_findings
 from spark_jobs.cli.show_incidents import show_incidents
 from spark_jobs.cli.start import start_spark
-from spark_jobs.cli.terminal import printable, progress_on, show_next, show_steps
+from spark_jobs.cli.terminal import from_here, own_command, printable, progress_on, show_next, show_steps
 from spark_jobs.config.file import load
 from spark_jobs.domain.incidents.values import Incident
-from spark_jobs.domain.intervals import EVER, Interval
+from spark_jobs.domain.intervals import EVER, Interval, StepGrid
 from spark_jobs.errors import ExitCode, NothingPublishedError
+from spark_jobs.explain.incident_text import worst_first
 from spark_jobs.jobs.demo import INTERVAL, demo, example_files, next_steps
 from spark_jobs.jobs.incidents import IncidentQuery, incidents_of
 from spark_jobs.jobs.ingest import ingest
@@ -41,16 +43,24 @@ from spark_jobs.warehouse import Warehouse
 
 
 def ingest_command(arguments: Namespace) -> int:
-    """Exit code 0 also where lines were quarantined: the report counts them."""
+    """Exit code 2 where lines were quarantined, or nothing was there to be loaded."""
     warehouse = Warehouse.parse(arguments.warehouse)
     with progress_on(Console(stderr=True)) as say:
         spark = start_spark(say, is_small(arguments, lambda _: sum(map(os.path.getsize, arguments.FILE))))
         report = ingest(spark, warehouse, arguments.FILE, arguments.cluster_name, progress=say)
     lines = [as_json(dataclasses.asdict(report))] if arguments.json else map(printable, str(report).splitlines())
     print(*lines, sep="\n")
-    if not arguments.json:
-        show_next("run", {"warehouse": arguments.warehouse, "interval": "START/END"})
-    return ExitCode.CLEAN
+    if report.span is None:
+        print("rebalance-audit: warning: the files hold no snapshot: there is nothing to audit", file=sys.stderr)
+    elif not arguments.json:
+        show_next("run", {"warehouse": arguments.warehouse, "interval": str(_hours(*report.span))})
+    return ExitCode.WARNINGS if report.quarantined or report.span is None else ExitCode.CLEAN
+
+
+def _hours(first: datetime, last: datetime) -> Interval:
+    """The whole hours around these times, which `run` audits unless configured otherwise."""
+    grid = StepGrid(timedelta(hours=1))
+    return Interval(grid.floor(first), grid.floor(last) + grid.length)
 
 
 def run_command(arguments: Namespace) -> int:
@@ -140,7 +150,7 @@ def demo_command(arguments: Namespace) -> int:
         found = None if arguments.findings else _incidents(arguments, INTERVAL, say)
     _show(made.result, warehouse, found, as_document=False)
     print(f"The report is in {printable(str(made.report))}: open it in a browser")
-    show_steps(Console(), next_steps(warehouse))
+    show_steps(Console(), next_steps(warehouse, own_command(), from_here))
     return ExitCode.CLEAN
 
 
@@ -149,7 +159,7 @@ def _incidents(arguments: Namespace, interval: Interval, say: Callable[[str], No
     named = vars(arguments)
     query = IncidentQuery(interval, cluster=named.get("cluster"), consumer_group=named.get("group"))
     try:
-        return incidents_of(stored_tables(arguments.warehouse, say), query, say)
+        return worst_first(incidents_of(stored_tables(arguments.warehouse, say), query, say))
     except NothingPublishedError:
         return []  # of a name that nothing was recorded of
 

@@ -86,7 +86,7 @@ COMMANDS: Mapping[str, Command] = {
         ),
         (
             "--namesrv 10.0.0.1:9876 --for 10m",
-            "--namesrv 10.0.0.1:9876;10.0.0.2:9876 --out /data/recordings --warehouse s3a://lake/audit",
+            "--namesrv '10.0.0.1:9876;10.0.0.2:9876' --out /data/recordings --warehouse s3a://lake/audit",
         ),
         {"--out": "recordings", "--cadence": "20s", "--rate": "300", "--at-once": "12"},
         optional=("--warehouse",),
@@ -173,26 +173,55 @@ COMMANDS: Mapping[str, Command] = {
     "status": Command(
         "Show the newest step of every group: what needs attention, its backlog, and what limits it.",
         Later("reading:status_command"),
-        ("--warehouse", "--cluster", "--group", "--json"),
+        ("--warehouse", "--cluster", "--group", "--tz", "--json", "--format"),
         ("--warehouse ./warehouse", "--warehouse lake.audit --cluster eu --json"),
     ),
     "incidents": Command(
-        "List what went wrong, one line per incident, newest first: a cause with all its consequences in all groups.",
+        "List what went wrong, the worst first, one line per incident: a cause and its consequences in all groups.",
         Later("reading:incidents_command"),
-        ("--warehouse", "--interval", "--open", "--cluster", "--group", "--id", "--json"),
+        (
+            *("--warehouse", "--interval", "--last", "--open", "--cluster", "--group", "--rule", "--severity"),
+            *("--client", "--id", "--sort", "--tz", "--json", "--format"),
+        ),
         (
             "--warehouse ./warehouse",
+            "--warehouse ./warehouse --last 1h --severity ERROR --sort newest --tz Europe/Berlin",
             "--warehouse ./warehouse --id 9c1f0a52d7be4410",
             "--warehouse lake.audit --interval 2026-11-21/2026-11-22 --open --json",
         ),
+        {"--sort": "worst"},
         optional=("--interval",),
     ),
     "trends": Command(
         "Compare the last weeks of every group: incidents, queues without one owner, rebalances; what got worse comes "
         "first.",
         Later("reading:trends_command"),
-        ("--warehouse", "--days", "--cluster", "--group", "--json"),
+        ("--warehouse", "--days", "--cluster", "--group", "--tz", "--json", "--format"),
         ("--warehouse ./warehouse", "--warehouse lake.audit --days 14 --cluster eu --json"),
+    ),
+    "runs": Command(
+        "List the runs, newest first: what was audited when, with which configuration and code, by which run.",
+        Later("searching:runs_command"),
+        ("--warehouse", "--interval", "--last", "--tz", "--json", "--format"),
+        ("--warehouse ./warehouse", "--warehouse lake.audit --interval 2026-11-21/2026-11-22 --json"),
+        optional=("--interval",),
+    ),
+    "clients": Command(
+        "Search a consumer by its client id or host over all groups: of which it was a member, and when.",
+        Later("searching:clients_command"),
+        ("TEXT", "--warehouse", "--interval", "--last", "--cluster", "--group", "--tz", "--json", "--format"),
+        ("10.31.79.121 --warehouse ./warehouse", "'@7177#' --warehouse lake.audit --last 7d --format csv"),
+        optional=("--interval",),
+    ),
+    "compare": Command(
+        "Compare two times of a group, before and after a deploy: owners, rebalances, backlog, incidents.",
+        Later("searching:compare_command"),
+        ("BEFORE", "AFTER", "--warehouse", "--cluster", "--group", "--tz", "--json", "--format"),
+        (
+            "2026-11-21T02:03/2026-11-21T02:07 2026-11-21T02:07/2026-11-21T02:17 --warehouse ./warehouse --group G",
+            "2026-11-20/2026-11-21 2026-11-21/2026-11-22 --warehouse lake.audit --cluster eu --group G --format csv",
+        ),
+        required=("--group",),
     ),
     "metrics": Command(
         "Write the newest step of every group and its open incidents as metrics that Prometheus reads.",
@@ -206,7 +235,7 @@ COMMANDS: Mapping[str, Command] = {
     "explain": Command(
         "Explain in words who owned what in a group at one moment, why, and what was wrong.",
         Later("reading:explain_command"),
-        ("--warehouse", "--cluster", "--group", "--topic", "--at", "--json"),
+        ("--warehouse", "--cluster", "--group", "--topic", "--at", "--tz", "--json"),
         (
             "--warehouse ./warehouse --group payment-service --at 2026-11-21T02:10Z",
             "--warehouse lake.audit --cluster eu --group G --topic T --at 2026-11-21T02:10:30Z --json",
@@ -217,7 +246,7 @@ COMMANDS: Mapping[str, Command] = {
         "Simulate a group's recorded history with other members, strategy or queues, and compare the backlogs.",
         Later("what_if:what_if_command"),
         (
-            *("--warehouse", "--interval", "--cluster", "--group", "--members", "--strategy", "--unique-ids"),
+            *("--warehouse", "--interval", "--last", "--cluster", "--group", "--members", "--strategy", "--unique-ids"),
             *("--same-subscriptions", "--queues", "--without", "--speed", "--case", "--plan", "--html", "--json"),
         ),
         (
@@ -241,8 +270,9 @@ COMMANDS: Mapping[str, Command] = {
     "report": Command(
         "Write what was published of an interval as one HTML file: who owned each queue when, findings, backlog.",
         Later("reading:report_command"),
-        ("--warehouse", "--interval", "--cluster", "--group", "--out", "--details", "--trace"),
+        ("--warehouse", "--interval", "--last", "--cluster", "--group", "--out", "--details", "--trace"),
         (
+            "--warehouse ./warehouse --last 1d",
             "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00",
             "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00 --trace report.pftrace",
             "--warehouse lake.audit --interval 2026-11-21/2026-11-22 --group G --out G.html",

@@ -9,6 +9,7 @@ import sys
 import traceback
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from contextvars import copy_context
 from pathlib import Path
 from typing import NoReturn
 
@@ -24,6 +25,10 @@ _AT_REST = (ExitCode.CLEAN, ExitCode.FINDINGS, ExitCode.WARNINGS)
 
 def main(argv: Sequence[str]) -> int:
     """Run one command; a code of `ExitCode`, 130 when interrupted, 141 when nobody reads stdout any more."""
+    return copy_context().run(_run, argv)
+
+
+def _run(argv: Sequence[str]) -> int:
     arguments = Namespace(debug=False)
     try:
         parser = build_parser(COMMANDS)
@@ -31,6 +36,10 @@ def main(argv: Sequence[str]) -> int:
             _complete(parser)
         arguments = parser.parse_args(with_environment(argv, COMMANDS, os.environ))
         _configure_logging(logging.INFO if arguments.verbose else logging.WARNING)
+        if zone := getattr(arguments, "tz", None):
+            from spark_jobs.cli.terminal import show_times_in
+
+            show_times_in(zone)
         code = COMMANDS[arguments.name].execute(arguments)
         sys.stdout.flush()
     except SystemExit as leaving:  # argparse: 0 after --help, else wrong usage

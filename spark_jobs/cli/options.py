@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Mapping
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from spark_jobs.domain.intervals import Interval, parse_utc
+from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.severities import SEVERITIES
 
 NEVER = "NEVER"
@@ -30,6 +33,23 @@ def _positive(text: str) -> int:
     if number < 1:
         raise ValueError(text)
     return number
+
+
+def _zone(text: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        hint = did_you_mean(text, available_timezones()) or "write it as Europe/Berlin"
+        raise ArgumentTypeError(f"there is no time zone {text}: {hint}") from None
+
+
+def _from_1_to(most: int) -> Callable[[str], int]:
+    def parsed(text: str) -> int:
+        if not text.isdecimal() or not 1 <= int(text) <= most:
+            raise ArgumentTypeError(f"'{text}' is not a whole number from 1 to {most}")
+        return int(text)
+
+    return parsed
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -58,6 +78,35 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "type": Interval.parse,
         "help": "time in UTC, END excluded; audits cover whole steps (1 hour unless configured)",
     },
+    "--last": {
+        "metavar": "TIME",
+        "type": _seconds,
+        "help": "so long before the end of the newest audited step, such as 1h or 7d",
+    },
+    "--tz": {
+        "metavar": "ZONE",
+        "type": _zone,
+        "help": "show times of this zone, such as Europe/Berlin (default: UTC); what is typed without an offset is UTC",
+    },
+    "--format": {
+        "choices": ("csv", "parquet"),
+        "help": "write the rows to stdout as CSV or Parquet; what is nested is JSON, times are UTC",
+    },
+    "--rule": {"metavar": "NAME", "type": str.upper, "help": "only incidents with a finding of this rule"},
+    "--severity": {
+        "metavar": "SEVERITY",
+        "type": str.upper,
+        "choices": SEVERITIES,
+        "help": "only incidents that are INFO, WARN or ERROR",
+    },
+    "--client": {"metavar": "TEXT", "help": "only where the text is a part of the client id, such as a host"},
+    "--sort": {
+        "choices": ("worst", "newest", "oldest", "longest", "piled-up"),
+        "help": "what comes first",
+    },
+    "TEXT": {"metavar": "TEXT", "help": "a part of the client id, or of the address: a host, a process id"},
+    "BEFORE": {"metavar": "BEFORE", "type": Interval.parse, "help": "START/END in UTC, before the change"},
+    "AFTER": {"metavar": "AFTER", "type": Interval.parse, "help": "START/END in UTC, after the change"},
     "--cluster": {"metavar": "NAME", "type": _if_any, "help": "only this cluster"},
     "--group": {"metavar": "NAME", "type": _if_any, "help": "only this consumer group"},
     "--topic": {"metavar": "NAME", "type": _if_any, "help": "only this topic"},
@@ -100,8 +149,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--dry-run": {"action": "store_true", "help": "show the notices; send nothing, and record nothing"},
     "--jobs": {
         "metavar": "N",
-        "type": int,
-        "choices": range(1, 17),
+        "type": _from_1_to(16),
         "default": 1,
         "help": "how many steps to audit at a time, 1 to 16 (default: 1)",
     },
@@ -145,15 +193,13 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--tls-config": {"metavar": "FILE", "help": "file with RocketMQ's TLS properties, tls.client.…"},
     "--details": {
         "metavar": "N",
-        "type": int,
-        "choices": range(1, 201),
+        "type": _from_1_to(200),
         "default": 20,
         "help": "how many of the worst groups get a page of their own, 1 to 200 (default: 20)",
     },
     "--days": {
         "metavar": "N",
-        "type": int,
-        "choices": range(1, 367),
+        "type": _from_1_to(366),
         "default": 30,
         "help": "how many days before the end of the newest audited step, 1 to 366 (default: 30)",
     },
@@ -184,8 +230,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     },
     "--plan": {
         "metavar": "N",
-        "type": int,
-        "choices": range(1, 101),
+        "type": _from_1_to(100),
         "help": "show instead who would own how much now, with up to N members fewer and more",
     },
     "--textfile": {
@@ -201,4 +246,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
 #: What the environment says of an option that the command line does not give: REBALANCE_AUDIT_WAREHOUSE.
 VARIABLE = "REBALANCE_AUDIT_"
 REQUIRED = frozenset({"--warehouse", "--interval", "--run", "--at", "--namesrv"})
+#: Options of which a command that takes both is given one; where either is required, one of them is.
+EXCLUSIVE = (("--interval", "--last"), ("--json", "--format"))
+#: Options whose value may look like an option.
+VERBATIM = frozenset({"--case"})
 COMMON = ("--verbose", "--debug")

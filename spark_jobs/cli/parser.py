@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from rich_argparse import RawDescriptionRichHelpFormatter
 
 from spark_jobs.cli.commands import Command
-from spark_jobs.cli.options import COMMON, OPTIONS, REQUIRED, VARIABLE
+from spark_jobs.cli.options import COMMON, EXCLUSIVE, OPTIONS, REQUIRED, VARIABLE, VERBATIM
 from spark_jobs.errors import ExitCode
 
 _SUMMARY = "Replays RocketMQ consumer load balancing from recorded snapshots and says what went wrong."
@@ -40,8 +40,16 @@ def build_parser(commands: Mapping[str, Command]) -> ArgumentParser:
         epilog = "\n".join(("examples:", *examples, "", _EXIT_CODES))
         summary = command.summary
         sub = subparsers.add_parser(name, help=summary, description=summary, epilog=epilog, **_STYLE)
+        pairs = [pair for pair in EXCLUSIVE if set(pair) <= set(command.options)]
         for option in (*command.options, *COMMON):
-            sub.add_argument(option, **_settings(command, option))
+            if not any(option in pair for pair in pairs):
+                sub.add_argument(option, **_settings(command, option))
+        for pair in pairs:
+            settings = {option: _settings(command, option) for option in pair}
+            required = [one.pop("required", False) for one in settings.values()]
+            one_of = sub.add_mutually_exclusive_group(required=any(required))
+            for option in pair:
+                one_of.add_argument(option, **settings[option])
     return parser
 
 
@@ -56,7 +64,15 @@ def with_environment(argv: Sequence[str], commands: Mapping[str, Command], envir
         if option.startswith("--") and value:
             is_switch = OPTIONS[option].get("action") == "store_true"
             given += ([option] if value.lower() in _YES else []) if is_switch else [f"{option}={value}"]
-    return [*argv[:1], *given, *argv[1:]]
+    return [*argv[:1], *given, *_joined(argv[1:])]
+
+
+def _joined(words: Sequence[str]) -> Iterator[str]:
+    """`--case X` as `--case=X`: argparse takes an X such as --unique-ids for an option of the command."""
+    left = iter(words)
+    for word in left:
+        value = next(left, None) if word in VERBATIM else None
+        yield word if value is None else f"{word}={value}"
 
 
 def _settings(command: Command, option: str) -> dict[str, Any]:

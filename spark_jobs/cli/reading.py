@@ -5,34 +5,35 @@ from __future__ import annotations
 import dataclasses
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator
-from datetime import datetime
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from rich.console import Console
 
-from spark_jobs.cli.documents import as_json, incidents_document, trends_document
+from spark_jobs.cli.documents import answered, as_json, incidents_document, trend_rows, trends_document
 from spark_jobs.cli.show_explanation import show_explanation
-from spark_jobs.cli.show_incidents import show_incidents
+from spark_jobs.cli.show_incidents import ORDERS, show_incidents
 from spark_jobs.cli.show_status import show_statuses
 from spark_jobs.cli.show_trends import show_trends
-from spark_jobs.cli.terminal import printable, progress_on, show_next
+from spark_jobs.cli.terminal import printable, progress_on, show_next, zone_name
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.intervals import Interval, format_utc
 from spark_jobs.domain.rules import unobserved
 from spark_jobs.domain.window import from_micros
 from spark_jobs.errors import ExitCode
-from spark_jobs.explain.incident_text import incident_lines
+from spark_jobs.explain.incident_text import incident_lines, unknown_text
 from spark_jobs.explain.recorder_text import recorder_lines
-from spark_jobs.explain.text import lines
+from spark_jobs.explain.text import lines, unknowns
 from spark_jobs.explain.text_view import TextLine
 from spark_jobs.jobs.explain import Question, explain_group
-from spark_jobs.jobs.incidents import IncidentQuery, incidents_of
+from spark_jobs.jobs.incidents import IncidentQuery, check_rule, not_audited, not_recorded, published_incidents
 from spark_jobs.jobs.recorder import calls_in
 from spark_jobs.jobs.status import statuses
 from spark_jobs.jobs.trends import TrendQuery, trends_of
 from spark_jobs.location import Location
 from spark_jobs.read.delta import DeltaTables, is_reached
+from spark_jobs.read.published import PublishedTables, published_tables
 from spark_jobs.read.stored import StoredTables
 
 
@@ -50,53 +51,88 @@ def stored_tables(warehouse: str, say: Callable[[str], None]) -> StoredTables:
     return SparkTables(start_spark(say), Warehouse.parse(warehouse))
 
 
+def time_asked(arguments: Namespace, tables: PublishedTables) -> Interval | None:
+    """What `--interval` or `--last` says; None: neither."""
+    asked: Interval | None = arguments.interval
+    return asked if arguments.last is None else tables.last(timedelta(seconds=arguments.last))
+
+
 def explain_command(arguments: Namespace) -> int:
-    """Exit code 0 also where something was wrong: the question has been answered."""
+    """Exit code 0 also where something was wrong: the question has been answered; 2 where nothing worse than INFO was
+    found, and what is not known may have been wrong.
+    """
     question = Question(arguments.group or "", arguments.at, arguments.cluster, arguments.topic)
     with progress_on(Console(stderr=True)) as say:
         stored = stored_tables(arguments.warehouse, say)
         story = explain_group(stored, question, say)
+    unknown = unknowns(story)
     if arguments.json:
-        print(as_json(dataclasses.asdict(story)))
+        print(as_json(dataclasses.asdict(story) | {"unknown": unknown}))
     else:
-        told = [*lines(story)]
+        told = [*lines(story, zone_name())]
         for one in story.findings:
             told += _recorder(stored, one["rule"], story.cluster, one["start"], one["end"])
         show_explanation(Console(), told)
         of_step = {"interval": story.step, "group": story.consumer_group, "cluster": story.cluster}
         show_next("report", {"warehouse": arguments.warehouse, **of_step})
-    return ExitCode.CLEAN
+    found = {one["severity"] for one in story.findings} - {"INFO"}
+    return ExitCode.WARNINGS if unknown and not found else ExitCode.CLEAN
 
 
 def status_command(arguments: Namespace) -> int:
-    """Exit code 0 also with findings: `run` and `validate` are for gates."""
+    """Exit code 0 also with findings: `run` and `validate` are for gates; 2 where no group was audited."""
     with progress_on(Console(stderr=True)) as say:
         found = statuses(stored_tables(arguments.warehouse, say), arguments.cluster, arguments.group, say)
-    if arguments.json:
-        print(as_json(dataclasses.asdict(found)))
-    else:
+    if not answered(arguments, dataclasses.asdict(found), found.groups):
         show_statuses(Console(), found)
         for group in found.groups[:1]:
-            at = {"group": group["consumer_group"], "cluster": group["cluster"], "at": format_utc(group["step_start"])}
-            show_next("explain", {"warehouse": arguments.warehouse, **at})
-    return ExitCode.CLEAN
+            of_group = {"group": group["consumer_group"], "cluster": group["cluster"]}
+            worst = group["worst"]
+            when = {"at": middle(worst["start"], worst["end"])} if worst else {}
+            show_next("explain" if worst else "incidents", {"warehouse": arguments.warehouse, **of_group, **when})
+    return ExitCode.CLEAN if found.groups else ExitCode.WARNINGS
+
+
+def middle(start: datetime, end: datetime) -> str:
+    """A moment between the two, in whole seconds where one lies there."""
+    middle = start + (end - start) / 2
+    whole = middle.replace(microsecond=0)
+    return format_utc(whole if whole >= start else middle)
 
 
 def incidents_command(arguments: Namespace) -> int:
-    """Exit code 0 also with incidents: `run` and `validate` are for gates."""
-    asked = (arguments.interval, arguments.open, arguments.cluster, arguments.group, arguments.id)
+    """Exit code 0 also with incidents: `run` and `validate` are for gates; 2 where something was not audited."""
+    check_rule(arguments.rule)
     with progress_on(Console(stderr=True)) as say:
         stored = stored_tables(arguments.warehouse, say)
-        found = incidents_of(stored, IncidentQuery(*asked), say)
-    if arguments.json:
-        print(as_json(incidents_document(found)))
-    elif arguments.id is not None:
+        say("reading the findings")
+        tables = published_tables(stored)
+        query = IncidentQuery(
+            time_asked(arguments, tables),
+            arguments.open,
+            arguments.cluster,
+            arguments.group,
+            arguments.id,
+            arguments.rule,
+            arguments.severity,
+            arguments.client,
+        )
+        found = sorted(published_incidents(tables, query), key=ORDERS[arguments.sort], reverse=True)
+        unaudited = not_audited(tables, query)
+        unrecorded = [] if found or unaudited else not_recorded(tables, query)
+    document, unknown = incidents_document(found, unaudited, unrecorded), unknown_text(unaudited, unrecorded)
+    if not answered(arguments, document, document["incidents"]):
+        _show_incidents(arguments, stored, found, unknown)
+    return ExitCode.WARNINGS if unknown else ExitCode.CLEAN
+
+
+def _show_incidents(arguments: Namespace, stored: StoredTables, found: Sequence[Incident], unknown: str | None) -> None:
+    if arguments.id is not None:
         show_explanation(Console(), (line for one in found for line in _in_full(stored, one)))
-    else:
-        show_incidents(Console(), found)
-        for one in found[:1]:
-            show_next("incidents", {"warehouse": arguments.warehouse, "id": one.incident_id})
-    return ExitCode.CLEAN
+        return
+    show_incidents(Console(), found, unknown)
+    for one in found[:1]:
+        show_next("incidents", {"warehouse": arguments.warehouse, "id": one.incident_id})
 
 
 def _in_full(stored: StoredTables, one: Incident) -> Iterator[TextLine]:
@@ -115,9 +151,7 @@ def trends_command(arguments: Namespace) -> int:
     query = TrendQuery(arguments.days, arguments.cluster, arguments.group)
     with progress_on(Console(stderr=True)) as say:
         found = trends_of(stored_tables(arguments.warehouse, say), query, say)
-    if arguments.json:
-        print(as_json(trends_document(found)))
-    else:
+    if not answered(arguments, trends_document(found), trend_rows(found)):
         show_trends(Console(), found)
         for one in found[:1]:
             named = {"cluster": one.cluster, "group": one.consumer_group}
@@ -131,8 +165,9 @@ def report_command(arguments: Namespace) -> int:
         from spark_jobs.jobs.report import ReportRequest, report, write_page
 
         file = Path(arguments.out)
-        request = ReportRequest(arguments.interval, arguments.cluster, arguments.group, arguments.details)
         stored = stored_tables(arguments.warehouse, say)
+        arguments.interval = time_asked(arguments, published_tables(stored))
+        request = ReportRequest(arguments.interval, arguments.cluster, arguments.group, arguments.details)
         page = report(stored, request, say)
     write_page(page, file)
     print(f"The report is in {printable(str(file))}: open it in a browser")

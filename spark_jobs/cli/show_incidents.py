@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from spark_jobs.cli.tables import Heading, show_rows, stacked, table
-from spark_jobs.cli.terminal import SEVERITY_STYLES
+from spark_jobs.cli.terminal import SEVERITY_STYLES, local, zone_name
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.intervals import duration_text, format_utc
 from spark_jobs.domain.phrases import UNKNOWN, number_text
 from spark_jobs.domain.window import from_micros
-from spark_jobs.explain.incident_text import incidents_text
+from spark_jobs.explain.incident_text import attention, incidents_text
 
 #: Groups in a line; more are counted.
 _NAMED = 3
@@ -28,18 +29,30 @@ _HEADINGS = (
 )
 
 
-def show_incidents(console: Console, incidents: Sequence[Incident]) -> None:
-    """The incidents in the order given; one line each where the console is no terminal."""
-    show_rows(console, incidents, _table, _line, incidents_text(incidents))
+#: By `--sort`, what comes first is greatest.
+ORDERS: Mapping[str, Callable[[Incident], Any]] = {
+    "worst": attention,
+    "newest": lambda one: one.opened_at,
+    "oldest": lambda one: -one.opened_at,
+    "longest": lambda one: one.last_seen_at - one.opened_at,
+    "piled-up": lambda one: -1 if one.piled_up is None else one.piled_up,
+}
+
+
+def show_incidents(console: Console, incidents: Sequence[Incident], unknown: str | None = None) -> None:
+    """The incidents in the order given, and the `unknown_text`; one line each where the console is no terminal."""
+    told = [incidents_text(incidents)] if incidents or not unknown else []
+    told += [unknown] if unknown else []
+    show_rows(console, incidents, _table, _line, "; ".join(told))
 
 
 def _table(incidents: Sequence[Incident]) -> Table:
-    return table("Incidents, newest first (UTC)", _HEADINGS, map(_cells, incidents), ruled=True)
+    return table(f"Incidents ({zone_name()})", _HEADINGS, map(_cells, incidents), ruled=True)
 
 
 def _cells(one: Incident) -> Iterable[Text]:
-    start, end = from_micros(one.opened_at), from_micros(one.last_seen_at)
-    until = "open" if one.resolved_at is None else f"{from_micros(one.resolved_at):%m-%d %H:%M:%S}"
+    start, end = local(from_micros(one.opened_at)), from_micros(one.last_seen_at)
+    until = "open" if one.resolved_at is None else f"{local(from_micros(one.resolved_at)):%m-%d %H:%M:%S}"
     yield Text.assemble((one.severity, SEVERITY_STYLES[one.severity]), (f"\n{one.incident_id}", "dim"))
     yield stacked(one.headline, f"{one.rule}, {one.cause}")
     yield Text.assemble(f"{start:%m-%d %H:%M:%S} –\n{until}", (f"\n{duration_text(end - start)}", "dim"))

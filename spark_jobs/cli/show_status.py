@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from spark_jobs.cli.tables import Heading, show_rows, stacked, table
-from spark_jobs.cli.terminal import SEVERITY_STYLES
+from spark_jobs.cli.terminal import SEVERITY_STYLES, print_line, zone_name
 from spark_jobs.domain.intervals import duration_text, format_utc
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text
 from spark_jobs.jobs.status import Statuses
@@ -20,45 +20,69 @@ from spark_jobs.jobs.status import Statuses
 Group = Mapping[str, Any]
 
 
+#: Rules named in a cell; the others are counted.
+_RULES = 3
+#: A terminal narrower than this has no room for limits, rates and ages.
+_WIDE = 110
 _HEADINGS = (
-    *(Heading(text, fold=True) for text in ("worst\nfindings", "group\ncluster\nstep")),
-    *(
-        Heading(text, right=True)
-        for text in (
-            "members\nidle",
-            "queues owned\nonce/twice/never",
-            "backlog\nunknown queues",
-            "in/s\nout/s",
-            "oldest\nmessage",
-        )
-    ),
-    Heading("limit\nwould more consumers have helped?", fold=True),
+    Heading("worst", fixed=True),
+    Heading("group\nrules", fold=True),
+    Heading("members\nidle", right=True),
+    Heading("queues owned\n1 / 2+ / 0", right=True),
+    Heading("backlog", right=True),
 )
+_MORE = (Heading("limit"), Heading("in/s\nout/s", right=True), Heading("oldest\nmessage", right=True))
 
 
 def show_statuses(console: Console, found: Statuses) -> None:
-    """One row per group in the order given; whose newest step is not the newest of all is marked as old."""
+    """One row per group in the order given; whose newest step is not the newest of all is marked as old. Of one group
+    alone its advice, too.
+    """
     newest = f"the newest step began at {format_utc(found.newest_step)}" if found.newest_step else "nothing was audited"
     summary = f"{count(len(found.groups), 'group')}; {newest}."
-    show_rows(console, found.groups, lambda _: _table(found), lambda group: _line(group, found.newest_step), summary)
+    wide = console.width >= _WIDE
+    show_rows(
+        console, found.groups, lambda _: _table(found, wide), lambda group: _line(group, found.newest_step), summary
+    )
+    if console.is_terminal:
+        for group in found.groups if len(found.groups) == 1 else ():
+            print_line(console, f"Would more consumers have helped? {group['advice']}")
 
 
-def _table(found: Statuses) -> Table:
-    rows = (_cells(group, found.newest_step) for group in found.groups)
-    return table("Newest step of every group (UTC)", _HEADINGS, rows, ruled=True)
+def _table(found: Statuses, wide: bool) -> Table:
+    clusters = {group["cluster"] for group in found.groups}
+    rows = (_cells(group, found.newest_step, wide, len(clusters) > 1) for group in found.groups)
+    headings = (*_HEADINGS, *(_MORE if wide else ()))
+    return table(f"Newest step of every group ({zone_name()})", headings, rows, ruled=True)
 
 
-def _cells(group: Group, newest: datetime | None) -> Iterable[Text]:
+def _cells(group: Group, newest: datetime | None, wide: bool, with_cluster: bool) -> Iterable[Text]:
     severity = group["worst_severity"]
-    step = f"{format_utc(group['step_start'])}{_age(group, newest)}"
-    yield Text.assemble((severity or "-", SEVERITY_STYLES.get(severity, "dim")), (f"\n{group['finding_count']}", "dim"))
-    yield stacked(group["consumer_group"], group["cluster"], step)
+    old = None if group["step_start"] == newest else f"{format_utc(group['step_start'])} (old)"
+    yield Text(severity or "-", SEVERITY_STYLES.get(severity, "dim"))
+    yield stacked(group["consumer_group"], group["cluster"] if with_cluster else None, old, *_rules(group))
     yield stacked(number_text(group["members"]), number_text(group["idle_members"]))
     yield Text(_owned(group))
-    yield stacked(_backlog(group), f"{group['unknown_queues']:,}" if group["unknown_queues"] else None)
-    yield stacked(rate_text(group["in_rate"]), rate_text(group["out_rate"]))
-    yield Text(_oldest(group))
-    yield stacked(group["limit"], group["advice"])
+    yield stacked(_backlog(group), *_beside(group))
+    if wide:
+        yield Text(group["limit"].replace("_", " ").lower())
+        yield stacked(rate_text(group["in_rate"]), rate_text(group["out_rate"]))
+        yield Text(_oldest(group))
+
+
+def _rules(group: Group) -> list[str]:
+    """The worst first."""
+    found = group["rules"] or ()
+    rules = [f"{one['rule']} × {one['findings']}" if one["findings"] > 1 else one["rule"] for one in found]
+    return [*rules[:_RULES], *([f"and {len(rules) - _RULES} more"] if rules[_RULES:] else [])]
+
+
+def _beside(group: Group) -> Iterable[str]:
+    """What the numbers of the backlog do not count."""
+    if group["stranded"]:
+        yield f"{group['stranded']:,} stranded"
+    if group["unknown_queues"]:
+        yield f"{count(group['unknown_queues'], 'queue')} unknown"
 
 
 def _line(group: Group, newest: datetime | None) -> str:
@@ -67,12 +91,14 @@ def _line(group: Group, newest: datetime | None) -> str:
             group["worst_severity"] or "-",
             f"cluster={group['cluster']}",
             f"group={group['consumer_group']}",
-            f"step={format_utc(group['step_start'])}{_age(group, newest)}",
+            f"step={format_utc(group['step_start'])}{'' if group['step_start'] == newest else ' (old)'}",
             f"findings={group['finding_count']}",
+            f"rules={','.join(one['rule'] for one in group['rules'] or ()) or '-'}",
             f"members={number_text(group['members'])}",
             f"queues={_owned(group)}",
             f"backlog={_backlog(group)}",
             f"unknown_queues={group['unknown_queues']}",
+            *([f"stranded={group['stranded']}"] if group["stranded"] else []),
             f"oldest={_oldest(group)}",
             f"in={rate_text(group['in_rate'])}/s",
             f"out={rate_text(group['out_rate'])}/s",
@@ -80,10 +106,6 @@ def _line(group: Group, newest: datetime | None) -> str:
             f"advice: {group['advice']}",
         )
     )
-
-
-def _age(group: Group, newest: datetime | None) -> str:
-    return "" if group["step_start"] == newest else " (old)"
 
 
 def _owned(group: Group) -> str:

@@ -9,11 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from spark_jobs.cli.tables import Heading, show_rows, stacked, table
+from spark_jobs.cli.terminal import local, zone_name
 from spark_jobs.domain.intervals import format_utc
 from spark_jobs.domain.phrases import UNKNOWN
 from spark_jobs.domain.trends import GroupTrend, GroupWeek
 from spark_jobs.domain.window import from_micros
-from spark_jobs.explain.trend_text import trends_text, week_texts
+from spark_jobs.explain.trend_text import is_told, trends_text, week_texts
 
 _HEADINGS = (
     Heading("group\ncluster", fold=True),
@@ -35,19 +36,19 @@ _Row = tuple[GroupTrend, GroupWeek]
 
 
 def show_trends(console: Console, found: Sequence[GroupTrend]) -> None:
-    """A row per group in the order given, and per week, the newest first."""
-    every = [(one, week) for one in found for week in reversed(one.weeks)]
+    """A row per group in the order given, and per week of which anything is known, the newest first."""
+    every = [(one, week) for one in found for week in reversed(one.weeks) if is_told(week)]
     show_rows(console, every, _table, _line, trends_text(found))
 
 
 def _table(rows: Sequence[_Row]) -> Table:
-    return table("Week by week; what got worse comes first (UTC)", _HEADINGS, map(_cells, rows), ruled=True)
+    return table(f"Week by week; what got worse comes first ({zone_name()})", _HEADINGS, map(_cells, rows), ruled=True)
 
 
 def _cells(row: _Row) -> Iterable[Text]:
     one, week = row
     yield stacked(one.consumer_group, one.cluster)
-    yield Text(f"{from_micros(week.start):%m-%d %H:%M}")
+    yield Text(f"{local(from_micros(week.start)):%m-%d %H:%M}")
     for text in week_texts(week):
         yield Text(text, style="dim" if text == UNKNOWN else "")
 

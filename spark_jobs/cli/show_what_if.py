@@ -10,9 +10,10 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from spark_jobs.cli.tables import Heading, show_rows, table
-from spark_jobs.cli.terminal import print_line
+from spark_jobs.cli.terminal import print_line, printable
 from spark_jobs.domain.intervals import duration_text, format_utc
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text
 from spark_jobs.domain.what_if.outcome import CaseOutcome, Comparison
@@ -128,18 +129,25 @@ def show_plan(console: Console, found: GroupSteps, plan: Plan) -> None:
 
 
 def _plan_table(title: str, sizes: Iterable[PlannedSize]) -> Table:
-    return table(title, _PLAN_HEADINGS, (_plan_cells(one) for one in sizes), ruled=True)
+    return table(title, _PLAN_HEADINGS, map(_plan_cells, sizes), ruled=True)
 
 
-def _plan_cells(one: PlannedSize) -> Sequence[str]:
-    counts = (f"{one.change:+}", *map(str, (len(one.members), one.idle, one.unowned, one.owned_twice)))
-    return (*counts, "\n".join(map(_member, one.members)))
+def _plan_cells(one: PlannedSize) -> list[Text | str]:
+    return [*_plan_counts(one), Text("\n".join(map(printable, _plan_members(one))))]
+
+
+def _plan_counts(one: PlannedSize) -> Sequence[str]:
+    return (f"{one.change:+}", *map(str, (len(one.members), one.idle, one.unowned, one.owned_twice)))
+
+
+def _plan_members(one: PlannedSize) -> Sequence[str]:
+    return [*map(_member, one.members)]
 
 
 def _plan_line(one: PlannedSize) -> str:
     names = ("change", "members", "idle", "unowned", "owned_twice")
-    cells = zip(names, _plan_cells(one), strict=False)
-    return " ".join((*(f"{name}={cell}" for name, cell in cells), "; ".join(map(_member, one.members))))
+    cells = zip(names, _plan_counts(one), strict=True)
+    return " ".join((*(f"{name}={cell}" for name, cell in cells), "; ".join(_plan_members(one))))
 
 
 def _member(one: PlannedMember) -> str:

@@ -11,15 +11,16 @@ from spark_jobs.cli.documents import as_json
 from spark_jobs.cli.reading import stored_tables
 from spark_jobs.cli.show_what_if import comparison_document, plan_document, show_comparison, show_plan
 from spark_jobs.cli.terminal import printable, progress_on, show_next
-from spark_jobs.cli.what_if_cases import cases_of
+from spark_jobs.cli.what_if_cases import cases_of, check_alone
 from spark_jobs.errors import ExitCode
 from spark_jobs.jobs.what_if import GroupAsked, draw, planned, what_if
 
 
 def what_if_command(arguments: Namespace) -> int:
     """Exit code 0 whatever comes out: the question has been answered."""
-    asked = GroupAsked(arguments.group or "", arguments.interval, arguments.cluster)
+    asked = GroupAsked(arguments.group or "", arguments.interval, arguments.cluster, arguments.last)
     if arguments.plan is not None:
+        check_alone(arguments)
         return _plan(arguments, asked)
     cases = cases_of(arguments)
     with progress_on(Console(stderr=True)) as say:

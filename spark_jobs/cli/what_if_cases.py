@@ -7,6 +7,7 @@ import shlex
 from argparse import Namespace
 from collections.abc import Iterable
 
+from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.strategies import STRATEGY_NAMES
 from spark_jobs.domain.what_if.cases import Case, Change, strategy_named
 from spark_jobs.errors import CaseError
@@ -17,13 +18,25 @@ _VALUES = ("--members", "--queues", "--strategy", "--without", "--speed")
 
 def cases_of(arguments: Namespace) -> list[Case]:
     """Those of each `--case`, behind the one that the other options describe; raises `CaseError`."""
-    typed = [(name, getattr(arguments, name.strip("-").replace("-", "_"))) for name in (*_VALUES, *_SWITCHES)]
-    words = [word for name, value in typed for word in _words(name, value)]
+    words = _typed(arguments)
     cases = [_case(shlex.join(words), words)] if words else []
     cases += [_case(text, _split(text)) for text in arguments.case or ()]
     if not cases:
         raise CaseError("say what to change, for example --members +2, or --case '--members +2'")
     return cases
+
+
+def check_alone(arguments: Namespace) -> None:
+    """Raises `CaseError` where `--plan`, which shows the group as it is, was typed with something that it ignores."""
+    others = [*_typed(arguments), *_words("--case", arguments.case), *_words("--html", arguments.html)]
+    if others:
+        raise CaseError(f"--plan shows the group as it is, with members less and more: leave out {shlex.join(others)}")
+
+
+def _typed(arguments: Namespace) -> list[str]:
+    """The words that describe a case without `--case`."""
+    named = [(name, getattr(arguments, name.strip("-").replace("-", "_"))) for name in (*_VALUES, *_SWITCHES)]
+    return [word for name, value in named for word in _words(name, value)]
 
 
 def _words(name: str, value: object) -> Iterable[str]:
@@ -82,7 +95,8 @@ def _strategy(text: str) -> tuple[str, int | None]:
     except ValueError:
         raise CaseError(f"--strategy cannot be '{text}': write NAME, or CONSISTENT_HASH:20 (virtual nodes)") from None
     if name not in STRATEGY_NAMES or name == "POP":
-        raise CaseError(f"--strategy cannot be '{text}': choose one of {', '.join(STRATEGY_NAMES[:-1])}")
+        hint = did_you_mean(name, STRATEGY_NAMES[:-1]) or f"choose one of {', '.join(STRATEGY_NAMES[:-1])}"
+        raise CaseError(f"--strategy cannot be '{text}': {hint}")
     return name, nodes
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from spark_jobs.domain.incidents.facts import queues_by_topic
 from spark_jobs.domain.incidents.values import Incident, IncidentPart
-from spark_jobs.domain.intervals import duration_text, format_utc
+from spark_jobs.domain.intervals import EVER, Interval, duration_text, format_utc
 from spark_jobs.domain.phrases import count, names_text
+from spark_jobs.domain.rules import unobserved
 from spark_jobs.domain.severities import SEVERITIES, WORST_FIRST
-from spark_jobs.domain.window import from_micros
+from spark_jobs.domain.window import SECOND, from_micros
 from spark_jobs.explain.text_view import TextLine
 
+#: Groups of which the same is said are told together where it began, and ended, less than this apart; microseconds.
+_APART = 60 * SECOND
 #: Names in one line, at most; the others are counted.
 _NAMED = 20
 
@@ -48,9 +51,26 @@ def incidents_text(incidents: Sequence[Incident]) -> str:
     return f"{count(len(incidents), 'incident')}: {told}; {still} {'is' if still == 1 else 'are'} open"
 
 
-def attention(one: Incident) -> tuple[int, bool, int, int]:
-    """Greater for what should be looked at first: what is worse, then open, then piled up more, then newer."""
-    return SEVERITIES.index(one.severity), one.resolved_at is None, one.piled_up or 0, one.opened_at
+def unknown_text(not_audited: Sequence[Interval], not_recorded: Sequence[Interval]) -> str | None:
+    """The time of which nothing is known, and why; None: there is none."""
+    spans, what = (not_recorded, "recorded") if not_recorded else (not_audited, "audited")
+    if not spans:
+        return None
+    when = "" if list(spans) == [EVER] else f" in {names_text([*map(str, spans)], 3)}"
+    return f"unknown: nothing was {what}{when}"
+
+
+def attention(one: Incident) -> tuple[int, bool, bool, int, int]:
+    """Greater for what should be looked at first: what is worse, then open, then piled up more, then newer. What was
+    not recorded comes after all others of its severity: where the recording ended, nothing went wrong.
+    """
+    recorded = one.rule != unobserved.NAME
+    return SEVERITIES.index(one.severity), recorded, one.resolved_at is None, one.piled_up or 0, one.opened_at
+
+
+def worst_first(incidents: Iterable[Incident]) -> list[Incident]:
+    """What should be looked at first, first."""
+    return sorted(incidents, key=attention, reverse=True)
 
 
 def state_text(one: Incident, written: Callable[[datetime], str] = format_utc) -> str:
@@ -93,16 +113,36 @@ def _parts(title: str, parts: tuple[IncidentPart, ...]) -> Iterator[TextLine]:
     if parts:
         yield TextLine("", 0)
         yield TextLine(title, 0, "title")
-    for part in parts[:_NAMED]:
-        where = part.consumer_group if part.topic is None else f"{part.consumer_group}, {part.topic}"
+    told = _together(parts)
+    for same in told[:_NAMED]:
+        part = same[0]
+        groups = names_text([one.consumer_group for one in same], _NAMED)
+        where = groups if part.topic is None else f"{groups}, {part.topic}"
         about = "" if part.subject in (part.topic, part.consumer_group) else f": {part.subject}"
         yield TextLine(f"{part.severity} {part.rule} ({part.cause}) in {where}{about}", 1, part.severity)
-        found = count(len(part.finding_ids), "finding")
-        yield TextLine(
-            f"From {format_utc(from_micros(part.start))} to {format_utc(from_micros(part.end))}, {found}.", 2
-        )
-    if parts[_NAMED:]:
-        yield TextLine(f"… and {len(parts) - _NAMED} more.", 1)
+        found = count(sum(len(one.finding_ids) for one in same), "finding")
+        start, end = min(one.start for one in same), max(one.end for one in same)
+        yield TextLine(f"From {format_utc(from_micros(start))} to {format_utc(from_micros(end))}, {found}.", 2)
+    if left := sum(map(len, told[_NAMED:])):
+        yield TextLine(f"… and {left} more.", 1)
+
+
+def _together(parts: Iterable[IncidentPart]) -> list[list[IncidentPart]]:
+    """In order of time, those of different groups that say the same of a whole group, at nearly the same time."""
+    found: list[list[IncidentPart]] = []
+    for part in parts:
+        if found and _are_same(found[-1][0], part):
+            found[-1].append(part)
+        else:
+            found.append([part])
+    return found
+
+
+def _are_same(one: IncidentPart, other: IncidentPart) -> bool:
+    whole = all(part.topic is None and part.subject == part.consumer_group for part in (one, other))
+    whole &= one.consumer_group != other.consumer_group
+    what = (one.severity, one.rule, one.cause) == (other.severity, other.rule, other.cause)
+    return whole and what and max(abs(one.start - other.start), abs(one.end - other.end)) < _APART
 
 
 def _named(thing: str, names: tuple[str, ...]) -> str:

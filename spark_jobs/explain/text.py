@@ -9,16 +9,21 @@ from typing import Any
 from spark_jobs.domain.intervals import duration_text, format_utc
 from spark_jobs.domain.phrases import count, number_text, rate_text
 from spark_jobs.domain.severities import WORST_FIRST
+from spark_jobs.domain.timeline import Reason, Status
 from spark_jobs.explain.backlog import backlog_text
 from spark_jobs.explain.phrases import joined
 from spark_jobs.explain.story import GroupStory, TopicStory
 from spark_jobs.explain.text_view import TextLine, view_lines
 
+_UNKNOWN = (Status.UNOBSERVED, Status.NOT_REPLAYABLE)
+#: Somebody owns the queues then, but who is not recorded.
+_OWNERS_UNKNOWN = (Reason.BROKER_REBALANCE, Reason.CONSUMED_THROUGH_PROXY, Reason.CONSUMED_BY_UNSEEN)
 
-def lines(story: GroupStory) -> Iterator[TextLine]:
-    """One line per statement; the names in them are as the clients gave them."""
+
+def lines(story: GroupStory, zone: str = "UTC") -> Iterator[TextLine]:
+    """One line per statement; the names in them are as the clients gave them. `zone`: of the times shown."""
     yield TextLine(f"{story.consumer_group} (cluster {story.cluster}) at {format_utc(story.at)}", 0, "title")
-    yield TextLine(f"{_verdict(story)} All times are UTC; the audited step is {story.step}.", 0)
+    yield TextLine(f"{_verdict(story)} All times are {zone}; the audited step is {story.step}.", 0)
     for topic in story.topics:
         yield TextLine("", 0)
         yield from _topic(topic)
@@ -75,14 +80,25 @@ def _quiet(topics: list[str]) -> str:
 
 def _findings(story: GroupStory) -> Iterator[TextLine]:
     if not story.findings:
-        unobserved = all(view.status == "UNOBSERVED" for topic in story.topics for view in topic.views)
-        yield TextLine(
-            "Whether anything was wrong is unknown." if unobserved else "Nothing was wrong then.", 0, "title"
-        )
+        unknown = "; ".join(unknowns(story))
+        yield TextLine(f"No finding, but unknown: {unknown}." if unknown else "Nothing was wrong then.", 0, "title")
         return
     yield TextLine("What was wrong", 0, "title")
     for finding in story.findings:
         yield from _finding(finding)
+
+
+def unknowns(story: GroupStory) -> list[str]:
+    """What is not known of the topics that are told of, so that nobody can say that it was right."""
+    found = []
+    for topic in story.topics:
+        if any(view.status in _UNKNOWN or view.reason in _OWNERS_UNKNOWN for view in topic.views):
+            found.append(f"who owned the queues of {topic.topic}")
+        if topic.backlog is None:
+            found.append(f"the backlog of {topic.topic}")
+        elif queues := sum(one.queue_count for one in topic.backlog.unknown):
+            found.append(f"the backlog of {count(queues, 'queue')} of {topic.topic}")
+    return found
 
 
 def _finding(finding: Mapping[str, Any]) -> Iterator[TextLine]:

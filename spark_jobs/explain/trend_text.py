@@ -11,9 +11,24 @@ from spark_jobs.domain.trends import GroupTrend, GroupWeek
 
 
 def trends_text(found: Sequence[GroupTrend]) -> str:
-    """How many groups there are, and how many got worse."""
-    worse = sum(1 for one in found if one.worsening > (0, 0, 0))
-    return f"{count(len(found), 'group')}; {worse} got worse in the last week."
+    """How many groups there are, how many of them can be compared, and how many of these got worse."""
+    compared = [one for one in found if is_compared(one)]
+    if not compared:
+        none = "none was observed in the last week and the one before: unknown what got worse"
+        return f"{count(len(found), 'group')}; {none}."
+    worse = sum(1 for one in compared if one.worsening > (0, 0, 0))
+    others = f" of {len(compared):,} that can be compared" if len(compared) < len(found) else ""
+    return f"{count(len(found), 'group')}; {worse:,}{others} got worse in the last week."
+
+
+def is_told(week: GroupWeek) -> bool:
+    """Whether anything is known of the week."""
+    return bool(week.incidents) or week.wrong_minutes is not None
+
+
+def is_compared(one: GroupTrend) -> bool:
+    """Whether the group was observed in the last two weeks."""
+    return len(one.weeks) > 1 and all(week.wrong_minutes is not None for week in one.weeks[-2:])
 
 
 def week_texts(week: GroupWeek) -> Iterator[str]:

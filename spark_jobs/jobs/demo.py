@@ -65,10 +65,9 @@ def demo(spark: SparkSession, warehouse: Warehouse, files: ExampleFiles, progres
     return Demo(result, file)
 
 
-def next_steps(warehouse: Warehouse) -> list[tuple[str, str]]:
-    """What to try after the demo: (what it is for, shell command)."""
-    command = shlex.quote(_from_here(Path(sys.executable).with_name("rebalance-audit")))
-    configuration = shlex.quote(_from_here(example_files().configuration))
+def next_steps(warehouse: Warehouse, command: str, from_here: Callable[[Path], str]) -> list[tuple[str, str]]:
+    """What to try after the demo: (what it is for, shell command); `command` is ours, `from_here` writes a path."""
+    configuration = shlex.quote(from_here(example_files().configuration))
     audit = f"{command} run --warehouse {shlex.quote(warehouse.location)} --interval {INTERVAL}"
     audit += f" --config {configuration}"
     query = f"SELECT rule, consumer_group, subject, start, end FROM {warehouse.identifier('findings')}"
@@ -78,11 +77,6 @@ def next_steps(warehouse: Warehouse) -> list[tuple[str, str]]:
         ("one group at one moment, in words", f"{explain} --at 2026-11-21T02:10"),
         ("one group only", f"{audit} --group payment-service"),
         ("for a program: one JSON document", f"{audit} --json"),
-        ("the tables, with SQL", f"{shlex.quote(_from_here(Path(sys.executable)))} -c {shlex.quote(script)}"),
+        ("the tables, with SQL", f"{shlex.quote(from_here(Path(sys.executable)))} -c {shlex.quote(script)}"),
         ("everything else", f"{command} --help"),
     ]
-
-
-def _from_here(path: Path) -> str:
-    """The path as one would type it in the working directory."""
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

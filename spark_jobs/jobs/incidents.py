@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from schemas import FINDINGS, GROUP_STATUS
+from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.domain.incidents.fold import incidents
 from spark_jobs.domain.incidents.threads import QUIET
 from spark_jobs.domain.incidents.values import AuditedTime, Incident
 from spark_jobs.domain.intervals import EVER, Interval
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.domain.timeline import Status
 from spark_jobs.domain.window import to_micros
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.read.delta import delta_tables
@@ -25,13 +26,19 @@ _STEP = ("cluster", "consumer_group", "step_start")
 
 @dataclass(frozen=True)
 class IncidentQuery:
-    """Which incidents are asked for: those that were seen in the interval (None: ever), only open ones, of a name."""
+    """Which incidents are asked for: those that were seen in the interval (None: ever), only open ones, of a name.
+
+    `rule`: of which one of its findings is; `severity`: exactly this; `client`: a part of a client id that it names.
+    """
 
     interval: Interval | None = None
     is_open: bool = False
     cluster: str | None = None
     consumer_group: str | None = None
     incident_id: str | None = None
+    rule: str | None = None
+    severity: str | None = None
+    client: str | None = None
 
 
 def incidents_of(
@@ -64,6 +71,32 @@ def published_incidents(tables: PublishedTables, query: IncidentQuery) -> list[I
     return wanted
 
 
+def not_audited(tables: PublishedTables, query: IncidentQuery) -> list[Interval]:
+    """The time of the query, in whole steps, in which none of what it names was audited; without an interval all of
+    time, where that was never audited.
+    """
+    read = tables.read(GROUP_STATUS, query.interval or EVER, ["step_start"], query.cluster, query.consumer_group)
+    audited = {step for (step,) in tuples(read)}
+    if query.interval is None:
+        return [] if audited else [EVER]
+    missing: list[Interval] = []
+    for step in tables.grid.steps(tables.steps(query.interval)):
+        if step.start not in audited:
+            goes_on = missing and missing[-1].end == step.start
+            missing.append(Interval(missing.pop().start, step.end) if goes_on else step)
+    return missing
+
+
+def not_recorded(tables: PublishedTables, query: IncidentQuery) -> list[Interval]:
+    """The interval of the query, where no snapshot tells of any part of it, as before a recording begins."""
+    if query.interval is None:
+        return []
+    times = Filter("interval_start", "<", query.interval.end), Filter("interval_end", ">", query.interval.start)
+    named = query.cluster, query.consumer_group
+    read = tables.read(REBALANCE_INTERVALS, query.interval, ["status"], *named, times)["status"]
+    return [] if set(read.unique().to_pylist()) - {Status.UNOBSERVED} else [query.interval]
+
+
 def open_incidents(
     tables: PublishedTables, first: datetime, cluster: str | None = None, consumer_group: str | None = None
 ) -> list[Incident]:
@@ -82,7 +115,22 @@ def _is_wanted(one: Incident, query: IncidentQuery) -> bool:
         and (query.consumer_group is None or query.consumer_group in one.groups)
         and not (query.is_open and one.resolved_at is not None)
         and (query.interval is None or stood_in(one, query.interval))
+        and (query.rule is None or query.rule in (part.rule for part in (*one.roots, *one.consequences)))
+        and query.severity in (None, one.severity)
+        and (query.client is None or any(query.client.lower() in name.lower() for name in _clients(one)))
     )
+
+
+def _clients(one: Incident) -> tuple[str, ...]:
+    """Client ids, and what else its findings are about."""
+    return (*one.members, *(part.subject for part in (*one.roots, *one.consequences)))
+
+
+def check_rule(name: str | None) -> None:
+    """Raises `NothingPublishedError`, naming the nearest, if there is no such rule."""
+    names = [rule.name for rule in RULES]
+    if name is not None and name not in names:
+        raise NothingPublishedError(f"there is no rule {name}: {did_you_mean(name, names) or ', '.join(names)}")
 
 
 def stood_in(one: Incident, interval: Interval) -> bool:

@@ -99,6 +99,7 @@ def _load_rows(spark: SparkSession, warehouse: Warehouse, rows: Sequence[Row], r
     table, by_line = rows[0].table, {row.line.number: row for row in rows}
     source = arrow_table(table, [row.values for row in rows], list(by_line))
     span = pc.min_max(source["captured_at"]).as_py()
+    report.widen(span["min"], span["max"])
     within = F.col("t.captured_at").between(F.lit(span["min"]), F.lit(span["max"]))
     there = known(spark, warehouse, table, source, within)
     conflicts = [by_line[number] for number, same in there.items() if not same]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,14 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class GroupAsked:
-    """Which group, and which time of it: whole steps; without an interval its newest step."""
+    """Which group, and which time of it: whole steps; so many `last` seconds before the end of the newest step of all
+    groups, or without an interval its own newest step.
+    """
 
     consumer_group: str
     interval: Interval | None = None
     cluster: str | None = None
+    last: float | None = None
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class GroupSteps:
 
 def what_if(stored: StoredTables, asked: GroupAsked, cases: Sequence[Case], say: Say) -> tuple[GroupSteps, Comparison]:
     """Every case beside what really happened; raises `NothingPublishedError` where nothing of it was replayed."""
-    found = _group_steps(stored, asked, say)
+    found = group_steps(stored, asked, say)
     say("simulating the cases")
     compared = compare(found.steps, cases, found.configured)
     if compared is None:
@@ -64,7 +68,7 @@ def what_if(stored: StoredTables, asked: GroupAsked, cases: Sequence[Case], say:
 
 def planned(stored: StoredTables, asked: GroupAsked, change: int, say: Say) -> tuple[GroupSteps, Plan]:
     """What becomes of the group as it was at last, with up to so many members less and more; raises as `what_if`."""
-    found = _group_steps(stored, asked, say)
+    found = group_steps(stored, asked, say)
     planned = plan(found.steps, change, found.configured)
     if planned is None:
         raise NothingPublishedError(_not_replayed(found))
@@ -86,17 +90,17 @@ def _not_replayed(found: GroupSteps) -> str:
     )
 
 
-def _group_steps(stored: StoredTables, asked: GroupAsked, say: Say) -> GroupSteps:
+def group_steps(stored: StoredTables, asked: GroupAsked, say: Say) -> GroupSteps:
     """Reads the snapshots, at the versions and with the configuration of the newest run of the last step."""
     say("looking for the group")
     tables = published_tables(stored)
-    cluster = check_group(tables, asked.interval or EVER, asked.cluster, asked.consumer_group)
-    interval = asked.interval
+    interval = asked.interval if asked.last is None else tables.last(timedelta(seconds=asked.last))
+    cluster = check_group(tables, interval or EVER, asked.cluster, asked.consumer_group)
     if interval is None:
         names = (cluster, asked.consumer_group)
         newest = next(one.last_step for one in tables.groups() if (one.cluster, one.consumer_group) == names)
         interval = Interval(newest, newest + tables.grid.length)
-    interval = tables.steps(interval)
+    tables.grid.check_whole_steps(interval)
     last = Interval(interval.end - tables.grid.length, interval.end)
     run = run_of_step(stored, last, cluster, asked.consumer_group)
     if run is None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from schemas import AUDIT_RUNS, GROUP_STATUS, Table
 from spark_jobs.domain.intervals import EVER, Interval, StepGrid, format_utc
 from spark_jobs.domain.phrases import did_you_mean
-from spark_jobs.errors import NothingPublishedError
+from spark_jobs.errors import NothingPublishedError, WarehouseError
 from spark_jobs.read.stored import Filter, StoredTables, rows, tuples
 
 #: What the choice of the newest run needs.
@@ -61,6 +61,14 @@ class PublishedTables:
         end = self.grid.floor(interval.end)
         return Interval(self.grid.floor(interval.start), end if end == interval.end else end + self.grid.length)
 
+    def last(self, length: timedelta) -> Interval:
+        """So long a time before the end of the newest audited step; raises `NothingPublishedError` without one."""
+        steps = [group.last_step for group in self.groups()]
+        if not steps:
+            raise NothingPublishedError("no group was audited: there is no newest step")
+        end = max(steps) + self.grid.length
+        return Interval(end - length, end)
+
     def groups(self) -> list[AuditedGroup]:
         """Every group that was ever audited."""
         spans: dict[tuple[str, str], tuple[datetime, datetime]] = {}
@@ -75,8 +83,13 @@ class PublishedTables:
 
 
 def published_tables(stored: StoredTables) -> PublishedTables:
-    """What the newest published run left; raises `NothingPublishedError` where no run has published anything."""
+    """What the newest published run left; raises `NothingPublishedError` where no run has published anything,
+    `WarehouseError` where there is no such folder.
+    """
     runs = rows(stored.read(AUDIT_RUNS, _RUN, [_IS_PUBLISHED])) if stored.exists(AUDIT_RUNS) else []
+    folder = stored.location.local_path
+    if folder is not None and not folder.is_dir():
+        raise WarehouseError(f"there is no warehouse {stored.location.location}: no such folder")
     if not runs:
         raise NothingPublishedError(
             f"nothing has been published in the warehouse {stored.location.location}: audit it first, with "
@@ -86,10 +99,15 @@ def published_tables(stored: StoredTables) -> PublishedTables:
     return PublishedTables(stored, newest["published_versions"], StepGrid(timedelta(seconds=newest["step_seconds"])))
 
 
-def runs_of(stored: StoredTables, interval: Interval) -> list[dict[str, Any]]:
-    """The rows of the runs that published some of the interval's steps, newest first."""
-    overlap = (Filter("interval_start", "<", interval.end), Filter("interval_end", ">", interval.start))
-    found = rows(stored.read(AUDIT_RUNS, AUDIT_RUNS.columns, (_IS_PUBLISHED, *overlap)))
+def runs_of(stored: StoredTables, interval: Interval | None, *, rejected: bool = False) -> list[dict[str, Any]]:
+    """The rows of the runs that published some of the interval's steps (None: of any), newest first; and of those that
+    were `rejected`, if asked for.
+    """
+    overlap: tuple[Filter, ...] = ()
+    if interval is not None:
+        overlap = (Filter("interval_start", "<", interval.end), Filter("interval_end", ">", interval.start))
+    outcome = () if rejected else (_IS_PUBLISHED,)
+    found = rows(stored.read(AUDIT_RUNS, AUDIT_RUNS.columns, (*outcome, *overlap)))
     return sorted(found, key=lambda run: run["finished_at"], reverse=True)
 
 

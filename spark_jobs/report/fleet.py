@@ -35,18 +35,21 @@ def fleet(status: Iterable[Row], findings: Iterable[Row], progress: Iterable[Key
         return values_of(row, GROUP)
 
     told = (row for row in findings if row["muted"] is None)
-    found = {group: _found(rows) for group, rows in by_key(told, of_group).items()}
+    found = {group: found_in(rows) for group, rows in by_key(told, of_group).items()}
     lines = _lines(progress, interval)
     return sorted(
         (
             {**_status(steps), **found.get(group, _NOTHING_FOUND), "lines": lines.get(group)}
             for group, steps in by_key(status, of_group).items()
         ),
-        key=_rank,
+        key=attention,
     )
 
 
-def _rank(row: Row) -> tuple[object, ...]:
+def attention(row: Row) -> tuple[object, ...]:
+    """Smaller for a group that should be looked at first, by what `found_in` says: what is worse, then more errors,
+    then the highest backlog.
+    """
     highest = (row["piled_up"] is None, -(row["piled_up"] or 0))
     return (-(row["rank"] or 0), row["errors"] is None, -(row["errors"] or 0), *highest, *values_of(row, GROUP))
 
@@ -57,8 +60,12 @@ def _status(steps: Sequence[Row]) -> Row:
     return of_newest | {"backlog_start": in_order[0]["backlog_start"]}
 
 
-def _found(findings: Sequence[Row]) -> Row:
-    """A condition that goes on over several steps, and so is a finding in each, counts once."""
+def found_in(findings: Sequence[Row]) -> Row:
+    """What was found in one group, all null without findings. A condition that goes on over several steps, and so is a
+    finding in each, counts once.
+    """
+    if not findings:
+        return _NOTHING_FOUND
     per_rule = by_key(findings, lambda row: (row["rule"],))
     rules = [
         (-max(map(_severity, rows)), rule, len({values_of(row, _CONDITION) for row in rows}))

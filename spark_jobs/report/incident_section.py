@@ -8,7 +8,7 @@ from typing import Any
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.domain.phrases import count
-from spark_jobs.explain.incident_text import attention, incidents_text, state_text
+from spark_jobs.explain.incident_text import incidents_text, state_text, worst_first
 from spark_jobs.report.incident_chart import incident_chart, incident_id
 from spark_jobs.report.incident_lanes import ROWS, lanes
 from spark_jobs.report.incident_pages import GroupIds, incident_page
@@ -20,9 +20,8 @@ INCIDENTS = 500
 
 
 def shown_of(incidents: Sequence[Incident]) -> list[Incident]:
-    """The incidents that the report tells of, in their order."""
-    places = sorted(range(len(incidents)), key=lambda place: attention(incidents[place]), reverse=True)[:INCIDENTS]
-    return [incidents[place] for place in sorted(places)]
+    """The incidents that the report tells of, the worst first."""
+    return worst_first(incidents)[:INCIDENTS]
 
 
 def incident_section(
@@ -40,7 +39,7 @@ def incident_section(
     chart = incident_chart(drawn, interval) if drawn else None
     return {
         "text": incidents_text(incidents),
-        "worst": _worst(incidents),
+        "worst": _worst(shown[0]) if shown else None,
         "notes": list(_notes(len(incidents) - len(shown), undrawn)),
         "pages": [incident_page(one, ids, findings) for one in shown],
         "chart": chart and str(chart.id),
@@ -48,10 +47,7 @@ def incident_section(
     }
 
 
-def _worst(incidents: Sequence[Incident]) -> dict[str, str] | None:
-    if not incidents:
-        return None
-    one = max(incidents, key=attention)
+def _worst(one: Incident) -> dict[str, str]:
     told = {"id": incident_id(one), "headline": one.headline, "text": state_text(one, clock), "advice": one.advice}
     return told | {"severity": one.severity}
 

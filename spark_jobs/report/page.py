@@ -24,7 +24,7 @@ from spark_jobs.report.packing import BOKEH_VERSION
 from spark_jobs.report.templates import rendered
 from spark_jobs.report.texts import clock
 from spark_jobs.report.trend_rows import GROUPS as TRENDS
-from spark_jobs.report.trend_rows import is_compared, trend_rows
+from spark_jobs.report.trend_rows import trend_rows
 
 Row = Mapping[str, Any]
 
@@ -67,7 +67,6 @@ def page(content: PageContent) -> str:
         groups=[_with_incidents(group, by_id[group["id"]], of_groups) for group in groups],
         incidents=incident_section(content.incidents, content.asked, ids, groups),
         trends=trend_rows(content.trends, ids),
-        trends_compared=any(map(is_compared, content.trends)),
         trends_text=trends_text(content.trends),
         trends_left_out=max(0, len(content.trends) - TRENDS),
         notes=content.notes,

@@ -167,9 +167,9 @@ def _draw_spans(chart: Figure, rows: Sequence[Row], interval: Interval, tips: Ma
     labelled = [row for row in rows if row["label"] and row["right"] - row["left"] > _LABELLED * length]
     texts = marks(
         "Text", x=field("left"), y=field("y"), text=field("label"), text_color=field("ink"), x_offset=4,
-        text_baseline="middle", text_font_size="11px", text_font_style="bold",
+        text_baseline="middle", text_font_size="11px", text_font_style="bold", background_fill_color=field("colour"),
     )  # fmt: skip
-    chart.draw(source_of_rows(labelled, ("left", "y", "label", "ink")), texts)
+    chart.draw(source_of_rows(labelled, ("left", "y", "label", "ink", "colour")), texts, name="labels")
 
 
 def _draw_rebalances(chart: Figure, states: Sequence[Row]) -> None:

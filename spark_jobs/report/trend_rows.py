@@ -8,7 +8,7 @@ from typing import Any
 from spark_jobs.domain.phrases import rate_text
 from spark_jobs.domain.trends import GroupTrend, GroupWeek
 from spark_jobs.domain.window import from_micros
-from spark_jobs.explain.trend_text import change_text, week_texts
+from spark_jobs.explain.trend_text import change_text, is_compared, is_told, week_texts
 from spark_jobs.report.texts import clock
 
 #: Groups that are shown, at most.
@@ -25,24 +25,15 @@ def trend_rows(trends: Sequence[GroupTrend], groups: Mapping[tuple[str, str], st
             "id": groups.get((one.cluster, one.consumer_group)),
             "change": _change(one),
             "is_worse": one.worsening > (0, 0, 0),
-            "weeks": [_week(week) for week in reversed(one.weeks) if _is_told(week)],
+            "weeks": [_week(week) for week in reversed(one.weeks) if is_told(week)],
             "bars": _bars([week.wrong_minutes for week in one.weeks]),
         }
         for one in trends[:GROUPS]
     ]
 
 
-def _is_told(week: GroupWeek) -> bool:
-    return bool(week.incidents) or week.wrong_minutes is not None
-
-
 def _change(one: GroupTrend) -> str:
     return change_text(one) or "no change" if is_compared(one) else ""
-
-
-def is_compared(one: GroupTrend) -> bool:
-    """Whether the group was observed in the last two weeks."""
-    return len(one.weeks) > 1 and all(week.wrong_minutes is not None for week in one.weeks[-2:])
 
 
 def _week(week: GroupWeek) -> dict[str, Any]:

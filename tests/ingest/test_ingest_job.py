@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,11 @@ def test_the_head_of_the_real_recording_twice(spark: SparkSession, warehouse: Wa
         new={f"{name}_snapshots": count for name, count in new.items()},
         already_there=dict.fromkeys((f"{name}_snapshots" for name in new), 0) | {"route_snapshots": 1},
         quarantined={"NOT_JSON": 1, "BODY_UNREADABLE": 1},
+        # The first and the last `at` of these lines: 1795226546403, 1795226566005.
+        span=(
+            datetime(2026, 11, 21, 2, 2, 26, 403_000, tzinfo=UTC),
+            datetime(2026, 11, 21, 2, 2, 46, 5_000, tzinfo=UTC),
+        ),
     )
     assert first == expected
     assert first.accounted_for == 404

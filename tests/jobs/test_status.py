@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from schemas import AUDIT_RUNS, GROUP_STATUS, OUTPUTS, Table
-from spark_jobs.errors import NothingPublishedError
+from spark_jobs.errors import NothingPublishedError, WarehouseError
 from spark_jobs.jobs.status import Statuses, statuses
 from spark_jobs.read.delta import DeltaTables
 from spark_jobs.spark_types import spark_schema
@@ -70,6 +70,10 @@ def test_the_newest_step_of_every_group_that_a_run_has_published(spark: SparkSes
 
 
 def test_a_warehouse_in_which_nothing_was_published(warehouse: Warehouse) -> None:
+    with pytest.raises(WarehouseError, match="no such folder"):
+        statuses(DeltaTables(warehouse))
+    assert warehouse.local_path is not None
+    warehouse.local_path.mkdir()
     with pytest.raises(NothingPublishedError, match="nothing has been published in the warehouse"):
         statuses(DeltaTables(warehouse))
 

@@ -124,6 +124,20 @@ def test_the_backlogs_are_drawn(warehouse: str, tmp_path: Path, capsys: pytest.C
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        *(["--case", "--unique-ids"], ["--case=--unique-ids"]),
+        *(["--members=-2"], ["--without", "c1"], ["--members=+1", "--speed", "~new-0002=1"]),
+        ["--unique-ids", "--speed", "c1#twin1=3"],
+        ["--members", "+1", "--interval", str(HOUR)],
+    ],
+)
+def test_a_case_that_can_be_played(warehouse: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    (_, case, *_) = said(capsys, "--warehouse", warehouse, "--group", "g", *words).splitlines()
+    assert case.startswith("--")
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
         ([], "say what to change"),
@@ -134,6 +148,17 @@ def test_the_backlogs_are_drawn(warehouse: str, tmp_path: Path, capsys: pytest.C
         (["--strategy", "AVG:3"], "--strategy cannot be 'AVG:3'"),
         (["--strategy", "MACHINE_ROOM"], "MACHINE_ROOM cannot be replayed without its rooms"),
         (["--speed", "c1"], "--speed cannot be 'c1'"),
+        (["--strategy", "AVG_BY_CIRCEL"], "--strategy cannot be 'AVG_BY_CIRCEL': did you mean AVG_BY_CIRCLE"),
+        (["--without", "nobody"], "--without nobody: there was no member nobody: the members were c1"),
+        (["--without", "c2"], "there was no member c2: did you mean c1?"),
+        (["--speed", "nobody=25"], "--speed nobody=25: there was no member nobody: the members were c1"),
+        (["--case", "--members +1 --speed ~new-0003=1"], "there was no member ~new-0003: did you mean ~new-0002?"),
+        (["--members=-9"], "--members -9: there were never more than 2 members"),
+        (["--members=-1", "--without", "c1"], "--members -1 --without c1: there were never more than 0 members"),
+        (["--members=+1", "--interval", "2026-03-01T10:10/2026-03-01T10:20"], "the whole steps around it are 2026"),
+        (["--plan", "2", "--members=+1"], "members less and more: leave out --members +1"),
+        (["--plan", "2", "--case", "--unique-ids", "--html", "x"], "leave out --case --unique-ids --html x"),
+        (["--case"], "argument --case: expected one argument"),
         (["--case", "--odd 3"], "the case '--odd 3' has no '--odd'"),
         (["--case", "'"], "the case ''' cannot be read"),
     ],

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas import FINDINGS, GROUP_STATUS
+from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.cli.main import main
 from spark_jobs.domain.incidents.fold import incidents
 from spark_jobs.domain.incidents.values import AuditedTime, Incident
@@ -79,7 +79,7 @@ def what(one: Incident) -> tuple[str, str, int, tuple[str, ...]]:
 
 @pytest.fixture(scope="module")
 def hourly() -> Published:
-    return audited(3600)
+    return audited(3600, wanted=(FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS))
 
 
 def test_what_was_done_and_nothing_else(hourly: Published) -> None:
@@ -130,11 +130,14 @@ def shown(capsys: pytest.CaptureFixture[str], warehouse: Path, *options: str) ->
     return capsys.readouterr().out
 
 
-def test_the_command_lists_them_the_newest_first(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_lists_them_the_worst_first(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = shown(capsys, warehouse).splitlines()
     assert len(out) == 20
-    assert out[0].startswith("INFO UNOBSERVED id=")
-    assert out[0].endswith(
+    assert [line.split()[0] for line in out[:19]] == ["ERROR"] * 11 + ["WARN"] * 7 + ["INFO"]
+    # Open, with most messages piled up.
+    assert out[0].startswith("ERROR STRANDED_WRITE_QUEUES id=")
+    assert out[18].startswith("INFO UNOBSERVED id=")
+    assert out[18].endswith(
         "groups=17 2026-11-21T02:26:55.977Z/open (33 min 04 s) cause=NO_SNAPSHOTS piled_up=unknown "
         "unowned_queue_minutes=0.0 consequences=0: Snapshots of 17 groups are missing"
     )
@@ -145,10 +148,10 @@ def test_the_command_lists_them_the_newest_first(warehouse: Path, capsys: pytest
 @pytest.mark.parametrize(
     ("options", "rules"),
     [
-        (["--group", "payment-service"], ["UNOBSERVED", "DUPLICATE_CLIENT_ID"]),
+        (["--group", "payment-service"], ["DUPLICATE_CLIENT_ID", "UNOBSERVED"]),
         (["--group", "batch-export", "--interval", "2026-11-21T02:18/2026-11-21T02:20"], ["OFFSET_REWOUND"]),
-        (["--group", "legacy-import", "--open"], ["UNOBSERVED", "SLOW_LISTENER", "STRANDED_WRITE_QUEUES"]),
-        (["--cluster", "demo", "--interval", "2026-11-21T02:00/2026-11-21T02:02"], []),
+        (["--group", "legacy-import", "--open"], ["STRANDED_WRITE_QUEUES", "SLOW_LISTENER", "UNOBSERVED"]),
+        (["--cluster", "demo", "--group", "ledger", "--interval", "2026-11-21T02:10/2026-11-21T02:20"], []),
     ],
 )
 def test_only_what_is_asked_for(
@@ -159,7 +162,7 @@ def test_only_what_is_asked_for(
 
 
 def test_one_in_full(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (_, twins) = json.loads(shown(capsys, warehouse, "--group", "payment-service", "--json"))["incidents"]
+    (twins, _) = json.loads(shown(capsys, warehouse, "--group", "payment-service", "--json"))["incidents"]
     text = Path(__file__).with_name("explained") / "incident.txt"
     told = shown(capsys, warehouse, "--id", twins["incident_id"]).replace(twins["incident_id"], "ID")
     assert told == text.read_text(encoding="utf-8")
@@ -169,3 +172,9 @@ def test_one_in_full(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "there is no cluster eu; audited clusters: demo" in capsys.readouterr().err
     assert main(["incidents", "--warehouse", str(warehouse), "--id", "0"]) == 3
     assert "there is no incident 0: list them without --id" in capsys.readouterr().err
+
+
+def test_before_the_recording_begins_nothing_is_known(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its first snapshots are of 02:02:26."""
+    assert main(["incidents", "--warehouse", str(warehouse), "--interval", "2026-11-21T02:00/2026-11-21T02:02"]) == 2
+    assert capsys.readouterr().out == "unknown: nothing was recorded in 2026-11-21T02:00Z/2026-11-21T02:02Z\n"

@@ -41,7 +41,7 @@ def test_a_step_of_its_own_snapshots_alone_is_the_step_of_the_whole() -> None:
     minutes = timedelta(minutes=5)
     steps = StepGrid(minutes).steps(HALF_AN_HOUR)
     look_back = load(CONFIGURATION).look_back
-    alone = (by_kernel.audited(300, [step], OUTPUTS, Interval(step.start - look_back, step.end)) for step in steps)
+    alone = (by_kernel.audited(300, [step], OUTPUTS, read=Interval(step.start - look_back, step.end)) for step in steps)
     found: by_kernel.Published = {table: [] for table in OUTPUTS}
     for published in alone:
         for table in OUTPUTS:

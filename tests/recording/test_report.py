@@ -125,6 +125,8 @@ def test_what_is_not_there_is_said_in_one_sentence(
 
 
 def test_a_warehouse_without_runs_says_what_to_do(warehouse: Warehouse) -> None:
+    assert warehouse.local_path is not None
+    warehouse.local_path.mkdir()
     with pytest.raises(NothingPublishedError, match="rebalance-audit run --warehouse URI"):
         report(DeltaTables(warehouse), ReportRequest(RECORDED), lambda _: None)
 

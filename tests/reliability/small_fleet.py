@@ -40,7 +40,7 @@ TIMES = range(0, 7200, 20)
 #: Lines of the recording that `ingest` loads, with some that it quarantines.
 LINES = 1500
 #: Of each command where nothing happens to it: some have warnings.
-EXIT_CODES = {"run": 2, "late": 2, "backfill": 2, "ingest": 0, "maintain": 0}
+EXIT_CODES = {"run": 2, "late": 2, "backfill": 2, "ingest": 2, "maintain": 0}
 Contents = Mapping[str, tuple[int, str]]
 
 

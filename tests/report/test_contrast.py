@@ -88,6 +88,17 @@ def test_text_and_lines_can_be_told_from_what_is_behind_them(
     assert shown == {tuple(int(part) for part in paper[4:-1].split(","))}
 
 
+@needs_browser
+def test_a_label_has_its_bars_colour_behind_it_where_the_bar_is_hatched(open_page: Open) -> None:
+    opened = open_page(page(content(twins(troubled()))), "#group-1")
+    opened.charts("group-1")
+    # The colour of the third member, which is the first of the twins.
+    assert [one["colour"] for one in opened.data("Owners", "labels") if one["label"] == "3+4"] == ["#009E73"]
+    find = "Bokeh.documents.flatMap((one) => one.roots()).find((one) => one.name === 'Owners')"
+    script = f"() => {find}.renderers.find((one) => one.name === 'labels').glyph.background_fill_color.field"
+    assert opened.page.evaluate(script) == "colour"
+
+
 @pytest.mark.parametrize("colour", [*OWNERS, *SEVERITY.values(), NOBODY, UNOBSERVED, NOT_REPLAYED])
 def test_a_label_can_be_read_on_its_bar(colour: str) -> None:
     assert contrast(ink_on(colour), colour) >= 4.5

@@ -66,13 +66,13 @@ def test_one_or_no_incident_is_said_too(open_page: Open, incidents: tuple[Incide
     assert seen.page.locator("#incidents .chart").count() == len(incidents)
 
 
-def test_the_table_has_them_the_newest_first(open_page: Open) -> None:
+def test_the_table_has_them_the_worst_first(open_page: Open) -> None:
     rows = open_page(HTML).page.locator(".incidents tbody tr")
     assert [words(row) for row in rows.all_inner_texts()] == [
-        "WARN c1 of quiet owns no queue DUPLICATE_CLIENT_ID, FIXED_INSTANCE_NAME 2026-03-01 10:20:00 open "
-        "quiet, twins unknown 40.0",
         "ERROR Consumers of twins share the client id twin DUPLICATE_CLIENT_ID, FIXED_INSTANCE_NAME "
         "2026-03-01 10:10:00 2026-03-01 10:50:00 twins 1,234 40.0",
+        "WARN c1 of quiet owns no queue DUPLICATE_CLIENT_ID, FIXED_INSTANCE_NAME 2026-03-01 10:20:00 open "
+        "quiet, twins unknown 40.0",
     ]
 
 

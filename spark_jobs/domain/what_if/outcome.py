@@ -15,12 +15,13 @@ from spark_jobs.domain.replays import Replays
 from spark_jobs.domain.strategies import StrategySettings
 from spark_jobs.domain.triggers import moved_between
 from spark_jobs.domain.what_if.cases import AS_IT_WAS, Case
+from spark_jobs.domain.what_if.check import check_case
 from spark_jobs.domain.what_if.fluid import Amounts
 from spark_jobs.domain.what_if.owned import Owned, owned_in, rebalances
 from spark_jobs.domain.what_if.pace import members_of, uncommitted_seconds
 from spark_jobs.domain.what_if.pause import hand_over_pause
 from spark_jobs.domain.what_if.play import KnownMembers, Played, play
-from spark_jobs.domain.what_if.recorded import Recorded, recorded, spans_of
+from spark_jobs.domain.what_if.recorded import Course, Recorded, recorded, spans_of, within
 from spark_jobs.domain.window import SECOND
 
 RECORDED = "really happened"
@@ -70,7 +71,7 @@ class Comparison:
 def compare(steps: Sequence[AuditedStep], cases: Iterable[Case], configured: StrategySettings) -> Comparison | None:
     """The steps are those of one group, in order. None: no topic was replayed.
 
-    Raises `StrategyError` where the settings of a strategy are missing.
+    Raises `StrategyError` where the settings of a strategy are missing, `CaseError` as `check_case` does.
     """
     pause = hand_over_pause(steps) or 0
     found = recorded(steps, pause)
@@ -82,10 +83,47 @@ def compare(steps: Sequence[AuditedStep], cases: Iterable[Case], configured: Str
     real = _outcome(RECORDED, owned, found, _really(found, owned))
     played = []
     for case in cases:
+        check_case(case, found)
         owned = owned_in(case, found, Replays(case.settings(configured)))
         one = play(case, owned, found, known)
         played.append(_outcome(case.label, owned, found, one, _at_most(case, one, known)))
     return Comparison(found.course.times.tolist(), real, played, _error(found, again))
+
+
+@dataclass(frozen=True)
+class Happened:
+    """What was recorded over some time. `in_rate`, `out_rate`: messages a second, None where it is unknown; `replayed`:
+    seconds in which the owners are known, of any topic.
+    """
+
+    outcome: CaseOutcome
+    in_rate: float | None
+    out_rate: float | None
+    replayed: float
+
+
+def happened(
+    steps: Sequence[AuditedStep], start: int, end: int, configured: StrategySettings, label: str
+) -> Happened | None:
+    """From `start` to `end` (microseconds) of these steps, which are those of one group, in order. None: no topic was
+    replayed then.
+    """
+    every = recorded(steps)
+    found = every and within(every, start, end)
+    if found is None:
+        return None
+    owned = owned_in(AS_IT_WAS, found, Replays(configured))
+    spans = sum(last - first for first, last, held in spans_of(owned) if held)
+    course, outcome = found.course, _outcome(label, owned, found, _really(found, owned))
+    return Happened(outcome, _rate(course, course.came), _rate(course, course.taken), spans / SECOND)
+
+
+def _rate(course: Course, amounts: Amounts) -> float | None:
+    """Messages a second of all queues together, each over the time in which it is known."""
+    known = course.known[1:]
+    seconds = np.where(known, np.diff(course.times)[:, None], 0).sum(axis=0) / SECOND
+    messages = np.where(known, np.diff(amounts, axis=0), 0).sum(axis=0)
+    return float((messages[seconds > 0] / seconds[seconds > 0]).sum()) if seconds.any() else None
 
 
 def _error(found: Recorded, again: Played | None) -> float | None:

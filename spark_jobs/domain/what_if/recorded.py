@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -60,6 +60,18 @@ class Recorded:
     held: Mapping[str, Sequence[Held]]
     max_gap: int
     allowed_lag: int
+
+
+def within(found: Recorded, start: int, end: int) -> Recorded | None:
+    """What was recorded from `start` to `end` (microseconds); None where nothing was replayed then."""
+    held: dict[str, list[Held]] = {}
+    for topic, of_topic in found.held.items():
+        cut = [one._replace(start=max(one.start, start), end=min(one.end, end)) for one in of_topic]
+        if inside := [one for one in cut if one.start < one.end]:
+            held[topic] = inside
+    rows = (found.course.times >= start) & (found.course.times <= end)
+    matrices = {name: getattr(found.course, name)[rows] for name in ("times", "came", "taken", "waiting", "known")}
+    return replace(found, course=replace(found.course, **matrices), held=held) if held else None
 
 
 def recorded(steps: Sequence[AuditedStep], pause: int = 0) -> Recorded | None:

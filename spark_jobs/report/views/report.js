@@ -5,7 +5,7 @@
   const schemes = JSON.parse(document.currentScript.dataset.schemes);
   const pages = [...document.querySelectorAll('.page')], index = document.getElementById('index');
   // What has charts: the timeline of incidents, a group, or a group on the page of an incident.
-  const boxes = [...document.querySelectorAll('[data-of]')];
+  const missing = document.getElementById('missing'), boxes = [...document.querySelectorAll('[data-of]')];
   const drawn = new Map();
 
   async function chartsOf(id) {
@@ -85,6 +85,7 @@
     const [id, time] = decodeURIComponent(location.hash.slice(1)).split('/');
     const place = document.getElementById(id), page = place?.closest('.page') || index;
     for (const one of pages) one.hidden = one !== page;
+    if (missing) missing.hidden = !id || Boolean(place);
     if (place?.tagName === 'DETAILS') place.open = true;
     scrollTo(0, 0);
     await drawShown();

@@ -31,7 +31,7 @@ def twins() -> list[AuditedStep]:
 
 
 def test_twins_of_8_queues_and_20_messages_a_second() -> None:
-    found = compared(twins(), AS_IT_WAS, Case("unique", unique_ids=True, speed=THIRTY))
+    found = compared(twins(), AS_IT_WAS, Case("unique", unique_ids=True, speed={"c1": 30.0}))
     # 600 s × 2.5 × 4 queues nobody owned; as many came into the four that both consumed.
     assert found.recorded == CaseOutcome("really happened", 2, 4, 4, 0, 4, 0, 0, 6000, 6000, None, 6000)
     assert found.cases[0] == CaseOutcome("as it was", 2, 4, 4, 0, 4, 0, 0, 6000, 6000, None, 6000)

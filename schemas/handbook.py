@@ -1,0 +1,58 @@
+"""`python -m schemas.handbook` writes docs/tables.md from the tables: text and code cannot part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from schemas import OUTPUTS, SOURCES, TABLES
+from schemas.table import Table
+from schemas.types import Array, Map, Struct, Type
+
+PAGE = Path(__file__).parents[1] / "docs" / "tables.md"
+_FRAME = """<!-- Made by python -m schemas.handbook: change the tables, not this page. -->
+# Tables and columns
+
+Every table of a warehouse, and what its columns mean, as `DESCRIBE` shows it. All times are UTC, unknown is null, and
+a column in **bold** is never null. In a catalog the tables have the same names. [architecture.md](architecture.md) says
+how they are written, and [object-stores.md](object-stores.md) how others read them.
+"""
+_PARTS = {
+    "What was recorded": SOURCES,
+    "What an audit publishes, step by step": OUTPUTS,
+    "Beside them": tuple(table for table in TABLES if table not in (*SOURCES, *OUTPUTS)),
+}
+
+
+def handbook() -> str:
+    """The page: a section per table."""
+    return "\n".join((_FRAME, *(line for title, tables in _PARTS.items() for line in _part(title, tables))))
+
+
+def _part(title: str, tables: tuple[Table, ...]) -> Iterator[str]:
+    yield from (f"## {title}", "")
+    for table in tables:
+        keys = ", ".join(f"`{name}`" for name in table.key)
+        laid_out = ", ".join(f"`{name}`" for name in table.partition_by or table.cluster_by)
+        how = "Partitioned by" if table.partition_by else "Laid out by"
+        layout = f" {how} {laid_out}." if laid_out else ""
+        yield from (f"### {table.name}", "", f"{table.comment}. Key: {keys}.{layout}", "")
+        yield from ("| column | type | meaning |", "|---|---|---|")
+        for one in table.schema:
+            name = f"`{one.name}`" if one.nullable else f"**`{one.name}`**"
+            yield f"| {name} | {_type(one.type)} | {(one.comment or '').replace('|', chr(92) + '|')} |"
+        yield ""
+
+
+def _type(type: Type) -> str:
+    if isinstance(type, Array):
+        return f"list of {_type(type.element)}"
+    if isinstance(type, Map):
+        return f"map from name to {_type(type.value)}"
+    if isinstance(type, Struct):
+        return f"({', '.join(type.names)})"
+    return type
+
+
+if __name__ == "__main__":
+    PAGE.write_text(handbook(), encoding="utf-8")

@@ -1,0 +1,224 @@
+"""Runs, clients, incidents by what they are about; the last hour, other zones, CSV and Parquet. No Spark."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import parquet
+from rich.console import Console
+
+from schemas import ALLOCATIONS, AUDIT_RUNS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS
+from spark_jobs.cli.documents import answered
+from spark_jobs.cli.main import main
+from spark_jobs.cli.show_searched import show_clients, show_runs
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.jobs.clients import ClientSeen
+from tests.explain.rows import at, finding, interval, member
+from tests.published import STATUS
+from tests.recording.by_kernel import write_warehouse
+from tests.stored import write
+
+HOUR = 3600
+
+
+def row(group: str, topic: str, start: float, end: float, *members: dict[str, Any]) -> dict[str, Any]:
+    key = {"cluster": "c", "consumer_group": group, "step_start": at(start // HOUR * HOUR), "topic": topic}
+    return interval(start, end, *members) | key
+
+
+def hung(group: str, hour: int, minutes: tuple[int, int], **values: Any) -> dict[str, Any]:
+    start, end = (at(hour * HOUR + 60 * minute) for minute in minutes)
+    told = {"rule": "CLIENT_HUNG", "cause": "NO_ANSWER", "cluster": "c", "consumer_group": group, "subject": "h1@7"}
+    named = values.get("subject", "h1@7")
+    evidence = {
+        "client_ids": [] if named == group else [named],
+        "connections": [],
+        "backlog_max": values.pop("most", None),
+    }
+    times = {"start": start, "end": end, "step_start": at(hour * HOUR), "finding_id": f"{group}{hour}{minutes}"}
+    return finding(**(told | times | values), evidence=evidence)
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Path:
+    """Two groups and two hours: h1 is in both groups, in G for the first hour, and hung there twice."""
+    one, other = member("h1@7", "10.0.0.1:5"), member("h2@7", None)
+    intervals = [
+        row("G", "T", 0, HOUR, one, other),
+        row("G", "%RETRY%G", 0, HOUR, one, other),
+        row("G", "U", 600, HOUR, one),
+        row("G", "T", HOUR, 2 * HOUR, other),
+        row("H", "T", HOUR, 2 * HOUR, member("H1@8", "10.0.0.1:6")),
+    ]
+    found = [
+        hung("G", 0, (10, 20), most=7),
+        hung("G", 0, (40, 45), severity="WARN", subject="h2@7", most=90),
+        hung("H", 1, (0, 30), rule="GROUP_OFFLINE", cause="NOBODY_CONNECTED", subject="H", severity="ERROR"),
+    ]
+    steps = [
+        STATUS | {"cluster": "c", "consumer_group": group, "step_start": at(hour * HOUR)}
+        for group, hour in (("G", 0), ("G", 1), ("H", 1))
+    ]
+    filled = {FINDINGS: found, GROUP_STATUS: steps, REBALANCE_INTERVALS: intervals}
+    write_warehouse(tmp_path, filled | {ALLOCATIONS: [], QUEUE_PROGRESS: []}, HOUR)
+    return tmp_path
+
+
+def said(capsys: pytest.CaptureFixture[str], warehouse: Path, line: str, code: int = 0) -> list[str]:
+    capsys.readouterr()
+    assert main([*line.split(), "--warehouse", str(warehouse)]) == code, line
+    return capsys.readouterr().out.splitlines()
+
+
+def test_a_client_is_found_in_all_its_groups(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By a part of its id, in whatever case, or of its address; retry topics are left out."""
+    first = "cluster=c group=G client=h1@7 address=10.0.0.1:5 2026-03-01T10:00Z/2026-03-01T11:00Z topics=T,U"
+    second = "cluster=c group=H client=H1@8 address=10.0.0.1:6 2026-03-01T11:00Z/2026-03-01T12:00Z topics=T"
+    day = "as audited in 2026-02-28T12:00Z/2026-03-01T12:00Z."
+    both = [first, second, f"2 connections in 2 groups, {day}"]
+    assert said(capsys, warehouse, "clients h1@") == both
+    assert said(capsys, warehouse, "clients 10.0.0.1") == both
+    assert said(capsys, warehouse, "clients 10.0.0.1:6") == [second, f"1 connection in 1 group, {day}"]
+    assert said(capsys, warehouse, "clients h1 --group G")[:-1] == [first]
+    assert said(capsys, warehouse, "clients h1 --last 1h")[:-1] == [second]
+    assert said(capsys, warehouse, "clients nobody", code=2) == [f"no such client id or address, {day}"]
+    (seen,) = json.loads("".join(said(capsys, warehouse, "clients h2 --json")))["clients"]
+    assert (seen["client_addr"], seen["first_seen"], seen["last_seen"]) == (
+        None,
+        "2026-03-01T10:00Z",
+        "2026-03-01T12:00Z",
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("", ["G h1@7", "H", "G h2@7"]),
+        ("--last 1h", ["H"]),
+        ("--last 2h", ["G h1@7", "H", "G h2@7"]),
+        ("--rule client_hung", ["G h1@7", "G h2@7"]),
+        ("--severity warn", ["G h2@7"]),
+        ("--client H1", ["G h1@7"]),
+        ("--sort newest", ["H", "G h2@7", "G h1@7"]),
+        ("--sort oldest", ["G h1@7", "G h2@7", "H"]),
+        ("--sort longest", ["H", "G h1@7", "G h2@7"]),
+        ("--sort piled-up", ["G h2@7", "G h1@7", "H"]),
+    ],
+)
+def test_incidents_by_what_they_are_about(
+    options: str, expected: list[str], warehouse: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = json.loads("".join(said(capsys, warehouse, f"incidents {options} --json")))["incidents"]
+    assert [" ".join((*one["groups"], *one["members"])) for one in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("incidents --rule HUNG", "there is no rule HUNG: did you mean CLIENT_HUNG?"),
+        ("incidents --last 1h --interval 2026-03-01/2026-03-02", "--interval: not allowed with argument --last"),
+        ("incidents --json --format csv", "--format: not allowed with argument --json"),
+        ("incidents --last soon", "argument --last: invalid"),
+        ("incidents --tz Berlin", "argument --tz: there is no time zone Berlin: did you mean Europe/Berlin?"),
+        ("report", "one of the arguments --interval --last is required"),
+    ],
+)
+def test_what_cannot_be_asked(line: str, told: str, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*line.split(), "--warehouse", str(warehouse)]) == 3
+    assert told in capsys.readouterr().err
+
+
+def test_times_are_shown_in_another_zone(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Winter in Berlin is an hour ahead. For a program it stays UTC, and the next command says it as well."""
+    (line, _) = said(capsys, warehouse, "incidents --client h1 --tz Europe/Berlin")
+    assert "2026-03-01T11:10+01:00/2026-03-01T11:20+01:00 (10 min 00 s)" in line
+    assert "2026-03-01T10:10Z" in "".join(said(capsys, warehouse, "incidents --client h1 --tz Europe/Berlin --json"))
+    assert "2026-03-01T10:10Z" in "".join(said(capsys, warehouse, "incidents --client h1"))
+    told = said(capsys, warehouse, "explain --group G --at 2026-03-01T10:15 --tz Asia/Kolkata")
+    assert told[0] == "G (cluster c) at 2026-03-01T15:45+05:30"
+    assert "All times are Asia/Kolkata; the audited step is 2026-03-01T15:30+05:30/2026-03-01T16:30+05:30." in told[1]
+
+
+def test_rows_for_programs(
+    warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert main(["incidents", "--warehouse", str(warehouse), "--client", "h1", "--format", "csv"]) == 0
+    (one,) = csv.DictReader(io.StringIO(capsysbinary.readouterr().out.decode()))
+    assert (one["severity"], one["opened_at"], json.loads(one["members"])) == ("ERROR", "2026-03-01T10:10Z", ["h1@7"])
+    assert (one["piled_up"], json.loads(one["costs"])[0]["consumer_group"]) == ("7", "G")
+    for command, rows in (("incidents", 3), ("status", 2), ("trends", 10), ("runs", 1), ("clients h1", 2)):
+        assert main([*command.split(), "--warehouse", str(warehouse), "--format", "parquet"]) == 0
+        assert parquet.read_table(io.BytesIO(capsysbinary.readouterr().out)).num_rows == rows
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert main(["runs", "--warehouse", str(warehouse), "--format", "parquet"]) == 3
+
+
+def test_csv_steers_no_terminal(
+    warehouse: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A program gets the name itself, which may break its line."""
+    row = ClientSeen("c", "g", "a\x1b[2J\nb", None, None, None, at(0), at(60), [])._asdict()
+    arguments = Namespace(json=False, format="csv")
+    assert answered(arguments, {}, [row])
+    first = capsys.readouterr().out
+    assert next(csv.DictReader(io.StringIO(first)))["client_id"] == "a\x1b[2J\nb"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert answered(arguments, {}, [row])
+    shown = capsys.readouterr().out
+    assert "a\\x1b[2J" in shown
+    assert all(one.isprintable() or one == "\n" for one in shown)
+
+
+def run(number: int, **values: Any) -> dict[str, Any]:
+    """A run of one hour, of everything."""
+    names = ("run_id", "configuration_hash", "configuration", "code_version")
+    times = {"started_at": at(0), "finished_at": at(9 * HOUR + number), "step_seconds": HOUR, "outcome": "published"}
+    span = {"interval_start": at(number * HOUR), "interval_end": at((number + 1) * HOUR)}
+    maps: dict[str, Any] = {
+        name: {} for name in ("source_versions", "row_counts", "content_hashes", "published_versions")
+    }
+    everything = dict.fromkeys(("cluster", "consumer_group", "topic"))
+    return dict.fromkeys(names, f"r{number}") | everything | times | span | maps | {"not_evaluated": []} | values
+
+
+def test_runs_are_listed_with_what_became_of_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, AUDIT_RUNS, [run(1), run(2, outcome="rejected", cluster="c", consumer_group="G")])
+    assert main(["runs", "--warehouse", str(tmp_path)]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines() == [
+        "rejected run=r2 interval=2026-03-01T12:00Z/2026-03-01T13:00Z of=c G finished=2026-03-01T19:00:02Z code=r2 "
+        "configuration=r2",
+        "published run=r1 interval=2026-03-01T11:00Z/2026-03-01T12:00Z of=everything finished=2026-03-01T19:00:01Z "
+        "code=r1 configuration=r1",
+        "2 runs.",
+    ]
+    # What was rejected has nothing to verify.
+    assert err.endswith(f"Next: rebalance-audit verify r1 --warehouse {tmp_path}\n")
+    one = ["runs", "--warehouse", str(tmp_path), "--interval"]
+    assert main([*one, "2026-03-01T11:30/2026-03-01T11:40"]) == 0
+    assert capsys.readouterr().out.startswith("published run=r1 ")
+    assert main([*one, "2025-03-01/2025-03-02"]) == 2
+    assert capsys.readouterr().out == "0 runs.\n"
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_on_a_terminal_they_are_tables(width: int) -> None:
+    terminal = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
+    show_runs(terminal, [run(1, run_id="7c5df2e43f9942a9ab57cabff304f0bc")])
+    name = "10.31.79.121@7177#1317818986079"
+    show_clients(
+        terminal,
+        [ClientSeen("c", "[red]g\x1b[2J", name, None, None, None, at(0), at(60), ["t"])],
+        Interval(at(0), at(60)),
+    )
+    assert isinstance(terminal.file, io.StringIO)
+    told = terminal.file.getvalue()
+    for text in ("7c5df2e43f9942a9ab57cabff304f0bc", name, "[red]g\\x1b[2J", "03-01 10:01:00", "everything"):
+        assert text in told
+    assert max(map(len, told.splitlines())) <= width
