@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from expectations import BY_TABLE
 from expectations.rows import CheckSettings, Flags, Numbers, Rows, codes, first_places
 from expectations.suite import KEYS_ARE_UNIQUE, Expectation
-from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SOURCES, Table
+from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SOURCES, Table
 from spark_jobs.domain.window import from_micros, to_micros
 from spark_jobs.gather.arrow_values import offsets_of, ranges
 from spark_jobs.gather.kinds import KIND_OF, MEASURED, MEMBERSHIP, NAME_OF, PROXY, ROUTE, TOPIC_QUEUES, VALUES
@@ -142,10 +142,11 @@ class _SourceSnapshots:
         """A row per snapshot, of the times and numbers that each has of its own."""
         columns = {"captured_at": pa.array(self.at).cast(pa.timestamp("us", "UTC"))}
         if self.is_measured:
-            taken = self._readings.take(pa.array(self.position))
-            array, names = MEASURED[self.table]
-            columns[array] = _structs([taken[name].combine_chunks() for name in VALUES], names)
-            columns["consume_status"] = taken["statuses"].combine_chunks()
+            (array, names), places = MEASURED[self.table], pa.array(self.position)
+            lists = [self._readings[name].combine_chunks().take(places) for name in VALUES[: len(names)]]
+            columns[array] = _structs(lists, names)
+            if self.table is CLIENT_SNAPSHOTS:
+                columns["consume_status"] = self._readings["statuses"].combine_chunks().take(places)
         return Rows(columns, len(self.at), self._settings)
 
     def look(self, others: Mapping[Table, Rows]) -> None:
@@ -247,7 +248,7 @@ def _structs(lists: Sequence[pa.ListArray], names: Sequence[str]) -> pa.ListArra
     """Lists of equal sizes as one of structs with these fields; null where the first is."""
     first = lists[0]
     sizes = pc.fill_null(pc.list_value_length(first), 0).to_numpy()
-    values = pa.StructArray.from_arrays([one.flatten() for one in lists[: len(names)]], names=list(names))
+    values = pa.StructArray.from_arrays([one.flatten() for one in lists], names=list(names))
     return pa.ListArray.from_arrays(_offsets(sizes, pc.is_null(first)), values)
 
 
