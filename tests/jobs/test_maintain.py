@@ -13,6 +13,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import psutil  # type: ignore[import-untyped]
 import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
@@ -35,6 +36,7 @@ from spark_jobs.publish.content import Content, content
 from spark_jobs.read.delta import DeltaTables
 from spark_jobs.spark_types import spark_schema
 from spark_jobs.warehouse import Warehouse
+from tests.quick_java import QUICK_JAVA
 from tests.snapshots import HOUR, at, healthy_group, load, membership
 from tests.stored import arrow_table
 
@@ -247,3 +249,15 @@ def test_maintained_tables_are_lines_where_nobody_watches_and_a_table_on_a_termi
     assert isinstance(terminal.file, io.StringIO)
     rows = [line.split() for line in terminal.file.getvalue().splitlines()]
     assert ["allocations", "12→3", "4.2→3.9", "7→11", "30"] in rows
+
+
+def test_a_command_leaves_neither_java_nor_its_files(small: Warehouse, tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    command = [sys.executable, "-m", "spark_jobs.cli", "maintain", "--warehouse", small.location, "--verbose"]
+    environment = os.environ | {"TMPDIR": str(scratch)} | QUICK_JAVA
+    answer = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert "Spark is started for small work: 0.0 MB" in answer.stderr
+    assert answer.stdout.endswith("2 tables maintained; their constraints hold.\n")
+    assert [path.name for path in scratch.iterdir() if path.is_dir()] == []
+    assert [one.pid for one in psutil.process_iter(["cmdline"]) if str(scratch) in str(one.info["cmdline"])] == []
