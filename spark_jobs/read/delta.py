@@ -59,7 +59,7 @@ class DeltaTables:
         names = ", ".join(f'"{name}"' for name in columns if name in there)
         kept = " AND ".join(["true", *map(_sql, conditions)])
         found = self.query(f"SELECT {names} FROM {table.name} WHERE {kept}", {table: opened})
-        found.cast(pa.schema([pa.field(one.name, _plain(one.type)) for one in found.schema]))
+        found = found.cast(pa.schema([pa.field(one.name, _plain(one.type)) for one in found.schema]))
         return found if there.issuperset(columns) else self._with_nulls(found, table, columns)
 
     def query(self, sql: str, opened: Mapping[Table, DeltaTable]) -> pa.Table:
