@@ -30,5 +30,10 @@ def test_what_is_given_to_spark_wins_over_the_settings_of_small_work(monkeypatch
 
 
 def test_a_session_that_is_there_is_not_made_small(spark: SparkSession) -> None:
-    assert session.get_session(small=True) is spark
-    assert spark.conf.get("spark.sql.codegen.wholeStage") == "true"
+    before = spark.conf.get("spark.sql.codegen.wholeStage") or ""
+    spark.conf.set("spark.sql.codegen.wholeStage", "true")
+    try:
+        assert session.get_session(small=True) is spark
+        assert spark.conf.get("spark.sql.codegen.wholeStage") == "true"
+    finally:
+        spark.conf.set("spark.sql.codegen.wholeStage", before)

@@ -27,7 +27,7 @@ from spark_jobs.quality.facts import LEFT_OUT, ROWS, Facts
 from spark_jobs.quality.gate import failures, output_checks, raise_if_critical, settings_of, source_checks
 from spark_jobs.quality.quarantine import quarantined, set_aside, with_reasons
 from spark_jobs.read.stored import StoredTables
-from spark_jobs.read.through_spark import stored_in
+from spark_jobs.read.through_spark import append, stored_in
 from spark_jobs.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Gate:
     def record(self) -> None:
         """Appends the results to `quality_results` and writes the pages, both at once."""
         run_in_parallel(
-            lambda: record(stored_in(self.spark, self.warehouse), self.run_id, self.results),
+            lambda: record(self.spark, self.warehouse, self.run_id, self.results),
             lambda: self._validator.result().write_pages(),
         )
 
@@ -132,7 +132,7 @@ def usual_in(tables: StoredTables, interval: Interval, configuration: Configurat
     return usual_values(known_values(tables, interval, configuration.quality), interval, configuration.quality)
 
 
-def record(tables: StoredTables, run_id: str, results: Sequence[Result]) -> None:
+def record(spark: SparkSession, warehouse: Warehouse, run_id: str, results: Sequence[Result]) -> None:
     """Appends what the checks of a run saw to `quality_results`."""
     run = {"run_id": run_id, "checked_at": datetime.now(UTC)}
-    tables.append(QUALITY_RESULTS, [run | one._asdict() for one in results])
+    append(spark, warehouse, QUALITY_RESULTS, [run | one._asdict() for one in results])

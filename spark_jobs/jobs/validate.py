@@ -83,7 +83,7 @@ def validate(
     usual = usual_in(stored_in(spark, warehouse), interval, configuration)
     checks = [one for one in _checks(frames, runs, interval, configuration, usual) if one.suite.table in wanted]
     results = validator.validate(checks, _facts(frames, runs, interval, configuration, wanted, progress))
-    record(stored_in(spark, warehouse), run_id, results)
+    record(spark, warehouse, run_id, results)
     return Validation(run_id, interval, results, validator.write_pages())
 
 

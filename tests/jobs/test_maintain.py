@@ -36,7 +36,6 @@ from spark_jobs.publish.content import Content, content
 from spark_jobs.read.delta import DeltaTables
 from spark_jobs.spark_types import spark_schema
 from spark_jobs.warehouse import Warehouse
-from tests.quick_java import QUICK_JAVA
 from tests.snapshots import HOUR, at, healthy_group, load, membership
 from tests.stored import arrow_table
 
@@ -255,7 +254,7 @@ def test_a_command_leaves_neither_java_nor_its_files(small: Warehouse, tmp_path:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     command = [sys.executable, "-m", "spark_jobs.cli", "maintain", "--warehouse", small.location, "--verbose"]
-    environment = os.environ | {"TMPDIR": str(scratch)} | QUICK_JAVA
+    environment = os.environ | {"TMPDIR": str(scratch)}
     answer = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     assert "Spark is started for small work: 0.0 MB" in answer.stderr
     assert answer.stdout.endswith("2 tables maintained; their constraints hold.\n")

@@ -193,7 +193,10 @@ def test_the_page_of_trends(open_page: Open) -> None:
     html = page(content(twins(troubled()), others=(fleet_row("quiet"),), incidents=(TWINS,), trends=trends))
     seen = open_page(html).page
     seen.click("nav.parts a:text-is('Week by week')")
-    assert seen.inner_text("#trends h2") == "Week by week: 2 groups; 1 got worse in the last week."
+    assert (
+        seen.inner_text("#trends h2")
+        == "Week by week: 2 groups; 1 of 1 that can be compared got worse in the last week."
+    )
     rows = [words(row) for row in seen.locator("#trends tbody tr").all_inner_texts()]
     assert rows == [
         "twins c 35.0 more minutes with wrong owners, 1 more incident 2026-03-08 10:00 – 2026-03-15 10:00 "
