@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from expectations import SUITES
-from schemas import OUTPUTS
-from spark_jobs.gather.packed import FACTS, SEEN
+from schemas import FINDINGS, OUTPUTS
+from spark_jobs.gather.packed import FACTS, SEEN, unpacked
 from spark_jobs.quality.facts import Fact, Facts, by_name, counted
 
+_FINDING = "finding"
 #: Groups that are named of those that could not be replayed.
 _MOST_NAMED = 20
 
@@ -21,24 +23,27 @@ _MOST_NAMED = 20
 @dataclass(frozen=True)
 class Counted:
     """The facts of every table, source or output, step by step; whether anything was observed, for how many groups a
-    strategy was assumed, and the first of what was not replayed: cluster, consumer group, reason, topics.
+    strategy was assumed, and the first of what was not replayed: cluster, consumer group, reason, topics; the findings,
+    by their start.
     """
 
     facts: Facts
     observed: bool
     assumed: int
     skipped: Sequence[tuple[str, str, str, list[str]]]
+    findings: Sequence[dict[str, Any]]
 
     def without_outputs(self) -> Counted:
         """Of a run that observed nothing."""
         nothing: Facts = {table: [] for table in OUTPUTS}
-        return Counted({**self.facts, **nothing}, observed=False, assumed=0, skipped=[])
+        return Counted({**self.facts, **nothing}, observed=False, assumed=0, skipped=[], findings=[])
 
 
 def counted_in(packed: DataFrame) -> Counted:
     """Adds up what is in the frame (`packed.PACKED`); one Spark action."""
-    rows = _facts(packed).unionByName(_seen(packed), allowMissingColumns=True).collect()
-    steps = sorted((row for row in rows if row[SEEN] is None), key=lambda row: int(row.step_start))
+    findings = unpacked(packed, FINDINGS).select(F.struct("*").alias(_FINDING))
+    rows = reduce(_union, (_seen(packed), findings), _facts(packed)).collect()
+    steps = sorted((row for row in rows if row.table_name is not None), key=lambda row: int(row.step_start))
     found: dict[str, list[dict[str, Any]]] = {suite.table.name: [] for suite in SUITES}
     suites = {suite.table.name: suite for suite in SUITES}
     for row in steps:
@@ -46,7 +51,13 @@ def counted_in(packed: DataFrame) -> Counted:
         found[row.table_name].append(by_name(suites[row.table_name], fact))
     (seen,) = (row[SEEN] for row in rows if row[SEEN] is not None)
     facts = {suite.table: found[suite.table.name] for suite in SUITES}
-    return Counted(facts, bool(seen.observed), seen.assumed or 0, seen.skipped)
+    told = [row[_FINDING].asDict(recursive=True) for row in rows if row[_FINDING] is not None]
+    told.sort(key=lambda one: (one["start"], one["finding_id"]))
+    return Counted(facts, bool(seen.observed), seen.assumed or 0, seen.skipped, told)
+
+
+def _union(one: DataFrame, other: DataFrame) -> DataFrame:
+    return one.unionByName(other, allowMissingColumns=True)
 
 
 def _facts(packed: DataFrame) -> DataFrame:

@@ -27,7 +27,7 @@ from spark_jobs.quality.facts import LEFT_OUT, ROWS, Facts
 from spark_jobs.quality.gate import failures, output_checks, raise_if_critical, settings_of, source_checks
 from spark_jobs.quality.quarantine import quarantined, set_aside, with_reasons
 from spark_jobs.read.stored import StoredTables
-from spark_jobs.read.through_spark import append, stored_in
+from spark_jobs.read.through_spark import SparkTables, stored_in
 from spark_jobs.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -135,4 +135,4 @@ def usual_in(tables: StoredTables, interval: Interval, configuration: Configurat
 def record(spark: SparkSession, warehouse: Warehouse, run_id: str, results: Sequence[Result]) -> None:
     """Appends what the checks of a run saw to `quality_results`."""
     run = {"run_id": run_id, "checked_at": datetime.now(UTC)}
-    append(spark, warehouse, QUALITY_RESULTS, [run | one._asdict() for one in results])
+    SparkTables(spark, warehouse).append(QUALITY_RESULTS, [run | one._asdict() for one in results])

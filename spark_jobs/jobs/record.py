@@ -16,9 +16,8 @@ from spark_jobs.errors import QualityError
 from spark_jobs.gather.counted import Counted
 from spark_jobs.publish.content import Published
 from spark_jobs.publish.request import RunRequest
-from spark_jobs.read import through_spark
 from spark_jobs.read.stored import Filter, tuples
-from spark_jobs.read.through_spark import stored_in
+from spark_jobs.read.through_spark import SparkTables, stored_in
 from spark_jobs.spark_types import spark_schema
 from spark_jobs.sql import literal
 from spark_jobs.version import code_version
@@ -107,7 +106,7 @@ def published(
 
 def append(spark: SparkSession, warehouse: Warehouse, record: Mapping[str, Any]) -> None:
     """Appends the row to `audit_runs`."""
-    through_spark.append(spark, warehouse, AUDIT_RUNS, [record])
+    SparkTables(spark, warehouse).append(AUDIT_RUNS, [record])
 
 
 def replace(spark: SparkSession, warehouse: Warehouse, record: Mapping[str, Any]) -> None:

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from schemas import FINDINGS
 from spark_jobs.config import Configuration
 from spark_jobs.domain.mutes import untold
 from spark_jobs.jobs.audit import Progress, audit, window_of
@@ -69,11 +68,5 @@ def run(
             gate.outputs(found.counted.facts)
         outputs, missing = found.outputs(), not_evaluated(gate.empty_sources)
         warnings = what_was_not_audited(found.counted, request, missing)
-        findings = _in_order(outputs.get(FINDINGS))
         row = publish_checked(gate, outputs, asks, missing, warnings, progress)
-    return RunResult(row, findings, warnings, gate.warnings)
-
-
-def _in_order(findings: DataFrame | None) -> list[dict[str, Any]]:
-    rows = [] if findings is None else [row.asDict(recursive=True) for row in findings.collect()]
-    return sorted(rows, key=lambda row: (row["start"], row["finding_id"]))
+    return RunResult(row, list(found.counted.findings), warnings, gate.warnings)

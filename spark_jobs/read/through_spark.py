@@ -67,14 +67,6 @@ def stored_in(spark: SparkSession, warehouse: Warehouse) -> StoredTables:
     return DeltaTables(warehouse) if warehouse.local_path else SparkTables(spark, warehouse)
 
 
-def append(spark: SparkSession, warehouse: Warehouse, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Adds rows to a table that only grows, as `stored_in` reaches it; where it is missing Spark makes it, with its
-    constraints.
-    """
-    warehouse.create(spark, [table])
-    stored_in(spark, warehouse).append(table, rows)
-
-
 def _column(condition: Filter) -> Column:
     column, value = F.col(condition.column), condition.value
     compared = {
