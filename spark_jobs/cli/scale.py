@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable
 
 from schemas import SOURCES
-from spark_jobs.errors import WarehouseError
+from spark_jobs.errors import SchemaMismatchError, WarehouseError
 from spark_jobs.location import Location
 from spark_jobs.read.amount import bytes_in
 from spark_jobs.read.delta import DeltaTables, is_surely_reached
@@ -32,7 +32,7 @@ def is_small(arguments: Namespace, amount: Callable[[DeltaTables], int] | None =
         return False
     try:
         found = (amount or (lambda tables: bytes_in(tables, SOURCES, arguments.interval)))(DeltaTables(location))
-    except WarehouseError as error:
+    except (WarehouseError, SchemaMismatchError) as error:  # whether that is one, the command says
         _LOG.info("Spark is started for large work: %s", error)
         return False
     scale = SMALL if found <= SMALL_BYTES else LARGE

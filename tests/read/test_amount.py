@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 from argparse import Namespace
 from collections.abc import Iterable
 from pathlib import Path
@@ -83,7 +84,10 @@ def test_where_the_log_is_not_read_cheaply_work_is_large(warehouse: str, caplog:
     assert caplog.messages[-1] == f"Spark is started for large work: only Spark knows how much there is in {warehouse}"
 
 
-def test_a_table_that_cannot_be_read_makes_work_large(tmp_path: Path) -> None:
+def test_a_table_that_cannot_be_read_or_is_of_an_older_version_makes_work_large(tmp_path: Path) -> None:
+    write_deltalake(tmp_path / ROUTE_SNAPSHOTS.name, arrow_table(ROUTE_SNAPSHOTS, []).drop_columns("queues"))
+    assert not is_small(Namespace(warehouse=str(tmp_path), interval=HOUR, scale=None))
+    shutil.rmtree(tmp_path / ROUTE_SNAPSHOTS.name)
     (tmp_path / "route_snapshots" / "_delta_log").mkdir(parents=True)
     (tmp_path / "route_snapshots" / "_delta_log" / f"{0:020d}.json").write_text("no commit")
     assert not is_small(Namespace(warehouse=str(tmp_path), interval=HOUR, scale=None))
