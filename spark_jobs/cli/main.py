@@ -87,6 +87,8 @@ def _configure_logging(level: int) -> None:
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     # What py4j logs (as the root logger, too) it also raises.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    # It tells of every function that it does not register.
+    logging.getLogger("great_expectations").setLevel(logging.WARNING)
     logging.getLogger().addFilter(_not_of_py4j)
 
 
