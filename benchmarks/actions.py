@@ -103,16 +103,6 @@ def audit(spark: SparkSession, target: Target) -> Act:
     return act
 
 
-def fold(spark: SparkSession, target: Target) -> Act:
-    """Folds the snapshots and keeps what comes out, without checking any."""
-
-    def act() -> Mapping[str, float]:
-        Gathered.of(target.sources(spark))
-        return {}
-
-    return act
-
-
 def allocate(spark: SparkSession, target: Target) -> Act:
     """From the rebalance intervals, which are there before, to who owns what in each: plain Python, one core."""
     groups = inputs_of_groups(target.sources(spark), target.interval, target.configuration)
@@ -147,7 +137,6 @@ def _throw_away(frame: DataFrame) -> None:
 ACTIONS: Mapping[str, Callable[[SparkSession, Target], Act]] = {
     "scan": scan,
     "audit": audit,
-    "fold": fold,
     "allocate": allocate,
     "strategies": strategies,
     "replay": replay,

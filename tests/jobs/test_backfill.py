@@ -69,11 +69,11 @@ def test_two_steps_at_a_time_publish_what_one_run_does(
     assert severities(found.audited.values()) == [{}, TWINS, {}]
     runs = {row.run_id for row in warehouse.read(spark, AUDIT_RUNS).collect()}
     assert runs == {one.run_id for one in found.audited.values()}
-    begun = [step for step, message, _ in told if message == "checking the sources"]
+    begun = [step for step, message, _ in told if message == "reading the snapshots"]
     ended = [step for step, message, has_ended in told if has_ended and message == "audited"]
     assert (sorted(begun), sorted(ended)) == (STEPS, STEPS)
     assert set(begun[:2]) == {FIRST, SECOND}
-    assert told.index((begun[1], "checking the sources", False)) < told.index((ended[0], "audited", True))
+    assert told.index((begun[1], "reading the snapshots", False)) < told.index((ended[0], "audited", True))
 
 
 @pytest.mark.slow

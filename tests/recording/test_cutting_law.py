@@ -122,7 +122,7 @@ def test_killed_before_and_after_publishing_and_audited_twice(
     configuration_file: Path,
     in_one_run: Contents,
 ) -> None:
-    kill_when(start_audit(unaudited, configuration_file, WHOLE), "checking the results")
+    kill_when(start_audit(unaudited, configuration_file, WHOLE), "checking what was counted")
     assert not any(unaudited.exists(spark, table) for table in (*OUTPUTS, AUDIT_RUNS))
     # Something older stands there, audited without the configuration, which the next killed run replaces.
     older = run(spark, unaudited, RunRequest(WHOLE), Configuration(step_seconds=300)).run

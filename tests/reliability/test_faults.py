@@ -28,7 +28,7 @@ pytestmark = pytest.mark.reliability
 
 _AS_ANY_USER = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.getuid() == 0 else ()
 #: Where a run stands when it is struck: the sources are read, nothing is published.
-_JUDGING = "judging every group"
+_JUDGING = "checking and judging every group"
 _STARTS = "starting Spark"
 #: Beginnings of the lines that say how far a command is.
 _PROGRESS = (
@@ -39,10 +39,10 @@ _PROGRESS = (
     "looking for late snapshots",
     "auditing ",
     "compacting ",
-    "checking the sources",
+    "reading the snapshots",
     "WARNING: Using incubator modules: jdk.incubator.vector",
     _JUDGING,
-    "checking the results",
+    "checking what was counted",
     "publishing",
     "recording the results of the checks",
 )
