@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from expectations import BY_TABLE
 from expectations.rows import CheckSettings, Flags, Numbers, Rows, codes, first_places
 from expectations.suite import KEYS_ARE_UNIQUE, Expectation
-from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SOURCES, Table
+from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SOURCES, TOPIC_SNAPSHOTS, Table
 from spark_jobs.domain.window import from_micros, to_micros
 from spark_jobs.gather.arrow_values import offsets_of, ranges
 from spark_jobs.gather.kinds import KIND_OF, MEASURED, MEMBERSHIP, NAME_OF, PROXY, ROUTE, TOPIC_QUEUES, VALUES
@@ -166,7 +166,9 @@ class _SourceSnapshots:
         """Snapshots of one key: where they say the same, all but the first of them, else all: nobody knows which is
         true. Counted are all but the first.
         """
-        (series,) = codes(_KEY, Rows.of(self._states.select(_KEY), self._settings))
+        # Copies of a topic's queues may be those of several groups.
+        names = ("cluster", "name") if self.table is TOPIC_SNAPSHOTS else _KEY
+        (series,) = codes(names, Rows.of(self._states.select(names), self._settings))
         self._series = series[self.state]
         times, at = np.unique(self.at, return_inverse=True)
         keys = self._series * (len(times) + 1) + at
@@ -175,8 +177,9 @@ class _SourceSnapshots:
             return repeated
         self.broken[KEYS_ARE_UNIQUE.name] = repeated
         found = repeated.copy()
-        for key in np.unique(keys[repeated]).tolist():
-            same = np.flatnonzero((keys == key) & ~self.breaking)
+        places = np.flatnonzero(np.isin(keys, keys[repeated]) & ~self.breaking)
+        places = places[np.argsort(keys[places], kind="stable")]
+        for same in np.split(places, np.flatnonzero(np.diff(keys[places])) + 1):
             if len({self._said(place) for place in same.tolist()}) > 1:
                 found[same] = True
         return found

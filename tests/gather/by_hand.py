@@ -71,11 +71,14 @@ _OFFSETS = ("broker_offset", "consumer_offset", "pull_offset", "last_timestamp")
 def gathered(rows: Mapping[Table, Sequence[Row]], *, topics: bool = False) -> tuple[pa.Table, pa.Table]:
     """States and readings of all groups, and of `topics` by themselves, as if they had one key."""
     states: dict[str, dict[str, Any]] = {}
+    fingerprints: dict[str, int] = {}
     readings = []
     alone = [{"consumer_group": None}] if topics else []
     for state, reading in [*_snapshots(rows, alone), *_sightings(rows)]:
         times = state.pop("times") or []
-        folded = states.setdefault(repr(state), state | {"times": [], "fingerprint": len(states)})
+        of_topic = {"consumer_group": None} if state["kind"] == "topic_queues" else {}
+        fingerprint = fingerprints.setdefault(repr(state | of_topic), len(fingerprints))
+        folded = states.setdefault(repr(state), state | {"times": [], "fingerprint": fingerprint})
         folded["times"].extend(times)
         if reading:
             readings.append(reading | {"fingerprint": folded["fingerprint"]})
@@ -104,8 +107,10 @@ def _snapshots(
             yield _state({**row, **group}, "route", "topic", row["queues"], True), None
     for row in rows.get(TOPIC_SNAPSHOTS, ()):
         reading = _reading(row, row["queues"], ("min_offset", "max_offset"))
-        for group in [*_groups_with(row, rows), *alone]:
-            yield _state({**row, **group}, "topic_queues", "topic", _queues(row["queues"])), reading
+        # The copies of all groups, and the topic by itself, have one reading.
+        for place, group in enumerate([*_groups_with(row, rows), *alone]):
+            state = _state({**row, **group}, "topic_queues", "topic", _queues(row["queues"]))
+            yield state, reading if place == 0 else None
 
 
 def _of_client(queue: Row | None) -> tuple[Any, ...]:

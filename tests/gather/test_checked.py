@@ -122,6 +122,22 @@ def test_the_copies_of_a_topic_are_left_out_like_the_topic_and_not_counted() -> 
         assert len(history.routes["t"].times) == len(history.topics["t"].times) == 1
 
 
+def test_of_two_lists_of_a_topic_at_one_time_no_group_is_given_either() -> None:
+    queue = {"broker_name": "b", "queue_id": 0, "min_offset": 0, "max_offset": 9}
+    topic = {"cluster": "c", "topic": "t", "queues": [queue], "captured_at": at(0)}
+    rows = [topic, topic | {"queues": [queue, queue | {"queue_id": 1}]}, topic | {"captured_at": at(20)}]
+    members = [membership(0, "c1", group=group) for group in ("g1", "g2")]
+    states, readings = gathered({MEMBERSHIP_SNAPSHOTS: members, TOPIC_SNAPSHOTS: rows})
+    # The first copy of one list is of one group, that of the other list of the other.
+    is_of_first = [group == "g1" for group in states["consumer_group"].to_pylist()]
+    is_odd = [fingerprint % 2 == 1 for fingerprint in states["fingerprint"].to_pylist()]
+    order = sorted(range(len(states)), key=lambda place: is_of_first[place] == is_odd[place])
+    for one in (states, states.take(order), states.take(order[::-1])):
+        found = checked(one, readings, SETTINGS)
+        for history in histories(found.states, found.readings):
+            assert [len(history.topics["t"].times), history.topics["t"].queues] == [1, [("b", 0)]]
+
+
 def test_every_step_is_counted_by_itself() -> None:
     rows = [membership(second, "c1", broker=broker) for second in (-20, 0, 20) for broker in ("b", "b2")]
     found = look({MEMBERSHIP_SNAPSHOTS: rows[:-1]})
