@@ -4,7 +4,7 @@ UV_VERSION := 0.13.8
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format fuzz mutate slow reliability live test-airflow bench bench-quick lock licences \
+.PHONY: help demo test lint format fuzz slow reliability live test-airflow bench bench-quick lock licences \
   advisories clean check-tools
 
 help: ## show the targets
@@ -28,9 +28,6 @@ format: .venv/installed ## put the code into its one format
 
 fuzz: .venv/installed ## the kernel against a brute-force oracle on 20,000 random histories (CASES=…)
 	@FUZZ_CASES=$(or $(CASES),20000) $(BIN)/python -m pytest -m fuzz
-
-mutate: .venv/installed ## rules of the domain broken on purpose: which expectation catches which
-	@$(BIN)/python -m pytest -m mutation -s
 
 slow: .venv/installed ## tests of whole runs that would make `make test` too long
 	@$(BIN)/python -m pytest -m slow
