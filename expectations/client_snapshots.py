@@ -27,7 +27,6 @@ def _says_nothing(rows: Rows) -> Values:
 
 SUITE = Suite(
     CLIENT_SNAPSHOTS,
-    series=("cluster", "consumer_group", "client_id"),
     expectations=(
         CLUSTER,
         GROUP,

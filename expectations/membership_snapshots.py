@@ -57,7 +57,6 @@ def _mode_is_known(it: Rows) -> Values:
 
 SUITE = Suite(
     MEMBERSHIP_SNAPSHOTS,
-    series=("cluster", "consumer_group", "broker_name"),
     prepare=with_amiss,
     expectations=(
         CLUSTER,

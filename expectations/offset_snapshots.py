@@ -30,7 +30,6 @@ def _consumer_is_not_ahead(rows: Rows) -> Values:
 
 SUITE = Suite(
     OFFSET_SNAPSHOTS,
-    series=("cluster", "consumer_group", "topic"),
     expectations=(
         CLUSTER,
         GROUP,

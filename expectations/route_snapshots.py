@@ -6,7 +6,6 @@ from schemas import ROUTE_SNAPSHOTS
 
 SUITE = Suite(
     ROUTE_SNAPSHOTS,
-    series=("cluster", "topic"),
     expectations=(
         CLUSTER,
         TOPIC,

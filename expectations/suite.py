@@ -41,15 +41,10 @@ def _nothing_added(rows: Rows, _: Tables) -> Rows:
 
 @dataclass(frozen=True)
 class Suite:
-    """The expectations of one table.
-
-    `series`: columns that part the rows of a source into those of one thing observed again and again. `prepare` adds
-    columns from other tables of the same group.
-    """
+    """The expectations of one table. `prepare` adds columns from other tables of the same group."""
 
     table: Table
     expectations: tuple[Expectation, ...]
-    series: tuple[str, ...] = ()
     prepare: Callable[[Rows, Tables], Rows] = _nothing_added
 
     def severity_of(self, one: Expectation) -> Severity:

@@ -16,7 +16,6 @@ from schemas import TOPIC_SNAPSHOTS
 
 SUITE = Suite(
     TOPIC_SNAPSHOTS,
-    series=("cluster", "topic"),
     expectations=(
         CLUSTER,
         TOPIC,

@@ -44,12 +44,6 @@ class Figure(Model):
     __slots__ = ()
 
     @property
-    def xaxis(self) -> Model:
-        """Below the chart."""
-        axis: Model = self.below[0]
-        return axis
-
-    @property
     def yaxis(self) -> Model:
         """Left of the chart."""
         axis: Model = self.left[0]
