@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from py4j.protocol import Py4JJavaError
@@ -15,7 +15,7 @@ from spark_jobs.conflicts import unless_outrun
 from spark_jobs.errors import PublishError
 from spark_jobs.faults import explained
 from spark_jobs.parallel import run_in_parallel
-from spark_jobs.publish.content import NOTHING, Content, Published, observed_content
+from spark_jobs.publish.content import NOTHING, Content, Published, content, observed_content
 from spark_jobs.publish.request import RunRequest
 from spark_jobs.spark_types import spark_schema
 from spark_jobs.warehouse import Warehouse
@@ -45,14 +45,14 @@ def publish(
         return frame.coalesce(1) if one_step else frame.repartition("step_start")
 
     def published(table: Table) -> Published:
-        content = NOTHING
+        found = NOTHING
         if table in outputs:
-            content = _replace(warehouse, table, outputs[table].transform(in_files), request, run_id)
+            found = _replace(warehouse, table, outputs[table].transform(in_files), request, run_id)
         elif not warehouse.is_free(table, request.interval):
             nothing = spark.createDataFrame([], spark_schema(table)).select(*table.columns)
             _replace(warehouse, table, nothing, request, run_id)
-        _LOG.info("%s: %d rows published for %s", table.name, content.rows, request.interval)
-        return Published(content, warehouse.version_of(spark, table, run_id))
+        _LOG.info("%s: %d rows published for %s", table.name, found.rows, request.interval)
+        return Published(found, warehouse.version_of(spark, table, run_id))
 
     # Much of a small write is waiting for Delta's log, so the tables do not queue up. Findings last: who reads one
     # finds everything it speaks of.
@@ -67,7 +67,7 @@ def _replace(warehouse: Warehouse, table: Table, frame: DataFrame, request: RunR
 
     def commit() -> Content:
         # Sorted by key: readers skip what they do not ask for.
-        written, seen = observed_content(frame.sortWithinPartitions(*table.key))
+        written, seen = _with_content(warehouse, frame.sortWithinPartitions(*table.key))
         writer = written.write.format("delta").option("userMetadata", run_id)
         # Looking for what is to be removed is most of a small replacement. The claim keeps the steps free until then.
         if warehouse.is_free(table, request.interval):
@@ -81,6 +81,14 @@ def _replace(warehouse: Warehouse, table: Table, frame: DataFrame, request: RunR
     except (PySparkException, Py4JJavaError) as error:
         told = explained(error, warehouse.local_path) or _first_line(error)
         raise PublishError(f"{table.name} could not be published: {told}") from error
+
+
+def _with_content(warehouse: Warehouse, frame: DataFrame) -> tuple[DataFrame, Callable[[], Content]]:
+    """The frame to be written, and its content once it was.
+
+    What is observed while rows of a catalog are replaced does not come back (Spark 4.1): there all is looked at again.
+    """
+    return (frame, partial(content, frame)) if warehouse.in_catalog else observed_content(frame)
 
 
 def _first_line(error: Exception) -> str:

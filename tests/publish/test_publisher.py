@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 import pytest
@@ -37,6 +37,27 @@ def intervals(spark: SparkSession, start: datetime, topics: Sequence[str]) -> di
         for topic in topics
     ]
     return {REBALANCE_INTERVALS: spark.createDataFrame(rows, spark_schema(REBALANCE_INTERVALS))}
+
+
+@pytest.fixture
+def in_catalog(spark: SparkSession) -> Iterator[Warehouse]:
+    spark.sql("CREATE SCHEMA spark_catalog.publish_test")
+    yield Warehouse.parse("spark_catalog.publish_test")
+    spark.sql("DROP SCHEMA spark_catalog.publish_test CASCADE")
+
+
+@pytest.mark.parametrize("where", ["warehouse", "in_catalog"])
+def test_what_was_written_is_counted_on_the_way(
+    spark: SparkSession, where: str, request: pytest.FixtureRequest
+) -> None:
+    """Appended, replaced by other rows, and by none."""
+    warehouse: Warehouse = request.getfixturevalue(where)
+    for run_id, topics in (("first", ["a", "b"]), ("again", ["c"]), ("empty", [])):
+        outputs = intervals(spark, HOUR.start, topics) if topics else {}
+        found = publish(spark, warehouse, RunRequest(HOUR), outputs, run_id, one_step=True)
+        rows = warehouse.read(spark, REBALANCE_INTERVALS).select(*REBALANCE_INTERVALS.columns)
+        assert found[REBALANCE_INTERVALS.name].content == content(rows)
+        assert content(rows).rows == len(topics)
 
 
 def written(spark: SparkSession, warehouse: Warehouse) -> list[tuple[str, str]]:
