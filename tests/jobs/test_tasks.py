@@ -75,7 +75,7 @@ def test_tasks_run_again_leave_the_tables_of_one_run(scheduled: ScheduledRun, mo
     spark, warehouse = scheduled.spark, scheduled.warehouse
     do(scheduled, "audit")
     with monkeypatch.context() as patch:
-        patch.setattr("spark_jobs.jobs.tasks.judged_steps", lambda *_: 1 / 0)
+        patch.setattr("spark_jobs.jobs.audit.judged_steps", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             do(scheduled, "audit")
     with pytest.raises(WarehouseError, match="task audit of run"):
