@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 Transformation = Callable[[DataFrame], DataFrame]
+
+
+def union_of(frames: Iterable[DataFrame]) -> DataFrame:
+    """The rows of all frames; null in the columns that a frame lacks."""
+    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
 
 
 def keeps(check: str) -> Column:

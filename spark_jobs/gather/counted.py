@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -12,6 +11,7 @@ from pyspark.sql import functions as F
 
 from expectations import SUITES
 from schemas import FINDINGS, OUTPUTS
+from spark_jobs.columns import union_of
 from spark_jobs.gather.packed import FACTS, SEEN, unpacked
 from spark_jobs.quality.facts import Fact, Facts, by_name, counted
 
@@ -42,7 +42,7 @@ class Counted:
 def counted_in(packed: DataFrame) -> Counted:
     """Adds up what is in the frame (`packed.PACKED`); one Spark action."""
     findings = unpacked(packed, FINDINGS).select(F.struct("*").alias(_FINDING))
-    rows = reduce(_union, (_seen(packed), findings), _facts(packed)).collect()
+    rows = union_of((_facts(packed), _seen(packed), findings)).collect()
     steps = sorted((row for row in rows if row.table_name is not None), key=lambda row: int(row.step_start))
     found: dict[str, list[dict[str, Any]]] = {suite.table.name: [] for suite in SUITES}
     suites = {suite.table.name: suite for suite in SUITES}
@@ -54,10 +54,6 @@ def counted_in(packed: DataFrame) -> Counted:
     told = [row[_FINDING].asDict(recursive=True) for row in rows if row[_FINDING] is not None]
     told.sort(key=lambda one: (one["start"], one["finding_id"]))
     return Counted(facts, bool(seen.observed), seen.assumed or 0, seen.skipped, told)
-
-
-def _union(one: DataFrame, other: DataFrame) -> DataFrame:
-    return one.unionByName(other, allowMissingColumns=True)
 
 
 def _facts(packed: DataFrame) -> DataFrame:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, IntegerType, StructType
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
+from spark_jobs.columns import union_of
 from spark_jobs.gather.kinds import KIND_OF, KINDS, MEMBERSHIP, NAME_OF, ROUTE
 from spark_jobs.gather.sources import Sources
 
@@ -41,7 +41,7 @@ def folded(snapshots: Mapping[str, DataFrame]) -> DataFrame:
     """One row per (key, distinct state) of every kind, with a column per kind; those of a topic have no group. `times`,
     in any order, of those whose readings do not tell them. One aggregation by hash folds all kinds.
     """
-    every = reduce(_union, (_of_kind(shown, kind) for kind, shown in snapshots.items()))
+    every = union_of(_of_kind(shown, kind) for kind, shown in snapshots.items())
     state = (F.first(kind).alias(kind) for kind in KINDS if kind in snapshots)
     times = F.collect_list(F.when(F.col("kind").isin(MEMBERSHIP, ROUTE), F.col("at")))
     return every.groupBy(*_STATE).agg(times.alias("times"), *state)
@@ -76,10 +76,6 @@ _STATES: Mapping[Table, Callable[[], Column]] = {
 def _of_kind(snapshots: DataFrame, kind: str) -> DataFrame:
     key = [name for name in (*GROUP, "name") if name in snapshots.columns]
     return snapshots.select(F.lit(kind).alias("kind"), *key, "fingerprint", "at", kind)
-
-
-def _union(one: DataFrame, other: DataFrame) -> DataFrame:
-    return one.unionByName(other, allowMissingColumns=True)
 
 
 def _stated(snapshots: DataFrame, kind: str, name: str, state: Column) -> DataFrame:

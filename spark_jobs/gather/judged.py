@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 
 from expectations.rows import CheckSettings
 from schemas import REBALANCE_INTERVALS, Table
+from spark_jobs.columns import union_of
 from spark_jobs.config import Configuration, audit_settings, strategy_settings
 from spark_jobs.domain.history import GroupHistory
 from spark_jobs.domain.judge import judge
@@ -88,8 +89,7 @@ def checked_outputs(outputs: Mapping[Table, DataFrame], settings: CheckSettings)
         frame.select(*STEP_KEY, IN_PART, F.struct(*own_columns(table)).alias(table.name))
         for table, frame in outputs.items()
     )
-    together = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), every)
-    return together.groupBy(*STEP_KEY).applyInArrow(looked_at, PACKED)
+    return union_of(every).groupBy(*STEP_KEY).applyInArrow(looked_at, PACKED)
 
 
 def over_groups(

@@ -26,7 +26,7 @@ from spark_jobs.gather.interval_rows import UNOBSERVED, interval_columns
 from spark_jobs.gather.packed import FACTS, PACKED_ARROW, REJECTED, SEEN, STEP_KEY, TABLES_ARROW, own_columns
 from spark_jobs.gather.queue_rows import allocation_columns, progress_columns
 
-#: TableRows of one table that one packed row holds at most: Spark keeps a row in one piece of memory.
+#: Rows of one table that one packed row holds at most: Spark keeps a row in one piece of memory.
 PART = 50_000
 
 
@@ -132,7 +132,7 @@ def _of_topic(table: Table, rows: TableRows, topic: str) -> TableRows:
 
 
 def _few(table: Table, values: Sequence[Sequence[object]]) -> TableRows:
-    """TableRows from values with a field per column."""
+    """Rows from values with a field per column."""
     flat = [one for of_step in values for one in of_step]
     schema = TABLES_ARROW[table.name]
     columns = {

@@ -137,10 +137,8 @@ def _facts(
     progress: Progress,
 ) -> Facts:
     """What a run would count of the wanted tables, without its look-back."""
-    settings, facts = (
-        settings_of(interval, configuration, whole_groups=True),
-        dict[Table, Sequence[Mapping[str, object]]](),
-    )
+    settings = settings_of(interval, configuration, whole_groups=True)
+    facts: dict[Table, Sequence[Mapping[str, object]]] = {}
     if not set(SOURCES).isdisjoint(wanted):
         progress("checking the sources")
         gathered = Gathered.of(Sources(*(frames[table] for table in SOURCES)))
