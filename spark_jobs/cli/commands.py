@@ -247,7 +247,8 @@ COMMANDS: Mapping[str, Command] = {
         Later("what_if:what_if_command"),
         (
             *("--warehouse", "--interval", "--last", "--cluster", "--group", "--members", "--strategy", "--unique-ids"),
-            *("--same-subscriptions", "--queues", "--without", "--speed", "--case", "--plan", "--html", "--json"),
+            *("--same-subscriptions", "--queues", "--without", "--speed", "--threads", "--pull-batch"),
+            *("--pull-interval", "--response-time", "--case", "--plan", "--html", "--json"),
         ),
         (
             "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00 --group payment-service --unique-ids",

@@ -228,6 +228,26 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "metavar": "CLIENT_ID=RATE",
         "help": "this member can consume RATE messages per second; may be repeated",
     },
+    "--threads": {
+        "action": "append",
+        "metavar": "[CLIENT_ID=]N",
+        "help": "every member, or this one, has N consume threads; may be repeated",
+    },
+    "--pull-batch": {
+        "action": "append",
+        "metavar": "[CLIENT_ID=]N",
+        "help": "pulls up to N messages at once; a broker hands out no more than 32 unless it is configured to",
+    },
+    "--pull-interval": {
+        "action": "append",
+        "metavar": "[CLIENT_ID=]MS",
+        "help": "waits MS milliseconds between two pulls of a queue",
+    },
+    "--response-time": {
+        "action": "append",
+        "metavar": "[CLIENT_ID=]TIME",
+        "help": "the listener takes TIME for a batch, such as 20ms or 1.5s",
+    },
     "--plan": {
         "metavar": "N",
         "type": _from_1_to(100),

@@ -9,11 +9,19 @@ from collections.abc import Iterable
 
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.strategies import STRATEGY_NAMES
-from spark_jobs.domain.what_if.cases import Case, Change, strategy_named
+from spark_jobs.domain.throughput import Changes
+from spark_jobs.domain.what_if.cases import EVERYBODY, Case, Change, strategy_named
 from spark_jobs.errors import CaseError
 
 _SWITCHES = ("--unique-ids", "--same-subscriptions")
-_VALUES = ("--members", "--queues", "--strategy", "--without", "--speed")
+#: A client's settings, in the units of `Changes`, within RocketMQ's own limits (DefaultMQPushConsumerImpl.checkConfig).
+_SETTINGS = {
+    "--threads": ("threads", 1, 1000),
+    "--pull-batch": ("pull_batch", 1, 1024),
+    "--pull-interval": ("pull_interval_ms", 0, 65_535),
+}
+_RESPONSE_TIME = "--response-time"
+_VALUES = ("--members", "--queues", "--strategy", "--without", "--speed", *_SETTINGS, _RESPONSE_TIME)
 
 
 def cases_of(arguments: Namespace) -> list[Case]:
@@ -35,7 +43,7 @@ def check_alone(arguments: Namespace) -> None:
 
 def _typed(arguments: Namespace) -> list[str]:
     """The words that describe a case without `--case`."""
-    named = [(name, getattr(arguments, name.strip("-").replace("-", "_"))) for name in (*_VALUES, *_SWITCHES)]
+    named = [(name, getattr(arguments, name.removeprefix("--").replace("-", "_"))) for name in (*_VALUES, *_SWITCHES)]
     return [word for name, value in named for word in _words(name, value)]
 
 
@@ -75,6 +83,7 @@ def _case(label: str, words: Iterable[str]) -> Case:
         queues=_change(values, "--queues", "x="),
         without=frozenset(values.get("--without", ())),
         speed=dict(_speed(text) for text in values.get("--speed", ())),
+        changes=_changes(values),
     )
 
 
@@ -105,3 +114,31 @@ def _speed(text: str) -> tuple[str, float]:
     if not client_id or not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,6})?", rate):
         raise CaseError(f"--speed cannot be '{text}': write CLIENT_ID=MESSAGES_PER_SECOND, such as 10.0.0.1@7=25.5")
     return client_id, float(rate)
+
+
+def _changes(values: dict[str, list[str]]) -> dict[str, Changes]:
+    """By client id; the last of several counts."""
+    found: dict[str, dict[str, float]] = {}
+    for name in (*_SETTINGS, _RESPONSE_TIME):
+        for text in values.get(name, ()):
+            client_id, _, value = text.rpartition("=")
+            changed = found.setdefault(client_id or EVERYBODY, {})
+            if name == _RESPONSE_TIME:
+                changed["response_ms"] = _milliseconds(text, value)
+            else:
+                field, least, most = _SETTINGS[name]
+                changed[field] = _within(name, text, value, least, most)
+    return {client_id: Changes(**changed) for client_id, changed in found.items()}  # type: ignore[arg-type]
+
+
+def _within(name: str, text: str, value: str, least: int, most: int) -> int:
+    if not re.fullmatch(r"[0-9]{1,5}", value) or not least <= int(value) <= most:
+        raise CaseError(f"{name} cannot be '{text}': write {least} to {most}, or CLIENT_ID={most} for one member")
+    return int(value)
+
+
+def _milliseconds(text: str, value: str) -> float:
+    found = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s)", value)
+    if not found:
+        raise CaseError(f"{_RESPONSE_TIME} cannot be '{text}': write 20ms or 1.5s, or CLIENT_ID=20ms for one member")
+    return float(found[1]) * (1000 if found[2] == "s" else 1)

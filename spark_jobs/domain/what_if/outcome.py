@@ -86,7 +86,7 @@ def compare(steps: Sequence[AuditedStep], cases: Iterable[Case], configured: Str
         check_case(case, found)
         owned = owned_in(case, found, Replays(case.settings(configured)))
         one = play(case, owned, found, known)
-        played.append(_outcome(case.label, owned, found, one, _at_most(case, one, known)))
+        played.append(_outcome(case.label, owned, found, one))
     return Comparison(found.course.times.tolist(), real, played, _error(found, again))
 
 
@@ -151,7 +151,6 @@ def _outcome(
     owned: Mapping[str, Sequence[Owned]],
     found: Recorded,
     played: Played | None,
-    at_most: bool = False,
 ) -> CaseOutcome:
     shares = _Shares(owned)
     moved = [moved_between(before.allocation, after.allocation).moved for before, after in _rebalances(owned)]
@@ -169,7 +168,7 @@ def _outcome(
         last=round(float(curve[-1])),
         drained_after=_drained_after(curve, times, found.allowed_lag),
         consumed_twice=round(played.twice),
-        at_most=at_most,
+        at_most=played.at_most,
         curve=played.waiting,
     )
 
@@ -228,9 +227,3 @@ def _counts(held: Sequence[Owned]) -> tuple[int, int, int, int, int]:
         sum(count == 0 for count in queues.values()),
         max(queues.values(), default=0),
     )
-
-
-def _at_most(case: Case, played: Played | None, known: KnownMembers) -> bool:
-    """Whether one had a backlog whose limit was never seen."""
-    paces = (known.pace_of(one, case) for one in (played.strained if played else ()))
-    return any(pace is not None and not pace.reached for pace in paces)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.audited_step import RebalanceInterval
 from spark_jobs.domain.message_queue import MessageQueue
+from spark_jobs.domain.throughput import Throughput
 from spark_jobs.domain.what_if.recorded import Course, Recorded, spans_of
 from spark_jobs.domain.window import SECOND
 
@@ -38,10 +39,13 @@ class StoodStill(NamedTuple):
 
 @dataclass
 class Members:
-    """What is known of a group's members: the `paces` by client id, and when one of them stood still."""
+    """What is known of a group's members: what they `told` and the `paces` that were seen, by client id, and when one
+    of them stood still.
+    """
 
     paces: dict[str, Pace] = field(default_factory=dict)
     stood_still: list[StoodStill] = field(default_factory=list)
+    told: Mapping[str, Throughput] = field(default_factory=dict)
 
     @cached_property
     def usual(self) -> Pace | None:
@@ -50,6 +54,12 @@ class Members:
         rates = reached or [one.rate for one in self.paces.values()]
         return Pace(float(np.median(rates)), bool(reached)) if rates else None
 
+    @cached_property
+    def usually_told(self) -> Throughput | None:
+        """That of the member whose listener is neither among the fast nor the slow ones: the lower median."""
+        every = sorted(self.told.values(), key=lambda one: float(np.median(one.rates(one.responses.times).listener)))
+        return every[(len(every) - 1) // 2] if every else None
+
 
 def members_of(recorded: Recorded) -> Members:
     """The pace of a client id is the highest over any `REACHED_SECONDS` in which it had a backlog all the time, else
@@ -57,7 +67,7 @@ def members_of(recorded: Recorded) -> Members:
 
     It had a backlog at a time if more waited in its queues than came in since the time before, and than is allowed.
     """
-    found = Members()
+    found = Members(told=recorded.told)
     for first, last, client_id, columns in _owned(recorded):
         rows = slice(first, min(last + 1, len(recorded.course.times)))
         if rows.stop - rows.start < 2:
