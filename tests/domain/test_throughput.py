@@ -56,7 +56,7 @@ def _status(topic: str, minute: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("settings", "minutes", "changes", "listener", "queue"),
     [
-        # One thread that takes 400 ms. Of a pull of 2.25 ms 0.25 are the wait for 16,000 messages a second and 4 queues.
+        # One thread takes 400 ms. Of a pull of 2.25 ms 0.25 are the wait for 4 queues with 16,000 messages a second.
         ({}, ["400/2.5/2.25/16000"], {}, 2.5, 16_000),
         ({"consume_threads": 20}, ["400/2.5/2.25/16000"], {}, 50, 16_000),
         ({}, ["400/2.5/2.25/16000"], {"threads": 4}, 10, 16_000),
