@@ -66,9 +66,12 @@ def settings_of(state: ClientState) -> ConsumeSettings | None:
 
 @dataclass(frozen=True)
 class Changes:
-    """Settings that a client would have instead; None: its own. `response_ms`: of one batch."""
+    """Settings that a client would have instead; None: its own. `threads_times`: so many times the threads;
+    `response_ms`: of one batch.
+    """
 
     threads: int | None = None
+    threads_times: int | None = None
     pull_batch: int | None = None
     pull_interval_ms: int | None = None
     response_ms: float | None = None
@@ -80,7 +83,8 @@ class Changes:
     def of(self, settings: ConsumeSettings) -> ConsumeSettings:
         """The settings with these instead."""
         new = {name: vars(self)[name] for name in ("threads", "pull_batch", "pull_interval_ms")}
-        return settings._replace(**{name: value for name, value in new.items() if value is not None})
+        changed = settings._replace(**{name: value for name, value in new.items() if value is not None})
+        return changed._replace(threads=changed.threads * (self.threads_times or 1))
 
 
 AS_SET = Changes()

@@ -40,7 +40,7 @@ class Case:
     `members`: connections, of whom the last in allocation order leave first. `queues`: readable ones of each topic.
     `strategy`: of all members, by its name; its settings are those of the group but for `virtual_node_cnt`. `speed`:
     messages a second, by client id. `without`: client ids that are not there. `changes`: settings that members would
-    have instead, by client id, `EVERYBODY` for all others.
+    have instead, by client id, `EVERYBODY` for all others. `load`: so many times the messages that came in.
     """
 
     label: str = "as it was"
@@ -53,6 +53,7 @@ class Case:
     without: frozenset[str] = frozenset()
     speed: Mapping[str, float] = field(default_factory=dict)
     changes: Mapping[str, Changes] = field(default_factory=dict)
+    load: float = 1.0
 
     def settings(self, configured: StrategySettings) -> StrategySettings:
         """The strategy's settings in this case."""

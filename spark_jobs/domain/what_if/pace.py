@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.audited_step import RebalanceInterval
 from spark_jobs.domain.message_queue import MessageQueue
-from spark_jobs.domain.throughput import Throughput
+from spark_jobs.domain.throughput import Changes, Throughput
 from spark_jobs.domain.what_if.recorded import Course, Recorded, spans_of
 from spark_jobs.domain.window import SECOND
 
@@ -26,6 +26,24 @@ class Pace(NamedTuple):
     """Messages a second that a member can consume. Not `reached`: it never had a backlog, so it may be faster."""
 
     rate: float
+    reached: bool
+
+
+class MemberPace(NamedTuple):
+    """How fast one member could consume when it was last measured, and by what it is known; None is unknown.
+
+    `listener`: messages a second of its `threads` at a response time of `response_ms` a batch, which is the median of
+    so many `samples`, `inf` where it takes no time; `per_queue`: of one queue, by its pulls. `seen`: what it was seen
+    to do, at its limit if it is `reached`.
+    """
+
+    client_id: str
+    listener: float | None
+    per_queue: float | None
+    threads: int | None
+    response_ms: float | None
+    samples: int
+    seen: float | None
     reached: bool
 
 
@@ -53,6 +71,21 @@ class Members:
         reached = [one.rate for one in self.paces.values() if one.reached]
         rates = reached or [one.rate for one in self.paces.values()]
         return Pace(float(np.median(rates)), bool(reached)) if rates else None
+
+    def of_each(self) -> list[MemberPace]:
+        """One per member of which anything is known, by client id."""
+        return [self._of(client_id) for client_id in sorted(self.paces.keys() | self.told.keys())]
+
+    def _of(self, client_id: str) -> MemberPace:
+        seen, told = self.paces.get(client_id), self.told.get(client_id)
+        by_sight = (seen.rate, seen.reached) if seen else (None, False)
+        if told is None:
+            return MemberPace(client_id, None, None, None, None, 0, *by_sight)
+        times, took = told.responses
+        response_ms = float(np.median(took))
+        listener, per_queue = (float(one[0]) for one in told.rates(times[-1:], Changes(response_ms=response_ms)))
+        threads = told.said.states[told.said.codes[-1]].threads
+        return MemberPace(client_id, listener, per_queue, threads, response_ms, len(times), *by_sight)
 
     @cached_property
     def usually_told(self) -> Throughput | None:

@@ -98,15 +98,16 @@ def test_a_bound_above_what_happened_tells_nothing() -> None:
         "unknown."
     )
     assert told(history, Limit.ALLOCATION, 1200, readable=3) == (
-        "How large the backlog would have been otherwise is unknown: members that would have had a backlog were never "
-        "seen at their limit."
+        "How large the backlog would have been otherwise is unknown: the members do not tell how fast they are, and "
+        "were never seen at their limit."
     )
 
 
 def test_without_a_known_pace() -> None:
     history = steps(lambda _: [], [at(1)] * 4, [nothing] * 4)
     assert told(history, Limit.NOBODY_ONLINE, 2400, readable=4, members=0) == (
-        "How large the backlog would have been otherwise is unknown: no member was seen to consume."
+        "How large the backlog would have been otherwise is unknown: no member was seen to consume, or tells how fast "
+        "it is."
     )
 
 
