@@ -26,7 +26,8 @@ def by_spark(spark: SparkSession, recorded: Warehouse) -> Clients:
     gathered = Gathered.of(Sources(*(recorded.read(spark, table) for table in SOURCES)))
     topics, parts = group_topics(gathered.folded), Parts(1)
     states = states_per_group(gathered.folded.withColumn(READABLE, F.lit(None).cast("string")), topics, parts)
-    of_clients = states.where(F.col("kind") == CLIENT).toArrow()
+    key = ("cluster", "consumer_group", "kind", "name", "fingerprint", "times")
+    of_clients = states.where(F.col("kind") == CLIENT).select(*key, CLIENT).toArrow()
     found = histories(of_clients, readings_per_group(gathered.snapshots, topics, parts).toArrow())
     return {(one.consumer_group, name): client for one in found for name, client in one.clients.items()}
 
