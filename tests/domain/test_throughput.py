@@ -8,48 +8,22 @@ import numpy as np
 import pytest
 
 from schemas import CLIENT_SNAPSHOTS
+from spark_jobs.domain.history import ClientHistory
 from spark_jobs.domain.throughput import Changes, throughput, throughputs
 from spark_jobs.domain.window import to_micros
+from tests.domain.what_if.told import DEFAULTS, client_row, status
 from tests.kernel import group_histories
-from tests.snapshots import DAY, at
+from tests.snapshots import DAY
 
 START = to_micros(DAY)
 MINUTE = 60_000_000
-#: What RocketMQ's Java client sets by itself, but for its 20 threads.
-DEFAULTS: dict[str, Any] = {
-    "consume_threads": 1,
-    "consume_batch_size": 1,
-    "pull_batch_size": 32,
-    "pull_interval_ms": 0,
-    "consume_orderly": False,
-}
 
 
-def told(*minutes: str, queues: int = 4, **settings: Any) -> Any:
-    """A client that says once a minute `response time / consumed a second / pull time / pulled a second` of topic t."""
-    owned = [{"topic": "t", "broker_name": "a", "queue_id": one} for one in range(queues)]
-    rows = [
-        {
-            "cluster": "c",
-            "consumer_group": "g",
-            "client_id": "c1",
-            "captured_at": at(60 * number),
-            "answered": True,
-            "owned_queues": owned,
-            "consume_status": [_status("t", minute)],
-            **DEFAULTS,
-            **settings,
-        }
-        for number, minute in enumerate(minutes)
-    ]
+def told(*minutes: str, **settings: Any) -> ClientHistory:
+    """A client that says so once a minute."""
+    rows = [client_row(60 * number, "c1", [status(minute)], **settings) for number, minute in enumerate(minutes)]
     (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
     return history.clients["c1"]
-
-
-def _status(topic: str, minute: str) -> dict[str, Any]:
-    numbers = [None if one == "-" else float(one) for one in minute.split("/")]
-    names = ("consume_rt_ms", "consume_ok_tps", "pull_rt_ms", "pull_tps")
-    return {"topic": topic, "consume_failed_tps": 0.0} | dict(zip(names, numbers, strict=True))
 
 
 #: Settings; minutes; what is changed; messages a second of the listener, and of a queue.
@@ -110,11 +84,9 @@ def test_who_never_consumed_is_unknown(minute: str) -> None:
 
 
 def test_topics_share_the_threads_by_how_many_messages_each_has() -> None:
-    client = told("10/90/1/90")
-    client.readings.statuses[0] = (
-        *client.readings.statuses[0],
-        client.readings.statuses[0][0]._replace(topic="u", consume_rt_ms=110.0, consume_ok_tps=10.0),
-    )
+    row = client_row(0, "c1", [status("10/90/1/90"), status("110/10/1/10", topic="u")])
+    (history,) = group_histories({CLIENT_SNAPSHOTS: [row]})
+    client = history.clients["c1"]
     found = throughput(client)
     assert found is not None
     # (90 × 10 + 10 × 110) ÷ 100 = 20 ms.
