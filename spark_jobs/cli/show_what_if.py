@@ -41,6 +41,8 @@ _HEADINGS = (
 )
 #: Members whose pace is told in words.
 _NAMED = 8
+#: Clients measure whole milliseconds: a shorter average tells only that the listener does next to nothing.
+_NO_TIME_MS = 0.1
 _BOUND = "members with a backlog do not tell how fast they are, and were never seen at their limit"
 _NOTE = "Queues and members are averages over time. docs/what-if.md describes the model and its limits."
 
@@ -66,7 +68,7 @@ def _pace(one: MemberPace) -> str:
     if one.listener is None:
         return f"{one.client_id}: its running info does not tell how fast it is{seen}"
     by = f"{count(one.threads or 0, 'thread')}, {one.response_ms:.3g} ms, {count(one.samples, 'sample')}"
-    listener = "no limit" if isinf(one.listener) else f"{rate_text(one.listener)} messages/s"
+    listener = "no limit" if (one.response_ms or 0) < _NO_TIME_MS else f"{rate_text(one.listener)} messages/s"
     pulls = f"{rate_text(one.per_queue)} a queue by its pulls"
     return f"{one.client_id}: {listener} by its listener ({by}), {pulls}{seen}"
 

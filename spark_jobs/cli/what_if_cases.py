@@ -46,7 +46,7 @@ def check_plan(arguments: Namespace) -> None:
 
 def sizing_of(arguments: Namespace) -> tuple[Goals, float]:
     """What is wanted of a group, and so many times the messages; raises `CaseError` as `check_plan` for `--size`."""
-    typed = [*_typed(arguments), *_others(arguments)]
+    typed = [*_typed(arguments), *_others(arguments), *_words("--plan", arguments.plan)]
     load = _words("--load", arguments.load)
     _check_alone("--size tries groups of other sizes", [word for word in typed if word not in load])
     utilisation = arguments.utilisation_below or _USUAL_UTILISATION

@@ -94,7 +94,7 @@ def _compared(step: AuditedStep, held: HeldBack, configured: StrategySettings) -
 
 def _more_members(held: HeldBack) -> Case:
     """As many as it takes to give the busiest one less, where shares are the limit; else one."""
-    more = max(enough_members(held) - held.members, 1) if held.limit is Limit.MEMBERS else 1
+    more = max(enough_members(held) - held.members, 1) if held.limit in (Limit.MEMBERS, Limit.LISTENER) else 1
     return Case(count(more, "more member"), members=Change("+", more))
 
 

@@ -9,6 +9,7 @@ from spark_jobs.domain.capacity import GroupInStep, HeldBack, Limit
 from spark_jobs.domain.strategies import StrategySettings
 from spark_jobs.domain.what_if.answer import in_numbers
 from tests.domain.what_if.histories import at, nothing, steps
+from tests.domain.what_if.told import told_by
 
 TWINS, TWO = ["c1", "c1"], ["c1", "c2"]
 
@@ -44,9 +45,22 @@ def test_as_many_members_as_give_the_busiest_one_less() -> None:
     assert told(history, Limit.MEMBERS, 4800, readable=4) == (
         "With 2 more members the highest backlog would have been about 0 instead of 4,800."
     )
-    # 1 more: c1 has two queues as before, 2 a second more wait in each.
     assert told(history, Limit.LISTENER, 4800, readable=4) == (
+        "With 2 more members the highest backlog would have been about 0 instead of 4,800."
+    )
+    # 1 more: c1 has two queues as before, 2 a second more wait in each.
+    assert told(history, Limit.ORDERLY_LOCKS, 4800, readable=4) == (
         "With 1 more member the highest backlog would have been about 2,400 instead of 4,800."
+    )
+
+
+def test_twice_the_threads_where_the_listener_is_the_limit_and_tells() -> None:
+    # 20 a second come to each of two, which take 16 with one thread and 62.5 ms.
+    clients = told_by(TWO, threads=1, response_ms=62.5)
+    history = steps(lambda _: TWO, [at(10)] * 4, [at(8)] * 4, clients=clients)
+    assert told(history, Limit.LISTENER_AND_QUEUES, 4800, readable=4) == (
+        "With 1 more member the highest backlog would have been about 2,400 instead of 4,800, with twice the consume "
+        "threads about 0."
     )
 
 
