@@ -228,7 +228,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "metavar": "CLIENT_ID=RATE",
         "help": "this member can consume RATE messages per second; may be repeated",
     },
-    "--load": {"metavar": "xK", "help": "K times as many messages come in, such as x2 or x0.5"},
+    "--load": {"metavar": "xK", "help": "K times as many messages, such as x2 or x0.5"},
     "--threads": {
         "action": "append",
         "metavar": "[CLIENT_ID=]N|xN",
