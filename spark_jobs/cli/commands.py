@@ -256,9 +256,9 @@ COMMANDS: Mapping[str, Command] = {
             "--warehouse ./warehouse --group G --case '--members +2' --case '--strategy AVG_BY_CIRCLE' --html G.html",
             "--warehouse lake.audit --cluster eu --group G --plan 3",
             "--warehouse ./warehouse --group G --size --backlog-below 10000 --load x2",
+            "--warehouse lake.audit --size --cluster eu",
         ),
         optional=("--interval",),
-        required=("--group",),
     ),
     "maintain": Command(
         "Compact small files, remove old ones, and check the constraints of all tables; their rows stay the same.",

@@ -256,7 +256,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     },
     "--size": {
         "action": "store_true",
-        "help": "show instead the fewest members with which the last day would have gone well",
+        "help": "show instead the fewest members with which the last day would have gone well; without --group of all",
     },
     "--utilisation-below": {
         "metavar": "PERCENT",

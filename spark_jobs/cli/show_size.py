@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from spark_jobs.cli.tables import Heading, show_rows, table
-from spark_jobs.domain.intervals import duration_text
+from spark_jobs.cli.tables import Heading, show_rows, stacked, table
+from spark_jobs.domain.intervals import Interval, duration_text
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text
+from spark_jobs.domain.what_if.fleet_size import FleetNeed, Verdict
 from spark_jobs.domain.what_if.size import Need, Size, Tried
 from spark_jobs.jobs.what_if import GroupSteps
 
@@ -60,7 +63,7 @@ def _cells(one: Tried | None) -> Sequence[str]:
     if one is None:
         return (_NONE, "", "", "", "")
     unowned = f" ({one.unowned} without owner)" if one.unowned else ""
-    busiest = UNKNOWN if one.utilisation is None else f"{100 * one.utilisation:.0f} %"
+    busiest = _percent(one.utilisation)
     by = "" if one.utilisation is None else (" (pulls)" if one.by_pulls else " (listener)")
     drained = UNKNOWN if one.backlog is None else "not by the end"
     return (
@@ -86,3 +89,62 @@ def size_document(found: GroupSteps, needed: Size) -> dict[str, Any]:
             {"goal": one.goal, "wanted": one.wanted, "group": one.group and one.group._asdict()} for one in needed.needs
         ],
     }
+
+
+#: Of one group: its cluster, its name, what it needs.
+_FleetRow = tuple[str, str, FleetNeed]
+_FLEET_HEADINGS = (
+    Heading("group\ncluster", fold=True),
+    Heading("verdict", fixed=True),
+    *(
+        Heading(text, right=True)
+        for text in ("members", "queues", "all\nmembers", "busiest\nmember", "members\nneeded")
+    ),
+)
+_FLEET_NOTE = (
+    "How busy members were in the busiest step, by their listeners and pulls. UNEVEN: enough members, of which one is "
+    "slower or has more to do. NOT_BY_MEMBERS: one queue is the limit, or there are too few. See docs/what-if.md."
+)
+
+
+def show_fleet(console: Console, interval: Interval, found: Sequence[_FleetRow]) -> None:
+    """One row per group; below them how many have each verdict."""
+    counts = Counter(need.verdict for _, _, need in found)
+    told = ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in Verdict if counts[verdict])
+    summary = f"{count(len(found), 'group')} in {interval}: {told}. {_FLEET_NOTE}"
+    show_rows(
+        console,
+        found,
+        lambda some: table(f"{interval} (UTC)", _FLEET_HEADINGS, map(_fleet_cells, some)),
+        _fleet_line,
+        summary,
+    )
+
+
+def _fleet_cells(row: _FleetRow) -> Sequence[Text | str]:
+    cluster, group, need = row
+    return (stacked(group, cluster), *_fleet_texts(need))
+
+
+def _fleet_line(row: _FleetRow) -> str:
+    names = ("verdict", "members", "queues", "all_members", "busiest_member", "needed")
+    cluster, group, need = row
+    told = (f"{name}={text}" for name, text in zip(names, _fleet_texts(need), strict=True))
+    return " ".join((f"cluster={cluster} group={group}", *told))
+
+
+def _fleet_texts(need: FleetNeed) -> Sequence[str]:
+    limit = "" if need.limit is None else f" ({need.limit.lower()})"
+    needed = "-" if need.needed is None else f"{need.needed:,}"
+    counts = (number_text(need.members), number_text(need.queues))
+    return (need.verdict.value, *counts, _percent(need.utilisation), _percent(need.busiest) + limit, needed)
+
+
+def _percent(part: float | None) -> str:
+    return UNKNOWN if part is None else f"{100 * part:.0f} %"
+
+
+def fleet_document(interval: Interval, found: Sequence[_FleetRow]) -> dict[str, Any]:
+    """For `as_json`: one object per group; null is unknown, `needed` also where no number of members is enough."""
+    groups = [{"cluster": cluster, "consumer_group": group} | need._asdict() for cluster, group, need in found]
+    return {"interval": str(interval), "groups": groups}

@@ -10,12 +10,13 @@ from rich.console import Console
 
 from spark_jobs.cli.documents import as_json
 from spark_jobs.cli.reading import stored_tables
-from spark_jobs.cli.show_size import show_size, size_document
+from spark_jobs.cli.show_size import fleet_document, show_fleet, show_size, size_document
 from spark_jobs.cli.show_what_if import comparison_document, plan_document, show_comparison, show_plan
 from spark_jobs.cli.terminal import printable, progress_on, show_next
 from spark_jobs.cli.what_if_cases import cases_of, check_goals, check_plan, sizing_of
-from spark_jobs.errors import ExitCode
-from spark_jobs.jobs.what_if import GroupAsked, draw, planned, sized, what_if
+from spark_jobs.domain.what_if.size import Goals
+from spark_jobs.errors import CaseError, ExitCode
+from spark_jobs.jobs.what_if import GroupAsked, draw, fleet_needs, planned, sized, what_if
 
 _A_DAY = 86_400.0
 
@@ -26,6 +27,8 @@ def what_if_command(arguments: Namespace) -> int:
     if arguments.size:
         return _size(arguments, asked)
     check_goals(arguments)
+    if not arguments.group:
+        raise CaseError("name the group with --group; --size alone is for all groups")
     if arguments.plan is not None:
         check_plan(arguments)
         return _plan(arguments, asked)
@@ -60,10 +63,26 @@ def _size(arguments: Namespace, asked: GroupAsked) -> int:
     goals, load = sizing_of(arguments)
     if asked.interval is None and asked.last is None:
         asked = replace(asked, last=_A_DAY)
+    if not asked.consumer_group:
+        return _fleet_size(arguments, asked, goals, load)
     with progress_on(Console(stderr=True)) as say:
         found, needed = sized(stored_tables(arguments.warehouse, say), asked, goals, load, say)
     if arguments.json:
         print(as_json(size_document(found, needed)))
     else:
         show_size(Console(), found, needed)
+    return ExitCode.CLEAN
+
+
+def _fleet_size(arguments: Namespace, asked: GroupAsked, goals: Goals, load: float) -> int:
+    """Of all groups, by their published steps: nothing is played, so there is one goal."""
+    if goals.backlog is not None or goals.drained is not None:
+        raise CaseError("--backlog-below and --drained-within are played for one group: add --group")
+    with progress_on(Console(stderr=True)) as say:
+        stored = stored_tables(arguments.warehouse, say)
+        interval, found = fleet_needs(stored, asked, goals.utilisation or 1.0, load, say)
+    if arguments.json:
+        print(as_json(fleet_document(interval, found)))
+    else:
+        show_fleet(Console(), interval, found)
     return ExitCode.CLEAN

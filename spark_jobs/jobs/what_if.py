@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
+from schemas import CLIENT_SNAPSHOTS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from spark_jobs.config import Configuration, audit_settings, strategy_settings
 from spark_jobs.domain.audited_step import AuditedStep
 from spark_jobs.domain.history import GroupHistory
@@ -22,16 +22,18 @@ from spark_jobs.domain.strategies import StrategySettings
 from spark_jobs.domain.subscriptions import RETRY
 from spark_jobs.domain.unseen import PROXIES_GROUP
 from spark_jobs.domain.what_if.cases import Case
+from spark_jobs.domain.what_if.fleet_size import FleetNeed, PublishedStep, Verdict, fleet_need
 from spark_jobs.domain.what_if.outcome import Comparison, compare
 from spark_jobs.domain.what_if.plan import Plan, plan
 from spark_jobs.domain.what_if.size import Goals, Size, size
 from spark_jobs.domain.window import AuditSettings, from_micros, to_micros
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.gather.one_group import one_group
-from spark_jobs.read.published import check_group, published_tables, run_of_step
+from spark_jobs.read.published import check_cluster, check_group, published_tables, run_of_step
 from spark_jobs.read.stored import Filter, StoredTables, rows
 
 Say = Callable[[str], None]
+_GROUP = ("cluster", "consumer_group")
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,27 @@ def sized(stored: StoredTables, asked: GroupAsked, goals: Goals, load: float, sa
     if needed is None:
         raise NothingPublishedError(_not_replayed(found))
     return found, needed
+
+
+def fleet_needs(
+    stored: StoredTables, asked: GroupAsked, wanted: float, load: float, say: Say
+) -> tuple[Interval, list[tuple[str, str, FleetNeed]]]:
+    """Cluster, group, and the members that it needs, of all groups, or those of a cluster: the worst verdict first,
+    then by how busy the busiest member is. Raises `NothingPublishedError`.
+    """
+    say("reading how busy the groups were")
+    tables = published_tables(stored)
+    interval = asked.interval or tables.last(timedelta(seconds=asked.last or 0))
+    if asked.cluster is not None:
+        check_cluster(tables, asked.cluster)
+    found: dict[tuple[str, str], list[PublishedStep]] = {}
+    for row in rows(tables.read(GROUP_STATUS, interval, [*_GROUP, *PublishedStep._fields], asked.cluster)):
+        found.setdefault((row["cluster"], row["consumer_group"]), []).append(
+            PublishedStep(*(row[name] for name in PublishedStep._fields))
+        )
+    needs = [(*key, fleet_need(steps, wanted, load)) for key, steps in found.items()]
+    order = list(Verdict)
+    return interval, sorted(needs, key=lambda one: (order.index(one[2].verdict), -(one[2].busiest or 0), *one[:2]))
 
 
 def draw(found: GroupSteps, compared: Comparison, file: Path) -> None:

@@ -1,0 +1,51 @@
+"""How many members groups need, by their published steps, on paper."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_jobs.domain.what_if.fleet_size import FleetNeed, PublishedStep, Verdict, fleet_need
+
+#: Members, queues, utilisation of all and of the busiest, its limit; load; verdict and members that are needed.
+_GROUPS = """
+2 8 0.35 0.40 LISTENER | 1   | TOO_MANY 1
+2 8 0.36 0.40 LISTENER | 1   | ENOUGH 2
+2 8 0.36 0.40 LISTENER | 2   | TOO_FEW 3
+4 8 0.50 0.50 LISTENER | 1   | ENOUGH 4
+4 9 0.50 0.50 LISTENER | 1   | TOO_MANY 3
+3 8 0.60 0.68 LISTENER | 1   | ENOUGH 3
+4 4 0.90 0.90 LISTENER | 1   | NOT_BY_MEMBERS -
+4 8 0.90 0.90 LISTENER | 1   | TOO_FEW 8
+2 4 0.15 1.60 LISTENER | 1   | UNEVEN 1
+2 8 0.20 0.80 PULLS    | 1   | NOT_BY_MEMBERS -
+2 8 0.20 0.75 HOT_QUEUE | 1  | NOT_BY_MEMBERS -
+2 8 0.20 0.60 HOT_QUEUE | 1  | TOO_MANY 1
+2 8 0.20 0.60 HOT_QUEUE | 2  | NOT_BY_MEMBERS -
+2 8 -    -    -        | 1   | UNKNOWN -
+- 8 0.20 0.20 LISTENER | 1   | UNKNOWN -
+2 0 0.20 0.20 LISTENER | 1   | UNKNOWN -
+"""
+
+
+def step(text: str) -> PublishedStep:
+    members, queues, utilisation, busiest, limit = (None if one == "-" else one for one in text.split())
+    return PublishedStep(
+        None if members is None else int(members),
+        None if queues is None else int(queues),
+        None if utilisation is None else float(utilisation),
+        None if busiest is None else float(busiest),
+        limit,
+    )
+
+
+@pytest.mark.parametrize("line", _GROUPS.strip().splitlines())
+def test_one_step(line: str) -> None:
+    group, load, expected = (one.strip() for one in line.split("|"))
+    found = fleet_need([step(group)], 0.7, float(load))
+    assert f"{found.verdict} {found.needed or '-'}" == expected
+
+
+def test_the_busiest_step_counts() -> None:
+    steps = [step("2 8 0.1 0.1 LISTENER"), step("3 8 0.6 0.7 LISTENER"), step("2 8 - - -")]
+    assert fleet_need(steps, 0.7, 1) == FleetNeed(Verdict.ENOUGH, 3, 8, 0.6, 0.7, "LISTENER", 3)
+    assert fleet_need([], 0.7, 1) == FleetNeed(Verdict.UNKNOWN)
