@@ -248,7 +248,7 @@ COMMANDS: Mapping[str, Command] = {
         (
             *("--warehouse", "--interval", "--last", "--cluster", "--group", "--members", "--strategy", "--unique-ids"),
             *("--same-subscriptions", "--queues", "--without", "--speed", "--threads", "--pull-batch"),
-            *("--pull-interval", "--response-time", "--load", "--case", "--plan", "--size"),
+            *("--pull-interval", "--response-time", "--load", "--autoscale", "--case", "--plan", "--size"),
             *("--utilisation-below", "--backlog-below", "--drained-within", "--html", "--json"),
         ),
         (

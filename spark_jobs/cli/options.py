@@ -229,6 +229,11 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "help": "this member can consume RATE messages per second; may be repeated",
     },
     "--load": {"metavar": "xK", "help": "K times as many messages, such as x2 or x0.5"},
+    "--autoscale": {
+        "metavar": "lag=N,max=N",
+        "help": "members come and go with the lag, as an autoscaler with N messages for each of them would have it; "
+        "further min=1,every=15s,down-after=5m,start=30s",
+    },
     "--threads": {
         "action": "append",
         "metavar": "[CLIENT_ID=]N|xN",

@@ -16,7 +16,7 @@ from spark_jobs.cli.tables import Heading, show_rows, table
 from spark_jobs.cli.terminal import print_line, printable
 from spark_jobs.domain.intervals import duration_text, format_utc
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text
-from spark_jobs.domain.what_if.outcome import CaseOutcome, Comparison
+from spark_jobs.domain.what_if.outcome import CaseOutcome, Comparison, Scaled
 from spark_jobs.domain.what_if.pace import MemberPace
 from spark_jobs.domain.what_if.plan import Plan, PlannedMember, PlannedSize
 from spark_jobs.domain.window import from_micros
@@ -57,10 +57,17 @@ def show_comparison(console: Console, found: GroupSteps, compared: Comparison) -
             print_line(console, f"{one.label}: the backlog is unknown: {one.unknown}.")
         elif one.at_most:
             print_line(console, f"{one.label}: ≤ is an upper bound: {_BOUND}.")
+        if one.scaled:
+            print_line(console, f"{one.label}: {_scaled(one.scaled)}.")
     for member in compared.members[:_NAMED]:
         print_line(console, _pace(member))
     if more := compared.members[_NAMED:]:
         print_line(console, f"{count(len(more), 'further member')}: see --json.")
+
+
+def _scaled(one: Scaled) -> str:
+    members = f"{one.fewest:,} to {count(one.most, 'member')}"
+    return f"{members}, changed {count(one.changes, 'time')}, {one.member_hours:,.1f} member hours"
 
 
 def _pace(one: MemberPace) -> str:
@@ -132,7 +139,7 @@ def _member_document(one: MemberPace) -> dict[str, Any]:
 def _outcome(one: CaseOutcome) -> dict[str, Any]:
     fields = {field.name: getattr(one, field.name) for field in dataclasses.fields(one)}
     curve = None if one.curve is None else [None if isnan(value) else round(value, 1) for value in one.curve.tolist()]
-    return fields | {"curve": curve}
+    return fields | {"curve": curve, "scaled": one.scaled and one.scaled._asdict()}
 
 
 def _of_group(found: GroupSteps) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.strategies import STRATEGY_NAMES
 from spark_jobs.domain.throughput import Changes
-from spark_jobs.domain.what_if.cases import EVERYBODY, Case, Change, strategy_named
+from spark_jobs.domain.what_if.cases import EVERYBODY, Autoscaler, Case, Change, strategy_named
 from spark_jobs.domain.what_if.size import Goals
+from spark_jobs.domain.window import SECOND
 from spark_jobs.errors import CaseError
 
 _SWITCHES = ("--unique-ids", "--same-subscriptions")
@@ -22,9 +23,22 @@ _SETTINGS = {
     "--pull-interval": ("pull_interval_ms", 0, 65_535),
 }
 _RESPONSE_TIME = "--response-time"
+#: An autoscaler's times, and Kubernetes' defaults; a container's start is a guess.
+_SCALER_SECONDS = {"every": "15s", "down-after": "5m", "start": "30s"}
+_SCALER_MORE = "min=1,every=15s,down-after=5m,start=30s"
 #: Percent that the busiest member has to do at the peak, at most, where `--size` is not told otherwise.
 _USUAL_UTILISATION = 70
-_VALUES = ("--members", "--queues", "--strategy", "--without", "--speed", "--load", *_SETTINGS, _RESPONSE_TIME)
+_VALUES = (
+    "--members",
+    "--queues",
+    "--strategy",
+    "--without",
+    "--speed",
+    "--load",
+    "--autoscale",
+    *_SETTINGS,
+    _RESPONSE_TIME,
+)
 
 
 def cases_of(arguments: Namespace) -> list[Case]:
@@ -101,6 +115,8 @@ def _case(label: str, words: Iterable[str]) -> Case:
             values.setdefault(name, []).append(value if equals else next(left, ""))
         else:
             raise CaseError(f"the case '{label}' has no '{name}': write {', '.join((*_VALUES, *_SWITCHES))}")
+    if "--autoscale" in values and "--members" in values:
+        raise CaseError(f"the case '{label}': an autoscaler sets the number of members: leave out --members")
     strategy, nodes = _strategy(values["--strategy"][-1]) if "--strategy" in values else (None, None)
     return Case(
         label,
@@ -114,6 +130,7 @@ def _case(label: str, words: Iterable[str]) -> Case:
         speed=dict(_speed(text) for text in values.get("--speed", ())),
         changes=_changes(values),
         load=_load(values["--load"][-1]) if "--load" in values else 1.0,
+        scaler=_scaler(values["--autoscale"][-1]) if "--autoscale" in values else None,
     )
 
 
@@ -150,6 +167,30 @@ def _load(text: str) -> float:
     if not re.fullmatch(r"x[0-9]{1,4}(\.[0-9]{1,3})?", text) or not float(text[1:]):
         raise CaseError(f"--load cannot be '{text}': write x2 or x1.5")
     return float(text[1:])
+
+
+def _scaler(text: str) -> Autoscaler:
+    pairs = [one.partition("=")[::2] for one in text.split(",")]
+    given = dict(pairs)
+    numbers = {name: given[name] for name in ("lag", "max", "min") if name in given}
+    if (
+        len(given) != len(pairs)
+        or not {"lag", "max"} <= given.keys() <= {"lag", "max", "min", *_SCALER_SECONDS}
+        or not all(re.fullmatch(r"[1-9][0-9]{0,8}", value) for value in numbers.values())
+        or int(given.get("min", "1")) > int(given["max"])
+    ):
+        raise CaseError(f"--autoscale cannot be '{text}': write lag=1000,max=16, and if you like {_SCALER_MORE}")
+    times = {
+        name: _whole_seconds(text, name, given.get(name, usual)) * SECOND for name, usual in _SCALER_SECONDS.items()
+    }
+    return Autoscaler(int(given["lag"]), int(given["max"]), int(given.get("min", "1")), *times.values())
+
+
+def _whole_seconds(text: str, name: str, value: str) -> int:
+    found = re.fullmatch(r"([0-9]{1,6})(s|m|h)", value)
+    if not found or (name == "every" and not int(found[1])):
+        raise CaseError(f"--autoscale cannot be '{text}': write times such as {name}=15s or {name}=5m")
+    return int(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2]]
 
 
 def _changes(values: dict[str, list[str]]) -> dict[str, Changes]:

@@ -11,9 +11,10 @@ from spark_jobs.ingest.reasons import RejectedError, RejectReason
 
 _NO_PROPERTIES = Record({}, "body.properties")
 
+_THREADS = "PROP_THREADPOOL_CORE_SIZE"
 #: Columns that hold an integer, and the properties that say it.
 _INTEGERS = {
-    "consume_threads": "PROP_THREADPOOL_CORE_SIZE",
+    "consume_threads": _THREADS,
     "consume_batch_size": "consumeMessageBatchMaxSize",
     "pull_batch_size": "pullBatchSize",
     "pull_interval_ms": "pullInterval",
@@ -120,8 +121,11 @@ def _integer(properties: Record, name: str) -> int | None:
 
 
 def _int32(properties: Record, name: str) -> int | None:
+    """Go's clients have no pool of threads, and say -1 (rocketmq-client-go, `pushConsumer.GetConsumerRunningInfo`)."""
     number = _integer(properties, name)
-    return None if number is None else check_range(number, INT32, f"{properties.path}.{name}")
+    if number is None or (name == _THREADS and number == -1):
+        return None
+    return check_range(number, INT32, f"{properties.path}.{name}")
 
 
 def _moment(properties: Record, name: str) -> datetime | None:

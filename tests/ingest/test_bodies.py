@@ -170,6 +170,11 @@ def test_what_a_client_does_not_say_is_null_not_empty() -> None:
     assert [nothing_owned[name] for name in ("owned_queues", "subscriptions", "consume_status")] == [[], [], []]
 
 
+def test_a_go_client_has_no_pool_of_threads() -> None:
+    values = row(line("running", body=RUNNING.replace('"20"', '"-1"')))
+    assert values == row(line("running")) | {"consume_threads": None}
+
+
 def test_the_order_of_the_text_does_not_matter() -> None:
     shuffled = json.loads(CONNECTIONS)
     shuffled["connectionSet"].reverse()

@@ -122,6 +122,14 @@ def test_a_member_that_tells_how_fast_it_is_is_known(told: str, capsys: pytest.C
     )
 
 
+def test_an_autoscaler_is_tried_before_it_is_turned_on(told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    # Twins leave four queues without an owner: 4 × 2.5 a second. Whoever looks at the lag adds members.
+    given = ("--warehouse", told, "--group", "g", "--autoscale", "lag=500,max=4,min=2,every=1m,down-after=2m,start=0s")
+    lines = said(capsys, *given).splitlines()
+    (scaled,) = (line for line in lines if "member hours" in line)
+    assert re.fullmatch(r"--autoscale .*: 2 to 4 members, changed [0-9]+ times, 0\.[0-9] member hours\.", scaled)
+
+
 def test_the_size_that_a_group_needs(told: str, capsys: pytest.CaptureFixture[str]) -> None:
     given = ("--warehouse", told, "--group", "g", "--size", "--interval", str(HOUR))
     assert said(capsys, *given, "--backlog-below", "100", "--drained-within", "5m").splitlines()[:4] == [
@@ -211,6 +219,13 @@ def test_a_case_that_can_be_played(warehouse: str, words: list[str], capsys: pyt
         (["--response-time", "20"], "--response-time cannot be '20': write 20ms or 1.5s"),
         (["--load", "2"], "--load cannot be '2': write x2 or x1.5"),
         (["--load", "x0"], "--load cannot be 'x0'"),
+        (["--autoscale", "max=3"], "--autoscale cannot be 'max=3': write lag=1000,max=16, and if you like min=1,every"),
+        (["--autoscale", "lag=9,max=3,min=4"], "--autoscale cannot be 'lag=9,max=3,min=4'"),
+        (["--autoscale", "lag=9,max=3,every=0s"], "write times such as every=15s or every=5m"),
+        (
+            ["--autoscale", "lag=9,max=3", "--members", "+1"],
+            "an autoscaler sets the number of members: leave out --mem",
+        ),
         (["--size", "--members", "+1", "--load", "x2"], "--size tries groups of other sizes: leave out --members +1"),
         (["--size", "--plan", "2"], "--size tries groups of other sizes: leave out --plan 2"),
         (["--members", "+1", "--backlog-below", "5"], "--backlog-below is a goal of --size: add --size"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from spark_jobs.domain.audited_step import Member, RebalanceInterval
 from spark_jobs.domain.causes import UnassignedCause
@@ -33,6 +34,22 @@ class Change:
         return max(changed[self.sign], 0)
 
 
+class Autoscaler(NamedTuple):
+    """Kubernetes' rule for a lag for each member (`AverageValue`), as KEDA sets it; times in microseconds.
+
+    Every `every` it wants lag ÷ `lag` members, rounded up, from `least` to `most` of them, and no more than the topic
+    with most queues has. More are there after `start`; fewer only when no more were wanted for `down_after`.
+    Source: https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/#algorithm-details.
+    """
+
+    lag: int
+    most: int
+    least: int
+    every: int
+    down_after: int
+    start: int
+
+
 @dataclass(frozen=True)
 class Case:
     """A history played otherwise; what is None or empty stays as it was. `label`: how it was asked for.
@@ -40,7 +57,8 @@ class Case:
     `members`: connections, of whom the last in allocation order leave first. `queues`: readable ones of each topic.
     `strategy`: of all members, by its name; its settings are those of the group but for `virtual_node_cnt`. `speed`:
     messages a second, by client id. `without`: client ids that are not there. `changes`: settings that members would
-    have instead, by client id, `EVERYBODY` for all others. `load`: so many times the messages that came in.
+    have instead, by client id, `EVERYBODY` for all others. `load`: so many times the messages that came in. `scaler`:
+    what asks for members, instead of `members`.
     """
 
     label: str = "as it was"
@@ -54,6 +72,7 @@ class Case:
     speed: Mapping[str, float] = field(default_factory=dict)
     changes: Mapping[str, Changes] = field(default_factory=dict)
     load: float = 1.0
+    scaler: Autoscaler | None = None
 
     def settings(self, configured: StrategySettings) -> StrategySettings:
         """The strategy's settings in this case."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,7 @@ from spark_jobs.domain.message_queue import MessageQueue
 from spark_jobs.domain.replays import Replays
 from spark_jobs.domain.strategies import StrategySettings
 from spark_jobs.domain.triggers import moved_between
+from spark_jobs.domain.what_if.autoscale import autoscaled
 from spark_jobs.domain.what_if.cases import AS_IT_WAS, Case
 from spark_jobs.domain.what_if.check import check_case
 from spark_jobs.domain.what_if.fluid import Amounts
@@ -29,6 +32,17 @@ NO_BACKLOG_KNOWN = "no queue has a known backlog while the group was replayed"
 NO_PACE = "no member was seen to consume, so the pace is unknown: set it with --speed CLIENT_ID=MESSAGES_PER_SECOND"
 
 
+class Scaled(NamedTuple):
+    """What an autoscaler did: the fewest and the most connections at any time, how often it changed their number, and
+    the hours of all of them together.
+    """
+
+    fewest: int
+    most: int
+    changes: int
+    member_hours: float
+
+
 @dataclass(frozen=True)
 class CaseOutcome:
     """One case over the recorded time. Queues and members: the mean over time, weighed by how long each state stood;
@@ -38,7 +52,7 @@ class CaseOutcome:
     are, and were never seen at their limit, so theirs may have been smaller. `limited_by`: what held back most of the
     members with a backlog, their `LISTENER` or their `PULLS`; None: there were none. `drained_after`: seconds from the
     highest backlog until a tenth of it was left, or what is allowed; None: not by the end. `curve`: messages at each
-    time of the comparison, NaN where nothing is known.
+    time of the comparison, NaN where nothing is known. `scaled`: of a case with an autoscaler.
     """
 
     label: str
@@ -55,6 +69,7 @@ class CaseOutcome:
     consumed_twice: int | None = None
     at_most: bool = False
     limited_by: str | None = None
+    scaled: Scaled | None = None
     unknown: str | None = None
     curve: Amounts | None = field(default=None, repr=False, compare=False)
 
@@ -89,9 +104,12 @@ def compare(steps: Sequence[AuditedStep], cases: Iterable[Case], configured: Str
     played = []
     for case in cases:
         check_case(case, found)
-        owned = owned_in(case, found, Replays(case.settings(configured)))
-        one = play(case, owned, found, known)
-        played.append(_outcome(case.label, owned, found, one))
+        replays = Replays(case.settings(configured))
+        owned = owned_in(case, found, replays)
+        one = autoscaled(case, found, known, replays) if case.scaler else play(case, owned, found, known)
+        outcome = _outcome(case.label, one.owned if one else owned, found, one)
+        scaled = _Shares(one.owned).scaled if one and case.scaler else None
+        played.append(replace(outcome, scaled=scaled))
     return Comparison(found.course.times.tolist(), real, played, _error(found, again), known.members.of_each())
 
 
@@ -213,6 +231,14 @@ class _Shares:
     @property
     def busiest(self) -> int:
         return max((one[-1] for one in self._counts), default=0)
+
+    @property
+    def scaled(self) -> Scaled:
+        """As the number of members was."""
+        sizes = [counts[0] for counts in self._counts]
+        changes = sum(before != after for before, after in pairwise(sizes))
+        hours = sum(size * micros for size, micros in zip(sizes, self._seconds, strict=True)) / (3600 * SECOND)
+        return Scaled(min(sizes), max(sizes), changes, hours)
 
     def means(self) -> tuple[float, ...]:
         """Members, queues without and with several owners, idle members."""

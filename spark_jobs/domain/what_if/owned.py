@@ -29,10 +29,11 @@ class Owned(NamedTuple):
 
 def owned_in(case: Case, recorded: Recorded, replays: Replays) -> dict[str, list[Owned]]:
     """By topic, in order of time. Raises `StrategyError` where the settings of the case's strategy are missing."""
-    return {topic: [_owned(case, one, replays) for one in held] for topic, held in recorded.held.items()}
+    return {topic: [owned_by(case, one, replays) for one in held] for topic, held in recorded.held.items()}
 
 
-def _owned(case: Case, held: Held, replays: Replays) -> Owned:
+def owned_by(case: Case, held: Held, replays: Replays) -> Owned:
+    """Of one interval; raises as `owned_in`."""
     inputs = case.inputs(held.interval)
     ids = [one.client_id for one in inputs.members]
     _check_rooms(case, inputs, replays)

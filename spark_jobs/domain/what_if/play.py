@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -17,8 +17,8 @@ from spark_jobs.domain.triggers import moved_between
 from spark_jobs.domain.what_if.cases import Case, origin
 from spark_jobs.domain.what_if.fluid import Amounts, Service, flow
 from spark_jobs.domain.what_if.inflow import inflow
-from spark_jobs.domain.what_if.owned import Owned, rebalances
-from spark_jobs.domain.what_if.pace import Members, Pace, StoodStill
+from spark_jobs.domain.what_if.owned import Owned
+from spark_jobs.domain.what_if.pace import Members, Pace
 from spark_jobs.domain.what_if.recorded import Course, Recorded, spans_of
 from spark_jobs.domain.window import SECOND
 
@@ -80,15 +80,12 @@ class Played:
 
 
 def play(case: Case, owned: Mapping[str, Sequence[Owned]], recorded: Recorded, known: KnownMembers) -> Played | None:
-    """What waits, given who owns what; None: of some owner no pace is known, or of none that it ever consumed."""
-    run = _Run(case, inflow(case, recorded), known)
+    """What waits, given who owns what; None: of some owner nothing tells how fast it could be."""
+    run = Run(case, inflow(case, recorded), known)
     owners = {one for of_topic in owned.values() for held in of_topic for one in run.entries(held).client_ids}
-    for client_id in owners:
-        rates = known.rates_of(client_id, case, recorded.course.times)
-        if rates is None:
-            return None
-        run.rates[client_id] = rates
-    return run.played(owned, known.members.stood_still)
+    if any(run.rates_of(client_id) is None for client_id in owners):
+        return None
+    return run.played(spans_of(owned), owned)
 
 
 class _Entries(NamedTuple):
@@ -100,7 +97,7 @@ class _Entries(NamedTuple):
 
 
 @dataclass
-class _Run:
+class Run:
     """One case while it is played: `rates` of the members, by client id; `waits`: messages in each queue; `paused`:
     until when; `claimed`: it is known.
     """
@@ -108,7 +105,7 @@ class _Run:
     case: Case
     course: Course
     known: KnownMembers
-    rates: dict[str, KnownRates] = field(default_factory=dict)
+    rates: dict[str, KnownRates | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         count = len(self.course.queues)
@@ -116,6 +113,12 @@ class _Run:
         self.paused = np.zeros(count, np.int64)
         self.columns = {queue: column for column, queue in enumerate(self.course.queues)}
         self.of_allocation: dict[tuple[str, int], _Entries] = {}
+
+    def rates_of(self, client_id: str) -> KnownRates | None:
+        """How fast a member could be at the times of the course; None: nothing tells it."""
+        if client_id not in self.rates:
+            self.rates[client_id] = self.known.rates_of(client_id, self.case, self.course.times)
+        return self.rates[client_id]
 
     def entries(self, owned: Owned) -> _Entries:
         """Of one topic; queues that were never recorded are left out."""
@@ -131,40 +134,49 @@ class _Run:
                         found.connections.append(count)
         return self.of_allocation[key]
 
-    def played(self, owned: Mapping[str, Sequence[Owned]], stood_still: Sequence[StoodStill]) -> Played:
+    def played(self, spans: Iterable[tuple[int, int, Sequence[Owned]]], owned: Mapping[str, Sequence[Owned]]) -> Played:
+        """Span by span, each of which is asked for when those before it were played. Of all owners it is known how fast
+        they are.
+        """
         result = Played(owned, np.full(len(self.course.times), np.nan), 0.0)
-        handed_over = self._handed_over(owned)
-        cuts = self._cuts([*stood_still], [start + self.known.pause for start in handed_over])
-        for start, end, held in spans_of(owned):
-            self.paused[handed_over.get(start, [])] = start + self.known.pause
+        cuts, before = self._cuts(), dict[str, Owned]()
+        resumed: list[int] = []
+        for start, end, held in spans:
+            if columns := self._handed_over(before, held):
+                self.paused[columns] = start + self.known.pause
+                resumed.append(start + self.known.pause)
+            before = {one.topic: one for one in held}
             first, last = np.searchsorted(self.course.times, (start, end), side="right").tolist()
             inside = cuts[slice(*np.searchsorted(cuts, (first + 1, last)).tolist())].tolist()
+            resumed = [one for one in resumed if one >= start]
+            again = np.searchsorted(self.course.times, np.array(resumed, np.int64), side="right").tolist()
+            inside += [one for one in again if first < one < last]
             for row, behind in pairwise(sorted({max(first, 1), *inside, max(last, 1)})):
-                self._span(result, slice(row, behind), held, stood_still)
+                self._span(result, slice(row, behind), held, start)
         return result
 
-    def _handed_over(self, owned: Mapping[str, Sequence[Owned]]) -> dict[int, list[int]]:
-        """By the time of a rebalance, the columns of the queues that changed hands."""
-        found: dict[int, list[int]] = {}
-        for of_topic in owned.values():
-            for before, after in rebalances(of_topic):
-                queues = (
-                    MessageQueue(after.topic, *one)
-                    for one in moved_between(before.allocation, after.allocation).handed_over
-                )
-                found.setdefault(after.start, []).extend(self.columns[one] for one in queues if one in self.columns)
-        return found
+    def _handed_over(self, before: Mapping[str, Owned], held: Iterable[Owned]) -> list[int]:
+        """The columns of the queues that changed hands."""
+        return [
+            self.columns[queue]
+            for after in held
+            if (earlier := before.get(after.topic)) and earlier.allocation is not after.allocation
+            for place in moved_between(earlier.allocation, after.allocation).handed_over
+            if (queue := MessageQueue(after.topic, *place)) in self.columns
+        ]
 
-    def _cuts(self, stood_still: Sequence[StoodStill], moments: Sequence[int]) -> NDArray[np.int64]:
+    def _cuts(self) -> NDArray[np.int64]:
         """Rows of the matrices before which something changes that is no allocation."""
-        edges = [moment for one in stood_still for moment in (one.start, one.end)]
-        times = np.searchsorted(self.course.times, np.array([*moments, *edges], np.int64), side="right")
+        edges = [moment for one in self.known.members.stood_still for moment in (one.start, one.end)]
+        times = np.searchsorted(self.course.times, np.array(edges, np.int64), side="right")
         changed = np.flatnonzero((self.course.known[1:] != self.course.known[:-1]).any(axis=1)) + 1
         return np.unique(np.concatenate([times, changed]))
 
-    def _span(self, result: Played, rows: slice, held: Sequence[Owned], stood_still: Sequence[StoodStill]) -> None:
-        """Plays the rows of one span, in which nothing changes but the messages."""
-        course, start = self.course, int(self.course.times[rows.start - 1])
+    def _span(self, result: Played, rows: slice, held: Sequence[Owned], since: int) -> None:
+        """Plays the rows of one span, in which nothing changes but the messages. Who is there `since` a time between two
+        rows is there from the first.
+        """
+        course, start = self.course, max(int(self.course.times[rows.start - 1]), since)
         known = course.known[rows.start]
         self.waits = np.where(known, np.where(self.claimed, self.waits, course.waiting[rows.start - 1]), 0)
         self.claimed = known
@@ -172,19 +184,21 @@ class _Run:
             return
         came = np.where(known, np.diff(course.came[rows.start - 1 : rows.stop], axis=0), 0)
         ids, service, connections = self._service(held, known & (self.paused <= start))
-        idle = {one.client_id for one in stood_still if one.start <= start < one.end}
+        idle = {one.client_id for one in self.known.members.stood_still if one.start <= start < one.end}
+        rates = [known_rates for one in ids if (known_rates := self.rates_of(one))]
         seconds = np.diff(course.times[rows.start - 1 : rows.stop])[:, None] / SECOND
-        listeners = [0 if origin(one) in idle else self.rates[one].rates.listener[rows] for one in ids]
+        listeners = [
+            0 if origin(one) in idle else of_one.rates.listener[rows] for one, of_one in zip(ids, rates, strict=True)
+        ]
         capacity = seconds * _columns(listeners, len(seconds))
-        pulls = seconds * _columns([self.rates[one].rates.queue[rows] for one in ids], len(seconds))
+        pulls = seconds * _columns([one.rates.queue[rows] for one in rates], len(seconds))
         flowed = flow(self.waits, came, service, capacity, pulls[:, service.server])
         served = np.unique(service.queue)
         needed = (self.waits + came.sum(axis=0) - flowed.waiting[-1])[served].sum()
         result.twice += float((flowed.served * connections).sum() - needed)
-        strained = np.array(ids, object)[flowed.strained].tolist()
-        result.strained.update(strained)
+        result.strained.update(np.array(ids, object)[flowed.strained].tolist())
         result.by_pulls.update(np.array(ids, object)[flowed.strained & flowed.by_pulls].tolist())
-        result.at_most |= not all(self.rates[one].known for one in strained)
+        result.at_most |= any(strained and not one.known for strained, one in zip(flowed.strained, rates, strict=True))
         self.waits = flowed.waiting[-1]
         uncommitted = came[:, served] / seconds * self.known.uncommitted
         seen = flowed.waiting.copy()

@@ -1,0 +1,89 @@
+"""A group whose members come and go with its backlog, as an autoscaler would have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from spark_jobs.domain.replays import Replays
+from spark_jobs.domain.what_if.cases import NEW, Autoscaler, Case, Change
+from spark_jobs.domain.what_if.inflow import inflow
+from spark_jobs.domain.what_if.owned import Owned, owned_by
+from spark_jobs.domain.what_if.play import KnownMembers, Played, Run
+from spark_jobs.domain.what_if.recorded import Held, Recorded, spans_of
+
+#: Nothing is changed within this part of what is wanted (`--horizontal-pod-autoscaler-tolerance`).
+_TOLERANCE = 0.1
+
+
+@dataclass
+class _Scaled:
+    """`members` that are there, and how many were `asked` for; `starting`: when more of them are there, and how many
+    then; `wanted`: when how many were wanted.
+    """
+
+    scaler: Autoscaler
+    case: Case
+    recorded: Recorded
+    replays: Replays
+    run: Run
+    members: int
+    asked: int
+    starting: list[tuple[int, int]] = field(default_factory=list)
+    wanted: list[tuple[int, int]] = field(default_factory=list)
+    owned: dict[str, list[Owned]] = field(default_factory=dict)
+
+    def spans(self) -> Iterator[tuple[int, int, list[Owned]]]:
+        """Who owns what until the autoscaler looks again, or members are there that it has asked for."""
+        look_at = 0
+        for start, end, held in spans_of(self.recorded.held):
+            now = start
+            while now < end:
+                while self.starting and self.starting[0][0] <= now:
+                    self.members = self.starting.pop(0)[1]
+                if now >= look_at:
+                    self._look(now, held)
+                    look_at = now + self.scaler.every
+                until = min(end, look_at, *(ready for ready, _ in self.starting[:1]))
+                yield now, until, self._owned(held, now, until)
+                now = until
+
+    def _look(self, now: int, held: Sequence[Held]) -> None:
+        lag, scaler = float(self.run.waits.sum()), self.scaler
+        most = min(scaler.most, max((len(one.interval.queues or ()) for one in held), default=scaler.most))
+        wanted = self.asked
+        if abs(lag / scaler.lag / self.asked - 1) > _TOLERANCE:
+            wanted = -int(-lag // scaler.lag)
+        wanted = max(min(wanted, most), scaler.least)
+        self.wanted = [one for one in self.wanted if one[0] > now - scaler.down_after] + [(now, wanted)]
+        asked = max(wanted, min(self.asked, max(number for _, number in self.wanted)))
+        if asked < self.asked:
+            self.starting = []
+            self.members = min(self.members, asked)
+        elif asked > self.asked:
+            self.starting.append((now + scaler.start, asked))
+        self.asked = asked
+
+    def _owned(self, held: Sequence[Held], start: int, end: int) -> list[Owned]:
+        case = replace(self.case, members=Change("=", self.members))
+        found = []
+        for one in held:
+            owned = owned_by(case, one._replace(start=start, end=end), self.replays)
+            self.owned.setdefault(owned.topic, []).append(owned)
+            found.append(owned)
+        return found
+
+
+def autoscaled(case: Case, recorded: Recorded, known: KnownMembers, replays: Replays) -> Played | None:
+    """The case with the members that its autoscaler asks for, from those that were there at first; None: it has none,
+    or nothing tells how fast some of them could be. Raises `StrategyError`.
+    """
+    run = Run(case, inflow(case, recorded), known)
+    intervals = [held.interval for of_topic in recorded.held.values() for held in of_topic]
+    ids = {member.client_id for one in intervals for member in one.members or ()}
+    if case.scaler is None or any(run.rates_of(client_id) is None for client_id in (*ids, f"{NEW}0000")):
+        return None
+    first = min((of_topic[0] for of_topic in recorded.held.values()), key=lambda held: held.start).interval
+    members = max(len(first.members or ()), case.scaler.least, 1)
+    scaled = _Scaled(case.scaler, case, recorded, replays, run, members, members)
+    return run.played(scaled.spans(), scaled.owned)
