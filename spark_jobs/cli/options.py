@@ -231,7 +231,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--load": {"metavar": "xK", "help": "K times as many messages, such as x2 or x0.5"},
     "--autoscale": {
         "metavar": "lag=N,max=N",
-        "help": "members come and go with the lag, as an autoscaler with N messages for each of them would have it; "
+        "help": "members are added and removed as an autoscaler would, with N messages of lag for each of them; "
         "further min=1,every=15s,down-after=5m,start=30s",
     },
     "--threads": {

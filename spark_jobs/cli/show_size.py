@@ -14,7 +14,7 @@ from rich.text import Text
 from spark_jobs.cli.tables import Heading, show_rows, stacked, table
 from spark_jobs.domain.intervals import Interval, duration_text
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text
-from spark_jobs.domain.what_if.fleet_size import FleetNeed, Verdict
+from spark_jobs.domain.what_if.fleet_size import FleetNeed, SizeVerdict
 from spark_jobs.domain.what_if.size import Need, Size, Tried
 from spark_jobs.jobs.what_if import GroupSteps
 
@@ -110,7 +110,7 @@ _FLEET_NOTE = (
 def show_fleet(console: Console, interval: Interval, found: Sequence[_FleetRow]) -> None:
     """One row per group; below them how many have each verdict."""
     counts = Counter(need.verdict for _, _, need in found)
-    told = ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in Verdict if counts[verdict])
+    told = ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in SizeVerdict if counts[verdict])
     summary = f"{count(len(found), 'group')} in {interval}: {told}. {_FLEET_NOTE}"
     show_rows(
         console,

@@ -22,7 +22,7 @@ from spark_jobs.domain.strategies import StrategySettings
 from spark_jobs.domain.subscriptions import RETRY
 from spark_jobs.domain.unseen import PROXIES_GROUP
 from spark_jobs.domain.what_if.cases import Case
-from spark_jobs.domain.what_if.fleet_size import FleetNeed, PublishedStep, Verdict, fleet_need
+from spark_jobs.domain.what_if.fleet_size import FleetNeed, PublishedStep, SizeVerdict, fleet_need
 from spark_jobs.domain.what_if.outcome import Comparison, compare
 from spark_jobs.domain.what_if.plan import Plan, plan
 from spark_jobs.domain.what_if.size import Goals, Size, size
@@ -105,7 +105,7 @@ def fleet_needs(
             PublishedStep(*(row[name] for name in PublishedStep._fields))
         )
     needs = [(*key, fleet_need(steps, wanted, load)) for key, steps in found.items()]
-    order = list(Verdict)
+    order = list(SizeVerdict)
     return interval, sorted(needs, key=lambda one: (order.index(one[2].verdict), -(one[2].busiest or 0), *one[:2]))
 
 

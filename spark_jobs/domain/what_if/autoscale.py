@@ -1,4 +1,4 @@
-"""A group whose members come and go with its backlog, as an autoscaler would have them."""
+"""A group whose members are added and removed by its backlog, as an autoscaler would."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 
-class Verdict(StrEnum):
+class SizeVerdict(StrEnum):
     """What is to be done about the size of a group."""
 
     TOO_FEW = "TOO_FEW"
@@ -33,7 +33,7 @@ class FleetNeed(NamedTuple):
     that one, and the fewest `needed`. None: unknown, or no number of members is enough.
     """
 
-    verdict: Verdict
+    verdict: SizeVerdict
     members: int | None = None
     queues: int | None = None
     utilisation: float | None = None
@@ -51,21 +51,21 @@ def fleet_need(steps: Sequence[PublishedStep], wanted: float, load: float) -> Fl
     """
     known = [one for one in steps if one.utilisation is not None and one.busiest_utilisation is not None]
     if not known:
-        return FleetNeed(Verdict.UNKNOWN)
+        return FleetNeed(SizeVerdict.UNKNOWN)
     peak = max(known, key=lambda one: one.busiest_utilisation or 0)
     utilisation, busiest = load * (peak.utilisation or 0), load * (peak.busiest_utilisation or 0)
-    found = FleetNeed(Verdict.UNKNOWN, peak.members, peak.queues, utilisation, busiest, peak.busiest_limit)
+    found = FleetNeed(SizeVerdict.UNKNOWN, peak.members, peak.queues, utilisation, busiest, peak.busiest_limit)
     if not peak.members or not peak.queues:
         return found
     needed = _fewest(utilisation * peak.members, peak.queues, wanted)
     if busiest > wanted and peak.busiest_limit != "LISTENER":
-        return found._replace(verdict=Verdict.NOT_BY_MEMBERS)
+        return found._replace(verdict=SizeVerdict.NOT_BY_MEMBERS)
     if needed is None:
-        return found._replace(verdict=Verdict.NOT_BY_MEMBERS)
+        return found._replace(verdict=SizeVerdict.NOT_BY_MEMBERS)
     if busiest > wanted and needed <= peak.members:
-        return found._replace(verdict=Verdict.UNEVEN, needed=needed)
+        return found._replace(verdict=SizeVerdict.UNEVEN, needed=needed)
     order = (needed > peak.members) - (needed < peak.members)
-    verdict = {1: Verdict.TOO_FEW, 0: Verdict.ENOUGH, -1: Verdict.TOO_MANY}[order]
+    verdict = {1: SizeVerdict.TOO_FEW, 0: SizeVerdict.ENOUGH, -1: SizeVerdict.TOO_MANY}[order]
     return found._replace(verdict=verdict, needed=needed)
 
 

@@ -173,7 +173,7 @@ class Run:
         return np.unique(np.concatenate([times, changed]))
 
     def _span(self, result: Played, rows: slice, held: Sequence[Owned], since: int) -> None:
-        """Plays the rows of one span, in which nothing changes but the messages. Who is there `since` a time between two
+        """Plays the rows of one span, in which only the messages change. Who is there `since` a time between two
         rows is there from the first.
         """
         course, start = self.course, max(int(self.course.times[rows.start - 1]), since)

@@ -1,4 +1,4 @@
-"""Members that come and go with the backlog, on paper."""
+"""Members that are added and removed by the backlog, on paper."""
 
 from __future__ import annotations
 

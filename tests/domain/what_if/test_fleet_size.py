@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.domain.what_if.fleet_size import FleetNeed, PublishedStep, Verdict, fleet_need
+from spark_jobs.domain.what_if.fleet_size import FleetNeed, PublishedStep, SizeVerdict, fleet_need
 
 #: Members, queues, utilisation of all and of the busiest, its limit; load; verdict and members that are needed.
 _GROUPS = """
@@ -47,5 +47,5 @@ def test_one_step(line: str) -> None:
 
 def test_the_busiest_step_counts() -> None:
     steps = [step("2 8 0.1 0.1 LISTENER"), step("3 8 0.6 0.7 LISTENER"), step("2 8 - - -")]
-    assert fleet_need(steps, 0.7, 1) == FleetNeed(Verdict.ENOUGH, 3, 8, 0.6, 0.7, "LISTENER", 3)
-    assert fleet_need([], 0.7, 1) == FleetNeed(Verdict.UNKNOWN)
+    assert fleet_need(steps, 0.7, 1) == FleetNeed(SizeVerdict.ENOUGH, 3, 8, 0.6, 0.7, "LISTENER", 3)
+    assert fleet_need([], 0.7, 1) == FleetNeed(SizeVerdict.UNKNOWN)
