@@ -7,7 +7,6 @@ one, the table alone.
 from __future__ import annotations
 
 import json
-import math
 import os
 import signal
 import statistics
@@ -30,6 +29,8 @@ CADENCE = "5s"
 LOADS, LOAD_SECONDS = (0.5, 0.9, 1.5), 70
 #: A drain lasts so long by computation; before it the members of its time have been asked at least twice.
 DRAIN_SECONDS, SETTLE_SECONDS = 20, 25
+#: Part of what was measured by which the computed capacity may be off.
+OFF = 0.15
 #: What a client said last counts for so long.
 ASKED_WITHIN_MS = 20_000
 
@@ -107,7 +108,8 @@ UNPACED_MESSAGES = 400_000
 class Drain(NamedTuple):
     """Messages of a group that waited until they were consumed; `begin`, `end`: milliseconds UTC.
 
-    `consumed`: per member (process, client id) how many messages it had consumed in all, second by second.
+    `rate`: messages a second, without the first and the last one. `consumed`: per member (process, client id) how many
+    messages it had consumed in all, second by second.
     """
 
     group: str
@@ -115,27 +117,24 @@ class Drain(NamedTuple):
     messages: int
     begin: int
     end: int
+    rate: float
     consumed: dict[str, list[tuple[int, int]]]
-
-    @property
-    def rate(self) -> float:
-        """Messages a second, without the first and the last one."""
-        return sum(_rate(told, self.begin + 1000, self.end - 1000) for told in self.consumed.values())
 
 
 def _rate(told: Sequence[tuple[int, int]], begin: int, end: int) -> float:
-    inside = [one for one in told if begin <= one[0] <= end]
-    if len(inside) < 2:
-        return math.nan
+    inside = [one for one in told if begin + 1000 <= one[0] <= end - 1000]
     return 1000 * (inside[-1][1] - inside[0][1]) / (inside[-1][0] - inside[0][0])
 
 
 class Experiment:
-    """What is done to the groups, all side by side; `measured.json` is written after each drain."""
+    """What is done to the groups, all side by side; `measured.json` is written after each drain.
+
+    It has the drains, and what was done: milliseconds UTC, group, what.
+    """
 
     def __init__(self, made: Cluster, out: Path) -> None:
-        self._cluster, self._out, self._begun = made, out, time.time()
-        self._done: list[tuple[float, str, str]] = []
+        self._cluster, self._out = made, out
+        self._done: list[tuple[int, str, str]] = []
         self._drains: list[Drain] = []
         self._sent: Counter[str] = Counter()
 
@@ -143,7 +142,6 @@ class Experiment:
         self._cluster.admin("topics", *(f"{one.topic}:{one.queues}" for one in GROUPS), brokers=["broker-a"])
         self._consume("first", GROUPS)
         capture = scenario.start_capture(self._cluster, self._out / "recordings", "--cadence", CADENCE)
-        self._begun = time.time()
         time.sleep(SETTLE_SECONDS)
         self._load()
         self._drain("one member", GROUPS)
@@ -179,8 +177,7 @@ class Experiment:
         self._say(groups, f"burst: {change}")
         self._send(f"burst-{change}", [f"{one.topic},{UNPACED_MESSAGES},0,0" for one in groups])
         self._consume("unpaced", groups)
-        now = int(time.time() * 1000)
-        self._measured(change, groups, {one.topic: now for one in groups})
+        self._measured(change, groups, {one.topic: int(time.time() * 1000) for one in groups})
 
     def _consume(self, jvm: str, groups: Sequence[Group], number: int = 1) -> None:
         """The n-th members start."""
@@ -211,8 +208,8 @@ class Experiment:
             time.sleep(1)
         for one in groups:
             self._drains.append(self._of_drain(change, one.name, sent[one.topic]))
-        told = {"begin": self._begun, "done": self._done, "drains": [drain._asdict() for drain in self._drains]}
-        (self._out / "measured.json").write_text(json.dumps(told, indent=1))
+        told = {"done": self._done, "drains": [drain._asdict() for drain in self._drains]}
+        (self._out / "measured.json").write_text(json.dumps(told))
 
     def _total(self, group: str) -> int:
         return sum(told[-1][1] for told in _consumed(self._cluster.folder)[group].values())
@@ -226,11 +223,12 @@ class Experiment:
         end = max(min(at for at, count in counts if count == counts[-1][1]) for counts in told.values())
         before = sum(max((count for at, count in counts if at <= sent), default=0) for counts in told.values())
         messages = sum(counts[-1][1] for counts in told.values()) - before
-        return Drain(group, change, messages, sent, end, told)
+        rate = sum(_rate(counts, sent, end) for counts in told.values())
+        return Drain(group, change, messages, sent, end, round(rate, 1), told)
 
     def _say(self, groups: Sequence[Group], what: str, after: float = 0) -> None:
-        second = round(time.time() - self._begun + after, 1)
-        self._done += [(second, one.name, what) for one in groups]
+        at = int((time.time() + after) * 1000)
+        self._done += [(at, one.name, what) for one in groups]
 
 
 def _consumed(folder: Path) -> dict[str, dict[str, list[tuple[int, int]]]]:

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.capacity import GROUPS, Drain, Said, computed, experiment, measured, said
+from tests.live.capacity import GROUPS, OFF, Drain, Said, computed, experiment, measured, said
 
 pytestmark = pytest.mark.live
 
-#: Part of what was measured by which the computed capacity may be off.
-OFF = 0.15
+#: Of the change after these no client has said how fast it can be.
 COMPUTED = ("load 1.5", "one member", "two members", "changed")
 
 
