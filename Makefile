@@ -36,7 +36,7 @@ reliability: .venv/installed ## hostile lines and rows, no network, old warehous
 	@$(BIN)/python -m spark_jobs.setup_jars --s3
 	@$(BIN)/python -m pytest -m reliability tests/reliability -s
 
-live: .venv/installed ## a real cluster on loopback, recorded, ingested, audited (20 minutes, Maven; ROCKETMQ=5.5.0)
+live: .venv/installed ## a real cluster on loopback, recorded, ingested, audited (30 minutes, Maven; ROCKETMQ=5.5.0)
 	@$(BIN)/python -m spark_jobs.setup_jars --capture $(or $(ROCKETMQ),5.4.0)
 	@ROCKETMQ=$(or $(ROCKETMQ),5.4.0) $(BIN)/python -m pytest -m live tests/live
 

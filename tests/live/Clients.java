@@ -1,6 +1,9 @@
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.atomic.LongAdder;
 import org.apache.rocketmq.acl.common.AclClientRPCHook;
 import org.apache.rocketmq.acl.common.SessionCredentials;
 import org.apache.rocketmq.client.consumer.AllocateMessageQueueStrategy;
@@ -24,15 +27,22 @@ import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
  * Clients of a test's cluster, several in one JVM.
  *
  * topics NAMESRV BROKER_ADDRESS TOPIC:QUEUES…; pop NAMESRV BROKER_ADDRESS TOPIC GROUP SHARE; produce NAMESRV TOPIC…;
- * consume NAMESRV GROUP,TOPIC,CLIENT_IP,INSTANCE,KIND…, KIND one of avg, hash, orderly, broadcast, pop. LIVE_KEYS in the environment: ACCESS_KEY:SECRET_KEY.
+ * send NAMESRV TOPIC,MESSAGES,AFTER_SECONDS,SECONDS…, a thread each;
+ * consume NAMESRV GROUP,TOPIC,CLIENT_IP,INSTANCE,KIND[,THREADS,MS_PER_MESSAGE,PULL_INTERVAL]…, KIND one of avg, hash,
+ * orderly, broadcast, pop. LIVE_KEYS in the environment: ACCESS_KEY:SECRET_KEY.
  */
 public class Clients {
+    private static final byte[] BODY = "message".getBytes(StandardCharsets.UTF_8);
+    /** Messages that listeners have returned from, by group and client id. */
+    private static final Map<String, LongAdder> CONSUMED = new ConcurrentSkipListMap<>();
+
     public static void main(String[] args) throws Exception {
         String namesrv = args[1];
         switch (args[0]) {
             case "topics" -> topics(namesrv, args);
             case "pop" -> pop(namesrv, args);
             case "produce" -> produce(namesrv, args);
+            case "send" -> send(namesrv, args);
             default -> consume(namesrv, args);
         }
     }
@@ -67,16 +77,12 @@ public class Clients {
     }
 
     private static void produce(String namesrv, String[] args) throws Exception {
-        DefaultMQProducer producer = new DefaultMQProducer("live-producer", keys());
-        producer.setNamesrvAddr(namesrv);
-        producer.setSendMsgTimeout(1000);
+        DefaultMQProducer producer = producer(namesrv);
         producer.setSendLatencyFaultEnable(true);
-        producer.start();
-        byte[] body = "message".getBytes(StandardCharsets.UTF_8);
         while (true) {
             for (int i = 2; i < args.length; i++) {
                 try {
-                    producer.send(new Message(args[i], body));
+                    producer.send(new Message(args[i], BODY));
                 } catch (Exception unsent) {
                     // A broker of the topic is down: the next message goes to another one.
                 }
@@ -85,20 +91,86 @@ public class Clients {
         }
     }
 
+    private static void send(String namesrv, String[] args) throws Exception {
+        DefaultMQProducer producer = producer(namesrv);
+        producer.setSendMsgTimeout(60000);
+        List<Thread> threads = new ArrayList<>();
+        for (String one : List.of(args).subList(2, args.length)) {
+            Thread thread = new Thread(() -> send(producer, one.split(",")));
+            thread.start();
+            threads.add(thread);
+        }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        System.exit(0);
+    }
+
+    /** By the clock: what is due goes to the topic's next queue, 50 messages at once at most. */
+    private static void send(DefaultMQProducer producer, String[] told) {
+        int messages = Integer.parseInt(told[1]);
+        long begun = System.nanoTime();
+        try {
+            for (int sent = 0; sent < messages; ) {
+                double since = (System.nanoTime() - begun) / 1e9 - Double.parseDouble(told[2]);
+                double due = messages * Math.min(since / Double.parseDouble(told[3]), 1);
+                List<Message> batch = new ArrayList<>();
+                while (sent + batch.size() + 1 <= due && batch.size() < 50) {
+                    batch.add(new Message(told[0], BODY));
+                }
+                if (batch.isEmpty()) {
+                    Thread.sleep(10);
+                } else {
+                    producer.send(batch);
+                    sent += batch.size();
+                }
+            }
+        } catch (Exception unsent) {
+            unsent.printStackTrace();
+            System.exit(1);
+        }
+        System.out.println("sent " + System.currentTimeMillis() + " " + told[0]);
+    }
+
+    private static DefaultMQProducer producer(String namesrv) throws Exception {
+        DefaultMQProducer producer = new DefaultMQProducer("live-producer", keys());
+        producer.setNamesrvAddr(namesrv);
+        producer.setSendMsgTimeout(1000);
+        producer.start();
+        return producer;
+    }
+
+    /** Says every second how many messages each member has consumed since its start. */
     private static void consume(String namesrv, String[] args) throws Exception {
         List<DefaultMQPushConsumer> consumers = new ArrayList<>();
         for (int i = 2; i < args.length; i++) {
             String[] told = args[i].split(",");
             consumers.add(started(namesrv, told));
         }
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> consumers.forEach(DefaultMQPushConsumer::shutdown)));
         System.out.println("started " + consumers.size());
-        Thread.sleep(Long.MAX_VALUE);
+        while (true) {
+            Thread.sleep(1000 - System.currentTimeMillis() % 1000);
+            CONSUMED.forEach((member, messages) ->
+                System.out.println("consumed " + System.currentTimeMillis() + " " + member + " " + messages));
+        }
+    }
+
+    private static void work(LongAdder consumed, long millis, int messages) {
+        try {
+            if (millis > 0) {
+                Thread.sleep(millis * messages);
+            }
+        } catch (InterruptedException ended) {
+            Thread.currentThread().interrupt();
+        }
+        consumed.add(messages);
     }
 
     /** On a loaded host the first call may not be answered in time. */
     private static DefaultMQPushConsumer started(String namesrv, String[] told) throws Exception {
         for (int tries = 1; ; tries++) {
-            DefaultMQPushConsumer consumer = consumer(namesrv, told[0], told[1], told[2], told[3], told[4]);
+            DefaultMQPushConsumer consumer = consumer(namesrv, told);
             try {
                 consumer.start();
                 return consumer;
@@ -112,30 +184,39 @@ public class Clients {
         }
     }
 
-    private static DefaultMQPushConsumer consumer(
-        String namesrv, String group, String topic, String ip, String instance, String kind) throws Exception {
+    private static DefaultMQPushConsumer consumer(String namesrv, String[] told) throws Exception {
+        String kind = told[4];
+        boolean isPaced = told.length > 5;
+        int threads = isPaced ? Integer.parseInt(told[5]) : 1;
+        long millis = isPaced ? Long.parseLong(told[6]) : 0;
         AllocateMessageQueueStrategy strategy =
             kind.equals("hash") ? new AllocateMessageQueueConsistentHash() : new AllocateMessageQueueAveragely();
-        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group, keys(), strategy);
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(told[0], keys(), strategy);
         consumer.setNamesrvAddr(namesrv);
-        consumer.setClientIP(ip);
-        consumer.setInstanceName(instance);
+        consumer.setClientIP(told[2]);
+        consumer.setInstanceName(told[3]);
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
-        consumer.setConsumeThreadMin(1);
-        consumer.setConsumeThreadMax(1);
-        consumer.subscribe(topic, "*");
+        consumer.setConsumeThreadMin(threads);
+        consumer.setConsumeThreadMax(threads);
+        consumer.setPullInterval(isPaced ? Long.parseLong(told[7]) : 0);
+        consumer.subscribe(told[1], "*");
         if (kind.equals("broadcast")) {
             consumer.setMessageModel(MessageModel.BROADCASTING);
         }
         if (kind.equals("pop")) {
             consumer.setClientRebalance(false);
         }
+        LongAdder consumed = CONSUMED.computeIfAbsent(told[0] + " " + told[2] + "@" + told[3], member -> new LongAdder());
         if (kind.equals("orderly")) {
-            consumer.registerMessageListener(
-                (MessageListenerOrderly) (messages, context) -> ConsumeOrderlyStatus.SUCCESS);
+            consumer.registerMessageListener((MessageListenerOrderly) (messages, context) -> {
+                work(consumed, millis, messages.size());
+                return ConsumeOrderlyStatus.SUCCESS;
+            });
         } else {
-            consumer.registerMessageListener(
-                (MessageListenerConcurrently) (messages, context) -> ConsumeConcurrentlyStatus.CONSUME_SUCCESS);
+            consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+                work(consumed, millis, messages.size());
+                return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
+            });
         }
         return consumer;
     }

@@ -86,7 +86,7 @@ class Cluster:
 
     def clients(self, name: str, role: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
         """A JVM of `Clients.java`."""
-        self.running[name] = self._java(name, "Clients.java", [role, self.namesrv, *arguments], 128)
+        self.running[name] = self._java(name, "Clients.java", [role, self.namesrv, *arguments], 256)
         return self.running[name]
 
     def admin(self, role: str, *arguments: str, brokers: Iterable[str] = ("broker-a", "broker-b")) -> None:

@@ -1,0 +1,34 @@
+"""Running info tells how fast a group will drain what waits: as it is, with one more member, with twice the threads.
+
+`tests/data/capacity.jsonl.gz` is cut from the experiment of `tests/live/capacity.py` (RocketMQ 5.4.0), three minutes,
+every 5 s; `capacity.json` has what was done meanwhile, and what the listeners themselves counted.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.ingest.files import read_lines
+from spark_jobs.ingest.recording import Meta, NoObservation, Row, outcomes
+from tests.live.capacity import GROUPS, OFF, computed, measured, said
+
+DATA = Path(__file__).parents[1] / "data"
+RECORDING = DATA / "capacity.jsonl.gz"
+DRAINS = {(one.group, one.change): one for one in measured(DATA / "capacity.json")}
+SAID = said([RECORDING])
+
+
+def test_every_line_is_read() -> None:
+    assert {type(one) for one in outcomes(read_lines(RECORDING))} <= {Row, Meta, NoObservation}
+
+
+def test_each_group_drained_three_times() -> None:
+    assert set(DRAINS) == {(one.name, change) for one in GROUPS for change in ("one member", "two members", "changed")}
+
+
+@pytest.mark.parametrize(("group", "change"), sorted(DRAINS))
+def test_capacity_is_known_before_the_drain(group: str, change: str) -> None:
+    drain = DRAINS[group, change]
+    assert computed(SAID, group, drain.begin) == pytest.approx(drain.rate, rel=OFF)
