@@ -1,4 +1,4 @@
-"""What push consumers can consume at most: measured on a real cluster, and computed from their own running info.
+"""What push consumers can consume at most: measured on a real cluster, and predicted from their own running info.
 
 `python -m tests.live.capacity FOLDER` runs the experiment (ten minutes) and prints its table; if the folder has
 one, the table alone.
@@ -9,17 +9,26 @@ from __future__ import annotations
 import json
 import os
 import signal
-import statistics
 import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from spark_jobs.ingest import fastjson
+import numpy as np
+
+from schemas import Table
+from spark_jobs.domain.history import ClientHistory
+from spark_jobs.domain.throughput import AS_SET, Changes, throughputs
+from spark_jobs.domain.what_if.cases import EVERYBODY, Case
+from spark_jobs.domain.what_if.pace import Members
+from spark_jobs.domain.what_if.play import KnownMembers
+from spark_jobs.domain.window import MILLISECOND
 from spark_jobs.ingest.files import read_lines
-from spark_jobs.ingest.running import running_info
+from spark_jobs.ingest.recording import Row, outcomes
+from tests.kernel import group_histories
 from tests.live import processes, scenario
 from tests.live.cluster import Cluster, cluster
 
@@ -31,35 +40,6 @@ LOADS, LOAD_SECONDS = (0.5, 0.9, 1.5), 70
 DRAIN_SECONDS, SETTLE_SECONDS = 20, 25
 #: Part of what was measured by which the computed capacity may be off.
 OFF = 0.15
-#: What a client said last counts for so long.
-ASKED_WITHIN_MS = 20_000
-
-
-class Member(NamedTuple):
-    """One push consumer, as its running info says; times in milliseconds, of one call of the listener, of one pull."""
-
-    threads: int
-    orderly: bool
-    batch: int
-    consume_rt: float
-    queues: int
-    pull_batch: int
-    pull_interval: float
-    pull_rt: float
-
-
-def capacity(one: Member) -> float:
-    """Messages a second: what the listener or the pulls allow, whichever is less.
-
-    An orderly listener works at one batch of a queue at a time. Each queue is pulled by itself.
-    """
-    at_work = min(one.threads, one.queues) if one.orderly else one.threads
-    consumed, pulled = at_work * one.batch, one.queues * one.pull_batch
-    return 1000 * min(_per(consumed, one.consume_rt), _per(pulled, one.pull_interval + one.pull_rt))
-
-
-def _per(messages: int, millis: float) -> float:
-    return messages / millis if millis else float("inf")
 
 
 class Group(NamedTuple):
@@ -86,11 +66,16 @@ class Group(NamedTuple):
         return ",".join(map(str, (*told, self.pull_interval)))
 
     def capacity(self, members: int) -> float:
-        """What is to be expected of so many: how many messages the experiment sends."""
+        """What is to be expected of so many, messages a second: how many the experiment sends."""
+        if self.pull_interval:
+            return self.queues * 32 * 1000 / self.pull_interval
+        at_work = min(self.threads * members, self.queues) if self.kind == "orderly" else self.threads * members
+        return at_work * 1000 / self.millis
+
+    def shares(self, members: int) -> list[int]:
+        """Queues of each of so many members."""
         queues, rest = divmod(self.queues, members)
-        each = [queues + (number < rest) for number in range(members)]
-        said = self.threads, self.kind == "orderly", 1, self.millis
-        return sum(capacity(Member(*said, queues, 32, self.pull_interval, 0)) for queues in each)
+        return [queues + (number < rest) for number in range(members)]
 
 
 GROUPS = (
@@ -101,6 +86,7 @@ GROUPS = (
 #: Twice the threads, a quarter of the pull interval.
 CHANGED = [one._replace(threads=one.threads * 2, pull_interval=one.pull_interval // 4) for one in GROUPS]
 UNPACED = [one._replace(pull_interval=0) for one in GROUPS if one.pull_interval]
+CHANGES = {"changed": Changes(threads_times=2), "no pull interval": Changes(pull_interval_ms=0)}
 #: They are consumed as fast as the machine can, which no running info tells.
 UNPACED_MESSAGES = 400_000
 
@@ -248,59 +234,31 @@ def _lines(log: Path, first: str) -> Iterator[list[str]]:
             yield others
 
 
-class Said(NamedTuple):
-    """One running info of a client; `consumed`, `pulled`: messages a second in its last minute."""
-
-    at: int
-    group: str
-    client: str
-    consumed: float
-    pulled: float
-    member: Member
-
-
-def said(files: Sequence[Path]) -> list[Said]:
-    """What the recorded clients said of themselves, in order of time."""
-    lines = (json.loads(line.content) for file in files for line in read_lines(file))
-    told = [_said(line) for line in lines if line["kind"] == "running" and "body" in line]
-    return sorted(told, key=lambda one: one.at)
+def told(files: Sequence[Path]) -> dict[str, Mapping[str, ClientHistory]]:
+    """By group, what its clients said of themselves."""
+    rows: dict[Table, list[dict[str, Any]]] = defaultdict(list)
+    for file in files:
+        for one in outcomes(read_lines(file)):
+            if isinstance(one, Row):
+                rows[one.table].append(one.values)
+    return {history.consumer_group: history.clients for history in group_histories(rows)}
 
 
-def _said(line: Mapping[str, Any]) -> Said:
-    body: Any = fastjson.parse(line["body"])
-    columns: Any = running_info(body)
-    properties, group = body["properties"], line["group"]
-    topic = f"{group}-topic"
-    queues = sum(queue["topic"] == topic for queue in columns["owned_queues"])
-    (status,) = [one for one in columns["consume_status"] if one["topic"] == topic]
-    member = Member(
-        columns["consume_threads"],
-        columns["consume_orderly"],
-        int(properties["consumeMessageBatchMaxSize"]),
-        status["consume_rt_ms"],
-        queues,
-        int(properties["pullBatchSize"]),
-        int(properties["pullInterval"]),
-        status["pull_rt_ms"],
-    )
-    return Said(line["at"], group, line["client"], status["consume_ok_tps"], status["pull_tps"], member)
-
-
-def computed(told: Sequence[Said], group: str, begin: int) -> float | None:
-    """What the group can consume by what its clients said before that moment; None: they have not consumed anything.
-
-    How they are set, and their queues, by their last word; the response times are those of the group while it
-    consumed, as a client that has just started has none. A pull waits at the broker while there is nothing to pull, so
-    the quickest one counts; in a minute without pulls its time is 0.
+def predicted(clients: Mapping[str, ClientHistory], group: Group, change: str, known_until: int) -> float | None:
+    """Messages a second that the group can consume after a change, by what its clients said until a moment before it
+    (milliseconds); None: nothing.
     """
-    before = [one for one in told if one.group == group and one.at < begin]
-    consume_rt = [one.member.consume_rt for one in before if one.consumed > 0]
-    pull_rt = [one.member.pull_rt for one in before if one.pulled > 0]
-    last = {one.client: one.member for one in before if one.at > begin - ASKED_WITHIN_MS}
-    if not consume_rt or not pull_rt or not last:
-        return None
-    median, quickest = statistics.median(consume_rt), min(pull_rt)
-    return sum(capacity(one._replace(consume_rt=median, pull_rt=quickest)) for one in last.values())
+    until = known_until * MILLISECOND
+    known = KnownMembers(Members(told=throughputs(clients, 0, until)))
+    members = 2 if change == "two members" else 1
+    changes = CHANGES.get(change, AS_SET)
+    if changes.pull_interval_ms is None and change == "changed":
+        changes = replace(changes, pull_interval_ms=group.pull_interval // 4)
+    case = Case(changes={EVERYBODY: changes})
+    of_each = [known.rates_of("one of them", case, np.array([until])) for _ in range(members)]
+    shares = zip(of_each, group.shares(members), strict=True)
+    rates = [float(one.rates.of_queues(queues)[0]) for one, queues in shares if one]
+    return sum(rates) if len(rates) == members else None
 
 
 def measured(file: Path) -> list[Drain]:
@@ -308,14 +266,27 @@ def measured(file: Path) -> list[Drain]:
     return [Drain(**drain) for drain in json.loads(file.read_text())["drains"]]
 
 
-def table(drains: Sequence[Drain], told: Sequence[Said]) -> Iterator[str]:
-    """A line per drain: what was measured, what was computed before it, by how much the latter is off."""
-    yield f"{'group':<12}{'change':<18}{'messages':>9}{'seconds':>9}{'measured':>10}{'computed':>10}{'off':>8}"
+def known_until(drains: Sequence[Drain], group: str, change: str) -> int:
+    """Until when what clients said counts, in milliseconds: the begin of the first burst, whose changes come later."""
+    own = {one.change: one.begin for one in drains if one.group == group}
+    return own[change] if change == "load 1.5" else own["one member"]
+
+
+def compared(drains: Sequence[Drain], said: Mapping[str, Mapping[str, ClientHistory]]) -> Iterator[tuple[Drain, float]]:
+    """Each drain, and what was predicted of it."""
+    groups = {one.name: one for one in GROUPS}
     for one in drains:
-        known = computed(told, one.group, one.begin)
+        until = known_until(drains, one.group, one.change)
+        yield one, predicted(said[one.group], groups[one.group], one.change, until) or float("nan")
+
+
+def table(drains: Sequence[Drain], said: Mapping[str, Mapping[str, ClientHistory]]) -> Iterator[str]:
+    """A line per drain: what was measured, what was predicted before it, by how much the latter is off."""
+    yield f"{'group':<12}{'change':<18}{'messages':>9}{'seconds':>9}{'measured':>10}{'predicted':>10}{'off':>8}"
+    for one, rate in compared(drains, said):
         seconds = (one.end - one.begin) / 1000
-        compared = f"{known:>10.1f}{known / one.rate - 1:>8.1%}" if known else f"{'?':>10}"
-        yield f"{one.group:<12}{one.change:<18}{one.messages:>9}{seconds:>9.1f}{one.rate:>10.1f}{compared}"
+        numbers = f"{one.messages:>9}{seconds:>9.1f}{one.rate:>10.1f}{rate:>10.1f}{rate / one.rate - 1:>8.1%}"
+        yield f"{one.group:<12}{one.change:<18}{numbers}"
 
 
 def experiment(out: Path) -> None:
@@ -330,7 +301,7 @@ def main(out: Path) -> None:
     if not out.exists():
         experiment(out)
     files = sorted((out / "recordings").glob("*.jsonl.gz"))
-    print(*table(measured(out / "measured.json"), said(files)), sep="\n")
+    print(*table(measured(out / "measured.json"), told(files)), sep="\n")
 
 
 if __name__ == "__main__":
