@@ -89,7 +89,9 @@ def size(steps: Sequence[AuditedStep], goals: Goals, load: float, configured: St
     trials = _Trials(found, load, configured, max(len(one.queues or ()) for one in last))
     members = max(len(one.members or ()) for one in last)
     wanted = [(name, value) for name, value in goals._asdict().items() if value is not None]
-    needs = [Need(name, value, trials.smallest(_reaches(name, value, found.allowed_lag))) for name, value in wanted]
+    # What is allowed in each of the queues is no backlog, and need not be drained.
+    allowed = found.allowed_lag * len(found.course.queues)
+    needs = [Need(name, value, trials.smallest(_reaches(name, value, allowed))) for name, value in wanted]
     course = replace(found.course, came=found.course.came * load)
     peaks = _window_rates(course).sum(axis=1)
     return Size(
@@ -97,7 +99,7 @@ def size(steps: Sequence[AuditedStep], goals: Goals, load: float, configured: St
     )
 
 
-def _reaches(goal: str, wanted: float, allowed_lag: int) -> Callable[[Tried], bool]:
+def _reaches(goal: str, wanted: float, allowed: int) -> Callable[[Tried], bool]:
     def reaches(one: Tried) -> bool:
         if one.unowned:
             return False
@@ -107,7 +109,7 @@ def _reaches(goal: str, wanted: float, allowed_lag: int) -> Callable[[Tried], bo
             return False
         if goal == "backlog":
             return one.backlog <= wanted
-        return one.backlog <= allowed_lag or (one.drained is not None and one.drained <= wanted)
+        return one.backlog <= allowed or (one.drained is not None and one.drained <= wanted)
 
     return reaches
 
