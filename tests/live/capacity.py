@@ -94,8 +94,8 @@ UNPACED_MESSAGES = 400_000
 class Drain(NamedTuple):
     """Messages of a group that waited until they were consumed; `begin`, `end`: milliseconds UTC.
 
-    `rate`: messages a second, without the first and the last one. `consumed`: per member (process, client id) how many
-    messages it had consumed in all, second by second.
+    `rate`: messages a second of all members, each without its first and last second. `consumed`: per member (process,
+    client id) how many messages it had consumed in all, second by second.
     """
 
     group: str
@@ -107,8 +107,11 @@ class Drain(NamedTuple):
     consumed: dict[str, list[tuple[int, int]]]
 
 
-def _rate(told: Sequence[tuple[int, int]], begin: int, end: int) -> float:
-    inside = [one for one in told if begin + 1000 <= one[0] <= end - 1000]
+def _rate(told: Sequence[tuple[int, int]], begin: int) -> float:
+    """Messages a second of one member while it consumes: one may get its first messages seconds after another."""
+    started = max(at for at, count in told if count == told[0][1] or at <= begin)
+    end = min(at for at, count in told if count == told[-1][1])
+    inside = [one for one in told if started + 1000 <= one[0] <= end - 1000]
     return 1000 * (inside[-1][1] - inside[0][1]) / (inside[-1][0] - inside[0][0])
 
 
@@ -209,7 +212,7 @@ class Experiment:
         end = max(min(at for at, count in counts if count == counts[-1][1]) for counts in told.values())
         before = sum(max((count for at, count in counts if at <= sent), default=0) for counts in told.values())
         messages = sum(counts[-1][1] for counts in told.values()) - before
-        rate = sum(_rate(counts, sent, end) for counts in told.values())
+        rate = sum(_rate(counts, sent) for counts in told.values())
         return Drain(group, change, messages, sent, end, round(rate, 1), told)
 
     def _say(self, groups: Sequence[Group], what: str, after: float = 0) -> None:
