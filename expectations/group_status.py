@@ -5,13 +5,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from expectations.common import each, known_value
-from expectations.rows import Numbers, Rows, Values, codes, least
+from expectations.rows import Numbers, Rows, Values, all_of, codes, least
 from expectations.suite import Expectation, Suite, Tables
 from schemas import FINDINGS, GROUP_STATUS
 from spark_jobs.domain.capacity import Limit
 from spark_jobs.domain.severities import SEVERITIES
+from spark_jobs.domain.utilisation import Bottleneck
 
 _GROUP = ("step_start", "cluster", "consumer_group")
+_UTILISATION = ("busiest_utilisation", "busiest_member", "busiest_limit", "headroom")
+#: The table has six decimals.
+_ROUNDING = 0.000001
 
 
 def with_findings(groups: Rows, others: Tables) -> Rows:
@@ -95,6 +99,24 @@ SUITE = Suite(
                 (least(rows["backlog_start"], rows["backlog_end"], rows["oldest_message_ms"]) >= 0).or_else(True)
                 & (least(rows["in_rate"], rows["out_rate"]) >= 0.0).or_else(True)
             ),
+        ),
+        Expectation(
+            "utilisation_is_known_or_not",
+            "Utilisation, the busiest member, its utilisation and limit, and the headroom are known together.",
+            lambda rows: all_of(rows[name].is_known() == rows["utilisation"].is_known() for name in _UTILISATION),
+        ),
+        Expectation(
+            "utilisation_is_not_negative",
+            "Utilisation and headroom are 0 or more, and the busiest member is at least as busy as all together.",
+            lambda rows: (
+                (least(rows["utilisation"], rows["headroom"]) >= 0.0).or_else(True)
+                & (rows["busiest_utilisation"] >= rows["utilisation"] - _ROUNDING).or_else(True)
+            ),
+        ),
+        Expectation(
+            "busiest_limit_is_known",
+            "The busiest member's limit, where it is known, is a value of the enum.",
+            lambda rows: known_value("busiest_limit", Bottleneck)(rows) | rows["busiest_limit"].is_unknown(),
         ),
     ),
 )

@@ -46,6 +46,20 @@ GROUP_STATUS = Table(
                 "out_rate", DOUBLE, "messages a second consumed, over the time of `queue_progress`; 6 decimals a queue"
             ),
             column(
+                "utilisation",
+                DOUBLE,
+                "messages that came into the members' queues, as a part of what the members can consume by their own "
+                "account; null, as the next four: unknown",
+            ),
+            column("busiest_utilisation", DOUBLE, "the same of the member that is nearest to its limit"),
+            column("busiest_member", STRING, "its client id"),
+            column("busiest_limit", STRING, "what limits it: LISTENER, PULLS or HOT_QUEUE (pulls of one queue)"),
+            column(
+                "headroom",
+                DOUBLE,
+                "messages a second more, spread as they were, before that member falls behind; 0: it does",
+            ),
+            column(
                 "attribution",
                 array_of(
                     Field("topic", STRING),

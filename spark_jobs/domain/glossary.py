@@ -119,6 +119,11 @@ TERMS = (
         ("client_snapshots.owned_queues",),
     ),
     Term(
+        "headroom",
+        "How many more messages per second could be produced before the first member falls behind.",
+        columns=("group_status.headroom",),
+    ),
+    Term(
         "heartbeat",
         "The message that a client sends to every broker about every 30 seconds, with its groups and subscriptions.",
         ("HeartbeatData",),
@@ -308,6 +313,11 @@ TERMS = (
         "unobserved",
         "Time without snapshots: what happened then is unknown.",
         columns=("rebalance_intervals.status",),
+    ),
+    Term(
+        "utilisation",
+        "The messages produced, as a part of what the members can consume with their threads and pulls.",
+        columns=("group_status.utilisation",),
     ),
     Term(
         "verdict",

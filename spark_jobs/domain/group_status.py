@@ -13,6 +13,7 @@ from spark_jobs.domain.findings import Finding
 from spark_jobs.domain.limits import held_back
 from spark_jobs.domain.severities import SEVERITIES
 from spark_jobs.domain.strategies import StrategySettings
+from spark_jobs.domain.utilisation import utilisation
 from spark_jobs.domain.what_if.answer import in_numbers
 
 
@@ -37,6 +38,11 @@ class GroupStatus(NamedTuple):
     oldest_message_ms: int | None
     in_rate: float | None
     out_rate: float | None
+    utilisation: float | None
+    busiest_utilisation: float | None
+    busiest_member: str | None
+    busiest_limit: str | None
+    headroom: float | None
     attribution: list[TopicGrowth] | None
     limit: str
     more_members_help: bool | None
@@ -96,6 +102,7 @@ def group_status(step: AuditedStep, findings: Sequence[Finding], configured: Str
         distinct_members=distinct_members,
         **(_ownership(ordinary)._asdict() if ordinary else dict.fromkeys(_Ownership._fields)),
         **backlog._asdict(),
+        **utilisation(step, backlog.in_rate)._asdict(),
         attribution=attribution(queues, step.history.offsets, step.window) or None,
         limit=limit.value,
         more_members_help=capacity.more_members_help(limit),

@@ -7,6 +7,7 @@ consumed by one thread at a time.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -109,20 +110,36 @@ class Minutes(NamedTuple):
     times: Times
     took_ms: Numbers
 
+    def rows(self, start: int, end: int) -> slice:
+        """Which of them ended in `[start, end)`."""
+        return slice(*np.searchsorted(self.times, (start, end)).tolist())
+
     def inside(self, start: int, end: int) -> Minutes:
         """Those that ended in `[start, end)`."""
-        rows = slice(*np.searchsorted(self.times, (start, end)).tolist())
+        rows = self.rows(start, end)
         return Minutes(self.times[rows], self.took_ms[rows])
+
+
+class Loads(NamedTuple):
+    """Messages a second of a client in each of some minutes: `consumed`; `taken`: consumed or, where that is more,
+    pulled; `of_queue`: taken of each queue, of the topic of which that is most.
+    """
+
+    consumed: Numbers
+    taken: Numbers
+    of_queue: Numbers
 
 
 @dataclass(frozen=True)
 class Throughput:
     """What one client told over some time: its settings, how long its listener took for a batch (`responses`, of the
-    minutes in which it consumed), and a pull that found messages (`pulls`).
+    minutes in which it consumed) and what it had to do in these minutes (`loads`), and how long a pull took that found
+    messages (`pulls`).
     """
 
     said: Series[ConsumeSettings]
     responses: Minutes
+    loads: Loads
     pulls: Minutes
 
     @property
@@ -132,13 +149,28 @@ class Throughput:
             max(float(np.median(self.pulls.took_ms)), _SHORTEST_PULL_MS) if len(self.pulls.times) else _SHORTEST_PULL_MS
         )
 
+    @property
+    def response_ms(self) -> float:
+        """How long the listener takes for a batch, on average over all messages."""
+        return float(np.average(self.responses.took_ms, weights=self.loads.consumed))
+
     def between(self, start: int, end: int) -> Throughput | None:
         """What it told in `[start, end)`; None: not enough."""
-        responses, rows = self.responses.inside(start, end), self.said.inside(start, end)
-        if not len(responses.times) or rows.start == rows.stop:
+        rows, minutes = self.said.inside(start, end), self.responses.rows(start, end)
+        if minutes.start == minutes.stop or rows.start == rows.stop:
             return None
         said = Series(self.said.times[rows], self.said.codes[rows], self.said.states)
-        return Throughput(said, responses, self.pulls.inside(start, end))
+        loads = Loads(*(column[minutes] for column in self.loads))
+        return Throughput(said, self.responses.inside(start, end), loads, self.pulls.inside(start, end))
+
+    def on_average(self, changes: Changes = AS_SET) -> tuple[float, float]:
+        """`Rates` of the listener and of a queue, with the settings that it said last."""
+        rates = self.rates(self.said.times[-1:], changes.over(Changes(response_ms=self.response_ms)))
+        return float(rates.listener[0]), float(rates.queue[0])
+
+    def by_minute(self, changes: Changes = AS_SET) -> Rates:
+        """The rates in each of the minutes of `responses`."""
+        return self.rates(self.responses.times - _MIDDLE, changes)
 
     def rates(self, times: Times, changes: Changes = AS_SET) -> Rates:
         """Between two minutes of which the response time is known it goes from one to the other, and before the first
@@ -187,15 +219,28 @@ def throughput(client: ClientHistory) -> Throughput | None:
 
 
 def _throughput(client: ClientHistory) -> Throughput | None:
-    said, readings, series = _said(client.series), status_readings(client), client.series
-    weight = np.where(np.isnan(readings.consume_rt_ms), 0, np.nan_to_num(readings.consumed_tps))
-    messages = np.bincount(readings.snapshot, weight, len(series.times))
-    measured = np.flatnonzero(messages > 0)
-    if said is None or not measured.size:
+    said = _said(client.series)
+    if said is None:
         return None
-    took = np.bincount(readings.snapshot, np.nan_to_num(readings.consume_rt_ms) * weight, len(series.times))
+    readings, times = status_readings(client), client.series.times
+
+    def together(of_topics: Numbers) -> Numbers:
+        return np.bincount(readings.snapshot, of_topics, len(times)).astype(np.float64, copy=False)
+
+    weight = np.where(np.isnan(readings.consume_rt_ms), 0, np.nan_to_num(readings.consumed_tps))
+    consumed = together(weight)
+    measured = np.flatnonzero(consumed > 0)
+    if not measured.size:
+        return None
+    took = together(np.nan_to_num(readings.consume_rt_ms) * weight)
+    taken = np.nan_to_num(np.fmax(readings.consumed_tps, readings.pull_tps))
+    queues, of_queue = _queues(client, readings), np.zeros(len(times))
+    np.maximum.at(of_queue, readings.snapshot, np.where(queues > 0, taken / np.maximum(queues, 1), 0))
     return Throughput(
-        said, Minutes(series.times[measured], took[measured] / messages[measured]), _pulls(client, readings)
+        said,
+        Minutes(times[measured], took[measured] / consumed[measured]),
+        Loads(*(rates[measured] for rates in (consumed, together(taken), of_queue))),
+        _pulls(client, readings, queues),
     )
 
 
@@ -207,17 +252,20 @@ def _said(series: Series[ClientState]) -> Series[ConsumeSettings] | None:
     return Series(series.times[told], codes[told], states) if told.any() else None
 
 
-def _pulls(client: ClientHistory, readings: StatusReadings) -> Minutes:
+def _queues(client: ClientHistory, readings: StatusReadings) -> Numbers:
+    """Of each reading, how many queues of its topic the client had."""
+    counts = [Counter(one.topic for one in state.owned or () if not one.dropped) for state in client.series.states]
+    table = np.array([[of_state[topic] for topic in readings.topics] for of_state in counts], float)
+    return np.asarray(table[client.series.codes[readings.snapshot], readings.topic])
+
+
+def _pulls(client: ClientHistory, readings: StatusReadings, queues: Numbers) -> Minutes:
     """How long pulls took, without the time in which the broker held them because the queue was empty (long polling): a
     queue that is pulled for every message waits until the next one comes.
     """
     pulled = np.flatnonzero((readings.pull_tps > 0) & ~np.isnan(readings.pull_rt_ms))
-    rows = zip(readings.snapshot[pulled].tolist(), readings.topic[pulled].tolist(), strict=True)
-    told = [(client.series.states[client.series.codes[snapshot]], readings.topics[topic]) for snapshot, topic in rows]
-    queues = np.array(
-        [sum(one.topic == topic and not one.dropped for one in state.owned or ()) for state, topic in told]
-    )
-    intervals = np.array([state.pull_interval_ms or 0 for state, _ in told])
-    held = np.maximum(queues * 1000 / readings.pull_tps[pulled] - intervals, 0)
-    times = client.series.times[readings.snapshot[pulled]]
-    return Minutes(times, np.maximum(readings.pull_rt_ms[pulled] - held, 0))
+    snapshots = readings.snapshot[pulled]
+    intervals = np.array([state.pull_interval_ms or 0 for state in client.series.states])
+    between = intervals[client.series.codes[snapshots]]
+    held = np.maximum(queues[pulled] * 1000 / readings.pull_tps[pulled] - between, 0)
+    return Minutes(client.series.times[snapshots], np.maximum(readings.pull_rt_ms[pulled] - held, 0))

@@ -47,3 +47,13 @@ def without(time: Time, parts: Iterable[Time]) -> Iterator[Time]:
         if start >= end:
             return
     yield start, end
+
+
+def covered(times: Iterable[Time]) -> int:
+    """How long they are together, whatever they share."""
+    total, until = 0, None
+    for start, end in sorted(times):
+        if until is None or end > until:
+            total += end - (start if until is None else max(start, until))
+            until = end
+    return total

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_jobs.domain.times import common, without
+from spark_jobs.domain.times import common, covered, without
 
 
 def test_what_two_times_share() -> None:
@@ -22,3 +22,14 @@ def test_what_parts_leave_of_a_time() -> None:
         ([(0, 5), (25, 30)], [(10, 20)]),
     ):
         assert list(without((10, 20), parts)) == left, parts
+
+
+def test_how_long_times_are_together() -> None:
+    for times, long in (
+        ([], 0),
+        ([(-5, 0)], 5),
+        ([(0, 2), (2, 3)], 3),
+        ([(4, 6), (0, 2)], 4),
+        ([(0, 10), (2, 3), (8, 12)], 12),
+    ):
+        assert covered(times) == long, times

@@ -14,6 +14,15 @@ MUTED = KEY | {"finding_id": "m", "severity": "ERROR", "muted": "known"}
 FOUND = [KEY | {"finding_id": severity, "severity": severity} for severity in ("INFO", "WARN")]
 
 
+BUSY = {
+    "utilisation": 0.25,
+    "busiest_utilisation": 0.5,
+    "busiest_member": "c1",
+    "busiest_limit": "PULLS",
+    "headroom": 1.0,
+}
+
+
 def growth(**changes: Any) -> Row:
     """15 more than before."""
     parts = {"unassigned": 1, "stuck_owner": 2, "hand_over": 3, "producer_surge": 4, "residual": 5}
@@ -26,7 +35,7 @@ def row(**changes: Any) -> Row:
     who = {"members": 2, "distinct_members": 2, "idle_members": 2}
     queues = {"queues": 3, "owned_once": 1, "owned_twice": 1, "owned_never": 1}
     rates = {"backlog_start": 100, "backlog_end": 115, "oldest_message_ms": 1, "in_rate": 1.0, "out_rate": 0.5}
-    return KEY | found | who | queues | rates | changes
+    return KEY | found | who | queues | rates | BUSY | changes
 
 
 def good(**changes: Any) -> Rows:
@@ -55,6 +64,14 @@ CASES = Cases(
             *(good(**{name: -1}) for name in ("oldest_message_ms",)),
             *(good(**{name: -0.5}) for name in ("in_rate", "out_rate")),
         ],
+        "utilisation_is_known_or_not": [good(**{name: None}) for name in BUSY],
+        "utilisation_is_not_negative": [
+            good(utilisation=-0.1),
+            good(headroom=-0.1),
+            good(busiest_utilisation=0.2499),
+            good(utilisation=-0.1, busiest_utilisation=-0.1),
+        ],
+        "busiest_limit_is_known": [good(busiest_limit="ODD")],
         "keys_are_unique": [{GROUP_STATUS: [row(), row()], FINDINGS: FOUND}],
     },
     keeps=[
@@ -69,6 +86,12 @@ CASES = Cases(
         good(backlog_end=130, attribution=[growth(), growth(topic="t2")]),
         good(backlog_end=85, attribution=[growth(growth=-15, residual=-25)]),
         good(attribution=None),
+        good(**dict.fromkeys(BUSY)),
+        good(utilisation=0.0, busiest_utilisation=0.0, headroom=0.0),
+        # Both are rounded.
+        good(utilisation=0.500001),
+        good(utilisation=2.0, busiest_utilisation=2.0, headroom=0.0, busiest_limit="LISTENER"),
+        good(busiest_limit="HOT_QUEUE"),
         {GROUP_STATUS: [row(), row(consumer_group="g2", finding_count=0, worst_severity=None)], FINDINGS: FOUND},
     ],
     # A run of one topic publishes a group without the findings of its other topics.

@@ -37,6 +37,10 @@ CHANGES = [
     Upgraded("client_snapshots", "column pull_threshold_for_queue added"),
     Upgraded("client_snapshots", "column pull_threshold_size_for_queue added"),
     Upgraded("client_snapshots", "column consume_max_span added"),
+    *(
+        Upgraded("group_status", f"column {name} added")
+        for name in ("utilisation", "busiest_utilisation", "busiest_member", "busiest_limit", "headroom")
+    ),
     Upgraded("findings", "column muted added"),
     Upgraded("findings", "column root_finding_id added"),
     Upgraded("sightings", "created"),
@@ -67,6 +71,10 @@ def test_an_old_warehouse_is_refused_with_the_command_that_helps(old: str, capsy
         "column pull_batch_size (int) is missing; column pull_interval_ms (int) is missing; "
         "column pull_threshold_for_queue (int) is missing; "
         f"column pull_threshold_size_for_queue (int) is missing. {helps}",
+        f"the table {old}/group_status is not as schemas/group_status.py says: "
+        "column busiest_limit (string) is missing; column busiest_member (string) is missing; "
+        "column busiest_utilisation (double) is missing; column headroom (double) is missing; "
+        f"column utilisation (double) is missing. {helps}",
         f"the table {old}/findings is not as schemas/findings.py says: column muted (string) is missing; "
         f"column root_finding_id (string) is missing. {helps}",
     ]

@@ -170,6 +170,9 @@ MUTATIONS: Mapping[Table, Mapping[str, tuple[Where, Change]]] = {
         "parts_add_up_to_the_growth": (of_group("slow"), in_attribution(stuck_owner=1)),
         "growth_is_end_less_start": (of_group("slow"), more("backlog_end", 1)),
         "messages_are_not_negative": (always, set_to(in_rate=-1.0)),
+        "utilisation_is_known_or_not": (always, set_to(headroom=1.0)),
+        "utilisation_is_not_negative": (always, set_to(utilisation=2.0, busiest_utilisation=1.0)),
+        "busiest_limit_is_known": (always, set_to(busiest_limit="ODD")),
     },
     STRATEGY_COMPARISON: {
         "strategy_can_be_replayed": (always, set_to(strategy="ODD")),
