@@ -118,7 +118,7 @@ ADVICE: dict[Limit, str] = {
     Limit.UNKNOWN_OWNERS: "Whether more consumers would have helped is unknown, because the owners of the queues are "
     "unknown; {piled}.",
     Limit.NO_BACKLOG: f"{_NO}: {{members}} kept up with {{queues}}.",
-    Limit.NOBODY_ONLINE: f"{_YES}, up to {{readable}} of them: no consumer was connected, and {{piled}}.",
+    Limit.NOBODY_ONLINE: "Any consumer would have helped: none was connected, and {piled}.",
     Limit.DUPLICATE_IDS: f"{_NO}: consumers shared a client id, and {{piled}}. Give every consumer its own client id "
     "first: one more with a shared id only consumes messages again.",
     Limit.SUBSCRIPTIONS: f"{_NO}: members did not subscribe to the same topics, and {{piled}}. Make all of them "

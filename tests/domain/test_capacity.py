@@ -95,8 +95,7 @@ def test_some_findings_are_told_apart_by_their_cause() -> None:
         ),
         (
             group(held("NOBODY_ONLINE", members=0)),
-            "More consumers would have helped, up to 8 of them: no consumer was connected, and 1,200 messages piled up "
-            "in 4 queues.",
+            "Any consumer would have helped: none was connected, and 1,200 messages piled up in 4 queues.",
         ),
         (
             group(held("LISTENER", slow=1, threads=1), unknown=1),
@@ -126,7 +125,7 @@ def test_some_findings_are_told_apart_by_their_cause() -> None:
         (
             # Nothing was measured: the queues are those at the end.
             group(HeldBack(Limit.NOBODY_ONLINE, 0, 0, 0, 0, 0), members=0, unknown=8),
-            "More consumers would have helped, up to 8 of them: no consumer was connected, and messages may wait in "
+            "Any consumer would have helped: none was connected, and messages may wait in "
             "queues that nobody consumed. The backlog of 8 queues is unknown.",
         ),
         (group(), "More consumers would not have helped: 2 members kept up with 8 queues."),

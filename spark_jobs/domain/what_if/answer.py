@@ -95,7 +95,7 @@ def _compared(step: AuditedStep, held: HeldBack, configured: StrategySettings) -
 def _more_members(held: HeldBack) -> Case:
     """As many as it takes to give the busiest one less, where shares are the limit; else one."""
     more = max(enough_members(held) - held.members, 1) if held.limit in (Limit.MEMBERS, Limit.LISTENER) else 1
-    return Case(count(more, "more member"), members=Change("+", more))
+    return Case(count(more, "more member" if held.members else "member"), members=Change("+", more))
 
 
 def _why_unknown(compared: Comparison, held: HeldBack) -> str | None:

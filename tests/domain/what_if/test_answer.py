@@ -92,14 +92,14 @@ def test_a_bound_is_called_one_and_rounded_up() -> None:
         [lambda second: 10 * min(second, 300)] * 4,
     )
     assert told(history, Limit.NOBODY_ONLINE, 12000, readable=4, members=0) == (
-        "With 1 more member the highest backlog would have been at most 6,000 instead of 12,000."
+        "With 1 member the highest backlog would have been at most 6,000 instead of 12,000."
     )
     history = steps(
         lambda second: TWO if second < 300 else [], [at(10.1)] * 4, [lambda second: round(10.1 * min(second, 300))] * 4
     )
     # 20.2 of 40.4 a second are left: 6,060.
     assert told(history, Limit.NOBODY_ONLINE, 12120, readable=4, members=0) == (
-        "With 1 more member the highest backlog would have been at most 6,100 instead of 12,120."
+        "With 1 member the highest backlog would have been at most 6,100 instead of 12,120."
     )
 
 
