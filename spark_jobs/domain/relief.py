@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from spark_jobs.domain.phrases import count
+from spark_jobs.domain.phrases import count, percent_text
 from spark_jobs.domain.throughput import AS_SET, Changes
 
 
@@ -69,11 +69,7 @@ def best_change(measures: Mapping[str, float | None]) -> str:
     now = measures["utilisation"] or 0.0
     left = {name: value for name in _WHAT if (value := measures[name]) is not None}
     best = min(left, key=lambda name: left[name])
-    if _percent(left[best]) == _percent(now):
+    if percent_text(left[best]) == percent_text(now):
         return "No single change of its threads, pulls, listener, queues or members would help."
     what = _WHAT[best].format(members=count(int(measures["more_members"] or 0), "more member"))
-    return f"Of all single changes, {what} would help most: {_percent(left[best])} instead of {_percent(now)}."
-
-
-def _percent(part: float) -> str:
-    return f"{100 * part:,.0f} %"
+    return f"Of all single changes, {what} would help most: {percent_text(left[best])} instead of {percent_text(now)}."
