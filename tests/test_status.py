@@ -46,6 +46,10 @@ def group(name: str, severity: str | None = None, backlog: int | None = 0, **val
         "oldest_message_ms": None,
         "in_rate": 1234.5678,
         "out_rate": 0.04,
+        "utilisation": 0.154,
+        "busiest_utilisation": 1.566,
+        "busiest_limit": "LISTENER",
+        "headroom": 12.34,
         "limit": "NO_BACKLOG",
         "advice": "Nothing to help.",
         "rules": [{"rule": "GROUP_OFFLINE", "findings": 2}, {"rule": "UNOBSERVED", "findings": 1}],
@@ -55,7 +59,10 @@ def group(name: str, severity: str | None = None, backlog: int | None = 0, **val
 
 
 UNKNOWN = dict.fromkeys(
-    ("members", "idle_members", "queues", "backlog_start", "backlog_end", "oldest_message_ms", "in_rate", "out_rate")
+    (
+        *("members", "idle_members", "queues", "backlog_start", "backlog_end", "oldest_message_ms", "in_rate"),
+        *("out_rate", "utilisation", "busiest_utilisation", "busiest_limit", "headroom"),
+    )
 )
 
 
@@ -87,10 +94,11 @@ def test_groups_are_lines_where_nobody_watches() -> None:
     assert shown(Console(file=io.StringIO(), width=40), plain, hostile) == [
         "ERROR cluster=eu group=g step=2026-11-21T02:00Z findings=1234 rules=GROUP_OFFLINE,UNOBSERVED members=3 "
         "queues=1,010/4/2 backlog=12 → 0 unknown_queues=0 stranded=11767 "
-        "oldest=1 min 30 s in=1,234.6/s out=0.0/s limit=NO_BACKLOG advice: Nothing to help.",
+        "oldest=1 min 30 s in=1,234.6/s out=0.0/s "
+        "utilisation=15 % (busiest 157 % of its LISTENER) headroom=12.3/s limit=NO_BACKLOG advice: Nothing to help.",
         "- cluster=eu group=[red]:bomb:\\x1b[2J\\u202e step=2026-11-20T02:00Z (old) findings=1234 rules=- "
         "members=unknown queues=unknown backlog=unknown unknown_queues=7 "
-        "oldest=unknown in=unknown/s out=unknown/s limit=NO_BACKLOG "
+        "oldest=unknown in=unknown/s out=unknown/s utilisation=unknown limit=NO_BACKLOG "
         "advice: Nothing to help.",
         "2 groups; the newest step began at 2026-11-21T02:00Z.",
     ]
@@ -118,11 +126,11 @@ def test_groups_are_a_table_on_a_terminal() -> None:
     lines = on_terminal(140, group("<script>", "ERROR"), hostile, group("g" * 255))
     rows = [line.split() for line in lines]
     assert rows[0] == ["Newest", "step", "of", "every", "group", "(UTC)"]
-    assert ["ERROR", "<script>", "3", "1,010/4/2", "12", "→", "0", "no", "backlog", "1,234.6", "-"] in rows
-    assert ["GROUP_OFFLINE", "×", "2", "1", "0.0"] in rows
+    assert ["ERROR", "<script>", "3", "1,010/4/2", "12", "→", "0", "no", "backlog", "1,234.6", "157", "%", "-"] in rows
+    assert ["GROUP_OFFLINE", "×", "2", "1", "0.0", "12.3"] in rows
     worst, unread = (
         ["WARN", "[red]:bomb:\\x1b[2J", "3", "1,010/4/2"],
-        ["unknown", "no", "backlog", "1,234.6", "unknown"],
+        ["unknown", "no", "backlog", "1,234.6", "157", "%", "unknown"],
     )
     assert [*worst, *unread] in rows
     assert any(row[:2] == ["2026-11-20T02:00Z", "(old)"] for row in rows)

@@ -13,7 +13,7 @@ from rich.text import Text
 from spark_jobs.cli.tables import Heading, show_rows, stacked, table
 from spark_jobs.cli.terminal import SEVERITY_STYLES, print_line, zone_name
 from spark_jobs.domain.intervals import duration_text, format_utc
-from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text
+from spark_jobs.domain.phrases import UNKNOWN, count, number_text, percent_text, rate_text
 from spark_jobs.jobs.status import Statuses
 
 #: A row of `group_status`.
@@ -31,7 +31,12 @@ _HEADINGS = (
     Heading("queues owned\n1 / 2+ / 0", right=True),
     Heading("backlog", right=True),
 )
-_MORE = (Heading("limit"), Heading("in/s\nout/s", right=True), Heading("oldest\nmessage", right=True))
+_MORE = (
+    Heading("limit"),
+    Heading("in/s\nout/s", right=True),
+    Heading("busiest\nheadroom", right=True),
+    Heading("oldest\nmessage", right=True),
+)
 
 
 def show_statuses(console: Console, found: Statuses) -> None:
@@ -67,6 +72,7 @@ def _cells(group: Group, newest: datetime | None, wide: bool, with_cluster: bool
     if wide:
         yield Text(group["limit"].replace("_", " ").lower())
         yield stacked(rate_text(group["in_rate"]), rate_text(group["out_rate"]))
+        yield stacked(percent_text(group["busiest_utilisation"]), rate_text(group["headroom"]))
         yield Text(_oldest(group))
 
 
@@ -102,6 +108,7 @@ def _line(group: Group, newest: datetime | None) -> str:
             f"oldest={_oldest(group)}",
             f"in={rate_text(group['in_rate'])}/s",
             f"out={rate_text(group['out_rate'])}/s",
+            f"utilisation={_utilisation(group)}",
             f"limit={group['limit']}",
             f"advice: {group['advice']}",
         )
@@ -113,6 +120,14 @@ def _owned(group: Group) -> str:
     if group["queues"] is None:
         return UNKNOWN
     return "/".join(f"{group[name]:,}" for name in ("owned_once", "owned_twice", "owned_never"))
+
+
+def _utilisation(group: Group) -> str:
+    """Of all members, and of the one that is nearest to its limit; how many more messages a second that leaves."""
+    if group["utilisation"] is None:
+        return UNKNOWN
+    busiest = f"busiest {percent_text(group['busiest_utilisation'])} of its {group['busiest_limit']}"
+    return f"{percent_text(group['utilisation'])} ({busiest}) headroom={rate_text(group['headroom'])}/s"
 
 
 def _backlog(group: Group) -> str:

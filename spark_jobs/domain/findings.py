@@ -52,7 +52,7 @@ def findings(step: AuditedStep, rules: Iterable[Rule]) -> list[Finding]:
 
 def _finding(step: AuditedStep, rule: Rule, hits: Sequence[RuleHit]) -> Finding:
     """The finding of one condition."""
-    first, start = hits[0], max(of.began(hits), step.window.start)
+    first, worst, start = hits[0], of.worst(hits), max(of.began(hits), step.window.start)
     queues, measured = queue_evidence(step.history, first.cause, of.queue_spans(hits, step.window))
     found = Condition(
         client_id=first.client_id,
@@ -73,8 +73,8 @@ def _finding(step: AuditedStep, rule: Rule, hits: Sequence[RuleHit]) -> Finding:
         start=start,
         end=of.ended(hits),
         cause=found.cause,
-        evidence=_evidence(rule, found, hits, queues, measured),
-        advice=_advice(rule, found.cause),
+        evidence=_evidence(rule, found, hits, worst, queues, measured),
+        advice=_advice(rule, found.cause, worst),
         muted=mute_reason(step.settings.mutes, rule.name, start),
     )
 
@@ -101,17 +101,24 @@ def queues_text(queues: Sequence[QueueEvidence]) -> str:
     return ", ".join(f"{broker_name}:{number_ranges(ids)}" for broker_name, ids in ids_of.items())
 
 
-def _advice(rule: Rule, cause: str | None) -> str:
-    """What its cause asks for. `KeyError`: the rule gave a cause that it does not explain."""
+def _advice(rule: Rule, cause: str | None, worst: RuleHit) -> str:
+    """What its cause asks for, with the worst hit's hint. `KeyError`: the rule gave a cause that it does not
+    explain.
+    """
     if cause is None:
         raise KeyError(f"{rule.name} gave no cause")
-    return rule.causes[cause].advice
+    advice = rule.causes[cause].advice
+    return f"{advice} {worst.hint}" if worst.hint else advice
 
 
 def _evidence(
-    rule: Rule, found: Condition, hits: Sequence[RuleHit], queues: list[QueueEvidence], measured: Measured
+    rule: Rule,
+    found: Condition,
+    hits: Sequence[RuleHit],
+    worst: RuleHit,
+    queues: list[QueueEvidence],
+    measured: Measured,
 ) -> Evidence:
-    worst = of.worst(hits)
     return Evidence(
         persistence=("PERSISTENT" if found.is_persistent else "TRANSIENT") if rule.shows_persistence else None,
         connections=list(found.connections) or None,

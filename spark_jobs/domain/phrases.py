@@ -37,6 +37,11 @@ def rate_text(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:,.1f}"
 
 
+def percent_text(part: float | None) -> str:
+    """A part of 1 in whole percent; null is unknown."""
+    return UNKNOWN if part is None else f"{100 * part:,.0f} %"
+
+
 def known_sum(values: Iterable[Number | None]) -> Number | None:
     """The sum of those that are known; null where none is."""
     known = [value for value in values if value is not None]

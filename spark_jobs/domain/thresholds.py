@@ -35,6 +35,8 @@ class Thresholds(BaseModel):
     cached_span: Count = 2000
     busy_percent: Count = 90
     busy_after_seconds: Tolerance = 120
+    near_capacity_percent: Count = 80
+    near_capacity_seconds: Tolerance = 300
     rt_rise_ratio: Ratio = 3.0
     slow_rt_ms: Count = 100
     failing_percent: Annotated[Count, Field(ge=1, le=100)] = 10

@@ -83,6 +83,8 @@ class Changes:
 
     def of(self, settings: ConsumeSettings) -> ConsumeSettings:
         """The settings with these instead."""
+        if self is AS_SET:
+            return settings
         new = {name: vars(self)[name] for name in ("threads", "pull_batch", "pull_interval_ms")}
         changed = settings._replace(**{name: value for name, value in new.items() if value is not None})
         return changed._replace(threads=changed.threads * (self.threads_times or 1))
@@ -145,14 +147,15 @@ class Throughput:
     @property
     def pull_ms(self) -> float:
         """How long a pull takes: the median."""
-        return (
-            max(float(np.median(self.pulls.took_ms)), _SHORTEST_PULL_MS) if len(self.pulls.times) else _SHORTEST_PULL_MS
-        )
+        took = np.sort(self.pulls.took_ms)
+        places = [(len(took) - 1) // 2, len(took) // 2]
+        return max(float(took[places].mean()), _SHORTEST_PULL_MS) if len(took) else _SHORTEST_PULL_MS
 
     @property
     def response_ms(self) -> float:
         """How long the listener takes for a batch, on average over all messages."""
-        return float(np.average(self.responses.took_ms, weights=self.loads.consumed))
+        messages = self.loads.consumed
+        return float(self.responses.took_ms @ messages / messages.sum())
 
     def between(self, start: int, end: int) -> Throughput | None:
         """What it told in `[start, end)`; None: not enough."""
@@ -178,16 +181,14 @@ class Throughput:
         """
         places = np.searchsorted(self.said.times, times, side="right") - 1
         codes = self.said.codes[np.maximum(places, 0)]
-        of_states = [changes.of(one) for one in self.said.states]
-        threads, batch, pulled, interval, orderly = (
-            np.array(column, float)[codes]
-            for column in zip(
-                *((one.threads, one.batch, one.pulled, one.pull_interval_ms, one.orderly) for one in of_states),
-                strict=True,
-            )
-        )
-        response = np.interp(times, self.responses.times - _MIDDLE, self.responses.took_ms)
-        if changes.response_ms is not None:
+        rows = [
+            (one.threads, one.batch, one.pulled, one.pull_interval_ms, one.orderly)
+            for one in (changes.of(one) for one in self.said.states)
+        ]
+        threads, batch, pulled, interval, orderly = np.array(rows, float)[codes].T
+        if changes.response_ms is None:
+            response = np.interp(times, self.responses.times - _MIDDLE, self.responses.took_ms)
+        else:
             response = np.full(len(times), changes.response_ms)
         with np.errstate(divide="ignore"):
             thread = batch * 1000 / response

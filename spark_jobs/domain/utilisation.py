@@ -75,7 +75,7 @@ def utilisation(step: AuditedStep, in_rate: float | None) -> Utilisation:
         return Utilisation()
     uncounted = _uncounted(step.progress)
     traffic = _Traffic({client_id: one for client_id, one in told.items() if client_id not in uncounted})
-    for row, start, end in _read(step.progress):
+    for row, start, end in read_rows(step.progress):
         traffic.add(row, start, end)
     used = {client_id: _used(told[client_id], *of_member) for client_id, of_member in traffic.members().items()}
     came = sum(one.came for one in used.values())
@@ -118,7 +118,7 @@ def queue_limit(told: Throughput, listener: float, of_queue: float, hottest: flo
 _Numbers = NDArray[np.int64]
 
 
-class _Shares(NamedTuple):
+class _OwnedQueues(NamedTuple):
     """Who owns what in an allocation, of the members that told: an entry per queue and owner. `numbers`: of the entry
     in `_Traffic.owned`; `places`: of its queue; `receivers`: how often each message of a queue is received.
     """
@@ -137,7 +137,7 @@ class _Traffic:
 
     told: Mapping[str, Throughput]
     owned: dict[tuple[str, str, Place], int] = field(default_factory=dict)
-    shares: dict[tuple[str, int], _Shares] = field(default_factory=dict)
+    shares: dict[tuple[str, int], _OwnedQueues] = field(default_factory=dict)
     parts: list[tuple[_Numbers, _Numbers, _Numbers]] = field(default_factory=list)
     spans: dict[str, list[Time]] = field(default_factory=lambda: defaultdict(list))
     received: int = 0
@@ -157,7 +157,7 @@ class _Traffic:
         for client_id in shares.client_ids:
             self.spans[client_id].append((start, end))
 
-    def _shares(self, topic: str, allocation: Allocation) -> _Shares:
+    def _shares(self, topic: str, allocation: Allocation) -> _OwnedQueues:
         """Kept, as a group goes back and forth between few allocations."""
         key = topic, id(allocation)
         if key not in self.shares:
@@ -167,7 +167,7 @@ class _Traffic:
                 for client_id in ids
                 if client_id in self.told
             ]
-            self.shares[key] = _Shares(
+            self.shares[key] = _OwnedQueues(
                 list(dict.fromkeys(client_id for (client_id, _, _), _ in entries)),
                 np.array([self.owned.setdefault(one, len(self.owned)) for one, _ in entries], np.int64),
                 np.array([place for _, place in entries], np.int64),
@@ -181,12 +181,11 @@ class _Traffic:
             return {}
         numbers, *values = (np.concatenate(column) for column in zip(*self.parts, strict=True))
         messages, micros = (np.bincount(numbers, one, len(self.owned)).tolist() for one in values)
-        found: dict[str, tuple[list[QueueLoad], float]] = {}
+        queues = defaultdict[str, list[QueueLoad]](list)
         for (client_id, topic, _), number in self.owned.items():
             if micros[number]:
-                queues, _ = found.setdefault(client_id, ([], covered(self.spans[client_id]) / SECOND))
-                queues.append(QueueLoad(topic, messages[number], micros[number] / SECOND))
-        return found
+                queues[client_id].append(QueueLoad(topic, messages[number], micros[number] / SECOND))
+        return {client_id: (found, covered(self.spans[client_id]) / SECOND) for client_id, found in queues.items()}
 
 
 def owners_of(row: IntervalProgress) -> Allocation | None:
@@ -195,7 +194,7 @@ def owners_of(row: IntervalProgress) -> Allocation | None:
     return None if popped or row.interval.view != ALL_HOSTS else row.interval.allocation
 
 
-def _read(progress: Iterable[IntervalProgress]) -> Iterator[tuple[IntervalProgress, int, int]]:
+def read_rows(progress: Iterable[IntervalProgress]) -> Iterator[tuple[IntervalProgress, int, int]]:
     """The rows that have readings, with the time in which what they tell came: since the row before that has some."""
     for _, of_topic in groupby(progress, key=lambda one: one.interval.topic):
         since: int | None = None

@@ -17,7 +17,7 @@ _CONDITION = ("topic", "subject", "cause")
 _INTERVAL = (*TOPIC, "interval_start", "interval_end")
 _NOTHING_FOUND: Row = dict.fromkeys(("rank", "errors", "piled_up", "rules"))
 #: The columns that are looked at here.
-STATUS_COLUMNS = (*GROUP, "step_start", "backlog_start", *_NEWEST)
+STATUS_COLUMNS = (*GROUP, "step_start", "backlog_start", "busiest_utilisation", *_NEWEST)
 FINDING_COLUMNS = (*GROUP, "rule", "severity", *_CONDITION, "evidence", "muted")
 PROGRESS_COLUMNS = (*_INTERVAL, "lag_first", "lag_last")
 
@@ -26,7 +26,8 @@ def fleet(status: Iterable[Row], findings: Iterable[Row], progress: Iterable[Key
     """One row per (cluster, group) that was audited in the interval, what needs attention first.
 
     Counts of members and queues are those of its newest step, `backlog_start` of its oldest, `piled_up` the highest
-    backlog (messages) of any finding, `rules` how many conditions each rule found, `lines` the backlog over time.
+    backlog (messages) of any finding, `busiest` the utilisation of the busiest member in any step, `rules` how many
+    conditions each rule found, `lines` the backlog over time.
     Muted findings do not count.
     Of `progress` the values of `PROGRESS_COLUMNS`.
     """
@@ -57,7 +58,8 @@ def attention(row: Row) -> tuple[object, ...]:
 def _status(steps: Sequence[Row]) -> Row:
     in_order = sorted(steps, key=lambda row: row["step_start"])
     of_newest = {name: in_order[-1][name] for name in (*GROUP, *_NEWEST)}
-    return of_newest | {"backlog_start": in_order[0]["backlog_start"]}
+    known = (row["busiest_utilisation"] for row in steps if row["busiest_utilisation"] is not None)
+    return of_newest | {"backlog_start": in_order[0]["backlog_start"], "busiest": max(known, default=None)}
 
 
 def found_in(findings: Sequence[Row]) -> Row:

@@ -68,6 +68,9 @@ _GROUP_GAUGES = {
     "backlog_known": "1: the backlog of at least one queue is known at the end of that step; 0: of none",
     "backlog_messages": "Messages waiting at the end of that step, in queues whose backlog is known; absent: unknown",
     "backlog_unknown_queues": "Queues whose backlog is unknown: no offset was committed, or none was read",
+    "utilisation_ratio": "Messages produced in that step as a part of what the members can consume; absent: unknown",
+    "headroom_messages_per_second": "Messages per second that could be produced beside these before the first member "
+    "falls behind; absent: unknown",
 }
 
 
@@ -83,6 +86,8 @@ def _values(row: Row, steps: NewestSteps) -> dict[str, float | None]:
         "backlog_known": int(row["backlog_end"] is not None),
         "backlog_messages": row["backlog_end"],
         "backlog_unknown_queues": row["unknown_queues"],
+        "utilisation_ratio": row["utilisation"],
+        "headroom_messages_per_second": row["headroom"],
     }
 
 

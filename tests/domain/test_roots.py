@@ -27,6 +27,18 @@ def test_what_follows_shares_a_client_with_its_root_and_stands_at_the_same_time(
     assert roots(TWINS, other)["u"] is None
 
 
+def test_near_its_capacity_follows_from_busy_threads_and_hot_keys_and_comes_before_falling_behind() -> None:
+    queue = [("t", "b", 0, "HOT")]
+    near = finding("n", "NEAR_CAPACITY", 0, 900, "HOT_QUEUE", subject="c1", client_ids=["c1"], queues=queue)
+    slow = finding("s", "SLOW_LISTENER", 0, 900, subject="c1", client_ids=["c1"])
+    skew = finding("p", "PRODUCER_SKEW", 0, 900, "HOT_QUEUES", queues=queue)
+    lag = finding("l", "CONSUMER_LAGGING", 60, 900, client_ids=["c1"])
+    assert roots(near, slow, skew)["n"] == "s"
+    assert roots(near, skew)["n"] == "p"
+    assert roots(near, lag) == {"n": None, "l": "n"}
+    assert roots(near, slow._replace(evidence=slow.evidence._replace(client_ids=["c2"]), subject="c2"))["n"] is None
+
+
 @pytest.mark.parametrize("rule", ["UNASSIGNED_QUEUE", "DOUBLE_OWNED_QUEUE"])
 def test_what_clients_of_several_languages_did_to_queues_follows_from_them(rule: str) -> None:
     mixture = finding("m", "MIXED_CLIENTS", 0, 600, "DIFFERENT_LANGUAGES")

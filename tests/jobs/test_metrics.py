@@ -18,6 +18,13 @@ HOUR, DAY = 3600, 24
 HOSTILE = 'a"b\\c\nd{e="f"} 1\u202e\x1b[2J,#'
 STATUS: dict[str, Any] = {"finding_count": 0, "unknown_queues": 0, "limit": "NO_BACKLOG", "advice": "No."}
 KNOWN = {"members": 3, "queues": 8, "owned_once": 4, "owned_twice": 1, "owned_never": 3, "backlog_end": 0}
+BUSY = {
+    "utilisation": 0.25,
+    "busiest_utilisation": 0.5,
+    "busiest_member": "c1",
+    "busiest_limit": "PULLS",
+    "headroom": 0.0,
+}
 OFFLINE = {"rule": "GROUP_OFFLINE", "cause": "NOBODY_CONNECTED", "severity": "ERROR", "topic": None}
 
 
@@ -50,7 +57,7 @@ def warehouse(tmp_path: Path) -> Path:
         key("g", last) | STATUS | KNOWN | {"members": 0, "owned_never": 8, "owned_once": 0, "owned_twice": 0},
         key(HOSTILE, last) | STATUS | {"unknown_queues": 5},
         key("old", last - 7 * DAY) | STATUS | KNOWN,
-        key("old", last - 7 * DAY + 1) | STATUS | KNOWN,
+        key("old", last - 7 * DAY + 1) | STATUS | KNOWN | BUSY,
         key("gone", last - 8 * DAY) | STATUS | KNOWN,
     ]
     findings = [
@@ -98,6 +105,8 @@ BY_HAND: dict[str, dict[tuple[str, ...], float]] = {
     "backlog_known": {("g",): 1, (HOSTILE,): 0, ("old",): 1},
     "backlog_messages": {("g",): 0, ("old",): 0},
     "backlog_unknown_queues": {("g",): 0, (HOSTILE,): 5, ("old",): 0},
+    "utilisation_ratio": {("old",): 0.25},
+    "headroom_messages_per_second": {("old",): 0.0},
     "open_incidents": {ERROR: 1, WARN: 1},
     "open_incident_groups": {ERROR: 1, WARN: 1},
     "group_open_incidents": {("g", *ERROR): 1, ("old", *WARN): 1},

@@ -22,7 +22,18 @@ _EVIDENCE = dict.fromkeys(
 
 def fleet_row(group: str, **facts: Any) -> dict[str, Any]:
     """What `report.fleet` says of a group: nothing found, nothing known, unless told otherwise."""
-    unknown = ("rank", "errors", "piled_up", "rules", "lines", "backlog_start", "backlog_end", "members", "queues")
+    unknown = (
+        "busiest",
+        "rank",
+        "errors",
+        "piled_up",
+        "rules",
+        "lines",
+        "backlog_start",
+        "backlog_end",
+        "members",
+        "queues",
+    )
     row = dict.fromkeys((*unknown, "owned_twice", "owned_never"))
     return row | {"cluster": "c", "consumer_group": group, "limit": "NO_BACKLOG", "advice": "Nothing to help."} | facts
 
@@ -70,6 +81,7 @@ def lag(start: float, end: float, queue_id: int, first: int | None, last: int | 
 def step(**facts: Any) -> dict[str, Any]:
     """`group_status` of the hour."""
     numbers = {"members": 2, "queues": 2, "backlog_start": 20, "backlog_end": 40, "in_rate": 2.0, "out_rate": None}
+    numbers |= {"utilisation": 0.25, "headroom": None}
     told = {"limit": "ALLOCATION", "advice": "No: correct the ids.", "attribution": [], "step_start": at(0)}
     return numbers | told | facts
 
@@ -168,4 +180,6 @@ def troubled(group: str = "twins") -> dict[str, Any]:
     """The fleet's row of a group with one finding."""
     lines = [{"topic": "t", "points": [{"part": 0, "backlog": 20}, {"part": 47, "backlog": 1500}]}]
     rules = [{"rule": "UNASSIGNED_QUEUE", "findings": 1}]
-    return fleet_row(group, rank=3, errors=1, piled_up=1234, rules=rules, lines=lines, members=2, queues=2)
+    return fleet_row(
+        group, rank=3, errors=1, piled_up=1234, rules=rules, lines=lines, members=2, queues=2, busiest=0.426
+    )

@@ -167,7 +167,7 @@ def test_a_part_of_the_backlog_keeps_its_first_last_and_highest_lag_and_the_time
 
 _STATUS = (
     "cluster", "consumer_group", "step_start", "backlog_start", "backlog_end", "members", "queues", "owned_twice",
-    "owned_never", "limit", "advice",
+    "owned_never", "limit", "advice", "busiest_utilisation",
 )  # fmt: skip
 _FINDINGS = ("cluster", "consumer_group", "rule", "severity", "topic", "subject", "cause", "evidence", "muted")
 
@@ -179,9 +179,12 @@ def told(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 def test_the_fleet_lists_what_needs_attention_first() -> None:
     status = [
-        ("c", "quiet", at(0), 1, 2, 3, 4, 0, 0, "NO_BACKLOG", "first"),
-        ("c", "quiet", at(3600), 2, 9, 5, 6, 0, 1, "LISTENER", "second"),
-        *(("c", group, at(0), None, None, None, None, None, None, "NO_BACKLOG", "") for group in ("z", "y", "x", "w")),
+        ("c", "quiet", at(0), 1, 2, 3, 4, 0, 0, "NO_BACKLOG", "first", 0.5),
+        ("c", "quiet", at(3600), 2, 9, 5, 6, 0, 1, "LISTENER", "second", 0.4),
+        *(
+            ("c", group, at(0), None, None, None, None, None, None, "NO_BACKLOG", "", None)
+            for group in ("z", "y", "x", "w")
+        ),
     ]
     findings = [
         (
@@ -273,6 +276,7 @@ def test_the_fleet_lists_what_needs_attention_first() -> None:
     assert [row["errors"] for row in rows[:3]] == [2, 1, 1]
     last = rows[-1]
     assert (last["backlog_start"], last["backlog_end"], last["members"], last["owned_never"]) == (1, 9, 5, 1)
+    assert [row["busiest"] for row in rows] == [None] * 4 + [0.5]
     assert (last["limit"], last["advice"], last["rules"], last["lines"]) == ("LISTENER", "second", None, None)
 
 
@@ -284,7 +288,7 @@ def test_the_small_line_has_the_highest_sum_of_all_queues_in_each_part() -> None
         progress(149, 7200, 0, 0, 100, 100, 1, 1),
         progress(149, 7200, 1, None, None, None, None, None),
     ]
-    status = [("c", "g", at(0), 0, 0, 1, 1, 0, 0, "NO_BACKLOG", "")]
+    status = [("c", "g", at(0), 0, 0, 1, 1, 0, 0, "NO_BACKLOG", "", None)]
     (row,) = fleet(
         named(status, _STATUS),
         named([], _FINDINGS),

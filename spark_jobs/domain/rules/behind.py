@@ -12,6 +12,7 @@ from spark_jobs.domain.rules import (
     consume_failing,
     duplicate_client_id,
     group_offline,
+    near_capacity,
     orderly_lock_missing,
     producer_skew,
     slow_listener,
@@ -34,6 +35,7 @@ FOLLOWS = (
     Follows(consume_failing.NAME, clients),
     Follows(slow_listener.NAME, clients),
     Follows(producer_skew.NAME, queues),
+    Follows(near_capacity.NAME, clients),
 )
 DECIDED_BY = (
     "verdict {} of a sliding window (Burrow's rules over the readings of `verdict_window_seconds`, and at least "

@@ -38,8 +38,9 @@ class RuleHit:
 
     `client_id` is the subject of the finding, `implicated` a client that it names. `seen_at`: the last snapshot that
     showed it. `minimum_seconds`: how long the condition must stand (None: until a group agrees). `severity`: INFO, WARN
-    or ERROR, the worst hit counts (None: by its evidence). `measures` (numbers by name, None is unknown) and
-    `parties` are those of the hit with the greatest `weight`, the latest of equals.
+    or ERROR, the worst hit counts (None: by its evidence). `measures` (numbers by name, None is unknown), `parties` and
+    `hint` (a sentence behind the advice of the cause) are those of the hit with the greatest `weight`, the latest of
+    equals.
     """
 
     start: int
@@ -61,6 +62,7 @@ class RuleHit:
     weight: float | None = None
     measures: Mapping[str, float | None] | None = None
     parties: tuple[Party, ...] | None = None
+    hint: str | None = None
 
 
 class Condition(NamedTuple):

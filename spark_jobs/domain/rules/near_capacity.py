@@ -1,0 +1,237 @@
+"""NEAR_CAPACITY: a member consumes nearly as much as it can, or one of its queues receives nearly what it can take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from spark_jobs.domain.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.consume_statuses import held
+from spark_jobs.domain.relief import Demand, RatesWith, best_change, relief
+from spark_jobs.domain.rules import producer_skew, slow_listener
+from spark_jobs.domain.rules.follows import Follows, clients, queues
+from spark_jobs.domain.rules.progress_queues import queue_at
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, FindingQueue, Rule, RuleHit
+from spark_jobs.domain.series import Span
+from spark_jobs.domain.throughput import AS_SET, Changes, Rates, Throughput, throughputs
+from spark_jobs.domain.utilisation import Bottleneck, owners_of, queue_limit, read_rows
+from spark_jobs.domain.window import SECOND
+
+NAME = "NEAR_CAPACITY"
+HOT = "HOT"
+
+
+class _Member(NamedTuple):
+    """One client, what it told in the step's window, and what it could consume in each of these minutes."""
+
+    client_id: str
+    told: Throughput
+    rates: Rates
+
+
+class _Received(NamedTuple):
+    """What came to one member in one interval: the places of its queues, and messages a second into each."""
+
+    row: IntervalProgress
+    places: Sequence[int]
+    rates: Sequence[float]
+
+    @property
+    def average(self) -> float:
+        """Of a queue."""
+        return sum(self.rates) / len(self.rates)
+
+
+#: A row of progress, and the time in which its messages came.
+_Row = tuple[IntervalProgress, int, int]
+
+
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per member and time in which every minute was near its limit, by the worst of them in the step; and one per
+    interval and queue that was near its limit while the member's queues of the topic were not on average.
+    """
+    told = throughputs(step.history.clients, step.window.read_from, step.window.end)
+    members = [_Member(client_id, one, one.by_minute()) for client_id, one in told.items()]
+    rows = list(read_rows(step.progress)) if members else []
+    for member in members:
+        for run in _runs(step, member):
+            yield _of_run(step, member, run, rows)
+    yield from _hot_queues(step, members, rows)
+
+
+def _runs(step: AuditedStep, member: _Member) -> Iterator[list[Span[int]]]:
+    """Snapshots near the limit without a gap between them, as the places of their minutes."""
+    loads, rates = member.told.loads, member.rates
+    used = np.maximum(loads.taken / rates.listener, loads.of_queue / rates.queue) * 100
+    near = np.flatnonzero(used >= step.settings.thresholds.near_capacity_percent)
+    if not near.size:
+        return
+    client = step.history.clients[member.client_id]
+    snapshots = np.searchsorted(client.series.times, member.told.responses.times[near])
+    run: list[Span[int]] = []
+    for snapshot, place in zip(snapshots.tolist(), near.tolist(), strict=True):
+        span = held(client, snapshot, step.window, step.settings.max_gap, place)
+        if span.end <= span.start:
+            continue
+        if run and run[-1].end < span.start:
+            yield run
+            run = []
+        run.append(span)
+    if run:
+        yield run
+
+
+def _of_run(step: AuditedStep, member: _Member, run: Sequence[Span[int]], rows: Sequence[_Row]) -> RuleHit:
+    told, rates = member.told, member.rates
+    by_listener, by_queue = told.loads.taken / rates.listener, told.loads.of_queue / rates.queue
+    in_step = [span for span in run if span.end > step.window.start] or run
+    worst = max(in_step, key=lambda span: (max(by_listener[span.state], by_queue[span.state]), span.start))
+    place = worst.state
+    minute = slice(place, place + 1)
+
+    def rates_with(changes: Changes) -> tuple[float, float]:
+        found = told.by_minute(changes)
+        return float(found.listener[minute].item()), float(found.queue[minute].item())
+
+    listener, of_queue = rates_with(AS_SET)
+    limit = Bottleneck.LISTENER
+    if by_queue[place] > by_listener[place]:
+        limit = queue_limit(told, listener, of_queue, 1.0, 1.0)
+    demand = _demand(step, member, max(worst.start, step.window.start), rows)
+    at_least = told.loads.consumed if demand.came else told.loads.taken
+    demand = demand._replace(
+        came=max(demand.came, float(at_least[place])),
+        of_queue=max(demand.of_queue, float(told.loads.of_queue[place])),
+    )
+    response_ms = float(told.responses.took_ms[place])
+    return _hit(step, member, (run[0].start, run[-1].end, run[-1].seen_at), limit, demand, rates_with, response_ms)
+
+
+def _hot_queues(step: AuditedStep, members: Sequence[_Member], rows: Sequence[_Row]) -> Iterator[RuleHit]:
+    part = step.settings.thresholds.near_capacity_percent / 100
+    least = min((float(one.rates.queue.min()) for one in members), default=0.0) * part
+    for one in rows:
+        row, start, end = one
+        if not _is_long(step, row) or row.produced.max(initial=0) * SECOND < least * (end - start):
+            continue
+        for member in members:
+            told, received = member.told.between(row.start, row.end), _received(one, member.client_id)
+            if told is None or received is None:
+                continue
+            enough = told.on_average()[1] * part
+            hottest = max(received.rates)
+            if hottest >= enough > received.average:
+                demand = _demand(step, member, row.start, rows)._replace(of_queue=hottest)
+                queue = queue_at(row, received.places[received.rates.index(hottest)], HOT)
+                span = row.start, row.end, row.end
+                yield _hit(step, member, span, Bottleneck.HOT_QUEUE, demand, told.on_average, told.response_ms, queue)
+
+
+def _demand(step: AuditedStep, member: _Member, at: int, rows: Sequence[_Row]) -> Demand:
+    """What came to it at a time, by the intervals that last long enough to tell."""
+    now = [one for one in rows if one[0].start <= at < one[0].end]
+    received = [found for one in now if (found := _received(one, member.client_id))]
+    if not received:
+        return Demand(0.0, 0.0, 0, 0, 0)
+    lasting = [one for one in received if _is_long(step, one.row)]
+    most = max(received, key=lambda one: len(one.places))
+    interval = most.row.interval
+    return Demand(
+        came=sum(sum(one.rates) for one in lasting),
+        of_queue=max((one.average for one in lasting), default=0.0),
+        owned=len(most.places),
+        readable=len(interval.queues or ()),
+        members=len(interval.members or ()),
+    )
+
+
+def _is_long(step: AuditedStep, row: IntervalProgress) -> bool:
+    return row.end - row.start >= step.settings.thresholds.near_capacity_seconds * SECOND
+
+
+def _received(one: _Row, client_id: str) -> _Received | None:
+    """None: it owned no queue, or nobody knows."""
+    row, start, end = one
+    owners = owners_of(row)
+    places = [place for place, ids in enumerate(owners.owner_ids) if client_id in ids] if owners else []
+    came = row.produced.tolist()
+    seconds = (end - start) / SECOND
+    return _Received(row, places, [max(came[place], 0) / seconds for place in places]) if places else None
+
+
+def _hit(
+    step: AuditedStep,
+    member: _Member,
+    span: tuple[int, int, int],
+    limit: Bottleneck,
+    demand: Demand,
+    rates: RatesWith,
+    response_ms: float,
+    queue: FindingQueue | None = None,
+) -> RuleHit:
+    measures = relief(demand, rates, response_ms)
+    start, end, seen_at = span
+    return RuleHit(
+        start,
+        end,
+        cause=limit.value,
+        topic=queue.topic if queue else None,
+        client_id=member.client_id,
+        seen_at=seen_at,
+        queue=queue,
+        implicated=member.client_id,
+        minimum_seconds=float(step.settings.thresholds.near_capacity_seconds),
+        severity="WARN",
+        weight=measures["utilisation"],
+        measures=measures,
+        hint=best_change(measures),
+    )
+
+
+RULE = Rule(
+    name=NAME,
+    headline="{subjects} in {groups} consumes nearly as much as it can",
+    meaning="A member of the group is near the limit of what it can consume, as its client reports it: with a few more "
+    "messages a backlog grows. One finding per client and cause. Measures: `utilisation`, messages that "
+    "it receives as a part of what it can consume, in its worst minute, and the utilisation that each single "
+    "change would leave: `with_twice_the_threads`, `with_more_members` (as many as `more_members` says, so that this "
+    "client owns one queue fewer), `with_twice_the_queues`, `with_half_the_response_time`, "
+    "`with_no_pull_interval`. The advice names the best of them.",
+    decided_by="what clients measured over their last minute: in all client snapshots of `near_capacity_seconds` "
+    "(300 s), at least `near_capacity_percent` (80) of what the client can consume; WARN. By its threads: "
+    "response time × messages per second ÷ messages per call (`consumeMessageBatchMaxSize`), as a part of "
+    "its consume threads. By its pulls: messages per second of a queue, on average over its queues of the "
+    "topic, as a part of `pullBatchSize` (brokers return 32 at most) ÷ (`pullInterval` + pull RT). An orderly "
+    "consumer has one thread per queue. Messages per second are those consumed (successfully or not), or "
+    "pulled if that is more, and in the measures those produced if that is still more. `HOT_QUEUE`: "
+    "messages produced to one queue in a rebalance interval that lasts as long, where the average of the "
+    "member's queues of the topic is below the limit. Clients that do not report threads, batch sizes, pull "
+    "interval and response time are not judged.",
+    causes={
+        Bottleneck.LISTENER: Cause(
+            "its threads are busy nearly all the time; for an orderly consumer, the one thread of each queue",
+            "Give the client more consume threads (consumeThreadMin, consumeThreadMax), make the listener faster, or "
+            "add members while there are more queues than members, before a backlog grows.",
+        ),
+        Bottleneck.PULLS: Cause(
+            "pulls of its queues bring no more than it consumes",
+            "Lower pullInterval or raise pullBatchSize (up to 32, the most that brokers return by default), or add "
+            "queues, before a backlog grows.",
+        ),
+        Bottleneck.HOT_QUEUE: Cause(
+            "one queue receives nearly as much as its owner can consume of a queue, and its other queues do not",
+            "A queue has one owner, so more consumers cannot help. Spread the keys over more queues, before a backlog "
+            "grows.",
+        ),
+    },
+    example="`legacy-import`: `10.31.83.1@…` has one thread that takes 400 ms, so it can consume 2.5 messages per "
+    "second, and receives 3.9: 157 %, with twice the threads 78 %. It follows from SLOW_LISTENER.",
+    hits=hits,
+    needs=(CLIENT_SNAPSHOTS,),
+    follows=(
+        Follows(slow_listener.NAME, clients),
+        Follows(producer_skew.NAME, queues),
+    ),
+)
