@@ -90,8 +90,11 @@ def _compared(configured: StrategySettings, steps: Sequence[AuditedStep]) -> flo
 def _steps(
     states: pa.Table, readings: pa.Table, run: Interval, configuration: Configuration
 ) -> Iterator[tuple[StrategySettings, list[AuditedStep]]]:
-    """Every step of a group, replayed and measured, but not judged."""
+    """Every step of a group, replayed and measured, but neither checked nor judged: topics by themselves are only
+    there to be checked.
+    """
     settings = configuration.audit_settings
+    states = states.filter(states["consumer_group"].is_valid())
     starts = range(to_micros(run.start), to_micros(run.end), settings.step)
     for history in histories(states, readings):
         configured = strategy_settings(configuration, history.cluster, history.consumer_group)

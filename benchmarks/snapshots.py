@@ -128,7 +128,9 @@ def clients(spark: SparkSession, fleet: Fleet) -> DataFrame:
     rows = moments(spark, fleet, "client", fleet.groups * fleet.most_members, fleet.client_cadence_ms)
     member = F.expr(f"key div {fleet.groups}")
     is_second_twin = F.col("twins") & (member == 1)
-    not_said = ("started_at", "consume_threads", "owned_queues", "consume_status")
+    pulling = ("pull_batch_size", "pull_interval_ms", "pull_threshold_for_queue", "pull_threshold_size_for_queue")
+    consuming = ("consume_threads", "consume_batch_size", "consume_max_span")
+    not_said = ("started_at", *consuming, *pulling, "owned_queues", "consume_status")
     return (
         with_group(rows, fleet)
         .where((member < F.col("present")) & ~is_second_twin)

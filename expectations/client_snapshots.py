@@ -19,6 +19,15 @@ from schemas import CLIENT_SNAPSHOTS
 
 #: What a client says of itself.
 _SAID = CLIENT_SNAPSHOTS.columns[CLIENT_SNAPSHOTS.columns.index("answered") + 1 :]
+#: As DefaultMQPushConsumerImpl.checkConfig has it. Its upper bounds are those of the start: a client that divides the
+#: threshold of a topic among its queues may exceed them.
+_FROM_1 = (
+    "consume_batch_size",
+    "pull_batch_size",
+    "pull_threshold_for_queue",
+    "pull_threshold_size_for_queue",
+    "consume_max_span",
+)
 
 
 def _says_nothing(rows: Rows) -> Values:
@@ -49,6 +58,11 @@ SUITE = Suite(
             "threads_are_1_to_65535",
             "A client has 1 to 65535 consume threads (RocketMQ allows 1000).",
             lambda rows: rows["consume_threads"].between(1, 65535),
+        ),
+        Expectation(
+            "settings_are_possible",
+            "Batch sizes, thresholds and the span are 1 or more, the pull interval is 0 ms or more.",
+            lambda rows: (least(*(rows[name] for name in _FROM_1)) >= 1) & (rows["pull_interval_ms"] >= 0),
         ),
         present("subscriptions"),
         present("owned_queues"),

@@ -30,6 +30,27 @@ CLIENT_SNAPSHOTS = Table(
             column("client_rebalance", BOOLEAN, "false: the broker assigns (POP), no client owns queues"),
             column("started_at", TIMESTAMP, "start of the consumer, by the client's clock"),
             column("consume_threads", INTEGER, "core size of the consume thread pool"),
+            column(
+                "consume_batch_size", INTEGER, "most messages of one call of the listener: consumeMessageBatchMaxSize"
+            ),
+            column("pull_batch_size", INTEGER, "most messages of one pull: pullBatchSize"),
+            column("pull_interval_ms", INTEGER, "ms from an answer to the next pull of the queue: pullInterval"),
+            column(
+                "pull_threshold_for_queue",
+                INTEGER,
+                "messages of a queue; above it pulling pauses: pullThresholdForQueue",
+            ),
+            column(
+                "pull_threshold_size_for_queue",
+                INTEGER,
+                "MiB of messages of a queue; above it pulling pauses: pullThresholdSizeForQueue",
+            ),
+            column(
+                "consume_max_span",
+                INTEGER,
+                "offsets from the first to the last message it holds of a queue; above it pulling pauses, unless it "
+                "consumes in order: consumeConcurrentlyMaxSpan",
+            ),
             column("subscriptions", SUBSCRIPTION, "the subscriptions of this client"),
             column(
                 "owned_queues",

@@ -247,12 +247,15 @@ COMMANDS: Mapping[str, Command] = {
         Later("what_if:what_if_command"),
         (
             *("--warehouse", "--interval", "--last", "--cluster", "--group", "--members", "--strategy", "--unique-ids"),
-            *("--same-subscriptions", "--queues", "--without", "--speed", "--case", "--plan", "--html", "--json"),
+            *("--same-subscriptions", "--queues", "--without", "--speed", "--threads", "--pull-batch"),
+            *("--pull-interval", "--response-time", "--load", "--case", "--plan", "--size"),
+            *("--utilisation-below", "--backlog-below", "--drained-within", "--html", "--json"),
         ),
         (
             "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00 --group payment-service --unique-ids",
             "--warehouse ./warehouse --group G --case '--members +2' --case '--strategy AVG_BY_CIRCLE' --html G.html",
             "--warehouse lake.audit --cluster eu --group G --plan 3",
+            "--warehouse ./warehouse --group G --size --backlog-below 10000 --load x2",
         ),
         optional=("--interval",),
         required=("--group",),

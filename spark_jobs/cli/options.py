@@ -228,10 +228,50 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "metavar": "CLIENT_ID=RATE",
         "help": "this member can consume RATE messages per second; may be repeated",
     },
+    "--load": {"metavar": "xK", "help": "K times as many messages, such as x2 or x0.5"},
+    "--threads": {
+        "action": "append",
+        "metavar": "[CLIENT_ID=]N|xN",
+        "help": "every member, or this one, has N consume threads, or N times as many; may be repeated",
+    },
+    "--pull-batch": {
+        "action": "append",
+        "metavar": "[CLIENT_ID=]N",
+        "help": "pulls up to N messages at once; a broker hands out no more than 32 unless it is configured to",
+    },
+    "--pull-interval": {
+        "action": "append",
+        "metavar": "[CLIENT_ID=]MS",
+        "help": "waits MS milliseconds between two pulls of a queue",
+    },
+    "--response-time": {
+        "action": "append",
+        "metavar": "[CLIENT_ID=]TIME",
+        "help": "the listener takes TIME for a batch, such as 20ms or 1.5s",
+    },
     "--plan": {
         "metavar": "N",
         "type": _from_1_to(100),
         "help": "show instead who would own how much now, with up to N members fewer and more",
+    },
+    "--size": {
+        "action": "store_true",
+        "help": "show instead the fewest members with which the last day would have gone well",
+    },
+    "--utilisation-below": {
+        "metavar": "PERCENT",
+        "type": _from_1_to(100),
+        "help": "with --size: at the peak the busiest member has to do this part of what it can (default: 70)",
+    },
+    "--backlog-below": {
+        "metavar": "N",
+        "type": _positive,
+        "help": "with --size: never more than N messages wait",
+    },
+    "--drained-within": {
+        "metavar": "TIME",
+        "type": _seconds,
+        "help": "with --size: the highest backlog is drained in this time, such as 5m",
     },
     "--textfile": {
         "metavar": "FILE",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
-from math import isnan
+from math import isinf, isnan
 from typing import Any
 
 from rich.console import Console
@@ -17,6 +17,7 @@ from spark_jobs.cli.terminal import print_line, printable
 from spark_jobs.domain.intervals import duration_text, format_utc
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text
 from spark_jobs.domain.what_if.outcome import CaseOutcome, Comparison
+from spark_jobs.domain.what_if.pace import MemberPace
 from spark_jobs.domain.what_if.plan import Plan, PlannedMember, PlannedSize
 from spark_jobs.domain.window import from_micros
 from spark_jobs.jobs.what_if import GroupSteps
@@ -38,6 +39,11 @@ _HEADINGS = (
         )
     ),
 )
+#: Members whose pace is told in words.
+_NAMED = 8
+#: Clients measure whole milliseconds: a shorter average tells only that the listener does next to nothing.
+_NO_TIME_MS = 0.1
+_BOUND = "members with a backlog do not tell how fast they are, and were never seen at their limit"
 _NOTE = "Queues and members are averages over time. docs/what-if.md describes the model and its limits."
 
 
@@ -50,9 +56,21 @@ def show_comparison(console: Console, found: GroupSteps, compared: Comparison) -
         if one.unknown:
             print_line(console, f"{one.label}: the backlog is unknown: {one.unknown}.")
         elif one.at_most:
-            print_line(
-                console, f"{one.label}: ≤ is an upper bound, as members with a backlog were never seen at their limit."
-            )
+            print_line(console, f"{one.label}: ≤ is an upper bound: {_BOUND}.")
+    for member in compared.members[:_NAMED]:
+        print_line(console, _pace(member))
+    if more := compared.members[_NAMED:]:
+        print_line(console, f"{count(len(more), 'further member')}: see --json.")
+
+
+def _pace(one: MemberPace) -> str:
+    seen = "" if one.seen is None else f"; seen {'at its limit' if one.reached else 'to do'}: {rate_text(one.seen)}"
+    if one.listener is None:
+        return f"{one.client_id}: its running info does not tell how fast it is{seen}"
+    by = f"{count(one.threads or 0, 'thread')}, {one.response_ms:.3g} ms, {count(one.samples, 'sample')}"
+    listener = "no limit" if (one.response_ms or 0) < _NO_TIME_MS else f"{rate_text(one.listener)} messages/s"
+    pulls = f"{rate_text(one.per_queue)} a queue by its pulls"
+    return f"{one.client_id}: {listener} by its listener ({by}), {pulls}{seen}"
 
 
 def _table(title: str, outcomes: Iterable[CaseOutcome]) -> Table:
@@ -102,7 +120,13 @@ def comparison_document(found: GroupSteps, compared: Comparison) -> dict[str, An
         "times": [from_micros(moment) for moment in compared.times],
         "recorded": _outcome(compared.recorded),
         "cases": [_outcome(one) for one in compared.cases],
+        "members": [_member_document(one) for one in compared.members],
     }
+
+
+def _member_document(one: MemberPace) -> dict[str, Any]:
+    """JSON knows no infinity: a listener that takes no time has no limit, null, and a response time of 0."""
+    return one._asdict() | {"listener": None if one.listener is None or isinf(one.listener) else one.listener}
 
 
 def _outcome(one: CaseOutcome) -> dict[str, Any]:

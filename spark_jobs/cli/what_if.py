@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
 from spark_jobs.cli.documents import as_json
 from spark_jobs.cli.reading import stored_tables
+from spark_jobs.cli.show_size import show_size, size_document
 from spark_jobs.cli.show_what_if import comparison_document, plan_document, show_comparison, show_plan
 from spark_jobs.cli.terminal import printable, progress_on, show_next
-from spark_jobs.cli.what_if_cases import cases_of, check_alone
+from spark_jobs.cli.what_if_cases import cases_of, check_goals, check_plan, sizing_of
 from spark_jobs.errors import ExitCode
-from spark_jobs.jobs.what_if import GroupAsked, draw, planned, what_if
+from spark_jobs.jobs.what_if import GroupAsked, draw, planned, sized, what_if
+
+_A_DAY = 86_400.0
 
 
 def what_if_command(arguments: Namespace) -> int:
     """Exit code 0 whatever comes out: the question has been answered."""
     asked = GroupAsked(arguments.group or "", arguments.interval, arguments.cluster, arguments.last)
+    if arguments.size:
+        return _size(arguments, asked)
+    check_goals(arguments)
     if arguments.plan is not None:
-        check_alone(arguments)
+        check_plan(arguments)
         return _plan(arguments, asked)
     cases = cases_of(arguments)
     with progress_on(Console(stderr=True)) as say:
@@ -45,4 +52,18 @@ def _plan(arguments: Namespace, asked: GroupAsked) -> int:
         print(as_json(plan_document(found, plan)))
     else:
         show_plan(Console(), found, plan)
+    return ExitCode.CLEAN
+
+
+def _size(arguments: Namespace, asked: GroupAsked) -> int:
+    """Of a day, where no time was asked for."""
+    goals, load = sizing_of(arguments)
+    if asked.interval is None and asked.last is None:
+        asked = replace(asked, last=_A_DAY)
+    with progress_on(Console(stderr=True)) as say:
+        found, needed = sized(stored_tables(arguments.warehouse, say), asked, goals, load, say)
+    if arguments.json:
+        print(as_json(size_document(found, needed)))
+    else:
+        show_size(Console(), found, needed)
     return ExitCode.CLEAN

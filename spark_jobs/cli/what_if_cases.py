@@ -5,15 +5,26 @@ from __future__ import annotations
 import re
 import shlex
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.strategies import STRATEGY_NAMES
-from spark_jobs.domain.what_if.cases import Case, Change, strategy_named
+from spark_jobs.domain.throughput import Changes
+from spark_jobs.domain.what_if.cases import EVERYBODY, Case, Change, strategy_named
+from spark_jobs.domain.what_if.size import Goals
 from spark_jobs.errors import CaseError
 
 _SWITCHES = ("--unique-ids", "--same-subscriptions")
-_VALUES = ("--members", "--queues", "--strategy", "--without", "--speed")
+#: A client's settings, in the units of `Changes`, within RocketMQ's own limits (DefaultMQPushConsumerImpl.checkConfig).
+_SETTINGS = {
+    "--threads": ("threads", 1, 1000),
+    "--pull-batch": ("pull_batch", 1, 1024),
+    "--pull-interval": ("pull_interval_ms", 0, 65_535),
+}
+_RESPONSE_TIME = "--response-time"
+#: Percent that the busiest member has to do at the peak, at most, where `--size` is not told otherwise.
+_USUAL_UTILISATION = 70
+_VALUES = ("--members", "--queues", "--strategy", "--without", "--speed", "--load", *_SETTINGS, _RESPONSE_TIME)
 
 
 def cases_of(arguments: Namespace) -> list[Case]:
@@ -26,16 +37,42 @@ def cases_of(arguments: Namespace) -> list[Case]:
     return cases
 
 
-def check_alone(arguments: Namespace) -> None:
+def check_plan(arguments: Namespace) -> None:
     """Raises `CaseError` where `--plan`, which shows the group as it is, was typed with something that it ignores."""
-    others = [*_typed(arguments), *_words("--case", arguments.case), *_words("--html", arguments.html)]
+    _check_alone(
+        "--plan shows the group as it is, with members less and more", [*_typed(arguments), *_others(arguments)]
+    )
+
+
+def sizing_of(arguments: Namespace) -> tuple[Goals, float]:
+    """What is wanted of a group, and so many times the messages; raises `CaseError` as `check_plan` for `--size`."""
+    typed = [*_typed(arguments), *_others(arguments), *_words("--plan", arguments.plan)]
+    load = _words("--load", arguments.load)
+    _check_alone("--size tries groups of other sizes", [word for word in typed if word not in load])
+    utilisation = arguments.utilisation_below or _USUAL_UTILISATION
+    goals = Goals(utilisation / 100, arguments.backlog_below, arguments.drained_within)
+    return goals, _load(arguments.load) if arguments.load else 1.0
+
+
+def check_goals(arguments: Namespace) -> None:
+    """Raises `CaseError` where a goal was typed without `--size`."""
+    for name in ("utilisation_below", "backlog_below", "drained_within"):
+        if getattr(arguments, name) is not None:
+            raise CaseError(f"--{name.replace('_', '-')} is a goal of --size: add --size, or leave it out")
+
+
+def _check_alone(does: str, others: Sequence[str]) -> None:
     if others:
-        raise CaseError(f"--plan shows the group as it is, with members less and more: leave out {shlex.join(others)}")
+        raise CaseError(f"{does}: leave out {shlex.join(others)}")
+
+
+def _others(arguments: Namespace) -> list[str]:
+    return [*_words("--case", arguments.case), *_words("--html", arguments.html)]
 
 
 def _typed(arguments: Namespace) -> list[str]:
     """The words that describe a case without `--case`."""
-    named = [(name, getattr(arguments, name.strip("-").replace("-", "_"))) for name in (*_VALUES, *_SWITCHES)]
+    named = [(name, getattr(arguments, name.removeprefix("--").replace("-", "_"))) for name in (*_VALUES, *_SWITCHES)]
     return [word for name, value in named for word in _words(name, value)]
 
 
@@ -75,6 +112,8 @@ def _case(label: str, words: Iterable[str]) -> Case:
         queues=_change(values, "--queues", "x="),
         without=frozenset(values.get("--without", ())),
         speed=dict(_speed(text) for text in values.get("--speed", ())),
+        changes=_changes(values),
+        load=_load(values["--load"][-1]) if "--load" in values else 1.0,
     )
 
 
@@ -105,3 +144,39 @@ def _speed(text: str) -> tuple[str, float]:
     if not client_id or not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,6})?", rate):
         raise CaseError(f"--speed cannot be '{text}': write CLIENT_ID=MESSAGES_PER_SECOND, such as 10.0.0.1@7=25.5")
     return client_id, float(rate)
+
+
+def _load(text: str) -> float:
+    if not re.fullmatch(r"x[0-9]{1,4}(\.[0-9]{1,3})?", text) or not float(text[1:]):
+        raise CaseError(f"--load cannot be '{text}': write x2 or x1.5")
+    return float(text[1:])
+
+
+def _changes(values: dict[str, list[str]]) -> dict[str, Changes]:
+    """By client id; the last of several counts."""
+    found: dict[str, dict[str, float]] = {}
+    for name in (*_SETTINGS, _RESPONSE_TIME):
+        for text in values.get(name, ()):
+            client_id, _, value = text.rpartition("=")
+            changed = found.setdefault(client_id or EVERYBODY, {})
+            if name == _RESPONSE_TIME:
+                changed["response_ms"] = _milliseconds(text, value)
+            elif name == "--threads" and value.startswith("x"):
+                changed["threads_times"] = _within(name, text, value[1:], 1, 1000)
+            else:
+                field, least, most = _SETTINGS[name]
+                changed[field] = _within(name, text, value, least, most)
+    return {client_id: Changes(**changed) for client_id, changed in found.items()}  # type: ignore[arg-type]
+
+
+def _within(name: str, text: str, value: str, least: int, most: int) -> int:
+    if not re.fullmatch(r"[0-9]{1,5}", value) or not least <= int(value) <= most:
+        raise CaseError(f"{name} cannot be '{text}': write {least} to {most}, or CLIENT_ID={most} for one member")
+    return int(value)
+
+
+def _milliseconds(text: str, value: str) -> float:
+    found = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s)", value)
+    if not found:
+        raise CaseError(f"{_RESPONSE_TIME} cannot be '{text}': write 20ms or 1.5s, or CLIENT_ID=20ms for one member")
+    return float(found[1]) * (1000 if found[2] == "s" else 1)

@@ -72,8 +72,11 @@ class OwnedQueue(NamedTuple):
 class ClientState(NamedTuple):
     """What one client said of itself; None is unknown, as is everything where it did not answer.
 
-    `topics`: all that it subscribes; `subscriptions`: those without retry topics, in their normal form; `owned`: its
-    process queues in the order of the columns of `ClientReadings`.
+    Batch sizes are messages of one call of the listener, or of one pull. It pauses pulling a queue of which it holds
+    more messages, MiB or (unless it consumes in order) offsets from the first to the last than the thresholds and
+    `consume_max_span` say (`DefaultMQPushConsumerImpl.pullMessage`). `topics`: all that it subscribes; `subscriptions`:
+    those without retry topics, in their normal form; `owned`: its process queues in the order of the columns of
+    `ClientReadings`.
     """
 
     answered: bool
@@ -82,6 +85,12 @@ class ClientState(NamedTuple):
     consume_orderly: bool | None = None
     client_rebalance: bool | None = None
     consume_threads: int | None = None
+    consume_batch_size: int | None = None
+    pull_batch_size: int | None = None
+    pull_interval_ms: int | None = None
+    pull_threshold_for_queue: int | None = None
+    pull_threshold_size_for_queue: int | None = None
+    consume_max_span: int | None = None
     topics: frozenset[str] | None = None
     subscriptions: Subscriptions | None = None
     owned: tuple[OwnedQueue, ...] | None = None

@@ -10,14 +10,13 @@ from pyspark.sql.types import ArrayType, DataType, IntegerType, StructType
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
 from spark_jobs.columns import union_of
-from spark_jobs.gather.kinds import KIND_OF, KINDS, MEMBERSHIP, NAME_OF, ROUTE
+from spark_jobs.gather.kinds import KIND_OF, KINDS, MEMBERSHIP, NAME_OF, ROUTE, SETTINGS
 from spark_jobs.gather.sources import Sources
 
 GROUP = ("cluster", "consumer_group")
 _SUBSCRIPTION = ("topic", "expression_type", "sub_string")
 _STATE = ("kind", *GROUP, "name", "fingerprint")
 _OWNED = ("topic", "broker_name", "queue_id", "locked", "dropped")
-_SETTINGS = ("strategy_class", "message_model", "consume_orderly", "client_rebalance", "consume_threads")
 
 
 def stated(sources: Sources) -> dict[str, DataFrame]:
@@ -60,7 +59,7 @@ def _client() -> Column:
     """With whether the rest is known: when it started, and what it measured, does not make another state."""
     known = (F.when(F.col(name).isNotNull(), True).alias(name) for name in ("started_at", "consume_status"))
     owned = _structs("owned_queues", _OWNED)
-    return F.struct("answered", *_SETTINGS, _structs("subscriptions", _SUBSCRIPTION), owned, *known)
+    return F.struct("answered", *SETTINGS, _structs("subscriptions", _SUBSCRIPTION), owned, *known)
 
 
 #: What of a snapshot is its state.

@@ -28,6 +28,20 @@ NAME_OF: dict[Table, str] = {
     OFFSET_SNAPSHOTS: "topic",
     CLIENT_SNAPSHOTS: "client_id",
 }
+#: The settings of a client: columns of its snapshots that are fields of its state, too.
+SETTINGS = (
+    "strategy_class",
+    "message_model",
+    "consume_orderly",
+    "client_rebalance",
+    "consume_threads",
+    "consume_batch_size",
+    "pull_batch_size",
+    "pull_interval_ms",
+    "pull_threshold_for_queue",
+    "pull_threshold_size_for_queue",
+    "consume_max_span",
+)
 #: Columns of readings that hold a number per queue; what each of them is depends on the kind of the reading.
 VALUES = ("first", "second", "third", "fourth", "fifth", "sixth")
 #: Which field of the source's array each of them is, in the same order.

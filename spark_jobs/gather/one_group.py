@@ -17,6 +17,7 @@ from spark_jobs.domain.history import UNKNOWN, ClientHistory, ClientReadings, Gr
 from spark_jobs.domain.series import Series
 from spark_jobs.domain.unseen import PROXIES_GROUP
 from spark_jobs.domain.window import to_micros
+from spark_jobs.gather.readings import STATUSES, statuses
 from spark_jobs.gather.states import client_state, membership, route
 
 Row = Mapping[str, Any]
@@ -36,10 +37,7 @@ def one_group(
         consumer_group,
         memberships=_by(_of(memberships, consumer_group), "broker_name", membership),
         routes=_by(rows[ROUTE_SNAPSHOTS], "topic", lambda row: route(row["queues"])),
-        clients={
-            client_id: ClientHistory(series, _nothing_cached(len(series.times)))
-            for client_id, series in _by(rows[CLIENT_SNAPSHOTS], "client_id", client_state).items()
-        },
+        clients={name: _client(seen) for name, seen in _seen(rows[CLIENT_SNAPSHOTS], "client_id").items()},
         offsets={topic: _readings(offsets, topic) for topic in sorted(pc.unique(offsets["topic"]).to_pylist())},
         proxies=_by(_of(memberships, PROXIES_GROUP), "broker_name", membership),
     )
@@ -50,22 +48,28 @@ def _of(memberships: Iterable[Row], consumer_group: str) -> Iterator[Row]:
 
 
 def _by(rows: Iterable[Row], name: str, state: Callable[[Row], Any]) -> dict[str, Series[Any]]:
-    """The states that were seen, by the value of a column; of equal times the first."""
-    seen: dict[str, dict[int, Any]] = {}
+    """The states that were seen, by the value of a column."""
+    return {key: _series(seen, state) for key, seen in _seen(rows, name).items()}
+
+
+def _seen(rows: Iterable[Row], name: str) -> dict[str, dict[int, Row]]:
+    """The rows by the value of a column and by time, in order; of equal times the first."""
+    seen: dict[str, dict[int, Row]] = {}
     for row in rows:
-        seen.setdefault(row[name], {}).setdefault(to_micros(row["captured_at"]), state(row))
-    return {key: _series(of_key) for key, of_key in sorted(seen.items())}
+        seen.setdefault(row[name], {}).setdefault(to_micros(row["captured_at"]), row)
+    return {key: dict(sorted(of_key.items())) for key, of_key in sorted(seen.items())}
 
 
-def _series(seen: Mapping[int, Any]) -> Series[Any]:
-    times, codes = sorted(seen), dict[Any, int]()
-    places = [codes.setdefault(seen[at], len(codes)) for at in times]
-    return Series(np.array(times, np.int64), np.array(places, np.int64), list(codes))
+def _series(seen: Mapping[int, Row], state: Callable[[Row], Any]) -> Series[Any]:
+    codes = dict[Any, int]()
+    places = [codes.setdefault(state(row), len(codes)) for row in seen.values()]
+    return Series(np.array([*seen], np.int64), np.array(places, np.int64), list(codes))
 
 
-def _nothing_cached(snapshots: int) -> ClientReadings:
-    none = np.zeros(0, np.int64)
-    return ClientReadings(np.zeros(snapshots + 1, np.int64), none, none, none, none, none, [None] * snapshots)
+def _client(seen: Mapping[int, Row]) -> ClientHistory:
+    none, told = np.zeros(0, np.int64), pa.array([row["consume_status"] for row in seen.values()], STATUSES)
+    cached = (np.zeros(len(seen) + 1, np.int64), none, none, none, none, none)
+    return ClientHistory(_series(seen, client_state), ClientReadings(*cached, statuses(told)))
 
 
 def _readings(offsets: pa.Table, topic: str) -> OffsetReadings:

@@ -15,6 +15,8 @@ from spark_jobs.gather.arrow_values import offsets_of, ranges
 from spark_jobs.gather.kinds import VALUES
 
 Numbers = NDArray[np.int64]
+#: `client_snapshots.consume_status` as Arrow has it.
+STATUSES = pa.list_(pa.struct([("topic", pa.string()), *((name, pa.float64()) for name in ConsumeStatus._fields[1:])]))
 #: The queues of a snapshot, as it lists them, and the places of the readings that list the same.
 Layout = tuple[Sequence[tuple[str | None, int | None]], Numbers]
 
@@ -72,8 +74,8 @@ class Readings:
         """What a client measured in the readings at these places, in their order."""
         offsets = offsets_of(self._lists[0].sizes[places])
         count, mib, smallest, largest, last_pull = (lists.joined(places) for lists in self._lists[:5])
-        statuses = _statuses(self._statuses.take(pa.array(places)))
-        return ClientReadings(offsets, count, mib, smallest, largest, last_pull, statuses)
+        told = statuses(self._statuses.take(pa.array(places)))
+        return ClientReadings(offsets, count, mib, smallest, largest, last_pull, told)
 
     def _matrices(
         self, layouts: Sequence[Layout], count: int
@@ -113,7 +115,8 @@ def _lists(column: pa.ListArray) -> _Lists:
     return _Lists(np.cumsum(sizes) - sizes, sizes, flat)
 
 
-def _statuses(column: pa.ListArray) -> list[tuple[ConsumeStatus, ...] | None]:
+def statuses(column: pa.ListArray) -> list[tuple[ConsumeStatus, ...] | None]:
+    """What clients measured, an entry per snapshot; `column`: as `STATUSES`."""
     flat = column.flatten()
     found = [
         ConsumeStatus(*one)

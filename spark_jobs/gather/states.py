@@ -8,6 +8,7 @@ from typing import Any
 from spark_jobs.domain.history import ClientState, Connection, Membership, OwnedQueue, RequestMode
 from spark_jobs.domain.message_queue import RouteEntry, java_order
 from spark_jobs.domain.subscriptions import RETRY, Subscriptions, normal_expression
+from spark_jobs.gather.kinds import SETTINGS
 
 Struct = Mapping[str, Any]
 
@@ -36,11 +37,7 @@ def client_state(said: Struct) -> ClientState:
     subscribed, owned = said["subscriptions"], said["owned_queues"]
     return ClientState(
         said["answered"],
-        said["strategy_class"],
-        said["message_model"],
-        said["consume_orderly"],
-        said["client_rebalance"],
-        said["consume_threads"],
+        **{name: said[name] for name in SETTINGS},
         topics=None if subscribed is None else _topics(subscribed),
         subscriptions=None if subscribed is None else _normal(subscribed),
         owned=None if owned is None else tuple(OwnedQueue(*(one[n] for n in OwnedQueue._fields)) for one in owned),

@@ -11,6 +11,16 @@ from spark_jobs.ingest.reasons import RejectedError, RejectReason
 
 _NO_PROPERTIES = Record({}, "body.properties")
 
+#: Columns that hold an integer, and the properties that say it.
+_INTEGERS = {
+    "consume_threads": "PROP_THREADPOOL_CORE_SIZE",
+    "consume_batch_size": "consumeMessageBatchMaxSize",
+    "pull_batch_size": "pullBatchSize",
+    "pull_interval_ms": "pullInterval",
+    "pull_threshold_for_queue": "pullThresholdForQueue",
+    "pull_threshold_size_for_queue": "pullThresholdSizeForQueue",
+    "consume_max_span": "consumeConcurrentlyMaxSpan",
+}
 #: What is not known of a client that did not answer in time.
 UNANSWERED: Columns = {
     "answered": False,
@@ -19,7 +29,7 @@ UNANSWERED: Columns = {
     "consume_orderly": None,
     "client_rebalance": None,
     "started_at": None,
-    "consume_threads": None,
+    **dict.fromkeys(_INTEGERS),
     "subscriptions": None,
     "owned_queues": None,
     "consume_status": None,
@@ -45,7 +55,7 @@ def running_info(body: object) -> Columns:
         "consume_orderly": _flag(properties, "PROP_CONSUMEORDERLY"),
         "client_rebalance": _flag(properties, "clientRebalance"),
         "started_at": _moment(properties, "PROP_CONSUMER_START_TIMESTAMP"),
-        "consume_threads": _count(properties, "PROP_THREADPOOL_CORE_SIZE"),
+        **{column: _int32(properties, name) for column, name in _INTEGERS.items()},
         "subscriptions": None
         if subscribed is None
         else in_order(subscription(data.text("topic"), data) for data in subscribed),
@@ -109,7 +119,7 @@ def _integer(properties: Record, name: str) -> int | None:
     return int(text)
 
 
-def _count(properties: Record, name: str) -> int | None:
+def _int32(properties: Record, name: str) -> int | None:
     number = _integer(properties, name)
     return None if number is None else check_range(number, INT32, f"{properties.path}.{name}")
 

@@ -24,6 +24,7 @@ from spark_jobs.domain.unseen import PROXIES_GROUP
 from spark_jobs.domain.what_if.cases import Case
 from spark_jobs.domain.what_if.outcome import Comparison, compare
 from spark_jobs.domain.what_if.plan import Plan, plan
+from spark_jobs.domain.what_if.size import Goals, Size, size
 from spark_jobs.domain.window import AuditSettings, from_micros, to_micros
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.gather.one_group import one_group
@@ -73,6 +74,16 @@ def planned(stored: StoredTables, asked: GroupAsked, change: int, say: Say) -> t
     if planned is None:
         raise NothingPublishedError(_not_replayed(found))
     return found, planned
+
+
+def sized(stored: StoredTables, asked: GroupAsked, goals: Goals, load: float, say: Say) -> tuple[GroupSteps, Size]:
+    """How many members the group would have needed, with so many times the messages; raises as `what_if`."""
+    found = group_steps(stored, asked, say)
+    say("trying group sizes")
+    needed = size(found.steps, goals, load, found.configured)
+    if needed is None:
+        raise NothingPublishedError(_not_replayed(found))
+    return found, needed
 
 
 def draw(found: GroupSteps, compared: Comparison, file: Path) -> None:

@@ -34,10 +34,23 @@ ANSWER: Row = {
     "client_rebalance": True,
     "started_at": at(-600),
     "consume_threads": 20,
+    "consume_batch_size": 1,
+    "pull_batch_size": 32,
+    "pull_interval_ms": 200,
+    "pull_threshold_for_queue": 200,
+    "pull_threshold_size_for_queue": 100,
+    "consume_max_span": 2000,
     "subscriptions": [SUBSCRIPTION],
     "owned_queues": [queue()],
     "consume_status": [rates()],
 }
+FROM_1 = (
+    "consume_batch_size",
+    "pull_batch_size",
+    "pull_threshold_for_queue",
+    "pull_threshold_size_for_queue",
+    "consume_max_span",
+)
 SILENCE: Row = dict.fromkeys(ANSWER) | {"answered": False}
 
 
@@ -62,6 +75,12 @@ CASES = Cases(
         ],
         "message_model_is_known": [good(message_model=model) for model in ("", "POP")],
         "threads_are_1_to_65535": [good(consume_threads=threads) for threads in (0, -1, 65536, 2**31 - 1)],
+        "settings_are_possible": [
+            *(good(**{name: number}) for name in FROM_1 for number in (0, -1, -(2**31))),
+            *(good(pull_interval_ms=number) for number in (-1, -(2**31))),
+            good(**dict.fromkeys(FROM_1), pull_interval_ms=-1),
+            good(**dict.fromkeys(FROM_1) | {"pull_interval_ms": None, "consume_max_span": 0}),
+        ],
         "subscriptions_have_no_null": [good(subscriptions=[None]), good(subscriptions=[SUBSCRIPTION, None])],
         "owned_queues_have_no_null": [good(owned_queues=[None]), good(owned_queues=[queue(), None])],
         "consume_status_have_no_null": [good(consume_status=[None]), good(consume_status=[rates(), None])],
@@ -104,6 +123,9 @@ CASES = Cases(
         good(**(SILENCE | {"answered": True})),
         good(message_model="BROADCASTING", consume_threads=1),
         good(consume_threads=65535),
+        good(**dict.fromkeys(FROM_1, 1), pull_interval_ms=0),
+        good(**dict.fromkeys((*FROM_1, "pull_interval_ms"), 2**31 - 1)),
+        *(good(**{name: None}) for name in (*FROM_1, "pull_interval_ms")),
         good(subscriptions=[], owned_queues=[], consume_status=[]),
         good(owned_queues=[queue(queue_id=65535, cached_count=0, cached_mib=0)]),
         good(owned_queues=[queue(cached_count=None, cached_mib=None)]),

@@ -97,6 +97,12 @@ def test_the_hash_of_a_state_tells_unknown_from_empty_and_one_unknown_from_anoth
         {"owned_queues": [owned("t", 0), owned("t", 1, locked=True)]},
         {"owned_queues": [owned("t", 0, dropped=True), owned("t", 1)]},
         {"consume_threads": 1},
+        {"consume_batch_size": 1},
+        {"pull_batch_size": 1},
+        {"pull_interval_ms": 1},
+        {"pull_threshold_for_queue": 1},
+        {"pull_threshold_size_for_queue": 1},
+        {"consume_max_span": 1},
         {"answered": False},
     ]
     rows = [client(place, **one, started_at=at(0)) for place, one in enumerate(said)]

@@ -9,6 +9,7 @@ import pytest
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
 from spark_jobs.domain.history import (
     UNKNOWN,
+    ClientState,
     Connection,
     ConsumeStatus,
     GroupHistory,
@@ -229,3 +230,13 @@ def test_a_group_is_handed_the_proxies_of_its_own_cluster() -> None:
     assert [one.client_id for one in state.connections] == ["p1"]
     assert (set(found["c", "g"].proxies), set(found["c", "g"].memberships)) == ({"b7"}, {"b"})
     assert [plain(one) for one in histories(*gathered(rows))] == [plain(one) for one in group_histories(rows)]
+
+
+@pytest.mark.parametrize("name", ["consume_threads", "consume_batch_size", "pull_batch_size", "pull_interval_ms"])
+def test_a_setting_of_its_pace_is_another_state_but_no_other_answer(name: str) -> None:
+    rows = [client(second, strategy_class="S") | {name: 1 + second // 40} for second in (0, 20, 40)]
+    seen = history_of({CLIENT_SNAPSHOTS: rows}).clients["c1"]
+    assert seen.series.codes.tolist() == [0, 0, 1]
+    assert [getattr(state, name) for state in seen.series.states] == [1, 2]
+    assert seen.answers.codes.tolist() == [0, 0, 0]
+    assert seen.answers.states == [ClientState(True, "S", client_rebalance=True)]

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS
-from spark_jobs.domain.history import UNKNOWN, GroupHistory
+from spark_jobs.domain.history import UNKNOWN, ClientState, ConsumeStatus, GroupHistory
 from spark_jobs.domain.unseen import PROXIES_GROUP
 from spark_jobs.gather.one_group import one_group
+from tests.gather.test_histories import client
 from tests.kernel import group_histories
-from tests.snapshots import at, membership, offsets, route
+from tests.snapshots import membership, offsets, route
 from tests.stored import arrow_type
 
 SECONDS = (0, 20, 40)
+#: Of the recording's clients, each another number.
+SETTINGS: dict[str, Any] = {
+    "consume_threads": 1,
+    "consume_batch_size": 2,
+    "pull_batch_size": 32,
+    "pull_interval_ms": 200,
+    "pull_threshold_for_queue": 1000,
+    "pull_threshold_size_for_queue": 100,
+    "consume_max_span": 2000,
+}
+MEASURED = {"topic": "t", "consume_rt_ms": 1.5, "consume_ok_tps": 2.0, "consume_failed_tps": 0.0}
+MEASURED |= {"pull_rt_ms": 3.0, "pull_tps": 4.0}
 
 
 def read() -> tuple[GroupHistory, GroupHistory]:
@@ -30,9 +45,11 @@ def read() -> tuple[GroupHistory, GroupHistory]:
         ROUTE_SNAPSHOTS: [route(second, 2 + second // 40) for second in SECONDS],
         OFFSET_SNAPSHOTS: [unknown, offsets(0, (10, 5, 1), (20, 6, 1)), offsets(20, (20, 6, 2), (30, 7, 2))],
         CLIENT_SNAPSHOTS: [
-            {"cluster": "c", "consumer_group": "g", "client_id": "c1", "captured_at": at(0), "answered": True}
-            | {"strategy_class": "AllocateMessageQueueAveragely", "owned_queues": [], "subscriptions": None}
-            | dict.fromkeys(("message_model", "consume_orderly", "client_rebalance", "consume_threads"))
+            client(40, consume_status=[MEASURED, MEASURED | {"topic": "u", "consume_rt_ms": None}]),
+            client(0, strategy_class="AllocateMessageQueueAveragely", owned_queues=[], **SETTINGS),
+            client(20, answered=False),
+            client(60, consume_status=[]),
+            client(60, consume_status=[MEASURED]),
         ],
     }
     schema = pa.schema([(field.name, arrow_type(field.type)) for field in OFFSET_SNAPSHOTS.schema])
@@ -51,8 +68,18 @@ def test_states_are_the_same() -> None:
             other = both[1][key]
             assert series.times.tolist() == other.times.tolist()
             assert [series.states[code] for code in series.codes] == [other.states[code] for code in other.codes]
-    assert found.clients["c1"].series.states == expected.clients["c1"].series.states
-    assert found.clients["c1"].answers.states[0].strategy_class == "AllocateMessageQueueAveragely"
+
+
+def test_clients_are_the_same() -> None:
+    found, expected = (one.clients["c1"] for one in read())
+    assert found.series.times.tolist() == expected.series.times.tolist()
+    assert found.series.states == expected.series.states
+    assert found.series.codes.tolist() == expected.series.codes.tolist() == [0, 1, 2, 2]
+    first = ClientState(True, "AllocateMessageQueueAveragely", owned=(), **SETTINGS)
+    assert list(found.series.states) == [first, ClientState(False), ClientState(True)]
+    told = ConsumeStatus("t", 1.5, 2.0, 0.0, 3.0, 4.0)
+    assert found.readings.statuses == expected.readings.statuses
+    assert found.readings.statuses == [None, None, (told, told._replace(topic="u", consume_rt_ms=None)), ()]
 
 
 def test_readings_are_the_same() -> None:

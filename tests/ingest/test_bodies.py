@@ -119,6 +119,12 @@ def test_running_info() -> None:
         "client_rebalance": True,
         "started_at": datetime(2026, 11, 21, 2, 1, 55, 156000, UTC),
         "consume_threads": 20,
+        "consume_batch_size": 16,
+        "pull_batch_size": 32,
+        "pull_interval_ms": 250,
+        "pull_threshold_for_queue": 1000,
+        "pull_threshold_size_for_queue": 100,
+        "consume_max_span": 2000,
         "subscriptions": [{"topic": "orders", "expression_type": "TAG", "sub_string": "*", "sub_version": 5}],
         "owned_queues": [
             {"topic": "orders", "broker_name": "broker-a", "queue_id": 0, "locked": None, "dropped": True}
@@ -236,6 +242,9 @@ BODIES = {"connection": CONNECTIONS, "route": ROUTE, "stats": STATS, "topicstats
         ("running", '"20"', '"3000000000"', "OUT_OF_RANGE", "PROP_THREADPOOL_CORE_SIZE is 3000000000"),
         ("running", '"1795226515156"', '"1795226515"', "OUT_OF_RANGE", "PROP_CONSUMER_START_TIMESTAMP is 1795226515"),
         ("running", '"20"', "20", "WRONG_TYPE", "body.properties.PROP_THREADPOOL_CORE_SIZE is an integer, not text"),
+        ("running", '"250"', '"0.25"', "WRONG_TYPE", "body.properties.pullInterval is '0.25', not an integer"),
+        ("running", '"32"', "32", "WRONG_TYPE", "body.properties.pullBatchSize is an integer, not text"),
+        ("running", '"1000"', '"2147483648"', "OUT_OF_RANGE", "body.properties.pullThresholdForQueue is 2147483648"),
         ("running", '"subVersion":5', '"subVersion":"5"', "WRONG_TYPE", "body.subscriptionSet[0].subVersion is text"),
     ],
 )

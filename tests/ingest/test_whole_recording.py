@@ -78,3 +78,18 @@ def test_answers_are_told_apart(rows: Values) -> None:
     assert sum(row["consume_orderly"] is True for row in clients) == 290
     consistent_hash = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueConsistentHash"
     assert sum(row["strategy_class"] == consistent_hash for row in clients) == 429
+
+
+def test_the_settings_of_clients(rows: Values) -> None:
+    """Those of batch-export, and of all others: its consumers are configured alike. 11 did not answer."""
+    settings = {
+        "consume_threads": 1,
+        "consume_batch_size": 1,
+        "pull_batch_size": 32,
+        "pull_interval_ms": 200,
+        "pull_threshold_for_queue": 200,
+        "pull_threshold_size_for_queue": 100,
+        "consume_max_span": 2000,
+    }
+    said = Counter(tuple(row[name] for name in settings) for row in rows["client_snapshots"])
+    assert said == {tuple(settings.values()): 5953 - 38 - 11, (None,) * 7: 11}

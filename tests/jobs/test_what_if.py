@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from schemas import (
 )
 from spark_jobs.cli.main import main
 from spark_jobs.config import Configuration
+from tests.domain.what_if.told import told_by
 from tests.snapshots import HOUR, at, membership, offsets, route
 from tests.stored import write
 
@@ -30,9 +32,9 @@ KEY = {"cluster": "c", "consumer_group": "g"}
 SECONDS = range(0, 601, 20)
 
 
-def snapshots() -> dict[Table, list[dict[str, Any]]]:
-    """Twins: 8 queues with 2.5 messages a second each, of which they consume the first four. Client `c1` says nothing
-    of itself, another group and retry topics are there too.
+def snapshots(clients: Sequence[dict[str, Any]]) -> dict[Table, list[dict[str, Any]]]:
+    """Twins: 8 queues with 2.5 messages a second each, of which they consume the first four. Another group and retry
+    topics are there too. `clients`: what these say of themselves.
     """
     return {
         MEMBERSHIP_SNAPSHOTS: [
@@ -44,13 +46,24 @@ def snapshots() -> dict[Table, list[dict[str, Any]]]:
             offsets(second, *[(1000 + second * 5 // 2, 1000 + second * 5 // 2 * (place < 4), 1) for place in range(8)])
             for second in SECONDS
         ],
-        CLIENT_SNAPSHOTS: [KEY | {"client_id": "c1", "captured_at": at(0), "answered": False}],
+        CLIENT_SNAPSHOTS: [*clients],
     }
 
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> str:
-    for table, found in snapshots().items():
+    """Client `c1` says nothing of itself."""
+    return written(tmp_path, [KEY | {"client_id": "c1", "captured_at": at(0), "answered": False}])
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> str:
+    """`c1` says that its 1 thread takes 40 ms: it can consume 25 messages a second."""
+    return written(tmp_path, told_by(["c1"], threads=1, response_ms=40))
+
+
+def written(tmp_path: Path, clients: Sequence[dict[str, Any]]) -> str:
+    for table, found in snapshots(clients).items():
         write(tmp_path, table, found)
     for table in OUTPUTS:
         write(tmp_path, table, [])
@@ -65,7 +78,7 @@ def warehouse(tmp_path: Path) -> str:
     run = {"run_id": "r", "finished_at": HOUR.end, "step_seconds": 3600, "outcome": "published"}
     run |= {"interval_start": HOUR.start, "interval_end": HOUR.end, "configuration": Configuration().model_dump_json()}
     run |= {"published_versions": [(table.name, int(table is GROUP_STATUS)) for table in OUTPUTS]}
-    write(tmp_path, AUDIT_RUNS, [run | {"source_versions": [(table.name, 0) for table in snapshots()]}])
+    write(tmp_path, AUDIT_RUNS, [run | {"source_versions": [(table.name, 0) for table in snapshots(clients)]}])
     return str(tmp_path)
 
 
@@ -88,8 +101,42 @@ def test_cases_are_compared_with_what_really_happened(warehouse: str, capsys: py
         "last=≤ 6,000 drained_after=not by the end consumed_twice=0",
         "Without any change, the model differs from the recorded backlog by 0 messages on average. Queues and members "
         "are averages over time. docs/what-if.md describes the model and its limits.",
-        "--members =1: ≤ is an upper bound, as members with a backlog were never seen at their limit.",
+        "--members =1: ≤ is an upper bound: members with a backlog do not tell how fast they are, and were never seen "
+        "at their limit.",
+        "c1: its running info does not tell how fast it is; seen to do: 10.0",
     ]
+
+
+def test_a_member_that_tells_how_fast_it_is_is_known(told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ("--warehouse", told, "--group", "g", "--members", "=1")
+    cases = ("", "--threads 2", "--threads x2", "--response-time c1=80ms", "--load x2", "--pull-interval c1=16000")
+    asked = [word for case in cases for word in ("--case", f"--members =1 {case}")]
+    _, *lines = said(capsys, *given, *asked).splitlines()
+    highest = [found[1] for line in lines if (found := re.search("highest=([0-9≤,. ]+) last", line))]
+    # 20 a second come to one member. It takes 25; 50 with 2 threads; 12.5 with 80 ms, so 600 s × 7.5 wait. Of twice the
+    # messages 600 × 15. 8 queues with 32 messages every 16.001 s are 15.999 a second: 600 × 4.001.
+    assert highest == ["0", "0", "0", "0", "4,500", "9,000", "2,401"]
+    assert lines[-1] == (
+        "c1: 25.0 messages/s by its listener (1 thread, 40 ms, 11 samples), 32,000.0 a queue by its pulls; seen to do: "
+        "10.0"
+    )
+
+
+def test_the_size_that_a_group_needs(told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ("--warehouse", told, "--group", "g", "--size", "--interval", str(HOUR))
+    assert said(capsys, *given, "--backlog-below", "100", "--drained-within", "5m").splitlines()[:4] == [
+        # With ids of their own each of the two has 10 of 25 a second.
+        "as it is: members=2 queues=8 busiest_member=40 % (listener) highest=0 drained_after=0 s",
+        "busiest member at 70 % or less: members=2 queues=8 busiest_member=40 % (listener) highest=0 drained_after=0 s",
+        "never more than 100 messages behind: members=1 queues=8 busiest_member=80 % (listener) highest=0 "
+        "drained_after=0 s",
+        "drained within 5 min 00 s: members=1 queues=8 busiest_member=80 % (listener) highest=0 drained_after=0 s",
+    ]
+    document = json.loads(said(capsys, *given, "--utilisation-below", "35", "--load", "x2", "--json"))
+    # 40 a second: with 5 members two have 2 queues of 5 each, 10 of 25; with 8 one each, 5 of 25.
+    (need,) = document["needs"]
+    assert (need["goal"], need["wanted"], need["group"]["members"]) == ("utilisation", 0.35, 8)
+    assert document["today"]["utilisation"] == pytest.approx(0.8, rel=0.01)
 
 
 def test_as_json(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -158,6 +205,15 @@ def test_a_case_that_can_be_played(warehouse: str, words: list[str], capsys: pyt
         (["--members=+1", "--interval", "2026-03-01T10:10/2026-03-01T10:20"], "the whole steps around it are 2026"),
         (["--plan", "2", "--members=+1"], "members less and more: leave out --members +1"),
         (["--plan", "2", "--case", "--unique-ids", "--html", "x"], "leave out --case --unique-ids --html x"),
+        (["--threads", "0"], "--threads cannot be '0': write 1 to 1000, or CLIENT_ID=1000 for one member"),
+        (["--threads", "c2=4"], "--threads c2=4: there was no member c2: did you mean c1?"),
+        (["--pull-interval", "1s"], "--pull-interval cannot be '1s': write 0 to 65535"),
+        (["--response-time", "20"], "--response-time cannot be '20': write 20ms or 1.5s"),
+        (["--load", "2"], "--load cannot be '2': write x2 or x1.5"),
+        (["--load", "x0"], "--load cannot be 'x0'"),
+        (["--size", "--members", "+1", "--load", "x2"], "--size tries groups of other sizes: leave out --members +1"),
+        (["--size", "--plan", "2"], "--size tries groups of other sizes: leave out --plan 2"),
+        (["--members", "+1", "--backlog-below", "5"], "--backlog-below is a goal of --size: add --size"),
         (["--case"], "argument --case: expected one argument"),
         (["--case", "--odd 3"], "the case '--odd 3' has no '--odd'"),
         (["--case", "'"], "the case ''' cannot be read"),

@@ -59,6 +59,7 @@ _OFFSET = Values(_LONGS, (None, 0, 10**15))
 _TIME = Values((-1, -(2**63), 2**63 - 1), (None, 0, 253_402_300_799_999))
 _RATE = Values((-0.5, float("nan"), float("inf"), float("-inf")), (None, 0.0, 10.0**15))
 _COUNT = Values((-1, -(2**31)), (None, 0, 2**31 - 1))
+_FROM_1 = Values((0, -1, -(2**31)), (None, 1, 2**31 - 1))
 _COUNTS = Values((None, *_INTS, 65536), (0, 40))
 _SUBSCRIPTION = {"topic": _NAMED, "expression_type": _TEXT, "sub_string": _TEXT, "sub_version": Values((), _LONGS)}
 
@@ -84,6 +85,12 @@ _COLUMNS: dict[Table, dict[str, Values]] = {
         "client_rebalance": Values((), (None, False)),
         "started_at": Values((), (None, datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC))),
         "consume_threads": Values((0, *_INTS), (None, 1, 65535)),
+        "consume_batch_size": _FROM_1,
+        "pull_batch_size": _FROM_1,
+        "pull_interval_ms": _COUNT,
+        "pull_threshold_for_queue": _FROM_1,
+        "pull_threshold_size_for_queue": _FROM_1,
+        "consume_max_span": _FROM_1,
     },
 }
 _ELEMENTS: dict[Table, dict[str, dict[str, Values]]] = {

@@ -134,6 +134,9 @@ def _of_clients() -> Iterator[Break]:
     yield from _breaks(table, "answered", [False], "WHO_DID_NOT_ANSWER_SAYS_NOTHING")
     yield from _breaks(table, "message_model", NAMES, "MESSAGE_MODEL_IS_KNOWN")
     yield from _breaks(table, "consume_threads", (0, -1, -(2**31), 65_536, 2**31 - 1), "THREADS_ARE_1_TO_65535")
+    for column in ("consume_batch_size", "pull_threshold_for_queue", "consume_max_span"):
+        yield from _breaks(table, column, (0, -1, -(2**31)), "SETTINGS_ARE_POSSIBLE")
+    yield from _breaks(table, "pull_interval_ms", (-1, -(2**31)), "SETTINGS_ARE_POSSIBLE")
     for column in ("subscriptions", "owned_queues", "consume_status"):
         yield from _null_among(table, column)
     for field in ("topic", "broker_name"):

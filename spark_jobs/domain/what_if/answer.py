@@ -12,7 +12,8 @@ from spark_jobs.domain.capacity import GroupInStep, HeldBack, Limit, enough_memb
 from spark_jobs.domain.history import UNKNOWN, OffsetReadings
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.strategies import StrategySettings, is_popped
-from spark_jobs.domain.what_if.cases import Case, Change
+from spark_jobs.domain.throughput import Changes, throughputs
+from spark_jobs.domain.what_if.cases import EVERYBODY, Case, Change
 from spark_jobs.domain.what_if.outcome import CaseOutcome, Comparison, compare
 from spark_jobs.domain.window import StepWindow
 from spark_jobs.errors import StrategyError
@@ -22,6 +23,11 @@ _CURES = {
     Limit.DUPLICATE_IDS: Case("unique ids", unique_ids=True),
     Limit.SUBSCRIPTIONS: Case("the same subscriptions", same_subscriptions=True),
 }
+#: What else would have helped, where members tell how fast they are.
+_FASTER = dict.fromkeys(
+    (Limit.LISTENER, Limit.LISTENER_AND_QUEUES),
+    Case("twice the consume threads", changes={EVERYBODY: Changes(threads_times=2)}),
+)
 #: Their advice says already that it is unknown.
 _SAID = (Limit.UNKNOWN_MEMBERS, Limit.UNKNOWN_OWNERS)
 #: The model explains a backlog if, on average, it is no further from it than this part of the highest, or so many
@@ -75,7 +81,8 @@ def _compared(step: AuditedStep, held: HeldBack, configured: StrategySettings) -
     """What really happened, beside more members and what else would have helped; or why nothing can be said."""
     if any(is_popped(member.strategy) for one in step.intervals for member in one.members or ()):
         return "the simulation does not cover POP"
-    cure = _CURES.get(held.limit)
+    told = throughputs(step.history.clients, step.window.read_from, step.window.end)
+    cure = (_CURES | _FASTER if told else _CURES).get(held.limit)
     try:
         compared = compare([step], [_more_members(held), *([cure] if cure else [])], configured)
     except StrategyError:
@@ -87,7 +94,7 @@ def _compared(step: AuditedStep, held: HeldBack, configured: StrategySettings) -
 
 def _more_members(held: HeldBack) -> Case:
     """As many as it takes to give the busiest one less, where shares are the limit; else one."""
-    more = max(enough_members(held) - held.members, 1) if held.limit is Limit.MEMBERS else 1
+    more = max(enough_members(held) - held.members, 1) if held.limit in (Limit.MEMBERS, Limit.LISTENER) else 1
     return Case(count(more, "more member"), members=Change("+", more))
 
 
@@ -97,11 +104,11 @@ def _why_unknown(compared: Comparison, held: HeldBack) -> str | None:
     if highest is None or highest < held.messages * _PLAYED:
         return "most of it was in queues with an unknown offset or owner, or in retry topics"
     if any(one.highest is None for one in compared.cases):
-        return "no member was seen to consume"
+        return "no member was seen to consume, or tells how fast it is"
     if error is None or error > max(_ERROR * highest, _ERROR_MESSAGES):
         return "the simulation does not reproduce the recorded backlog either"
     if not any(_tells(one, highest) for one in compared.cases):
-        return "members that would have had a backlog were never seen at their limit"
+        return "the members do not tell how fast they are, and were never seen at their limit"
     return None
 
 

@@ -12,9 +12,12 @@ from spark_jobs.domain.members import UNKNOWN_STRATEGY
 from spark_jobs.domain.message_queue import java_order
 from spark_jobs.domain.ownership import TWIN, Inputs, with_own_ids
 from spark_jobs.domain.strategies import AVG, CONSISTENT_HASH, StrategySettings
+from spark_jobs.domain.throughput import AS_SET, Changes
 
 #: Client ids of members that were not there end like this; they come last in every client's order.
 NEW = "~new-"
+#: Stands for all members whose client id is not named.
+EVERYBODY = ""
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,8 @@ class Case:
 
     `members`: connections, of whom the last in allocation order leave first. `queues`: readable ones of each topic.
     `strategy`: of all members, by its name; its settings are those of the group but for `virtual_node_cnt`. `speed`:
-    messages a second, by client id. `without`: client ids that are not there.
+    messages a second, by client id. `without`: client ids that are not there. `changes`: settings that members would
+    have instead, by client id, `EVERYBODY` for all others. `load`: so many times the messages that came in.
     """
 
     label: str = "as it was"
@@ -48,12 +52,19 @@ class Case:
     queues: Change | None = None
     without: frozenset[str] = frozenset()
     speed: Mapping[str, float] = field(default_factory=dict)
+    changes: Mapping[str, Changes] = field(default_factory=dict)
+    load: float = 1.0
 
     def settings(self, configured: StrategySettings) -> StrategySettings:
         """The strategy's settings in this case."""
         if self.virtual_node_cnt is None:
             return configured
         return replace(configured, virtual_node_cnt=self.virtual_node_cnt)
+
+    def changes_of(self, client_id: str) -> Changes:
+        """The settings that a member would have instead: its own, and of what these leave open, everybody's."""
+        own = next((self.changes[name] for name in (client_id, origin(client_id)) if name in self.changes), AS_SET)
+        return own.over(self.changes.get(EVERYBODY, AS_SET))
 
     def inputs(self, interval: RebalanceInterval) -> Inputs:
         """What the allocation of this interval is a function of, in this case."""

@@ -19,7 +19,7 @@ def check_case(case: Case, found: Recorded) -> None:
     seen = {member.client_id for one in intervals for member in one.members or ()}
     there = {member.client_id for one in intervals for member in case.inputs(one).members}
     _check_ids(case, case.without, seen)
-    _check_ids(case, case.speed, there.union(map(origin, there)))
+    _check_ids(case, [*case.speed, *filter(None, case.changes)], there.union(map(origin, there)))
     left = max(sum(member.client_id not in case.without for member in one.members or ()) for one in intervals)
     if case.members and case.members.sign == "-" and case.members.number > left:
         raise CaseError(f"{case.label}: there were never more than {count(left, 'member')}")

@@ -24,49 +24,55 @@ class Service(NamedTuple):
 
 class Flowed(NamedTuple):
     """`waiting`: messages in each queue at each time; `served`: by each entry over the span; `strained`: which servers
-    ever left a message for later.
+    ever left a message for later, and of them those whose pulls held back more than their capacity (`by_pulls`).
     """
 
     waiting: Amounts
     served: Amounts
     strained: NDArray[np.bool_]
+    by_pulls: NDArray[np.bool_]
 
 
-def flow(start: Amounts, came: Amounts, service: Service, capacity: Amounts) -> Flowed:
+def flow(start: Amounts, came: Amounts, service: Service, capacity: Amounts, pulls: Amounts | float = np.inf) -> Flowed:
     """`start`: messages in each queue before the first time; `came`: up to each time, since the one before;
-    `capacity`: messages that each server can serve in that time, times × servers.
+    `capacity`: messages that each server can serve in that time, times × servers; `pulls`: that it can get of each of
+    its queues, times × entries.
 
-    A server that cannot serve all that waits serves the same part of each of its queues. Of a queue with several
-    servers, each serves all messages, and what waits is what the fastest has left.
+    A server that cannot serve all that it has pulled serves the same part of each of its queues. Of a queue with
+    several servers, each serves all messages, and what waits is what the fastest has left.
     """
     waiting = start + np.cumsum(came, axis=0)
     if not len(service.queue):
-        return Flowed(waiting, np.zeros(0), np.zeros(0, bool))
+        return Flowed(waiting, np.zeros(0), np.zeros(0, bool), np.zeros(0, bool))
     had, new = start[service.queue], came[:, service.queue]
     firsts = np.flatnonzero(np.diff(service.server, prepend=-1))
-    waits, left = _of_servers(np.add.reduceat(had, firsts), np.add.reduceat(new, firsts, axis=1), capacity)
-    of_entry = _decayed(had, new, left[:, service.server])
+    unpulled = _queued(had, new, np.broadcast_to(pulls, new.shape))
+    pulled = new - np.diff(unpulled, axis=0, prepend=had[None])
+    nothing = np.zeros(len(firsts))
+    waits = _queued(nothing, np.add.reduceat(pulled, firsts, axis=1), capacity)
+    given = np.vstack([nothing, waits[:-1]]) + np.add.reduceat(pulled, firsts, axis=1)
+    left = np.divide(waits, given, out=np.zeros_like(waits), where=given > 0)
+    of_entry = unpulled + _decayed(pulled, left[:, service.server])
     waiting[:, service.queue] = np.inf
     np.minimum.at(waiting.T, service.queue, of_entry.T)
-    return Flowed(waiting, had + new.sum(axis=0) - of_entry[-1], waits.max(axis=0) >= 1)
+    held = np.add.reduceat(unpulled, firsts, axis=1)
+    strained = (waits + held).max(axis=0) >= 1
+    return Flowed(waiting, had + new.sum(axis=0) - of_entry[-1], strained, held.sum(axis=0) > waits.sum(axis=0))
 
 
-def _of_servers(start: Amounts, came: Amounts, capacity: Amounts) -> tuple[Amounts, Amounts]:
-    """What waits for each server at each time, and which part that is of what it had to serve.
+def _queued(start: Amounts, came: Amounts, capacity: Amounts) -> Amounts:
+    """What waits at each time, for each server on its own.
 
-    The sum of what came less what could be served, reflected at zero: Lindley's recursion without a loop.
+    The sum of what came less what could be served, reflected at zero: Lindley's recursion without a loop. More than
+    there ever is cannot be served, so that an unlimited capacity stays a number.
     """
-    free = start + np.cumsum(came - capacity, axis=0)
-    waits = free - np.minimum(np.minimum.accumulate(free, axis=0), 0)
-    had = np.vstack([start, waits[:-1]]) + came
-    return waits, np.divide(waits, had, out=np.zeros_like(waits), where=had > 0)
+    free = start + np.cumsum(came - np.minimum(capacity, start + came.sum(axis=0) + 1), axis=0)
+    return np.asarray(free - np.minimum(np.minimum.accumulate(free, axis=0), 0))
 
 
-def _decayed(start: Amounts, came: Amounts, left: Amounts) -> Amounts:
+def _decayed(came: Amounts, left: Amounts) -> Amounts:
     """`x(t) = left(t)·(x(t−1) + came(t))` for all times: neighbours are put together, then pairs of them, and so on."""
-    amounts, left = came.copy(), left.copy()
-    amounts[0] += start
-    amounts *= left
+    amounts, left = came * left, left.copy()
     step = 1
     while step < len(amounts):
         amounts[step:] += left[step:] * amounts[:-step]

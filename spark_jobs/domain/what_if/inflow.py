@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,12 +23,12 @@ class _Split(NamedTuple):
 
 
 def inflow(case: Case, recorded: Recorded) -> Course:
-    """The course with the queues of the case; in those that were not there nothing waited.
+    """The course with the load and the queues of the case; in those that were not there nothing waited.
 
     k times as many queues: the messages of queue i go to i, i + n, … in equal parts, as those of many keys would.
     Another number: all messages of the topic are spread evenly. What waited already stays where it is.
     """
-    course = recorded.course
+    course = replace(recorded.course, came=recorded.course.came * case.load)
     if case.queues is None:
         return course
     columns = {queue: column for column, queue in enumerate(course.queues)}

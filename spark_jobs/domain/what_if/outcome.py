@@ -18,7 +18,7 @@ from spark_jobs.domain.what_if.cases import AS_IT_WAS, Case
 from spark_jobs.domain.what_if.check import check_case
 from spark_jobs.domain.what_if.fluid import Amounts
 from spark_jobs.domain.what_if.owned import Owned, owned_in, rebalances
-from spark_jobs.domain.what_if.pace import members_of, uncommitted_seconds
+from spark_jobs.domain.what_if.pace import MemberPace, members_of, uncommitted_seconds
 from spark_jobs.domain.what_if.pause import hand_over_pause
 from spark_jobs.domain.what_if.play import KnownMembers, Played, play
 from spark_jobs.domain.what_if.recorded import Course, Recorded, recorded, spans_of, within
@@ -34,9 +34,11 @@ class CaseOutcome:
     """One case over the recorded time. Queues and members: the mean over time, weighed by how long each state stood;
     `busiest`: the most queues of one connection at any time; `moves`: queues that moved in all `rebalances` together.
 
-    Messages: None is unknown, and `unknown` says why. `at_most`: members whose limit was never seen had a backlog, so
-    theirs may have been smaller. `drained_after`: seconds from the highest backlog until a tenth of it was left, or
-    what is allowed; None: not by the end. `curve`: messages at each time of the comparison, NaN where nothing is known.
+    Messages: None is unknown, and `unknown` says why. `at_most`: members had a backlog that do not tell how fast they
+    are, and were never seen at their limit, so theirs may have been smaller. `limited_by`: what held back most of the
+    members with a backlog, their `LISTENER` or their `PULLS`; None: there were none. `drained_after`: seconds from the
+    highest backlog until a tenth of it was left, or what is allowed; None: not by the end. `curve`: messages at each
+    time of the comparison, NaN where nothing is known.
     """
 
     label: str
@@ -52,6 +54,7 @@ class CaseOutcome:
     drained_after: int | None = None
     consumed_twice: int | None = None
     at_most: bool = False
+    limited_by: str | None = None
     unknown: str | None = None
     curve: Amounts | None = field(default=None, repr=False, compare=False)
 
@@ -59,13 +62,15 @@ class CaseOutcome:
 @dataclass(frozen=True)
 class Comparison:
     """What really happened, and every case. `times`: microseconds, of all curves; `error`: how far the model is from
-    the recorded backlog when it plays what really happened, the mean over time, in messages; None: unknown.
+    the recorded backlog when it plays what really happened, the mean over time, in messages; None: unknown. `members`:
+    how fast each of them could consume.
     """
 
     times: Sequence[int]
     recorded: CaseOutcome
     cases: Sequence[CaseOutcome]
     error: float | None
+    members: Sequence[MemberPace] = ()
 
 
 def compare(steps: Sequence[AuditedStep], cases: Iterable[Case], configured: StrategySettings) -> Comparison | None:
@@ -86,8 +91,8 @@ def compare(steps: Sequence[AuditedStep], cases: Iterable[Case], configured: Str
         check_case(case, found)
         owned = owned_in(case, found, Replays(case.settings(configured)))
         one = play(case, owned, found, known)
-        played.append(_outcome(case.label, owned, found, one, _at_most(case, one, known)))
-    return Comparison(found.course.times.tolist(), real, played, _error(found, again))
+        played.append(_outcome(case.label, owned, found, one))
+    return Comparison(found.course.times.tolist(), real, played, _error(found, again), known.members.of_each())
 
 
 @dataclass(frozen=True)
@@ -151,7 +156,6 @@ def _outcome(
     owned: Mapping[str, Sequence[Owned]],
     found: Recorded,
     played: Played | None,
-    at_most: bool = False,
 ) -> CaseOutcome:
     shares = _Shares(owned)
     moved = [moved_between(before.allocation, after.allocation).moved for before, after in _rebalances(owned)]
@@ -167,14 +171,21 @@ def _outcome(
         counted,
         highest=round(float(curve.max())),
         last=round(float(curve[-1])),
-        drained_after=_drained_after(curve, times, found.allowed_lag),
+        drained_after=drained_after(curve, times, found.allowed_lag),
         consumed_twice=round(played.twice),
-        at_most=at_most,
+        at_most=played.at_most,
+        limited_by=_limited_by(played),
         curve=played.waiting,
     )
 
 
-def _drained_after(curve: Amounts, times: NDArray[np.int64], allowed_lag: int) -> int | None:
+def _limited_by(played: Played) -> str | None:
+    if not played.strained:
+        return None
+    return "PULLS" if 2 * len(played.by_pulls) > len(played.strained) else "LISTENER"
+
+
+def drained_after(curve: Amounts, times: NDArray[np.int64], allowed_lag: int) -> int | None:
     """Seconds from the highest backlog until there is hardly any."""
     top = int(np.argmax(curve))
     drained = np.flatnonzero(curve[top:] <= max(allowed_lag, curve[top] / 10))
@@ -228,9 +239,3 @@ def _counts(held: Sequence[Owned]) -> tuple[int, int, int, int, int]:
         sum(count == 0 for count in queues.values()),
         max(queues.values(), default=0),
     )
-
-
-def _at_most(case: Case, played: Played | None, known: KnownMembers) -> bool:
-    """Whether one had a backlog whose limit was never seen."""
-    paces = (known.pace_of(one, case) for one in (played.strained if played else ()))
-    return any(pace is not None and not pace.reached for pace in paces)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.audited_step import RebalanceInterval
 from spark_jobs.domain.message_queue import MessageQueue
+from spark_jobs.domain.throughput import Changes, Throughput
 from spark_jobs.domain.what_if.recorded import Course, Recorded, spans_of
 from spark_jobs.domain.window import SECOND
 
@@ -28,6 +29,24 @@ class Pace(NamedTuple):
     reached: bool
 
 
+class MemberPace(NamedTuple):
+    """How fast one member could consume when it was last measured, and by what it is known; None is unknown.
+
+    `listener`: messages a second of its `threads` at a response time of `response_ms` a batch, which is the median of
+    so many `samples`, `inf` where it takes no time; `per_queue`: of one queue, by its pulls. `seen`: what it was seen
+    to do, at its limit if it is `reached`.
+    """
+
+    client_id: str
+    listener: float | None
+    per_queue: float | None
+    threads: int | None
+    response_ms: float | None
+    samples: int
+    seen: float | None
+    reached: bool
+
+
 class StoodStill(NamedTuple):
     """A time in which a client consumed nothing, and more and more waited in its queues; microseconds."""
 
@@ -38,10 +57,13 @@ class StoodStill(NamedTuple):
 
 @dataclass
 class Members:
-    """What is known of a group's members: the `paces` by client id, and when one of them stood still."""
+    """What is known of a group's members: what they `told` and the `paces` that were seen, by client id, and when one
+    of them stood still.
+    """
 
     paces: dict[str, Pace] = field(default_factory=dict)
     stood_still: list[StoodStill] = field(default_factory=list)
+    told: Mapping[str, Throughput] = field(default_factory=dict)
 
     @cached_property
     def usual(self) -> Pace | None:
@@ -50,6 +72,27 @@ class Members:
         rates = reached or [one.rate for one in self.paces.values()]
         return Pace(float(np.median(rates)), bool(reached)) if rates else None
 
+    def of_each(self) -> list[MemberPace]:
+        """One per member of which anything is known, by client id."""
+        return [self._of(client_id) for client_id in sorted(self.paces.keys() | self.told.keys())]
+
+    def _of(self, client_id: str) -> MemberPace:
+        seen, told = self.paces.get(client_id), self.told.get(client_id)
+        by_sight = (seen.rate, seen.reached) if seen else (None, False)
+        if told is None:
+            return MemberPace(client_id, None, None, None, None, 0, *by_sight)
+        times, took = told.responses
+        response_ms = float(np.median(took))
+        listener, per_queue = (float(one[0]) for one in told.rates(times[-1:], Changes(response_ms=response_ms)))
+        threads = told.said.states[told.said.codes[-1]].threads
+        return MemberPace(client_id, listener, per_queue, threads, response_ms, len(times), *by_sight)
+
+    @cached_property
+    def usually_told(self) -> Throughput | None:
+        """That of the member whose listener is neither among the fast nor the slow ones: the lower median."""
+        every = sorted(self.told.values(), key=lambda one: float(np.median(one.rates(one.responses.times).listener)))
+        return every[(len(every) - 1) // 2] if every else None
+
 
 def members_of(recorded: Recorded) -> Members:
     """The pace of a client id is the highest over any `REACHED_SECONDS` in which it had a backlog all the time, else
@@ -57,7 +100,7 @@ def members_of(recorded: Recorded) -> Members:
 
     It had a backlog at a time if more waited in its queues than came in since the time before, and than is allowed.
     """
-    found = Members()
+    found = Members(told=recorded.told)
     for first, last, client_id, columns in _owned(recorded):
         rows = slice(first, min(last + 1, len(recorded.course.times)))
         if rows.stop - rows.start < 2:

@@ -15,8 +15,8 @@ from spark_jobs.domain.replays import Replays
 from spark_jobs.domain.strategies import StrategySettings
 from spark_jobs.domain.what_if.cases import Case, Change
 from spark_jobs.domain.what_if.owned import owned_in
-from spark_jobs.domain.what_if.pace import Members, members_of
-from spark_jobs.domain.what_if.play import KnownMembers
+from spark_jobs.domain.what_if.pace import members_of
+from spark_jobs.domain.what_if.play import KnownMembers, KnownRates
 from spark_jobs.domain.what_if.recorded import Recorded, recorded
 from spark_jobs.domain.window import SECOND
 
@@ -65,16 +65,17 @@ def plan(steps: Sequence[AuditedStep], most: int, configured: StrategySettings) 
     newest = {topic: of_topic[-1:] for topic, of_topic in found.held.items() if of_topic[-1].end == end}
     last = replace(found, held=newest)
     present = max(len(held[0].interval.members or ()) for held in newest.values())
-    rates, members = _in_rates(found), members_of(found)
+    rates, known = _in_rates(found), KnownMembers(members_of(found))
     changes = range(-min(most, present), most + 1)
-    return Plan(end, [_size(change, last, rates, members, configured) for change in changes])
+    return Plan(end, [_size(change, end, last, rates, known, configured) for change in changes])
 
 
 def _size(
     change: int,
+    end: int,
     last: Recorded,
     rates: Mapping[MessageQueue, float],
-    known: Members,
+    known: KnownMembers,
     configured: StrategySettings,
 ) -> PlannedSize:
     case = Case(f"{change:+}", members=Change("+" if change >= 0 else "-", abs(change)))
@@ -93,26 +94,30 @@ def _size(
     counts = [one.allocation.counts for one in owned]
     return PlannedSize(
         change,
-        [_member(client_id, own, rates, KnownMembers(known), case) for (client_id, _), own in queues.items()],
+        [
+            _member(client_id, own, rates, known.rates_of(client_id, case, np.array([end])))
+            for (client_id, _), own in queues.items()
+        ],
         sum(one.unassigned_queues for one in counts),
         sum(one.double_owned_queues for one in counts),
     )
 
 
 def _member(
-    client_id: str,
-    queues: Sequence[MessageQueue],
-    rates: Mapping[MessageQueue, float],
-    known: KnownMembers,
-    case: Case,
+    client_id: str, queues: Sequence[MessageQueue], rates: Mapping[MessageQueue, float], known: KnownRates | None
 ) -> PlannedMember:
-    in_rate = sum(rates[queue] for queue in queues) if all(queue in rates for queue in queues) else None
-    pace = known.pace_of(client_id, case)
+    every = [rates.get(queue) for queue in queues]
+    told = [one for one in every if one is not None]
+    in_rate = sum(told) if len(told) == len(every) else None
+    if known is None:
+        return PlannedMember(client_id, len(queues), in_rate, None, False, None)
+    listener, of_queue = (float(one[0]) for one in known.rates)
+    pace = min(listener, len(queues) * of_queue) if queues else listener
     keeps_up = None
-    if in_rate is not None and pace is not None and (in_rate <= pace.rate or pace.reached):
-        keeps_up = in_rate <= pace.rate
-    rate, reached = pace or (None, False)
-    return PlannedMember(client_id, len(queues), in_rate, rate, reached, keeps_up)
+    if in_rate is not None:
+        manages = in_rate <= listener and max(told, default=0) <= of_queue
+        keeps_up = manages if manages or known.known else None
+    return PlannedMember(client_id, len(queues), in_rate, pace if np.isfinite(pace) else None, known.known, keeps_up)
 
 
 def _in_rates(found: Recorded) -> dict[MessageQueue, float]:

@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.message_queue import MessageQueue
+from spark_jobs.domain.throughput import Rates, Times
 from spark_jobs.domain.triggers import moved_between
 from spark_jobs.domain.what_if.cases import Case, origin
 from spark_jobs.domain.what_if.fluid import Amounts, Service, flow
@@ -32,32 +33,61 @@ class KnownMembers:
     pause: int = 0
     uncommitted: float = 0.0
 
-    def pace_of(self, client_id: str, case: Case) -> Pace | None:
-        """Of a member in a case; that of whom nothing is known is the usual one."""
-        for name in (client_id, origin(client_id)):
-            if name in case.speed:
-                return Pace(case.speed[name], True)
-        return self.members.paces.get(origin(client_id), self.members.usual)
+    def rates_of(self, client_id: str, case: Case, times: Times) -> KnownRates | None:
+        """Of a member in a case at these times (microseconds); None: nothing tells how fast it could be.
+
+        What the case says of it; else what it told itself; else what it was seen to do at its limit; else what the
+        others told; else what it, or another, was seen to do.
+        """
+        names = (client_id, origin(client_id))
+        speed = next((case.speed[name] for name in names if name in case.speed), None)
+        if speed is not None:
+            return _steady(Pace(speed, True), times)
+        seen = self.members.paces.get(origin(client_id))
+        told = self.members.told.get(origin(client_id))
+        if told is None and not (seen and seen.reached):
+            told = self.members.usually_told
+        if told is not None:
+            return KnownRates(told.rates(times, case.changes_of(client_id)), True)
+        pace = seen or self.members.usual
+        return _steady(pace, times) if pace else None
+
+
+class KnownRates(NamedTuple):
+    """How fast a member could be over time; not `known`: at least as fast."""
+
+    rates: Rates
+    known: bool
+
+
+def _steady(pace: Pace, times: Times) -> KnownRates:
+    return KnownRates(Rates(np.full(len(times), pace.rate), np.full(len(times), np.inf)), pace.reached)
 
 
 @dataclass
 class Played:
     """`waiting`: messages at each of the recorded times, NaN where nothing is claimed; `twice`: messages consumed more
-    often than once; `strained`: client ids that had a backlog.
+    often than once; `strained`: client ids that had a backlog, and those of them whose pulls held back more of it than
+    their listeners (`by_pulls`); `at_most`: of one of them it is not known how fast it could be.
     """
 
     owned: Mapping[str, Sequence[Owned]]
     waiting: Amounts
     twice: float
     strained: set[str] = field(default_factory=set)
+    by_pulls: set[str] = field(default_factory=set)
+    at_most: bool = False
 
 
 def play(case: Case, owned: Mapping[str, Sequence[Owned]], recorded: Recorded, known: KnownMembers) -> Played | None:
     """What waits, given who owns what; None: of some owner no pace is known, or of none that it ever consumed."""
     run = _Run(case, inflow(case, recorded), known)
     owners = {one for of_topic in owned.values() for held in of_topic for one in run.entries(held).client_ids}
-    if any(known.pace_of(client_id, case) is None for client_id in owners):
-        return None
+    for client_id in owners:
+        rates = known.rates_of(client_id, case, recorded.course.times)
+        if rates is None:
+            return None
+        run.rates[client_id] = rates
     return run.played(owned, known.members.stood_still)
 
 
@@ -71,11 +101,14 @@ class _Entries(NamedTuple):
 
 @dataclass
 class _Run:
-    """One case while it is played: `waits`: messages in each queue; `paused`: until when; `claimed`: it is known."""
+    """One case while it is played: `rates` of the members, by client id; `waits`: messages in each queue; `paused`:
+    until when; `claimed`: it is known.
+    """
 
     case: Case
     course: Course
     known: KnownMembers
+    rates: dict[str, KnownRates] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         count = len(self.course.queues)
@@ -140,22 +173,23 @@ class _Run:
         came = np.where(known, np.diff(course.came[rows.start - 1 : rows.stop], axis=0), 0)
         ids, service, connections = self._service(held, known & (self.paused <= start))
         idle = {one.client_id for one in stood_still if one.start <= start < one.end}
-        rates = np.array([0.0 if origin(one) in idle else self._rate(one) for one in ids])
-        seconds = np.diff(course.times[rows.start - 1 : rows.stop]) / SECOND
-        flowed = flow(self.waits, came, service, seconds[:, None] * rates)
+        seconds = np.diff(course.times[rows.start - 1 : rows.stop])[:, None] / SECOND
+        listeners = [0 if origin(one) in idle else self.rates[one].rates.listener[rows] for one in ids]
+        capacity = seconds * _columns(listeners, len(seconds))
+        pulls = seconds * _columns([self.rates[one].rates.queue[rows] for one in ids], len(seconds))
+        flowed = flow(self.waits, came, service, capacity, pulls[:, service.server])
         served = np.unique(service.queue)
         needed = (self.waits + came.sum(axis=0) - flowed.waiting[-1])[served].sum()
         result.twice += float((flowed.served * connections).sum() - needed)
-        result.strained.update(np.array(ids, object)[flowed.strained])
+        strained = np.array(ids, object)[flowed.strained].tolist()
+        result.strained.update(strained)
+        result.by_pulls.update(np.array(ids, object)[flowed.strained & flowed.by_pulls].tolist())
+        result.at_most |= not all(self.rates[one].known for one in strained)
         self.waits = flowed.waiting[-1]
-        uncommitted = came[:, served] / seconds[:, None] * self.known.uncommitted
+        uncommitted = came[:, served] / seconds * self.known.uncommitted
         seen = flowed.waiting.copy()
         seen[:, served] = np.maximum(seen[:, served], uncommitted)
         result.waiting[rows] = seen[:, known].sum(axis=1)
-
-    def _rate(self, client_id: str) -> float:
-        pace = self.known.pace_of(client_id, self.case)
-        return pace.rate if pace else 0.0
 
     def _service(
         self, held: Sequence[Owned], served: NDArray[np.bool_]
@@ -173,3 +207,11 @@ class _Run:
         order = np.argsort(server, kind="stable")
         kept = kept[order]
         return names, Service(server[order], queue[kept]), np.array(connections, np.int64)[kept]
+
+
+def _columns(values: Sequence[Any], rows: int) -> Amounts:
+    """One column per value, which is a number or has one per row."""
+    found = np.empty((rows, len(values)))
+    for column, value in enumerate(values):
+        found[:, column] = value
+    return found

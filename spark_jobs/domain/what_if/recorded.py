@@ -14,6 +14,7 @@ from spark_jobs.domain.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.history import UNKNOWN, OffsetReadings, Place
 from spark_jobs.domain.message_queue import MessageQueue
 from spark_jobs.domain.progress import one_at_a_time
+from spark_jobs.domain.throughput import Throughput, throughputs
 
 Messages = NDArray[np.float64]
 Times = NDArray[np.int64]
@@ -53,13 +54,14 @@ class Course:
 @dataclass(frozen=True)
 class Recorded:
     """What was recorded of one group. `held`: by topic, in order of time; time in which nothing was replayed is in
-    none of them.
+    none of them. `told`: by client id, what it said of its throughput.
     """
 
     course: Course
     held: Mapping[str, Sequence[Held]]
     max_gap: int
     allowed_lag: int
+    told: Mapping[str, Throughput]
 
 
 def within(found: Recorded, start: int, end: int) -> Recorded | None:
@@ -71,7 +73,8 @@ def within(found: Recorded, start: int, end: int) -> Recorded | None:
             held[topic] = inside
     rows = (found.course.times >= start) & (found.course.times <= end)
     matrices = {name: getattr(found.course, name)[rows] for name in ("times", "came", "taken", "waiting", "known")}
-    return replace(found, course=replace(found.course, **matrices), held=held) if held else None
+    told = {client_id: part for client_id, one in found.told.items() if (part := one.between(start, end))}
+    return replace(found, course=replace(found.course, **matrices), held=held, told=told) if held else None
 
 
 def recorded(steps: Sequence[AuditedStep], pause: int = 0) -> Recorded | None:
@@ -98,7 +101,8 @@ def recorded(steps: Sequence[AuditedStep], pause: int = 0) -> Recorded | None:
         [queue for part in parts for queue in part.queues],
         *(np.hstack([getattr(part, name) for part in parts]) for name in ("came", "taken", "waiting", "known")),
     )
-    return Recorded(course, held, settings.max_gap, settings.thresholds.allowed_lag)
+    told = throughputs(steps[0].history.clients, steps[0].window.read_from, end)
+    return Recorded(course, held, settings.max_gap, settings.thresholds.allowed_lag, told)
 
 
 class Timed(Protocol):

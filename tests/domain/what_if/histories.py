@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS
+from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS
 from spark_jobs.domain.audited_step import AuditedStep
 from tests.kernel import SETTINGS, audited_steps, group_histories
 from tests.snapshots import HOUR, membership, offsets, route
@@ -19,10 +20,12 @@ def steps(
     consumed: Sequence[Messages],
     seconds: Sequence[int] = range(0, 601, 20),
     seen: Sequence[int] = range(3600),
+    clients: Sequence[dict[str, Any]] = (),
 ) -> list[AuditedStep]:
     """Snapshots at these seconds; every queue begins with offset 1,000, of which everything is consumed.
 
-    `seen`: when the broker said who the members are. With 1,000 less consumed nothing was ever committed.
+    `seen`: when the broker said who the members are; `clients`: what these say. With 1,000 less consumed nothing was
+    ever committed.
     """
     rows = {
         MEMBERSHIP_SNAPSHOTS: [membership(second, *members(second)) for second in seconds if second in seen],
@@ -31,6 +34,7 @@ def steps(
             offsets(second, *map(_reading, (one(second) for one in came), (one(second) for one in consumed)))
             for second in seconds
         ],
+        CLIENT_SNAPSHOTS: [*clients],
     }
     (history,) = group_histories(rows)
     return audited_steps(history, SETTINGS, HOUR)

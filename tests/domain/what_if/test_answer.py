@@ -9,6 +9,7 @@ from spark_jobs.domain.capacity import GroupInStep, HeldBack, Limit
 from spark_jobs.domain.strategies import StrategySettings
 from spark_jobs.domain.what_if.answer import in_numbers
 from tests.domain.what_if.histories import at, nothing, steps
+from tests.domain.what_if.told import told_by
 
 TWINS, TWO = ["c1", "c1"], ["c1", "c2"]
 
@@ -44,9 +45,22 @@ def test_as_many_members_as_give_the_busiest_one_less() -> None:
     assert told(history, Limit.MEMBERS, 4800, readable=4) == (
         "With 2 more members the highest backlog would have been about 0 instead of 4,800."
     )
-    # 1 more: c1 has two queues as before, 2 a second more wait in each.
     assert told(history, Limit.LISTENER, 4800, readable=4) == (
+        "With 2 more members the highest backlog would have been about 0 instead of 4,800."
+    )
+    # 1 more: c1 has two queues as before, 2 a second more wait in each.
+    assert told(history, Limit.ORDERLY_LOCKS, 4800, readable=4) == (
         "With 1 more member the highest backlog would have been about 2,400 instead of 4,800."
+    )
+
+
+def test_twice_the_threads_where_the_listener_is_the_limit_and_tells() -> None:
+    # 20 a second come to each of two, which take 16 with one thread and 62.5 ms.
+    clients = told_by(TWO, threads=1, response_ms=62.5)
+    history = steps(lambda _: TWO, [at(10)] * 4, [at(8)] * 4, clients=clients)
+    assert told(history, Limit.LISTENER_AND_QUEUES, 4800, readable=4) == (
+        "With 1 more member the highest backlog would have been about 2,400 instead of 4,800, with twice the consume "
+        "threads about 0."
     )
 
 
@@ -98,15 +112,16 @@ def test_a_bound_above_what_happened_tells_nothing() -> None:
         "unknown."
     )
     assert told(history, Limit.ALLOCATION, 1200, readable=3) == (
-        "How large the backlog would have been otherwise is unknown: members that would have had a backlog were never "
-        "seen at their limit."
+        "How large the backlog would have been otherwise is unknown: the members do not tell how fast they are, and "
+        "were never seen at their limit."
     )
 
 
 def test_without_a_known_pace() -> None:
     history = steps(lambda _: [], [at(1)] * 4, [nothing] * 4)
     assert told(history, Limit.NOBODY_ONLINE, 2400, readable=4, members=0) == (
-        "How large the backlog would have been otherwise is unknown: no member was seen to consume."
+        "How large the backlog would have been otherwise is unknown: no member was seen to consume, or tells how fast "
+        "it is."
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from spark_jobs.domain.what_if.fluid import Service, flow
 
@@ -52,6 +53,21 @@ def test_many_times_are_as_one_after_the_other() -> None:
         expected.append(now.copy())
     found = flow(np.array([5.0, 0.0, 7.0]), came, service, capacity)
     np.testing.assert_allclose(found.waiting, expected, atol=1e-9)
+
+
+def test_each_queue_is_pulled_by_itself_and_what_is_pulled_waits_for_the_listener() -> None:
+    # 100 and 4 messages wait, 20 of a queue are pulled in each time, and 22 served: 20 + 4, 20, 20.
+    found = flow(np.array([100.0, 4.0]), np.zeros((3, 2)), ONE_OF_TWO, np.full((3, 1), 22.0), np.full((3, 2), 20.0))
+    # Of 24 pulled 2 are left, 20:4 as they came; of 22 nothing; nothing.
+    assert found.waiting.sum(axis=1).tolist() == pytest.approx([82, 60, 40])
+    assert found.waiting[0].tolist() == pytest.approx([80 + 20 / 12, 4 / 12])
+    assert found.by_pulls.tolist() == [True]
+
+
+def test_what_has_no_limit_leaves_nothing() -> None:
+    found = flow(np.array([5.0, 0.0]), np.full((2, 2), 1e6), ONE_OF_TWO, np.full((2, 1), np.inf))
+    assert found.waiting.tolist() == [[0, 0], [0, 0]]
+    assert found.strained.tolist() == [False]
 
 
 def test_nobody_and_nothing() -> None:

@@ -1,0 +1,220 @@
+"""How many members a group needs: the fewest with which the recorded time would have gone well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from spark_jobs.domain.audited_step import AuditedStep
+from spark_jobs.domain.message_queue import MessageQueue
+from spark_jobs.domain.replays import Replays
+from spark_jobs.domain.strategies import StrategySettings
+from spark_jobs.domain.what_if.cases import Case, Change
+from spark_jobs.domain.what_if.fluid import Amounts, Places
+from spark_jobs.domain.what_if.inflow import inflow
+from spark_jobs.domain.what_if.outcome import drained_after
+from spark_jobs.domain.what_if.owned import Owned, owned_in
+from spark_jobs.domain.what_if.pace import Members, members_of, uncommitted_seconds
+from spark_jobs.domain.what_if.play import KnownMembers, play
+from spark_jobs.domain.what_if.recorded import Course, Recorded, recorded
+from spark_jobs.domain.window import SECOND
+
+#: A peak is the highest rate over so many seconds, looked at once per so many.
+PEAK_SECONDS, _EVERY_SECONDS = 300, 60
+#: No group is tried with more members than this, or more times its queues.
+_MOST_MEMBERS, _MOST_QUEUES = 1024, 8
+
+
+class Goals(NamedTuple):
+    """What is wanted of a group; None: it does not matter. `utilisation`: of the busiest member at the peak, a part of
+    1; `backlog`: messages at the worst moment; `drained`: seconds from then until hardly any are left. Whatever is
+    wanted, all queues that get messages have an owner.
+    """
+
+    utilisation: float | None = 0.7
+    backlog: int | None = None
+    drained: float | None = None
+
+
+class Tried(NamedTuple):
+    """The group with so many connections, of ids of their own, all the time. `queues`: readable ones of the topic with
+    most, of all topics `unowned` get messages and have no owner; the other numbers as in `Goals`, None: unknown, or not
+    drained by the end. `by_pulls`: the busiest member's pulls are nearer to their limit than its listener.
+    """
+
+    members: int
+    queues: int
+    unowned: int
+    utilisation: float | None
+    by_pulls: bool
+    backlog: int | None
+    drained: int | None
+    at_most: bool
+
+
+class Need(NamedTuple):
+    """One goal, and the smallest group that reaches it; None: none that was tried does."""
+
+    goal: str
+    wanted: float
+    group: Tried | None
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a group needs. `members` and `queues` it had at the end; `peak`: messages a second that came in over its
+    busiest five minutes; None: unknown. `today`: the group of that size.
+    """
+
+    members: int
+    queues: int
+    peak: float | None
+    today: Tried
+    needs: Sequence[Need]
+
+
+def size(steps: Sequence[AuditedStep], goals: Goals, load: float, configured: StrategySettings) -> Size | None:
+    """Of one group, whose steps come in order, with `load` times the messages; None: no topic was replayed.
+
+    Faults are not sized for: nobody shares an id or lacks a topic, nobody stands still, and the members are there all
+    the time.
+    """
+    found = recorded(steps)
+    if found is None:
+        return None
+    last = [of_topic[-1].interval for of_topic in found.held.values()]
+    trials = _Trials(found, load, configured, max(len(one.queues or ()) for one in last))
+    members = max(len(one.members or ()) for one in last)
+    wanted = [(name, value) for name, value in goals._asdict().items() if value is not None]
+    needs = [Need(name, value, trials.smallest(_reaches(name, value, found.allowed_lag))) for name, value in wanted]
+    course = replace(found.course, came=found.course.came * load)
+    peaks = _window_rates(course).sum(axis=1)
+    return Size(
+        members, trials.queues, float(peaks.max()) if peaks.size else None, trials.tried_with(members, 1), needs
+    )
+
+
+def _reaches(goal: str, wanted: float, allowed_lag: int) -> Callable[[Tried], bool]:
+    def reaches(one: Tried) -> bool:
+        if one.unowned:
+            return False
+        if goal == "utilisation":
+            return one.utilisation is not None and one.utilisation <= wanted
+        if one.backlog is None or one.at_most:
+            return False
+        if goal == "backlog":
+            return one.backlog <= wanted
+        return one.backlog <= allowed_lag or (one.drained is not None and one.drained <= wanted)
+
+    return reaches
+
+
+@dataclass
+class _Trials:
+    """The group with other numbers of members, each tried once."""
+
+    found: Recorded
+    load: float
+    configured: StrategySettings
+    queues: int
+    tried: dict[int, Tried] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        seen = members_of(self.found)
+        members = Members(seen.paces, [], seen.told)
+        self.known = KnownMembers(members, 0, uncommitted_seconds(self.found.course))
+        self.rates = Replays(self.configured)
+
+    def smallest(self, reaches: Callable[[Tried], bool]) -> Tried | None:
+        """The fewest members: twice as many until it is enough, then in between."""
+        most = min(_MOST_MEMBERS, _MOST_QUEUES * max(self.queues, 1))
+        too_few, enough = 0, 1
+        while not reaches(self.of(enough)):
+            if enough >= most:
+                return None
+            too_few, enough = enough, min(2 * enough, most)
+        while enough - too_few > 1:
+            middle = (too_few + enough) // 2
+            too_few, enough = (too_few, middle) if reaches(self.of(middle)) else (middle, enough)
+        return self.of(enough)
+
+    def of(self, members: int) -> Tried:
+        """More members than queues get so many times the queues that each has one."""
+        if members not in self.tried:
+            self.tried[members] = self.tried_with(members, -(-members // max(self.queues, 1)))
+        return self.tried[members]
+
+    def tried_with(self, members: int, times: int) -> Tried:
+        """So many members, and so many times the queues."""
+        case = Case(
+            f"{members}",
+            members=Change("=", members),
+            unique_ids=True,
+            same_subscriptions=True,
+            queues=Change("x", times) if times > 1 else None,
+            load=self.load,
+        )
+        owned = owned_in(case, self.found, self.rates)
+        played = play(case, owned, self.found, self.known)
+        tried = self._at_peak(case, owned, Tried(members, self.queues * times, 0, None, False, None, None, False))
+        if played is None or np.isnan(played.waiting).all():
+            return tried
+        rows = np.flatnonzero(~np.isnan(played.waiting))
+        curve = played.waiting[rows]
+        drained = drained_after(curve, self.found.course.times[rows], self.found.allowed_lag)
+        return tried._replace(backlog=round(float(curve.max())), drained=drained, at_most=played.at_most)
+
+    def _at_peak(self, case: Case, owned: Mapping[str, Sequence[Owned]], tried: Tried) -> Tried:
+        """How busy the busiest member is in its busiest five minutes, as the queues were shared at the end."""
+        course = inflow(case, self.found)
+        rates, times = _window_rates(course), course.times[_window_rows(course)[0]]
+        columns = {queue: column for column, queue in enumerate(course.queues)}
+        own: dict[str, list[int]] = {}
+        unowned = 0
+        for of_topic in owned.values():
+            one = of_topic[-1]
+            for place, owners in zip(one.allocation.queues, one.allocation.owners, strict=True):
+                column = columns.get(MessageQueue(one.topic, *place))
+                if column is not None:
+                    unowned += not owners and bool(rates[:, column].any())
+                    for owner in owners:
+                        own.setdefault(one.client_ids[owner], []).append(column)
+        found = list[tuple[float, bool]]()
+        for client_id, of_client in own.items():
+            known = self.known.rates_of(client_id, case, times)
+            if known is None or not known.known:
+                return tried._replace(unowned=unowned)
+            came = rates[:, of_client]
+            listener = float((came.sum(axis=1) / known.rates.listener).max(initial=0))
+            pulls = float((came.max(axis=1) / known.rates.queue).max(initial=0))
+            found.append((max(listener, pulls), pulls > listener))
+        utilisation, by_pulls = max(found, default=(None, False))
+        return tried._replace(unowned=unowned, utilisation=utilisation, by_pulls=by_pulls)
+
+
+def _window_rows(course: Course) -> tuple[Places, Places]:
+    """First and last row of every window of five minutes, or of all that is recorded where that is less."""
+    seconds = (course.times - course.times[0]) / SECOND if len(course.times) else np.zeros(0)
+    if not len(seconds) or not seconds[-1]:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    length = min(PEAK_SECONDS, seconds[-1])
+    starts = np.unique(np.searchsorted(seconds, np.arange(0, seconds[-1] - length + 1, _EVERY_SECONDS)))
+    return starts, np.minimum(np.searchsorted(seconds, seconds[starts] + length), len(seconds) - 1)
+
+
+def _window_rates(course: Course) -> Amounts:
+    """Messages a second that came into each queue in each window; of time in which a queue is unknown, nothing."""
+    first, last = _window_rows(course)
+    known = course.known[1:]
+    came = _summed(np.where(known, np.diff(course.came, axis=0), 0))
+    seconds = _summed(np.where(known, np.diff(course.times)[:, None], 0)) / SECOND
+    spans = seconds[last] - seconds[first]
+    return np.divide(came[last] - came[first], spans, out=np.zeros_like(spans), where=spans >= PEAK_SECONDS / 2)
+
+
+def _summed(steps: Amounts) -> Amounts:
+    """From the first row on: 0, then what was added up to each further one."""
+    return np.vstack([np.zeros((1, steps.shape[1])), np.cumsum(steps, axis=0)])
