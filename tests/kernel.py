@@ -87,8 +87,7 @@ def group_histories(rows: Rows, sighted: Rows | None = None) -> list[GroupHistor
 
 
 def _sightings(times: Iterable[datetime]) -> Sightings:
-    at = np.array([to_micros(one) for one in times], dtype=np.int64)
-    return Sightings.of(at, at)
+    return Sightings.of(np.array([to_micros(one) for one in times], dtype=np.int64))
 
 
 def _readable(rows: Sequence[Row]) -> dict[str, Sightings]:

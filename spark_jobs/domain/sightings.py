@@ -20,13 +20,13 @@ class Sightings:
     last: Times
 
     @classmethod
-    def of(cls, first: Times, last: Times) -> Sightings:
-        """From any number of parts of any hours, in any order."""
-        hours, place = np.unique(first // HOUR, return_inverse=True)
-        earliest, latest = np.full(len(hours), np.iinfo(np.int64).max), np.full(len(hours), np.iinfo(np.int64).min)
-        np.minimum.at(earliest, place, first)
-        np.maximum.at(latest, place, last)
-        return cls(earliest, latest)
+    def of(cls, times: Times) -> Sightings:
+        """From times at which it was seen, in any order: of each hour at least the first and the last one."""
+        times = np.sort(times)
+        hours = times // HOUR
+        is_first = np.diff(hours, prepend=hours[:1] - 1) > 0
+        is_last = np.diff(hours, append=hours[-1:] + 1) > 0
+        return cls(times[is_first], times[is_last])
 
     def last_hour(self, start: int, end: int) -> int | None:
         """Start of the last hour that has a sighting in `[start, end)`; None: no hour has.

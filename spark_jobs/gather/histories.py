@@ -29,9 +29,7 @@ State = TypeVar("State")
 
 
 class Folded(NamedTuple):
-    """One state of one key, and when it was seen: `times`, or the readings of that `fingerprint`. Of sightings the
-    first and last times of hours, in turn.
-    """
+    """One state of one key, and when it was seen: `times`, or the readings of that `fingerprint`."""
 
     fingerprint: int
     state: Any
@@ -80,13 +78,9 @@ def _history(cluster: str, group: str, found: _Group, measured: Readings) -> Gro
         offsets=by_name(OFFSET_QUEUES, lambda folded: measured.offsets(layouts(folded))),
         topics=by_name(TOPIC_QUEUES, lambda folded: measured.topics(layouts(folded))),
         proxies=by_name(PROXY, lambda folded: _series(folded, membership)),
-        captured=by_name(CAPTURED, lambda folded: _sightings(folded[0])).get(group, NEVER),
-        readable=by_name(READABLE, lambda folded: {one.state: _sightings(one) for one in folded}),
+        captured=by_name(CAPTURED, lambda folded: Sightings.of(folded[0].times)).get(group, NEVER),
+        readable=by_name(READABLE, lambda folded: {one.state: Sightings.of(one.times) for one in folded}),
     )
-
-
-def _sightings(folded: Folded) -> Sightings:
-    return Sightings.of(folded.times[0::2], folded.times[1::2])
 
 
 def _series(folded: Sequence[Folded], value: Callable[[Any], State]) -> Series[State]:

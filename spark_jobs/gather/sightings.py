@@ -15,18 +15,22 @@ from spark_jobs.domain.window import HOUR, to_micros
 from spark_jobs.gather.fold import GROUP
 from spark_jobs.gather.kinds import CAPTURED, READABLE, ROUTE
 
+_THING = (*GROUP, "topic", "broker_name")
 
-def sighted(sightings: DataFrame, read_from: datetime) -> DataFrame:
-    """One row per (group, or topic and broker) of `sightings`; `times`: the first and the last time of hours, in turn.
 
-    Of the hours before the one that holds `read_from` the last sighting is enough: all steps of the run begin later.
+def sighted(sightings: pa.Table, read_from: datetime) -> pa.Table:
+    """One row per (group, or topic and broker) of `sightings`; `times`: the first and the last of each hour, in any
+    order, in microseconds.
+
+    Of the hours before the one that holds `read_from` the last time is enough: all steps of the run begin later.
     """
-    is_earlier = F.col("hour") < F.lit(read_from.replace(minute=0, second=0, microsecond=0))
-    first, last = F.unix_micros("first_at"), F.unix_micros("last_at")
-    before = F.max(F.when(is_earlier, last))
-    since = F.flatten(F.collect_list(F.when(~is_earlier, F.array(first, last))))
-    times = F.concat(F.when(before.isNull(), F.array().cast("array<bigint>")).otherwise(F.array(before, before)), since)
-    return sightings.groupBy(*GROUP, "topic", "broker_name").agg(times.alias("times"))
+    is_earlier = pc.less(sightings["hour"], read_from.replace(minute=0, second=0, microsecond=0))
+    earlier, since = sightings.filter(is_earlier), sightings.filter(pc.invert(is_earlier))
+    last_before = earlier.group_by(_THING).aggregate([("last_at", "max")])
+    parts = [last_before, since.select([*_THING, "first_at"]), since.select([*_THING, "last_at"])]
+    named = pa.concat_tables(part.rename_columns([*_THING, "times"]) for part in parts)
+    found = named.group_by(_THING).aggregate([("times", "list")]).rename_columns([*_THING, "times"])
+    return found.set_column(len(_THING), "times", found["times"].cast(pa.list_(pa.int64())))
 
 
 def sighted_states(sighted: DataFrame) -> DataFrame:

@@ -9,6 +9,8 @@ from datetime import datetime
 from functools import reduce
 from operator import or_
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from schemas import OFFSET_SNAPSHOTS, SIGHTINGS
@@ -21,6 +23,8 @@ from spark_jobs.gather.kinds import OFFSET_QUEUES
 from spark_jobs.gather.sightings import gone_brokers, offsets_of_gone, route_brokers, sighted
 from spark_jobs.jobs.sources import during
 from spark_jobs.publish.request import RunRequest
+from spark_jobs.read.stored import Filter
+from spark_jobs.read.through_spark import stored_in
 from spark_jobs.warehouse import Warehouse
 
 _LOG = logging.getLogger(__name__)
@@ -44,7 +48,7 @@ class Past:
         if SIGHTINGS.name not in self.versions or not self.configuration.sightings_days:
             self._say_why()
             return gathered
-        seen = sighted(self._sightings(), self._read_from).toArrow()
+        seen = sighted(self._sightings(), self._read_from)
         gathered = replace(gathered, sightings=self.spark.createDataFrame(seen))
         gone = gone_brokers(seen, self._routes(gathered), self._read_from)
         if not gone:
@@ -73,14 +77,18 @@ class Past:
     def _max_gap(self) -> int:
         return self.configuration.audit_settings.max_gap
 
-    def _sightings(self) -> DataFrame:
+    def _sightings(self) -> pa.Table:
         """Of the request's cluster and group, and of all topics."""
-        run = self.request.interval
+        run, cluster, group = self.request.interval, self.request.cluster, self.request.consumer_group
         first_hour = (run.start - self.configuration.sightings).replace(minute=0, second=0, microsecond=0)
-        frame = self.warehouse.read(self.spark, SIGHTINGS, self.versions[SIGHTINGS.name])
-        for condition in self.request.filters():
-            frame = frame.where(f"{condition} OR {condition.split(' ', 1)[0]} IS NULL")
-        return frame.where(during(Interval(first_hour, run.end), "hour"))
+        kept = [Filter("hour", ">=", first_hour), Filter("hour", "<", run.end)]
+        if cluster is not None:
+            kept.append(Filter("cluster", "=", cluster))
+        tables, version = stored_in(self.spark, self.warehouse), self.versions[SIGHTINGS.name]
+        found = tables.read(SIGHTINGS, SIGHTINGS.columns, kept, version)
+        if group is None:
+            return found
+        return found.filter(pc.fill_null(pc.equal(found["consumer_group"], group), True))
 
     def _offsets(self, hours: Iterable[int]) -> DataFrame:
         """The request's rows of `offset_snapshots` around these hours, before the read window."""

@@ -12,8 +12,7 @@ MINUTE = 60 * SECOND
 
 def sightings(*parts: tuple[float, float]) -> Sightings:
     """Parts from the first to the last minute in which it was seen."""
-    first, last = (np.array([int(one[n] * MINUTE) for one in parts], dtype=np.int64) for n in (0, 1))
-    return Sightings.of(first, last)
+    return Sightings.of(np.array([int(minute * MINUTE) for part in parts for minute in part], dtype=np.int64))
 
 
 def test_parts_of_an_hour_are_one() -> None:

@@ -121,22 +121,19 @@ def _of_client(queue: Row | None) -> tuple[Any, ...]:
 
 
 def _sightings(rows: Mapping[Table, Sequence[Row]]) -> Iterator[tuple[dict[str, Any], None]]:
-    """Of every group, and of every broker of a topic for each of its groups: every time as the first and the last."""
+    """Of every group, and of every broker of a topic for each of its groups: every time."""
     times: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for row in rows.get(MEMBERSHIP_SNAPSHOTS, ()):
-        times[row["cluster"], row["consumer_group"], "captured", row["consumer_group"], ""] += _twice(row)
+        key = row["cluster"], row["consumer_group"], "captured", row["consumer_group"], ""
+        times[key].append(to_micros(row["captured_at"]))
     for row in rows.get(ROUTE_SNAPSHOTS, ()):
         for entry in row["queues"] or ():
             for group in _groups_with(row, rows):
                 key = row["cluster"], group["consumer_group"], "readable", row["topic"], entry["broker_name"]
-                times[key] += _twice(row)
+                times[key].append(to_micros(row["captured_at"]))
     for (cluster, group_name, kind, name, broker), found in times.items():
         state = {"cluster": cluster, "consumer_group": group_name, "kind": kind, "name": name, "times": found}
         yield state | {"readable": broker if kind == "readable" else None}, None
-
-
-def _twice(row: Row) -> list[int]:
-    return [to_micros(row["captured_at"])] * 2
 
 
 def _groups_with(topic: Row, rows: Mapping[Table, Sequence[Row]]) -> list[dict[str, str]]:

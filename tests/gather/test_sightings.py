@@ -1,13 +1,14 @@
-"""Which brokers are gone, by what was seen before."""
+"""When things were seen, thing by thing; which brokers are gone by that. No Spark."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
 from spark_jobs.domain.window import HOUR, SECOND, from_micros
-from spark_jobs.gather.sightings import Gone, gone_brokers
+from spark_jobs.gather.sightings import Gone, gone_brokers, sighted
 
 NAMES = ("cluster", "consumer_group", "topic", "broker_name", "times")
+TIMES, UTC = ("hour", "first_at", "last_at"), pa.timestamp("us", "UTC")
 SCHEMA = pa.schema([*((name, pa.string()) for name in NAMES[:-1]), ("times", pa.list_(pa.int64()))])
 #: The run reads from 10:30 on the first of January 1970.
 READ_FROM = from_micros(10 * HOUR + HOUR // 2)
@@ -17,14 +18,36 @@ def minute(hours: int, minutes: int) -> int:
     return hours * HOUR + minutes * 60 * SECOND
 
 
-def sighted(*rows: tuple[str | None, str | None, str | None, list[int]]) -> pa.Table:
+def seen_at(*rows: tuple[str | None, str | None, str | None, list[int]]) -> pa.Table:
     """Group, topic, broker, times."""
     return pa.Table.from_pylist([dict(zip(NAMES, ("c", *row), strict=True)) for row in rows], SCHEMA)
 
 
+def test_of_the_hours_before_the_read_window_the_last_time_is_enough() -> None:
+    group, broker = ("c", "g", None, None), ("c", None, "t", "a")
+    hours = (
+        (*group, 3, minute(3, 1), minute(3, 2)),
+        (*group, 10, minute(10, 3), minute(10, 4)),  # the read window begins in this one
+        (*group, 9, minute(9, 5), minute(9, 6)),
+        (*group, 11, minute(11, 7), minute(11, 8)),
+        (*broker, 3, minute(3, 9), minute(3, 10)),
+        ("d", *broker[1:], 10, minute(10, 11), minute(10, 12)),
+    )
+    stored = pa.schema([*((name, pa.string()) for name in NAMES[:-1]), *((one, UTC) for one in TIMES)])
+    rows = [dict(zip(stored.names, (*row[:4], row[4] * HOUR, *row[5:]), strict=True)) for row in hours]
+    found = sighted(pa.Table.from_pylist(rows, stored), READ_FROM)
+    assert found.schema == SCHEMA
+    assert {tuple(row.values())[:-1]: sorted(row["times"]) for row in found.to_pylist()} == {
+        group: [minute(9, 6), minute(10, 3), minute(10, 4), minute(11, 7), minute(11, 8)],
+        broker: [minute(3, 10)],
+        ("d", *broker[1:]): [minute(10, 11), minute(10, 12)],
+    }
+    assert sighted(pa.table([[]] * 7, stored), READ_FROM).schema == SCHEMA
+
+
 def test_a_broker_that_some_route_of_its_topic_lacks_is_gone() -> None:
     early, edge = [minute(3, 5), minute(3, 55)], [minute(10, 10), minute(10, 50)]
-    seen = sighted(
+    seen = seen_at(
         ("g", None, None, early),
         (None, "t", "a", early),
         (None, "t", "b", early),
@@ -38,4 +61,4 @@ def test_a_broker_that_some_route_of_its_topic_lacks_is_gone() -> None:
 
 def test_what_was_first_seen_by_the_run_itself_is_not_gone() -> None:
     late = [minute(10, 30), minute(10, 31)]
-    assert gone_brokers(sighted((None, "t", "b", late)), [("c", "t", [])], READ_FROM) == []
+    assert gone_brokers(seen_at((None, "t", "b", late)), [("c", "t", [])], READ_FROM) == []
