@@ -126,7 +126,7 @@ def test_findings_are_counted_and_limit_the_group() -> None:
     assert found.advice == (
         "More consumers would not have helped: the strategy or its configuration left queues without an owner, and 900 "
         "messages piled up in 1 queue. Fix that first. How large the backlog would have been otherwise is unknown: no "
-        "member was seen to consume."
+        "member was seen to consume, or tells how fast it is."
     )
 
 

@@ -234,7 +234,7 @@ def test_a_group_is_handed_the_proxies_of_its_own_cluster() -> None:
 
 @pytest.mark.parametrize("name", ["consume_threads", "consume_batch_size", "pull_batch_size", "pull_interval_ms"])
 def test_a_setting_of_its_pace_is_another_state_but_no_other_answer(name: str) -> None:
-    rows = [client(second, strategy_class="S", **{name: 1 + second // 40}) for second in (0, 20, 40)]
+    rows = [client(second, strategy_class="S") | {name: 1 + second // 40} for second in (0, 20, 40)]
     seen = history_of({CLIENT_SNAPSHOTS: rows}).clients["c1"]
     assert seen.series.codes.tolist() == [0, 0, 1]
     assert [getattr(state, name) for state in seen.series.states] == [1, 2]

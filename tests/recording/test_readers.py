@@ -17,6 +17,9 @@ from spark_jobs.gather.sources import Sources
 from spark_jobs.read.delta import DeltaTables
 from spark_jobs.read.stored import Filter, rows
 from spark_jobs.warehouse import Warehouse
+from tests.recording.conftest import EXAMPLE, RECORDING
+
+pytestmark = pytest.mark.skipif(RECORDING != EXAMPLE, reason="the numbers are those of the recording of the project")
 
 Clients = dict[tuple[str, str], ClientHistory]
 
