@@ -55,7 +55,16 @@ def test_a_healthy_group_has_intervals_nothing_wrong_and_its_run_is_recorded(
     (ended,) = result.findings
     assert (ended["rule"], ended["severity"]) == ("UNOBSERVED", "INFO")
     assert (ended["start"], ended["end"]) == (at(640).replace(tzinfo=None), at(3600).replace(tzinfo=None))
-    need_clients = ["ALLOCATION_DRIFT", "CLIENT_HUNG", "FLOW_CONTROLLED", "ORDERLY_LOCK_MISSING", "SLOW_LISTENER"]
+    need_clients = [
+        *(
+            "ALLOCATION_DRIFT",
+            "CLIENT_HUNG",
+            "FLOW_CONTROLLED",
+            "NEAR_CAPACITY",
+            "ORDERLY_LOCK_MISSING",
+            "SLOW_LISTENER",
+        )
+    ]
     assert result.warnings == [
         "AVG was assumed for 1 groups, as neither clients nor configuration name their strategy (see strategy_source)",
         f"not evaluated, as client_snapshots has no rows: {', '.join(need_clients)}",

@@ -37,7 +37,7 @@ opened | resolved | root                  | severity | consequences | groups
 …      | open     | IDLE_CONSUMER         | WARN     | 0            | inventory-service
 …      | open     | PRODUCER_SKEW         | WARN     | 0            | audit-service mixed-service
 …      | open     | STRANDED_WRITE_QUEUES | ERROR    | 0            | legacy-import
-…      | open     | SLOW_LISTENER         | WARN     | 2            | legacy-import
+…      | open     | SLOW_LISTENER         | WARN     | 3            | legacy-import
 …      | open     | UNASSIGNED_QUEUE      | WARN     | 0            | geo-service
 …      | open     | UNASSIGNED_QUEUE      | ERROR    | 0            | config-service
 …      | open     | DOUBLE_OWNED_QUEUE    | ERROR    | 0            | config-service
