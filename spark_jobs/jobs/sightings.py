@@ -43,12 +43,15 @@ class Past:
 
     def joined(self, gathered: Gathered) -> Gathered:
         """What was gathered, with the sightings; and, where a route lacks a broker that it named before, with the last
-        offsets that were read of it. As it was where there is no table of sightings.
+        offsets that were read of it. As it was where no sightings are in their table, or there is none.
         """
         if SIGHTINGS.name not in self.versions or not self.configuration.sightings_days:
             self._say_why()
             return gathered
-        seen = sighted(self._sightings(), self._read_from)
+        sightings = self._sightings()
+        if not sightings.num_rows:
+            return gathered
+        seen = sighted(sightings, self._read_from)
         gathered = replace(gathered, sightings=self.spark.createDataFrame(seen))
         gone = gone_brokers(seen, self._routes(gathered), self._read_from)
         if not gone:
