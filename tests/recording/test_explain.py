@@ -171,8 +171,8 @@ def test_the_status_of_all_groups(spark: SparkSession, audited: Audited) -> None
         "utilisation=15 % (busiest 157 % of its LISTENER) headroom=0.0/s limit=LISTENER advice: More consumers would "
         "have helped, up to 4 of them, if what the listener calls (a database, for example) can handle it: the "
         "listener was the limit, 2 members shared 4 queues, and 2,229 messages piled up in 2 queues. The slow member "
-        "has 1 consume thread. The backlog of 4 queues is unknown. With 2 more members the highest backlog would have been about 36 "
-        "instead of 2,229, with twice the consume threads about 68.",
+        "has 1 consume thread. The backlog of 4 queues is unknown. With 2 more members the highest backlog would "
+        "have been about 36 instead of 2,229, with twice the consume threads about 68.",
         "1 group; the newest step began at 2026-11-21T02:00Z.",
     ]
     with pytest.raises(NothingPublishedError, match="did you mean payment-service"):
