@@ -80,6 +80,8 @@ def judged(told: list[str], *lines: str, in_rate: float = 10.0) -> Utilisation:
         # Orderly: 20 threads do 1,000 a second, and one thread 50 of each queue.
         (["A 20 20 orderly"], ["0-3600 A 144000 A 144000"], 80.0, (0.8, 0.8, "A", "LISTENER", 20.0)),
         (["A 20 1 orderly"], ["0-3600 A 288000 A 288000"], 160.0, (0.5, 0.5, "A", "PULLS", 160.0)),
+        # One of several threads takes as much as the pulls bring, and others take the rest.
+        (["A 20 6.25"], ["0-3600 A 288000"], 80.0, (0.5, 0.5, "A", "PULLS", 80.0)),
         # Both owners of a queue get all of it.
         (["A 1 400", "B 1 400"], ["0-3600 A+B 4500"], 1.25, (0.5, 0.5, "A", "LISTENER", 1.25)),
         # A member counts while it owns queues: 4,500 in half an hour are 2.5.

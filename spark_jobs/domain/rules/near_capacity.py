@@ -208,7 +208,8 @@ RULE = Rule(
     "pulled if that is more, and in the measures those produced if that is still more. `HOT_QUEUE`: "
     "messages produced to one queue in a rebalance interval that lasts as long, where the average of the "
     "member's queues of the topic is below the limit. Clients that do not report threads, batch sizes, pull "
-    "interval and response time are not judged.",
+    "interval and response time are not judged. The rule also reports a consumer that works off a backlog at full "
+    "speed.",
     causes={
         Bottleneck.LISTENER: Cause(
             "its threads are busy nearly all the time; for an orderly consumer, the one thread of each queue",

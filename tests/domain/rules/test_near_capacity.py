@@ -11,6 +11,7 @@ import pytest
 from schemas import CLIENT_SNAPSHOTS
 from spark_jobs.domain.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.findings import Finding, findings
+from spark_jobs.domain.relief import best_change
 from spark_jobs.domain.rules import near_capacity, slow_listener
 from spark_jobs.domain.rules.rule import FindingQueue
 from spark_jobs.domain.thresholds import Thresholds
@@ -165,12 +166,49 @@ def test_who_owns_one_queue_gets_no_less_with_more_members() -> None:
 
 
 def test_where_more_comes_than_it_consumes_that_counts() -> None:
-    # 5 a second come, 2 are consumed, 4 were pulled.
-    (one,) = found(step(said("400/2/1/4"), row("0-3600 A 9000 A 9000")))
+    # 5 a second come, 2 are consumed, 9 were pulled.
+    (one,) = found(step(said("400/2/1/9"), row("0-3600 A 9000 A 9000")))
     assert (measures(one)["utilisation"], measures(one)["with_twice_the_threads"]) == pytest.approx((2.0, 1.0))
+    # Of one queue it is not known.
+    (one,) = found(step(said("400/2/1/9"), row("0-3600 A 9000 A ?")))
+    assert measures(one)["utilisation"] == pytest.approx(1.0)
     # In a short interval it is not known what came.
-    (one,) = found(step(said("400/2/1/4"), row("0-299 A 750 A 750"), row("299-3600 B 0 B 0")))
-    assert measures(one)["utilisation"] == pytest.approx(1.6)
+    (one,) = found(step(said("400/2/1/9"), row("0-610 B 0 B 0"), row("610-900 A 750 A 750")))
+    assert measures(one)["utilisation"] == pytest.approx(3.6)
+
+
+def test_a_minute_that_ended_before_the_step_tells_of_its_beginning() -> None:
+    minutes = {-30: "400/2.4/1/2.4"}
+    rows = [
+        client_row(second, "A", [status(minutes.get(second, "400/2/1/2"))], **PULLS) for second in range(-210, 600, 60)
+    ]
+    (one,) = found(step(rows, row("0-3600 A 9000 A 9000")))
+    assert told(one) == "LISTENER 0-660"
+    assert measures(one)["utilisation"] == pytest.approx(2.0)
+
+
+def test_a_queue_that_was_dropped_is_not_its_own() -> None:
+    rows = said("0/512/1/512", queues=5)
+    for one in rows:
+        one["owned_queues"][0]["dropped"] = True
+    assert [told(one) for one in found(step(rows))] == ["PULLS 60-720"]
+
+
+def test_who_owns_more_than_an_even_share_needs_one_more_at_least() -> None:
+    (one,) = found(step(said("400/2/1/2"), row("0-3600 A 2400 A 2400 A 2400 B 0")))
+    assert measures(one)["more_members"] == 1.0
+    assert measures(one)["with_more_members"] == pytest.approx(1.6 / 3)
+
+
+def test_where_no_change_helps_the_advice_says_so() -> None:
+    names = ("threads", "queues")
+    same = {f"with_twice_the_{name}": 0.8 for name in names} | {"with_half_the_response_time": 0.8}
+    told = {"utilisation": 0.8, "with_more_members": None, "with_no_pull_interval": 0.8, "more_members": None}
+    assert best_change(told | same) == (
+        "No single change of its threads, pulls, listener, queues or members would help."
+    )
+    more = told | same | {"with_more_members": 0.4, "more_members": 2.0}
+    assert best_change(more) == "Of all single changes, 2 more members would help most: 40 % instead of 80 %."
 
 
 def test_the_worst_minute_of_the_step_tells() -> None:
@@ -197,6 +235,11 @@ def test_the_worst_minute_of_the_step_tells() -> None:
 )
 def test_one_queue_receives_nearly_what_its_owner_can_take_of_it(line: str, expected: list[str]) -> None:
     assert [told(one) for one in found(step(said("0/1/1/1", usual="0/1/1/1"), row(line)))] == expected
+
+
+def test_short_intervals_one_after_the_other_do_not_tell_of_a_hot_queue() -> None:
+    rows = row("0-200 A 25600 A 0 A 0"), row("200-400 A 25600 A 0 A 0")
+    assert found(step(said("0/1/1/1", usual="0/1/1/1"), *rows)) == []
 
 
 def test_a_hot_queue_is_named() -> None:
