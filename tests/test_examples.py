@@ -71,7 +71,7 @@ def kept(expression: str) -> set[str]:
     found = [exported()[metric]]
 
     def visit(node: Any) -> bool:
-        if isinstance(node, promql_parser.AggregateExpr) and str(node.op) != "topk":
+        if isinstance(node, promql_parser.AggregateExpr) and str(node.op) not in ("topk", "bottomk"):
             found.append(set(node.modifier.labels) if node.modifier is not None else set())
         return True
 
