@@ -107,7 +107,9 @@ def measured(
     )
 
 
-def offsets(queues: Sequence[Place], rows: Mapping[int, Sequence[str]]) -> OffsetReadings:
+def offsets(
+    queues: Sequence[Place], rows: Mapping[float, Sequence[str]] | Mapping[int, Sequence[str]]
+) -> OffsetReadings:
     """Readings of each time, a cell per queue: `next to write/next to consume`, `?` unknown, `-` not in it at all."""
     cells = [[cell.split("/") for cell in row] for row in rows.values()]
     end_offset = _matrix([[cell[0] for cell in row] for row in cells])
