@@ -118,5 +118,13 @@ SUITE = Suite(
             "The busiest member's limit, where it is known, is a value of the enum.",
             lambda rows: known_value("busiest_limit", Bottleneck)(rows) | rows["busiest_limit"].is_unknown(),
         ),
+        Expectation(
+            "time_left_is_not_negative",
+            "Catch-up time and retention left are 0 or more, or unknown; who catches up has a time, nobody else does.",
+            lambda rows: (
+                (least(rows["catch_up_seconds"], rows["retention_left_seconds"]) >= 0.0).or_else(True)
+                & (rows["catches_up"].or_else(False) == rows["catch_up_seconds"].is_known())
+            ),
+        ),
     ),
 )

@@ -60,6 +60,23 @@ GROUP_STATUS = Table(
                 "messages a second more, spread as they were, before that member falls behind; 0: it does",
             ),
             column(
+                "catches_up",
+                BOOLEAN,
+                "whether the lag of every queue that is behind shrinks, by the last readings (those of "
+                "`verdict_window_seconds`); null: unknown",
+            ),
+            column(
+                "catch_up_seconds",
+                DOUBLE,
+                "at that pace, until the last queue has caught up; 0: none is behind; null: unknown, or never",
+            ),
+            column(
+                "retention_left_seconds",
+                DOUBLE,
+                "until the broker may delete the first message that waits, by the broker's oldest offsets and by the "
+                "message's age; null: unknown, or none waits",
+            ),
+            column(
                 "attribution",
                 array_of(
                     Field("topic", STRING),

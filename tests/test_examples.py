@@ -44,7 +44,7 @@ def variables() -> dict[str, dict[str, Any]]:
 
 def exported() -> dict[str, set[str]]:
     """The labels of every metric."""
-    steps = NewestSteps([group("g")], timedelta(hours=1), {("eu", "g"): 1.0})
+    steps = NewestSteps([group("g", retention_left_seconds=60.0)], timedelta(hours=1), {("eu", "g"): 1.0})
     families = registry(steps, [incident(resolved_at=None)]).collect()
     return {one.name: set(one.samples[0].labels) for one in families}
 

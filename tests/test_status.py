@@ -50,6 +50,9 @@ def group(name: str, severity: str | None = None, backlog: int | None = 0, **val
         "busiest_utilisation": 1.566,
         "busiest_limit": "LISTENER",
         "headroom": 12.34,
+        "catches_up": True,
+        "catch_up_seconds": 0.0,
+        "retention_left_seconds": None,
         "limit": "NO_BACKLOG",
         "advice": "Nothing to help.",
         "rules": [{"rule": "GROUP_OFFLINE", "findings": 2}, {"rule": "UNOBSERVED", "findings": 1}],
@@ -62,6 +65,7 @@ UNKNOWN = dict.fromkeys(
     (
         *("members", "idle_members", "queues", "backlog_start", "backlog_end", "oldest_message_ms", "in_rate"),
         *("out_rate", "utilisation", "busiest_utilisation", "busiest_limit", "headroom"),
+        *("catches_up", "catch_up_seconds", "retention_left_seconds"),
     )
 )
 
@@ -90,14 +94,15 @@ def shown(console: Console, *groups: dict[str, Any]) -> list[str]:
 
 def test_groups_are_lines_where_nobody_watches() -> None:
     hostile = group("[red]:bomb:\x1b[2J\u202e", None, **UNKNOWN, step_start=OLD, unknown_queues=7, rules=None)
-    plain = group("g", "ERROR", oldest_message_ms=90_500, stranded=11_767)
+    waits: dict[str, Any] = {"catch_up_seconds": 5400.0, "retention_left_seconds": 172_800.0}
+    plain = group("g", "ERROR", oldest_message_ms=90_500, stranded=11_767, **waits)
     assert shown(Console(file=io.StringIO(), width=40), plain, hostile) == [
         "ERROR cluster=eu group=g step=2026-11-21T02:00Z findings=1234 rules=GROUP_OFFLINE,UNOBSERVED members=3 "
-        "queues=1,010/4/2 backlog=12 → 0 unknown_queues=0 stranded=11767 "
+        "queues=1,010/4/2 backlog=12 → 0 caught_up_in=1 h 30 min deleted_in=2 d 00 h unknown_queues=0 stranded=11767 "
         "oldest=1 min 30 s in=1,234.6/s out=0.0/s "
         "utilisation=15 % (busiest 157 % of its LISTENER) headroom=12.3/s limit=NO_BACKLOG advice: Nothing to help.",
         "- cluster=eu group=[red]:bomb:\\x1b[2J\\u202e step=2026-11-20T02:00Z (old) findings=1234 rules=- "
-        "members=unknown queues=unknown backlog=unknown unknown_queues=7 "
+        "members=unknown queues=unknown backlog=unknown caught_up_in=unknown deleted_in=unknown unknown_queues=7 "
         "oldest=unknown in=unknown/s out=unknown/s utilisation=unknown limit=NO_BACKLOG "
         "advice: Nothing to help.",
         "2 groups; the newest step began at 2026-11-21T02:00Z.",
@@ -127,7 +132,7 @@ def test_groups_are_a_table_on_a_terminal() -> None:
     rows = [line.split() for line in lines]
     assert rows[0] == ["Newest", "step", "of", "every", "group", "(UTC)"]
     assert ["ERROR", "<script>", "3", "1,010/4/2", "12", "→", "0", "no", "backlog", "1,234.6", "157", "%", "-"] in rows
-    assert ["GROUP_OFFLINE", "×", "2", "1", "0.0", "12.3"] in rows
+    assert ["GROUP_OFFLINE", "×", "2", "1", "0.0", "12.3", "0", "s"] in rows
     worst, unread = (
         ["WARN", "[red]:bomb:\\x1b[2J", "3", "1,010/4/2"],
         ["unknown", "no", "backlog", "1,234.6", "157", "%", "unknown"],

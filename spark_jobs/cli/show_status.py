@@ -13,7 +13,15 @@ from rich.text import Text
 from spark_jobs.cli.tables import Heading, show_rows, stacked, table
 from spark_jobs.cli.terminal import SEVERITY_STYLES, print_line, zone_name
 from spark_jobs.domain.intervals import duration_text, format_utc
-from spark_jobs.domain.phrases import UNKNOWN, count, number_text, percent_text, rate_text
+from spark_jobs.domain.phrases import (
+    UNKNOWN,
+    catch_up_text,
+    count,
+    number_text,
+    percent_text,
+    rate_text,
+    retention_text,
+)
 from spark_jobs.jobs.status import Statuses
 
 #: A row of `group_status`.
@@ -35,7 +43,7 @@ _MORE = (
     Heading("limit"),
     Heading("in/s\nout/s", right=True),
     Heading("busiest\nheadroom", right=True),
-    Heading("oldest\nmessage", right=True),
+    Heading("oldest message\ncaught up in\ndeleted in", right=True),
 )
 
 
@@ -73,7 +81,7 @@ def _cells(group: Group, newest: datetime | None, wide: bool, with_cluster: bool
         yield Text(group["limit"].replace("_", " ").lower())
         yield stacked(rate_text(group["in_rate"]), rate_text(group["out_rate"]))
         yield stacked(percent_text(group["busiest_utilisation"]), rate_text(group["headroom"]))
-        yield Text(_oldest(group))
+        yield stacked(_oldest(group), _catch_up(group), _retention(group))
 
 
 def _rules(group: Group) -> list[str]:
@@ -103,6 +111,8 @@ def _line(group: Group, newest: datetime | None) -> str:
             f"members={number_text(group['members'])}",
             f"queues={_owned(group)}",
             f"backlog={_backlog(group)}",
+            f"caught_up_in={_catch_up(group)}",
+            f"deleted_in={_retention(group)}",
             f"unknown_queues={group['unknown_queues']}",
             *([f"stranded={group['stranded']}"] if group["stranded"] else []),
             f"oldest={_oldest(group)}",
@@ -133,6 +143,14 @@ def _utilisation(group: Group) -> str:
 def _backlog(group: Group) -> str:
     start, end = group["backlog_start"], group["backlog_end"]
     return UNKNOWN if start is None and end is None else f"{number_text(start)} → {number_text(end)}"
+
+
+def _catch_up(group: Group) -> str:
+    return catch_up_text(group["catch_up_seconds"], group["catches_up"])
+
+
+def _retention(group: Group) -> str:
+    return retention_text(group["retention_left_seconds"], group["catch_up_seconds"])
 
 
 def _oldest(group: Group) -> str:

@@ -51,6 +51,11 @@ TERMS = (
         columns=("membership_snapshots.captured_at",),
     ),
     Term(
+        "catch-up time",
+        "How long until the last queue of a group has no lag, at the pace of its last readings.",
+        columns=("group_status.catch_up_seconds",),
+    ),
+    Term(
         "cause",
         "Why a finding exists, as one of the causes of its rule.",
         columns=("findings.cause",),

@@ -13,6 +13,7 @@ from spark_jobs.domain.findings import Finding
 from spark_jobs.domain.limits import held_back
 from spark_jobs.domain.severities import SEVERITIES
 from spark_jobs.domain.strategies import StrategySettings
+from spark_jobs.domain.time_left import TimeLeft, time_left
 from spark_jobs.domain.utilisation import utilisation
 from spark_jobs.domain.what_if.answer import in_numbers
 
@@ -43,6 +44,9 @@ class GroupStatus(NamedTuple):
     busiest_member: str | None
     busiest_limit: str | None
     headroom: float | None
+    catches_up: bool | None
+    catch_up_seconds: float | None
+    retention_left_seconds: float | None
     attribution: list[TopicGrowth] | None
     limit: str
     more_members_help: bool | None
@@ -103,6 +107,7 @@ def group_status(step: AuditedStep, findings: Sequence[Finding], configured: Str
         **(_ownership(ordinary)._asdict() if ordinary else dict.fromkeys(_Ownership._fields)),
         **backlog._asdict(),
         **utilisation(step, backlog.in_rate)._asdict(),
+        **(time_left(step) if group.backlog_is_known else TimeLeft())._asdict(),
         attribution=attribution(queues, step.history.offsets, step.window) or None,
         limit=limit.value,
         more_members_help=capacity.more_members_help(limit),

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from difflib import get_close_matches
 from typing import TypeVar
+
+from spark_jobs.domain.intervals import duration_text
 
 Number = TypeVar("Number", int, float)
 
@@ -40,6 +43,20 @@ def rate_text(value: float | None) -> str:
 def percent_text(part: float | None) -> str:
     """A part of 1 in whole percent; null is unknown."""
     return UNKNOWN if part is None else f"{100 * part:,.0f} %"
+
+
+def catch_up_text(seconds: float | None, catches_up: bool | None) -> str:
+    """How long until a group has caught up, or that it does not at its pace."""
+    return "never" if catches_up is False else _seconds_text(seconds)
+
+
+def retention_text(seconds: float | None, catch_up_seconds: float | None) -> str:
+    """How long until a message that waits may be deleted; `-`: none waits."""
+    return "-" if seconds is None and catch_up_seconds == 0 else _seconds_text(seconds)
+
+
+def _seconds_text(seconds: float | None) -> str:
+    return UNKNOWN if seconds is None else duration_text(timedelta(seconds=seconds))
 
 
 def known_sum(values: Iterable[Number | None]) -> Number | None:

@@ -12,7 +12,10 @@ from spark_jobs.report.keys import GROUP, TOPIC, Key, Row, by_key, part_of, valu
 
 #: Points that a small line of backlog is drawn with, at most.
 PARTS = 48
-_NEWEST = ("backlog_end", "members", "queues", "owned_twice", "owned_never", "limit", "advice")
+_NEWEST = (
+    *("backlog_end", "catches_up", "catch_up_seconds", "retention_left_seconds"),
+    *("members", "queues", "owned_twice", "owned_never", "limit", "advice"),
+)
 _CONDITION = ("topic", "subject", "cause")
 _INTERVAL = (*TOPIC, "interval_start", "interval_end")
 _NOTHING_FOUND: Row = dict.fromkeys(("rank", "errors", "piled_up", "rules"))

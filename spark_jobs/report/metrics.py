@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import product
+from math import inf
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry
@@ -71,6 +72,9 @@ _GROUP_GAUGES = {
     "utilisation_ratio": "Messages produced in that step as a part of what the members can consume; absent: unknown",
     "headroom_messages_per_second": "Messages per second that could be produced beside these before the first member "
     "falls behind; absent: unknown",
+    "catch_up_seconds": "Until the last queue has caught up, at the pace of the last readings; +Inf: never; absent: "
+    "unknown",
+    "retention_left_seconds": "Until the broker may delete the first message that waits; absent: none does, or unknown",
 }
 
 
@@ -88,6 +92,8 @@ def _values(row: Row, steps: NewestSteps) -> dict[str, float | None]:
         "backlog_unknown_queues": row["unknown_queues"],
         "utilisation_ratio": row["utilisation"],
         "headroom_messages_per_second": row["headroom"],
+        "catch_up_seconds": inf if row["catches_up"] is False else row["catch_up_seconds"],
+        "retention_left_seconds": row["retention_left_seconds"],
     }
 
 

@@ -8,7 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from spark_jobs.domain.intervals import duration_text
-from spark_jobs.domain.phrases import number_text, percent_text, rate_text
+from spark_jobs.domain.phrases import catch_up_text, number_text, percent_text, rate_text, retention_text
 from spark_jobs.report.colours import SCHEMES
 from spark_jobs.report.evidence import evidence_facts
 from spark_jobs.report.packing import bokeh_js
@@ -40,6 +40,8 @@ def _templates() -> Environment:
         "lasted": lambda finding: duration_text(finding["end"] - finding["start"]),
         "percent": percent_text,
         "rate": rate_text,
+        "catch_up": catch_up_text,
+        "retention": retention_text,
     }
     return templates
 

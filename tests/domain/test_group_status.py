@@ -15,8 +15,9 @@ from spark_jobs.domain.evidence import Evidence
 from spark_jobs.domain.findings import Finding
 from spark_jobs.domain.group_status import GroupStatus, group_status
 from spark_jobs.domain.history import Place
+from spark_jobs.domain.progress import topic_progress
 from spark_jobs.domain.strategies import StrategySettings
-from tests.domain.audited import WINDOW, at, audited_step, measured, offsets, replayed, unobserved
+from tests.domain.audited import SETTINGS, WINDOW, at, audited_step, measured, offsets, replayed, unobserved
 
 NO_EVIDENCE = Evidence(None, None, [], None, None, [], *[None] * 10)
 PLACES: list[Place] = [("b", number) for number in range(4)]
@@ -52,7 +53,7 @@ def test_a_group_without_an_interval_in_the_step_has_no_status() -> None:
 
 def test_a_group_that_was_never_replayed_is_unknown() -> None:
     nothing_known = "Whether more consumers would have helped is unknown, because the backlog of the group is unknown."
-    unknown = GroupStatus(None, 0, *[None] * 9, 0, *[None] * 9, "UNKNOWN_BACKLOG", None, None, None, nothing_known)  # type: ignore[arg-type, call-arg]
+    unknown = GroupStatus(None, 0, *[None] * 9, 0, *[None] * 12, "UNKNOWN_BACKLOG", None, None, None, nothing_known)  # type: ignore[arg-type, call-arg]
     assert status(unobserved(0, 3600)) == unknown
     # What was replayed before the step began is not published.
     assert status(replayed(-60, 0, owned((0,))), unobserved(0, 3600)) == unknown
@@ -275,3 +276,18 @@ def test_a_queue_into_which_nothing_ever_came_is_known_and_says_nothing_of_the_o
     # Of a group of such queues only, all is known.
     row = measured(replayed(0, 60, owned((0,))), lag_first=[0], lag_last=[0], consumer_offset=[0], consumed=[0])
     assert _backlog(row) == Backlog(0, 0, 0, None, None, 0.0)
+
+
+def test_the_time_left_is_known_where_the_backlog_is() -> None:
+    """An empty queue has no lag, and says nothing of the one beside it, whose lag is unknown."""
+    interval = replayed(0, 3600, owned((0,), (0,)), "A")
+
+    def found(first: str, second: str) -> tuple[bool | None, float | None]:
+        read = offsets(PLACES[:2], {0: ["0/0", first], 300: ["0/0", second]})
+        progress = topic_progress([interval], read, WINDOW, SETTINGS)
+        told = group_status(audited_step([interval], progress, offsets={"t": read}), [], StrategySettings())
+        assert told is not None
+        return told.catches_up, told.catch_up_seconds
+
+    assert found("900/0", "900/600") == (True, 150.0)
+    assert found("900/?", "900/?") == (None, None)

@@ -72,6 +72,13 @@ CASES = Cases(
             good(utilisation=-0.1, busiest_utilisation=-0.1),
         ],
         "busiest_limit_is_known": [good(busiest_limit="ODD")],
+        "time_left_is_not_negative": [
+            good(catches_up=True, catch_up_seconds=-0.1),
+            good(retention_left_seconds=-0.1),
+            good(catches_up=True),
+            good(catches_up=False, catch_up_seconds=0.0),
+            good(catch_up_seconds=0.0),
+        ],
         "keys_are_unique": [{GROUP_STATUS: [row(), row()], FINDINGS: FOUND}],
     },
     keeps=[
@@ -92,6 +99,8 @@ CASES = Cases(
         good(utilisation=0.500001),
         good(utilisation=2.0, busiest_utilisation=2.0, headroom=0.0, busiest_limit="LISTENER"),
         good(busiest_limit="HOT_QUEUE"),
+        good(catches_up=True, catch_up_seconds=0.0, retention_left_seconds=0.0),
+        good(catches_up=False, retention_left_seconds=60.0),
         {GROUP_STATUS: [row(), row(consumer_group="g2", finding_count=0, worst_severity=None)], FINDINGS: FOUND},
     ],
     # A run of one topic publishes a group without the findings of its other topics.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,11 @@ BUSY = {
     "busiest_member": "c1",
     "busiest_limit": "PULLS",
     "headroom": 0.0,
+    "catches_up": True,
+    "catch_up_seconds": 90.5,
+    "retention_left_seconds": 3600.0,
 }
+OFFLINE_STATUS = {"members": 0, "owned_never": 8, "owned_once": 0, "owned_twice": 0, "catches_up": False}
 OFFLINE = {"rule": "GROUP_OFFLINE", "cause": "NOBODY_CONNECTED", "severity": "ERROR", "topic": None}
 
 
@@ -54,7 +59,7 @@ def warehouse(tmp_path: Path) -> Path:
     last = 10 * DAY
     statuses = [
         key("g", last - 1) | STATUS | KNOWN,
-        key("g", last) | STATUS | KNOWN | {"members": 0, "owned_never": 8, "owned_once": 0, "owned_twice": 0},
+        key("g", last) | STATUS | KNOWN | OFFLINE_STATUS,
         key(HOSTILE, last) | STATUS | {"unknown_queues": 5},
         key("old", last - 7 * DAY) | STATUS | KNOWN,
         key("old", last - 7 * DAY + 1) | STATUS | KNOWN | BUSY,
@@ -107,6 +112,8 @@ BY_HAND: dict[str, dict[tuple[str, ...], float]] = {
     "backlog_unknown_queues": {("g",): 0, (HOSTILE,): 5, ("old",): 0},
     "utilisation_ratio": {("old",): 0.25},
     "headroom_messages_per_second": {("old",): 0.0},
+    "catch_up_seconds": {("g",): inf, ("old",): 90.5},
+    "retention_left_seconds": {("old",): 3600.0},
     "open_incidents": {ERROR: 1, WARN: 1},
     "open_incident_groups": {ERROR: 1, WARN: 1},
     "group_open_incidents": {("g", *ERROR): 1, ("old", *WARN): 1},

@@ -39,7 +39,10 @@ CHANGES = [
     Upgraded("client_snapshots", "column consume_max_span added"),
     *(
         Upgraded("group_status", f"column {name} added")
-        for name in ("utilisation", "busiest_utilisation", "busiest_member", "busiest_limit", "headroom")
+        for name in (
+            *("utilisation", "busiest_utilisation", "busiest_member", "busiest_limit", "headroom"),
+            *("catches_up", "catch_up_seconds", "retention_left_seconds"),
+        )
     ),
     Upgraded("findings", "column muted added"),
     Upgraded("findings", "column root_finding_id added"),
@@ -73,7 +76,9 @@ def test_an_old_warehouse_is_refused_with_the_command_that_helps(old: str, capsy
         f"column pull_threshold_size_for_queue (int) is missing. {helps}",
         f"the table {old}/group_status is not as schemas/group_status.py says: "
         "column busiest_limit (string) is missing; column busiest_member (string) is missing; "
-        "column busiest_utilisation (double) is missing; column headroom (double) is missing; "
+        "column busiest_utilisation (double) is missing; column catch_up_seconds (double) is missing; "
+        "column catches_up (boolean) is missing; column headroom (double) is missing; "
+        "column retention_left_seconds (double) is missing; "
         f"column utilisation (double) is missing. {helps}",
         f"the table {old}/findings is not as schemas/findings.py says: column muted (string) is missing; "
         f"column root_finding_id (string) is missing. {helps}",

@@ -173,6 +173,7 @@ MUTATIONS: Mapping[Table, Mapping[str, tuple[Where, Change]]] = {
         "utilisation_is_known_or_not": (always, set_to(headroom=1.0)),
         "utilisation_is_not_negative": (always, set_to(utilisation=2.0, busiest_utilisation=1.0)),
         "busiest_limit_is_known": (always, set_to(busiest_limit="ODD")),
+        "time_left_is_not_negative": (always, set_to(retention_left_seconds=-1.0)),
     },
     STRATEGY_COMPARISON: {
         "strategy_can_be_replayed": (always, set_to(strategy="ODD")),

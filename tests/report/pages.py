@@ -31,6 +31,9 @@ def fleet_row(group: str, **facts: Any) -> dict[str, Any]:
         "lines",
         "backlog_start",
         "backlog_end",
+        "catches_up",
+        "catch_up_seconds",
+        "retention_left_seconds",
         "members",
         "queues",
     )
@@ -82,6 +85,7 @@ def step(**facts: Any) -> dict[str, Any]:
     """`group_status` of the hour."""
     numbers = {"members": 2, "queues": 2, "backlog_start": 20, "backlog_end": 40, "in_rate": 2.0, "out_rate": None}
     numbers |= {"utilisation": 0.25, "headroom": None}
+    numbers |= {"catches_up": True, "catch_up_seconds": 90.4, "retention_left_seconds": 172_800.0}
     told = {"limit": "ALLOCATION", "advice": "No: correct the ids.", "attribution": [], "step_start": at(0)}
     return numbers | told | facts
 
@@ -181,5 +185,6 @@ def troubled(group: str = "twins") -> dict[str, Any]:
     lines = [{"topic": "t", "points": [{"part": 0, "backlog": 20}, {"part": 47, "backlog": 1500}]}]
     rules = [{"rule": "UNASSIGNED_QUEUE", "findings": 1}]
     return fleet_row(
-        group, rank=3, errors=1, piled_up=1234, rules=rules, lines=lines, members=2, queues=2, busiest=0.426
-    )
+        group, rank=3, errors=1, piled_up=1234, rules=rules, lines=lines, members=2, queues=2, busiest=0.426,
+        catches_up=False, retention_left_seconds=172_800.0,
+    )  # fmt: skip

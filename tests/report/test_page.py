@@ -50,7 +50,7 @@ def test_it_could_not_load_anything_if_it_wanted_to(open_page: Open, attempt: st
 def test_the_fleet_says_what_is_known_of_each_group(open_page: Open) -> None:
     rows = open_page(HTML).page.locator(".fleet tbody tr")
     assert " ".join(rows.nth(0).inner_text().split()) == (
-        "ERROR twins c UNASSIGNED_QUEUE unknown unknown 1,234 max 1,500 43 % 2 2 Nothing to help."
+        "ERROR twins c UNASSIGNED_QUEUE unknown unknown never 2 d 00 h 1,234 max 1,500 43 % 2 2 Nothing to help."
     )
     assert rows.nth(1).inner_text().split()[:3] == ["fine", "quiet", "c"]
     assert rows.nth(1).locator("a").count() == 0

@@ -168,6 +168,7 @@ def test_a_part_of_the_backlog_keeps_its_first_last_and_highest_lag_and_the_time
 _STATUS = (
     "cluster", "consumer_group", "step_start", "backlog_start", "backlog_end", "members", "queues", "owned_twice",
     "owned_never", "limit", "advice", "busiest_utilisation",
+    "catches_up", "catch_up_seconds", "retention_left_seconds",
 )  # fmt: skip
 _FINDINGS = ("cluster", "consumer_group", "rule", "severity", "topic", "subject", "cause", "evidence", "muted")
 
@@ -179,10 +180,10 @@ def told(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 def test_the_fleet_lists_what_needs_attention_first() -> None:
     status = [
-        ("c", "quiet", at(0), 1, 2, 3, 4, 0, 0, "NO_BACKLOG", "first", 0.5),
-        ("c", "quiet", at(3600), 2, 9, 5, 6, 0, 1, "LISTENER", "second", 0.4),
+        ("c", "quiet", at(0), 1, 2, 3, 4, 0, 0, "NO_BACKLOG", "first", 0.5, True, 0.0, None),
+        ("c", "quiet", at(3600), 2, 9, 5, 6, 0, 1, "LISTENER", "second", 0.4, False, None, 60.0),
         *(
-            ("c", group, at(0), None, None, None, None, None, None, "NO_BACKLOG", "", None)
+            ("c", group, at(0), None, None, None, None, None, None, "NO_BACKLOG", "", *[None] * 4)
             for group in ("z", "y", "x", "w")
         ),
     ]
@@ -277,6 +278,7 @@ def test_the_fleet_lists_what_needs_attention_first() -> None:
     last = rows[-1]
     assert (last["backlog_start"], last["backlog_end"], last["members"], last["owned_never"]) == (1, 9, 5, 1)
     assert [row["busiest"] for row in rows] == [None] * 4 + [0.5]
+    assert (last["catches_up"], last["catch_up_seconds"], last["retention_left_seconds"]) == (False, None, 60.0)
     assert (last["limit"], last["advice"], last["rules"], last["lines"]) == ("LISTENER", "second", None, None)
 
 
@@ -288,7 +290,7 @@ def test_the_small_line_has_the_highest_sum_of_all_queues_in_each_part() -> None
         progress(149, 7200, 0, 0, 100, 100, 1, 1),
         progress(149, 7200, 1, None, None, None, None, None),
     ]
-    status = [("c", "g", at(0), 0, 0, 1, 1, 0, 0, "NO_BACKLOG", "", None)]
+    status = [("c", "g", at(0), 0, 0, 1, 1, 0, 0, "NO_BACKLOG", "", *[None] * 4)]
     (row,) = fleet(
         named(status, _STATUS),
         named([], _FINDINGS),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from typing import NamedTuple
 
 import numpy as np
 
 from spark_jobs.domain.audited_step import AuditedStep, IntervalProgress
-from spark_jobs.domain.history import UNKNOWN, Matrix, TopicReadings
+from spark_jobs.domain.history import Matrix
+from spark_jobs.domain.retention import Minimums, Waiting, seconds_left_by_age
 from spark_jobs.domain.rules import (
     client_hung,
     consumer_lagging,
@@ -21,11 +21,9 @@ from spark_jobs.domain.rules import (
 from spark_jobs.domain.rules.follows import Follows, everything, queues
 from spark_jobs.domain.rules.progress_queues import queue_at
 from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
-from spark_jobs.domain.window import SECOND, StepWindow
 
 NAME = "RETENTION_RISK"
 AT_RISK = "AT_RISK"
-_A_DAY = 86_400
 
 
 class RetentionCause(StrEnum):
@@ -34,43 +32,6 @@ class RetentionCause(StrEnum):
     LOST = "LOST"
     EXPIRING = "EXPIRING"
     AGED = "AGED"
-
-
-class Waiting(NamedTuple):
-    """A queue's offsets: next to consume, oldest that the broker still has; messages a second, None: unknown."""
-
-    consumer_offset: int
-    min_offset: int
-    consumed_per_second: float | None
-    deleted_per_second: float | None
-
-
-class Minimums:
-    """The oldest offsets of a topic's queues in a step's window, and how fast they grew since its first snapshot."""
-
-    def __init__(self, readings: TopicReadings, window: StepWindow) -> None:
-        inside = readings.inside(window.read_from, window.end)
-        present = readings.present[inside]
-        self._columns = readings.columns
-        self._times = readings.times[inside]
-        self._min_offset = readings.min_offset[inside]
-        rows = np.arange(len(present))[:, np.newaxis]
-        #: Per snapshot and queue the last row so far that has it, −1: none.
-        self._last = np.maximum.accumulate(np.where(present, rows, -1), axis=0)
-        self._first = present.argmax(axis=0) if len(present) else np.empty(0, np.int64)
-
-    def at(self, queue: tuple[str, int], moment: int) -> tuple[int, float | None] | None:
-        """The oldest offset, and messages deleted a second (None: it is the first that is known); None: not known."""
-        column = self._columns.get(queue)
-        row = int(np.searchsorted(self._times, moment, side="right")) - 1
-        if column is None or row < 0 or self._last[row, column] < 0:
-            return None
-        first, last = int(self._first[column]), int(self._last[row, column])
-        oldest, before = int(self._min_offset[last, column]), int(self._min_offset[first, column])
-        if oldest == UNKNOWN:
-            return None
-        grown = None if before == UNKNOWN else oldest - before
-        return oldest, per_second(grown, int(self._times[last] - self._times[first]))
 
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
@@ -93,49 +54,27 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
 
 def retention_cause(queue: Waiting, within_seconds: float) -> RetentionCause | None:
     """Whether a queue with a backlog lost messages, or will within the time at these rates; None: no, or unknown."""
-    left = queue.consumer_offset - queue.min_offset
-    if left < 0:
+    if queue.left < 0:
         return RetentionCause.LOST
-    if queue.consumed_per_second is None or queue.deleted_per_second is None:
-        return None
-    gain = queue.deleted_per_second - queue.consumed_per_second
-    return RetentionCause.EXPIRING if gain > 0 and left <= gain * within_seconds else None
-
-
-def per_second(messages: int | None, time: int) -> float | None:
-    """So many messages in so many microseconds; None: unknown."""
-    return None if messages is None or not time else messages / (time / SECOND)
+    seconds = queue.seconds_left
+    return RetentionCause.EXPIRING if seconds is not None and seconds <= within_seconds else None
 
 
 def _of_interval(
     step: AuditedStep, progress: IntervalProgress, behind: Matrix, minimums: Minimums
 ) -> Iterator[RuleHit]:
-    queues = progress.queues
     for place in behind.tolist():
-        at, consumer_offset = int(progress.last_reading_at[place]), int(progress.consumer_offset[place])
-        oldest = minimums.at(queues[place], at)
-        if oldest is None or consumer_offset == UNKNOWN:
-            continue
-        consumed = int(progress.consumed[place])
-        pace = per_second(None if consumed == UNKNOWN else consumed, at - progress.start)
-        queue = Waiting(consumer_offset, oldest[0], pace, oldest[1])
-        cause = retention_cause(queue, step.settings.thresholds.retention_seconds)
-        if cause:
+        queue = minimums.waiting(progress, place)
+        cause = retention_cause(queue, step.settings.thresholds.retention_seconds) if queue else None
+        if queue and cause:
             yield _hit(step, progress, place, queue, cause)
 
 
 def _aged(step: AuditedStep, progress: IntervalProgress, behind: Matrix) -> Iterator[RuleHit]:
-    """Queues whose oldest message that was not consumed may be as old as the broker keeps messages, or soon will be.
-
-    It is no older than the last one consumed, which is what is known. The broker deletes whole files whose last message
-    is older than `fileReservedTime` hours, once a day at `deleteWhen` (04), so that a rate of deletion tells nothing
-    before (`DefaultMessageStore.CleanCommitLogService`). What is a day older still is deleted: what waits is younger.
-    A queue that was quiet for days and then got messages is not meant: it was behind from the interval's start on.
-    """
-    thresholds, age = step.settings.thresholds, progress.age_ms[behind]
-    reserved = thresholds.reserved_seconds
-    is_aged = (age >= (reserved - thresholds.retention_seconds) * 1000) & (age < (reserved + _A_DAY) * 1000)
-    for place in behind[is_aged & (progress.lag_first[behind] > thresholds.allowed_lag)].tolist():
+    """Queues whose oldest message that was not consumed may be as old as the broker keeps messages, or soon will be."""
+    thresholds = step.settings.thresholds
+    left = seconds_left_by_age(progress, thresholds)[behind]
+    for place in behind[left <= thresholds.retention_seconds].tolist():
         yield RuleHit(
             progress.start,
             progress.end,

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from spark_jobs.domain.audited_step import AuditedStep
 from spark_jobs.domain.history import TopicReadings
-from spark_jobs.domain.rules.retention_risk import RULE, Waiting, retention_cause
+from spark_jobs.domain.retention import Waiting
+from spark_jobs.domain.rules.retention_risk import RULE, retention_cause
 from spark_jobs.domain.rules.rule import FindingQueue, RuleHit
 from spark_jobs.domain.window import SECOND
 from tests.domain.rules.builders import allocation, audited_step, interval, members
