@@ -125,15 +125,15 @@ UNOWNED = {
 NOT_BY_OFFSETS = {"legacy-import", "price-cache", "CID_DefaultHeartBeatSyncerTopic"}
 
 
-#: Groups that fall behind, and seconds until the broker, which keeps messages for three days, deletes the first of those
-#: that wait, by hand from the lines of the last 300 s. All others have caught up, as far as anything is known of them.
+#: Groups that fall behind, and seconds until the broker, which keeps messages for three days, may delete the first that
+#: waits; by hand, from the lines of the last 300 s. All others have caught up, where anything is known of them.
 #:
-#: - `legacy-import`: 904 and 891 waited in broker-a:0 and 1 of `legacy` at 02:21:36, 1129 and 1100 at 02:26:26; the last
-#:   one consumed of broker-a:0 had been stored 565.547 s before.
-#: - `mixed-service`: 1340 in broker-b:3 and 1194 in broker-b:4, then 1439 and 1281. What had come before the group first
-#:   committed there, nobody knows.
-#: - `dead-service`: 378 in broker-a:0 of `slips` at 14:24:10, 1102 at 14:29:00; nothing waited 440.0 s before, when its
-#:   last member had left.
+#: - `legacy-import`: 904 and 891 waited in broker-a:0 and 1 of `legacy` at 02:21:36, 1129 and 1100 at 02:26:26. The
+#:   last one consumed of broker-a:0 had been stored 565.547 s before.
+#: - `mixed-service`: 1340 in broker-b:3 and 1194 in broker-b:4, then 1439 and 1281. When its last interval began, the
+#:   group had not committed there: how long the first one waits, nobody knows.
+#: - `dead-service`: 378 in broker-a:0 of `slips` at 14:24:10, 1102 at 14:29:00. Its last interval had begun 440.0 s
+#:   before, and nothing waited then.
 BEHIND = {"legacy-import": 259_200 - 565.5, "mixed-service": None, "dead-service": 259_200 - 440.0}
 
 
