@@ -60,12 +60,11 @@ def until_caught_up(readings: OffsetReadings, row: IntervalProgress, thresholds:
     columns, known = np.array(columns, np.int64)[known.any(axis=0)], known[:, known.any(axis=0)]
     times, lag, offset = (part[rows] for part in (readings.times, readings.lag, readings.consumed_to))
     first, last = known.argmax(axis=0), len(known) - 1 - known[::-1].argmax(axis=0)
-    seconds = np.where(last > first, (times[last] - times[first]) / SECOND, np.nan)
-    shrinks = (lag[first, columns] - lag[last, columns]) / seconds
-    consumed = np.fmax((offset[last, columns] - offset[first, columns]) / seconds, 0)
-    waiting = lag[last, columns]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        left = np.where(shrinks <= 0, np.inf, waiting / shrinks)
+    seconds, waiting = (times[last] - times[first]) / SECOND, lag[last, columns]
+    with np.errstate(divide="ignore", invalid="ignore"):  # a lag / 0 is inf, and no change in no time, 0 / 0, is nan
+        shrinks = (lag[first, columns] - waiting) / seconds
+        consumed = np.fmax((offset[last, columns] - offset[first, columns]) / seconds, 0)
+        left = np.where(shrinks < 0, np.inf, waiting / shrinks)
     return np.where(waiting > thresholds.allowed_lag + consumed * _COMMIT_SECONDS, left, 0.0)
 
 
