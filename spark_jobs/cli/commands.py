@@ -126,7 +126,7 @@ COMMANDS: Mapping[str, Command] = {
     "notify": Command(
         "Send notices of the incidents that opened, got worse or were resolved since the last notice, each once.",
         Later("notifying:notify_command"),
-        ("--warehouse", "--to", "--target", "--at-least", "--dry-run"),
+        ("--warehouse", "--config", "--to", "--target", "--at-least", "--dry-run"),
         (
             "--warehouse ./warehouse --dry-run",
             "--warehouse /data/audit --to /etc/rebalance-audit/pager.url --target pager --at-least ERROR",
@@ -181,7 +181,7 @@ COMMANDS: Mapping[str, Command] = {
         Later("reading:incidents_command"),
         (
             *("--warehouse", "--interval", "--last", "--open", "--cluster", "--group", "--rule", "--severity"),
-            *("--client", "--id", "--sort", "--tz", "--json", "--format"),
+            *("--config", "--client", "--id", "--sort", "--tz", "--json", "--format"),
         ),
         (
             "--warehouse ./warehouse",
@@ -226,7 +226,7 @@ COMMANDS: Mapping[str, Command] = {
     "metrics": Command(
         "Write the newest step of every group and its open incidents as metrics that Prometheus reads.",
         Later("reading:metrics_command"),
-        ("--warehouse", "--textfile", "--cluster", "--group"),
+        ("--warehouse", "--textfile", "--cluster", "--group", "--config"),
         (
             "--warehouse ./warehouse",
             "--warehouse lake.audit --textfile /var/lib/node_exporter/textfile/rebalance_audit.prom",
@@ -273,7 +273,7 @@ COMMANDS: Mapping[str, Command] = {
     "report": Command(
         "Write what was published of an interval as one HTML file: who owned each queue when, findings, backlog.",
         Later("reading:report_command"),
-        ("--warehouse", "--interval", "--last", "--cluster", "--group", "--out", "--details", "--trace"),
+        ("--warehouse", "--interval", "--last", "--cluster", "--group", "--out", "--details", "--trace", "--config"),
         (
             "--warehouse ./warehouse --last 1d",
             "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00",

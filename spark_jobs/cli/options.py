@@ -115,7 +115,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--config": {
         "metavar": "FILE",
         "type": _if_any,
-        "help": "YAML file: step, cadence, thresholds, strategies of groups",
+        "help": "YAML file: step, cadence, thresholds, strategies of groups, routes to teams",
     },
     "--retention-days": {
         "metavar": "DAYS",

@@ -17,6 +17,7 @@ from spark_jobs.cli.show_incidents import ORDERS, show_incidents
 from spark_jobs.cli.show_status import show_statuses
 from spark_jobs.cli.show_trends import show_trends
 from spark_jobs.cli.terminal import printable, progress_on, show_next, zone_name
+from spark_jobs.config.file import load
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.intervals import Interval, format_utc
 from spark_jobs.domain.rules import unobserved
@@ -116,6 +117,7 @@ def incidents_command(arguments: Namespace) -> int:
             arguments.rule,
             arguments.severity,
             arguments.client,
+            load(arguments.config).routes,
         )
         found = sorted(published_incidents(tables, query), key=ORDERS[arguments.sort], reverse=True)
         unaudited = not_audited(tables, query)
@@ -167,7 +169,8 @@ def report_command(arguments: Namespace) -> int:
         file = Path(arguments.out)
         stored = stored_tables(arguments.warehouse, say)
         arguments.interval = time_asked(arguments, published_tables(stored))
-        request = ReportRequest(arguments.interval, arguments.cluster, arguments.group, arguments.details)
+        routes = load(arguments.config).routes
+        request = ReportRequest(arguments.interval, arguments.cluster, arguments.group, arguments.details, routes)
         page = report(stored, request, say)
     write_page(page, file)
     print(f"The report is in {printable(str(file))}: open it in a browser")
@@ -196,7 +199,8 @@ def metrics_command(arguments: Namespace) -> int:
 
         from spark_jobs.jobs.metrics import metrics, write_metrics
 
-        found = metrics(stored_tables(arguments.warehouse, say), arguments.cluster, arguments.group, say)
+        routes = load(arguments.config).routes
+        found = metrics(stored_tables(arguments.warehouse, say), arguments.cluster, arguments.group, routes, say)
     if arguments.textfile is None:
         # Line by line: on a terminal no name steers it, and a program reads what it would in a file.
         text = generate_latest(found).decode()
