@@ -198,6 +198,14 @@ COMMANDS: Mapping[str, Command] = {
         Later("reading:trends_command"),
         ("--warehouse", "--days", "--cluster", "--group", "--tz", "--json", "--format"),
         ("--warehouse ./warehouse", "--warehouse lake.audit --days 14 --cluster eu --json"),
+        {"--days": "30"},
+    ),
+    "suggest": Command(
+        "Suggest thresholds for each group by what was found in the last days, as YAML to paste; changes nothing.",
+        Later("reading:suggest_command"),
+        ("--warehouse", "--days", "--cluster", "--group", "--config"),
+        ("--warehouse ./warehouse", "--warehouse lake.audit --days 30 --config audit.yaml"),
+        {"--days": "14"},
     ),
     "runs": Command(
         "List the runs, newest first: what was audited when, with which configuration and code, by which run.",

@@ -25,12 +25,14 @@ from spark_jobs.domain.window import from_micros
 from spark_jobs.errors import ExitCode
 from spark_jobs.explain.incident_text import incident_lines, unknown_text
 from spark_jobs.explain.recorder_text import recorder_lines
+from spark_jobs.explain.suggestion_text import suggestion_lines
 from spark_jobs.explain.text import lines, unknowns
 from spark_jobs.explain.text_view import TextLine
 from spark_jobs.jobs.explain import Question, explain_group
 from spark_jobs.jobs.incidents import IncidentQuery, check_rule, not_audited, not_recorded, published_incidents
 from spark_jobs.jobs.recorder import calls_in
 from spark_jobs.jobs.status import statuses
+from spark_jobs.jobs.suggest import suggestions_of
 from spark_jobs.jobs.trends import TrendQuery, trends_of
 from spark_jobs.location import Location
 from spark_jobs.read.delta import DeltaTables, is_reached
@@ -158,6 +160,16 @@ def trends_command(arguments: Namespace) -> int:
         for one in found[:1]:
             named = {"cluster": one.cluster, "group": one.consumer_group}
             show_next("incidents", {"warehouse": arguments.warehouse, **named})
+    return ExitCode.CLEAN
+
+
+def suggest_command(arguments: Namespace) -> int:
+    """Exit code 0 also where nothing is suggested."""
+    query = TrendQuery(arguments.days, arguments.cluster, arguments.group)
+    with progress_on(Console(stderr=True)) as say:
+        configuration = load(arguments.config)
+        interval, found = suggestions_of(stored_tables(arguments.warehouse, say), query, configuration, say)
+    print(*suggestion_lines(interval, found), sep="\n")
     return ExitCode.CLEAN
 
 

@@ -124,7 +124,7 @@ def notified(task: Any) -> dict[str, str]:
 
     warehouse = Path(tempfile.mkdtemp())
     publish_hours(warehouse, [0, 1], offline=[1])
-    os.environ["AIRFLOW_VAR_REBALANCE_AUDIT_WAREHOUSE"] = str(warehouse)
+    os.environ |= {"AIRFLOW_VAR_REBALANCE_AUDIT_WAREHOUSE": str(warehouse), "AIRFLOW_VAR_REBALANCE_AUDIT_CONFIG": ""}
     notifier = json.loads(os.environ.pop("AIRFLOW_VAR_REBALANCE_AUDIT_NOTIFIER"))
 
     def outcome(hour: int = 10, fail_on: str = "NEVER", **kwargs: str) -> str:
