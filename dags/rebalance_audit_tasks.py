@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
@@ -216,6 +215,7 @@ class NotifyOperator(BaseOperator):
     Variable `rebalance_audit_notifier`, JSON: `class`, an Airflow notifier; `kwargs`, its arguments, where
     templates see `cluster`, `title`, `text` and `notices`; `severity`, the least that is reported (WARN); `target`,
     under which it is remembered (default). Without a class, the worker's REBALANCE_AUDIT_NOTIFY_URL is used, if set.
+    What a route of `rebalance_audit_config` matches goes to the URL of the route's file instead.
     """
 
     template_fields = ("interval", "cluster", "group", "fail_on")
@@ -237,15 +237,16 @@ class NotifyOperator(BaseOperator):
 
     def _tell(self, context: Any) -> None:
         settings = json.loads(Variable.get("rebalance_audit_notifier", default="{}"))
-        send = _sender(settings, context)
-        if send is None:
+        config = Variable.get("rebalance_audit_config", default="") or None
+        routes = resolve_name("spark_jobs.config.file:load")(config).routes
+        if not ("class" in settings or os.environ.get("REBALANCE_AUDIT_NOTIFY_URL") or routes):
             self.log.info("no notice: neither rebalance_audit_notifier nor REBALANCE_AUDIT_NOTIFY_URL is set")
             return
+        request = resolve_name("spark_jobs.jobs.notices:NoticeRequest")(
+            settings.get("target", "default"), settings.get("severity", "WARN"), routes
+        )
         told = resolve_name("spark_jobs.jobs.notices:tell_without_spark")(
-            Variable.get("rebalance_audit_warehouse"),
-            settings.get("target", "default"),
-            settings.get("severity", "WARN"),
-            send,
+            Variable.get("rebalance_audit_warehouse"), request, lambda message: _send(settings, message, context)
         )
         for message in told:
             self.log.info("sent: %s\n%s", message.title, message.text)
@@ -267,15 +268,14 @@ def _said(error: AirflowException) -> AirflowException:
     return (AirflowFailException if is_final else AirflowException)("\n".join(said) or text)
 
 
-def _sender(settings: dict[str, Any], context: Any) -> Callable[[Any], None] | None:
-    """Sends a message of `spark_jobs.jobs.notices`, and raises where that fails; None: none is configured."""
-    if "class" in settings:
-        return lambda message: _notify(settings, message, context)
-    if not os.environ.get("REBALANCE_AUDIT_NOTIFY_URL"):
-        return None
-    url = resolve_name("spark_jobs.deliver:notify_url")(os.environ, None)
-    send = resolve_name("spark_jobs.deliver:sender")(url)
-    return lambda message: send(message.title, message.text)
+def _send(settings: dict[str, Any], message: Any, context: Any) -> None:
+    """Sends a message of `spark_jobs.jobs.notices`, and raises where that fails."""
+    is_routed = message.target != settings.get("target", "default")
+    if "class" in settings and not is_routed:
+        _notify(settings, message, context)
+        return
+    file = Path(message.target) if is_routed else None
+    resolve_name("spark_jobs.deliver:deliver")(os.environ, file, message.title, message.text)
 
 
 def _notify(settings: dict[str, Any], message: Any, context: Any) -> None:

@@ -10,7 +10,7 @@ NOTICES = Table(
     comment="One row per notice that was sent: (target, incident, what it said)",
     schema=Struct(
         [
-            required("target", STRING, "who received the notice: the name given as --target"),
+            required("target", STRING, "who received the notice: the file of the route, or the name given as --target"),
             CLUSTER,
             required("incident_id", STRING, "id of the incident at that time"),
             required("told", STRING, "opened, worse, resolved, or withdrawn: a later audit no longer finds it"),

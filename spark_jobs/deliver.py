@@ -35,6 +35,11 @@ def notify_url(environment: Mapping[str, str], file: Path | None) -> str:
     return url
 
 
+def deliver(environment: Mapping[str, str], file: Path | None, title: str, text: str) -> None:
+    """Sends a message to the URL of the file, else of the environment; raises as `notify_url` and `sender`."""
+    sender(notify_url(environment, file))(title, text)
+
+
 def sender(url: str) -> Callable[[str, str], None]:
     """What sends a title and a text; raises `NoticeTargetError` for what is no URL of Apprise.
 

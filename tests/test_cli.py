@@ -333,6 +333,7 @@ def finding(**values: Any) -> dict[str, Any]:
         "evidence": {"backlog_max": 12345},
         "advice": "Give every client its own name.",
         "muted": None,
+        "team": None,
         "finding_id": "f",
         "root_finding_id": None,
     } | values
@@ -357,16 +358,20 @@ def test_findings_are_lines_where_nobody_watches() -> None:
         "2 findings: 1 ERROR, 1 INFO",
     ]
     assert shown(Console(file=io.StringIO())) == "No findings.\n"
+    assert " group=payment-service team=core topic=payments " in shown(
+        Console(file=io.StringIO()), finding(team="core")
+    )
 
 
 def test_findings_are_a_table_on_a_terminal() -> None:
     terminal = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
-    other = finding(severity="WARN", consumer_group="[red]x\x9b", evidence={"backlog_max": None})
+    other = finding(severity="WARN", consumer_group="[red]x\x9b", evidence={"backlog_max": None}, team="core")
     rows = [line.split() for line in shown(terminal, finding(), other).splitlines()]
     assert rows[0] == ["Findings", "of", "2026-11-21", "(UTC)"]
     assert ["ERROR", "UNASSIGNED_QUEUE", "payment-service", "02:07:01–02:17:24", "12,345"] in rows
     assert ["#1", "DUPLICATE_CLIENT_ID", "payments", "10", "min", "23", "s"] in rows
     assert ["WARN", "UNASSIGNED_QUEUE", "[red]x\\x9b", "02:07:01–02:17:24", "unknown"] in rows
+    assert ["team", "core"] in rows
     assert ["#1,", "#2", "Give", "every", "client", "its", "own", "name."] in rows
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
+from spark_jobs.cli.documents import incidents_document
 from spark_jobs.cli.show_incidents import show_incidents
 from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
 from spark_jobs.domain.window import SECOND
@@ -62,6 +63,16 @@ def test_incidents_are_lines_where_nobody_watches() -> None:
         "2 incidents: 1 ERROR, 1 WARN; 1 is open",
     ]
     assert shown(Console(file=io.StringIO())) == ["No incidents."]
+
+
+def test_whose_an_incident_is() -> None:
+    one = incident(costs=(GroupCost("g", 12345, 3.0, "a"), GroupCost("h", None, 0, "b"), GroupCost("i", None, 0)))
+    assert "groups=g teams=a,b 2026" in shown(Console(file=io.StringIO()), one)[0]
+    terminal = Console(file=io.StringIO(), width=130, force_terminal=True, color_system=None)
+    assert any("GROUP_OFFLINE, NOBODY_CONNECTED, team a, team b" in line for line in shown(terminal, one))
+    assert told(one)[7] == "  Teams: a, b"
+    (document,) = incidents_document([one], [], [])["incidents"]
+    assert (document["teams"], [cost["team"] for cost in document["costs"]]) == (("a", "b"), ["a", "b", None])
 
 
 def test_the_worst_comes_first_and_the_end_of_the_recording_last() -> None:

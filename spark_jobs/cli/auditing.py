@@ -157,7 +157,8 @@ def demo_command(arguments: Namespace) -> int:
 def _incidents(arguments: Namespace, interval: Interval, say: Callable[[str], None]) -> list[Incident]:
     """What was seen in the interval, from its beginning: it may be long before."""
     named = vars(arguments)
-    query = IncidentQuery(interval, cluster=named.get("cluster"), consumer_group=named.get("group"))
+    routes = load(named.get("config")).routes
+    query = IncidentQuery(interval, cluster=named.get("cluster"), consumer_group=named.get("group"), routes=routes)
     try:
         return worst_first(incidents_of(stored_tables(arguments.warehouse, say), query, say))
     except NothingPublishedError:

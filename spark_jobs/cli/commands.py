@@ -126,7 +126,7 @@ COMMANDS: Mapping[str, Command] = {
     "notify": Command(
         "Send notices of the incidents that opened, got worse or were resolved since the last notice, each once.",
         Later("notifying:notify_command"),
-        ("--warehouse", "--to", "--target", "--at-least", "--dry-run"),
+        ("--warehouse", "--config", "--to", "--target", "--at-least", "--dry-run"),
         (
             "--warehouse ./warehouse --dry-run",
             "--warehouse /data/audit --to /etc/rebalance-audit/pager.url --target pager --at-least ERROR",
@@ -181,7 +181,7 @@ COMMANDS: Mapping[str, Command] = {
         Later("reading:incidents_command"),
         (
             *("--warehouse", "--interval", "--last", "--open", "--cluster", "--group", "--rule", "--severity"),
-            *("--client", "--id", "--sort", "--tz", "--json", "--format"),
+            *("--config", "--client", "--id", "--sort", "--tz", "--json", "--format"),
         ),
         (
             "--warehouse ./warehouse",
@@ -198,6 +198,14 @@ COMMANDS: Mapping[str, Command] = {
         Later("reading:trends_command"),
         ("--warehouse", "--days", "--cluster", "--group", "--tz", "--json", "--format"),
         ("--warehouse ./warehouse", "--warehouse lake.audit --days 14 --cluster eu --json"),
+        {"--days": "30"},
+    ),
+    "suggest": Command(
+        "Suggest thresholds for each group by what was found in the last days, as YAML to paste; changes nothing.",
+        Later("reading:suggest_command"),
+        ("--warehouse", "--days", "--cluster", "--group", "--config"),
+        ("--warehouse ./warehouse", "--warehouse lake.audit --days 30 --config audit.yaml"),
+        {"--days": "14"},
     ),
     "runs": Command(
         "List the runs, newest first: what was audited when, with which configuration and code, by which run.",
@@ -226,7 +234,7 @@ COMMANDS: Mapping[str, Command] = {
     "metrics": Command(
         "Write the newest step of every group and its open incidents as metrics that Prometheus reads.",
         Later("reading:metrics_command"),
-        ("--warehouse", "--textfile", "--cluster", "--group"),
+        ("--warehouse", "--textfile", "--cluster", "--group", "--config"),
         (
             "--warehouse ./warehouse",
             "--warehouse lake.audit --textfile /var/lib/node_exporter/textfile/rebalance_audit.prom",
@@ -273,7 +281,7 @@ COMMANDS: Mapping[str, Command] = {
     "report": Command(
         "Write what was published of an interval as one HTML file: who owned each queue when, findings, backlog.",
         Later("reading:report_command"),
-        ("--warehouse", "--interval", "--last", "--cluster", "--group", "--out", "--details", "--trace"),
+        ("--warehouse", "--interval", "--last", "--cluster", "--group", "--out", "--details", "--trace", "--config"),
         (
             "--warehouse ./warehouse --last 1d",
             "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00",

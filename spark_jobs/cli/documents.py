@@ -117,4 +117,4 @@ def _incident(one: Incident) -> dict[str, Any]:
         for name in ("roots", "consequences")
     }
     costs = [cost._asdict() for cost in one.costs]
-    return {**dataclasses.asdict(one), **told, "queues": queues, **parts, "costs": costs}
+    return {**dataclasses.asdict(one), **told, "queues": queues, **parts, "costs": costs, "teams": one.teams}

@@ -4,39 +4,43 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
 
 from spark_jobs.cli.reading import stored_tables
 from spark_jobs.cli.terminal import print_line, printable, progress_on, show_next
-from spark_jobs.deliver import notify_url, sender
+from spark_jobs.config.file import load
+from spark_jobs.deliver import deliver, notify_url
 from spark_jobs.errors import ExitCode
 from spark_jobs.jobs.notices import Message, NoticeRequest, messages, tell
 
 
 def notify_command(arguments: Namespace) -> int:
     """Exit code 0 whatever was sent, also where there was nothing to send."""
-    request = NoticeRequest(arguments.target, arguments.at_least)
-    send = None if arguments.dry_run else _sender(arguments.to)
+    request = NoticeRequest(arguments.target, arguments.at_least, load(arguments.config).routes)
+    files = {target: Path(target) for target in request.targets} | {request.target: arguments.to and Path(arguments.to)}
+
+    def send(message: Message) -> None:
+        deliver(os.environ, files[message.target], message.title, message.text)
+
     with progress_on(Console(stderr=True)) as say:
         stored = stored_tables(arguments.warehouse, say)
-        sent = messages(stored, request, say) if send is None else tell(stored, request, send, say)
+        sent = messages(stored, request, say) if arguments.dry_run else tell(stored, request, send, say)
     for message in sent:
-        _show(message, whole=send is None)
+        _show(message, request, whole=arguments.dry_run)
     if not sent:
-        print(f"There are no new notices for {printable(request.target)}.")
+        print(f"There are no new notices for {', '.join(map(printable, request.targets))}.")
+    if not arguments.dry_run:
+        # A URL that is missing, or that others can read, is said before something is to be sent to it.
+        for target in [one.to for one in request.routes] or [request.target]:
+            notify_url(os.environ, files[target])
     show_next("incidents", {"warehouse": arguments.warehouse})
     return ExitCode.CLEAN
 
 
-def _sender(file: str | None) -> Callable[[Message], None]:
-    send = sender(notify_url(os.environ, Path(file) if file else None))
-    return lambda message: send(message.title, message.text)
-
-
-def _show(message: Message, *, whole: bool) -> None:
-    lines = [message.title, *message.text.splitlines()] if whole else [f"Sent: {message.title}"]
+def _show(message: Message, request: NoticeRequest, *, whole: bool) -> None:
+    where = "" if message.target == request.target else f" (to {message.target})"
+    lines = [message.title + where, *message.text.splitlines()] if whole else [f"Sent: {message.title}{where}"]
     for line in lines:
         print_line(Console(), line)

@@ -115,7 +115,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--config": {
         "metavar": "FILE",
         "type": _if_any,
-        "help": "YAML file: step, cadence, thresholds, strategies of groups",
+        "help": "YAML file: step, cadence, thresholds, strategies of groups, routes to teams",
     },
     "--retention-days": {
         "metavar": "DAYS",
@@ -200,8 +200,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--days": {
         "metavar": "N",
         "type": _from_1_to(366),
-        "default": 30,
-        "help": "how many days before the end of the newest audited step, 1 to 366 (default: 30)",
+        "help": "how many days before the end of the newest audited step, 1 to 366",
     },
     "--open": {"action": "store_true", "help": "only incidents that are not known to be over"},
     "--id": {"metavar": "ID", "help": "only this incident, in full"},

@@ -17,6 +17,7 @@ from spark_jobs.cli.show_incidents import ORDERS, show_incidents
 from spark_jobs.cli.show_status import show_statuses
 from spark_jobs.cli.show_trends import show_trends
 from spark_jobs.cli.terminal import printable, progress_on, show_next, zone_name
+from spark_jobs.config.file import load
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.intervals import Interval, format_utc
 from spark_jobs.domain.rules import unobserved
@@ -24,12 +25,14 @@ from spark_jobs.domain.window import from_micros
 from spark_jobs.errors import ExitCode
 from spark_jobs.explain.incident_text import incident_lines, unknown_text
 from spark_jobs.explain.recorder_text import recorder_lines
+from spark_jobs.explain.suggestion_text import suggestion_lines
 from spark_jobs.explain.text import lines, unknowns
 from spark_jobs.explain.text_view import TextLine
 from spark_jobs.jobs.explain import Question, explain_group
 from spark_jobs.jobs.incidents import IncidentQuery, check_rule, not_audited, not_recorded, published_incidents
 from spark_jobs.jobs.recorder import calls_in
 from spark_jobs.jobs.status import statuses
+from spark_jobs.jobs.suggest import suggestions_of
 from spark_jobs.jobs.trends import TrendQuery, trends_of
 from spark_jobs.location import Location
 from spark_jobs.read.delta import DeltaTables, is_reached
@@ -116,6 +119,7 @@ def incidents_command(arguments: Namespace) -> int:
             arguments.rule,
             arguments.severity,
             arguments.client,
+            load(arguments.config).routes,
         )
         found = sorted(published_incidents(tables, query), key=ORDERS[arguments.sort], reverse=True)
         unaudited = not_audited(tables, query)
@@ -159,6 +163,16 @@ def trends_command(arguments: Namespace) -> int:
     return ExitCode.CLEAN
 
 
+def suggest_command(arguments: Namespace) -> int:
+    """Exit code 0 also where nothing is suggested."""
+    query = TrendQuery(arguments.days, arguments.cluster, arguments.group)
+    with progress_on(Console(stderr=True)) as say:
+        configuration = load(arguments.config)
+        interval, found = suggestions_of(stored_tables(arguments.warehouse, say), query, configuration, say)
+    print(*suggestion_lines(interval, found), sep="\n")
+    return ExitCode.CLEAN
+
+
 def report_command(arguments: Namespace) -> int:
     """Exit code 0 whatever the page shows: it has been written."""
     with progress_on(Console(stderr=True)) as say:
@@ -167,7 +181,8 @@ def report_command(arguments: Namespace) -> int:
         file = Path(arguments.out)
         stored = stored_tables(arguments.warehouse, say)
         arguments.interval = time_asked(arguments, published_tables(stored))
-        request = ReportRequest(arguments.interval, arguments.cluster, arguments.group, arguments.details)
+        routes = load(arguments.config).routes
+        request = ReportRequest(arguments.interval, arguments.cluster, arguments.group, arguments.details, routes)
         page = report(stored, request, say)
     write_page(page, file)
     print(f"The report is in {printable(str(file))}: open it in a browser")
@@ -196,7 +211,8 @@ def metrics_command(arguments: Namespace) -> int:
 
         from spark_jobs.jobs.metrics import metrics, write_metrics
 
-        found = metrics(stored_tables(arguments.warehouse, say), arguments.cluster, arguments.group, say)
+        routes = load(arguments.config).routes
+        found = metrics(stored_tables(arguments.warehouse, say), arguments.cluster, arguments.group, routes, say)
     if arguments.textfile is None:
         # Line by line: on a terminal no name steers it, and a program reads what it would in a file.
         text = generate_latest(found).decode()

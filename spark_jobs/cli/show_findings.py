@@ -65,7 +65,8 @@ def _cells(number: int, finding: Finding, dated: bool) -> Iterable[Text]:
     told = "muted" if finding["muted"] else severity
     yield Text.assemble((told, SEVERITY_STYLES.get(told, "dim")), (f"\n#{number}", "dim"))
     yield stacked(finding["rule"], finding["cause"])
-    yield stacked(finding["consumer_group"], finding["topic"], finding["subject"])
+    team = f"team {finding['team']}" if finding["team"] else None
+    yield stacked(finding["consumer_group"], finding["topic"], finding["subject"], team)
     yield Text.assemble(f"{start:{form}}{dash}{end:{form}}", (f"\n{duration_text(end - start)}", "dim"))
     yield Text(number_text(backlog), style="dim" if backlog is None else "")
 
@@ -86,6 +87,7 @@ def _line(finding: Finding) -> str:
         finding["rule"],
         f"cluster={finding['cluster']}",
         f"group={finding['consumer_group']}",
+        *((f"team={finding['team']}",) if finding["team"] else ()),
         f"topic={finding['topic'] or '-'}",
         f"subject={finding['subject']}",
         f"{format_utc(finding['start'])}/{format_utc(finding['end'])}",

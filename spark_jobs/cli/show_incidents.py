@@ -16,7 +16,7 @@ from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.intervals import duration_text, format_utc
 from spark_jobs.domain.phrases import UNKNOWN, number_text
 from spark_jobs.domain.window import from_micros
-from spark_jobs.explain.incident_text import attention, incidents_text
+from spark_jobs.explain.incident_text import attention, incidents_text, what_text
 
 #: Groups in a line; more are counted.
 _NAMED = 3
@@ -54,7 +54,7 @@ def _cells(one: Incident) -> Iterable[Text]:
     start, end = local(from_micros(one.opened_at)), from_micros(one.last_seen_at)
     until = "open" if one.resolved_at is None else f"{local(from_micros(one.resolved_at)):%m-%d %H:%M:%S}"
     yield Text.assemble((one.severity, SEVERITY_STYLES[one.severity]), (f"\n{one.incident_id}", "dim"))
-    yield stacked(one.headline, f"{one.rule}, {one.cause}")
+    yield stacked(one.headline, what_text(one))
     yield Text.assemble(f"{start:%m-%d %H:%M:%S} –\n{until}", (f"\n{duration_text(end - start)}", "dim"))
     yield Text(number_text(one.piled_up), style="dim" if one.piled_up is None else "")
     yield Text(f"{len(one.consequences):,}")
@@ -69,6 +69,7 @@ def _line(one: Incident) -> str:
         f"id={one.incident_id}",
         f"cluster={one.cluster}",
         f"groups={','.join(one.groups) if len(one.groups) <= _NAMED else len(one.groups)}",
+        *((f"teams={','.join(one.teams)}",) if one.teams else ()),
         f"{format_utc(from_micros(one.opened_at))}/{until}",
         f"({lasted})",
         f"cause={one.cause}",

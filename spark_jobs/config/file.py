@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from spark_jobs.config.model import Configuration, GroupEntry, MuteEntry, Quality, QueueList
+from spark_jobs.config.model import Configuration, GroupEntry, MuteEntry, Quality, QueueList, TeamRouteEntry
 from spark_jobs.config.values import nearest
 from spark_jobs.domain.thresholds import Thresholds
 from spark_jobs.errors import ConfigurationError
@@ -22,6 +22,7 @@ _SECTIONS: dict[tuple[str, ...], type[BaseModel]] = {
     ("quality",): Quality,
     ("groups",): GroupEntry,
     ("mutes",): MuteEntry,
+    ("routes",): TeamRouteEntry,
     ("groups", "config_queues"): QueueList,
 }
 _WORDS = {

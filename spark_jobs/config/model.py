@@ -9,8 +9,17 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from spark_jobs.config.values import GroupThresholds, Moment, NamePattern, RoomPattern, RuleName, StrategyName
+from spark_jobs.config.values import (
+    GroupThresholds,
+    Moment,
+    NamePattern,
+    RoomPattern,
+    RuleName,
+    RulePattern,
+    StrategyName,
+)
 from spark_jobs.domain.intervals import StepGrid
+from spark_jobs.domain.team_routes import TeamRoute
 from spark_jobs.domain.thresholds import Count, Seconds, Thresholds
 from spark_jobs.domain.window import HOUR, SECOND, AuditSettings
 from spark_jobs.errors import IntervalError
@@ -42,6 +51,14 @@ class MuteEntry(_Section):
     rule: RuleName | None = None
     until: Moment | None = None
     reason: Annotated[str, Field(min_length=1)]
+
+
+class TeamRouteEntry(TeamRoute):
+    """A route whose patterns mean something."""
+
+    cluster: NamePattern = ".*"
+    group: NamePattern = ".*"
+    rule: RulePattern = ".*"
 
 
 class GroupEntry(_Section):
@@ -79,6 +96,7 @@ class Configuration(_Section):
     quality: Quality = Quality()
     groups: Annotated[tuple[GroupEntry, ...], _List] = ()
     mutes: Annotated[tuple[MuteEntry, ...], _List] = ()
+    routes: Annotated[tuple[TeamRouteEntry, ...], _List] = ()
 
     @model_validator(mode="after")
     def _check_times(self) -> Self:
@@ -135,8 +153,10 @@ class Configuration(_Section):
         )
 
     def canonical_json(self) -> str:
-        """One line with sorted keys and effective values: equal for files that mean the same."""
-        values: dict[str, Any] = self.model_dump(mode="json", exclude_none=True)
+        """One line with sorted keys and effective values: equal for files that mean the same to an audit, whoever
+        is told of it.
+        """
+        values: dict[str, Any] = self.model_dump(mode="json", exclude_none=True, exclude={"routes"})
         values["max_gap_seconds"] = int(self.max_gap.total_seconds())
         return json.dumps(values, sort_keys=True, separators=(",", ":"))
 

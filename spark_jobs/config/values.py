@@ -92,6 +92,12 @@ def _check_thresholds(values: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
+def _check_rule_pattern(pattern: str) -> str:
+    if not any(re.fullmatch(_check_pattern(pattern), rule.name) for rule in RULES):
+        raise ValueError(f"'{pattern}' matches no rule; {nearest(pattern, tuple(rule.name for rule in RULES))}")
+    return pattern
+
+
 StrategyName = Annotated[str, AfterValidator(_check_strategy)]
 #: Matches a whole name. It must mean the same to Python's `re` and Java's Pattern, as both are used: beware
 #: of `\w`, `\d` and `\s` on names that are not ASCII.
@@ -99,6 +105,7 @@ NamePattern = Annotated[str, AfterValidator(_check_pattern)]
 #: Thresholds by name, where they differ from those of all groups.
 GroupThresholds = Annotated[dict[str, Any], AfterValidator(_check_thresholds)]
 RuleName = Annotated[str, AfterValidator(_check_rule)]
+RulePattern = Annotated[str, AfterValidator(_check_rule_pattern)]
 Moment = Annotated[datetime, BeforeValidator(_moment)]
 #: Searched in a name; its one group is the room.
 RoomPattern = Annotated[str, AfterValidator(_check_room_pattern)]

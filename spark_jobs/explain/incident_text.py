@@ -30,6 +30,8 @@ def incident_lines(one: Incident) -> Iterator[TextLine]:
     yield TextLine("", 0)
     yield TextLine("Where", 0, "title")
     yield TextLine(_named("Group", one.groups), 1)
+    if one.teams:
+        yield TextLine(_named("Team", one.teams), 1)
     if one.topics:
         yield TextLine(_named("Topic", one.topics), 1)
     if one.queues:
@@ -85,6 +87,11 @@ def causes_text(one: Incident) -> str:
     """Its cause, and those that it had at other times."""
     earlier = [cause for cause in one.causes if cause != one.cause]
     return f"{one.cause}, at times {', '.join(earlier)}" if earlier else str(one.cause)
+
+
+def what_text(one: Incident) -> str:
+    """Its rule, its cause, and whose it is."""
+    return ", ".join((one.rule, str(one.cause), *(f"team {team}" for team in one.teams)))
 
 
 def time_text(one: Incident, written: Callable[[datetime], str] = format_utc) -> str:

@@ -13,6 +13,7 @@ from spark_jobs.domain.incidents.values import AuditedTime, Incident
 from spark_jobs.domain.intervals import EVER, Interval
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.domain.team_routes import TeamRoute, with_teams
 from spark_jobs.domain.timeline import Status
 from spark_jobs.domain.window import to_micros
 from spark_jobs.errors import NothingPublishedError
@@ -29,6 +30,7 @@ class IncidentQuery:
     """Which incidents are asked for: those that were seen in the interval (None: ever), only open ones, of a name.
 
     `rule`: of which one of its findings is; `severity`: exactly this; `client`: a part of a client id that it names.
+    `routes`: say which team each group is of.
     """
 
     interval: Interval | None = None
@@ -39,6 +41,7 @@ class IncidentQuery:
     rule: str | None = None
     severity: str | None = None
     client: str | None = None
+    routes: tuple[TeamRoute, ...] = ()
 
 
 def incidents_of(
@@ -64,7 +67,7 @@ def published_incidents(tables: PublishedTables, query: IncidentQuery) -> list[I
     if all(group != query.consumer_group for _, group, _ in steps):
         check_names(tables, EVER, query.cluster, query.consumer_group)
     found = _whole(tables, query, steps) if query.interval else _folded(tables, query, steps, None)
-    wanted = [one for one in found if _is_wanted(one, query)]
+    wanted = [with_teams(query.routes, one) for one in found if _is_wanted(one, query)]
     if query.incident_id is not None and not wanted:
         hint = did_you_mean(query.incident_id, (one.incident_id for one in found))
         raise NothingPublishedError(f"there is no incident {query.incident_id}: {hint or 'list them without --id'}")
@@ -98,7 +101,11 @@ def not_recorded(tables: PublishedTables, query: IncidentQuery) -> list[Interval
 
 
 def open_incidents(
-    tables: PublishedTables, first: datetime, cluster: str | None = None, consumer_group: str | None = None
+    tables: PublishedTables,
+    first: datetime,
+    cluster: str | None = None,
+    consumer_group: str | None = None,
+    routes: tuple[TeamRoute, ...] = (),
 ) -> list[Incident]:
     """Those that are not known to be over, as the steps from `first` on tell: one fold, however long they have stood.
 
@@ -106,7 +113,7 @@ def open_incidents(
     """
     query = IncidentQuery(is_open=True, cluster=cluster, consumer_group=consumer_group)
     steps = [*tuples(tables.read(GROUP_STATUS, EVER, _STEP, cluster, conditions=[Filter("step_start", ">=", first)]))]
-    return [one for one in _folded(tables, query, steps, first) if _is_wanted(one, query)]
+    return [with_teams(routes, one) for one in _folded(tables, query, steps, first) if _is_wanted(one, query)]
 
 
 def _is_wanted(one: Incident, query: IncidentQuery) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, write_to_textfile
 
 from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.team_routes import TeamRoute
 from spark_jobs.errors import ReportFileError
 from spark_jobs.jobs.incidents import open_incidents
 from spark_jobs.jobs.status import published_statuses
@@ -27,9 +28,12 @@ def metrics(
     stored: StoredTables,
     cluster: str | None = None,
     consumer_group: str | None = None,
+    routes: tuple[TeamRoute, ...] = (),
     progress: Callable[[str], None] = lambda _: None,
 ) -> CollectorRegistry:
-    """Every gauge, of all groups or of those named; raises `NothingPublishedError` for names that nobody has."""
+    """Every gauge, of all groups or of those named, with the teams of the routes; raises `NothingPublishedError` for
+    names that nobody has.
+    """
     progress("reading the newest step of every group")
     tables = published_tables(stored)
     length = tables.grid.length
@@ -40,7 +44,7 @@ def metrics(
     groups = [row for row in found.groups if row["step_start"] >= end - KEPT]
     steps = NewestSteps(groups, length, _observed(tables, groups))
     progress("reading the findings")
-    return registry(steps, open_incidents(tables, end - KEPT, cluster, consumer_group))
+    return registry(steps, open_incidents(tables, end - KEPT, cluster, consumer_group, routes))
 
 
 def _observed(tables: PublishedTables, groups: Sequence[dict[str, Any]]) -> dict[tuple[str, str], float]:

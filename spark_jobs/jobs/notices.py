@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
@@ -11,7 +11,9 @@ from typing import Any
 from schemas import NOTICES
 from spark_jobs.domain.incidents.notices import Notice, NoticeScope, notices
 from spark_jobs.domain.intervals import EVER, Interval
+from spark_jobs.domain.team_routes import TeamRoute, targets_of
 from spark_jobs.domain.window import from_micros, to_micros
+from spark_jobs.errors import NotDeliveredError
 from spark_jobs.explain.notice_text import notice_text, notice_title
 from spark_jobs.jobs.incidents import IncidentQuery, published_incidents
 from spark_jobs.publish.claims import claim_notices
@@ -28,16 +30,28 @@ _TIMES = ("opened_at", "resolved_at", "last_seen_at")
 
 @dataclass(frozen=True)
 class NoticeRequest:
-    """The name under which sent notices are remembered, and the least severity of an incident that is reported."""
+    """The name under which notices to the default target are remembered, the least severity of an incident that is
+    reported, and the routes to the other targets.
+    """
 
     target: str = "default"
     least: str = "WARN"
+    routes: tuple[TeamRoute, ...] = ()
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The files of the routes, each once, and the name of the default."""
+        return tuple(dict.fromkeys((*(one.to for one in self.routes), self.target)))
 
 
 @dataclass(frozen=True)
 class Message:
-    """The notices of one cluster, the newest incident first; `audited_until`: the end of its newest step."""
+    """The notices of one cluster to one target, the newest incident first.
 
+    `audited_until`: the end of the cluster's newest step.
+    """
+
+    target: str
     cluster: str
     title: str
     text: str
@@ -52,25 +66,42 @@ Send = Callable[[Message], None]
 def tell(
     stored: StoredTables, request: NoticeRequest, send: Send, progress: Callable[[str], None] = lambda _: None
 ) -> list[Message]:
-    """Sends what is new, a message per cluster, and writes each down once it was sent; what was sent.
+    """Sends what is new, a message per target and cluster, and writes each down once it was sent; what was sent.
 
-    So a message is sent once, and again only where the process dies, or the table cannot be written, in between. What
-    `send` raises goes on: the messages before it have been written down. Raises `NothingPublishedError` where no run
-    has published anything, `PublishConflictError` where another process is telling.
+    So a message is sent once, and again only where the process dies, or the table cannot be written, in between. Where
+    `send` raises, the target gets nothing more this time, the others do, and it is raised at the end. Raises
+    `NothingPublishedError` where no run has published anything, `PublishConflictError` where another process is
+    telling.
     """
+    failed: dict[str, Exception] = {}
     with claim_notices(stored.folder):
         sent = []
         for message in messages(stored, request, progress):
-            progress(f"notifying {request.target} about cluster {message.cluster}")
-            send(message)
-            stored.append(NOTICES, [*_rows(message, request.target, datetime.now(UTC))])
+            if message.target in failed:
+                continue
+            progress(f"notifying {message.target} about cluster {message.cluster}")
+            try:
+                send(message)
+            except Exception as error:  # whatever it is, it is this target's
+                failed[message.target] = error
+                continue
+            stored.append(NOTICES, [*_rows(message, datetime.now(UTC))])
             sent.append(message)
+    if failed:
+        raise _why(failed, request.target)
     return sent
 
 
-def tell_without_spark(warehouse: str, target: str, least: str, send: Send) -> list[Message]:
+def _why(failed: Mapping[str, Exception], default: str) -> Exception:
+    """One error of all targets; what the default alone raised is raised as it is."""
+    if [*failed] == [default]:
+        return failed[default]
+    return NotDeliveredError("\n".join(f"{target}: {error}" for target, error in failed.items()))
+
+
+def tell_without_spark(warehouse: str, request: NoticeRequest, send: Send) -> list[Message]:
     """`tell` of the warehouse that a user names; raises `WarehouseError` where only Spark reads it."""
-    return tell(delta_tables(warehouse), NoticeRequest(target, least), send)
+    return tell(delta_tables(warehouse), request, send)
 
 
 def messages(
@@ -90,11 +121,16 @@ def messages(
         until={cluster: to_micros(moment) for cluster, moment in until.items()},
         least=request.least,
     )
-    new = sorted(notices(found, _told(stored, request.target), scope), key=lambda one: one.cluster)
-    return [
-        _message(stored.location.location, cluster, tuple(of_cluster), until.get(cluster, end))
-        for cluster, of_cluster in groupby(new, key=lambda one: one.cluster)
-    ]
+    targets = {one.incident_id: targets_of(request.routes, one, request.target) for one in found}
+    new = []
+    for target in request.targets:
+        of_target = scope._replace(only=frozenset(name for name, of_one in targets.items() if target in of_one))
+        told = sorted(notices(found, _told(stored, target), of_target), key=lambda one: one.cluster)
+        new += [
+            _message(stored.location.location, target, cluster, tuple(of_cluster), until.get(cluster, end))
+            for cluster, of_cluster in groupby(told, key=lambda one: one.cluster)
+        ]
+    return new
 
 
 def _audited_until(tables: PublishedTables) -> dict[str, datetime]:
@@ -121,15 +157,15 @@ def _notice(values: Iterable[Any]) -> Notice:
     return Notice(**row | times | {name: tuple(row[name]) for name in ("groups", "root_finding_ids")})
 
 
-def _message(warehouse: str, cluster: str, new: tuple[Notice, ...], until: datetime) -> Message:
-    return Message(cluster, notice_title(cluster, new), notice_text(warehouse, new), new, until)
+def _message(warehouse: str, target: str, cluster: str, new: tuple[Notice, ...], until: datetime) -> Message:
+    return Message(target, cluster, notice_title(cluster, new), notice_text(warehouse, new), new, until)
 
 
-def _rows(message: Message, target: str, told_at: datetime) -> Iterable[dict[str, Any]]:
+def _rows(message: Message, told_at: datetime) -> Iterable[dict[str, Any]]:
     """As `notices` has them."""
     for one in message.notices:
         at = {"audited_until": message.audited_until, "told_at": told_at}
-        yield {"target": target} | notice_row(one) | at
+        yield {"target": message.target} | notice_row(one) | at
 
 
 def notice_row(one: Notice) -> dict[str, Any]:

@@ -10,8 +10,10 @@ from typing import Any
 from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
 from spark_jobs.domain.intervals import Interval, format_utc
 from spark_jobs.domain.severities import WORST_FIRST
+from spark_jobs.domain.team_routes import TeamRoute, findings_with_teams
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.jobs.files import whole_file
+from spark_jobs.jobs.incidents import IncidentQuery
 from spark_jobs.jobs.report_incidents import incidents_and_trends
 from spark_jobs.read.published import PublishedTables, check_names, published_tables, runs_of
 from spark_jobs.read.stored import Filter, StoredTables, rows, tuples
@@ -30,12 +32,15 @@ _QUEUE = ("topic", "broker_name", "queue_id")
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """The time to report on, of all groups or of those named; how many of the worst groups get a page of their own."""
+    """The time to report on, of all groups or of those named; how many of the worst groups get a page of their own;
+    the routes that say whose a group is.
+    """
 
     interval: Interval
     cluster: str | None = None
     consumer_group: str | None = None
     detailed: int = 20
+    routes: tuple[TeamRoute, ...] = ()
 
 
 def report(stored: StoredTables, request: ReportRequest, progress: Callable[[str], None]) -> str:
@@ -51,10 +56,11 @@ def report(stored: StoredTables, request: ReportRequest, progress: Callable[[str
         raise _nothing(tables, request)
     listed, chosen = groups[:GROUPS], groups[: request.detailed]
     progress("reading the groups that need attention most")
-    sections = _sections(tables, chosen, interval)
+    sections = _sections(tables, chosen, interval, request.routes)
     at_most = min(ROWS_OF_ONE, ROWS_OF_ALL // len(chosen))
     progress("folding the findings to incidents")
-    told = incidents_and_trends(tables, request.interval, request.cluster, request.consumer_group)
+    query = IncidentQuery(cluster=request.cluster, consumer_group=request.consumer_group, routes=request.routes)
+    told = incidents_and_trends(tables, request.interval, query)
     progress("drawing")
     return page(
         PageContent(
@@ -95,7 +101,9 @@ def _fleet(tables: PublishedTables, request: ReportRequest, interval: Interval) 
 _Section = Mapping[tuple[Any, ...], Sequence[Row]]
 
 
-def _sections(tables: PublishedTables, groups: Sequence[Row], interval: Interval) -> dict[str, _Section]:
+def _sections(
+    tables: PublishedTables, groups: Sequence[Row], interval: Interval, routes: Sequence[TeamRoute]
+) -> dict[str, _Section]:
     """The rows of each section, in their order, by (cluster, group): already folded to what the page shows."""
     of_groups = [Filter(name, "IN", sorted({row[name] for row in groups})) for name in GROUP]
 
@@ -111,7 +119,7 @@ def _sections(tables: PublishedTables, groups: Sequence[Row], interval: Interval
         "ownership": (ownership.ownership(allocations, progress), _by("start", *_QUEUE)),
         "states": (history.states(intervals), _by("start", "topic", "membership_view")),
         "backlog": (history.backlog(progress, interval), _by("start", *_QUEUE)),
-        "findings": (read(FINDINGS), _worst_first),
+        "findings": (findings_with_teams(routes, read(FINDINGS)), _worst_first),
         "status": (read(GROUP_STATUS), _by("step_start")),
     }
     return {name: by_key(sorted(found, key=order), _by(*GROUP)) for name, (found, order) in in_order.items()}

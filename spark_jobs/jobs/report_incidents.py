@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from spark_jobs.domain.incidents.values import Incident
@@ -22,13 +23,11 @@ class IncidentsAndTrends(NamedTuple):
     trends: list[GroupTrend]
 
 
-def incidents_and_trends(
-    tables: PublishedTables, interval: Interval, cluster: str | None, consumer_group: str | None
-) -> IncidentsAndTrends:
-    """Those of the names that are given. The findings are folded once for both."""
-    query = TrendQuery(_DAYS, cluster, consumer_group, before=interval.end)
-    days = last_days(tables, query)
+def incidents_and_trends(tables: PublishedTables, interval: Interval, query: IncidentQuery) -> IncidentsAndTrends:
+    """Those of the names of the query. The findings are folded once for both."""
+    weeks = TrendQuery(_DAYS, query.cluster, query.consumer_group, before=interval.end)
+    days = last_days(tables, weeks)
     both = Interval(min(days.start, interval.start), max(days.end, interval.end))
-    found = published_incidents(tables, IncidentQuery(both, False, cluster, consumer_group))
-    trends = published_trends(tables, query, days, found)
+    found = published_incidents(tables, replace(query, interval=both))
+    trends = published_trends(tables, weeks, days, found)
     return IncidentsAndTrends([one for one in found if stood_in(one, interval)], trends)

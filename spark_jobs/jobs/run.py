@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.config import Configuration
 from spark_jobs.domain.mutes import untold
+from spark_jobs.domain.team_routes import findings_with_teams
 from spark_jobs.jobs.audit import Progress, audit, window_of
 from spark_jobs.jobs.check import Gate
 from spark_jobs.jobs.outcome import publish_checked, rejected_if_closed
@@ -27,8 +28,8 @@ __all__ = ["RunRequest", "RunResult", "run", "told_severities"]
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run published: its row of `audit_runs`, its findings as dicts, what the reader should know of what was
-    not audited, and which expectations failed without keeping the run from being published.
+    """What a run published: its row of `audit_runs`, its findings as dicts with their `team`, what the reader should
+    know of what was not audited, and which expectations failed without keeping the run from being published.
     """
 
     run: dict[str, Any]
@@ -69,4 +70,5 @@ def run(
         outputs, missing = found.outputs(), not_evaluated(gate.empty_sources)
         warnings = what_was_not_audited(found.counted, request, missing)
         row = publish_checked(gate, outputs, asks, missing, warnings, progress)
-    return RunResult(row, list(found.counted.findings), warnings, gate.warnings)
+    findings = findings_with_teams(configuration.routes, found.counted.findings)
+    return RunResult(row, findings, warnings, gate.warnings)

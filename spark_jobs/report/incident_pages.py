@@ -10,7 +10,7 @@ from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
 from spark_jobs.domain.phrases import count, names_text, number_text
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.window import from_micros
-from spark_jobs.explain.incident_text import causes_text, cost_texts, time_text
+from spark_jobs.explain.incident_text import causes_text, cost_texts, time_text, what_text
 from spark_jobs.report.incident_chart import incident_id
 from spark_jobs.report.texts import clock, milliseconds
 
@@ -31,7 +31,7 @@ def _row(one: Incident, groups: GroupIds) -> dict[str, Any]:
         "id": incident_id(one),
         "severity": one.severity,
         "headline": one.headline,
-        "what": f"{one.rule}, {one.cause}",
+        "what": what_text(one),
         "opened": clock(from_micros(one.opened_at)),
         "resolved": None if one.resolved_at is None else clock(from_micros(one.resolved_at)),
         "cluster": one.cluster,
@@ -73,6 +73,8 @@ def _facts(one: Incident) -> Iterator[tuple[str, str]]:
     yield "cause", causes_text(one)
     yield "cluster", one.cluster
     yield f"{len(one.groups):,} groups" if one.groups[1:] else "group", names_text(one.groups, _NAMED)
+    if one.teams:
+        yield "teams" if one.teams[1:] else "team", names_text(one.teams, _NAMED)
     if one.topics:
         yield f"{len(one.topics):,} topics" if one.topics[1:] else "topic", names_text(one.topics, _NAMED)
     if one.queues:

@@ -117,11 +117,15 @@ def _of_incidents(steps: NewestSteps, opened: Sequence[Incident]) -> Iterator[Ga
         ("cluster", *_KIND),
         {kind: concerned[kind] for kind in kinds},
     )
-    of_groups = Counter((one.cluster, name, one.rule, one.severity) for one in opened for name in one.groups)
+    of_groups = Counter(
+        (one.cluster, cost.consumer_group, one.rule, one.severity, cost.team or "")
+        for one in opened
+        for cost in one.costs
+    )
     yield _gauge(
         "group_open_incidents",
-        "Open incidents that involve the group; absent: none",
-        (*GROUP, *_KIND),
+        "Open incidents that involve the group, and whose they are; absent: none",
+        (*GROUP, *_KIND, "team"),
         {labels: of_groups[labels] for labels in sorted(of_groups) if labels[:2] in groups},
     )
 

@@ -117,12 +117,14 @@ def submitted(task: Any) -> dict[str, str]:
 
 
 def notified(task: Any) -> dict[str, str]:
-    """What becomes of the task: nobody to tell, a notifier that fails, one that does not, the same again, a gate."""
+    """What becomes of the task: nobody to tell, a route without its file, a notifier that fails, one that does not, the
+    same again, a gate.
+    """
     from tests.published import publish_hours
 
     warehouse = Path(tempfile.mkdtemp())
     publish_hours(warehouse, [0, 1], offline=[1])
-    os.environ["AIRFLOW_VAR_REBALANCE_AUDIT_WAREHOUSE"] = str(warehouse)
+    os.environ |= {"AIRFLOW_VAR_REBALANCE_AUDIT_WAREHOUSE": str(warehouse), "AIRFLOW_VAR_REBALANCE_AUDIT_CONFIG": ""}
     notifier = json.loads(os.environ.pop("AIRFLOW_VAR_REBALANCE_AUDIT_NOTIFIER"))
 
     def outcome(hour: int = 10, fail_on: str = "NEVER", **kwargs: str) -> str:
@@ -138,6 +140,11 @@ def notified(task: Any) -> dict[str, str]:
         return "done"
 
     found = {"nobody": outcome()}
+    routes = warehouse / "routes.yaml"
+    routes.write_text("routes: [{team: g, to: /nowhere/g.url, group: G}]")
+    os.environ["AIRFLOW_VAR_REBALANCE_AUDIT_CONFIG"] = str(routes)
+    found["routed"] = outcome()
+    os.environ["AIRFLOW_VAR_REBALANCE_AUDIT_CONFIG"] = ""
     os.environ["AIRFLOW_VAR_REBALANCE_AUDIT_NOTIFIER"] = ""
     found |= {"fails": outcome(path="/nowhere/told.txt"), "tells": outcome(), "again": outcome()}
     found |= {"gate": outcome(11, "ERROR"), "no gate": outcome(10, "INFO")}

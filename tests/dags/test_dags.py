@@ -87,6 +87,8 @@ def test_incidents_are_told_once_and_fail_the_task_where_they_are_severe_enough(
 ) -> None:
     assert described["notified"] == {
         "nobody": "done",
+        "routed": "AirflowException: /nowhere/g.url: /nowhere/g.url cannot be read as text. Check its name and "
+        "permissions",
         "fails": "FileNotFoundError: [Errno 2] No such file or directory: '/nowhere/told.txt'",
         "tells": "done",
         "again": "done",

@@ -5,12 +5,17 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
+from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS
+from spark_jobs.cli.main import main
 from spark_jobs.domain.intervals import Interval
 from spark_jobs.jobs.incidents import IncidentQuery, incidents_of, severities_in
 from spark_jobs.location import Location
 from spark_jobs.read.delta import DeltaTables
-from tests.explain.rows import at
+from tests.explain.rows import at, finding, interval
 from tests.published import publish_hours
+from tests.recording.by_kernel import write_warehouse
 
 
 def hour(number: int) -> Interval:
@@ -37,3 +42,25 @@ def test_a_schedule_asks_how_severe_the_incidents_of_an_interval_are(tmp_path: P
     assert severities_in(str(tmp_path), str(hour(2)), "", "") == ["ERROR", "ERROR"]
     assert severities_in(str(tmp_path), str(hour(2)), "c", "H") == ["ERROR"]
     assert severities_in(str(tmp_path), str(hour(3)), None, None) == []
+
+
+def test_the_report_and_the_list_name_the_team(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    key = {"cluster": "eu", "consumer_group": "G", "step_start": at(0)}
+    status = key | {"finding_count": 1, "unknown_queues": 0, "limit": "NO_BACKLOG", "advice": "No."}
+    tables = {
+        GROUP_STATUS: [status],
+        REBALANCE_INTERVALS: [interval(0, 3600) | key],
+        ALLOCATIONS: [],
+        QUEUE_PROGRESS: [],
+    }
+    write_warehouse(tmp_path, {FINDINGS: [finding(**key, finding_id="f")], **tables}, 3600)
+    routes, page = tmp_path / "routes.yaml", tmp_path / "report.html"
+    routes.write_text("routes: [{team: core, to: f, cluster: e.}]")
+    asked = ["--warehouse", str(tmp_path), "--last", "1h", "--config", str(routes)]
+    assert main(["report", *asked, "--out", str(page)]) == 0
+    assert ", NOBODY_CONNECTED, team core</small></summary>" in page.read_text()
+    assert "<small>GROUP_OFFLINE, NOBODY_CONNECTED, team core</small>" in page.read_text()
+    assert "<dt>team</dt><dd>core</dd>" in page.read_text()
+    capsys.readouterr()
+    assert main(["incidents", *asked]) == 0
+    assert " groups=G teams=core " in capsys.readouterr().out

@@ -116,14 +116,18 @@ BY_HAND: dict[str, dict[tuple[str, ...], float]] = {
     "retention_left_seconds": {("old",): 3600.0},
     "open_incidents": {ERROR: 1, WARN: 1},
     "open_incident_groups": {ERROR: 1, WARN: 1},
-    "group_open_incidents": {("g", *ERROR): 1, ("old", *WARN): 1},
+    "group_open_incidents": {("g", *ERROR, "core"): 1, ("old", *WARN, ""): 1},
 }
 
 
 def test_the_newest_step_of_every_group(warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Unknown has no value; a removed group is told no more; 0 incidents are told of every rule and severity."""
     file = tmp_path / "audit.prom"
-    assert main(["metrics", "--warehouse", str(warehouse), "--textfile", str(file)]) == 0
+    routes = tmp_path / "made" / "routes.yaml"
+    routes.parent.mkdir()
+    routes.write_text("routes: [{team: core, to: f, group: g|gone}]")
+    asked = ["metrics", "--warehouse", str(warehouse), "--textfile", str(file), "--config", str(routes)]
+    assert main(asked) == 0
     text = file.read_text(encoding="utf-8")
     assert told(text) == BY_HAND
     assert text.count("\nrebalance_audit_open_incidents{") == 3 * len(RULES)

@@ -74,6 +74,24 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
 
 
 @pytest.fixture
+def teams(tmp_path: Path) -> Iterator[tuple[Service, Service, list[str]]]:
+    """Those of the group G: who is called where it is serious, and who hears the rest; and the options of `notify`."""
+    pager, chat = Service(), Service()
+    for name, one in (("pager", pager), ("chat", chat)):
+        (tmp_path / name).write_text(one.url)
+        (tmp_path / name).chmod(0o600)
+    routes = (
+        f"{{team: g, to: {tmp_path / name}, group: G, {more}}}"
+        for name, more in (("pager", "severity: ERROR"), ("chat", ""))
+    )
+    (tmp_path / "routes.yaml").write_text(f"routes: [{', '.join(routes)}]")
+    yield pager, chat, ["--config", str(tmp_path / "routes.yaml")]
+    for one in (pager, chat):
+        one.server.shutdown()
+        one.server.server_close()
+
+
+@pytest.fixture
 def published(tmp_path: Path) -> Path:
     """Two hours, G is offline in the second."""
     publish_hours(tmp_path, [0, 1], offline=[1])
@@ -168,6 +186,56 @@ def test_clusters_before_the_one_that_is_not_delivered_are_not_told_again(servic
     assert notify(published) == 0
     of_d = "rebalance-audit d: 1 incident opened"
     assert service.titles() == [OPENED, of_d, of_d]
+
+
+def test_a_dead_target_stops_no_other_and_repeats_nothing(
+    service: Service,
+    published: Path,
+    teams: tuple[Service, Service, list[str]],
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """The pager is down for G, and the default for H: each gets what it missed, once, when it is back."""
+    pager, chat, options = teams
+    publish_hours(published, [1], offline=[1], cluster="d")
+    publish_hours(published, [1], offline=[1], group="H", cluster="e")
+    pager.status = 503
+    assert notify(published, *options) == 4
+    told = capfd.readouterr()
+    assert f"rebalance-audit: {published / 'pager'}: JSON: the service answered 503" in told.err
+    assert SECRET not in told.out + told.err
+    of_d, of_e = (f"rebalance-audit {name}: 1 incident opened" for name in "de")
+    assert (pager.titles(), chat.titles(), service.titles()) == ([OPENED], [], [of_e])
+    pager.status = 200
+    assert [notify(published, *options), notify(published, *options)] == [0, 0]
+    assert f"Sent: {OPENED} (to {published / 'pager'})\n" in capfd.readouterr().out
+    assert (pager.titles(), chat.titles(), service.titles()) == ([OPENED, OPENED, of_d], [], [of_e])
+    assert {row["target"] for row in remembered(published)} == {"default", str(published / "pager")}
+
+
+def test_who_was_told_hears_the_end_also_where_it_is_for_somebody_else_since(
+    service: Service, published: Path, teams: tuple[Service, Service, list[str]]
+) -> None:
+    """The default is told before there are routes; then the incident is the pager's."""
+    pager, chat, options = teams
+    assert [notify(published), notify(published, *options)] == [0, 0]
+    publish_hours(published, [2])
+    publish_hours(published, [3])
+    assert [notify(published, *options), notify(published, *options)] == [0, 0]
+    both = [OPENED, "rebalance-audit c: 1 incident resolved"]
+    assert (pager.titles(), chat.titles(), service.titles()) == (both, [], both)
+
+
+def test_a_url_of_a_route_is_ones_own_and_wanted_before_there_is_something_to_send(
+    published: Path, teams: tuple[Service, Service, list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a URL for the default, for which there is nothing."""
+    pager, _, options = teams
+    (published / "chat").chmod(0o640)
+    assert notify(published, *options) == 3
+    assert f"other users can read {published / 'chat'}" in capsys.readouterr().err
+    assert pager.titles() == [OPENED]
+    (published / "chat").chmod(0o600)
+    assert notify(published, *options) == 0
 
 
 @pytest.mark.parametrize(

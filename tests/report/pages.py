@@ -45,7 +45,13 @@ def finding(start: float, end: float, **facts: Any) -> dict[str, Any]:
     """A finding of that time, by default queue 1 without owner."""
     told = {"finding_id": "f1", "rule": "UNASSIGNED_QUEUE", "severity": "ERROR", "topic": "t", "subject": "b:1"}
     evidence = _EVIDENCE | {"backlog_max": 1234, "queues": [], "member_count": 2}
-    cause = {"cause": "DUPLICATE_CLIENT_ID", "advice": "Make it unique.", "evidence": evidence, "muted": None}
+    cause = {
+        "cause": "DUPLICATE_CLIENT_ID",
+        "advice": "Make it unique.",
+        "evidence": evidence,
+        "muted": None,
+        "team": None,
+    }
     return told | cause | {"start": at(start), "end": at(end)} | facts
 
 

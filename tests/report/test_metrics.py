@@ -20,5 +20,5 @@ def test_an_incident_of_several_groups_is_one_and_is_told_of_those_asked_for() -
     }
     assert found["open_incidents"] == {("eu", "GROUP_OFFLINE", "ERROR"): 2}
     assert found["open_incident_groups"] == {("eu", "GROUP_OFFLINE", "ERROR"): 2}
-    assert found["group_open_incidents"] == {("eu", "g", "GROUP_OFFLINE", "ERROR"): 2}
+    assert found["group_open_incidents"] == {("eu", "g", "GROUP_OFFLINE", "ERROR", ""): 2}
     assert found["observed_ratio"] == {}

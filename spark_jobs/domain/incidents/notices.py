@@ -43,13 +43,14 @@ class NoticeScope(NamedTuple):
 
     `since`: every incident that was seen after it is given. `recent`: what was not seen after it is no news to somebody
     who was not told of it. `until`: the end of each cluster's newest audited step. `least`: severity from which on an
-    incident is told.
+    incident is told. `only`: the ids of those that somebody is told of who was not before; None: of all.
     """
 
     since: int
     recent: int
     until: Mapping[str, int]
     least: str
+    only: frozenset[str] | None = None
 
 
 def notices(found: Iterable[Incident], told: Sequence[Notice], scope: NoticeScope) -> list[Notice]:
@@ -97,12 +98,12 @@ def _news(one: Incident, earlier: Sequence[Notice], scope: NoticeScope) -> str |
     It is over when it can no longer come back: what does within `QUIET` never went away.
     """
     is_over = one.resolved_at is not None and one.resolved_at + QUIET <= scope.until.get(one.cluster, 0)
-    is_severe = _rank(one.severity) >= _rank(scope.least)
+    is_told = _rank(one.severity) >= _rank(scope.least) and (scope.only is None or one.incident_id in scope.only)
     if not earlier:
-        is_news = is_severe and one.last_seen_at > scope.recent
+        is_news = is_told and one.last_seen_at > scope.recent
         return (RESOLVED if is_over else OPENED) if is_news else None
     if earlier[-1].is_over:
-        return OPENED if one.resolved_at is None and is_severe else None
+        return OPENED if one.resolved_at is None and is_told else None
     if is_over:
         return RESOLVED
     return WORSE if _rank(one.severity) > max(_rank(notice.severity) for notice in earlier) else None

@@ -52,12 +52,13 @@ class IncidentPart(NamedTuple):
 
 class GroupCost(NamedTuple):
     """What an incident cost one group: its highest backlog then (messages; None: not known), and how long its queues
-    had no owner, added up.
+    had no owner, added up. `team`: whose the group is; None: no route says so.
     """
 
     consumer_group: str
     piled_up: int | None
     unowned_queue_minutes: float
+    team: str | None = None
 
 
 @dataclass(frozen=True)
@@ -91,3 +92,8 @@ class Incident:
     roots: tuple[IncidentPart, ...]
     consequences: tuple[IncidentPart, ...]
     costs: tuple[GroupCost, ...]
+
+    @property
+    def teams(self) -> tuple[str, ...]:
+        """The teams of its groups, each once."""
+        return tuple(dict.fromkeys(one.team for one in self.costs if one.team))
