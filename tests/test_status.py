@@ -42,6 +42,7 @@ def group(name: str, severity: str | None = None, backlog: int | None = 0, **val
         "owned_never": 2,
         "backlog_start": 12,
         "backlog_end": backlog,
+        "lag_quality": "MEASURED",
         "unknown_queues": 0,
         "oldest_message_ms": None,
         "in_rate": 1234.5678,

@@ -69,9 +69,14 @@ def is_topic_of(topic: str, group: str) -> bool:
 
     POP keeps a retry topic per topic, `%RETRY%<group>_<topic>`, which nobody subscribes.
     """
-    if topic.startswith(_RETRY):
+    if is_retry_topic(topic):
         return topic == retry_topic(group)
     return topic not in _SYSTEM_TOPICS and not topic.startswith(_SYSTEM_TOPIC)
+
+
+def is_retry_topic(topic: str) -> bool:
+    """Whether it holds what some group is to get again."""
+    return topic.startswith(_RETRY)
 
 
 def retry_topic(group: str) -> str:

@@ -14,6 +14,7 @@ from spark_jobs.cli.tables import Heading, show_rows, stacked, table
 from spark_jobs.cli.terminal import SEVERITY_STYLES, print_line, zone_name
 from spark_jobs.domain.intervals import duration_text, format_utc
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text, percent_text, rate_text
+from spark_jobs.domain.progress import LagQuality
 from spark_jobs.jobs.status import Statuses
 
 #: A row of `group_status`.
@@ -84,7 +85,9 @@ def _rules(group: Group) -> list[str]:
 
 
 def _beside(group: Group) -> Iterable[str]:
-    """What the numbers of the backlog do not count."""
+    """What the numbers of the backlog do not count, or count too much."""
+    if group["lag_quality"] == LagQuality.UNFILTERED:
+        yield "unfiltered"
     if group["stranded"]:
         yield f"{group['stranded']:,} stranded"
     if group["unknown_queues"]:
@@ -103,6 +106,7 @@ def _line(group: Group, newest: datetime | None) -> str:
             f"members={number_text(group['members'])}",
             f"queues={_owned(group)}",
             f"backlog={_backlog(group)}",
+            *(["unfiltered"] if group["lag_quality"] == LagQuality.UNFILTERED else []),
             f"unknown_queues={group['unknown_queues']}",
             *([f"stranded={group['stranded']}"] if group["stranded"] else []),
             f"oldest={_oldest(group)}",

@@ -9,6 +9,11 @@ from typing import TypeVar
 Number = TypeVar("Number", int, float)
 
 UNKNOWN = "unknown"
+#: Said beside a backlog whose `lag_quality` is UNFILTERED.
+UNFILTERED = (
+    "The group subscribes only some of the messages, by tags or SQL: backlog, produced and consumed messages count "
+    "those that it skips, too."
+)
 
 
 def count(number: int, thing: str) -> str:
