@@ -9,7 +9,7 @@ from spark_jobs.capture import bodies, lines
 from spark_jobs.capture.asking import Asking
 from spark_jobs.capture.calls import NAME_SERVER, Answer, Call, Called, Fate, Request
 from spark_jobs.capture.cluster import Cluster, understood
-from spark_jobs.capture.discovery import is_retry_topic, is_topic_of, retry_topic
+from spark_jobs.capture.discovery import is_light_queue, is_retry_topic, is_topic_of, retry_topic
 
 #: ResponseCode.TOPIC_NOT_EXIST, as the name server says of a topic that no broker hosts.
 _NO_ROUTE = "CODE: 17 "
@@ -109,11 +109,12 @@ def _ask_offsets(
 
 
 def _add_offsets(asking: Asking, calls: Iterable[Call], found: dict[str, list[str]]) -> int:
-    """Adds what is answered; when the last answer came."""
+    """Adds what is answered of topics that have a route; when the last answer came."""
     at = 0
     for call in calls:
         answer = asking.ask(call)
         for topic, queues in (understood(answer, bodies.offsets_per_topic) or {}).items():
-            found[topic] += queues
-            at = answer.at
+            if not is_light_queue(topic):
+                found[topic] += queues
+                at = answer.at
     return at

@@ -79,7 +79,9 @@ def test_a_group_has_a_line_per_broker_and_one_per_topic() -> None:
     numbers = {"brokerOffset": 9, "consumerOffset": 8, "lastTimestamp": 7, "pullOffset": 8}
     body = connections("t", "c1", "c1", "c2")
     of_a = offset_table(queue("a", "t", **numbers), queue("a", "%RETRY%g_t", **numbers))
-    of_b = offset_table(queue("b", "t", **numbers), queue("b", "%RETRY%g", **numbers))
+    # No topic, and nobody knows a route of it.
+    light = queue("b", "%LMQ%$t$session-1", **numbers)
+    of_b = offset_table(queue("b", "t", **numbers), queue("b", "%RETRY%g", **numbers), light)
     admin = FakeAdmin(answers(connection_a=body, connection_b=NOT_ONLINE, stats_a=of_a, stats_b=of_b))
     found, ask = cluster(admin), asking(admin)
     ask_group(found, ask, "g")
