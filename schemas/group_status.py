@@ -38,7 +38,7 @@ GROUP_STATUS = Table(
             column(
                 "lag_quality",
                 STRING,
-                "of `backlog_end`: UNFILTERED where the group subscribes only some messages of a topic in it, else "
+                "of `backlog_end`: UNFILTERED where the group subscribes to some messages of a topic in it only, else "
                 "MEASURED; null: not known, as `backlog_end`",
             ),
             required(

@@ -36,8 +36,8 @@ QUEUE_PROGRESS = Table(
             required(
                 "lag_quality",
                 STRING,
-                "of the last reading: MEASURED, UNFILTERED (the group subscribes only some messages of the topic, by "
-                "tags or SQL: lag, produced and consumed count the others too), NEVER_COMMITTED (the group has no "
+                "of the last reading: MEASURED, UNFILTERED (the group subscribes to some messages of the topic only, "
+                "by tags or SQL: lag, produced and consumed count the others too), NEVER_COMMITTED (the group has no "
                 "offset there: its lag is unknown) or NO_READING",
             ),
             column("last_reading_at", TIMESTAMP, "UTC; last reading; null: it knows no consumer offset"),

@@ -91,10 +91,10 @@ def shown(console: Console, *groups: dict[str, Any]) -> list[str]:
 
 def test_groups_are_lines_where_nobody_watches() -> None:
     hostile = group("[red]:bomb:\x1b[2J\u202e", None, **UNKNOWN, step_start=OLD, unknown_queues=7, rules=None)
-    plain = group("g", "ERROR", oldest_message_ms=90_500, stranded=11_767)
+    plain = group("g", "ERROR", oldest_message_ms=90_500, stranded=11_767, lag_quality="UNFILTERED")
     assert shown(Console(file=io.StringIO(), width=40), plain, hostile) == [
         "ERROR cluster=eu group=g step=2026-11-21T02:00Z findings=1234 rules=GROUP_OFFLINE,UNOBSERVED members=3 "
-        "queues=1,010/4/2 backlog=12 → 0 unknown_queues=0 stranded=11767 "
+        "queues=1,010/4/2 backlog=12 → 0 unfiltered unknown_queues=0 stranded=11767 "
         "oldest=1 min 30 s in=1,234.6/s out=0.0/s "
         "utilisation=15 % (busiest 157 % of its LISTENER) headroom=12.3/s limit=NO_BACKLOG advice: Nothing to help.",
         "- cluster=eu group=[red]:bomb:\\x1b[2J\\u202e step=2026-11-20T02:00Z (old) findings=1234 rules=- "
@@ -114,6 +114,7 @@ MANY = group(
     backlog_start=2_419,
     unknown_queues=2,
     stranded=11_767,
+    lag_quality="UNFILTERED",
     rules=[{"rule": rule, "findings": 1} for rule in RULES],
 )
 

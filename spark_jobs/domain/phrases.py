@@ -11,8 +11,8 @@ Number = TypeVar("Number", int, float)
 UNKNOWN = "unknown"
 #: Said beside a backlog whose `lag_quality` is UNFILTERED.
 UNFILTERED = (
-    "The group subscribes only some of the messages, by tags or SQL: backlog, produced and consumed messages count "
-    "those that it skips, too."
+    "The group subscribes to some of the messages only, by tags or SQL: backlog, produced and consumed messages "
+    "count those that it skips, too."
 )
 
 

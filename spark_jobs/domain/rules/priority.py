@@ -12,7 +12,7 @@ from spark_jobs.domain.verdict_windows import VerdictSpan
 STARVATION = "PRIORITY_STARVATION"
 CAUSE = Cause(
     "the topic's message type is PRIORITY, POP consumes it, and in all readings but the first one a queue of the same "
-    "broker with a higher id had messages, and got on: messages of a higher priority come first (INFO)",
+    "broker with a higher id had messages that were consumed: those of a higher priority come first (INFO)",
     "Higher priorities take all that the consumers can do. If low ones wait too long, add consumers, or lower the "
     "group's `priority.factor`, so that some requests take the queues in turn.",
 )
