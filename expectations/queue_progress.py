@@ -40,8 +40,8 @@ def _queues_without_owners(others: Tables) -> Rows:
 def _unknown_stays_unknown(rows: Rows) -> Values:
     quality, is_known = rows["lag_quality"], rows["lag_last"].is_known()
     return (
-        quality.is_in(("MEASURED", "NEVER_COMMITTED", "NO_READING"))
-        & ((quality == "MEASURED") == is_known)
+        quality.is_in(("MEASURED", "UNFILTERED", "NEVER_COMMITTED", "NO_READING"))
+        & (quality.is_in(("MEASURED", "UNFILTERED")) == is_known)
         & (is_known | rows["verdict"].is_unknown())
         & ((quality == "NO_READING") == (rows["readings"] == 0))
     )

@@ -35,6 +35,12 @@ GROUP_STATUS = Table(
                 LONG,
                 "messages, sum of the last reading of each queue, where that tells; null: none does",
             ),
+            column(
+                "lag_quality",
+                STRING,
+                "of `backlog_end`: UNFILTERED where the group subscribes to some messages of a topic in it only, else "
+                "MEASURED; null: not known, as `backlog_end`",
+            ),
             required(
                 "unknown_queues", INTEGER, "queues whose last reading does not tell (never committed), or without one"
             ),

@@ -1,8 +1,8 @@
 """The route of a topic: which brokers host it, with how many queues, readable or not."""
 
 from schemas.common import CAPTURED_AT, CAPTURED_DATE, CLUSTER, GENERATED_DATE, TOPIC
-from schemas.table import Table, array_of, required
-from schemas.types import INTEGER, STRING, Field, Struct
+from schemas.table import Table, array_of, column, required
+from schemas.types import BOOLEAN, INTEGER, STRING, Field, Struct
 
 ROUTE_SNAPSHOTS = Table(
     name="route_snapshots",
@@ -22,6 +22,17 @@ ROUTE_SNAPSHOTS = Table(
                     Field("write_queue_nums", INTEGER),
                 ),
                 "one entry per broker of the route; perm bit 4: readable, bit 2: writable; empty: no route",
+            ),
+            column(
+                "is_static",
+                BOOLEAN,
+                "whether clients see logical queues, which are mapped to those of the brokers (a static topic); null: "
+                "not known",
+            ),
+            column(
+                "message_type",
+                STRING,
+                "the topic's attribute `message.type`, such as NORMAL, PRIORITY or LITE; null: not recorded",
             ),
         ]
     ),

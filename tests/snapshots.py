@@ -53,10 +53,13 @@ def membership(
     }
 
 
-def route(seconds: float, queues: int, topic: str = "t", broker: str = "b") -> dict[str, Any]:
+def route(
+    seconds: float, queues: int, topic: str = "t", broker: str = "b", message_type: str | None = None
+) -> dict[str, Any]:
     """One broker with so many queues to read and write."""
     entry = {"broker_name": broker, "perm": 6, "read_queue_nums": queues, "write_queue_nums": queues}
-    return {"cluster": "c", "topic": topic, "captured_at": at(seconds), "queues": [entry]}
+    known = {"message_type": message_type, "is_static": None}
+    return {"cluster": "c", "topic": topic, "captured_at": at(seconds), "queues": [entry], **known}
 
 
 def offsets(seconds: float, *readings: tuple[int, int, int], topic: str = "t", group: str = "g") -> dict[str, Any]:

@@ -42,6 +42,7 @@ def group(name: str, severity: str | None = None, backlog: int | None = 0, **val
         "owned_never": 2,
         "backlog_start": 12,
         "backlog_end": backlog,
+        "lag_quality": "MEASURED",
         "unknown_queues": 0,
         "oldest_message_ms": None,
         "in_rate": 1234.5678,
@@ -95,10 +96,11 @@ def shown(console: Console, *groups: dict[str, Any]) -> list[str]:
 def test_groups_are_lines_where_nobody_watches() -> None:
     hostile = group("[red]:bomb:\x1b[2J\u202e", None, **UNKNOWN, step_start=OLD, unknown_queues=7, rules=None)
     waits: dict[str, Any] = {"catch_up_seconds": 5400.0, "retention_left_seconds": 172_800.0}
-    plain = group("g", "ERROR", oldest_message_ms=90_500, stranded=11_767, **waits)
+    plain = group("g", "ERROR", oldest_message_ms=90_500, stranded=11_767, lag_quality="UNFILTERED", **waits)
     assert shown(Console(file=io.StringIO(), width=40), plain, hostile) == [
         "ERROR cluster=eu group=g step=2026-11-21T02:00Z findings=1234 rules=GROUP_OFFLINE,UNOBSERVED members=3 "
-        "queues=1,010/4/2 backlog=12 → 0 caught_up_in=1 h 30 min deleted_in=2 d 00 h unknown_queues=0 stranded=11767 "
+        "queues=1,010/4/2 backlog=12 → 0 unfiltered caught_up_in=1 h 30 min deleted_in=2 d 00 h "
+        "unknown_queues=0 stranded=11767 "
         "oldest=1 min 30 s in=1,234.6/s out=0.0/s "
         "utilisation=15 % (busiest 157 % of its LISTENER) headroom=12.3/s limit=NO_BACKLOG advice: Nothing to help.",
         "- cluster=eu group=[red]:bomb:\\x1b[2J\\u202e step=2026-11-20T02:00Z (old) findings=1234 rules=- "
@@ -118,6 +120,7 @@ MANY = group(
     backlog_start=2_419,
     unknown_queues=2,
     stranded=11_767,
+    lag_quality="UNFILTERED",
     rules=[{"rule": rule, "findings": 1} for rule in RULES],
 )
 

@@ -17,8 +17,9 @@ class Admin(Protocol):
     def ask(self, call: Call) -> str:
         """RocketMQ's own text, or `CallError`.
 
-        `BROKERS`: ClusterInfo · `GROUPS`: names, one a line · `ROUTE`, `CONNECTION`, `STATS`, `TOPIC_STATS` (of one
-        broker each) and `RUNNING`: toJson of the answer · `REQUEST_MODES`: as in the broker's messageRequestMode.json.
+        `BROKERS`: ClusterInfo · `GROUPS`: names, one a line · `ROUTE`, `CONNECTION`, `STATS`, `TOPIC_STATS` and
+        `TOPIC_CONFIG` (of one broker each) and `RUNNING`: toJson of the answer · `REQUEST_MODES`: as in the broker's
+        messageRequestMode.json.
         """
 
     def version(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import monotonic, time_ns
 from typing import NamedTuple
 
@@ -33,17 +33,18 @@ class Asking:
         self._lock = threading.Lock()
         self._taken = Taken([], Counter(), [])
 
-    def ask(self, call: Call, **beside: str) -> Answer:
-        """What came of the call; its lines are kept. `beside`: further fields of its line."""
+    def ask(self, call: Call, beside: Callable[[Answer], Mapping[str, str]] = lambda _: {}) -> Answer:
+        """What came of the call; its lines are kept. `beside`: further fields of its line, by more calls if need be."""
         answer = self._made(call) if self._backoff.is_due(call.called.name) else _not_asked()
         if call.request is not Request.RUNNING and answer.fate is not Fate.NOT_ASKED:
             # A client that does not answer is no word about its broker.
             self._backoff.heard(call.called.name, silent=answer.fate.is_silence)
+        recorded = lines.answered(call, answer, **beside(answer)) if lines.is_recorded(call, answer) else None
         with self._lock:
             self._taken.fates[answer.fate] += 1
             self._taken.times.append(answer.at)
-            if lines.is_recorded(call, answer):
-                self._taken.lines.append(lines.answered(call, answer, **beside))
+            if recorded:
+                self._taken.lines.append(recorded)
             self._taken.lines.append(lines.fate(call, answer))
         return answer
 

@@ -44,6 +44,11 @@ def brokers_of_route(body: str) -> tuple[str, ...]:
     return tuple(sorted({queue.text("brokerName") for queue in queues}))
 
 
+def topic_attributes(body: str) -> str:
+    """The attributes of a TopicConfig, as the recording has them."""
+    return as_json(_object(fastjson.parse(body)).get("attributes") or {})
+
+
 def addresses(body: str) -> Mapping[str, tuple[str, str]]:
     """Broker name → (cluster, address of its master, or of a replica that stands in)."""
     found = {}

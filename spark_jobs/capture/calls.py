@@ -17,6 +17,7 @@ class Request(StrEnum):
     GROUPS = "groups"
     REQUEST_MODES = "request_modes"
     ROUTE = "route"
+    TOPIC_CONFIG = "topic_config"
     CONNECTION = "connection"
     STATS = "stats"
     TOPIC_STATS = "topicstats"

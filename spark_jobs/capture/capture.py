@@ -28,8 +28,9 @@ from spark_jobs.errors import CaptureError
 
 _LOG = logging.getLogger(__name__)
 #: Half of the groups' clients are asked in each round, as a call costs them something, and a third of the topics for
-#: what their queues hold. Brokers and groups are found anew in every third round.
-CLIENTS_EVERY, OFFSETS_EVERY, DISCOVERY_EVERY = 2, 3, 3
+#: what their queues hold. Brokers and groups are found anew in every third round. The attributes of a topic seldom
+#: change.
+CLIENTS_EVERY, OFFSETS_EVERY, DISCOVERY_EVERY, ATTRIBUTES_EVERY = 2, 3, 3, 180
 #: A round's calls begin within this part of the cadence; groups take the larger part, topics the rest.
 _SPREAD, _GROUPS = 0.9, 0.6
 #: A clock that is set back by less than this part of the cadence leaves the answers of each group in their order.
@@ -128,9 +129,8 @@ class Capture:
         self._spread([partial(self._group, group) for group in groups], spread * _GROUPS)
         if not number:
             self._ask_clients(turn)
-        topics = {topic: self._is_turn(topic, number, OFFSETS_EVERY) for topic in self._cluster.topics()}
-        ask = partial(ask_topic, self._cluster, self._asking)
-        self._spread([partial(ask, topic, offsets=asked) for topic, asked in topics.items()], spread * (1 - _GROUPS))
+        topics = [partial(self._topic, topic, number) for topic in self._cluster.topics()]
+        self._spread(topics, spread * (1 - _GROUPS))
         if self._settings.once:
             _finish(chain.from_iterable(self._clients.values()))
 
@@ -140,6 +140,10 @@ class Capture:
 
     def _group(self, group: str) -> None:
         ask_group(self._cluster, self._asking, group)
+
+    def _topic(self, topic: str, number: int) -> None:
+        offsets, attributes = (self._is_turn(topic, number, every) for every in (OFFSETS_EVERY, ATTRIBUTES_EVERY))
+        ask_topic(self._cluster, self._asking, topic, offsets=offsets, attributes=attributes)
 
     def _ask_clients(self, groups: Iterable[str]) -> None:
         """Asks in the background: a client that hangs holds no broker up. Its group is not asked again meanwhile."""

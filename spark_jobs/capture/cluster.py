@@ -29,7 +29,8 @@ class Cluster:
     """What the last answers told. Each entry is replaced whole, so several threads may read and write it.
 
     `hosts`: brokers of a topic's route · `groups`: brokers that know the group · `members`: of the group, by who
-    listed them · `consumed`: topics of the group · `modes`: broker → group → its request modes.
+    listed them · `consumed`: topics of the group · `modes`: broker → group → its request modes · `attributes`: of
+    a topic (None: its brokers do not tell them).
     """
 
     groups_pattern: re.Pattern[str] | None = None
@@ -41,6 +42,7 @@ class Cluster:
     members: dict[str, dict[str, bodies.ConnectionAnswer]] = field(default_factory=lambda: defaultdict(dict))
     consumed: dict[str, frozenset[str]] = field(default_factory=dict)
     modes: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    attributes: dict[str, str | None] = field(default_factory=dict)
 
     def discover(self, asking: Asking) -> list[Answer]:
         """Asks the name server for the brokers, and each of them for its groups and request modes; the answers, the

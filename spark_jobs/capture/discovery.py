@@ -44,6 +44,8 @@ _SYSTEM_TOPICS = frozenset(
 )
 _SYSTEM_TOPIC = "rmq_sys_"
 _RETRY = "%RETRY%"
+#: Source: org.apache.rocketmq.common.MixAll.LMQ_PREFIX.
+_LIGHT_QUEUE = "%LMQ%"
 
 #: Where a proxy listens for remoting clients unless it is told otherwise.
 #: Source: org.apache.rocketmq.proxy.config.ProxyConfig.remotingListenPort.
@@ -69,9 +71,19 @@ def is_topic_of(topic: str, group: str) -> bool:
 
     POP keeps a retry topic per topic, `%RETRY%<group>_<topic>`, which nobody subscribes.
     """
-    if topic.startswith(_RETRY):
+    if is_retry_topic(topic):
         return topic == retry_topic(group)
     return topic not in _SYSTEM_TOPICS and not topic.startswith(_SYSTEM_TOPIC)
+
+
+def is_retry_topic(topic: str) -> bool:
+    """Whether it holds what some group is to get again."""
+    return topic.startswith(_RETRY)
+
+
+def is_light_queue(topic: str) -> bool:
+    """Whether it is no topic but a light message queue, such as that of a lite topic: a group may have very many."""
+    return topic.startswith(_LIGHT_QUEUE)
 
 
 def retry_topic(group: str) -> str:

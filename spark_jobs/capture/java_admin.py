@@ -57,6 +57,7 @@ class JavaAdmin:
             Request.GROUPS: self._groups,
             Request.REQUEST_MODES: self._request_modes,
             Request.ROUTE: lambda call: admin.examineTopicRouteInfo(call.topic).toJson(),
+            Request.TOPIC_CONFIG: self._topic_config,
             Request.CONNECTION: lambda call: self._connections(call).toJson(),
             Request.STATS: self._stats,
             Request.TOPIC_STATS: lambda call: admin.examineTopicStats(call.called.address, call.topic).toJson(),
@@ -84,6 +85,10 @@ class JavaAdmin:
     def _groups(self, call: Call) -> str:
         wrapper = self._admin.getAllSubscriptionGroup(call.called.address, TIMEOUT_MS)
         return str(self._jvm.java.lang.String.join("\n", wrapper.getSubscriptionGroupTable().keySet()))
+
+    def _topic_config(self, call: Call) -> str:
+        config = self._admin.examineTopicConfig(call.called.address, call.topic)
+        return str(self._jvm.org.apache.rocketmq.remoting.protocol.RemotingSerializable.toJson(config, False))
 
     def _connections(self, call: Call) -> Any:
         return self._api.getConsumerConnectionList(call.called.address, call.group, TIMEOUT_MS)

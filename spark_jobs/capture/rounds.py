@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from spark_jobs.capture import bodies, lines
 from spark_jobs.capture.asking import Asking
-from spark_jobs.capture.calls import NAME_SERVER, Call, Called, Fate, Request
+from spark_jobs.capture.calls import NAME_SERVER, Answer, Call, Called, Fate, Request
 from spark_jobs.capture.cluster import Cluster, understood
-from spark_jobs.capture.discovery import is_topic_of, retry_topic
+from spark_jobs.capture.discovery import is_light_queue, is_retry_topic, is_topic_of, retry_topic
 
 #: ResponseCode.TOPIC_NOT_EXIST, as the name server says of a topic that no broker hosts.
 _NO_ROUTE = "CODE: 17 "
@@ -31,18 +31,37 @@ def ask_group(cluster: Cluster, asking: Asking, group: str) -> None:
     cluster.consumed[group] = frozenset(topic for topic in topics if is_topic_of(topic, group))
 
 
-def ask_topic(cluster: Cluster, asking: Asking, topic: str, *, offsets: bool) -> None:
-    """Its route, and where asked for the offsets that its queues hold."""
-    answer = asking.ask(Call(Request.ROUTE, Called(NAME_SERVER), topic=topic))
-    hosts = understood(answer, bodies.brokers_of_route)
-    if hosts is not None or _NO_ROUTE in answer.error:
-        cluster.hosts[topic] = hosts or ()
+def ask_topic(cluster: Cluster, asking: Asking, topic: str, *, offsets: bool, attributes: bool) -> None:
+    """Its route with its attributes, which are asked for anew, and the offsets that its queues hold, where wanted."""
+
+    def beside(answer: Answer) -> dict[str, str]:
+        hosts = understood(answer, bodies.brokers_of_route)
+        if hosts is not None or _NO_ROUTE in answer.error:
+            cluster.hosts[topic] = hosts or ()
+        if (attributes or topic not in cluster.attributes) and not is_retry_topic(topic):
+            _ask_attributes(cluster, asking, topic)
+        known = cluster.attributes.get(topic)
+        return {} if known is None else {"attributes": known}
+
+    asking.ask(Call(Request.ROUTE, Called(NAME_SERVER), topic=topic), beside)
     if not offsets:
         return
     answers = [asking.ask(Call(Request.TOPIC_STATS, broker, topic=topic)) for broker in cluster.hosts_of(topic)]
     queues = [queue for answer in answers for queue in understood(answer, bodies.topic_offsets) or ()]
     if queues:
         asking.keep(lines.topic_stats(answers[-1].at, topic, bodies.as_json(sorted(queues, key=str))))
+
+
+def _ask_attributes(cluster: Cluster, asking: Asking, topic: str) -> None:
+    """Of the first host that tells them. Brokers before 5.0 do not: they are asked again as rarely as others."""
+    for host in cluster.hosts_of(topic):
+        answer = asking.ask(Call(Request.TOPIC_CONFIG, host, topic=topic))
+        told = understood(answer, bodies.topic_attributes)
+        if told is not None:
+            cluster.attributes[topic] = told
+            return
+        if answer.fate is Fate.FAILED:
+            cluster.attributes.setdefault(topic, None)
 
 
 def clients_to_ask(cluster: Cluster, group: str) -> list[tuple[str, Called]]:
@@ -62,7 +81,7 @@ def ask_client(asking: Asking, group: str, client: str, broker: Called) -> None:
 def _ask_members(cluster: Cluster, asking: Asking, group: str, called: Called) -> None:
     modes = cluster.modes.get(called.name)
     beside = {} if modes is None else {"request_modes": modes.get(group, bodies.NO_MODES)}
-    answer = asking.ask(Call(Request.CONNECTION, called, group=group), **beside)
+    answer = asking.ask(Call(Request.CONNECTION, called, group=group), lambda _: beside)
     members = understood(answer, bodies.members)
     if members is not None:
         cluster.members[group][called.name] = members
@@ -90,11 +109,12 @@ def _ask_offsets(
 
 
 def _add_offsets(asking: Asking, calls: Iterable[Call], found: dict[str, list[str]]) -> int:
-    """Adds what is answered; when the last answer came."""
+    """Adds what is answered of topics that have a route; when the last answer came."""
     at = 0
     for call in calls:
         answer = asking.ask(call)
         for topic, queues in (understood(answer, bodies.offsets_per_topic) or {}).items():
-            found[topic] += queues
-            at = answer.at
+            if not is_light_queue(topic):
+                found[topic] += queues
+                at = answer.at
     return at

@@ -22,6 +22,7 @@ from spark_jobs.domain.phrases import (
     rate_text,
     retention_text,
 )
+from spark_jobs.domain.progress import LagQuality
 from spark_jobs.jobs.status import Statuses
 
 #: A row of `group_status`.
@@ -92,7 +93,9 @@ def _rules(group: Group) -> list[str]:
 
 
 def _beside(group: Group) -> Iterable[str]:
-    """What the numbers of the backlog do not count."""
+    """What the numbers of the backlog do not count, or count too much."""
+    if group["lag_quality"] == LagQuality.UNFILTERED:
+        yield "unfiltered"
     if group["stranded"]:
         yield f"{group['stranded']:,} stranded"
     if group["unknown_queues"]:
@@ -111,6 +114,7 @@ def _line(group: Group, newest: datetime | None) -> str:
             f"members={number_text(group['members'])}",
             f"queues={_owned(group)}",
             f"backlog={_backlog(group)}",
+            *(["unfiltered"] if group["lag_quality"] == LagQuality.UNFILTERED else []),
             f"caught_up_in={_catch_up(group)}",
             f"deleted_in={_retention(group)}",
             f"unknown_queues={group['unknown_queues']}",

@@ -16,6 +16,7 @@ from spark_jobs.cli.tables import Heading, show_rows, table
 from spark_jobs.cli.terminal import print_line, printable
 from spark_jobs.domain.intervals import duration_text, format_utc
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text
+from spark_jobs.domain.progress import LagQuality
 from spark_jobs.domain.what_if.outcome import CaseOutcome, Comparison, Scaled
 from spark_jobs.domain.what_if.pace import MemberPace
 from spark_jobs.domain.what_if.plan import Plan, PlannedMember, PlannedSize
@@ -143,7 +144,8 @@ def _outcome(one: CaseOutcome) -> dict[str, Any]:
 
 
 def _of_group(found: GroupSteps) -> dict[str, Any]:
-    return {"cluster": found.cluster, "consumer_group": found.consumer_group, "interval": str(found.interval)}
+    named = {"cluster": found.cluster, "consumer_group": found.consumer_group, "interval": str(found.interval)}
+    return named | {"lag_quality": LagQuality.UNFILTERED if found.is_filtered else LagQuality.MEASURED}
 
 
 _PLAN_HEADINGS = (

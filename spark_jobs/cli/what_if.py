@@ -14,9 +14,10 @@ from spark_jobs.cli.show_size import fleet_document, show_fleet, show_size, size
 from spark_jobs.cli.show_what_if import comparison_document, plan_document, show_comparison, show_plan
 from spark_jobs.cli.terminal import printable, progress_on, show_next
 from spark_jobs.cli.what_if_cases import cases_of, check_goals, check_plan, sizing_of
+from spark_jobs.domain.phrases import UNFILTERED
 from spark_jobs.domain.what_if.size import Goals
 from spark_jobs.errors import CaseError, ExitCode
-from spark_jobs.jobs.what_if import GroupAsked, draw, fleet_needs, planned, sized, what_if
+from spark_jobs.jobs.what_if import GroupAsked, GroupSteps, draw, fleet_needs, planned, sized, what_if
 
 _A_DAY = 86_400.0
 
@@ -41,6 +42,7 @@ def what_if_command(arguments: Namespace) -> int:
         print(as_json(comparison_document(found, compared)))
         return ExitCode.CLEAN
     show_comparison(Console(), found, compared)
+    _note(found)
     if arguments.html:
         print(f"The chart of the backlogs is in {printable(arguments.html)}: open it in a browser")
     of_group = {"warehouse": arguments.warehouse, "group": found.consumer_group, "cluster": found.cluster}
@@ -55,6 +57,7 @@ def _plan(arguments: Namespace, asked: GroupAsked) -> int:
         print(as_json(plan_document(found, plan)))
     else:
         show_plan(Console(), found, plan)
+        _note(found)
     return ExitCode.CLEAN
 
 
@@ -71,7 +74,13 @@ def _size(arguments: Namespace, asked: GroupAsked) -> int:
         print(as_json(size_document(found, needed)))
     else:
         show_size(Console(), found, needed)
+        _note(found)
     return ExitCode.CLEAN
+
+
+def _note(found: GroupSteps) -> None:
+    if found.is_filtered:
+        print(UNFILTERED)
 
 
 def _fleet_size(arguments: Namespace, asked: GroupAsked, goals: Goals, load: float) -> int:

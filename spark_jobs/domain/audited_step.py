@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.history import ClientState, GroupHistory, Membership, Place
-from spark_jobs.domain.message_queue import RouteEntry
+from spark_jobs.domain.message_queue import RouteEntry, topic_type
 from spark_jobs.domain.moves import Trigger
 from spark_jobs.domain.series import Span
 from spark_jobs.domain.strategies import Variant
@@ -23,8 +23,8 @@ from spark_jobs.domain.verdict_windows import VerdictSpan
 from spark_jobs.domain.window import AuditSettings, StepWindow
 
 CONSUMED_UNSEEN = frozenset(UnseenReason)
-#: Reasons for which nobody commits offsets. In all other time that was observed somebody does.
-WITHOUT_OFFSETS = ("BROADCASTING", "NOT_SUBSCRIBED")
+#: Reasons for which the queues of the route have no offsets of the group. In all other time that was observed they do.
+WITHOUT_OFFSETS = ("STATIC_TOPIC", "LITE", "BROADCASTING", "NOT_SUBSCRIBED")
 #: Name of the membership view of brokers that agree.
 ALL_HOSTS = "*"
 REPLAYED, UNOBSERVED, NOT_APPLICABLE = "REPLAYED", "UNOBSERVED", "NOT_APPLICABLE"
@@ -191,6 +191,7 @@ class IntervalProgress:
 
     `verdicts`: the worst of each queue's windows; `spans`: when which queue was stuck. Of that time, between readings
     of the step: `stuck_growth` of the lag and `stuck_produced`, messages, and `stuck_time`; 0 where there is none.
+    `is_filtered`: messages are those of the queue, of which the group subscribes only some.
     """
 
     interval: RebalanceInterval
@@ -215,6 +216,7 @@ class IntervalProgress:
     stuck_time: NDArray[np.int64]
     verdicts: Sequence[str | None]
     spans: Sequence[VerdictSpan]
+    is_filtered: bool = False
 
     @property
     def queues(self) -> Sequence[Place]:
@@ -258,6 +260,11 @@ class AuditedStep:
     def replayed(self) -> Sequence[RebalanceInterval]:
         """The intervals with an allocation."""
         return [one for one in self.intervals if one.allocation is not None]
+
+    def topic_type(self, topic: str) -> str | None:
+        """What its routes in the window say at last (`RouteEntry.topic_type`); None: unknown."""
+        said = (topic_type(span.state) for span in reversed(self.routes.get(topic, ())))
+        return next(filter(None, said), None)
 
     def inside(self) -> Iterator[tuple[RebalanceInterval, int, int]]:
         """The intervals of the step itself, each with its start and end inside it."""

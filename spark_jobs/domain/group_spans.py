@@ -6,11 +6,12 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from spark_jobs.domain.history import ClientState, Membership
 from spark_jobs.domain.message_queue import RouteEntry
 from spark_jobs.domain.series import Span
-from spark_jobs.domain.subscriptions import Subscriptions
+from spark_jobs.domain.subscriptions import EVERYTHING, Subscriptions
 from spark_jobs.domain.unseen import UnseenReason
 from spark_jobs.domain.window import StepWindow
 
@@ -33,6 +34,13 @@ class GroupSpans:
         by_brokers = (span.state.topics for spans in self.memberships.values() for span in spans)
         by_clients = (span.state.topics or () for spans in self.clients.values() for span in spans)
         return frozenset().union(*by_brokers, *by_clients)
+
+    @cached_property
+    def filtered(self) -> frozenset[str]:
+        """Those of which it was seen to subscribe only some messages, by tags or SQL; no retry topics."""
+        spans = chain(*self.memberships.values(), *self.clients.values())
+        told = (one for span in spans for one in span.state.subscriptions or ())
+        return frozenset(topic for topic, expression in told if expression != EVERYTHING)
 
 
 @dataclass(frozen=True, eq=False)

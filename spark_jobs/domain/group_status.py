@@ -11,6 +11,7 @@ from spark_jobs.domain.audited_step import Allocation, AuditedStep, RebalanceInt
 from spark_jobs.domain.backlog import queue_intervals
 from spark_jobs.domain.findings import Finding
 from spark_jobs.domain.limits import held_back
+from spark_jobs.domain.progress import LagQuality
 from spark_jobs.domain.severities import SEVERITIES
 from spark_jobs.domain.strategies import StrategySettings
 from spark_jobs.domain.time_left import TimeLeft, time_left
@@ -35,6 +36,7 @@ class GroupStatus(NamedTuple):
     owned_never: int | None
     backlog_start: int | None
     backlog_end: int | None
+    lag_quality: str | None
     unknown_queues: int
     oldest_message_ms: int | None
     in_rate: float | None
@@ -106,6 +108,7 @@ def group_status(step: AuditedStep, findings: Sequence[Finding], configured: Str
         distinct_members=distinct_members,
         **(_ownership(ordinary)._asdict() if ordinary else dict.fromkeys(_Ownership._fields)),
         **backlog._asdict(),
+        lag_quality=_lag_quality(step, backlog.backlog_end),
         **utilisation(step, backlog.in_rate)._asdict(),
         **(time_left(step) if group.backlog_is_known else TimeLeft())._asdict(),
         attribution=attribution(queues, step.history.offsets, step.window) or None,
@@ -115,6 +118,12 @@ def group_status(step: AuditedStep, findings: Sequence[Finding], configured: Str
         share_after=group.share_after,
         advice=" ".join(filter(None, (capacity.advice(group), in_numbers(step, group, configured)))),
     )
+
+
+def _lag_quality(step: AuditedStep, backlog_end: int | None) -> str | None:
+    if backlog_end is None:
+        return None
+    return LagQuality.UNFILTERED if any(one.is_filtered for one in step.progress) else LagQuality.MEASURED
 
 
 def _ends(step: AuditedStep) -> list[_TopicEnd]:

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import groupby
 from typing import TypeVar
 
-from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep, IntervalProgress, Rebalance, RebalanceInterval
+from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep, Rebalance, RebalanceInterval
 from spark_jobs.domain.findings import Finding, findings
 from spark_jobs.domain.group_spans import GroupSpans
 from spark_jobs.domain.group_status import GroupStatus, group_status
@@ -78,7 +78,13 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
         window=window,
         settings=settings,
         intervals=intervals,
-        progress=_progress(history, by_topic, window, settings),
+        progress=[
+            one
+            for topic, of_topic in by_topic.items()
+            for one in topic_progress(
+                of_topic, history.offsets.get(topic), window, settings, is_filtered=topic in spans.filtered
+            )
+        ],
         rebalances=_rebalances(intervals, settings.cadence),
         memberships=spans.memberships,
         routes=spans.routes,
@@ -107,19 +113,6 @@ def _spans(history: GroupHistory, window: StepWindow, settings: AuditSettings) -
 
 def _seen(spans: Iterator[tuple[str, list[Span[State]]]]) -> dict[str, list[Span[State]]]:
     return {key: several for key, several in spans if several}
-
-
-def _progress(
-    history: GroupHistory,
-    by_topic: dict[str, list[RebalanceInterval]],
-    window: StepWindow,
-    settings: AuditSettings,
-) -> list[IntervalProgress]:
-    return [
-        one
-        for topic, of_topic in by_topic.items()
-        for one in topic_progress(of_topic, history.offsets.get(topic), window, settings)
-    ]
 
 
 def _rebalances(intervals: Sequence[RebalanceInterval], cadence: int) -> list[Rebalance]:

@@ -9,6 +9,10 @@ from spark_jobs.domain.causes import UnassignedCause
 
 #: Bits of a broker's `perm` that let clients read, and producers write (Java `PermName`).
 PERM_READ, PERM_WRITE = 4, 2
+#: Message types of topics that are consumed otherwise than by an allocation. Source: `TopicMessageType`.
+PRIORITY, LITE = "PRIORITY", "LITE"
+#: Instead of its message type, of a topic whose clients see logical queues (`topicQueueMappingByBroker`).
+STATIC = "STATIC"
 
 
 class MessageQueue(NamedTuple):
@@ -23,12 +27,15 @@ class MessageQueue(NamedTuple):
 
 
 class RouteEntry(NamedTuple):
-    """One broker of a topic's route; a route names a broker once."""
+    """One broker of a topic's route; a route names a broker once. `topic_type`: message type of the topic, or `STATIC`;
+    None: unknown.
+    """
 
     broker_name: str
     perm: int
     read_queue_nums: int
     write_queue_nums: int
+    topic_type: str | None = None
 
 
 class RouteQueue(NamedTuple):
@@ -51,6 +58,11 @@ def sort_queues(queues: Iterable[MessageQueue]) -> list[MessageQueue]:
 def sort_client_ids(client_ids: Iterable[str]) -> list[str]:
     """As every client sorts `cidAll`; duplicates are kept."""
     return sorted(client_ids, key=java_order)
+
+
+def topic_type(route: Iterable[RouteEntry]) -> str | None:
+    """As its entries say; None: unknown."""
+    return next((entry.topic_type for entry in route if entry.topic_type), None)
 
 
 def all_queues(topic: str, route: Sequence[RouteEntry]) -> list[RouteQueue]:

@@ -12,6 +12,11 @@ from spark_jobs.domain.intervals import duration_text
 Number = TypeVar("Number", int, float)
 
 UNKNOWN = "unknown"
+#: Said beside a backlog whose `lag_quality` is UNFILTERED.
+UNFILTERED = (
+    "The group subscribes to some of the messages only, by tags or SQL: backlog, produced and consumed messages "
+    "count those that it skips, too."
+)
 
 
 def count(number: int, thing: str) -> str:

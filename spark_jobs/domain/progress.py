@@ -7,6 +7,7 @@ for each interval; what came in and went out between two readings belongs to the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
@@ -22,9 +23,10 @@ from spark_jobs.domain.window import AuditSettings, StepWindow
 
 
 class LagQuality(StrEnum):
-    """Whether the lag of a queue is known."""
+    """Whether the lag of a queue is known. UNFILTERED: with the messages that the subscription leaves out."""
 
     MEASURED = "MEASURED"
+    UNFILTERED = "UNFILTERED"
     NEVER_COMMITTED = "NEVER_COMMITTED"
     NO_READING = "NO_READING"
 
@@ -32,7 +34,8 @@ class LagQuality(StrEnum):
 def lag_qualities(progress: IntervalProgress) -> NDArray[np.str_]:
     """One per queue, by its last reading."""
     unknown = np.where(progress.readings > 0, LagQuality.NEVER_COMMITTED.value, LagQuality.NO_READING.value)
-    return np.where(progress.lag_last != UNKNOWN, LagQuality.MEASURED.value, unknown)
+    known = LagQuality.UNFILTERED if progress.is_filtered else LagQuality.MEASURED
+    return np.where(progress.lag_last != UNKNOWN, known.value, unknown)
 
 
 def one_at_a_time(
@@ -52,9 +55,15 @@ def one_at_a_time(
 
 
 def topic_progress(
-    of_topic: Sequence[RebalanceInterval], readings: OffsetReadings | None, window: StepWindow, settings: AuditSettings
+    of_topic: Sequence[RebalanceInterval],
+    readings: OffsetReadings | None,
+    window: StepWindow,
+    settings: AuditSettings,
+    *,
+    is_filtered: bool = False,
 ) -> list[IntervalProgress]:
-    """One per interval of a topic inside the step whose queues are measured (`RebalanceInterval.measured`).
+    """One per interval of a topic inside the step whose queues are measured (`RebalanceInterval.measured`);
+    `is_filtered`: the group subscribes only some of its messages.
 
     The last reading before the step is looked at too, if it is no older than a state holds without another: what came
     in between belongs to the step. Windows of verdicts reach back further, inside their interval.
@@ -63,7 +72,8 @@ def topic_progress(
     if not asked:
         return []
     pairs = reading_pairs(readings, readings.inside(window.start - settings.max_gap, window.end)) if readings else None
-    return [_of_interval(one, start, end, pairs, settings) for one, start, end in asked]
+    found = (_of_interval(one, start, end, pairs, settings) for one, start, end in asked)
+    return [replace(one, is_filtered=is_filtered) for one in found]
 
 
 def _of_interval(

@@ -6,6 +6,8 @@ from __future__ import annotations
 RETRY = "%RETRY%"
 #: Prefix of the topic to which a group's messages go that it could not consume in all tries.
 DEAD_LETTERS = "%DLQ%"
+#: The expression that lets every message through.
+EVERYTHING = "*"
 #: One topic with its normal expression; a client's subscriptions are a set of them.
 Subscriptions = frozenset[tuple[str, str]]
 
@@ -18,4 +20,4 @@ def normal_expression(expression_type: str | None, text: str | None) -> str:
     if expression_type not in (None, "TAG"):
         return f"{expression_type} {text or ''}"
     tags = sorted({tag.strip(" ") for tag in (text or "").split("||")} - {""})
-    return " || ".join(tags) or "*"
+    return " || ".join(tags) or EVERYTHING

@@ -26,7 +26,7 @@ from spark_jobs.domain.members import (
     members_of,
     resolve_strategies,
 )
-from spark_jobs.domain.message_queue import MessageQueue, RouteEntry
+from spark_jobs.domain.message_queue import LITE, STATIC, MessageQueue, RouteEntry, topic_type
 from spark_jobs.domain.ownership import Inputs
 from spark_jobs.domain.pop import LACKING, as_assigned, everybody_pops_all, is_known, request_mode
 from spark_jobs.domain.replays import Queues, Replays
@@ -51,6 +51,8 @@ class Reason(StrEnum):
     NO_ROUTE_SNAPSHOT = "NO_ROUTE_SNAPSHOT"
     NO_ROUTE = "NO_ROUTE"
     NO_MEMBERSHIP_SNAPSHOT = "NO_MEMBERSHIP_SNAPSHOT"
+    STATIC_TOPIC = "STATIC_TOPIC"
+    LITE = "LITE"
     BROADCASTING = "BROADCASTING"
     BROKER_REBALANCE = "BROKER_REBALANCE"
     POP_ALL_QUEUES = "POP_ALL_QUEUES"
@@ -74,8 +76,10 @@ class Reason(StrEnum):
 
 
 _UNSEEN = (Reason.CONSUMED_THROUGH_PROXY, Reason.CONSUMED_BY_UNSEEN)
+#: Topics whose queues no strategy divides, as clients know them.
+_BY_TYPE = {STATIC: Reason.STATIC_TOPIC, LITE: Reason.LITE}
 _BY_BROKER = (Reason.BROKER_REBALANCE, Reason.POP_ALL_QUEUES)
-_NOT_APPLICABLE = (Reason.BROADCASTING, *_BY_BROKER, *_UNSEEN, Reason.NOT_SUBSCRIBED)
+_NOT_APPLICABLE = (Reason.LITE, Reason.BROADCASTING, *_BY_BROKER, *_UNSEEN, Reason.NOT_SUBSCRIBED)
 
 
 @dataclass(frozen=True)
@@ -209,7 +213,8 @@ class StepTimeline:
             resolved = as_assigned(resolved, by_broker, request)
         members = members_of(connections, book.states, resolved, topic) if membership else None
         queues = self._replays.queues_of(route) if route is not None else None
-        reason = _unseen(route, members) or mode or self._not_subscribed(topic, members)
+        reason = _unseen(route, members) or _BY_TYPE.get(topic_type(route or ()) or "") or mode
+        reason = reason or self._not_subscribed(topic, members)
         reason = reason or self._not_replayable(members, queues)
         if reason or members is None or queues is None:
             return _Facts(reason.status if reason else Status.UNOBSERVED, reason, None, members, queues, None)

@@ -10,6 +10,7 @@ from datetime import datetime
 from spark_jobs.domain.intervals import format_utc
 from spark_jobs.domain.message_queue import queue_ranges
 from spark_jobs.domain.phrases import count, known_sum, number_text, sum_before
+from spark_jobs.domain.progress import LagQuality
 from spark_jobs.domain.verdicts import Verdict
 from spark_jobs.explain.given import Row
 
@@ -43,7 +44,8 @@ class ViewBacklog:
     """Messages of the queues whose backlog is known: at the interval's first and last reading, and what came and went
     (None: no pair of readings); `verdicts` counts these queues by verdict, which takes two readings (`GROWING`: none of
     those that are not OK, yet); `last_reading_at`: the last reading of any of them. `unknown_at_first`: those whose
-    first reading does not tell, so that the sum at first is unknown.
+    first reading does not tell, so that the sum at first is unknown. `is_unfiltered`: messages that the group does not
+    subscribe count, too.
     """
 
     queue_count: int
@@ -55,6 +57,7 @@ class ViewBacklog:
     verdicts: dict[str, int]
     last_reading_at: datetime | None
     unknown: list[Unknown]
+    is_unfiltered: bool = False
 
 
 def backlog_of(rows: Sequence[Row]) -> ViewBacklog | None:
@@ -74,6 +77,7 @@ def backlog_of(rows: Sequence[Row]) -> ViewBacklog | None:
         verdicts={verdict: counted[verdict] for verdict in (*_VERDICTS, GROWING) if counted[verdict]},
         last_reading_at=max((row["last_reading_at"] for row in known if row["last_reading_at"]), default=None),
         unknown=[_unknown(quality, unread) for quality in sorted({row["lag_quality"] for row in unread})],
+        is_unfiltered=any(row["lag_quality"] == LagQuality.UNFILTERED for row in known),
     )
 
 

@@ -60,6 +60,10 @@ REASONS: Mapping[str, str] = {
     Reason.NO_ROUTE_SNAPSHOT: "no route of the topic",
     Reason.NO_MEMBERSHIP_SNAPSHOT: "no list of the group's members",
     Reason.NO_ROUTE: "The topic had no broker in its route, so clients keep the queues they had.",
+    Reason.STATIC_TOPIC: "The topic is a static one: its clients divide logical queues, which are mapped to queues of "
+    "several brokers. That is not replayed, and its backlog is not measured.",
+    Reason.LITE: "The topic is the parent of lite topics: each client subscribes to some of them at the broker, "
+    "which keeps a queue for each of them. No strategy divides them, and their backlog is not recorded.",
     Reason.BROADCASTING: "The group broadcasts: every member consumes every queue, nothing is allocated, and the "
     "brokers keep no offsets.",
     Reason.BROKER_REBALANCE: "The broker assigns the queues (POP), and the recording does not say how: record its "

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from spark_jobs.domain.intervals import duration_text, format_utc
-from spark_jobs.domain.phrases import count, number_text, rate_text
+from spark_jobs.domain.phrases import UNFILTERED, count, number_text, rate_text
 from spark_jobs.domain.severities import WORST_FIRST
 from spark_jobs.domain.timeline import Reason, Status
 from spark_jobs.explain.backlog import backlog_text
@@ -61,6 +61,8 @@ def _topic(topic: TopicStory) -> Iterator[TextLine]:
         yield from told
     if topic.backlog or _has_owners(topic):
         yield TextLine(f"Whole topic: {_lower(backlog_text(topic.backlog, owned=not _has_owners(topic)))}", 1)
+    if topic.backlog and topic.backlog.is_unfiltered:
+        yield TextLine(UNFILTERED, 1)
 
 
 def _has_owners(topic: TopicStory) -> bool:

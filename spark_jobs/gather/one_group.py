@@ -36,7 +36,7 @@ def one_group(
         cluster,
         consumer_group,
         memberships=_by(_of(memberships, consumer_group), "broker_name", membership),
-        routes=_by(rows[ROUTE_SNAPSHOTS], "topic", lambda row: route(row["queues"])),
+        routes=_by(rows[ROUTE_SNAPSHOTS], "topic", route),
         clients={name: _client(seen) for name, seen in _seen(rows[CLIENT_SNAPSHOTS], "client_id").items()},
         offsets={topic: _readings(offsets, topic) for topic in sorted(pc.unique(offsets["topic"]).to_pylist())},
         proxies=_by(_of(memberships, PROXIES_GROUP), "broker_name", membership),

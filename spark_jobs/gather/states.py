@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spark_jobs.domain.history import ClientState, Connection, Membership, OwnedQueue, RequestMode
-from spark_jobs.domain.message_queue import RouteEntry, java_order
+from spark_jobs.domain.message_queue import STATIC, RouteEntry, java_order
 from spark_jobs.domain.subscriptions import RETRY, Subscriptions, normal_expression
 from spark_jobs.gather.kinds import SETTINGS
 
@@ -26,9 +26,10 @@ def membership(said: Struct) -> Membership:
     )
 
 
-def route(entries: Sequence[Struct]) -> tuple[RouteEntry, ...]:
+def route(said: Struct) -> tuple[RouteEntry, ...]:
     """A topic's route, sorted as clients sort its brokers."""
-    found = [RouteEntry(*(one[name] for name in RouteEntry._fields)) for one in entries]
+    topic_type = STATIC if said["is_static"] else said["message_type"]
+    found = [RouteEntry(**one, topic_type=topic_type) for one in said["queues"]]
     return tuple(sorted(found, key=lambda one: java_order(one.broker_name)))
 
 

@@ -90,7 +90,18 @@ def route(body: object) -> Columns:
         for queue in queue_datas
     ]
     _check_distinct(queues, ("broker_name",), "body.queueDatas")
-    return {"queues": in_order(queues)}
+    mapped = Record(body, "body").named_records_or_none("topicQueueMappingByBroker")
+    return {"queues": in_order(queues), "is_static": bool(mapped)}
+
+
+def message_type(attributes: object) -> Columns:
+    """The column of a `route_snapshots` row; null: not recorded.
+
+    Source: org.apache.rocketmq.common.TopicConfig.getTopicMessageType, which takes a topic without one for NORMAL.
+    """
+    if attributes is None:
+        return {"message_type": None}
+    return {"message_type": Record(attributes, "attributes").text_or_none("message.type") or "NORMAL"}
 
 
 def consume_stats(body: object, topic: str) -> Columns:

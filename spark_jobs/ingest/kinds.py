@@ -16,7 +16,16 @@ from schemas import (
     TOPIC_SNAPSHOTS,
     Table,
 )
-from spark_jobs.ingest.bodies import Columns, call, connections, consume_stats, request_modes, route, topic_stats
+from spark_jobs.ingest.bodies import (
+    Columns,
+    call,
+    connections,
+    consume_stats,
+    message_type,
+    request_modes,
+    route,
+    topic_stats,
+)
 from spark_jobs.ingest.running import UNANSWERED, running_info
 
 #: ResponseCode.CONSUMER_NOT_ONLINE: the broker answered, and nobody of the group is connected to it.
@@ -65,7 +74,14 @@ KINDS: Final[Mapping[str, Kind]] = {
         _NO_MEMBERS,
         {"request_modes": lambda body, key: request_modes(body, str(key["consumer_group"]))},
     ),
-    "route": Kind(ROUTE_SNAPSHOTS, {"topic": "topic"}, lambda body, _key: route(body), _NO_ROUTE, {"queues": []}),
+    "route": Kind(
+        ROUTE_SNAPSHOTS,
+        {"topic": "topic"},
+        lambda body, _key: route(body),
+        _NO_ROUTE,
+        {"queues": [], "is_static": None},
+        {"attributes": lambda body, _key: message_type(body)},
+    ),
     "stats": Kind(
         OFFSET_SNAPSHOTS,
         {"group": "consumer_group", "topic": "topic"},

@@ -58,6 +58,11 @@ class GroupSteps:
     steps: Sequence[AuditedStep]
     configured: StrategySettings
 
+    @property
+    def is_filtered(self) -> bool:
+        """Whether the group subscribes only some messages of a topic."""
+        return any(one.is_filtered for step in self.steps for one in step.progress)
+
 
 def what_if(stored: StoredTables, asked: GroupAsked, cases: Sequence[Case], say: Say) -> tuple[GroupSteps, Comparison]:
     """Every case beside what really happened; raises `NothingPublishedError` where nothing of it was replayed."""

@@ -26,6 +26,7 @@ def admin(groups: int, seconds: float = 0.0) -> FakeAdmin:
             ("groups", broker): names,
             ("request_modes", broker): '{"messageRequestModeMap":{}}',
             ("connection", broker): connections("t", "c1", "c2"),
+            ("topic_config", broker): '{"topicName":"t"}',
             ("running", broker): '{"mqTable":{}}',
             ("topicstats", broker): offset_table(queue(broker, "t", maxOffset=9, minOffset=0)),
         }
@@ -53,9 +54,11 @@ def test_one_round_asks_everything_once(tmp_path: Path) -> None:
         "running": 6,
         # t, and a retry topic of each group.
         "route": 4,
+        # Of t, of the first broker that tells.
+        "topic_config": 1,
         "topicstats": 8,
     }
-    assert said == ["3 groups, 35 calls (all answered), 0.0 s behind"]
+    assert said == ["3 groups, 36 calls (all answered), 0.0 s behind"]
     lines = recorded(tmp_path)
     assert lines[0] == {
         "kind": "meta",
@@ -65,7 +68,7 @@ def test_one_round_asks_everything_once(tmp_path: Path) -> None:
         "brokers": {"a": "Main", "b": "Main"},
     }
     kinds = [line["kind"] for line in lines]
-    assert kinds.count("call") == 35
+    assert kinds.count("call") == 36
     assert kinds.count("running") == 6
 
 
@@ -82,7 +85,7 @@ def test_calls_keep_the_rate(tmp_path: Path) -> None:
     fake = admin(groups=3)
     begun = time.monotonic()
     captured(fake, tmp_path, once=True, rate=50)
-    assert time.monotonic() - begun > 34 / 50
+    assert time.monotonic() - begun > 35 / 50
 
 
 def test_clients_and_offsets_of_topics_have_their_turn(tmp_path: Path) -> None:
@@ -91,7 +94,7 @@ def test_clients_and_offsets_of_topics_have_their_turn(tmp_path: Path) -> None:
     counts = fake.counts()
     # Rounds 0 to 5: every client in each second one, every topic's offsets (2 brokers) in each third; brokers before
     # round 0, and in 3.
-    assert (counts["connection"], counts["route"]) == (6 * 16, 6 * 9)
+    assert (counts["connection"], counts["route"], counts["topic_config"]) == (6 * 16, 6 * 9, 1)
     assert (counts["running"], counts["topicstats"], counts["brokers"], counts["groups"]) == (3 * 16, 2 * 18, 2, 4)
     rounds = [[call.group for _, call in fake.asked if call.request == "running"][at : at + 16] for at in (0, 16, 32)]
     assert set(rounds[0]) == set(rounds[1]) == set(rounds[2])

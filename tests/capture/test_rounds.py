@@ -25,6 +25,8 @@ from tests.capture.fakes import (
 A, B = Called("a", "10.0.0.1:10911"), Called("b", "10.0.0.2:10911")
 BROKERS = brokers(a=A.address, b=B.address)
 NO_MODES = '{"messageRequestModeMap":{}}'
+#: As brokers before 5.0 say of requests that they do not know.
+NOT_SUPPORTED = "MQBrokerException CODE: 3  DESC:  request type 351 not supported"
 MODES = '{"messageRequestModeMap":{"t":{"g":{"consumerGroup":"g","mode":"POP","popShareQueueNum":2,"topic":"t"}}}}'
 
 
@@ -43,6 +45,7 @@ def answers(**more: str) -> dict[tuple[str, ...], str]:
     told: dict[tuple[str, ...], str] = {("brokers", "name server"): BROKERS}
     for broker in ("a", "b"):
         told |= {("groups", broker): "g\nTOOLS_CONSUMER", ("request_modes", broker): NO_MODES}
+        told["topic_config", broker] = NOT_SUPPORTED
     return told | {tuple(name.split("_", 1)): text for name, text in more.items()}
 
 
@@ -76,7 +79,9 @@ def test_a_group_has_a_line_per_broker_and_one_per_topic() -> None:
     numbers = {"brokerOffset": 9, "consumerOffset": 8, "lastTimestamp": 7, "pullOffset": 8}
     body = connections("t", "c1", "c1", "c2")
     of_a = offset_table(queue("a", "t", **numbers), queue("a", "%RETRY%g_t", **numbers))
-    of_b = offset_table(queue("b", "t", **numbers), queue("b", "%RETRY%g", **numbers))
+    # No topic, and nobody knows a route of it.
+    light = queue("b", "%LMQ%$t$session-1", **numbers)
+    of_b = offset_table(queue("b", "t", **numbers), queue("b", "%RETRY%g", **numbers), light)
     admin = FakeAdmin(answers(connection_a=body, connection_b=NOT_ONLINE, stats_a=of_a, stats_b=of_b))
     found, ask = cluster(admin), asking(admin)
     ask_group(found, ask, "g")
@@ -154,7 +159,7 @@ def test_only_hosts_of_the_groups_topics_are_asked_once_they_are_known() -> None
     found, ask = cluster(admin), asking(admin)
     found.consumed["g"] = frozenset({"t", "%RETRY%g"})
     for topic in found.topics():
-        ask_topic(found, ask, topic, offsets=False)
+        ask_topic(found, ask, topic, offsets=False, attributes=False)
     assert [one.get("error") for one in lines(ask, "route")] == [NO_ROUTE, None]
     ask_group(found, ask, "g")
     assert {call.called.name for _, call in admin.asked if call.group} == {"a"}
@@ -186,9 +191,36 @@ def test_offsets_of_a_topic_are_those_of_all_its_brokers() -> None:
     admin = FakeAdmin(answers(topicstats_a=of_a, topicstats_b=of_b))
     admin.answers["route", "name server"] = route("a", "b")
     found, ask = cluster(admin), asking(admin)
-    ask_topic(found, ask, "t", offsets=True)
+    ask_topic(found, ask, "t", offsets=True, attributes=False)
     (line,) = lines(ask, "topicstats")
     assert line == {"kind": "topicstats", "at": 0, "topic": "t", "body": '[["a",0,2,9],["b",0,0,8]]'}
+
+
+def test_a_route_carries_the_topics_attributes_which_are_seldom_asked_for() -> None:
+    told = '{"attributes":{"message.type":"PRIORITY"},"readQueueNums":8,"topicName":"t"}'
+    admin = FakeAdmin(answers())
+    admin.answers |= {("topic_config", "b"): told, ("route", "name server"): route("a", "b")}
+    found, ask = cluster(admin), asking(admin)
+    ask_topic(found, ask, "t", offsets=False, attributes=False)
+    ask_topic(found, ask, "t", offsets=False, attributes=False)
+    ask_topic(found, ask, "%RETRY%g", offsets=False, attributes=True)
+    assert [line.get("attributes") for line in lines(ask, "route")] == ['{"message.type":"PRIORITY"}'] * 2 + [None]
+    assert [call.called.name for _, call in admin.asked if call.request == "topic_config"] == ["a", "b"]
+    admin.answers["topic_config", "a"] = '{"topicName":"t"}'
+    ask_topic(found, ask, "t", offsets=False, attributes=True)
+    assert [line["attributes"] for line in lines(ask, "route")] == ["{}"]
+
+
+def test_brokers_that_do_not_tell_attributes_are_not_asked_again_at_once_and_those_that_are_silent_are() -> None:
+    admin = FakeAdmin(answers())
+    admin.answers |= {("topic_config", "a"): TIMED_OUT, ("route", "name server"): route("a")}
+    found, ask = cluster(admin), asking(admin)
+    ask_topic(found, ask, "t", offsets=False, attributes=False)
+    admin.answers["topic_config", "a"] = NOT_SUPPORTED
+    for _ in range(2):
+        ask_topic(found, asking(admin), "t", offsets=False, attributes=False)
+    assert admin.counts()["topic_config"] == 2
+    assert ["attributes" in line for line in lines(ask, "route")] == [False]
 
 
 def test_an_answer_of_another_form_is_recorded_and_tells_nothing() -> None:

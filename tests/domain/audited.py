@@ -97,7 +97,14 @@ def measured(
     count = len(interval.measured)
     lags = [numbers.get(name, [None] * count) for name in ("lag_first", "lag_last", "lag_max")]
     numbers = {"readings": [int(any(lag is not None for lag in one)) for one in zip(*lags, strict=True)], **numbers}
-    names = set(IntervalProgress.__dataclass_fields__) - {"interval", "start", "end", "verdicts", "spans"}
+    names = set(IntervalProgress.__dataclass_fields__) - {
+        "interval",
+        "start",
+        "end",
+        "verdicts",
+        "spans",
+        "is_filtered",
+    }
     arrays: dict[str, Any] = {
         name: _numbers(numbers.pop(name, [0 if name.startswith("stuck") else None] * count)) for name in names
     }

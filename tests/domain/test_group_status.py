@@ -53,7 +53,7 @@ def test_a_group_without_an_interval_in_the_step_has_no_status() -> None:
 
 def test_a_group_that_was_never_replayed_is_unknown() -> None:
     nothing_known = "Whether more consumers would have helped is unknown, because the backlog of the group is unknown."
-    unknown = GroupStatus(None, 0, *[None] * 9, 0, *[None] * 12, "UNKNOWN_BACKLOG", None, None, None, nothing_known)  # type: ignore[arg-type, call-arg]
+    unknown = GroupStatus(None, 0, *[None] * 10, 0, *[None] * 12, "UNKNOWN_BACKLOG", None, None, None, nothing_known)  # type: ignore[arg-type, call-arg]
     assert status(unobserved(0, 3600)) == unknown
     # What was replayed before the step began is not published.
     assert status(replayed(-60, 0, owned((0,))), unobserved(0, 3600)) == unknown

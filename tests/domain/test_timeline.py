@@ -237,7 +237,9 @@ def test_the_first_reason_counts() -> None:
 
     then(routes=routed({-210: ()}))
     then(routes=routed_a, memberships=())
-    then(memberships=silent)
+    then(memberships=silent, routes=routed({-210: (NOT_READABLE._replace(topic_type="STATIC"),)}))
+    then(routes=routed({-210: (NOT_READABLE._replace(topic_type="LITE"),)}))
+    then(routes=routed_a)
     then(memberships=listed("a", {-210: "c1 c2"}, topics=["S"]))
     then(clients=(client("c1", 0, OWN, topics=["S"]), client("c2", 0, NEARBY, topics=["S"])))
     then(clients=(client("c1", 0, OWN, topics=["T"]), client("c2", 0, NEARBY, topics=["S"])))
@@ -259,6 +261,7 @@ def test_each_reason_has_its_status() -> None:
     assert {reason.name: reason.status for reason in Reason} == {
         "NO_ROUTE_SNAPSHOT": Status.UNOBSERVED,
         "NO_MEMBERSHIP_SNAPSHOT": Status.UNOBSERVED,
+        "LITE": Status.NOT_APPLICABLE,
         "BROADCASTING": Status.NOT_APPLICABLE,
         "BROKER_REBALANCE": Status.NOT_APPLICABLE,
         "POP_ALL_QUEUES": Status.NOT_APPLICABLE,
@@ -266,6 +269,7 @@ def test_each_reason_has_its_status() -> None:
         "CONSUMED_BY_UNSEEN": Status.NOT_APPLICABLE,
         "NOT_SUBSCRIBED": Status.NOT_APPLICABLE,
         "NO_ROUTE": Status.NOT_REPLAYABLE,
+        "STATIC_TOPIC": Status.NOT_REPLAYABLE,
         "NO_READABLE_QUEUE": Status.NOT_REPLAYABLE,
         "UNKNOWN_STRATEGY": Status.NOT_REPLAYABLE,
         "BROKER_LACKS_STRATEGY": Status.NOT_REPLAYABLE,

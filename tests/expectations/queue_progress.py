@@ -72,6 +72,7 @@ CASES = Cases(
             good(lag_quality="ODD"),
             good(lag_quality="NEVER_COMMITTED"),
             unknown("MEASURED"),
+            unknown("UNFILTERED"),
             unknown("NEVER_COMMITTED", verdict="OK"),
             unknown("NEVER_COMMITTED", readings=0),
             unknown("NO_READING"),
@@ -92,6 +93,7 @@ CASES = Cases(
     },
     keeps=[
         good(),
+        good(lag_quality="UNFILTERED"),
         without_owners("CONSUMED_BY_UNSEEN"),
         without_owners("CONSUMED_THROUGH_PROXY"),
         without_owners("BROKER_REBALANCE"),

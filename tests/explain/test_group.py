@@ -49,6 +49,15 @@ def test_an_interval_that_reaches_over_the_step() -> None:
     ]
 
 
+def test_a_backlog_of_more_than_the_group_subscribes_is_said_to_be_one() -> None:
+    row = interval(0, 3600, C1)
+    lines = told(given(60, row, progress=[progress(row, "a:0", lag_quality="UNFILTERED"), progress(row, "a:1")]))
+    assert lines[-1] == (
+        "  The group subscribes to some of the messages only, by tags or SQL: backlog, produced and consumed messages "
+        "count those that it skips, too."
+    )
+
+
 def trigger(*pairs: tuple[str, str | None]) -> list[dict[str, Any]]:
     return [{"trigger": name, "subject": subject} for name, subject in pairs]
 

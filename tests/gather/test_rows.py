@@ -151,6 +151,7 @@ STATUS = GroupStatus(
     owned_never=1,
     backlog_start=2,
     backlog_end=0,
+    lag_quality="MEASURED",
     unknown_queues=2,
     oldest_message_ms=None,
     in_rate=1.25,

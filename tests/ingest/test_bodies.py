@@ -74,6 +74,20 @@ def test_a_route_gives_its_queue_data_only() -> None:
     assert row(line("route", body='{"queueDatas":null}'))["queues"] == []
 
 
+def test_a_route_tells_the_message_type_of_its_topic_where_it_was_recorded() -> None:
+    assert row(line("route"))["message_type"] is None
+    assert row(line("route", attributes='{"message.type":"PRIORITY"}'))["message_type"] == "PRIORITY"
+    assert row(line("route", attributes='{"queue.type":"SimpleCQ"}'))["message_type"] == "NORMAL"
+    assert rejection(line("route", attributes='{"message.type":1}'))[0] == "WRONG_TYPE"
+
+
+def test_a_route_tells_whether_its_topic_is_static() -> None:
+    mapping = '{"broker-a":{"bname":"broker-a","currIdMap":{0:0},"epoch":1,"topic":"orders","totalQueues":2}}'
+    assert row(line("route"))["is_static"] is False
+    assert row(line("route", body='{"topicQueueMappingByBroker":{}}'))["is_static"] is False
+    assert row(line("route", body=f'{{"topicQueueMappingByBroker":{mapping}}}'))["is_static"] is True
+
+
 def test_offsets_are_exact_and_sorted_by_number() -> None:
     names = ("broker_name", "queue_id", "broker_offset", "consumer_offset", "pull_offset", "last_timestamp")
     assert row(line("stats"))["offsets"] == [

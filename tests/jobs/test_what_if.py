@@ -32,13 +32,14 @@ KEY = {"cluster": "c", "consumer_group": "g"}
 SECONDS = range(0, 601, 20)
 
 
-def snapshots(clients: Sequence[dict[str, Any]]) -> dict[Table, list[dict[str, Any]]]:
+def snapshots(clients: Sequence[dict[str, Any]], tags: str = "*") -> dict[Table, list[dict[str, Any]]]:
     """Twins: 8 queues with 2.5 messages a second each, of which they consume the first four. Another group and retry
     topics are there too. `clients`: what these say of themselves.
     """
+    subscriptions = [{"topic": topic, "sub_string": tags} for topic in ("t", "%RETRY%g")]
     return {
         MEMBERSHIP_SNAPSHOTS: [
-            *(membership(second, "c1", "c1", topics=("t", "%RETRY%g")) for second in SECONDS),
+            *(membership(second, "c1", "c1") | {"subscriptions": subscriptions} for second in SECONDS),
             *(membership(second, "c9", group="other") for second in SECONDS),
         ],
         ROUTE_SNAPSHOTS: [route(second, 8) for second in SECONDS],
@@ -62,8 +63,8 @@ def told(tmp_path: Path) -> str:
     return written(tmp_path, told_by(["c1"], threads=1, response_ms=40))
 
 
-def written(tmp_path: Path, clients: Sequence[dict[str, Any]]) -> str:
-    for table, found in snapshots(clients).items():
+def written(tmp_path: Path, clients: Sequence[dict[str, Any]], tags: str = "*") -> str:
+    for table, found in snapshots(clients, tags).items():
         write(tmp_path, table, found)
     for table in OUTPUTS:
         write(tmp_path, table, [])
@@ -105,6 +106,16 @@ def test_cases_are_compared_with_what_really_happened(warehouse: str, capsys: py
         "at their limit.",
         "c1: its running info does not tell how fast it is; seen to do: 10.0",
     ]
+
+
+def test_the_answer_says_that_messages_are_those_of_the_queues(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for tags, quality in (("*", "MEASURED"), ("EU", "UNFILTERED")):
+        warehouse = written(tmp_path / quality, told_by(["c1"], threads=1, response_ms=40), tags)
+        given = ("--warehouse", warehouse, "--group", "g", "--interval", str(HOUR), "--unique-ids")
+        assert ("by tags or SQL" in said(capsys, *given)) is (quality == "UNFILTERED")
+        assert json.loads(said(capsys, *given, "--json"))["lag_quality"] == quality
 
 
 def test_a_member_that_tells_how_fast_it_is_is_known(told: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ from spark_jobs.domain.audited_step import Allocation, IntervalProgress, Moves, 
 from spark_jobs.domain.backlog import queue_intervals
 from spark_jobs.domain.history import UNKNOWN, GroupHistory
 from spark_jobs.domain.judge import JudgedStep
+from spark_jobs.domain.message_queue import topic_type
 from spark_jobs.domain.piled_up import piled_up
 from spark_jobs.domain.window import from_micros
 from tests.kernel import Row, group_histories
@@ -129,6 +130,7 @@ def source_rows(group: Group) -> dict[Table, list[Row]]:
                 "topic": topic,
                 "captured_at": from_micros(one.captured_at),
                 "queues": [entry._asdict() for entry in one.entries],
+                "message_type": topic_type(one.entries),
             }
             for topic, routes in group.routes.items()
             for one in routes

@@ -32,6 +32,8 @@ class Reason(StrEnum):
     NO_ROUTE_SNAPSHOT = "NO_ROUTE_SNAPSHOT"
     NO_ROUTE = "NO_ROUTE"
     NO_MEMBERSHIP_SNAPSHOT = "NO_MEMBERSHIP_SNAPSHOT"
+    STATIC_TOPIC = "STATIC_TOPIC"
+    LITE = "LITE"
     BROADCASTING = "BROADCASTING"
     BROKER_REBALANCE = "BROKER_REBALANCE"
     POP_ALL_QUEUES = "POP_ALL_QUEUES"
@@ -49,7 +51,7 @@ class Reason(StrEnum):
         """UNOBSERVED: not seen; NOT_APPLICABLE: no client owns queues; NOT_REPLAYABLE: all others."""
         if self in (Reason.NO_ROUTE_SNAPSHOT, Reason.NO_MEMBERSHIP_SNAPSHOT):
             return Status.UNOBSERVED
-        if self in (Reason.BROADCASTING, Reason.BROKER_REBALANCE, Reason.NOT_SUBSCRIBED, *UNSEEN):
+        if self in (Reason.LITE, Reason.BROADCASTING, Reason.BROKER_REBALANCE, Reason.NOT_SUBSCRIBED, *UNSEEN):
             return Status.NOT_APPLICABLE
         return Status.NOT_REPLAYABLE
 
@@ -122,9 +124,11 @@ def _segments(history: TopicHistory, window: StepWindow) -> Iterator[RebalanceIn
         cuts = sorted({span.start, span.end} | {at for at in changes if span.start < at < span.end})
         for start, end in pairwise(cuts):
             by_whom = next((Reason(reason) for time, reason in unseen if time[0] <= start < time[1]), None)
+            types = {one.topic_type for one in span.observation.route or ()}
+            by_type = {"STATIC": Reason.STATIC_TOPIC, "LITE": Reason.LITE}.get(types.pop() or "") if types else None
             for view, client_ids, broadcasts in span.observation.views or ((AGREED, (), False),):
                 mode = Reason.BROADCASTING if broadcasts else _by_broker(history, client_ids, start) or by_whom
-                yield _segment(history, span, view, client_ids, start, end, mode)
+                yield _segment(history, span, view, client_ids, start, end, by_type or mode)
 
 
 def _merged(segments: Iterable[RebalanceInterval]) -> list[RebalanceInterval]:

@@ -14,6 +14,7 @@ from spark_jobs.domain.rules import (
     group_offline,
     near_capacity,
     orderly_lock_missing,
+    priority,
     producer_skew,
     slow_listener,
 )
@@ -50,13 +51,15 @@ DECIDED_BY = (
 
 def hits_behind(step: AuditedStep, found: Verdict, severity: str, cause: str) -> Iterator[RuleHit]:
     """One hit per (interval, span with this verdict of a queue with an owner, client that owns it); one condition per
-    topic. Queues without an owner stand still too: that is UNASSIGNED_QUEUE. Where owners are not known, nobody is
-    named. The measures are the worst queue's.
+    topic and cause. Queues without an owner stand still too: that is UNASSIGNED_QUEUE. Where owners are not known,
+    nobody is named. The measures are the worst queue's.
     """
     for progress in step.progress:
         for span in progress.spans:
             if span.verdict == found:
-                yield from _of_span(step, progress, span, severity, cause)
+                starved = found != Verdict.WARN and priority.is_starved(step, progress, span)
+                said = ("INFO", priority.STARVATION) if starved else (severity, cause)
+                yield from _of_span(step, progress, span, *said)
 
 
 def _of_span(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from spark_jobs.domain.audited_step import AuditedStep
+from spark_jobs.domain.rules import priority
 from spark_jobs.domain.rules.behind import DECIDED_BY, EXAMPLE, FOLLOWS, hits_behind
 from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
 from spark_jobs.domain.verdicts import Verdict
@@ -30,7 +31,8 @@ RULE = Rule(
             "the consumer offset is the same in all readings of the window, and the lag is always above `allowed_lag`",
             "Check the queue's owner: one message that is never acknowledged holds back the offset (a listener that "
             "hangs, or an orderly one that suspends forever).",
-        )
+        ),
+        priority.STARVATION: priority.CAUSE,
     },
     example=EXAMPLE,
     hits=hits,

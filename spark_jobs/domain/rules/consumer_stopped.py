@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from spark_jobs.domain.audited_step import AuditedStep
+from spark_jobs.domain.rules import priority
 from spark_jobs.domain.rules.behind import DECIDED_BY, EXAMPLE, FOLLOWS, hits_behind
 from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
 from spark_jobs.domain.verdicts import Verdict
@@ -30,7 +31,8 @@ RULE = Rule(
             "the consumer offset advanced earlier in the interval, and no longer does",
             "Take a thread dump of the queue's owner to see whether its listener hangs. Restart it if it does not "
             "recover.",
-        )
+        ),
+        priority.STARVATION: priority.CAUSE,
     },
     example=EXAMPLE,
     hits=hits,
