@@ -223,8 +223,6 @@ def _routes(found: Sequence[_SourceSnapshots], settings: CheckSettings) -> Rows:
 
 def _content(table: Table, states: pa.Array) -> dict[str, pa.Array]:
     """What a state holds of the columns of its table."""
-    if KIND_OF[table] == ROUTE:
-        return {"queues": states}
     fields = dict(zip((field.name for field in states.type), states.flatten(), strict=True))
     if "missing" not in fields:
         return fields

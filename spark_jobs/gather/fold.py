@@ -65,7 +65,7 @@ def _client() -> Column:
 #: What of a snapshot is its state.
 _STATES: Mapping[Table, Callable[[], Column]] = {
     MEMBERSHIP_SNAPSHOTS: _membership,
-    ROUTE_SNAPSHOTS: lambda: F.sort_array("queues"),
+    ROUTE_SNAPSHOTS: lambda: F.struct(*(F.sort_array(name).alias(name) for name in ("queues", "addresses"))),
     TOPIC_SNAPSHOTS: lambda: _queues("queues"),
     OFFSET_SNAPSHOTS: lambda: _queues("offsets"),
     CLIENT_SNAPSHOTS: _client,

@@ -88,7 +88,7 @@ def _last_hours(sighted: pa.Table, until: int) -> dict[tuple[str, str, str], int
 
 def route_brokers(folded: DataFrame) -> DataFrame:
     """One row per (cluster, topic, state of its route): the brokers that it names."""
-    return folded.where(F.col("kind") == ROUTE).select("cluster", "name", F.col(ROUTE)["broker_name"])
+    return folded.where(F.col("kind") == ROUTE).select("cluster", "name", F.col(ROUTE)["queues"]["broker_name"])
 
 
 def offsets_of_gone(offsets: DataFrame, gone: DataFrame, max_gap: int) -> DataFrame:

@@ -33,6 +33,7 @@ _NO_MEMBERS: Final[Columns] = {
     "connections": [],
     "subscriptions": [],
 }
+_NO_BROKERS: Final[Columns] = {"queues": [], "addresses": []}
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         _NO_MEMBERS,
         {"request_modes": lambda body, key: request_modes(body, str(key["consumer_group"]))},
     ),
-    "route": Kind(ROUTE_SNAPSHOTS, {"topic": "topic"}, lambda body, _key: route(body), _NO_ROUTE, {"queues": []}),
+    "route": Kind(ROUTE_SNAPSHOTS, {"topic": "topic"}, lambda body, _key: route(body), _NO_ROUTE, _NO_BROKERS),
     "stats": Kind(
         OFFSET_SNAPSHOTS,
         {"group": "consumer_group", "topic": "topic"},

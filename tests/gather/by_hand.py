@@ -27,7 +27,12 @@ _SUBSCRIPTIONS = pa.list_(_struct("topic string, expression_type string, sub_str
 _CONNECTIONS = pa.list_(_struct("client_id string, client_addr string, language string, version int32"))
 _REQUEST_MODES = pa.list_(_struct("topic string, mode string, pop_share_queue_num int32"))
 _OWNED = pa.list_(_struct("topic string, broker_name string, queue_id int32, locked bool, dropped bool"))
-_ROUTE = pa.list_(_struct("broker_name string, perm int32, read_queue_nums int32, write_queue_nums int32"))
+_ROUTE = pa.struct(
+    {
+        "queues": pa.list_(_struct("broker_name string, perm int32, read_queue_nums int32, write_queue_nums int32")),
+        "addresses": pa.list_(_struct("broker_name string, broker_id int64, address string")),
+    }
+)
 _CLIENT = _struct(
     "answered bool, strategy_class string, message_model string, consume_orderly bool, client_rebalance bool, "
     "consume_threads int32, consume_batch_size int32, pull_batch_size int32, pull_interval_ms int32, "
@@ -105,7 +110,8 @@ def _snapshots(
         yield _state(row, "client", "client_id", {**row, **known, "owned_queues": in_order}), reading
     for row in rows.get(ROUTE_SNAPSHOTS, ()):
         for group in [*_groups_with(row, rows), *alone]:
-            yield _state({**row, **group}, "route", "topic", row["queues"], True), None
+            state = {name: row.get(name) for name in ("queues", "addresses")}
+            yield _state({**row, **group}, "route", "topic", state, True), None
     for row in rows.get(TOPIC_SNAPSHOTS, ()):
         reading = _reading(row, row["queues"], ("min_offset", "max_offset"))
         # The copies of all groups, and the topic by itself, have one reading.

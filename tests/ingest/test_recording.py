@@ -17,7 +17,8 @@ def test_a_group_that_is_not_online_is_an_observation_without_members() -> None:
 
 def test_a_topic_without_route_is_an_observation_without_queues() -> None:
     error = "MQClientException CODE: 17  DESC: No topic route info in name server for the topic: orders"
-    assert row(failed("route", error))["queues"] == []
+    found = row(failed("route", error))
+    assert (found["queues"], found["addresses"]) == ([], [])
 
 
 @pytest.mark.parametrize(

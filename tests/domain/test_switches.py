@@ -1,0 +1,36 @@
+"""Who served a broker when."""
+
+from __future__ import annotations
+
+from spark_jobs.domain.history import Serving
+from spark_jobs.domain.series import Series
+from spark_jobs.domain.switches import switches
+from spark_jobs.domain.window import StepWindow
+from tests.kernel import series_of
+
+WINDOW = StepWindow(read_from=100, observed_from=200, start=300, end=1000)
+#: time | address of each broker that the route named, `?`: not recorded | switches that it shows, with the time before
+SEEN = """
+     90 | a=h:0         |
+    100 | a=h:1 b=h:9   |
+    120 | a=h:1 b=h:9   |
+    140 | a=h:2 b=h:9   | a 120 h:1 h:2
+    160 | b=h:9         | a 140 h:2 None
+    180 |               | b 160 h:9 None
+    200 | a=h:1 b=h:7   | a 180 None h:1; b 180 None h:7
+    220 | ?             |
+    240 | a=h:5 b=h:7   |
+    999 | a=h:6 b=h:8   | a 240 h:5 h:6; b 240 h:7 h:8
+   1000 | a=h:7 b=h:8   |
+"""
+
+
+def serving(text: str) -> Serving | None:
+    return None if "?" in text else frozenset((one.split("=")[0], one.split("=")[1]) for one in text.split())
+
+
+def test_a_switch_lies_between_two_snapshots_of_the_window() -> None:
+    rows = [line.split("|") for line in SEEN.strip().splitlines()]
+    seen: Series[Serving | None] = series_of([(int(at), serving(text)) for at, text, _ in rows])
+    found = [f"{one.at}: {one.broker_name} {one.before} {one.old} {one.new}" for one in switches(seen, WINDOW)]
+    assert found == [f"{int(at)}: {one.strip()}" for at, _, shown in rows for one in shown.split(";") if one.strip()]
