@@ -19,6 +19,9 @@ pytestmark = pytest.mark.live
 
 CADENCE = 5
 SLAVE = "broker-a-slave"
+#: Seconds after its start at which a slave has copied its master's topics and offsets, which it does once a minute
+#: (`BrokerController.initializeBrokerScheduledTasks`).
+COPIED = 75
 BESIDE_A = "brokerName=broker-a\nbrokerId=1\nbrokerRole=SLAVE\n"
 
 
@@ -26,6 +29,7 @@ def test_a_master_that_returns_with_old_offsets_is_no_reset(tmp_path: Path) -> N
     """Async replication; the slave gets consumer offsets from its master, and gives none back."""
     with cluster(tmp_path, os.environ.get("ROCKETMQ", "5.4.0"), "brokerIP2=127.0.0.1\n") as made:
         made.start_slave(SLAVE, BESIDE_A)
+        begun = time.monotonic()
         made.admin("topics", "orders:4", brokers=["broker-a"])
         made.admin("topics", "singles:4", brokers=["broker-b"])
         paced = "avg,4,20,0"
@@ -34,9 +38,8 @@ def test_a_master_that_returns_with_old_offsets_is_no_reset(tmp_path: Path) -> N
         scenario.wait_started(made.folder / "consumers.log")
         sending = made.clients("sender", "send", ["orders,60000,0,5", "singles,20000,0,5"])
         assert sending.wait(60) == 0
-        time.sleep(25)
         capture = scenario.start_capture(made, tmp_path / "out", "--cadence", f"{CADENCE}s")
-        time.sleep(25)
+        time.sleep(max(20, begun + COPIED - time.monotonic()))
         made.stop("broker-a")
         time.sleep(40)
         made.start_broker("broker-a")
