@@ -75,11 +75,13 @@ def test_a_route_gives_its_queue_data() -> None:
 
 
 def test_a_route_gives_the_addresses_of_each_broker_id() -> None:
-    """Those that it names; in the second body none, and nothing is said of them in the last."""
+    """Those that it names, sorted; in the second body none, and nothing is said of them in the last."""
     assert row(line("route"))["addresses"] == [
         {"broker_name": "broker-b", "broker_id": 0, "address": "127.0.0.1:10911"},
         {"broker_name": "broker-b", "broker_id": 1, "address": "127.0.0.1:10912"},
     ]
+    turned = ROUTE.replace('{0:"127.0.0.1:10911",1:"127.0.0.1:10912"}', '{1:"127.0.0.1:10912",0:"127.0.0.1:10911"}')
+    assert row(line("route", body=turned))["addresses"] == row(line("route"))["addresses"]
     assert row(line("route", body='{"brokerDatas":[{"brokerName":"b"}]}'))["addresses"] == []
     assert row(line("route", body='{"queueDatas":null}'))["addresses"] is None
 
@@ -230,6 +232,7 @@ BODIES = {"connection": CONNECTIONS, "route": ROUTE, "stats": STATS, "topicstats
         ("route", '"perm":6', '"perm":null', "MISSING_FIELD", "body.queueDatas[0].perm is missing"),
         ("route", '"readQueueNums":8', '"readQueueNums":-8', "OUT_OF_RANGE", "readQueueNums is -8"),
         ("route", '"brokerName":"broker-a"', '"brokerName":"broker-b"', "CONTRADICTION", "'broker-b' twice"),
+        ("route", "[{", '[{"brokerName":"broker-b","brokerAddrs":{1:"x"}},{', "CONTRADICTION", "'broker-b' 1 twice"),
         ("route", "{0:", "{-1:", "OUT_OF_RANGE", "a key of body.brokerDatas[0].brokerAddrs is -1"),
         ("route", "{0:", '{"0":', "WRONG_TYPE", "a key of body.brokerDatas[0].brokerAddrs is text, not an integer"),
         ("route", '"127.0.0.1:10912"', "7", "WRONG_TYPE", "body.brokerDatas[0].brokerAddrs.1 is an integer, not text"),
