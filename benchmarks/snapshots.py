@@ -87,7 +87,9 @@ def memberships(spark: SparkSession, fleet: Fleet) -> DataFrame:
 
 
 def routes(spark: SparkSession, fleet: Fleet) -> DataFrame:
-    """One row per (topic, time), retry topics too: those have one queue on every host of the group's topic."""
+    """One row per (topic, time), retry topics too: those have one queue on every host of the group's topic. No host has
+    a slave.
+    """
     rows = moments(spark, fleet, "route", 2 * fleet.groups, fleet.cadence_ms)
     is_retry = F.col("key") >= fleet.groups
     count = F.when(is_retry, 1).otherwise(fleet.queues_per_host)
@@ -96,7 +98,12 @@ def routes(spark: SparkSession, fleet: Fleet) -> DataFrame:
         with_group(rows, fleet)
         .withColumn("topic", F.when(is_retry, retry_topic()).otherwise(F.col("topic")))
         .withColumn("queues", F.transform(hosts, lambda number: F.struct(host(fleet, number), F.lit(6), count, count)))
+        .withColumn("addresses", F.transform(hosts, lambda number: _master(host(fleet, number))))
     )
+
+
+def _master(broker_name: Column) -> Column:
+    return F.struct(broker_name, F.lit(0), F.concat(broker_name, F.lit(":10911")))
 
 
 def topics(spark: SparkSession, fleet: Fleet) -> DataFrame:

@@ -1,8 +1,20 @@
 """Which brokers host a topic, with how many queues."""
 
 from expectations.common import CLUSTER, TOPIC, captured, each, has_names, has_numbers, once_each, present, there
+from expectations.rows import Rows, Values
 from expectations.suite import Expectation, Suite
 from schemas import ROUTE_SNAPSHOTS
+
+
+def _addresses_are_known(rows: Rows) -> Values:
+    each_is_known = rows.every("addresses", _address_is_known)
+    is_once = once_each("addresses", "broker_name", "broker_id")(rows)
+    return rows.none_null("addresses") & each_is_known & is_once
+
+
+def _address_is_known(it: Rows) -> Values:
+    return has_names("broker_name", "address")(it) & (it["broker_id"] >= 0).or_else(False)
+
 
 SUITE = Suite(
     ROUTE_SNAPSHOTS,
@@ -27,6 +39,11 @@ SUITE = Suite(
             "Numbers of read and write queues are 0 to 65535.",
             "queues",
             has_numbers(65535, "read_queue_nums", "write_queue_nums"),
+        ),
+        Expectation(
+            "addresses_are_known",
+            "An address, where any are recorded, is that of a broker's name and id, from 0 on, and is there once.",
+            _addresses_are_known,
         ),
     ),
 )

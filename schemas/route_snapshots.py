@@ -2,7 +2,7 @@
 
 from schemas.common import CAPTURED_AT, CAPTURED_DATE, CLUSTER, GENERATED_DATE, TOPIC
 from schemas.table import Table, array_of, column, required
-from schemas.types import BOOLEAN, INTEGER, STRING, Field, Struct
+from schemas.types import BOOLEAN, INTEGER, LONG, STRING, Field, Struct
 
 ROUTE_SNAPSHOTS = Table(
     name="route_snapshots",
@@ -22,6 +22,12 @@ ROUTE_SNAPSHOTS = Table(
                     Field("write_queue_nums", INTEGER),
                 ),
                 "one entry per broker of the route; perm bit 4: readable, bit 2: writable; empty: no route",
+            ),
+            column(
+                "addresses",
+                array_of(Field("broker_name", STRING), Field("broker_id", LONG), Field("address", STRING)),
+                "where each process of a broker listens; broker id 0: the master, where there is none clients ask the "
+                "lowest id; null: not recorded",
             ),
             column(
                 "is_static",

@@ -34,6 +34,7 @@ from spark_jobs.domain.history import (
     OwnedQueue,
     Place,
     RequestMode,
+    Serving,
     TopicReadings,
 )
 from spark_jobs.domain.intervals import Interval
@@ -181,6 +182,7 @@ def _history(
         group,
         memberships=of_group(members, "broker_name", lambda found: _series(found, _membership)),
         routes=of_topics(routes, lambda found: _series(found, _route)),
+        serving=of_topics(routes, lambda found: _series(found, _serving)),
         clients=of_group(clients, "client_id", _client),
         offsets=of_group(offsets, "topic", _offsets),
         topics=of_topics(topics, _topics, "%DLQ%" + group),
@@ -244,6 +246,16 @@ def _route(row: Row) -> tuple[RouteEntry, ...]:
     topic_type = "STATIC" if row.get("is_static") else row.get("message_type")
     entries = [RouteEntry(*(one[name] for name in names), topic_type) for one in row["queues"]]
     return tuple(sorted(entries, key=lambda one: java_order(one.broker_name)))
+
+
+def _serving(row: Row) -> Serving | None:
+    if (addresses := row.get("addresses")) is None:
+        return None
+    lowest = {
+        name: min((one["broker_id"], one["address"]) for one in addresses if one["broker_name"] == name)
+        for name in {one["broker_name"] for one in addresses}
+    }
+    return frozenset((name, address) for name, (_, address) in lowest.items())
 
 
 def _client(rows: Sequence[Row]) -> ClientHistory:

@@ -17,6 +17,7 @@ from spark_jobs.domain.moves import Trigger
 from spark_jobs.domain.series import Span
 from spark_jobs.domain.strategies import Variant
 from spark_jobs.domain.subscriptions import RETRY, Subscriptions
+from spark_jobs.domain.switches import Switch
 from spark_jobs.domain.unseen import UnseenReason
 from spark_jobs.domain.variants import Implementation, variant_of
 from spark_jobs.domain.verdict_windows import VerdictSpan
@@ -243,7 +244,8 @@ class AuditedStep:
     measured across steps; progress is inside the step only.
 
     `intervals` are sorted by topic, start, view. `memberships`, `routes`, `client_states`: spans inside the window by
-    broker, topic, client id. `offset_topics`: topics with an offset reading in the window.
+    broker, topic, client id. `switches`: by topic, when its brokers began to be served by another process.
+    `offset_topics`: topics with an offset reading in the window.
     """
 
     history: GroupHistory
@@ -255,6 +257,7 @@ class AuditedStep:
     memberships: Mapping[str, Sequence[Span[Membership]]] = field(default_factory=dict)
     routes: Mapping[str, Sequence[Span[tuple[RouteEntry, ...]]]] = field(default_factory=dict)
     client_states: Mapping[str, Sequence[Span[ClientState]]] = field(default_factory=dict)
+    switches: Mapping[str, Sequence[Switch]] = field(default_factory=dict)
 
     @cached_property
     def replayed(self) -> Sequence[RebalanceInterval]:

@@ -24,6 +24,8 @@ UNKNOWN = np.iinfo(np.int64).min
 #: (broker name, queue id) of a topic.
 Place = tuple[str, int]
 Matrix = NDArray[np.int64]
+#: (broker name, address at which it is asked) of each broker of a route.
+Serving = frozenset[tuple[str, str]]
 
 
 class Connection(NamedTuple):
@@ -225,7 +227,8 @@ class TopicReadings:
 @dataclass(frozen=True)
 class GroupHistory:
     """What was recorded of one (cluster, consumer group): memberships by broker, clients by their id; routes, offsets
-    and topics by topic, of all topics that the group subscribes or has offsets of. A route is sorted by broker name.
+    and topics by topic, of all topics that the group subscribes or has offsets of. A route is sorted by broker name;
+    `serving`: who served it, None where that was not recorded.
     `proxies`: memberships of the cluster's `unseen.PROXIES_GROUP`, by broker. `captured`: when any broker answered
     about the group; `readable`: by topic and broker, when the topic's route named the broker as one to read.
     """
@@ -234,6 +237,7 @@ class GroupHistory:
     consumer_group: str
     memberships: Mapping[str, Series[Membership]] = field(default_factory=dict)
     routes: Mapping[str, Series[tuple[RouteEntry, ...]]] = field(default_factory=dict)
+    serving: Mapping[str, Series[Serving | None]] = field(default_factory=dict)
     clients: Mapping[str, ClientHistory] = field(default_factory=dict)
     offsets: Mapping[str, OffsetReadings] = field(default_factory=dict)
     topics: Mapping[str, TopicReadings] = field(default_factory=dict)

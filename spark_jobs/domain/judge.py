@@ -21,8 +21,9 @@ from spark_jobs.domain.series import Span
 from spark_jobs.domain.sightings import last_hour_before
 from spark_jobs.domain.strategies import StrategySettings
 from spark_jobs.domain.strategy_comparison import OtherStrategies, StrategyComparison, strategy_comparison
+from spark_jobs.domain.switches import Switch, switches
 from spark_jobs.domain.timeline import StepTimeline
-from spark_jobs.domain.triggers import with_moves
+from spark_jobs.domain.triggers import SwitchedAt, with_moves
 from spark_jobs.domain.unanswered import expired_at
 from spark_jobs.domain.unseen import unseen_times
 from spark_jobs.domain.window import AuditSettings, StepWindow
@@ -66,8 +67,9 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
     window = settings.window(step_start)
     spans = _spans(history, window, settings)
     expired = partial(expired_at, history.clients, window, settings.cadence)
+    switched = {topic: switches(one, window) for topic, one in history.serving.items()}
     by_topic = {
-        topic: with_moves(list(of_topic), window.observed_from, expired)
+        topic: with_moves(list(of_topic), window.observed_from, expired, _near(switched.get(topic, ()), settings))
         for topic, of_topic in groupby(
             StepTimeline(spans, window, settings, replays).intervals(), key=lambda one: one.topic
         )
@@ -89,7 +91,16 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
         memberships=spans.memberships,
         routes=spans.routes,
         client_states=spans.clients,
+        switches=switched,
     )
+
+
+def _near(switched: Sequence[Switch], settings: AuditSettings) -> SwitchedAt:
+    """Members and routes are asked for one after the other, so a switch may show in the members a cadence before or
+    after the route tells of it.
+    """
+    served = [one for one in switched if one.old and one.new]
+    return lambda at: {one.broker_name for one in served if abs(one.at - at) <= settings.cadence}
 
 
 def _spans(history: GroupHistory, window: StepWindow, settings: AuditSettings) -> GroupSpans:

@@ -18,6 +18,9 @@ EXPIRED_BY = 150 * SECOND
 class Trigger(StrEnum):
     """What set off a rebalance; of several, the first of this order stands for it: the rarer and wider comes first.
 
+    That another process serves a broker makes no client rebalance: it is named beside what changed around it, which
+    it explains, as a broker that begins to serve lists members as they send their heartbeats.
+
     A member that comes back under its own id has JOINED: whether it restarted, reconnected or was thawed, its
     connection does not tell.
     """
@@ -25,6 +28,7 @@ class Trigger(StrEnum):
     FIRST_OBSERVATION = "FIRST_OBSERVATION"
     BROKER_GONE = "BROKER_GONE"
     BROKER_BACK = "BROKER_BACK"
+    BROKER_SWITCHED = "BROKER_SWITCHED"
     QUEUES_REMOVED = "QUEUES_REMOVED"
     QUEUES_ADDED = "QUEUES_ADDED"
     MEMBER_RESTARTED = "MEMBER_RESTARTED"

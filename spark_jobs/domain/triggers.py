@@ -13,10 +13,12 @@ from spark_jobs.domain.moves import Trigger, least_moves, member_changes, queue_
 
 #: The client ids that have expired, if they are gone at that time (`unanswered.expired_at`).
 ExpiredAt = Callable[[int, Collection[str]], frozenset[str]]
+#: The brokers that another process began to serve around that time.
+SwitchedAt = Callable[[int], set[str]]
 
 
 def with_moves(
-    of_topic: Sequence[RebalanceInterval], observed_from: int, expired_at: ExpiredAt
+    of_topic: Sequence[RebalanceInterval], observed_from: int, expired_at: ExpiredAt, switched_at: SwitchedAt
 ) -> list[RebalanceInterval]:
     """The intervals of one topic (by start and view), each replayed one with its `moves`.
 
@@ -24,7 +26,7 @@ def with_moves(
     of all hosts together, and for the list of one host also its own. So after a split, or after time that was not
     replayed, it says what differs from what held before. None where the interval stands since the window began.
     """
-    before = _Before(expired_at)
+    before = _Before(expired_at, switched_at)
     found = []
     for _, together in groupby(of_topic, key=lambda one: one.start):
         seen_brokers = frozenset(before.seen_brokers)
@@ -40,6 +42,7 @@ class _Before:
     """What came before on each time line, and the brokers of all replayed intervals so far."""
 
     expired_at: ExpiredAt
+    switched_at: SwitchedAt
     last_of_view: dict[str, RebalanceInterval] = field(default_factory=dict)
     seen_brokers: set[str] = field(default_factory=set)
     moved: dict[tuple[int, int], Movement] = field(default_factory=dict)
@@ -68,6 +71,8 @@ class _Before:
         subjects = queue_changes(_per_broker(before), _per_broker(now), seen)
         subjects |= member_changes(left, joined, self.expired_at(now.start, left) if left else ())
         subjects |= _changed_members(before, now)
+        if any(subjects.values()):
+            subjects[Trigger.BROKER_SWITCHED] = self.switched_at(now.start)
         triggers = tuple((one, ", ".join(sorted(subjects[one]))) for one in Trigger if subjects.get(one))
         return Moves(
             triggers, joined, left, moved.moved, moved.preserved, moved.least, moved.handed_over, before.seen_at

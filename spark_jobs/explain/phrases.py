@@ -46,6 +46,7 @@ VARIANTS: Mapping[Variant, str] = {
 TRIGGERS: Mapping[str, str] = {
     Trigger.BROKER_GONE: "{} left the route",
     Trigger.BROKER_BACK: "{} returned to the route",
+    Trigger.BROKER_SWITCHED: "another process began to serve {}",
     Trigger.QUEUES_REMOVED: "the queues {} were removed",
     Trigger.QUEUES_ADDED: "the queues {} were added",
     Trigger.MEMBER_RESTARTED: "{} restarted",

@@ -65,7 +65,9 @@ def _client() -> Column:
 #: What of a snapshot is its state.
 _STATES: Mapping[Table, Callable[[], Column]] = {
     MEMBERSHIP_SNAPSHOTS: _membership,
-    ROUTE_SNAPSHOTS: lambda: F.struct(F.sort_array("queues").alias("queues"), "message_type", "is_static"),
+    ROUTE_SNAPSHOTS: lambda: F.struct(
+        *(F.sort_array(name).alias(name) for name in ("queues", "addresses")), "message_type", "is_static"
+    ),
     TOPIC_SNAPSHOTS: lambda: _queues("queues"),
     OFFSET_SNAPSHOTS: lambda: _queues("offsets"),
     CLIENT_SNAPSHOTS: _client,

@@ -23,7 +23,7 @@ from spark_jobs.gather.kinds import (
     TOPIC_QUEUES,
 )
 from spark_jobs.gather.readings import Layout, Numbers, Readings
-from spark_jobs.gather.states import client_state, membership, route
+from spark_jobs.gather.states import client_state, membership, route, serving
 
 State = TypeVar("State")
 
@@ -74,6 +74,7 @@ def _history(cluster: str, group: str, found: _Group, measured: Readings) -> Gro
         group,
         memberships=by_name(MEMBERSHIP, lambda folded: _series(folded, membership)),
         routes=by_name(ROUTE, lambda folded: _series(folded, route)),
+        serving=by_name(ROUTE, lambda folded: _series(folded, lambda state: serving(state["addresses"]))),
         clients=by_name(CLIENT, lambda folded: _client(folded, measured)),
         offsets=by_name(OFFSET_QUEUES, lambda folded: measured.offsets(layouts(folded))),
         topics=by_name(TOPIC_QUEUES, lambda folded: measured.topics(layouts(folded))),

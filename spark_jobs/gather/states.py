@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from spark_jobs.domain.history import ClientState, Connection, Membership, OwnedQueue, RequestMode
+from spark_jobs.domain.history import ClientState, Connection, Membership, OwnedQueue, RequestMode, Serving
 from spark_jobs.domain.message_queue import STATIC, RouteEntry, java_order
 from spark_jobs.domain.subscriptions import RETRY, Subscriptions, normal_expression
 from spark_jobs.gather.kinds import SETTINGS
@@ -31,6 +31,16 @@ def route(said: Struct) -> tuple[RouteEntry, ...]:
     topic_type = STATIC if said["is_static"] else said["message_type"]
     found = [RouteEntry(**one, topic_type=topic_type) for one in said["queues"]]
     return tuple(sorted(found, key=lambda one: java_order(one.broker_name)))
+
+
+def serving(addresses: Sequence[Struct] | None) -> Serving | None:
+    """Where each broker of a route is asked: at the address of its lowest id, as clients and `capture` do where there
+    is no master (`MQClientInstance.findBrokerAddressInSubscribe`). None: not recorded.
+    """
+    if addresses is None:
+        return None
+    by_id = sorted(addresses, key=lambda one: one["broker_id"], reverse=True)
+    return frozenset({one["broker_name"]: one["address"] for one in by_id}.items())
 
 
 def client_state(said: Struct) -> ClientState:

@@ -77,9 +77,10 @@ def _request_mode(topic: str, given: Record) -> Columns:
 def route(body: object) -> Columns:
     """Columns of one `route_snapshots` row; a route without queue data has no queues.
 
-    Source: org.apache.rocketmq.remoting.protocol.route.TopicRouteData, QueueData.
+    Source: org.apache.rocketmq.remoting.protocol.route.TopicRouteData, QueueData, BrokerData.
     """
-    queue_datas = Record(body, "body").records_or_none("queueDatas") or []
+    record = Record(body, "body")
+    queue_datas = record.records_or_none("queueDatas") or []
     queues = [
         {
             "broker_name": queue.text("brokerName"),
@@ -90,8 +91,8 @@ def route(body: object) -> Columns:
         for queue in queue_datas
     ]
     _check_distinct(queues, ("broker_name",), "body.queueDatas")
-    mapped = Record(body, "body").named_records_or_none("topicQueueMappingByBroker")
-    return {"queues": in_order(queues), "is_static": bool(mapped)}
+    mapped = record.named_records_or_none("topicQueueMappingByBroker")
+    return {"queues": in_order(queues), "addresses": _addresses(record), "is_static": bool(mapped)}
 
 
 def message_type(attributes: object) -> Columns:
@@ -102,6 +103,19 @@ def message_type(attributes: object) -> Columns:
     if attributes is None:
         return {"message_type": None}
     return {"message_type": Record(attributes, "attributes").text_or_none("message.type") or "NORMAL"}
+
+
+def _addresses(route: Record) -> list[Columns] | None:
+    brokers = route.records_or_none("brokerDatas")
+    if brokers is None:
+        return None
+    addresses: list[Columns] = [
+        {"broker_name": broker.text("brokerName"), "broker_id": broker_id, "address": address}
+        for broker in brokers
+        for broker_id, address in broker.numbered_texts_or_none("brokerAddrs") or ()
+    ]
+    _check_distinct(addresses, ("broker_name", "broker_id"), "body.brokerDatas")
+    return in_order(addresses)
 
 
 def consume_stats(body: object, topic: str) -> Columns:

@@ -49,12 +49,7 @@ class Record:
     def text_or_none(self, name: str) -> str | None:
         """A text that UTF-8 can hold; a lone surrogate is rejected."""
         value = self._fields.get(name)
-        if value is None:
-            return None
-        if type(value) is not str:
-            raise wrong_type(f"{self.path}.{name}", value, "text")
-        check_storable(value, f"{self.path}.{name}")
-        return value
+        return None if value is None else _text(value, f"{self.path}.{name}")
 
     def integer_or_none(self, name: str, within: range = INT64) -> int | None:
         """An integer within the range, else `OUT_OF_RANGE`."""
@@ -110,6 +105,14 @@ class Record:
             return None
         path = f"{self.path}.{name}"
         return [(_map_key(key, path), Record(child, f"{path}.{key}")) for key, child in _items(value, path)]
+
+    def numbered_texts_or_none(self, name: str) -> list[tuple[int, str]] | None:
+        """The texts of a map from integers from 0 on."""
+        value = self._fields.get(name)
+        if value is None:
+            return None
+        path = f"{self.path}.{name}"
+        return [(_number(key, path), _text(text, f"{path}.{key}")) for key, text in _items(value, path)]
 
     def keyed_records_or_none(self, name: str) -> list[tuple[Record, Record]] | None:
         """The entries of a map with objects as keys, equal keys kept."""
@@ -170,10 +173,23 @@ def check_storable(text: str, path: str) -> None:
         ) from None
 
 
+def _text(value: object, path: str) -> str:
+    if type(value) is not str:
+        raise wrong_type(path, value, "text")
+    check_storable(value, path)
+    return value
+
+
 def _items(value: object, path: str) -> Iterable[tuple[object, object]]:
     if type(value) is not dict:
         raise wrong_type(path, value, "an object")
     return value.items()
+
+
+def _number(key: object, path: str) -> int:
+    if type(key) is not int:
+        raise wrong_type(f"a key of {path}", key, "an integer")
+    return check_range(key, range(2**63), f"a key of {path}")
 
 
 def _map_key(key: object, path: str) -> str:

@@ -42,6 +42,7 @@ _NO_MEMBERS: Final[Columns] = {
     "connections": [],
     "subscriptions": [],
 }
+_NO_BROKERS: Final[Columns] = {"queues": [], "addresses": [], "is_static": None}
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         {"topic": "topic"},
         lambda body, _key: route(body),
         _NO_ROUTE,
-        {"queues": [], "is_static": None},
+        _NO_BROKERS,
         {"attributes": lambda body, _key: message_type(body)},
     ),
     "stats": Kind(

@@ -151,6 +151,10 @@ def nobody_expired(moment: int, client_ids: Collection[str]) -> frozenset[str]:
     return frozenset()
 
 
+def no_switch(moment: int) -> set[str]:
+    return set()
+
+
 #: It had a broker that came and went.
 _OLD = Held("p", {("a", 0): ("p",), ("old", 0): ("p",)})
 
@@ -161,7 +165,7 @@ def test_triggers_and_moves(case: Case) -> None:
         return frozenset(case.expired) & set(client_ids) if moment == 30 * SECOND else frozenset()
 
     timeline = [interval(_OLD, 10), interval(case.before, 20, seen_at=29), interval(case.after, 30)]
-    moves = with_moves(timeline, 0, expired)[-1].moves
+    moves = with_moves(timeline, 0, expired, no_switch)[-1].moves
     assert moves is not None
     assert [(trigger.value, subject) for trigger, subject in moves.triggers] == case.triggers
     assert (moves.moved, moves.preserved, moves.least) == case.moves
@@ -214,7 +218,7 @@ def test_what_an_interval_is_compared_with() -> None:
         interval(Held("m", {(broker, 0): ("m",)}), start, view, status, seen_at=start)
         for start, view, status, broker, _ in history
     ]
-    found = with_moves(timeline, 0, nobody_expired)
+    found = with_moves(timeline, 0, nobody_expired, no_switch)
     compared = [None if one.moves is None else (one.moves.before_seen_at or 0) // SECOND for one in found]
     assert compared == [before for *_, before in history]
 
@@ -223,17 +227,33 @@ def test_the_lists_of_one_moment_do_not_see_each_other_s_brokers() -> None:
     """b's list begins with the broker n that a's list has, too: it is new to both."""
     before, after = Held("m", {("a", 0): ("m",)}), Held("m", {("a", 0): ("m",), ("n", 0): ("m",)})
     timeline = [interval(before, 0), interval(after, 10, "a"), interval(after, 10, "b")]
-    _, *found = with_moves(timeline, 0, nobody_expired)
+    _, *found = with_moves(timeline, 0, nobody_expired, no_switch)
     assert [one.moves and one.moves.triggers[0][0].value for one in found] == ["QUEUES_ADDED"] * 2
 
 
 def test_the_first_observation_is_one_only_after_the_window_begins() -> None:
     held = Held("m", {("a", 0): ("m",)})
-    (later,), (standing,) = (with_moves([interval(held, 10)], start * SECOND, nobody_expired) for start in (9, 10))
+    (later,), (standing,) = (
+        with_moves([interval(held, 10)], start * SECOND, nobody_expired, no_switch) for start in (9, 10)
+    )
     assert later.moves is not None
     assert [trigger.value for trigger, _ in later.moves.triggers] == ["FIRST_OBSERVATION"]
     assert (later.moves.moved, later.moves.before_seen_at) == (None, None)
     assert standing.moves is None
+
+
+def test_a_switch_is_named_beside_what_changed_around_it_and_alone_is_no_rebalance() -> None:
+    """The broker `a` at second 30, when q joins, and at second 40, when nothing changes."""
+    one, both = Held("p", {("a", 0): ("p",)}), Held("p q", {("a", 0): ("p",)})
+    timeline = [interval(one, 20), interval(both, 30), interval(both, 40)]
+    _, joined, same = with_moves(timeline, 0, nobody_expired, lambda at: {"a"} if at >= 30 * SECOND else set())
+    assert joined.moves
+    assert same.moves
+    assert [(name.value, subject) for name, subject in joined.moves.triggers] == [
+        ("BROKER_SWITCHED", "a"),
+        ("MEMBER_JOINED", "q"),
+    ]
+    assert same.moves.triggers == ()
 
 
 #: Left, last answer, first unanswered poll, next answer (seconds), cadence 10 s: 90–160 s after the last answer.

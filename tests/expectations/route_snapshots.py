@@ -27,6 +27,11 @@ def with_entry(**changes: Any) -> Rows:
     return good(queues=[entry(**changes)])
 
 
+def at_address(*addresses: Any) -> Rows:
+    names = ("broker_name", "broker_id", "address")
+    return good(addresses=[one and dict(zip(names, one, strict=True)) for one in addresses])
+
+
 CASES = Cases(
     SUITE,
     breaks={
@@ -43,6 +48,13 @@ CASES = Cases(
             for name in ("read_queue_nums", "write_queue_nums")
             for count in (None, -1, 65536)
         ],
+        "addresses_are_known": [
+            at_address(None),
+            at_address(("b", 0, "h:1"), ("b", 0, "h:2")),
+            *(at_address((name, 0, "h:1")) for name in (None, "", "b" * 256)),
+            *(at_address(("b", number, "h:1")) for number in (None, -1)),
+            *(at_address(("b", 0, address)) for address in (None, "", "h" * 256)),
+        ],
         "keys_are_unique": [{ROUTE_SNAPSHOTS: [row(), row()]}, {ROUTE_SNAPSHOTS: [row(), row(queues=[])]}],
     },
     keeps=[
@@ -53,6 +65,9 @@ CASES = Cases(
         good(captured_at=at(3599.999999)),
         good(queues=[]),
         good(queues=[entry(), entry(broker_name="b" * 255)]),
+        good(addresses=None),
+        at_address(),
+        at_address(("b", 0, "h:1"), ("b", 2**40, "h:1"), ("b2", 0, "h" * 255)),
         with_entry(perm=0),
         with_entry(perm=7),
         with_entry(read_queue_nums=0, write_queue_nums=0),

@@ -28,7 +28,8 @@ _CONNECTIONS = pa.list_(_struct("client_id string, client_addr string, language 
 _REQUEST_MODES = pa.list_(_struct("topic string, mode string, pop_share_queue_num int32"))
 _OWNED = pa.list_(_struct("topic string, broker_name string, queue_id int32, locked bool, dropped bool"))
 _HOSTS = pa.list_(_struct("broker_name string, perm int32, read_queue_nums int32, write_queue_nums int32"))
-_ROUTE = pa.struct({"queues": _HOSTS, "message_type": pa.string(), "is_static": pa.bool_()})
+_ADDRESSES = pa.list_(_struct("broker_name string, broker_id int64, address string"))
+_ROUTE = pa.struct({"queues": _HOSTS, "addresses": _ADDRESSES, "message_type": pa.string(), "is_static": pa.bool_()})
 _CLIENT = _struct(
     "answered bool, strategy_class string, message_model string, consume_orderly bool, client_rebalance bool, "
     "consume_threads int32, consume_batch_size int32, pull_batch_size int32, pull_interval_ms int32, "

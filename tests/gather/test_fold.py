@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OUTPUTS, SOURCES, Table
+from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OUTPUTS, ROUTE_SNAPSHOTS, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.gather.judged import Gathered, judged_steps
 from spark_jobs.gather.packed import unpacked
@@ -21,7 +21,7 @@ from spark_jobs.quality.gate import settings_of
 from spark_jobs.spark_types import spark_schema
 from tests.gather.test_histories import HOSTILE, all_groups, client, owned
 from tests.kernel import judged
-from tests.snapshots import HOUR, at, membership
+from tests.snapshots import HOUR, at, membership, route
 
 CONFIGURATION = Configuration()
 Rows = dict[Table, list[dict[str, Any]]]
@@ -81,6 +81,14 @@ def test_request_modes_tell_states_apart_and_their_order_does_not(spark: SparkSe
     told = [None, [], [one], [("t", "POP", 2)], [("t", "POP", None)], [one, other], [other, one]]
     rows = [membership(20 * place) | {"request_modes": modes} for place, modes in enumerate(told)]
     found = folded(spark, {MEMBERSHIP_SNAPSHOTS: rows}, "membership")
+    assert sorted(len(row["times"]) for row in found) == [1, 1, 1, 1, 1, 2]
+
+
+def test_addresses_tell_routes_apart_and_their_order_does_not(spark: SparkSession) -> None:
+    one, other = ("b", 0, "h:1"), ("b", 1, "h:2")
+    told = [None, [], [one], [("b", 0, "h:2")], [("b", None, "h:1")], [one, other], [other, one]]
+    rows = [route(20 * place, 4) | {"addresses": addresses} for place, addresses in enumerate(told)]
+    found = folded(spark, {ROUTE_SNAPSHOTS: rows}, "route")
     assert sorted(len(row["times"]) for row in found) == [1, 1, 1, 1, 1, 2]
 
 

@@ -101,6 +101,21 @@ def test_the_times_of_one_folded_state_may_come_in_any_order() -> None:
     assert (seconds(seen.times), seen.codes.tolist()) == ([0, 20, 40, 60], [0, 1, 0, 0])
 
 
+def test_who_serves_a_broker_is_the_lowest_id_and_changes_no_route() -> None:
+    """The broker gets a slave, loses its master, and then nothing is recorded of it."""
+    told = [("b", 1, "h:2"), ("b", 0, "h:1")], [("b", 0, "h:1")], [("b", 1, "h:2")], None
+    names = ("broker_name", "broker_id", "address")
+    rows = [
+        route(20 * place, 4) | {"addresses": one and [dict(zip(names, each, strict=True)) for each in one]}
+        for place, one in enumerate(told)
+    ]
+    history = history_of({MEMBERSHIP_SNAPSHOTS: [membership(0, "c1")], ROUTE_SNAPSHOTS: rows})
+    serving = history.serving["t"]
+    found = [serving.states[code] for code in serving.codes.tolist()]
+    assert found == [frozenset({("b", "h:1")}), frozenset({("b", "h:1")}), frozenset({("b", "h:2")}), None]
+    assert history.routes["t"].codes.tolist() == [0, 0, 0, 0]
+
+
 def test_a_route_is_sorted_as_java_sorts_its_brokers() -> None:
     row = route(0, 4)
     row["queues"] = [row["queues"][0] | {"broker_name": name} for name in ("\uffee", "😀", "a")]

@@ -40,6 +40,9 @@ QUEUE_0: dict[str, Callable[[int], Offsets]] = {
     "stopped": lambda second: (1000 + second, 900 + min(second, 200)),
     "slow": lambda second: (1000 + 2 * second, 900 + second),
     "reset": back(65, 300),
+    "switched": back(65, 300),
+    "slave-came": back(65, 300),
+    "to-oldest": back(65, 300),
     "jitter": back(64, 300),
     "twins": back(65, 300),
     "rejoined": back(65, 320),
@@ -64,7 +67,17 @@ MEMBERS: dict[str, Callable[[int], tuple[str, ...]]] = {
     "rejoined": lambda second: ("c1",) if second < 300 else ("c1", "c2"),
 }
 #: The oldest offset that the broker has, where it deleted any.
-OLDEST: dict[str, Callable[[int], int]] = {"lost": lambda _: 401, "expiring": lambda second: second}
+OLDEST: dict[str, Callable[[int], int]] = {
+    "lost": lambda _: 401,
+    "expiring": lambda second: second,
+    "to-oldest": lambda _: 1151,  # it goes back to 1215
+}
+#: Where the processes of its broker listen, by broker id, where that is recorded.
+SERVED: dict[str, Callable[[int], dict[int, str]]] = {
+    "switched": lambda second: {0: "h:1", 1: "h:2"} if second < 280 else {1: "h:2"},
+    "slave-came": lambda second: {0: "h:1"} if second < 280 else {0: "h:1", 1: "h:2"},
+    "healthy": lambda second: {0: "h:1", 1: "h:2"} if second < 280 else {1: "h:2"},
+}
 
 #: 100 s of standing still are none (stalls-late), and a queue that nobody owns has a finding of its own (offline). Who
 #: consumes the other queues of `unseen` no broker lists. Who stopped at 200 s never had less than 100 messages left:
@@ -79,6 +92,9 @@ EXPECTED = """
     stopped  | CONSUMER_LAGGING | WARN  | FALLING_BEHIND | 0   | 360
     slow     | CONSUMER_LAGGING | WARN  | FALLING_BEHIND | 0   | 640
     reset    | OFFSET_REWOUND   | WARN  | RESET          | 300 | 320
+    switched | OFFSET_REWOUND   | WARN  | BROKER_SWITCHED | 300 | 320
+    slave-came | OFFSET_REWOUND | WARN  | RESET          | 300 | 320
+    to-oldest | OFFSET_REWOUND  | WARN  | TO_MINIMUM     | 300 | 320
     twins    | OFFSET_REWOUND   | WARN  | TWINS          | 300 | 320
     rejoined | OFFSET_REWOUND   | WARN  | HAND_OVER      | 320 | 340
     skewed   | PRODUCER_SKEW    | WARN  | HOT_QUEUES     | 0   | 640
@@ -94,7 +110,8 @@ def snapshots() -> Iterator[tuple[Table, dict[str, Any]]]:
         members = MEMBERS.get(group, alone)
         for second in TIMES:
             yield MEMBERSHIP_SNAPSHOTS, membership(second, *members(second), group=group, topics=(group,))
-            yield ROUTE_SNAPSHOTS, route(second, 4, topic=group)
+            addresses = [("b", *one) for one in SERVED[group](second).items()] if group in SERVED else None
+            yield ROUTE_SNAPSHOTS, route(second, 4, topic=group) | {"addresses": addresses}
             timestamp = int(queue_0(second)[1] > 0)
             others = queue_0 if group == "offline" else caught_up
             readings = [(*queue_0(second), timestamp), *([(*others(second), 1)] * 3)]
@@ -119,6 +136,18 @@ def test_rules_fire_where_they_should_and_nowhere_else(audited: Audited) -> None
     lines = ([cell.strip() for cell in line.split("|")] for line in EXPECTED.strip().splitlines())
     assert found == {(*texts, int(start), int(end)) for *texts, start, end in lines}
     assert {row["subject"] for row in audited.findings[CLUSTER] if row["rule"] in RULES} == {"b:0"}
+
+
+def test_another_process_that_serves_a_broker_begins_no_interval(audited: Audited) -> None:
+    of_groups = [row for row in audited.progress[CLUSTER] if row["consumer_group"] in ("switched", "healthy")]
+    assert {seconds(row["interval_start"]) for row in of_groups} == {0}
+    (advice,) = (
+        row["advice"]
+        for row in audited.findings[CLUSTER]
+        if (row["consumer_group"], row["rule"]) == ("switched", "OFFSET_REWOUND")
+    )
+    assert "b was asked at h:1 until " in advice
+    assert " and was asked at h:2 from " in advice
 
 
 def test_findings_say_by_how_much(audited: Audited) -> None:

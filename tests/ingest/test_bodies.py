@@ -65,7 +65,7 @@ def test_request_modes_that_cannot_be_read_are_named(modes: str, detail: str) ->
     assert rejection(line("connection", request_modes=modes))[1] == detail
 
 
-def test_a_route_gives_its_queue_data_only() -> None:
+def test_a_route_gives_its_queue_data() -> None:
     assert row(line("route"))["queues"] == [
         {"broker_name": "broker-a", "perm": 4, "read_queue_nums": 1, "write_queue_nums": 1},
         {"broker_name": "broker-b", "perm": 6, "read_queue_nums": 8, "write_queue_nums": 10},
@@ -86,6 +86,18 @@ def test_a_route_tells_whether_its_topic_is_static() -> None:
     assert row(line("route"))["is_static"] is False
     assert row(line("route", body='{"topicQueueMappingByBroker":{}}'))["is_static"] is False
     assert row(line("route", body=f'{{"topicQueueMappingByBroker":{mapping}}}'))["is_static"] is True
+
+
+def test_a_route_gives_the_addresses_of_each_broker_id() -> None:
+    """Those that it names, sorted; in the second body none, and nothing is said of them in the last."""
+    assert row(line("route"))["addresses"] == [
+        {"broker_name": "broker-b", "broker_id": 0, "address": "127.0.0.1:10911"},
+        {"broker_name": "broker-b", "broker_id": 1, "address": "127.0.0.1:10912"},
+    ]
+    turned = ROUTE.replace('{0:"127.0.0.1:10911",1:"127.0.0.1:10912"}', '{1:"127.0.0.1:10912",0:"127.0.0.1:10911"}')
+    assert row(line("route", body=turned))["addresses"] == row(line("route"))["addresses"]
+    assert row(line("route", body='{"brokerDatas":[{"brokerName":"b"}]}'))["addresses"] == []
+    assert row(line("route", body='{"queueDatas":null}'))["addresses"] is None
 
 
 def test_offsets_are_exact_and_sorted_by_number() -> None:
@@ -234,6 +246,10 @@ BODIES = {"connection": CONNECTIONS, "route": ROUTE, "stats": STATS, "topicstats
         ("route", '"perm":6', '"perm":null', "MISSING_FIELD", "body.queueDatas[0].perm is missing"),
         ("route", '"readQueueNums":8', '"readQueueNums":-8', "OUT_OF_RANGE", "readQueueNums is -8"),
         ("route", '"brokerName":"broker-a"', '"brokerName":"broker-b"', "CONTRADICTION", "'broker-b' twice"),
+        ("route", "[{", '[{"brokerName":"broker-b","brokerAddrs":{1:"x"}},{', "CONTRADICTION", "'broker-b' 1 twice"),
+        ("route", "{0:", "{-1:", "OUT_OF_RANGE", "a key of body.brokerDatas[0].brokerAddrs is -1"),
+        ("route", "{0:", '{"0":', "WRONG_TYPE", "a key of body.brokerDatas[0].brokerAddrs is text, not an integer"),
+        ("route", '"127.0.0.1:10912"', "7", "WRONG_TYPE", "body.brokerDatas[0].brokerAddrs.1 is an integer, not text"),
         ("stats", '"offsetTable"', '"x"', "MISSING_FIELD", "body.offsetTable is missing"),
         ("stats", '"topic":"orders"', '"topic":"other"', "CONTRADICTION", "body.offsetTable.key[0].topic"),
         ("stats", '"queueId":10', '"queueId":-1', "OUT_OF_RANGE", "body.offsetTable.key[1].queueId is -1"),

@@ -18,7 +18,7 @@ def test_a_group_that_is_not_online_is_an_observation_without_members() -> None:
 def test_a_topic_without_route_is_an_observation_without_queues() -> None:
     error = "MQClientException CODE: 17  DESC: No topic route info in name server for the topic: orders"
     told = row(failed("route", error))
-    assert (told["queues"], told["is_static"], told["message_type"]) == ([], None, None)
+    assert (told["queues"], told["addresses"], told["is_static"], told["message_type"]) == ([], [], None, None)
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from tests.snapshots import load, membership
 HOUR = "2026-11-21T02:00/2026-11-21T03:00"
 CHANGES = [
     Upgraded("membership_snapshots", "column request_modes added"),
+    Upgraded("route_snapshots", "column addresses added"),
     Upgraded("client_snapshots", "column consume_batch_size added"),
     Upgraded("client_snapshots", "column pull_batch_size added"),
     Upgraded("client_snapshots", "column pull_interval_ms added"),
@@ -69,6 +70,9 @@ def test_an_old_warehouse_is_refused_with_the_command_that_helps(old: str, capsy
         "column request_modes[].mode (string) is missing; "
         "column request_modes[].pop_share_queue_num (int) is missing; "
         f"column request_modes[].topic (string) is missing. {helps}",
+        f"the table {old}/route_snapshots is not as schemas/route_snapshots.py says: "
+        "column addresses[].address (string) is missing; column addresses[].broker_id (bigint) is missing; "
+        f"column addresses[].broker_name (string) is missing. {helps}",
         f"the table {old}/client_snapshots is not as schemas/client_snapshots.py says: "
         "column consume_batch_size (int) is missing; column consume_max_span (int) is missing; "
         "column pull_batch_size (int) is missing; column pull_interval_ms (int) is missing; "

@@ -58,11 +58,17 @@ class Cluster:
         main, home = "org.apache.rocketmq.namesrv.NamesrvStartup", f"-Drocketmq.home.dir={self.folder}"
         self.running["namesrv"] = self._java("namesrv", main, ["-c", config], 96, home)
 
-    def start_broker(self, name: str) -> None:
-        """Starts the broker, which comes up within seconds."""
+    def start_slave(self, name: str, settings: str) -> None:
+        """A further broker, whose settings say whose slave it is; returns when it answers."""
+        self.brokers[name] = processes.free_port()
+        self.start_broker(name, settings)
+        wait_for(self.brokers[name])
+
+    def start_broker(self, name: str, settings: str = "") -> None:
+        """Starts the broker, which comes up within seconds; of settings that stand there twice the last counts."""
         port, store = self.brokers[name], self.folder / name
         told = _BROKER.format(name=name, port=port, ha_port=port - 1, namesrv=self.namesrv, store=store)
-        told += self._settings.replace("STORE", str(store))
+        told += self._settings.replace("STORE", str(store)) + settings
         main, home = "org.apache.rocketmq.broker.BrokerStartup", f"-Drocketmq.home.dir={self.folder}"
         self.running[name] = self._java(name, main, ["-c", self._file(f"{name}.conf", told)], 256, home)
 

@@ -109,7 +109,8 @@ _ELEMENTS: dict[Table, dict[str, dict[str, Values]]] = {
             "perm": Values((None, *_INTS, 8), (0, 7)),
             "read_queue_nums": _COUNTS,
             "write_queue_nums": _COUNTS,
-        }
+        },
+        "addresses": {"broker_name": _NAMED, "broker_id": Values((None, -1), (0, 2**40)), "address": _NAMED},
     },
     TOPIC_SNAPSHOTS: {
         "queues": {"broker_name": _NAMED, "queue_id": _NUMBER, "min_offset": _OFFSET, "max_offset": _OFFSET}
@@ -154,7 +155,7 @@ def good_row(table: Table, number: int, seconds: float) -> Row:
     if table is MEMBERSHIP_SNAPSHOTS:
         return membership(seconds, "c1", "c2", group=group, topics=(topic,))
     if table is ROUTE_SNAPSHOTS:
-        return route(seconds, 2, topic=topic)
+        return route(seconds, 2, topic=topic) | {"addresses": [{"broker_name": "b", "broker_id": 0, "address": "h:1"}]}
     if table is OFFSET_SNAPSHOTS:
         return offsets(seconds, (100, 90, 1), (100, 95, 1), topic=topic, group=group)
     key = {"cluster": "c", "captured_at": at(seconds)}

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 
 from spark_jobs.domain.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.causes import DoubleOwnedCause
+from spark_jobs.domain.history import UNKNOWN, Place
+from spark_jobs.domain.intervals import format_utc
 from spark_jobs.domain.rules import client_hung, duplicate_client_id, flapping_member
 from spark_jobs.domain.rules.follows import Follows, clients, everything, queues
 from spark_jobs.domain.rules.progress_queues import number, queue_at
 from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
-from spark_jobs.domain.window import SECOND
+from spark_jobs.domain.switches import Switch
+from spark_jobs.domain.window import SECOND, from_micros
 
 NAME = "OFFSET_REWOUND"
 REWOUND = "REWOUND"
@@ -23,8 +27,23 @@ class RewindCause(StrEnum):
     """Why a consumer offset went back; the first that applies, in this order."""
 
     TWINS = "TWINS"
+    BROKER_SWITCHED = "BROKER_SWITCHED"
+    TO_MINIMUM = "TO_MINIMUM"
     HAND_OVER = "HAND_OVER"
     RESET = "RESET"
+
+
+class Rewind(NamedTuple):
+    """What is known of the greatest rewind of a queue: it lies between the readings at `since` and `at` (microseconds),
+    the latter with the offset `to`. `minimum`: the oldest offset that the broker had, None: unknown. `switch`: another
+    process began to serve the broker around it.
+    """
+
+    since: int
+    at: int
+    to: int
+    minimum: int | None
+    switch: Switch | None
 
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
@@ -33,28 +52,69 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
     """
     for progress in step.progress:
         for place in np.flatnonzero(progress.rewinds > 0).tolist():
-            cause = _cause(step, progress, place)
+            rewind = _rewind(step, progress, place)
+            cause = _cause(step, progress, place, rewind)
             if cause:
-                yield _hit(step, progress, place, cause)
+                yield _hit(step, progress, place, cause, rewind)
 
 
 def rewind_cause(
-    rewound: int, tolerance: int, *, owned_by_twins: bool, to_rebalance: float, settled_after: float
+    rewound: int,
+    tolerance: int,
+    *,
+    owned_by_twins: bool,
+    switched: bool,
+    above_minimum: float,
+    to_rebalance: float,
+    settled_after: float,
 ) -> RewindCause | None:
     """Why an offset went back by so many messages at most; None where that is no more than the tolerance.
 
-    Twins overwrite each other's commits. A consumer that lost a queue without knowing it (frozen, cut off) commits
-    what it had when it comes back, which shows around a rebalance. What is left is a reset by an operator.
+    Twins overwrite each other's commits. A process that begins to serve a broker has the offsets that it last got. A
+    consumer that finds no offset starts at the oldest message. One that lost a queue without knowing it (frozen, cut
+    off) commits what it had when it comes back, which shows around a rebalance. What is left is a reset by an operator.
     """
     if rewound <= tolerance:
         return None
     if owned_by_twins:
         return RewindCause.TWINS
+    if switched:
+        return RewindCause.BROKER_SWITCHED
+    if above_minimum <= tolerance:
+        return RewindCause.TO_MINIMUM
     return RewindCause.HAND_OVER if to_rebalance <= settled_after else RewindCause.RESET
 
 
-def _cause(step: AuditedStep, progress: IntervalProgress, place: int) -> RewindCause | None:
-    thresholds, at = step.settings.thresholds, int(progress.rewound_at[place])
+def _rewind(step: AuditedStep, progress: IntervalProgress, place: int) -> Rewind:
+    topic, queue, at = progress.interval.topic, progress.queues[place], int(progress.rewound_at[place])
+    readings = step.history.offsets[topic]
+    row, column = int(readings.times.searchsorted(at)), readings.columns[queue]
+    since = int(readings.times[np.flatnonzero(readings.present[:row, column])[-1]])
+    to = int(readings.consumer_offset[row, column])
+    return Rewind(since, at, to, _minimum(step, topic, queue, at), _switch(step, topic, queue, since, at))
+
+
+def _minimum(step: AuditedStep, topic: str, queue: Place, at: int) -> int | None:
+    """By the topic's last snapshot of the window until then."""
+    readings = step.history.topics.get(topic)
+    if readings is None or queue not in readings.columns:
+        return None
+    seen = readings.min_offset[readings.inside(step.window.read_from, at + 1), readings.columns[queue]]
+    known = seen[seen != UNKNOWN]
+    return int(known[-1]) if len(known) else None
+
+
+def _switch(step: AuditedStep, topic: str, queue: Place, since: int, at: int) -> Switch | None:
+    """The last one of the queue's broker that the snapshots leave time for: the recorder reads routes and offsets one
+    after the other, and asks only every third time where a broker is served (`max_gap` by default).
+    """
+    latest, earliest = at + step.settings.cadence, since - step.settings.max_gap
+    of_broker = [one for one in step.switches.get(topic, ()) if one.broker_name == queue[0]]
+    return next((one for one in reversed(of_broker) if one.before <= latest and one.at >= earliest), None)
+
+
+def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind) -> RewindCause | None:
+    thresholds, at = step.settings.thresholds, rewind.at
     # To the nearer end of the interval; one that the step cuts does not end there.
     since = at - progress.start if progress.start > step.window.start else np.inf
     until = progress.end - at if progress.end < step.window.end else np.inf
@@ -62,13 +122,16 @@ def _cause(step: AuditedStep, progress: IntervalProgress, place: int) -> RewindC
         int(progress.rewound_max[place]),
         thresholds.rewind_tolerance,
         owned_by_twins=_owned_by_twins(progress, place),
+        switched=rewind.switch is not None,
+        above_minimum=np.inf if rewind.minimum is None else rewind.to - rewind.minimum,
         to_rebalance=min(since, until),
         settled_after=thresholds.convergence_seconds * SECOND + step.settings.cadence,
     )
 
 
-def _hit(step: AuditedStep, progress: IntervalProgress, place: int, cause: RewindCause) -> RuleHit:
-    at = int(progress.rewound_at[place])
+def _hit(step: AuditedStep, progress: IntervalProgress, place: int, cause: RewindCause, rewind: Rewind) -> RuleHit:
+    at, minimum, switch = rewind.at, rewind.minimum, rewind.switch
+    fell_to = {"consumer_offset": float(rewind.to), "min_offset": float(minimum)} if minimum is not None else {}
     return RuleHit(
         at,
         min(at + step.settings.cadence, progress.end),
@@ -84,8 +147,17 @@ def _hit(step: AuditedStep, progress: IntervalProgress, place: int, cause: Rewin
             "rewinds": number(progress.rewinds, place),
             "rewound": number(progress.rewound, place),
             "rewound_max": number(progress.rewound_max, place),
+            **(fell_to if cause == RewindCause.TO_MINIMUM else {}),
         },
+        hint=_served(switch) if cause == RewindCause.BROKER_SWITCHED and switch else None,
     )
+
+
+def _served(switch: Switch) -> str:
+    """Who served the broker before and after; times of the snapshots that tell."""
+    old, new = (f"was asked at {one}" if one else "was not in the route" for one in (switch.old, switch.new))
+    until, since = (format_utc(from_micros(at)) for at in (switch.before, switch.at))
+    return f"{switch.broker_name} {old} until {until}, and {new} from {since} on."
 
 
 def _owned_by_twins(progress: IntervalProgress, place: int) -> bool:
@@ -109,7 +181,7 @@ RULE = Rule(
     headline="Consumer offsets of {groups} went back in {queues}",
     meaning="The consumer offset of a queue went back, so its messages are consumed again. The measures are those of "
     "the queue that went back furthest: `rewound_max` messages at once, `rewound` in total, and the number of "
-    "`rewinds`.",
+    "`rewinds`; of TO_MINIMUM also the queue's oldest offset (`min_offset`) and the group's (`consumer_offset`).",
     decided_by="two readings, the later one with an offset that is smaller by more than `rewind_tolerance`. A topic "
     "that was deleted and created again does not count. The finding begins with the reading that shows it.",
     causes={
@@ -117,6 +189,21 @@ RULE = Rule(
             "consumers that share a client id own the queue (or may own it, where owners are unknown), and each "
             "commits its own progress",
             "Consumers that share a client id overwrite each other's offsets. Give every consumer its own client id.",
+        ),
+        RewindCause.BROKER_SWITCHED: Cause(
+            "another process began to serve the broker (the lowest broker id in the topic's route has another address, "
+            "or the broker left the route or came back) at most `max_gap` before the rewind, or one cadence after it",
+            "The process that serves the broker now had older consumer offsets: a slave copies its master's every 10 "
+            "to 60 s, and a master that returns has those of when it stopped. Consumers that kept running commit "
+            "their own again within a minute; those that start or rebalance before consume these messages again. Let "
+            "the listener tolerate duplicate messages. With `enableSlaveActingMaster` a master fetches its slave's "
+            "offsets before it serves.",
+        ),
+        RewindCause.TO_MINIMUM: Cause(
+            "the offset fell to the oldest message of the queue, or at most `rewind_tolerance` above it",
+            "The group begins the queue again. If nobody reset it to the earliest offset, a consumer lost its "
+            "position: a LitePull consumer of Java that cannot read its offset pulls from -1, for which a broker takes "
+            "its oldest (RocketMQ issue 10176). Look for errors in the consumers' logs at this time.",
         ),
         RewindCause.HAND_OVER: Cause(
             "the rewind is within `convergence_seconds` and one cadence of a rebalance",

@@ -7,20 +7,51 @@ from dataclasses import replace
 from spark_jobs.domain.audited_step import AuditedStep
 from spark_jobs.domain.rules.offset_rewound import RULE, rewind_cause
 from spark_jobs.domain.rules.rule import FindingQueue
+from spark_jobs.domain.switches import Switch
+from spark_jobs.domain.window import SECOND
 from tests.domain.rules.builders import allocation, audited_step, interval, members
-from tests.domain.rules.readings import progress, span
+from tests.domain.rules.readings import offsets, oldest, progress, span, with_readings
 
-#: rewound at most, tolerance, owned by twins, from there to a rebalance (`-`: none), settled after | cause
+#: rewound at most, tolerance, owned by twins, the broker was switched, so far above the oldest offset (`-`: unknown),
+#: from there to a rebalance (`-`: none), settled after | cause
 _CAUSES = """
-    64   64 no  500 30 | -
-    65   64 no  500 30 | RESET
-    65   64 no  31  30 | RESET
-    65   64 no  30  30 | HAND_OVER
-    65   64 no  -   30 | RESET
-    65   64 yes 500 30 | TWINS
-    65   64 yes 0   30 | TWINS
-    64   64 yes 0   30 | -
-    1    0  no  500 30 | RESET
+    64   64 no  no  -  500 30 | -
+    65   64 no  no  -  500 30 | RESET
+    65   64 no  no  -  31  30 | RESET
+    65   64 no  no  -  30  30 | HAND_OVER
+    65   64 no  no  -  -   30 | RESET
+    65   64 yes no  -  500 30 | TWINS
+    65   64 yes no  -  0   30 | TWINS
+    64   64 yes no  -  0   30 | -
+    1    0  no  no  -  500 30 | RESET
+    64   64 no  yes 0  0   30 | -
+    65   64 yes yes 0  0   30 | TWINS
+    65   64 no  yes 0  0   30 | BROKER_SWITCHED
+    65   64 no  no  64 0   30 | TO_MINIMUM
+    65   64 no  no  -9 500 30 | TO_MINIMUM
+    65   64 no  no  65 0   30 | HAND_OVER
+    65   64 no  no  65 500 30 | RESET
+"""
+#: The queue's broker b went from h:1 to h:2, or another one did, between these two route snapshots; the offset went
+#: back between the readings at 290 and 300 | whether that is its cause
+_SWITCHES = """
+    b 180 229.999 | no
+    b 180 230     | yes
+    b 240 260     | yes
+    b 280 300     | yes
+    b 320 340     | yes
+    b 321 341     | no
+    a 280 300     | no
+"""
+#: oldest offset at 200 s, 300 s and 301 s (`-`: unknown) | whether the offset 500 was its queue's oldest
+_OLDEST = """
+    -   -   -   | no
+    436 -   -   | yes
+    435 -   -   | no
+    435 436 -   | yes
+    436 435 -   | no
+    435 -   436 | no
+    900 -   -   | yes
 """
 #: interval | rewound at | how often, together, at most | twins | finding
 _REWINDS = """
@@ -41,11 +72,17 @@ LISTED = members("c1 c1 c2")
 
 
 def step_with(start: int, end: int, owners: str, twins: bool, /, **measured: int | None) -> AuditedStep:
-    """One queue."""
+    """One queue, whose offset is 500 at each reading of a cadence: how far it went back is measured already."""
+    read = {second: [(1000, 500, 500, 1)] for second in (0, *range(10, 3600, 10), 141, 459)}
     owned = allocation(LISTED, owners, double_owned={0: "DUPLICATE_CLIENT_ID" if twins else "MIXED_STRATEGIES"})
     of = interval(-210, 4000, LISTED, owned, view="broker-a")
     columns = {name: [value] for name, value in measured.items()}
-    return replace(audited_step(of), progress=[progress(of, start, end, (), **columns)])
+    step = replace(audited_step(of), progress=[progress(of, start, end, (), **columns)])
+    return with_readings(step, {"t": offsets([("b", 0)], {second: read[second] for second in sorted(read)})})
+
+
+def reset_at_300() -> AuditedStep:
+    return step_with(0, 3600, "0+1", False, rewinds=1, rewound=65, rewound_max=65, rewound_at=300)
 
 
 def _number(text: str) -> int | None:
@@ -55,11 +92,13 @@ def _number(text: str) -> int | None:
 def test_why_an_offset_went_back() -> None:
     for line in _CAUSES.strip().splitlines():
         cells, _, cause = line.partition("|")
-        rewound, tolerance, twins, rebalance, settled = cells.split()
+        rewound, tolerance, twins, switched, above, rebalance, settled = cells.split()
         found = rewind_cause(
             int(rewound),
             int(tolerance),
             owned_by_twins=twins == "yes",
+            switched=switched == "yes",
+            above_minimum=float("inf") if above == "-" else int(above),
             to_rebalance=float("inf") if rebalance == "-" else int(rebalance),
             settled_after=int(settled),
         )
@@ -85,6 +124,41 @@ def test_when_it_is_found_and_for_how_long() -> None:
         assert [f"{span(hit)} {hit.cause}" for hit in hits] == ([finding] if finding else []), line
         # At once, and the queue that went back furthest speaks for all.
         assert {(hit.minimum_seconds, hit.weight, hit.implicated) for hit in hits} <= {(0, 65, "c1")}
+
+
+def test_a_switch_of_the_broker_is_the_cause_where_the_snapshots_leave_time_for_it() -> None:
+    for line in _SWITCHES.strip().splitlines():
+        told, _, is_cause = line.partition("|")
+        broker, before, at = told.split()
+        switch = Switch(broker, int(float(before) * SECOND), int(float(at) * SECOND), "h:1", "h:2")
+        (hit,) = RULE.hits(replace(reset_at_300(), switches={"t": [switch]}))
+        assert hit.cause == {"yes": "BROKER_SWITCHED", "no": "RESET"}[is_cause.strip()], line
+
+
+def test_it_says_who_served_the_broker_before_and_after() -> None:
+    """The last switch before it counts. The step begins with 1970."""
+    told = [Switch("b", 250 * SECOND, 260 * SECOND, "h:1", None), Switch("b", 280 * SECOND, 300 * SECOND, None, "h:1")]
+    (hit,) = RULE.hits(replace(reset_at_300(), switches={"t": told}))
+    assert hit.hint == (
+        "b was not in the route until 1970-01-01T00:04:40Z, and was asked at h:1 from 1970-01-01T00:05Z on."
+    )
+
+
+def test_an_offset_that_fell_to_the_oldest_message() -> None:
+    for line in _OLDEST.strip().splitlines():
+        told, _, is_cause = line.partition("|")
+        least = dict(zip((200, 300, 301), map(_number, told.split()), strict=True))
+        topics = {"t": oldest([("b", 0)], {second: [(one, 1000)] for second, one in least.items()})}
+        step = reset_at_300()
+        (hit,) = RULE.hits(replace(step, history=replace(step.history, topics=topics)))
+        assert hit.cause == {"yes": "TO_MINIMUM", "no": "RESET"}[is_cause.strip()], line
+    assert hit.measures == {
+        "rewinds": 1,
+        "rewound": 65,
+        "rewound_max": 65,
+        "consumer_offset": 500,
+        "min_offset": 900,
+    }
 
 
 def test_it_tells_how_far_and_names_the_first_owner() -> None:

@@ -1,0 +1,55 @@
+"""A master stops, its slave serves, the master returns with the offsets of the time when it stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from schemas import FINDINGS
+from tests.live import scenario
+from tests.live.cluster import cluster, wait_for
+from tests.live.recorded import Recorded
+
+pytestmark = pytest.mark.live
+
+CADENCE = 5
+SLAVE = "broker-a-slave"
+#: Seconds after its start at which a slave has copied its master's topics and offsets, which it does once a minute
+#: (`BrokerController.initializeBrokerScheduledTasks`).
+COPIED = 75
+BESIDE_A = "brokerName=broker-a\nbrokerId=1\nbrokerRole=SLAVE\n"
+
+
+def test_a_master_that_returns_with_old_offsets_is_no_reset(tmp_path: Path) -> None:
+    """Async replication; the slave gets consumer offsets from its master, and gives none back."""
+    with cluster(tmp_path, os.environ.get("ROCKETMQ", "5.4.0"), "brokerIP2=127.0.0.1\n") as made:
+        made.start_slave(SLAVE, BESIDE_A)
+        begun = time.monotonic()
+        made.admin("topics", "orders:4", brokers=["broker-a"])
+        made.admin("topics", "singles:4", brokers=["broker-b"])
+        paced = "avg,4,20,0"
+        members = [f"orders-service,orders,10.9.1.{one},1,{paced}" for one in (1, 2)]
+        made.clients("consumers", "consume", [*members, f"singles-service,singles,10.9.2.1,1,{paced}"])
+        scenario.wait_started(made.folder / "consumers.log")
+        sending = made.clients("sender", "send", ["orders,60000,0,5", "singles,20000,0,5"])
+        assert sending.wait(60) == 0
+        capture = scenario.start_capture(made, tmp_path / "out", "--cadence", f"{CADENCE}s")
+        time.sleep(max(20, begun + COPIED - time.monotonic()))
+        made.stop("broker-a")
+        time.sleep(40)
+        made.start_broker("broker-a")
+        wait_for(made.brokers["broker-a"])
+        returned = datetime.now(UTC)
+        time.sleep(45)
+        capture.send_signal(signal.SIGTERM)
+        assert capture.wait(60) == 0
+    found = [one for one in Recorded.read(tmp_path / "out").audited(CADENCE)[FINDINGS] if one["severity"] != "INFO"]
+    rewound = [one for one in found if one["rule"] == "OFFSET_REWOUND"]
+    assert {(one["consumer_group"], one["cause"]) for one in rewound} == {("orders-service", "BROKER_SWITCHED")}
+    last = max(one["start"] for one in rewound)
+    assert returned - timedelta(seconds=CADENCE) <= last <= returned + timedelta(seconds=4 * CADENCE)

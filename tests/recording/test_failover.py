@@ -1,0 +1,75 @@
+"""A master stops, its slave serves, the master returns with old offsets: what is told of the offsets that went back.
+
+Made by hand from the recording with ACL (`tests/data/live_acl.jsonl.gz`, all in health): `broker-b` gets a slave, its
+master is in no route from second 10 to second 30, and the reading at second 30.151 has 40 messages less in its consumer
+offsets. By the recording they were 120, 120, 121 and 121 five seconds before, and then 132, 131, 131 and 131.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas import FINDINGS, REBALANCE_INTERVALS, ROUTE_SNAPSHOTS, Table
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.thresholds import Thresholds
+from spark_jobs.domain.window import SECOND, AuditSettings
+from spark_jobs.ingest.files import read_lines
+from spark_jobs.ingest.recording import Row, outcomes
+from tests.kernel import published
+from tests.recording.test_live_bodies import DATA
+
+BEGIN_MS = 1795400545_000
+MASTER, SLAVE = "127.0.0.1:40019", "127.0.0.1:40020"
+OF_B = re.compile(r'("brokerName":"broker-b","queueId":\d,"topic":"bills"}:{"brokerOffset":\d+,"consumerOffset":)(\d+)')
+SETTINGS = AuditSettings(3600 * SECOND, 5 * SECOND, 15 * SECOND, Thresholds(rewind_tolerance=27, convergence_seconds=0))
+
+
+def changed(line: str, *, stops: bool) -> str:
+    told = json.loads(line)
+    second = (told.get("at", BEGIN_MS) - BEGIN_MS) / 1000
+    if told["kind"] == "route":
+        serving = f'1:"{SLAVE}"' if stops and 10 <= second < 30 else f'0:"{MASTER}",1:"{SLAVE}"'
+        told["body"] = told["body"].replace(f'0:"{MASTER}"', serving)
+    if told["kind"] == "stats" and 30 <= second < 35:
+        told["body"] = OF_B.sub(lambda found: f"{found[1]}{int(found[2]) - 40}", told["body"])
+    return json.dumps(told)
+
+
+def audited(folder: Path, *, stops: bool) -> dict[Table, list[dict[str, Any]]]:
+    lines = [line.content.decode() for line in read_lines(DATA / "live_acl.jsonl.gz")]
+    (folder / "made.jsonl").write_text("\n".join(changed(line, stops=stops) for line in lines) + "\n")
+    rows: dict[Table, list[dict[str, Any]]] = defaultdict(list)
+    for one in outcomes(read_lines(folder / "made.jsonl")):
+        assert not one.line.rejected
+        if isinstance(one, Row):
+            rows[one.table].append(dict(one.values))
+    hour = rows[ROUTE_SNAPSHOTS][0]["captured_at"].replace(minute=0, second=0, microsecond=0)
+    return published(rows, Interval(hour, hour + timedelta(hours=1)), SETTINGS)
+
+
+@pytest.mark.parametrize(("stops", "cause"), [(True, "BROKER_SWITCHED"), (False, "RESET")])
+def test_offsets_that_go_back_when_a_master_returns_are_no_reset(tmp_path: Path, stops: bool, cause: str) -> None:
+    tables = audited(tmp_path, stops=stops)
+    (found,) = (row for row in tables[FINDINGS] if row["rule"] != "UNOBSERVED")
+    assert (found["rule"], found["cause"], found["subject"]) == ("OFFSET_REWOUND", cause, "broker-b:0-3")
+    assert found["start"].isoformat() == "2026-11-23T02:22:55.151000"
+    measures = {one["name"]: one["value"] for one in found["evidence"]["measures"]}
+    assert measures == {"rewinds": 1, "rewound": 30, "rewound_max": 30}
+    says = (
+        "broker-b was asked at 127.0.0.1:40020 until 2026-11-23T02:22:51.017Z, "
+        "and was asked at 127.0.0.1:40019 from 2026-11-23T02:22:56.070Z on."
+    )
+    assert (says in found["advice"]) == stops
+
+
+def test_who_serves_a_broker_begins_no_interval(tmp_path: Path) -> None:
+    """Neither does it change what is known of any."""
+    with_switch, without = (audited(tmp_path, stops=stops)[REBALANCE_INTERVALS] for stops in (True, False))
+    assert with_switch == without
