@@ -1,5 +1,5 @@
 """Messages that come again because listeners take longer than they are invisible: `python -m tests.live.redelivery
-FOLDER` records a cluster of POP groups, one of which does, for five minutes.
+FOLDER` records a cluster of POP groups, one of which does, for some minutes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MEMBERS = (
     "timely-service,timely-topic,10.9.2.1,1,pop,20,100,0,60000",
     "timely-service,timely-topic,10.9.2.2,1,pop,20,100,0,60000",
 )
-SECONDS = 300
+SECONDS = 210
 
 
 def main(out: Path) -> None:
