@@ -78,9 +78,8 @@ def test_no_stand_reaches_over_a_gap_or_a_topic_made_anew() -> None:
 def test_before_the_window_nothing_counts_and_the_age_may_be_unknown() -> None:
     """The window of the step begins 420 s before it."""
     said = growing(3, until=29)
-    assert [
-        span(hit) for hit in hits({20 * number - 600: [one] for number, one in enumerate(said)} | {0: [said[-1]]})
-    ] == ["-420--20"]
+    before: dict[float, list[Said | None]] = {20 * number - 600: [one] for number, one in enumerate(said)}
+    assert [span(hit) for hit in hits(before | {0: [said[-1]]})] == ["-420--20"]
     (hit,) = hits(every_20([(end, to, pull, None) for end, to, pull, _ in said]))
     assert hit.measures == {"age_seconds": None, "came_meanwhile": 87.0, "lag": 88.0}
 
