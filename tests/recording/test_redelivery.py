@@ -3,7 +3,8 @@
 
 Two POP groups of two members get a message a second each. Listeners of `timely-service` take 100 ms, and messages are
 invisible for 60 s; those of `late-service` take 15 s, and messages are invisible for 10 s. What is expected is written
-by hand, from the offsets that the brokers told.
+by hand, from the offsets that the brokers told. In the last two minutes revive threads of both brokers failed for want
+of direct memory, as pop.log says (`revive error`): too short a time for POP_REVIVE_STUCK.
 """
 
 from __future__ import annotations
