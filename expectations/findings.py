@@ -82,15 +82,16 @@ SUITE = Suite(
         Expectation("cause_is_known", "The cause is one of the causes of its rule.", _cause_is_of_its_rule),
         Expectation(
             "group_was_audited",
-            "The group has intervals in the step, unless the finding comes from client snapshots or from missing ones.",
+            "The group has intervals in the step, unless the finding comes from client snapshots, from missing "
+            "ones, or from a group without members.",
             lambda rows: (
                 rows["has_group"] | rows["rule"].is_in(_OF_SOURCES) | rows.always(not rows.settings.whole_groups)
             ),
         ),
         Expectation(
             "topic_was_audited",
-            "The topic, if one is named, has intervals in the step, unless the finding comes from client snapshots or "
-            "from missing ones.",
+            "The topic, if one is named, has intervals in the step, unless the finding comes from client snapshots, "
+            "from missing ones, or from a group without members.",
             lambda rows: rows["topic"].is_unknown() | rows["has_topic"] | rows["rule"].is_in(_OF_SOURCES),
         ),
         Expectation(
