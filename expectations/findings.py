@@ -6,7 +6,7 @@ from expectations.common import known_value
 from expectations.rows import Flags, Numbers, Rows, Values, codes, first_places, least
 from expectations.suite import Expectation, Suite, Tables
 from schemas import ALLOCATIONS, CLIENT_SNAPSHOTS, FINDINGS, REBALANCE_INTERVALS
-from spark_jobs.domain.rules import consume_failing, unobserved
+from spark_jobs.domain.rules import consume_failing, pop_revive_stuck, unobserved
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.severities import SEVERITIES
 
@@ -14,12 +14,10 @@ _GROUP = ("step_start", "cluster", "consumer_group")
 _QUEUE = (*_GROUP, "topic", "broker_name", "queue_id")
 _RULES = [rule.name for rule in RULES]
 _CAUSES = {rule.name: [*rule.causes] for rule in RULES}
-#: What clients tell, and silence, may be about a group or topic of which too little is known for an interval.
-_OF_SOURCES = [
-    rule.name
-    for rule in RULES
-    if CLIENT_SNAPSHOTS.name in rule.needs or rule in (unobserved.RULE, consume_failing.RULE)
-]
+#: What clients and brokers tell of themselves, and silence, may be about a group or topic of which too little is known
+#: for an interval.
+_WITHOUT_INTERVALS = (unobserved.RULE, consume_failing.RULE, pop_revive_stuck.RULE)
+_OF_SOURCES = [rule.name for rule in RULES if CLIENT_SNAPSHOTS.name in rule.needs or rule in _WITHOUT_INTERVALS]
 _MESSAGES = ("backlog_start", "backlog_end", "backlog_max", "produced", "consumed")
 
 
@@ -84,15 +82,16 @@ SUITE = Suite(
         Expectation("cause_is_known", "The cause is one of the causes of its rule.", _cause_is_of_its_rule),
         Expectation(
             "group_was_audited",
-            "The group has intervals in the step, unless the finding comes from client snapshots or from missing ones.",
+            "The group has intervals in the step, unless the finding comes from client snapshots, from missing "
+            "ones, or from a group without members.",
             lambda rows: (
                 rows["has_group"] | rows["rule"].is_in(_OF_SOURCES) | rows.always(not rows.settings.whole_groups)
             ),
         ),
         Expectation(
             "topic_was_audited",
-            "The topic, if one is named, has intervals in the step, unless the finding comes from client snapshots or "
-            "from missing ones.",
+            "The topic, if one is named, has intervals in the step, unless the finding comes from client snapshots, "
+            "from missing ones, or from a group without members.",
             lambda rows: rows["topic"].is_unknown() | rows["has_topic"] | rows["rule"].is_in(_OF_SOURCES),
         ),
         Expectation(

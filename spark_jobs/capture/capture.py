@@ -23,7 +23,7 @@ from spark_jobs.capture.calls import Fate
 from spark_jobs.capture.cluster import Cluster, check_reached
 from spark_jobs.capture.files import RecordingFiles
 from spark_jobs.capture.pace import Backoff, RateLimit, start_times
-from spark_jobs.capture.rounds import ask_client, ask_group, ask_topic, clients_to_ask
+from spark_jobs.capture.rounds import ask_client, ask_group, ask_revive, ask_topic, clients_to_ask
 from spark_jobs.errors import CaptureError
 
 _LOG = logging.getLogger(__name__)
@@ -126,7 +126,8 @@ class Capture:
         turn = [group for group in groups if self._is_turn(group, number, CLIENTS_EVERY)]
         if number:
             self._ask_clients(turn)
-        self._spread([partial(self._group, group) for group in groups], spread * _GROUPS)
+        tasks = [partial(self._group, group) for group in groups] + [partial(ask_revive, self._cluster, self._asking)]
+        self._spread(tasks, spread * _GROUPS)
         if not number:
             self._ask_clients(turn)
         topics = [partial(self._topic, topic, number) for topic in self._cluster.topics()]

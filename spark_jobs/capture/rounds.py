@@ -10,6 +10,7 @@ from spark_jobs.capture.asking import Asking
 from spark_jobs.capture.calls import NAME_SERVER, Answer, Call, Called, Fate, Request
 from spark_jobs.capture.cluster import Cluster, understood
 from spark_jobs.capture.discovery import is_light_queue, is_retry_topic, is_topic_of, retry_topic
+from spark_jobs.domain.pop import REVIVE_GROUP, is_redelivery
 
 #: ResponseCode.TOPIC_NOT_EXIST, as the name server says of a topic that no broker hosts.
 _NO_ROUTE = "CODE: 17 "
@@ -64,6 +65,13 @@ def _ask_attributes(cluster: Cluster, asking: Asking, topic: str) -> None:
             cluster.attributes.setdefault(topic, None)
 
 
+def ask_revive(cluster: Cluster, asking: Asking) -> None:
+    """How far each broker is with what was popped and not acknowledged: offsets of its own group, which has no members
+    and is in no list. A broker that never had to tells nothing.
+    """
+    _ask_offsets(cluster, asking, REVIVE_GROUP, list(cluster.brokers.values()), frozenset())
+
+
 def clients_to_ask(cluster: Cluster, group: str) -> list[tuple[str, Called]]:
     """Every client id of the group once, with a broker that lists it: only that one can reach it."""
     found: dict[str, Called] = {}
@@ -103,7 +111,7 @@ def _ask_offsets(
     calls = [Call(Request.STATS, host, group=group, topic=topic) for host, topic in by_name]
     at = max(at, _add_offsets(asking, calls, found))
     for topic, queues in found.items():
-        if is_topic_of(topic, group):
+        if is_topic_of(topic, group) or is_redelivery(topic, group):
             asking.keep(lines.stats(at, group, topic, bodies.offsets_of(queues)))
     return frozenset(found)
 

@@ -211,6 +211,12 @@ TERMS = (
         ("membership_snapshots.request_modes",),
     ),
     Term(
+        "POP retry topic",
+        "The topic %RETRY%<group>_<topic> (or + for _) of messages that were popped and not acknowledged in time.",
+        ("KeyBuilder.buildPopRetryTopic", "popInvisibleTime"),
+        ("offset_snapshots.topic",),
+    ),
+    Term(
         "position",
         "The place of a connection in the sorted list of client ids, from 0; it decides the member's share.",
         ("AllocateMessageQueueStrategy",),
@@ -264,6 +270,12 @@ TERMS = (
         "retry topic",
         "The topic %RETRY%<group>, through which messages are delivered again after a failure.",
         ("MixAll.RETRY_GROUP_TOPIC_PREFIX",),
+    ),
+    Term(
+        "revive",
+        "To put popped messages that nobody acknowledged in time into the POP retry topic; brokers do it.",
+        ("PopReviveService", "rmq_sys_REVIVE_LOG_<cluster>"),
+        ("offset_snapshots.topic",),
     ),
     Term(
         "root",

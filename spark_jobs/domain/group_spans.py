@@ -19,7 +19,8 @@ from spark_jobs.domain.window import StepWindow
 @dataclass(frozen=True)
 class GroupSpans:
     """What was seen of a group in one step's window: spans by broker, by topic, by client id; `offset_topics`: topics
-    with an offset reading in it; `unseen`: the times in which somebody consumes whom no broker lists, in order.
+    that members share, with an offset reading in it; `unseen`: the times in which somebody consumes whom no broker
+    lists, in order.
     """
 
     memberships: Mapping[str, Sequence[Span[Membership]]]

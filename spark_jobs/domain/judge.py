@@ -14,6 +14,7 @@ from spark_jobs.domain.group_spans import GroupSpans
 from spark_jobs.domain.group_status import GroupStatus, group_status
 from spark_jobs.domain.history import GroupHistory
 from spark_jobs.domain.moves import Trigger
+from spark_jobs.domain.pop import REVIVE_GROUP, is_redelivery
 from spark_jobs.domain.progress import topic_progress
 from spark_jobs.domain.replays import Replays
 from spark_jobs.domain.rules.catalog import RULES
@@ -52,14 +53,17 @@ def judge(
     replays, others = Replays(configured), OtherStrategies(configured)
     for step_start in range(start, end, settings.step):
         step = audited_step(history, replays, settings, step_start)
-        if step.intervals or step.memberships or step.client_states or _was_captured(step):
+        if step.intervals or step.memberships or step.client_states or _is_known_otherwise(step):
             found = findings(step, RULES)
             yield JudgedStep(step, found, group_status(step, found, configured), strategy_comparison(step, others))
 
 
-def _was_captured(step: AuditedStep) -> bool:
-    """Before its window: that nobody captures the group any more is worth saying."""
-    return last_hour_before(step.history.captured, step.window, step.settings) is not None
+def _is_known_otherwise(step: AuditedStep) -> bool:
+    """Captured before its window: that nobody captures the group any more is worth saying. Or a group without members
+    and intervals, of which only the offsets tell.
+    """
+    captured = last_hour_before(step.history.captured, step.window, step.settings)
+    return captured is not None or step.history.consumer_group == REVIVE_GROUP
 
 
 def audited_step(history: GroupHistory, replays: Replays, settings: AuditSettings, step_start: int) -> AuditedStep:
@@ -117,6 +121,7 @@ def _spans(history: GroupHistory, window: StepWindow, settings: AuditSettings) -
             topic
             for topic, one in history.offsets.items()
             if (seen := one.inside(window.read_from, window.end)).start < seen.stop
+            and not is_redelivery(topic, history.consumer_group)
         ),
         unseen=unseen_times(memberships, proxies, history.offsets, window, settings),
     )

@@ -23,9 +23,31 @@ from spark_jobs.domain.subscriptions import RETRY
 PULL = "PULL"
 #: Queue id that stands for all queues of a broker.
 ALL_QUEUES_OF_BROKER = -1
+#: Who reads the revive topics, in which each broker keeps what was popped until it is acknowledged or popped again: no
+#: client, a thread of the broker for each queue. Source: `PopAckConstants`, `PopReviveService`.
+REVIVE_GROUP = "CID_RMQ_SYS_REVIVE_GROUP"
+_REVIVE_TOPIC = "rmq_sys_REVIVE_LOG_"
 #: The strategies that a broker has; to who runs another one it assigns nothing.
 OF_BROKERS = (AVG, AVG_BY_CIRCLE)
 LACKING = "BROKER-"
+
+
+def popped_topic(topic: str, group: str) -> str | None:
+    """Of which topic the broker puts there what the group popped and did not acknowledge in time; None: of none, it is
+    no POP retry topic. No client subscribes to these. Source: `KeyBuilder.buildPopRetryTopic`, versions 1 and 2.
+    """
+    retry = f"{RETRY}{group}"
+    return topic[len(retry) + 1 :] if topic.startswith((f"{retry}_", f"{retry}+")) else None
+
+
+def is_revive(topic: str, group: str) -> bool:
+    """Whether it is a revive topic, and the group the one that reads it."""
+    return group == REVIVE_GROUP and topic.startswith(_REVIVE_TOPIC)
+
+
+def is_redelivery(topic: str, group: str) -> bool:
+    """Whether the group's offsets there tell of what is delivered again; no member has queues of it."""
+    return popped_topic(topic, group) is not None or is_revive(topic, group)
 
 
 def request_mode(told: Iterable[Sequence[RequestMode] | None], topic: str) -> RequestMode | None:

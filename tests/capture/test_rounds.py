@@ -9,7 +9,7 @@ from spark_jobs.capture.asking import Asking
 from spark_jobs.capture.calls import Called, Fate
 from spark_jobs.capture.cluster import Cluster
 from spark_jobs.capture.pace import Backoff, RateLimit
-from spark_jobs.capture.rounds import ask_client, ask_group, ask_topic, clients_to_ask
+from spark_jobs.capture.rounds import ask_client, ask_group, ask_revive, ask_topic, clients_to_ask
 from tests.capture.fakes import (
     NO_ROUTE,
     NOT_ONLINE,
@@ -76,9 +76,10 @@ def test_brokers_groups_and_modes_are_discovered_and_what_is_silent_stays_as_it_
 
 
 def test_a_group_has_a_line_per_broker_and_one_per_topic() -> None:
+    """Of what is popped again, which no member shares, too: its route is not asked for."""
     numbers = {"brokerOffset": 9, "consumerOffset": 8, "lastTimestamp": 7, "pullOffset": 8}
     body = connections("t", "c1", "c1", "c2")
-    of_a = offset_table(queue("a", "t", **numbers), queue("a", "%RETRY%g_t", **numbers))
+    of_a = offset_table(*(queue("a", topic, **numbers) for topic in ("t", "%RETRY%g_t", "%RETRY%o")))
     # No topic, and nobody knows a route of it.
     light = queue("b", "%LMQ%$t$session-1", **numbers)
     of_b = offset_table(queue("b", "t", **numbers), queue("b", "%RETRY%g", **numbers), light)
@@ -99,12 +100,32 @@ def test_a_group_has_a_line_per_broker_and_one_per_topic() -> None:
             "kind": "stats",
             "at": 0,
             "group": "g",
+            "topic": "%RETRY%g_t",
+            "body": f'{{"offsetTable":{{{queue("a", "%RETRY%g_t", **numbers)}}}}}',
+        },
+        {
+            "kind": "stats",
+            "at": 0,
+            "group": "g",
             "topic": "%RETRY%g",
             "body": f'{{"offsetTable":{{{queue("b", "%RETRY%g", **numbers)}}}}}',
         },
     ]
     assert found.consumed["g"] == {"t", "%RETRY%g"}
     assert clients_to_ask(found, "g") == [("c1", A), ("c2", A)]
+
+
+def test_brokers_are_asked_how_far_they_revive_what_was_popped() -> None:
+    """Of a group without members; a broker that has nothing to tell costs no line."""
+    revive, group = "rmq_sys_REVIVE_LOG_Main", "CID_RMQ_SYS_REVIVE_GROUP"
+    entry = queue("a", revive, brokerOffset=9, consumerOffset=8, lastTimestamp=7, pullOffset=8)
+    admin = FakeAdmin(answers(stats_a=offset_table(entry), stats_b=offset_table()))
+    found, ask = cluster(admin), asking(admin)
+    ask_revive(found, ask)
+    body = f'{{"offsetTable":{{{entry}}}}}'
+    assert lines(ask, "stats") == [{"kind": "stats", "at": 0, "group": group, "topic": revive, "body": body}]
+    assert [(call.called.name, call.group) for _, call in admin.asked if call.group] == [("a", group), ("b", group)]
+    assert found.topics() == []
 
 
 def test_a_topic_that_was_never_committed_is_asked_for_by_name_unless_the_group_broadcasts() -> None:

@@ -28,8 +28,8 @@ import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
  *
  * topics NAMESRV BROKER_ADDRESS TOPIC:QUEUES…; pop NAMESRV BROKER_ADDRESS TOPIC GROUP SHARE; produce NAMESRV TOPIC…;
  * send NAMESRV TOPIC,MESSAGES,AFTER_SECONDS,SECONDS…, a thread each;
- * consume NAMESRV GROUP,TOPIC,CLIENT_IP,INSTANCE,KIND[,THREADS,MS_PER_MESSAGE,PULL_INTERVAL]…, KIND one of avg, hash,
- * orderly, broadcast, pop. LIVE_KEYS in the environment: ACCESS_KEY:SECRET_KEY.
+ * consume NAMESRV GROUP,TOPIC,CLIENT_IP,INSTANCE,KIND[,THREADS,MS_PER_MESSAGE,PULL_INTERVAL[,INVISIBLE_MS]]…, KIND one
+ * of avg, hash, orderly, broadcast, pop. LIVE_KEYS in the environment: ACCESS_KEY:SECRET_KEY.
  */
 public class Clients {
     private static final byte[] BODY = "message".getBytes(StandardCharsets.UTF_8);
@@ -202,6 +202,9 @@ public class Clients {
         consumer.subscribe(told[1], "*");
         if (kind.equals("broadcast")) {
             consumer.setMessageModel(MessageModel.BROADCASTING);
+        }
+        if (told.length > 8) {
+            consumer.setPopInvisibleTime(Long.parseLong(told[8]));
         }
         if (kind.equals("pop")) {
             consumer.setClientRebalance(false);

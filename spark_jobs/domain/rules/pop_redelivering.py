@@ -1,0 +1,105 @@
+"""POP_REDELIVERING: many messages of a group are delivered again, as they are not acknowledged in time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from spark_jobs.domain.audited_step import AuditedStep
+from spark_jobs.domain.history import UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.pop import popped_topic
+from spark_jobs.domain.reading_pairs import reading_pairs
+from spark_jobs.domain.rules import client_hung, consume_failing, slow_listener
+from spark_jobs.domain.rules.follows import Follows, everything
+from spark_jobs.domain.rules.rule import Cause, FindingQueue, Rule, RuleHit
+from spark_jobs.domain.times import Time
+from spark_jobs.domain.window import SECOND
+
+NAME = "POP_REDELIVERING"
+NOT_ACKNOWLEDGED = "NOT_ACKNOWLEDGED"
+REDELIVERED = "REDELIVERED"
+#: From so much of what is consumed on, more is done in vain than is good.
+_MOST_PERCENT = 50
+
+
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per (queue of a POP retry topic, time in which that topic kept growing); one condition per popped topic."""
+    offsets = step.history.offsets
+    for retry, readings in offsets.items():
+        topic = popped_topic(retry, step.history.consumer_group)
+        if topic is not None and topic in offsets:
+            yield from _of_topic(step, topic, offsets[topic], retry, readings)
+
+
+def _of_topic(
+    step: AuditedStep, topic: str, popped: OffsetReadings, retry: str, readings: OffsetReadings
+) -> Iterator[RuleHit]:
+    thresholds = step.settings.thresholds
+    pairs = reading_pairs(readings, readings.inside(step.window.read_from, step.window.end))
+    grown = np.maximum(pairs.produced, 0)
+    for start, end in lasting(pairs.times[grown.any(axis=1)], thresholds.busy_after_seconds * SECOND):
+        inside = grown[(pairs.times > start) & (pairs.times <= end)].sum(axis=0)
+        again, consumed = int(inside.sum()), _consumed(popped, start, end)
+        if consumed is None or again < thresholds.failing_messages:
+            continue
+        if again * 100 < consumed * thresholds.failing_percent:
+            continue
+        for column in np.flatnonzero(inside).tolist():
+            yield RuleHit(
+                start,
+                end,
+                cause=NOT_ACKNOWLEDGED,
+                topic=topic,
+                queue=FindingQueue(retry, *readings.queues[column], REDELIVERED),
+                minimum_seconds=0.0,
+                severity="ERROR" if again * 100 >= consumed * _MOST_PERCENT else "WARN",
+                measures={"consumed": float(consumed), "redelivered": float(again)},
+            )
+
+
+def lasting(times: Matrix, at_least: int) -> Iterator[Time]:
+    """From the first to the last of those that follow each other within that time, if they last so long."""
+    for together in np.split(times, np.flatnonzero(np.diff(times) > at_least) + 1):
+        if len(together) and together[-1] - together[0] >= at_least:
+            yield int(together[0]), int(together[-1])
+
+
+def _consumed(popped: OffsetReadings, start: int, end: int) -> int | None:
+    """Messages of the topic that the group was done with in that time; None: unknown."""
+    forward = reading_pairs(popped, popped.inside(start, end + 1)).forward
+    known = forward[forward != UNKNOWN]
+    return int(known.sum()) if len(known) else None
+
+
+RULE = Rule(
+    name=NAME,
+    headline="{groups} gets many popped messages again",
+    meaning="What a member pops is invisible to the others for a time (60 s, `popInvisibleTime`). If it is not "
+    "acknowledged until then, its receipt handle expires, and the broker puts the message into the POP retry topic of "
+    "group and topic (`%RETRY%group_topic`, or `%RETRY%group+topic`), from which it is popped again: it is "
+    "consumed twice at least, and after 16 times it goes to the dead-letter topic. One finding per topic. "
+    "Measures, in messages and in the same time: `redelivered` came into the retry topic, `consumed` of the topic "
+    "itself.",
+    decided_by="the POP retry topic grows, with pauses shorter than `busy_after_seconds` (120 s), and for at least as "
+    "long: what a member that died had popped comes back once, within the invisible time. In that time at least "
+    "`failing_messages` (10) came into it, and at least `failing_percent` (10) of what was consumed of the "
+    "topic; ERROR from 50 % on, else WARN.",
+    causes={
+        NOT_ACKNOWLEDGED: Cause(
+            "messages come into the POP retry topic all the time",
+            "Make the invisible time longer than the listener needs for all that one pop brings (setPopInvisibleTime; "
+            "the invisible duration of a SimpleConsumer), or let consumers pop less at once (setPopBatchNums) and give "
+            "them more threads: messages that wait in a client expire, too. Where listeners are fast, look for "
+            "exceptions in their logs: a message that is rejected comes again the same way. Listeners must tolerate "
+            "duplicates.",
+        ),
+    },
+    example="none: nobody pops.",
+    hits=hits,
+    follows=(
+        Follows(client_hung.NAME, everything),
+        Follows(consume_failing.NAME, everything),
+        Follows(slow_listener.NAME, everything),
+    ),
+)

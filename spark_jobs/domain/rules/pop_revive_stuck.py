@@ -1,0 +1,103 @@
+"""POP_REVIVE_STUCK: a broker makes no progress with delivering again what was popped and not acknowledged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from spark_jobs.domain.audited_step import AuditedStep
+from spark_jobs.domain.history import UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.pop import is_revive
+from spark_jobs.domain.reading_pairs import age_ms
+from spark_jobs.domain.rules.follows import brokers
+from spark_jobs.domain.rules.rule import Cause, FindingQueue, Rule, RuleHit
+from spark_jobs.domain.window import SECOND
+
+NAME = "POP_REVIVE_STUCK"
+REVIVE_STANDS = "REVIVE_STANDS"
+STUCK = "STUCK"
+#: A revive thread rests for 4 s at most (`reviveInterval` × (1 + `reviveMaxSlow`)), scans for 10 s (`reviveScanTime`),
+#: gives a request up after 30 s, and waits for 3 min for the check point of an acknowledgement (`reviveAckWaitMs`).
+#: Check points come when they are due, so that the invisible time does not matter.
+_LONGEST_WAIT = 300
+
+
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per (revive queue, time in which its consumer offset did not advance and its end did)."""
+    for topic, readings in step.history.offsets.items():
+        if is_revive(topic, step.history.consumer_group):
+            rows = readings.inside(step.window.read_from, step.window.end)
+            for column, (broker, queue_id) in enumerate(readings.queues):
+                queue = FindingQueue(topic, broker, queue_id, STUCK)
+                yield from _of_queue(step, queue, readings, rows, column)
+
+
+def stands(times: Matrix, consumer_offset: Matrix, end_offset: Matrix, max_gap: int) -> Iterator[tuple[int, int]]:
+    """The readings from which to which the consumer offset is the same, without a gap; the last is that with the last
+    growth of the end, or the first.
+    """
+    otherwise = (np.diff(consumer_offset) != 0) | (np.diff(end_offset) < 0) | (np.diff(times) > max_gap)
+    for same in np.split(np.arange(len(times)), np.flatnonzero(otherwise) + 1):
+        if len(same):
+            last = int(np.searchsorted(end_offset[same], end_offset[same[-1]]))
+            yield int(same[0]), int(same[last])
+
+
+def _of_queue(
+    step: AuditedStep, queue: FindingQueue, readings: OffsetReadings, rows: slice, column: int
+) -> Iterator[RuleHit]:
+    consumed_to, end_offset = readings.consumed_to[rows, column], readings.end_offset[rows, column]
+    known = (consumed_to != UNKNOWN) & (end_offset != UNKNOWN)
+    times, consumed_to, end_offset = readings.times[rows][known], consumed_to[known], end_offset[known]
+    stored = readings.last_timestamp[rows, column][known]
+    for first, last in stands(times, consumed_to, end_offset, step.settings.max_gap):
+        came = int(end_offset[last] - end_offset[first])
+        long = times[last] - times[first] >= _LONGEST_WAIT * SECOND
+        if not long or came <= step.settings.thresholds.allowed_lag:
+            continue
+        lag = end_offset[last] - consumed_to[last]
+        age = int(age_ms(times[last], stored[last], lag))
+        yield RuleHit(
+            int(times[first]),
+            int(times[last]),
+            cause=REVIVE_STANDS,
+            topic=queue.topic,
+            queue=queue,
+            minimum_seconds=float(_LONGEST_WAIT),
+            severity="ERROR",
+            weight=float(lag),
+            measures={
+                "age_seconds": None if age == UNKNOWN else age / 1000,
+                "came_meanwhile": float(came),
+                "lag": float(lag),
+            },
+        )
+
+
+RULE = Rule(
+    name=NAME,
+    headline="{brokers} does not deliver popped messages again that nobody acknowledged",
+    meaning="A broker writes what groups pop and acknowledge into its revive topic, `rmq_sys_REVIVE_LOG_` + cluster. A "
+    "thread for each of its queues compares both, and puts messages that were not acknowledged in time into the "
+    "group's POP retry topic. Here such a thread makes no progress: messages of its queue that were not acknowledged "
+    "are not delivered again, to any POP group of that broker. The findings belong to the brokers' own group, "
+    "`CID_RMQ_SYS_REVIVE_GROUP`: one per revive topic, with the queues whose threads make no progress. Measures of "
+    "the queue with the greatest lag: `lag` and `came_meanwhile` (entries of the revive topic), and `age_seconds` "
+    "since the last entry that was processed was written.",
+    decided_by="the consumer offset of a revive queue is the same in all readings for 300 s, longer than all waits of "
+    "the thread together, while more than `allowed_lag` (32) entries came: late acknowledgements, 32 of one pop at "
+    "most, may stay there until the next pop. No finding if no entries come. ERROR. Brokers that keep this in "
+    "RocksDB (`popConsumerKVServiceEnable`) have no such topic: whether they make progress is unknown.",
+    causes={
+        REVIVE_STANDS: Cause(
+            "the revive offset does not advance while entries come",
+            "Look for `revive error` and `stay too long` in the broker's pop.log, and take a thread dump of "
+            "PopReviveService_<queue>. A restart of the broker starts the thread again. Messages that were not "
+            "acknowledged are still in their topics; keep them (fileReservedTime) until the broker has caught up.",
+        ),
+    },
+    example="none: nobody pops.",
+    hits=hits,
+    spreads_by=brokers,
+)

@@ -1,0 +1,83 @@
+"""Messages that come again, from a real cluster: `tests/data/redelivery.jsonl.gz`, cut from a recording of
+`tests/live/redelivery.py` (RocketMQ 5.4.0, two brokers), 200 s, every 10 s, without the lines of kind `call`.
+
+Two POP groups of two members get a message a second each. Listeners of `timely-service` take 100 ms, and messages are
+invisible for 60 s; those of `late-service` take 15 s, and messages are invisible for 10 s. What is expected is written
+by hand, from the offsets that the brokers told. In the last two minutes revive threads of both brokers failed for want
+of direct memory, as pop.log says (`revive error`): too short a time for POP_REVIVE_STUCK.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas import FINDINGS, OFFSET_SNAPSHOTS, REBALANCE_INTERVALS, Table
+from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.thresholds import Thresholds
+from spark_jobs.domain.window import SECOND, AuditSettings
+from spark_jobs.ingest.files import read_lines
+from spark_jobs.ingest.recording import Meta, Row, outcomes
+from tests.kernel import published
+
+RECORDING = list(outcomes(read_lines(Path(__file__).parents[1] / "data" / "redelivery.jsonl.gz")))
+REVIVE = "rmq_sys_REVIVE_LOG_LiveCluster"
+#: Group | its topics with offsets, but for its ordinary retry topic.
+TOPICS = {
+    "late-service": {"late-topic", "%RETRY%late-service_late-topic"},
+    "timely-service": {"timely-topic", "%RETRY%timely-service_timely-topic"},
+    "CID_RMQ_SYS_REVIVE_GROUP": {REVIVE},
+}
+
+
+@pytest.fixture(scope="module")
+def audited() -> dict[Table, list[dict[str, Any]]]:
+    rows: dict[Table, list[dict[str, Any]]] = defaultdict(list)
+    for one in RECORDING:
+        if isinstance(one, Row):
+            rows[one.table].append(dict(one.values))
+    hour = min(row["captured_at"] for row in rows[OFFSET_SNAPSHOTS]).replace(minute=0, second=0, microsecond=0)
+    settings = AuditSettings(3600 * SECOND, 10 * SECOND, 30 * SECOND, Thresholds())
+    return published(rows, Interval(hour, hour + timedelta(hours=1)), settings)
+
+
+def test_every_line_is_read_and_brokers_tell_of_both_kinds_of_topics() -> None:
+    assert {type(one) for one in RECORDING} == {Row, Meta}
+    offsets = [one.values for one in RECORDING if isinstance(one, Row) and one.table is OFFSET_SNAPSHOTS]
+    found: dict[Any, set[Any]] = defaultdict(set)
+    for row in offsets:
+        if row["topic"] != f"%RETRY%{row['consumer_group']}":
+            found[row["consumer_group"]].add(row["topic"])
+    assert found == TOPICS
+    (revive, *_) = (row["offsets"] for row in offsets if row["topic"] == REVIVE)
+    queues = [(one["broker_name"], one["queue_id"]) for one in revive]  # type: ignore[attr-defined]
+    assert queues == [(broker, number) for broker in ("broker-a", "broker-b") for number in range(8)]
+
+
+def test_the_group_that_is_late_gets_more_again_than_it_consumes(audited: dict[Table, list[dict[str, Any]]]) -> None:
+    """170 s from the first growth of the retry topic to the last: 8 and 8 messages in it, then 221 and 141; 28 of the
+    topic itself were consumed, then 189. Of `timely-service`, 4 messages came again.
+    """
+    found = [row for row in audited[FINDINGS] if row["rule"] != "UNOBSERVED"]
+    names = ("consumer_group", "rule", "severity", "cause", "topic", "subject")
+    assert [tuple(row[name] for name in names) for row in found] == [
+        ("late-service", "POP_REDELIVERING", "ERROR", "NOT_ACKNOWLEDGED", "late-topic", "broker-a:0, broker-b:0")
+    ]
+    (finding,) = found
+    assert round((finding["end"] - finding["start"]).total_seconds()) == 170
+    assert {one["name"]: one["value"] for one in finding["evidence"]["measures"]} == {
+        "consumed": 189.0 - 28.0,
+        "redelivered": 221.0 - 8.0 + 141.0 - 8.0,
+    }
+
+
+def test_no_member_owns_queues_that_brokers_fill_by_themselves(audited: dict[Table, list[dict[str, Any]]]) -> None:
+    topics = {(row["consumer_group"], row["topic"]) for row in audited[REBALANCE_INTERVALS]}
+    services = ("late", "timely")
+    assert topics == {
+        (f"{name}-service", topic) for name in services for topic in (f"{name}-topic", f"%RETRY%{name}-service")
+    }
