@@ -163,12 +163,12 @@ public class Clients {
         Thread.currentThread().join();
     }
 
-    /** Brokers are asked to unregister another group. */
+    /** Brokers are asked to unregister no group. */
     private static class LosesUnregistering implements RPCHook {
         @Override
         public void doBeforeRequest(String address, RemotingCommand request) {
             if (request.readCustomHeader() instanceof UnregisterClientRequestHeader header) {
-                header.setConsumerGroup("nobody");
+                header.setConsumerGroup(null);
             }
         }
 
