@@ -3,19 +3,23 @@
 Cut from recordings of `make live` (two brokers): `tests/data/live_pops.jsonl.gz` (5.4.0), two minutes, every 10 s, and
 `tests/data/live_acl.jsonl.gz` (5.5.0), 40 s, every 5 s, by a user of ACL 2 that may only read, and
 `tests/data/live_current.jsonl.gz` (brokers, and the JSON of all bodies, of 5.5.1, where fastjson 1 is gone; clients of
-5.5.0), 46 s, every 10 s. Nothing was done to these groups. The tables are written by hand from what was started:
+5.5.0), 46 s, every 10 s. Nothing was done to these groups. In `tests/data/live_ghost.jsonl.gz` (5.4.0), 90 s, every
+5 s, a consumer is shut down after 14 s, and the brokers do not learn of it ([test_ghost.py](../live/test_ghost.py)).
+The tables are written by hand from what was started:
 
 - `proxy-service` (bills, 4 queues a broker): two gRPC push consumers behind one proxy;
 - `pop-service` (pops, 4): two members whom the brokers share queues out, share count 1: with two members that is all;
 - `CID_DefaultHeartBeatSyncerTopic`: the proxy's own group, which broadcasts;
 - `acl-service` (bills, 4): two ordinary members, AVG: each has the queues of one broker;
-- `orderly-service` (ledger, 4): two members that consume in order, AVG.
+- `orderly-service` (ledger, 4): two members that consume in order, AVG;
+- `ghost-service` (orders, 2): `10.9.9.1@1`, which is shut down, and `10.9.9.2@1`; `other-service` (payments, 2):
+  `10.9.9.1@1` alone.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,8 +36,10 @@ from tests.kernel import published
 from tests.recording.test_truth import answers
 
 DATA = Path(__file__).parents[1] / "data"
-POPS, ACL, CURRENT = "pops", "acl", "current"
-CADENCES = {POPS: 10, ACL: 5, CURRENT: 10}
+POPS, ACL, CURRENT, GHOST = "pops", "acl", "current", "ghost"
+CADENCES = {POPS: 10, ACL: 5, CURRENT: 10, GHOST: 5}
+#: When the consumer of `ghost-service` in the client `10.9.9.1@1` was shut down.
+GONE = datetime(2026, 11, 23, 23, 13, 35, 335000)
 #: Recording | group | topic | status | reason | members | queues, all the time.
 MEMBERS = """
 pops | proxy-service                   | bills                       | NOT_APPLICABLE | CONSUMED_THROUGH_PROXY | 0 | 8
@@ -42,6 +48,8 @@ pops | CID_DefaultHeartBeatSyncerTopic | DefaultHeartBeatSyncerTopic | NOT_APPLI
 acl  | acl-service                     | bills                       | REPLAYED       |                        | 2 | 8
 current | orderly-service              | ledger                      | REPLAYED       |                        | 2 | 8
 current | pop-service                  | pops                        | NOT_APPLICABLE | POP_ALL_QUEUES         | 2 | 8
+ghost | ghost-service                  | orders                      | REPLAYED       |                        | 2 | 4
+ghost | other-service                  | payments                    | REPLAYED       |                        | 1 | 4
 """
 #: Recording | group | rule | severity | cause; of UNOBSERVED only that the recording ends before its hour.
 FOUND = """
@@ -52,6 +60,9 @@ pops | CID_DefaultHeartBeatSyncerTopic | UNOBSERVED     | INFO | NO_SNAPSHOTS
 acl  | acl-service                     | UNOBSERVED     | INFO | NO_SNAPSHOTS
 current | orderly-service              | UNOBSERVED     | INFO | NO_SNAPSHOTS
 current | pop-service                  | UNOBSERVED     | INFO | NO_SNAPSHOTS
+ghost | ghost-service                  | GHOST_MEMBER   | ERROR | NOT_IN_GROUP
+ghost | ghost-service                  | UNOBSERVED     | INFO | NO_SNAPSHOTS
+ghost | other-service                  | UNOBSERVED     | INFO | NO_SNAPSHOTS
 """
 #: Recording | who was called about connections | fate, of all calls about groups.
 CALLED = """
@@ -66,6 +77,10 @@ current | broker-a | orderly-service | ANSWERED
 current | broker-b | orderly-service | ANSWERED
 current | broker-a | pop-service     | ANSWERED
 current | broker-b | pop-service     | ANSWERED
+ghost | broker-a | ghost-service | ANSWERED
+ghost | broker-b | ghost-service | ANSWERED
+ghost | broker-a | other-service | ANSWERED
+ghost | broker-b | other-service | ANSWERED
 """
 Rows = dict[Table, list[dict[str, Any]]]
 
@@ -117,7 +132,7 @@ def test_who_owns_queues_and_of_whom_it_is_not_known(recording: str) -> None:
 
 
 @pytest.mark.parametrize("recording", CADENCES)
-def test_nothing_is_wrong_with_any_of_them(recording: str) -> None:
+def test_what_is_wrong_is_found_and_nothing_else(recording: str) -> None:
     names = ("consumer_group", "rule", "severity", "cause")
     seen = [tuple(str(row[name]) for name in names) for row in audited(recording)[FINDINGS]]
     assert sorted(seen) == sorted(of(FOUND, recording))
@@ -147,3 +162,24 @@ def test_members_own_what_they_say_that_they_own(recording: str, topic: str, fir
     said = [one for one in answers(recorded(recording)[CLIENT_SNAPSHOTS]) if one.topic == topic]
     assert len(said) > 4
     assert all(owned[one.client_id] == one.owned for one in said)
+
+
+def test_a_ghost_is_named_with_its_connections_and_queues() -> None:
+    """It is first asked 3.8 s after it is gone; each broker has a connection of its own."""
+    (ghost,) = [row for row in audited(GHOST)[FINDINGS] if row["rule"] == "GHOST_MEMBER"]
+    assert timedelta() < ghost["start"] - GONE < timedelta(seconds=2 * CADENCES[GHOST])
+    evidence = ghost["evidence"]
+    assert (ghost["subject"], evidence["client_ids"]) == ("10.9.9.1@1", ["10.9.9.1@1"])
+    versions = {(one["client_id"], one["language"], one["version"]) for one in evidence["connections"]}
+    assert versions == {("10.9.9.1@1", "JAVA", 493)}
+    assert [(one["topic"], one["broker_name"], one["queue_id"], one["role"]) for one in evidence["queues"]] == [
+        ("%RETRY%ghost-service", "broker-a", 0, "GHOST"),
+        ("orders", "broker-a", 0, "GHOST"),
+        ("orders", "broker-a", 1, "GHOST"),
+    ]
+    assert evidence["consumed"] == 0
+    assert evidence["produced"] > 400
+    said = [row for row in recorded(GHOST)[CLIENT_SNAPSHOTS] if row["consumer_group"] == "ghost-service"]
+    gone = [row["captured_at"] for row in said if row["in_group"] is False]
+    assert {row["client_id"] for row in said if row["in_group"] is False} == {"10.9.9.1@1"}
+    assert min(gone).replace(tzinfo=None) == ghost["start"]
