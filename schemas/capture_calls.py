@@ -18,8 +18,9 @@ CAPTURE_CALLS = Table(
             required(
                 "fate",
                 STRING,
-                "ANSWERED, NOT_ONLINE (the group has no connection there), FAILED (an error answer), TIMED_OUT, "
-                "REFUSED, or NOT_ASKED: not made, as the called party had not answered a moment before",
+                "ANSWERED, NOT_ONLINE (the group has no connection there), NOT_IN_GROUP (the client has no consumer of "
+                "the group), FAILED (another error answer), TIMED_OUT, REFUSED, or NOT_ASKED: not made, as the called "
+                "party had not answered a moment before",
             ),
             column("took_ms", INTEGER, "milliseconds until the answer or error; null where the call was not made"),
             column("error", STRING, "class and message of the exception; null where there was none"),

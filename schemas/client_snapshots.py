@@ -17,6 +17,11 @@ CLIENT_SNAPSHOTS = Table(
             CAPTURED_DATE,
             required("answered", BOOLEAN, "false: the client did not answer in time; all below is null then"),
             column(
+                "in_group",
+                BOOLEAN,
+                "false: the client answered that it has no consumer of this group; all below is null then",
+            ),
+            column(
                 "strategy_class",
                 STRING,
                 "Java class of its AllocateMessageQueueStrategy, without the @hash",

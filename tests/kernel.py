@@ -299,6 +299,7 @@ def _client_state(row: Row, held: Sequence[Row]) -> ClientState:
         None if subscribed is None else frozenset(one["topic"] for one in subscribed),
         None if subscribed is None else _normal(subscribed),
         None if owned is None else tuple(_owned(one) for one in held),
+        row.get("in_group"),
     )
 
 

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from spark_jobs.ingest.kinds import HAS_NO_CONSUMER
+
 #: Who answers routes and lists of brokers.
 NAME_SERVER = "name server"
 
@@ -29,6 +31,7 @@ class Fate(StrEnum):
 
     ANSWERED = "ANSWERED"
     NOT_ONLINE = "NOT_ONLINE"
+    NOT_IN_GROUP = "NOT_IN_GROUP"
     FAILED = "FAILED"
     TIMED_OUT = "TIMED_OUT"
     REFUSED = "REFUSED"
@@ -78,6 +81,7 @@ class Answer:
 #: Words of `org.apache.rocketmq.remoting.exception`, and ResponseCode.CONSUMER_NOT_ONLINE.
 _FATES = (
     (Fate.NOT_ONLINE, re.compile(r"\bcode:? 206\b", re.IGNORECASE)),
+    (Fate.NOT_IN_GROUP, HAS_NO_CONSUMER),
     (Fate.TIMED_OUT, re.compile(r"^\w*TimeoutException\b|\bwait response on the channel\b")),
     (Fate.REFUSED, re.compile(r"^Remoting(?:Connect|SendRequest|TooMuchRequest)Exception\b|\bconnect to \S+ failed")),
 )

@@ -73,13 +73,15 @@ class Said:
     """What a client says as long as nothing changes, in health or not.
 
     `topics`: that it subscribes, sorted; `owned`: its queues that are not dropped, sorted (None: it did not say);
-    `unlocked`: those of them that an orderly consumer has without the broker's lock.
+    `unlocked`: those of them that an orderly consumer has without the broker's lock. `in_group`: it did not answer that
+    it has no consumer of the group.
     """
 
     answered: bool
     topics: tuple[str, ...]
     owned: tuple[MessageQueue, ...] | None
     unlocked: tuple[MessageQueue, ...]
+    in_group: bool = True
 
     @cached_property
     def holdings(self) -> Mapping[str, frozenset[Place]]:
@@ -100,6 +102,7 @@ def said_in(state: ClientState) -> Said:
         tuple(sorted(state.topics or ())),
         None if state.owned is None else tuple(sorted(map(queue_of, live))),
         tuple(queue_of(queue) for queue in live if lacks_lock(queue, state)),
+        state.in_group is not False,
     )
 
 

@@ -78,7 +78,7 @@ class ClientState(NamedTuple):
     more messages, MiB or (unless it consumes in order) offsets from the first to the last than the thresholds and
     `consume_max_span` say (`DefaultMQPushConsumerImpl.pullMessage`). `topics`: all that it subscribes; `subscriptions`:
     those without retry topics, in their normal form; `owned`: its process queues in the order of the columns of
-    `ClientReadings`.
+    `ClientReadings`. `in_group` False: it answered that it has no consumer of the group.
     """
 
     answered: bool
@@ -96,6 +96,7 @@ class ClientState(NamedTuple):
     topics: frozenset[str] | None = None
     subscriptions: Subscriptions | None = None
     owned: tuple[OwnedQueue, ...] | None = None
+    in_group: bool | None = None
 
 
 class ConsumeStatus(NamedTuple):
@@ -136,8 +137,9 @@ class ClientHistory:
 
     @cached_property
     def answers(self) -> Series[ClientState]:
-        """The snapshots in which it answered, with what an allocation depends on and only the client can tell."""
-        told = np.array([state.answered for state in self.series.states], dtype=bool)[self.series.codes]
+        """The snapshots in which it told of its consumer, with what an allocation depends on and only it can tell."""
+        tells = [state.answered and state.in_group is not False for state in self.series.states]
+        told = np.array(tells, dtype=bool)[self.series.codes]
         codes: dict[ClientState, int] = {}
         new = [codes.setdefault(_as_told(state), len(codes)) for state in self.series.states]
         places = np.array(new, dtype=np.int64)[self.series.codes] if new else self.series.codes

@@ -59,7 +59,7 @@ def _client() -> Column:
     """With whether the rest is known: when it started, and what it measured, does not make another state."""
     known = (F.when(F.col(name).isNotNull(), True).alias(name) for name in ("started_at", "consume_status"))
     owned = _structs("owned_queues", _OWNED)
-    return F.struct("answered", *SETTINGS, _structs("subscriptions", _SUBSCRIPTION), owned, *known)
+    return F.struct("answered", "in_group", *SETTINGS, _structs("subscriptions", _SUBSCRIPTION), owned, *known)
 
 
 #: What of a snapshot is its state.

@@ -48,6 +48,7 @@ def client_state(said: Struct) -> ClientState:
     subscribed, owned = said["subscriptions"], said["owned_queues"]
     return ClientState(
         said["answered"],
+        in_group=said["in_group"],
         **{name: said[name] for name in SETTINGS},
         topics=None if subscribed is None else _topics(subscribed),
         subscriptions=None if subscribed is None else _normal(subscribed),

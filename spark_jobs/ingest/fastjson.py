@@ -40,7 +40,8 @@ def parse(text: str) -> object:
     Bare integer keys are ints. Of equal text or integer keys the last wins. Integers are exact and fit 64
     bits, floats are finite, strings may hold lone surrogates. Time is linear in the length of the text, and what
     references stand for is not much longer than it is. Raises `FastjsonError`, and nothing else, for any other text.
-    Source: com.alibaba.fastjson.JSON.toJSONString, as called by RocketMQ's RemotingSerializable.
+    Source: com.alibaba.fastjson.JSON.toJSONString, in later versions that of fastjson2 (5.5.1 has no other), as called
+    by RocketMQ's RemotingSerializable.
     """
     reader = _Reader(text)
     value, end = reader.value(reader.skip(0), MAX_DEPTH)

@@ -25,6 +25,7 @@ _INTEGERS = {
 #: What is not known of a client that did not answer in time.
 UNANSWERED: Columns = {
     "answered": False,
+    "in_group": None,
     "strategy_class": None,
     "message_model": None,
     "consume_orderly": None,
@@ -35,6 +36,8 @@ UNANSWERED: Columns = {
     "owned_queues": None,
     "consume_status": None,
 }
+#: Of a client that answered that it has no consumer of the group.
+NOT_IN_GROUP: Columns = UNANSWERED | {"answered": True, "in_group": False}
 
 
 def running_info(body: object) -> Columns:
@@ -51,6 +54,7 @@ def running_info(body: object) -> Columns:
     subscribed = record.records_or_none("subscriptionSet")
     return {
         "answered": True,
+        "in_group": True,
         "strategy_class": None if strategy is None else strategy.partition("@")[0],
         "message_model": message_model(properties, "messageModel"),
         "consume_orderly": _flag(properties, "PROP_CONSUMEORDERLY"),

@@ -15,6 +15,7 @@ from spark_jobs.capture.admin import CallError
 from spark_jobs.capture.calls import Call
 
 NOT_ONLINE = "MQBrokerException CODE: 206  DESC: the consumer group[g] not online BROKER: 10.0.0.1:10911"
+NOT_IN_GROUP = "MQClientException CODE: 1  DESC: The Consumer Group <g> not exist in this consumer"
 NO_ROUTE = "MQClientException CODE: 17  DESC: No topic route info in name server for the topic: t"
 TIMED_OUT = "RemotingTimeoutException wait response on the channel </10.0.0.1:10911> timeout, 3000(ms)"
 REFUSED = "RemotingConnectException connect to 10.0.0.2:10911 failed"

@@ -15,6 +15,8 @@ GATEWAY = "MQClientException Send request to < 10.0.0.1:9876 > failed"
     [
         (fakes.NOT_ONLINE, Fate.NOT_ONLINE),
         ("code 206 the consumer group[g] not online", Fate.NOT_ONLINE),
+        (fakes.NOT_IN_GROUP, Fate.NOT_IN_GROUP),
+        ("MQClientException CODE: 1  DESC: The Consumer Group not exist in this consumer", Fate.NOT_IN_GROUP),
         (fakes.TIMED_OUT, Fate.TIMED_OUT),
         ("RemotingTooMuchRequestException sendDefaultImpl call timeout", Fate.REFUSED),
         (fakes.REFUSED, Fate.REFUSED),

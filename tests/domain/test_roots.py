@@ -73,6 +73,15 @@ def test_of_several_roots_the_rules_first_then_the_earliest_then_by_id() -> None
     assert roots(lag, *slow, hung)["lag"] == "h"
 
 
+@pytest.mark.parametrize("rule", ["CONSUMER_STOPPED", "CONSUMER_STALLED", "CONSUMER_LAGGING", "RETENTION_RISK"])
+def test_the_queues_of_a_ghost_stand_still_because_of_it(rule: str) -> None:
+    ghost = finding("g", "GHOST_MEMBER", 100, 900, subject="c1", queues=[("t", "b", 0, "GHOST")])
+    of_it, elsewhere = (
+        finding(name, rule, 200, 900, queues=[("t", "b", queue, "")]) for queue, name in enumerate("xy")
+    )
+    assert roots(ghost, of_it, elsewhere) == {"g": None, "x": "g", "y": None}
+
+
 def test_the_links_of_the_rules_name_rules_and_causes_that_exist_and_make_no_circle() -> None:
     follows = {rule.name: [link.root for link in rule.follows] for rule in RULES}
     for rule in RULES:

@@ -28,6 +28,7 @@ def rates(**changes: Any) -> Row:
 
 ANSWER: Row = {
     "answered": True,
+    "in_group": True,
     "strategy_class": "AllocateMessageQueueAveragely",
     "message_model": "CLUSTERING",
     "consume_orderly": False,

@@ -31,9 +31,10 @@ _HOSTS = pa.list_(_struct("broker_name string, perm int32, read_queue_nums int32
 _ADDRESSES = pa.list_(_struct("broker_name string, broker_id int64, address string"))
 _ROUTE = pa.struct({"queues": _HOSTS, "addresses": _ADDRESSES, "message_type": pa.string(), "is_static": pa.bool_()})
 _CLIENT = _struct(
-    "answered bool, strategy_class string, message_model string, consume_orderly bool, client_rebalance bool, "
-    "consume_threads int32, consume_batch_size int32, pull_batch_size int32, pull_interval_ms int32, "
-    "pull_threshold_for_queue int32, pull_threshold_size_for_queue int32, consume_max_span int32",
+    "answered bool, in_group bool, strategy_class string, message_model string, consume_orderly bool, "
+    "client_rebalance bool, consume_threads int32, consume_batch_size int32, pull_batch_size int32, "
+    "pull_interval_ms int32, pull_threshold_for_queue int32, pull_threshold_size_for_queue int32, "
+    "consume_max_span int32",
     subscriptions=_SUBSCRIPTIONS,
     owned_queues=_OWNED,
     started_at=pa.bool_(),

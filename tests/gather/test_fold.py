@@ -112,6 +112,7 @@ def test_the_hash_of_a_state_tells_unknown_from_empty_and_one_unknown_from_anoth
         {"pull_threshold_size_for_queue": 1},
         {"consume_max_span": 1},
         {"answered": False},
+        {"in_group": False},
     ]
     rows = [client(place, **one, started_at=at(0)) for place, one in enumerate(said)]
     rows += [client(100 + place, **one, started_at=at(60 + place)) for place, one in enumerate(said)]

@@ -255,3 +255,10 @@ def test_a_setting_of_its_pace_is_another_state_but_no_other_answer(name: str) -
     assert [getattr(state, name) for state in seen.series.states] == [1, 2]
     assert seen.answers.codes.tolist() == [0, 0, 0]
     assert seen.answers.states == [ClientState(True, "S", client_rebalance=True)]
+
+
+def test_who_has_no_consumer_of_the_group_says_nothing_of_an_allocation() -> None:
+    rows = [client(0, strategy_class="S"), client(20, in_group=False), client(40)]
+    seen = history_of({CLIENT_SNAPSHOTS: rows}).clients["c1"]
+    assert seen.series.states == [ClientState(True, "S"), ClientState(True, in_group=False), ClientState(True)]
+    assert (seen.answers.times - seen.series.times[0]).tolist() == [0, 40 * SECOND]

@@ -11,13 +11,22 @@ from tests.histories.audited import Audited
 from tests.snapshots import DAY, membership, offsets, route
 
 CLUSTER = "clients"
-RULES = {"CLIENT_HUNG", "ALLOCATION_DRIFT", "FLOW_CONTROLLED", "ORDERLY_LOCK_MISSING", "SLOW_LISTENER"}
+RULES = {
+    "GHOST_MEMBER",
+    "CLIENT_HUNG",
+    "ALLOCATION_DRIFT",
+    "FLOW_CONTROLLED",
+    "ORDERLY_LOCK_MISSING",
+    "SLOW_LISTENER",
+}
 SLOWER = {"consume_rt_ms": 200, "pull_rt_ms": 50, "usual_consume_rt_ms": 20, "usual_pull_rt_ms": 50}
 
 #: What must be found, all of it: group, rule, cause, first and last second, queues.
 EXPECTED = """
 silent      CLIENT_HUNG          NO_ANSWER        100 320 0,1
 silent-60   CLIENT_HUNG          NO_ANSWER        100 160 0,1
+ghost       GHOST_MEMBER         NOT_IN_GROUP     100 320 0,1
+ghost-60    GHOST_MEMBER         NOT_IN_GROUP     100 160 0,1
 no-pull     CLIENT_HUNG          NO_PULL          220 240 0,1
 more        ALLOCATION_DRIFT     HOLDS_MORE       200 280 2
 less        ALLOCATION_DRIFT     HOLDS_LESS       200 280 1
@@ -63,6 +72,7 @@ def test_each_rule_fires_where_it_must_and_nowhere_else(audited: Audited) -> Non
 def test_messages_make_it_an_error_and_throttling_is_a_warning(audited: Audited) -> None:
     severities = {row["rule"]: row["severity"] for row in audited.findings[CLUSTER] if row["rule"] in RULES}
     assert severities == {
+        "GHOST_MEMBER": "ERROR",
         "CLIENT_HUNG": "ERROR",
         "ALLOCATION_DRIFT": "ERROR",
         "ORDERLY_LOCK_MISSING": "ERROR",

@@ -139,6 +139,7 @@ def test_running_info() -> None:
         "client_id": "172.17.0.1@1",
         "captured_at": CAPTURED_AT,
         "answered": True,
+        "in_group": True,
         "strategy_class": "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely",
         "message_model": "CLUSTERING",
         "consume_orderly": False,
@@ -185,7 +186,7 @@ def test_running_info() -> None:
 
 def test_what_a_client_does_not_say_is_null_not_empty() -> None:
     values = row(line("running", body="{}"))
-    assert values.pop("answered") is True
+    assert (values.pop("answered"), values.pop("in_group")) == (True, True)
     assert [name for name, value in values.items() if value is not None] == [
         "cluster",
         "consumer_group",

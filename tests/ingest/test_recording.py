@@ -34,6 +34,7 @@ def test_a_client_that_does_not_answer_in_time_is_an_observation(error: str) -> 
     values = row(failed("running", error))
     assert values["answered"] is False
     assert [name for name, value in values.items() if value is None] == [
+        "in_group",
         "strategy_class",
         "message_model",
         "consume_orderly",
@@ -50,6 +51,14 @@ def test_a_client_that_does_not_answer_in_time_is_an_observation(error: str) -> 
         "owned_queues",
         "consume_status",
     ]
+
+
+def test_a_client_that_has_no_consumer_of_the_group_is_an_observation() -> None:
+    values = row(
+        failed("running", "MQClientException CODE: 1  DESC: The Consumer Group <pay> not exist in this consumer")
+    )
+    silent = row(failed("running", "RemotingTimeoutException wait response"))
+    assert values == silent | {"answered": True, "in_group": False}
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,7 @@ def test_a_healthy_group_has_intervals_nothing_wrong_and_its_run_is_recorded(
             "ALLOCATION_DRIFT",
             "CLIENT_HUNG",
             "FLOW_CONTROLLED",
+            "GHOST_MEMBER",
             "NEAR_CAPACITY",
             "ORDERLY_LOCK_MISSING",
             "SLOW_LISTENER",

@@ -14,12 +14,15 @@ import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
 import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely;
 import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueConsistentHash;
+import org.apache.rocketmq.client.impl.factory.MQClientInstance;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.common.TopicConfig;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageRequestMode;
 import org.apache.rocketmq.remoting.RPCHook;
+import org.apache.rocketmq.remoting.protocol.RemotingCommand;
+import org.apache.rocketmq.remoting.protocol.header.UnregisterClientRequestHeader;
 import org.apache.rocketmq.remoting.protocol.heartbeat.MessageModel;
 import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
 
@@ -29,12 +32,16 @@ import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
  * topics NAMESRV BROKER_ADDRESS TOPIC:QUEUES…; pop NAMESRV BROKER_ADDRESS TOPIC GROUP SHARE; produce NAMESRV TOPIC…;
  * send NAMESRV TOPIC,MESSAGES,AFTER_SECONDS,SECONDS…, a thread each;
  * consume NAMESRV GROUP,TOPIC,CLIENT_IP,INSTANCE,KIND[,THREADS,MS_PER_MESSAGE,PULL_INTERVAL[,INVISIBLE_MS]]…, KIND one
- * of avg, hash, orderly, broadcast, pop. LIVE_KEYS in the environment: ACCESS_KEY:SECRET_KEY.
+ * of avg, hash, orderly, broadcast, pop; ghost NAMESRV AFTER_SECONDS MEMBER MEMBER…, of one client: one heartbeat
+ * registers all of them, after those seconds the first one shuts down, and brokers do not learn of it. LIVE_KEYS in the
+ * environment: ACCESS_KEY:SECRET_KEY.
  */
 public class Clients {
     private static final byte[] BODY = "message".getBytes(StandardCharsets.UTF_8);
     /** Messages that listeners have returned from, by group and client id. */
     private static final Map<String, LongAdder> CONSUMED = new ConcurrentSkipListMap<>();
+    /** What consumers do to their requests; null: nothing. */
+    private static RPCHook hook = keys();
 
     public static void main(String[] args) throws Exception {
         String namesrv = args[1];
@@ -43,7 +50,8 @@ public class Clients {
             case "pop" -> pop(namesrv, args);
             case "produce" -> produce(namesrv, args);
             case "send" -> send(namesrv, args);
-            default -> consume(namesrv, args);
+            case "ghost" -> ghost(namesrv, args);
+            default -> consume(namesrv, List.of(args).subList(2, args.length));
         }
     }
 
@@ -140,13 +148,46 @@ public class Clients {
         return producer;
     }
 
-    /** Says every second how many messages each member has consumed since its start. */
-    private static void consume(String namesrv, String[] args) throws Exception {
-        List<DefaultMQPushConsumer> consumers = new ArrayList<>();
-        for (int i = 2; i < args.length; i++) {
-            String[] told = args[i].split(",");
-            consumers.add(started(namesrv, told));
+    private static void ghost(String namesrv, String[] args) throws Exception {
+        hook = new LosesUnregistering();
+        List<DefaultMQPushConsumer> consumers = started(namesrv, List.of(args).subList(3, args.length));
+        MQClientInstance client = consumers.get(0).getDefaultMQPushConsumerImpl().getmQClientFactory();
+        List<String> brokers =
+            List.of(client.findBrokerAddressInPublish("broker-a"), client.findBrokerAddressInPublish("broker-b"));
+        client.getMQClientAPIImpl().getRemotingClient().closeChannels(brokers);
+        client.sendHeartbeatToAllBrokerWithLock();
+        System.out.println("started " + consumers.size());
+        Thread.sleep(Long.parseLong(args[2]) * 1000);
+        consumers.get(0).shutdown();
+        System.out.println("gone " + System.currentTimeMillis());
+        Thread.currentThread().join();
+    }
+
+    /** Brokers are asked to unregister no group. */
+    private static class LosesUnregistering implements RPCHook {
+        @Override
+        public void doBeforeRequest(String address, RemotingCommand request) {
+            if (request.readCustomHeader() instanceof UnregisterClientRequestHeader header) {
+                header.setConsumerGroup(null);
+            }
         }
+
+        @Override
+        public void doAfterResponse(String address, RemotingCommand request, RemotingCommand response) {
+        }
+    }
+
+    private static List<DefaultMQPushConsumer> started(String namesrv, List<String> members) throws Exception {
+        List<DefaultMQPushConsumer> consumers = new ArrayList<>();
+        for (String member : members) {
+            consumers.add(started(namesrv, member.split(",")));
+        }
+        return consumers;
+    }
+
+    /** Says every second how many messages each member has consumed since its start. */
+    private static void consume(String namesrv, List<String> members) throws Exception {
+        List<DefaultMQPushConsumer> consumers = started(namesrv, members);
         Runtime.getRuntime().addShutdownHook(new Thread(() -> consumers.forEach(DefaultMQPushConsumer::shutdown)));
         System.out.println("started " + consumers.size());
         while (true) {
@@ -191,7 +232,7 @@ public class Clients {
         long millis = isPaced ? Long.parseLong(told[6]) : 0;
         AllocateMessageQueueStrategy strategy =
             kind.equals("hash") ? new AllocateMessageQueueConsistentHash() : new AllocateMessageQueueAveragely();
-        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(told[0], keys(), strategy);
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(told[0], hook, strategy);
         consumer.setNamesrvAddr(namesrv);
         consumer.setClientIP(told[2]);
         consumer.setInstanceName(told[3]);

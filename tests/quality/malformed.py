@@ -79,6 +79,7 @@ _COLUMNS: dict[Table, dict[str, Values]] = {
         "consumer_group": _NAMES,
         "client_id": _NAMES,
         "answered": Values((False,)),
+        "in_group": Values((), (None, False)),
         "strategy_class": _TEXT,
         "message_model": Values(("", *HOSTILE), (None, "BROADCASTING")),
         "consume_orderly": Values((), (None, True)),

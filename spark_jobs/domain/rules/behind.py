@@ -11,6 +11,7 @@ from spark_jobs.domain.rules import (
     client_hung,
     consume_failing,
     duplicate_client_id,
+    ghost_member,
     group_offline,
     near_capacity,
     orderly_lock_missing,
@@ -29,6 +30,7 @@ EXAMPLE = "none: every queue without progress had no owner."
 #: A queue stands still or falls behind because of its owner, or because of what its broker gets or cannot give.
 FOLLOWS = (
     Follows(group_offline.NAME, everything),
+    Follows(ghost_member.NAME, queues),
     Follows(client_hung.NAME, queues),
     Follows(broker_not_readable.NAME, queues),
     Follows(duplicate_client_id.NAME, clients),

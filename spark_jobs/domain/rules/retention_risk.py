@@ -15,6 +15,7 @@ from spark_jobs.domain.rules import (
     consumer_lagging,
     consumer_stalled,
     consumer_stopped,
+    ghost_member,
     group_offline,
     unassigned_queue,
 )
@@ -147,6 +148,7 @@ RULE = Rule(
     follows=(
         Follows(group_offline.NAME, everything),
         Follows(unassigned_queue.NAME, queues),
+        Follows(ghost_member.NAME, queues),
         Follows(client_hung.NAME, queues),
         Follows(consumer_stopped.NAME, queues),
         Follows(consumer_stalled.NAME, queues),

@@ -80,6 +80,9 @@ FAST, SLOW = (
     for rt in (20.0, 200.0)
 )
 FULL = {"cached_count": 1001}
+#: It has no consumer of the group.
+GONE = dict.fromkeys(("strategy_class", "message_model", "consume_orderly", "client_rebalance", "consume_threads"))
+GONE |= {"owned_queues": None, "consume_status": None, "in_group": False}
 STALE_PULL = {"last_pull": int((at(0) - EPOCH).total_seconds()) * 1000 + 90_000}
 
 GROUPS = {
@@ -88,6 +91,10 @@ GROUPS = {
     "silent-60": Group(100, 140, answered=False),
     "silent-40": Group(100, 120, answered=False),
     "silent-once": Group(100, 100, answered=False, gap=(120, 140, 160)),
+    "ghost": Group(100, 300, said=GONE),
+    "ghost-60": Group(100, 140, said=GONE),
+    "ghost-40": Group(100, 120, said=GONE),
+    "ghost-once": Group(100, 100, said=GONE, gap=(120, 140, 160)),
     "no-pull": Group(200, 220, queue=STALE_PULL),
     "more": Group(200, 280, owned=[0, 1, 2]),
     "less": Group(200, 280, owned=[0]),

@@ -1,0 +1,80 @@
+"""GHOST_MEMBER: a client that brokers list in the group, and that has no consumer of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spark_jobs.domain.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.client_spans import Statement, client_spans
+from spark_jobs.domain.history import Connection
+from spark_jobs.domain.rules.follows import subjects
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, FindingQueue, Rule, RuleHit
+from spark_jobs.domain.series import Span
+from spark_jobs.domain.times import common
+
+NAME = "GHOST_MEMBER"
+NOT_IN_GROUP = "NOT_IN_GROUP"
+GHOST = "GHOST"
+
+
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per (time in which two snapshots or more of a client say so, interval, queue that it owns by replay); one
+    condition per client.
+    """
+    for client_id, spans in client_spans(step).items():
+        ghostly = [one for one in spans if not one.state.said.in_group and one.seen_at > one.start]
+        for interval in step.replayed if ghostly else ():
+            for span in ghostly:
+                yield from _owned_meanwhile(interval, client_id, span, step.settings.thresholds.silent_after_seconds)
+
+
+def _owned_meanwhile(
+    interval: RebalanceInterval, client_id: str, span: Span[Statement], seconds: int
+) -> Iterator[RuleHit]:
+    time = common((interval.start, interval.end), (span.start, span.end))
+    if time is None or interval.allocation is None:
+        return
+    for place in sorted(interval.allocation.queues_of_client.get(client_id, ())):
+        yield RuleHit(
+            *time,
+            cause=NOT_IN_GROUP,
+            client_id=client_id,
+            view=interval.view,
+            seen_at=span.seen_at if interval.seen_at is None else min(interval.seen_at, span.seen_at),
+            queue=FindingQueue(interval.topic, *place, GHOST),
+            implicated=client_id,
+            connections=tuple(Connection(*one[:4]) for one in interval.members or () if one.client_id == client_id),
+            minimum_seconds=float(seconds),
+        )
+
+
+RULE = Rule(
+    name=NAME,
+    headline="{subjects} is listed in {groups}, but has no consumer there: nobody consumes its queues",
+    meaning="Brokers list a client as a member of the group, so it gets queues, but its process has no consumer of the "
+    "group any more: nobody consumes them. Its consumer was shut down, and the broker did not get the request to "
+    "unregister it, while the process is still connected for its other groups or its producers. Brokers before 5.5.1 "
+    "then keep the member for as long as that connection lives: groups that one heartbeat has registered share the "
+    "time of their last heartbeat there (RocketMQ issue #10435). Later ones remove it after 120 s, unless the client "
+    "sends heartbeats of version 2 (`useHeartbeatV2`). One finding per client, over all the group's topics; the "
+    "evidence names the queues, and the client's connections with its version. The client's other groups are not known "
+    "here: `rebalance-audit clients` finds them by its id.",
+    decided_by="brokers list the client, the replayed allocation gives it queues, and for `silent_after_seconds` "
+    "(60 s) its client snapshots, two at least, say that it has no consumer of the group (`in_group` is false). A "
+    "process knows a consumer that starts before brokers hear of it, and one that is shut down is listed until each "
+    "broker in turn has removed it: for milliseconds, or 3 s where one does not answer. INFO if nothing was produced "
+    "to the queues and no backlog is known.",
+    causes={
+        NOT_IN_GROUP: Cause(
+            "the client answers that the group does not exist in it",
+            "Restart that process: brokers remove the member as soon as its connection is closed. Upgrade brokers to "
+            "5.5.1 or later, so that a lost request costs about two minutes. Until then give consumers that are shut "
+            "down while their process keeps running instanceNames of their own: each then has its own connection, "
+            "which is closed with it.",
+        ),
+    },
+    example="none: no consumer is shut down in a process that keeps running.",
+    hits=hits,
+    needs=(CLIENT_SNAPSHOTS,),
+    spreads_by=subjects,
+)
