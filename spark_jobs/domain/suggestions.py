@@ -27,12 +27,12 @@ from spark_jobs.domain.window import HOUR, SECOND
 QUANTILE, MARGIN = 0.95, 1.25
 #: Of less audited time nothing is suggested; microseconds.
 LEAST = 3 * 24 * HOUR
-_STANDING = (consumer_stopped.NAME, consumer_stalled.NAME, retention_risk.NAME)
+_STOPPED = (consumer_stopped.NAME, consumer_stalled.NAME, retention_risk.NAME)
 
 
 class GroupPast(NamedTuple):
     """What was published of one group: its audited steps, its findings, `lag_max` of queues that made progress, and
-    when which topic was rebalanced.
+    when queues of which topic were moved.
     """
 
     steps: Sequence[int]
@@ -63,7 +63,7 @@ class GroupSuggestions(NamedTuple):
 
 
 def suggestions(past: GroupPast, current: Thresholds) -> list[Suggestion]:
-    """The thresholds to raise; none that drops nothing, or that would hide a queue that stood still."""
+    """The thresholds to raise; none that drops nothing, or that would hide a queue without progress."""
     within = current.storm_seconds * SECOND
     told = [one for one in past.findings if one.finding.muted is None]
 
@@ -75,7 +75,7 @@ def suggestions(past: GroupPast, current: Thresholds) -> list[Suggestion]:
     lagging, skews = _heights(told, _lagging), _heights(told, _skew)
     flaps, storms = _heights(told, _flapping), _heights(told, storm)
     found = (
-        _suggestion("allowed_lag", past.lags, _all(lagging), current, keeps=gt, below=_least_standing(past.findings)),
+        _suggestion("allowed_lag", past.lags, _all(lagging), current, keeps=gt, below=_least_stopped(past.findings)),
         _suggestion("skew_ratio", _per_step(past.steps, skews), _all(skews), current, digits=1),
         _suggestion("storm_rebalances", _per_step(past.steps, storms), _all(storms), current),
         _suggestion("flapping_times", _per_step(past.steps, flaps), _all(flaps), current),
@@ -134,9 +134,9 @@ def _per_step(steps: Iterable[int], heights: Mapping[int, list[float]]) -> list[
     return [max(heights.get(step, ()), default=0.0) for step in steps]
 
 
-def _least_standing(findings: Iterable[PublishedFinding]) -> float:
-    """The least lag with which a queue of an ERROR stood still, or began to lose messages; not known: 0."""
-    severe = (one.finding for one in findings if one.finding.rule in _STANDING and one.finding.severity == "ERROR")
+def _least_stopped(findings: Iterable[PublishedFinding]) -> float:
+    """The least lag with which a queue of an ERROR made no progress, or began to lose messages; not known: 0."""
+    severe = (one.finding for one in findings if one.finding.rule in _STOPPED and one.finding.severity == "ERROR")
     return min((queue.backlog_start or 0 for one in severe for queue in one.evidence.queues), default=inf)
 
 

@@ -26,7 +26,7 @@ def suggestion_lines(interval: Interval, found: Iterable[GroupSuggestions]) -> I
     every = list(found)
     suggested = [one for one in every if one.suggestions]
     yield f"# Thresholds by what was found in {interval}: {QUANTILE:.0%} of a group's values stayed within a number;"
-    yield f"# suggested is {MARGIN} times as much. Nothing is suggested that hides a queue that stood still."
+    yield f"# suggested is {MARGIN} times as much. Nothing is suggested that hides a queue whose consumer stopped."
     for one in every:
         if one.suggestions is None:
             told = f"{_span(one.audited)} audited, {_span(LEAST)} are needed"

@@ -44,7 +44,7 @@ def suggestions_of(
     progress("reading lags and rebalances")
     is_ok = [Filter("verdict", "=", Verdict.OK), _of(consumer_lagging.NAME, findings)]
     lags = _by_group(tables, QUEUE_PROGRESS, ("lag_max",), interval, query, is_ok)
-    is_rebalance = [Filter("trigger", ">=", ""), _of(rebalance_storm.NAME, findings)]
+    is_rebalance = [Filter("queues_moved", ">=", 1), _of(rebalance_storm.NAME, findings)]
     moments = _by_group(tables, REBALANCE_INTERVALS, ("topic", "interval_start"), interval, query, is_rebalance)
     found = []
     for group, of_group in sorted(steps.items()):

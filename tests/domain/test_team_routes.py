@@ -8,7 +8,7 @@ import pytest
 
 from spark_jobs.config.file import load
 from spark_jobs.domain.incidents.values import GroupCost
-from spark_jobs.domain.team_routes import findings_with_teams, route_of, targets_of, with_teams
+from spark_jobs.domain.team_routes import TeamRoute, findings_with_teams, route_of, targets_of, with_teams
 from tests.test_incidents import incident
 
 ROUTES = load(Path(__file__).parents[2] / "examples" / "routes.yaml").routes
@@ -31,6 +31,7 @@ def test_the_first_route_whose_patterns_match_whole_names_counts(
 ) -> None:
     found = route_of(ROUTES, cluster, group, rule, severity)
     assert (found and found.to) == to
+    assert route_of([TeamRoute(team="a", to="f", group="pay")], "c", "payment", "SLOW_LISTENER", "ERROR") is None
 
 
 def test_an_incident_is_for_the_team_of_each_of_its_groups() -> None:
