@@ -23,7 +23,7 @@ MEMBERS = (
     "timely-service,timely-topic,10.9.2.1,1,pop,20,100,0,60000",
     "timely-service,timely-topic,10.9.2.2,1,pop,20,100,0,60000",
 )
-SECONDS = 390
+SECONDS = 210
 
 
 def main(out: Path) -> None:

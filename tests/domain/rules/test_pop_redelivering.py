@@ -56,6 +56,7 @@ def test_a_group_that_gets_a_fifth_again() -> None:
         (10, 9, range(100, 201, 20), None),  # for 100 s: what a member had that died
         (10, 60, (100, 220, 340), "ERROR"),  # pauses of 120 s
         (10, 99, (100, 240, 380), None),  # of 140 s
+        (10, 5, (), None),  # nothing comes again
     ],
 )
 def test_how_much_and_for_how_long(consumed: int, again: int, times: Sequence[int], severity: str | None) -> None:
