@@ -45,15 +45,24 @@ class Rewind(NamedTuple):
     minimum: int | None
     switch: Switch | None
 
+    @property
+    def above_minimum(self) -> float:
+        """Messages; infinite where the oldest offset is not known."""
+        return np.inf if self.minimum is None else self.to - self.minimum
+
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
     """One hit per (interval, queue whose offset went back): from the reading that showed the greatest rewind, for a
     cadence; one condition per topic and cause.
     """
     for progress in step.progress:
-        for place in np.flatnonzero(progress.rewinds > 0).tolist():
-            rewind = _rewind(step, progress, place)
-            cause = _cause(step, progress, place, rewind)
+        back = np.flatnonzero(progress.rewound_max > step.settings.thresholds.rewind_tolerance).tolist()
+        rewinds = {place: _rewind(step, progress, place) for place in back}
+        above: dict[int, float] = {}
+        for one in rewinds.values():
+            above[one.at] = max(above.get(one.at, -np.inf), one.above_minimum)
+        for place, rewind in rewinds.items():
+            cause = _cause(step, progress, place, rewind, above[rewind.at])
             if cause:
                 yield _hit(step, progress, place, cause, rewind)
 
@@ -113,7 +122,12 @@ def _switch(step: AuditedStep, topic: str, queue: Place, since: int, at: int) ->
     return next((one for one in reversed(of_broker) if one.before <= latest and one.at >= earliest), None)
 
 
-def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind) -> RewindCause | None:
+def _cause(
+    step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind, above: float
+) -> RewindCause | None:
+    """`above`: the most that any queue which went back together with it is above its oldest message: a reset to a time
+    takes a young queue to its oldest, but not all of them.
+    """
     thresholds, at = step.settings.thresholds, rewind.at
     # To the nearer end of the interval; one that the step cuts does not end there.
     since = at - progress.start if progress.start > step.window.start else np.inf
@@ -123,7 +137,7 @@ def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Re
         thresholds.rewind_tolerance,
         owned_by_twins=_owned_by_twins(progress, place),
         switched=rewind.switch is not None,
-        above_minimum=np.inf if rewind.minimum is None else rewind.to - rewind.minimum,
+        above_minimum=above,
         to_rebalance=min(since, until),
         settled_after=thresholds.convergence_seconds * SECOND + step.settings.cadence,
     )
@@ -200,7 +214,8 @@ RULE = Rule(
             "offsets before it serves.",
         ),
         RewindCause.TO_MINIMUM: Cause(
-            "the offset fell to the oldest message of the queue, or at most `rewind_tolerance` above it",
+            "each queue of the topic that went back at that reading fell to its oldest message, or at most "
+            "`rewind_tolerance` above it",
             "The group begins the queue again. If nobody reset it to the earliest offset, a consumer lost its "
             "position: a LitePull consumer of Java that cannot read its offset pulls from -1, for which a broker takes "
             "its oldest (RocketMQ issue 10176). Look for errors in the consumers' logs at this time.",

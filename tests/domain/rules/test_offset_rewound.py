@@ -161,6 +161,19 @@ def test_an_offset_that_fell_to_the_oldest_message() -> None:
     }
 
 
+def test_a_reset_that_takes_only_a_young_queue_to_its_oldest_message_is_one() -> None:
+    """Both queues go back at 300 s: to 500, which is the oldest of the second one."""
+    queues = [("b", 0), ("b", 1)]
+    of = interval(-210, 4000, LISTED, allocation(LISTED, "0+1 2"))
+    back = {"rewinds": [1, 1], "rewound": [65, 65], "rewound_max": [65, 65], "rewound_at": [300, 300]}
+    step = replace(audited_step(of), progress=[progress(of, 0, 3600, (), **back)])
+    read = offsets(queues, {second: [(1000, 500, 500, 1)] * 2 for second in (280, 300)})
+    for first, cause in ((0, "RESET"), (500, "TO_MINIMUM")):
+        topics = {"t": oldest(queues, {280: [(first, 1000), (500, 1000)]})}
+        hits = RULE.hits(with_readings(step, {"t": read}, topics))
+        assert [hit.cause for hit in hits] == [cause, cause]
+
+
 def test_it_tells_how_far_and_names_the_first_owner() -> None:
     measured = {"rewinds": 2, "rewound": 120, "rewound_max": 100, "rewound_at": 300}
     (hit,) = RULE.hits(step_with(0, 3600, "2+0", False, **measured))
