@@ -244,7 +244,7 @@ def _normal(subscribed: Sequence[Row]) -> Subscriptions:
 def _route(row: Row) -> tuple[RouteEntry, ...]:
     names = ("broker_name", "perm", "read_queue_nums", "write_queue_nums")
     topic_type = "STATIC" if row.get("is_static") else row.get("message_type")
-    entries = [RouteEntry(*(one[name] for name in names), topic_type) for one in row["queues"]]
+    entries = [RouteEntry(**{name: one[name] for name in names}, topic_type=topic_type) for one in row["queues"]]
     return tuple(sorted(entries, key=lambda one: java_order(one.broker_name)))
 
 

@@ -39,8 +39,9 @@ class GroupSpans:
     @cached_property
     def filtered(self) -> frozenset[str]:
         """Those of which it was seen to subscribe only some messages, by tags or SQL; no retry topics."""
-        spans = chain(*self.memberships.values(), *self.clients.values())
-        told = (one for span in spans for one in span.state.subscriptions or ())
+        by_brokers = (span.state.subscriptions for spans in self.memberships.values() for span in spans)
+        by_clients = (span.state.subscriptions or () for spans in self.clients.values() for span in spans)
+        told = chain(*by_brokers, *by_clients)
         return frozenset(topic for topic, expression in told if expression != EVERYTHING)
 
 

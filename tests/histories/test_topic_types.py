@@ -34,7 +34,8 @@ TAGS, SQL, ALL = ("TAG", "EU || US"), ("SQL92", "price > 3"), ("TAG", "*")
 @dataclass(frozen=True)
 class Group:
     """`queues`: what each does: `.` caught up, `+` consumed with a backlog, `!` standing still with one, `/` that from
-    200 s on, `_` caught up in one reading of `+`, `?` never committed.
+    200 s on, `:` and `*` caught up until 100 s, then `!` and `+`, `_` caught up in one reading of
+    `+`, `?` never committed.
     """
 
     queues: str
@@ -47,6 +48,7 @@ class Group:
 GROUPS = {
     "starved": Group("!..+", "PRIORITY"),
     "starved-at-last": Group("/.+.", "PRIORITY"),
+    "starved-later": Group(":..*", "PRIORITY"),
     "all-stand-still": Group("!!!!", "PRIORITY"),
     "nothing-waits-above": Group("!...", "PRIORITY"),
     "once-nothing-waited": Group("!.._", "PRIORITY"),
@@ -64,6 +66,7 @@ GROUPS = {
 STANDING = """
     starved             | CONSUMER_STALLED | INFO  | PRIORITY_STARVATION | b:0   | 0
     starved-at-last     | CONSUMER_STOPPED | INFO  | PRIORITY_STARVATION | b:0   | 200
+    starved-later       | CONSUMER_STOPPED | INFO  | PRIORITY_STARVATION | b:0   | 100
     all-stand-still     | CONSUMER_STALLED | ERROR | NO_PROGRESS         | b:0-3 | 0
     nothing-waits-above | CONSUMER_STALLED | ERROR | NO_PROGRESS         | b:0   | 0
     once-nothing-waited | CONSUMER_STALLED | ERROR | NO_PROGRESS         | b:0   | 0
@@ -91,6 +94,8 @@ def reading(kind: str, second: int) -> tuple[int, int, int]:
         "!": (end, 9_900, 1),
         "/": (end, 9_990 + 9 * min(second, 200), 1),
         "?": (end, 0, 0),
+        ":": (end, 10_000 + 9 * min(second, 100), 1),
+        "*": (end, end - 50 * (second > 100), 1),
     }[kind]
 
 
