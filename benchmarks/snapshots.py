@@ -99,6 +99,7 @@ def routes(spark: SparkSession, fleet: Fleet) -> DataFrame:
         .withColumn("topic", F.when(is_retry, retry_topic()).otherwise(F.col("topic")))
         .withColumn("queues", F.transform(hosts, lambda number: F.struct(host(fleet, number), F.lit(6), count, count)))
         .withColumn("addresses", F.transform(hosts, lambda number: _master(host(fleet, number))))
+        .withColumns({"is_static": F.lit(False), "message_type": F.lit("NORMAL")})
     )
 
 
@@ -144,7 +145,7 @@ def clients(spark: SparkSession, fleet: Fleet) -> DataFrame:
         .withColumns(
             {
                 "client_id": client_id(member),
-                "answered": F.lit(True),
+                **dict.fromkeys(("answered", "in_group"), F.lit(True)),
                 "strategy_class": F.lit(_AVERAGELY if fleet.says_strategy else None),
                 "message_model": F.lit("CLUSTERING"),
                 "consume_orderly": F.lit(False),

@@ -32,16 +32,21 @@ HOUR = "2026-11-21T02:00/2026-11-21T03:00"
 CHANGES = [
     Upgraded("membership_snapshots", "column request_modes added"),
     Upgraded("route_snapshots", "column addresses added"),
+    Upgraded("route_snapshots", "column is_static added"),
+    Upgraded("route_snapshots", "column message_type added"),
+    Upgraded("client_snapshots", "column in_group added"),
     Upgraded("client_snapshots", "column consume_batch_size added"),
     Upgraded("client_snapshots", "column pull_batch_size added"),
     Upgraded("client_snapshots", "column pull_interval_ms added"),
     Upgraded("client_snapshots", "column pull_threshold_for_queue added"),
     Upgraded("client_snapshots", "column pull_threshold_size_for_queue added"),
     Upgraded("client_snapshots", "column consume_max_span added"),
+    Upgraded("queue_progress", "constraint known_lag_quality set"),
+    Upgraded("queue_progress", "constraint unknown_stays_unknown set"),
     *(
         Upgraded("group_status", f"column {name} added")
         for name in (
-            *("utilisation", "busiest_utilisation", "busiest_member", "busiest_limit", "headroom"),
+            *("lag_quality", "utilisation", "busiest_utilisation", "busiest_member", "busiest_limit", "headroom"),
             *("catches_up", "catch_up_seconds", "retention_left_seconds"),
         )
     ),
@@ -72,16 +77,19 @@ def test_an_old_warehouse_is_refused_with_the_command_that_helps(old: str, capsy
         f"column request_modes[].topic (string) is missing. {helps}",
         f"the table {old}/route_snapshots is not as schemas/route_snapshots.py says: "
         "column addresses[].address (string) is missing; column addresses[].broker_id (bigint) is missing; "
-        f"column addresses[].broker_name (string) is missing. {helps}",
+        "column addresses[].broker_name (string) is missing; column is_static (boolean) is missing; "
+        f"column message_type (string) is missing. {helps}",
         f"the table {old}/client_snapshots is not as schemas/client_snapshots.py says: "
         "column consume_batch_size (int) is missing; column consume_max_span (int) is missing; "
-        "column pull_batch_size (int) is missing; column pull_interval_ms (int) is missing; "
+        "column in_group (boolean) is missing; column pull_batch_size (int) is missing; "
+        "column pull_interval_ms (int) is missing; "
         "column pull_threshold_for_queue (int) is missing; "
         f"column pull_threshold_size_for_queue (int) is missing. {helps}",
         f"the table {old}/group_status is not as schemas/group_status.py says: "
         "column busiest_limit (string) is missing; column busiest_member (string) is missing; "
         "column busiest_utilisation (double) is missing; column catch_up_seconds (double) is missing; "
         "column catches_up (boolean) is missing; column headroom (double) is missing; "
+        "column lag_quality (string) is missing; "
         "column retention_left_seconds (double) is missing; "
         f"column utilisation (double) is missing. {helps}",
         f"the table {old}/findings is not as schemas/findings.py says: column muted (string) is missing; "

@@ -166,7 +166,7 @@ def test_the_status_of_all_groups(spark: SparkSession, audited: Audited) -> None
         "ERROR cluster=demo group=legacy-import step=2026-11-21T02:00Z findings=6 "
         "rules=STRANDED_WRITE_QUEUES,CONSUMER_LAGGING,FLOW_CONTROLLED,NEAR_CAPACITY,SLOW_LISTENER,UNOBSERVED members=2 "
         "queues=4/0/0 "
-        "backlog=73 → 2,229 unknown_queues=4 stranded=11767 "
+        "backlog=73 → 2,229 caught_up_in=never deleted_in=2 d 23 h unknown_queues=4 stranded=11767 "
         "oldest=9 min 26 s in=7.8/s out=6.4/s "
         "utilisation=15 % (busiest 157 % of its LISTENER) headroom=0.0/s limit=LISTENER advice: More consumers "
         "would have helped, up to 4 of them, if what the listener calls (a database, for example) can handle it: "
