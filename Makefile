@@ -33,11 +33,11 @@ slow: .venv/installed ## tests of whole runs that would make `make test` too lon
 	@$(BIN)/python -m pytest -m slow
 
 reliability: .venv/installed ## hostile lines and rows, no network, old warehouses, S3, a catalog (docs/reliability.md; Maven)
-	@$(BIN)/python -m spark_jobs.setup_jars --s3
+	@$(BIN)/python -m spark_jobs.setup.jars --s3
 	@$(BIN)/python -m pytest -m reliability tests/reliability -s
 
 live: .venv/installed ## a real cluster on loopback, recorded, ingested, audited (30 minutes, Maven; ROCKETMQ=5.5.0)
-	@$(BIN)/python -m spark_jobs.setup_jars --capture $(or $(ROCKETMQ),5.4.0)
+	@$(BIN)/python -m spark_jobs.setup.jars --capture $(or $(ROCKETMQ),5.4.0)
 	@ROCKETMQ=$(or $(ROCKETMQ),5.4.0) $(BIN)/python -m pytest -m live tests/live
 
 test-airflow: .venv/installed ## a real Airflow: a backfill with kills, a closed gate, a cleared run, a cluster (docs/reliability.md)
@@ -68,7 +68,7 @@ check-tools:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo 'rebalance-audit: needs Python 3.11 or newer, which $(PYTHON) is not:' \
 	    'install it, or name another with make PYTHON=python3.12' >&2; exit 3; }
-	@$(PYTHON) -m spark_jobs.setup_jars --check-java
+	@$(PYTHON) -m spark_jobs.setup.jars --check-java
 
 .venv/bin/uv: | check-tools
 	@echo 'Making .venv …'
@@ -80,5 +80,5 @@ check-tools:
 	@$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python requirements.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
 	@echo "Fetching Delta's jars and preparing Java's classes, once (a minute) …"
-	@$(BIN)/python -m spark_jobs.setup_jars
+	@$(BIN)/python -m spark_jobs.setup.jars
 	@touch $@

@@ -15,13 +15,13 @@ from pyspark.sql import functions as F
 from benchmarks.kernel import allocations, inputs_of_groups, replayed_rows, strategy_seconds
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from spark_jobs.config import Configuration
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.gather.judged import Gathered
-from spark_jobs.gather.sources import Sources
-from spark_jobs.jobs.audit import window_of
-from spark_jobs.jobs.run import RunRequest, run
-from spark_jobs.jobs.sources import pinned_versions, read_sources
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.pipeline.audit import window_of
+from spark_jobs.pipeline.gather.judged import Gathered
+from spark_jobs.pipeline.gather.sources import Sources
+from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.pipeline.sources import pinned_versions, read_sources
+from spark_jobs.store.warehouse import Warehouse
 
 #: What no audit can do without, and therefore what the scan that it is compared with reads.
 _SCANNED: tuple[tuple[Table, str], ...] = (

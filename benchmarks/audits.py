@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 
 from spark_jobs.config import Configuration
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.jobs.run import RunRequest, run
-from spark_jobs.session import get_session
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.runtime.session import get_session
+from spark_jobs.store.warehouse import Warehouse
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from benchmarks.measure import NotMeasuredError
 from benchmarks.process import Outcome, perform
 from benchmarks.sides import Side
 from schemas import SOURCES
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.model.intervals import Interval
 
 #: The parts of the groups whose audits the line is drawn through.
 SIZES = (0.1, 0.25, 0.5, 0.75, 1.0)

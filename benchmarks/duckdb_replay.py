@@ -17,7 +17,7 @@ import duckdb
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS
 from spark_jobs.config import Configuration
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.model.intervals import Interval
 
 _SQL = Path(__file__).with_name("duckdb_replay.sql").read_text(encoding="utf-8")
 

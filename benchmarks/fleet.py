@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.model.intervals import Interval
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 START_MS = int(START.timestamp() * 1000)

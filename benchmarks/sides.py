@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from benchmarks.process import PROJECT, MeasurementError
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.model.intervals import Interval
 
 _AUDITS = Path(__file__).with_name("audits.py")
 _SAYS_WHERE = "import spark_jobs; print(spark_jobs.__file__)"

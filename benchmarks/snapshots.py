@@ -32,8 +32,8 @@ from schemas import (
     Table,
 )
 from spark_jobs.ingest.sightings import sightings_of_sources
-from spark_jobs.spark_types import spark_schema
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.store.spark_types import spark_schema
+from spark_jobs.store.warehouse import Warehouse
 
 _AVERAGELY = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely"
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyspark
 
 from benchmarks.process import MeasurementError
-from spark_jobs.session import JARS_DIR
+from spark_jobs.runtime.session import JARS_DIR
 
 _HOME = Path(pyspark.__file__).parent
 _HOST = "127.0.0.1"

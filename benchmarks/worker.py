@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 from benchmarks.actions import ACTIONS, Target, say
 from benchmarks.fleet import Fleet
 from benchmarks.snapshots import files, make
-from spark_jobs.jobs.demo import example_files
-from spark_jobs.jobs.ingest import ingest
-from spark_jobs.session import get_session
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.ingest.load import ingest
+from spark_jobs.operate.demo import example_files
+from spark_jobs.runtime.session import get_session
+from spark_jobs.store.warehouse import Warehouse
 
 
 def _measured(spark: SparkSession, task: Mapping[str, Any]) -> dict[str, Any]:

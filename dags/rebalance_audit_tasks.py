@@ -98,7 +98,7 @@ def application() -> str:
 
 
 def delta_jars() -> str:
-    """Delta's jars, where `python -m spark_jobs.setup_jars` puts them; empty: the cluster has them."""
+    """Delta's jars, where `python -m spark_jobs.setup.jars` puts them; empty: the cluster has them."""
     jars = Path(sys.prefix, "share", "rebalance-audit", "jars").glob("*.jar")
     return ",".join(sorted(map(str, jars)))
 
@@ -195,7 +195,7 @@ class SourcesSensor(BaseOperator):
         self.defer(trigger=DateTimeTrigger(moment=moment), method_name="look")
 
     def _missing(self) -> list[str] | None:
-        look = resolve_name("spark_jobs.jobs.arrivals:missing_sources")
+        look = resolve_name("spark_jobs.operate.arrivals:missing_sources")
         known = resolve_name("spark_jobs.errors:RebalanceAuditError")
         try:
             found: list[str] | None = look(
@@ -242,17 +242,17 @@ class NotifyOperator(BaseOperator):
         if not ("class" in settings or os.environ.get("REBALANCE_AUDIT_NOTIFY_URL") or routes):
             self.log.info("no notice: neither rebalance_audit_notifier nor REBALANCE_AUDIT_NOTIFY_URL is set")
             return
-        request = resolve_name("spark_jobs.jobs.notices:NoticeRequest")(
+        request = resolve_name("spark_jobs.operate.notices:NoticeRequest")(
             settings.get("target", "default"), settings.get("severity", "WARN"), routes
         )
-        told = resolve_name("spark_jobs.jobs.notices:tell_without_spark")(
+        told = resolve_name("spark_jobs.operate.notices:tell_without_spark")(
             Variable.get("rebalance_audit_warehouse"), request, lambda message: _send(settings, message, context)
         )
         for message in told:
             self.log.info("sent: %s\n%s", message.title, message.text)
 
     def _failing(self) -> list[str]:
-        severities = resolve_name("spark_jobs.jobs.incidents:severities_in")(
+        severities = resolve_name("spark_jobs.show.incidents:severities_in")(
             Variable.get("rebalance_audit_warehouse"), self.interval, self.cluster, self.group
         )
         severe = _SEVERITIES[_SEVERITIES.index(self.fail_on) :]
@@ -269,18 +269,18 @@ def _said(error: AirflowException) -> AirflowException:
 
 
 def _send(settings: dict[str, Any], message: Any, context: Any) -> None:
-    """Sends a message of `spark_jobs.jobs.notices`, and raises where that fails."""
+    """Sends a message of `spark_jobs.operate.notices`, and raises where that fails."""
     is_routed = message.target != settings.get("target", "default")
     if "class" in settings and not is_routed:
         _notify(settings, message, context)
         return
     file = Path(message.target) if is_routed else None
-    resolve_name("spark_jobs.deliver:deliver")(os.environ, file, message.title, message.text)
+    resolve_name("spark_jobs.operate.deliver:deliver")(os.environ, file, message.title, message.text)
 
 
 def _notify(settings: dict[str, Any], message: Any, context: Any) -> None:
     """Not by calling the notifier: that swallows what goes wrong."""
-    row = resolve_name("spark_jobs.jobs.notices:notice_row")
+    row = resolve_name("spark_jobs.operate.notices:notice_row")
     own = {"cluster": message.cluster, "title": message.title, "text": message.text}
     told = {**context, **own, "notices": [row(one) for one in message.notices]}
     notifier = resolve_name(settings["class"])(**settings.get("kwargs", {}))
@@ -315,5 +315,5 @@ def _local_settings(connection: Connection, own: dict[str, str]) -> dict[str, st
     """What makes a local Spark start as fast as that of the command line, unless some of it is set otherwise."""
     if _master(connection).partition("[")[0] != "local":
         return {}
-    settings: dict[str, str] = resolve_name("spark_jobs.session:submit_settings")()
+    settings: dict[str, str] = resolve_name("spark_jobs.runtime.session:submit_settings")()
     return settings if settings.keys().isdisjoint(own) else {}

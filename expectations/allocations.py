@@ -4,7 +4,7 @@ from expectations.common import known_value
 from expectations.rows import Rows, codes, first_places, taken
 from expectations.suite import Expectation, Suite, Tables
 from schemas import ALLOCATIONS, REBALANCE_INTERVALS
-from spark_jobs.domain.causes import DoubleOwnedCause, UnassignedCause
+from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 
 _INTERVAL = ("step_start", "cluster", "consumer_group", "topic", "membership_view", "interval_start")
 

@@ -6,9 +6,9 @@ from expectations.common import known_value
 from expectations.rows import Flags, Numbers, Rows, Values, codes, first_places, least
 from expectations.suite import Expectation, Suite, Tables
 from schemas import ALLOCATIONS, CLIENT_SNAPSHOTS, FINDINGS, REBALANCE_INTERVALS
+from spark_jobs.domain.model.finding import SEVERITIES
 from spark_jobs.domain.rules import consume_failing, pop_revive_stuck, unobserved
 from spark_jobs.domain.rules.catalog import RULES
-from spark_jobs.domain.severities import SEVERITIES
 
 _GROUP = ("step_start", "cluster", "consumer_group")
 _QUEUE = (*_GROUP, "topic", "broker_name", "queue_id")

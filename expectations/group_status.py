@@ -8,9 +8,9 @@ from expectations.common import each, known_value
 from expectations.rows import Numbers, Rows, Values, all_of, codes, least
 from expectations.suite import Expectation, Suite, Tables
 from schemas import FINDINGS, GROUP_STATUS
-from spark_jobs.domain.capacity import Limit
-from spark_jobs.domain.severities import SEVERITIES
-from spark_jobs.domain.utilisation import Bottleneck
+from spark_jobs.domain.model.finding import SEVERITIES
+from spark_jobs.domain.status.capacity import Limit
+from spark_jobs.domain.status.utilisation import Bottleneck
 
 _GROUP = ("step_start", "cluster", "consumer_group")
 _UTILISATION = ("busiest_utilisation", "busiest_member", "busiest_limit", "headroom")

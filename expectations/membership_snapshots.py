@@ -8,7 +8,7 @@ from expectations.common import CLUSTER, GROUP, captured, each, has_names, known
 from expectations.rows import Rows, Values
 from expectations.suite import Expectation, Severity, Suite, Tables
 from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS
-from spark_jobs.domain.unseen import PROXY
+from spark_jobs.domain.kernel.unseen import PROXY
 
 
 def with_amiss(memberships: Rows, others: Tables) -> Rows:

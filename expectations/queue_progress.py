@@ -6,8 +6,8 @@ from expectations.common import known_value
 from expectations.rows import Rows, Values, codes, least, rows_before, taken
 from expectations.suite import Expectation, Severity, Suite, Tables
 from schemas import ALLOCATIONS, QUEUE_PROGRESS, REBALANCE_INTERVALS
-from spark_jobs.domain.audited_step import REPLAYED, UNOBSERVED, WITHOUT_OFFSETS
-from spark_jobs.domain.verdicts import Verdict
+from spark_jobs.domain.kernel.audited_step import REPLAYED, UNOBSERVED, WITHOUT_OFFSETS
+from spark_jobs.domain.kernel.verdicts import Verdict
 
 _OF_INTERVAL = ("step_start", "cluster", "consumer_group", "topic", "interval_start")
 _QUEUE = ("step_start", "cluster", "consumer_group", "topic", "broker_name", "queue_id")

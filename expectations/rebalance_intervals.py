@@ -7,10 +7,10 @@ from expectations.common import Holds, known_value
 from expectations.rows import Rows, Values, all_of, codes, greatest_before, rows_before, taken
 from expectations.suite import Expectation, Suite, Tables
 from schemas import ALLOCATIONS, REBALANCE_INTERVALS
-from spark_jobs.domain.causes import DoubleOwnedCause
-from spark_jobs.domain.members import StrategySource
-from spark_jobs.domain.moves import Trigger
-from spark_jobs.domain.timeline import Reason, Status
+from spark_jobs.domain.kernel.moves import Trigger
+from spark_jobs.domain.kernel.timeline import Reason, Status
+from spark_jobs.domain.model.causes import DoubleOwnedCause
+from spark_jobs.domain.rocketmq.strategies import StrategySource
 
 _TOPIC = ("step_start", "cluster", "consumer_group", "topic")
 _INTERVAL = (*_TOPIC, "membership_view", "interval_start")

@@ -4,7 +4,7 @@ from expectations.common import known_value
 from expectations.rows import Rows, Values, least
 from expectations.suite import Expectation, Suite
 from schemas import STRATEGY_COMPARISON
-from spark_jobs.domain.strategies import MACHINE_ROOM_NEARBY, POP, STRATEGY_NAMES
+from spark_jobs.domain.rocketmq.strategies import MACHINE_ROOM_NEARBY, POP, STRATEGY_NAMES
 
 _COMPARED = [name for name in STRATEGY_NAMES if name not in (MACHINE_ROOM_NEARBY, POP)]
 

@@ -1,16 +1,6 @@
 """What the brokers hold of a topic."""
 
-from expectations.common import (
-    CLUSTER,
-    TOPIC,
-    captured,
-    each,
-    has_queue,
-    numbers_possible,
-    once_each,
-    present,
-    there,
-)
+from expectations.common import CLUSTER, TOPIC, captured, each, has_queue, numbers_possible, once_each, present, there
 from expectations.suite import Expectation, Suite
 from schemas import TOPIC_SNAPSHOTS
 

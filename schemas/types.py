@@ -1,4 +1,4 @@
-"""The types of columns as plain values, in the words of Delta's log; Spark's own are `spark_jobs.spark_types`."""
+"""The types of columns as plain values, in the words of Delta's log; Spark's own are `spark_jobs.store.spark_types`."""
 
 from __future__ import annotations
 

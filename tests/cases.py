@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from spark_jobs.domain.message_queue import MessageQueue, RouteEntry
-from spark_jobs.domain.strategies import (
+from spark_jobs.domain.model.message_queue import MessageQueue, RouteEntry
+from spark_jobs.domain.rocketmq.strategies import (
     AVG,
     AVG_BY_CIRCLE,
     CONFIG,

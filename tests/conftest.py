@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-from spark_jobs.session import get_session
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.runtime.session import get_session
+from spark_jobs.store.warehouse import Warehouse
 from tests.browser import NO_BROWSER
 from tests.opened import browser, open_page
 

@@ -20,8 +20,11 @@ from schemas import (
     Table,
 )
 from schemas.types import Array, Struct, Type
-from spark_jobs.domain.audited_step import AuditedStep
-from spark_jobs.domain.history import (
+from spark_jobs.domain.judge import JudgedStep, judge
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.unseen import PROXIES_GROUP
+from spark_jobs.domain.model.history import (
+    RETRY,
     UNKNOWN,
     ClientHistory,
     ClientReadings,
@@ -35,19 +38,17 @@ from spark_jobs.domain.history import (
     Place,
     RequestMode,
     Serving,
+    Subscriptions,
     TopicReadings,
+    normal_expression,
 )
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.domain.judge import JudgedStep, judge
-from spark_jobs.domain.message_queue import RouteEntry, java_order
-from spark_jobs.domain.series import Series, State
-from spark_jobs.domain.sightings import Sightings
-from spark_jobs.domain.strategies import StrategySettings
-from spark_jobs.domain.subscriptions import RETRY, Subscriptions, normal_expression
-from spark_jobs.domain.thresholds import Thresholds
-from spark_jobs.domain.unseen import PROXIES_GROUP
-from spark_jobs.domain.window import SECOND, AuditSettings, to_micros
-from spark_jobs.gather.rows import tables
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.message_queue import RouteEntry, java_order
+from spark_jobs.domain.model.series import Series, Sightings, State
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import SECOND, AuditSettings, to_micros
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
+from spark_jobs.pipeline.gather.rows import tables
 
 Row = Mapping[str, Any]
 Key = tuple[str, ...]

@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, SOURCES, Table
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.spark_types import spark_schema
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.store.spark_types import spark_schema
+from spark_jobs.store.warehouse import Warehouse
 
 DAY = datetime(2026, 3, 1, 10, tzinfo=UTC)
 

@@ -24,16 +24,15 @@ from schemas import FINDINGS
 from spark_jobs.cli.commands import COMMANDS, Command, Later
 from spark_jobs.cli.documents import as_json
 from spark_jobs.cli.exit_codes import backfill_exit_code, exit_code, run_exit_code
-from spark_jobs.cli.main import main
-from spark_jobs.cli.parser import build_parser, with_environment
+from spark_jobs.cli.main import build_parser, main, with_environment
 from spark_jobs.cli.show_backfill import bar_on, show_backfill
 from spark_jobs.cli.show_failures import show_failures
 from spark_jobs.cli.show_findings import show_findings
 from spark_jobs.cli.terminal import printable, progress_on, show_next
-from spark_jobs.domain.intervals import Interval, StepGrid, duration_text
+from spark_jobs.domain.model.intervals import Interval, StepGrid, duration_text
 from spark_jobs.errors import ExitCode, SetupError
-from spark_jobs.jobs.backfill import Audited, Backfill, Failed
-from spark_jobs.jobs.run import RunResult
+from spark_jobs.operate.backfill import Audited, Backfill, Failed
+from spark_jobs.pipeline.run import RunResult
 
 HOUR = "2026-11-21T02:00/2026-11-21T03:00"
 
@@ -469,7 +468,7 @@ def test_json_is_ascii_with_times_in_utc() -> None:
 def test_the_demo_says_which_file_it_misses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("spark_jobs.jobs.demo._EXAMPLES", tmp_path)
+    monkeypatch.setattr("spark_jobs.operate.demo._EXAMPLES", tmp_path)
     assert main(["demo", "--warehouse", str(tmp_path)]) == 3
     assert f"the demo needs {tmp_path}/recording.jsonl.gz" in capsys.readouterr().err
 

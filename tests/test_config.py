@@ -10,10 +10,10 @@ import pytest
 
 from spark_jobs.config import Configuration, GroupSettings, QueueList, audit_settings, settings_for, strategy_settings
 from spark_jobs.config.file import load
-from spark_jobs.domain.mutes import Mute, mute_reason
-from spark_jobs.domain.strategies import ConfigQueues, Strategy
-from spark_jobs.domain.thresholds import Thresholds
-from spark_jobs.domain.window import SECOND, AuditSettings, to_micros
+from spark_jobs.domain.model.mutes import Mute, mute_reason
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import SECOND, AuditSettings, to_micros
+from spark_jobs.domain.rocketmq.strategies import ConfigQueues, Strategy
 from spark_jobs.errors import ConfigurationError
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

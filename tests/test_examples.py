@@ -13,7 +13,7 @@ import promql_parser
 import pytest
 import yaml
 
-from spark_jobs.report.metrics import NewestSteps, registry
+from spark_jobs.show.metrics import NewestSteps, registry
 from tests.test_incidents import incident
 from tests.test_status import group
 

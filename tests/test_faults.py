@@ -11,9 +11,9 @@ import pyspark
 import pytest
 from py4j.protocol import Py4JError
 
-from spark_jobs import faults
 from spark_jobs.cli.main import main
-from spark_jobs.faults import explained
+from spark_jobs.runtime import faults
+from spark_jobs.runtime.faults import explained
 
 
 def os_error(number: int, file: str | None = "/w/_claims/all.lock") -> OSError:

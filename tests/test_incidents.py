@@ -11,8 +11,8 @@ from rich.console import Console
 from spark_jobs.cli.documents import incidents_document
 from spark_jobs.cli.show_incidents import show_incidents
 from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
-from spark_jobs.domain.window import SECOND
-from spark_jobs.explain.incident_text import incident_lines, worst_first
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.show.text.incident_text import incident_lines, worst_first
 from tests.domain.audited import at
 
 PART = IncidentPart("g", "GROUP_OFFLINE", "NOBODY_CONNECTED", "ERROR", None, "g", at(0), at(90), ("f1", "f2"))

@@ -9,7 +9,7 @@ from threading import Barrier, Event
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.parallel import run_in_parallel
+from spark_jobs.store.parallel import run_in_parallel
 
 
 def test_results_are_in_the_order_of_the_functions(spark: SparkSession) -> None:

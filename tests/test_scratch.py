@@ -8,7 +8,7 @@ from pathlib import Path
 
 _SCRIPT = """
 import os, signal, sys
-from spark_jobs.scratch import scratch_folder
+from spark_jobs.runtime.scratch import scratch_folder
 folder = scratch_folder()
 (folder / "blockmgr").mkdir()
 print(folder, flush=True)

@@ -16,9 +16,9 @@ from rich.console import Console
 from schemas import ALLOCATIONS, AUDIT_RUNS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.main import main
-from spark_jobs.cli.show_searched import show_clients, show_runs
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.jobs.clients import ClientSeen
+from spark_jobs.cli.searching import show_clients, show_runs
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.show.clients import ClientSeen
 from tests.explain.rows import at, finding, interval, member
 from tests.published import STATUS
 from tests.recording.by_kernel import write_warehouse

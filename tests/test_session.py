@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs import session
+from spark_jobs.runtime import session
 
 
 def test_the_class_path_is_the_same_however_often_a_session_is_asked_for(

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.capture.jars import check_tools
-from spark_jobs.class_archive import make_archive
 from spark_jobs.errors import SetupError
-from spark_jobs.s3 import jars as s3
-from spark_jobs.session import JARS_DIR
-from spark_jobs.setup_jars import check_jars, check_java, fetch_jars, fetch_s3, fetch_tools, jar_names
+from spark_jobs.runtime.session import JARS_DIR
+from spark_jobs.setup.class_archive import make_archive
+from spark_jobs.setup.jars import check_jars, check_java, fetch_jars, fetch_s3, fetch_tools, jar_names
+from spark_jobs.store.s3 import jars as s3
 
 ROOT = Path(__file__).parents[1]
 INSTALL = "install Java 17 or 21 (any OpenJDK), or point JAVA_HOME at one"

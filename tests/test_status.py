@@ -15,11 +15,11 @@ from rich.console import Console
 from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS
 from spark_jobs.cli.main import main
 from spark_jobs.cli.show_status import show_statuses
-from spark_jobs.jobs.status import Statuses, in_order
-from spark_jobs.location import Location
-from spark_jobs.read.delta import DeltaTables
-from spark_jobs.read.stored import Filter, rows
-from spark_jobs.report.fleet import FINDING_COLUMNS, fleet
+from spark_jobs.show.page.fleet import FINDING_COLUMNS, fleet
+from spark_jobs.show.status import Statuses, in_order
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.stored import Filter, rows
 from tests.explain.rows import STEP, at, finding
 from tests.published import publish_hours
 from tests.stored import write

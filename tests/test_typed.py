@@ -14,10 +14,10 @@ from rich.console import Console
 from spark_jobs.cli.main import main
 from spark_jobs.cli.show_what_if import show_plan
 from spark_jobs.cli.terminal import own_command
-from spark_jobs.domain.strategies import StrategySettings
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.what_if.plan import Plan, PlannedMember, PlannedSize
-from spark_jobs.jobs.what_if import GroupSteps
-from spark_jobs.report.page import page
+from spark_jobs.show.page.page import page
+from spark_jobs.show.what_if import GroupSteps
 from tests.browser import needs_browser
 from tests.opened import Opened
 from tests.report.pages import content, troubled, twins

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.cli.main import main
-from spark_jobs.domain.timeline import Reason
+from spark_jobs.domain.kernel.timeline import Reason
 from tests.explain.rows import allocation, at, given, interval, member, progress, unobserved, whole
 from tests.ingest.bodies import line
 from tests.published import STATUS, publish_hours

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from spark_jobs.version import _code_hash, code_version
+from spark_jobs.runtime.version import _code_hash, code_version
 
 
 def test_every_line_of_code_counts(tmp_path: Path) -> None:

@@ -12,11 +12,11 @@ from pyspark.sql import SparkSession
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OUTPUTS, REBALANCE_INTERVALS, SOURCES, TABLES
 from schemas.types import Struct
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import SchemaMismatchError, WarehouseError
-from spark_jobs.publish.claims import claim
-from spark_jobs.publish.request import RunRequest
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.pipeline.publish.claims import claim
+from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.store.warehouse import Warehouse
 from tests.snapshots import at, load, membership
 
 HOUR = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")

@@ -12,7 +12,7 @@ import pytest
 
 from schemas.table import Table
 from spark_jobs.domain.glossary import TERMS, Term
-from spark_jobs.explain.handbook import GLOSSARY, glossary
+from spark_jobs.show.text.handbook import GLOSSARY, glossary
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("spark_jobs", "expectations", "schemas", "dags")
@@ -117,7 +117,7 @@ def test_words_that_make_a_reader_stumble_are_not_said(banned: str) -> None:
 
 
 def test_the_glossary_is_the_one_the_terms_make() -> None:
-    assert GLOSSARY.read_text(encoding="utf-8") == glossary(), "run python -m spark_jobs.explain.handbook"
+    assert GLOSSARY.read_text(encoding="utf-8") == glossary(), "run python -m spark_jobs.show.text.handbook"
 
 
 def test_the_terms_are_in_order_and_each_has_one_sentence() -> None:

@@ -13,9 +13,9 @@ import yaml
 from benchmarks.bench import EMPTY, LONG_ROUNDS, RECORDING, Bench
 from benchmarks.measure import Taken
 from benchmarks.sides import Side
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.jobs.demo import INTERVAL as RECORDED_HOUR
-from spark_jobs.jobs.demo import example_files
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.operate.demo import INTERVAL as RECORDED_HOUR
+from spark_jobs.operate.demo import example_files
 
 #: Does it once, on one side; seconds.
 Once = Callable[[], float]

@@ -8,7 +8,7 @@ from datetime import timedelta
 from benchmarks.bench import Bench
 from benchmarks.fleet import Fleet
 from benchmarks.measure import Taken
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.model.intervals import Interval
 
 
 def month_by_day(bench: Bench) -> Taken:

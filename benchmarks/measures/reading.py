@@ -7,7 +7,7 @@ from statistics import median
 from benchmarks.bench import RECORDING, Bench
 from benchmarks.measure import NotMeasuredError, Taken
 from benchmarks.sides import Side
-from spark_jobs.jobs.demo import INTERVAL, RECORDED, example_files
+from spark_jobs.operate.demo import INTERVAL, RECORDED, example_files
 
 _MOMENT = "2026-11-21T02:10"
 

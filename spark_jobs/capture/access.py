@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from spark_jobs.errors import CaptureError
-from spark_jobs.secret_file import secret_text
+from spark_jobs.runtime.secret_file import secret_text
 
 ACCESS_KEY, SECRET_KEY = "ROCKETMQ_ACCESS_KEY", "ROCKETMQ_SECRET_KEY"
 #: As in the tools.yml of RocketMQ's mqadmin.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
-from spark_jobs.ingest.kinds import HAS_NO_CONSUMER
+from spark_jobs.ingest.recording import HAS_NO_CONSUMER
 
 #: Who answers routes and lists of brokers.
 NAME_SERVER = "name server"
@@ -90,3 +91,25 @@ _FATES = (
 def fate_of(error: str) -> Fate:
     """What the text of an exception, `<class> <message>`, says of the call."""
     return next((fate for fate, words in _FATES if words.search(error)), Fate.FAILED)
+
+
+class CallError(Exception):
+    """A call that brought no answer, or a refusal: `<simple name of Java's exception> <its message>`."""
+
+
+class Admin(Protocol):
+    """The admin client of one cluster; used by several threads at once."""
+
+    def ask(self, call: Call) -> str:
+        """RocketMQ's own text, or `CallError`.
+
+        `BROKERS`: ClusterInfo · `GROUPS`: names, one a line · `ROUTE`, `CONNECTION`, `STATS`, `TOPIC_STATS` and
+        `TOPIC_CONFIG` (of one broker each) and `RUNNING`: toJson of the answer · `REQUEST_MODES`: as in the broker's
+        messageRequestMode.json.
+        """
+
+    def version(self) -> str:
+        """Version of the admin client, such as V5_4_0."""
+
+    def close(self) -> None:
+        """Ends it."""

@@ -17,12 +17,10 @@ from time import monotonic
 from zlib import crc32
 
 from spark_jobs.capture import lines
-from spark_jobs.capture.admin import Admin
-from spark_jobs.capture.asking import Asking
-from spark_jobs.capture.calls import Fate
+from spark_jobs.capture.asking import Asking, Backoff, RateLimit, start_times
+from spark_jobs.capture.calls import Admin, Fate
 from spark_jobs.capture.cluster import Cluster, check_reached
 from spark_jobs.capture.files import RecordingFiles
-from spark_jobs.capture.pace import Backoff, RateLimit, start_times
 from spark_jobs.capture.rounds import ask_client, ask_group, ask_revive, ask_topic, clients_to_ask
 from spark_jobs.errors import CaptureError
 

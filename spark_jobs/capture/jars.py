@@ -16,5 +16,5 @@ def check_tools(directory: Path) -> None:
     if not any(directory.glob("*rocketmq-tools-*.jar")):
         raise SetupError(
             f"RocketMQ's admin client is not installed ({directory} has no rocketmq-tools): "
-            f"run `{sys.executable} -m spark_jobs.setup_jars --capture` once, with network access"
+            f"run `{sys.executable} -m spark_jobs.setup.jars --capture` once, with network access"
         )

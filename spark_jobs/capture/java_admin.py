@@ -13,8 +13,7 @@ from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JError, Py4JJavaError
 
 from spark_jobs.capture.access import Credentials
-from spark_jobs.capture.admin import CallError
-from spark_jobs.capture.calls import Call, Request
+from spark_jobs.capture.calls import Call, CallError, Request
 from spark_jobs.errors import CaptureError
 
 #: How long (ms) a call may take: RocketMQ's own default for its clients.

@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from spark_jobs.capture import bodies, lines
 from spark_jobs.capture.asking import Asking
 from spark_jobs.capture.calls import NAME_SERVER, Answer, Call, Called, Fate, Request
-from spark_jobs.capture.cluster import Cluster, understood
-from spark_jobs.capture.discovery import is_light_queue, is_retry_topic, is_topic_of, retry_topic
-from spark_jobs.domain.pop import REVIVE_GROUP, is_redelivery
+from spark_jobs.capture.cluster import Cluster, is_light_queue, is_retry_topic, is_topic_of, retry_topic, understood
+from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP, is_redelivery
 
 #: ResponseCode.TOPIC_NOT_EXIST, as the name server says of a topic that no broker hosts.
 _NO_ROUTE = "CODE: 17 "

@@ -18,28 +18,27 @@ from spark_jobs.cli.before import table_named
 from spark_jobs.cli.documents import as_json, run_document
 from spark_jobs.cli.exit_codes import quality_exit_code, run_exit_code
 from spark_jobs.cli.reading import stored_tables
-from spark_jobs.cli.scale import is_small
 from spark_jobs.cli.show_failures import show_failures
 from spark_jobs.cli.show_findings import show_findings
 from spark_jobs.cli.show_incidents import show_incidents
-from spark_jobs.cli.start import start_spark
+from spark_jobs.cli.start import is_small, start_spark
 from spark_jobs.cli.terminal import from_here, own_command, printable, progress_on, show_next, show_steps
 from spark_jobs.config.file import load
 from spark_jobs.domain.incidents.values import Incident
-from spark_jobs.domain.intervals import EVER, Interval, StepGrid
+from spark_jobs.domain.model.intervals import EVER, Interval, StepGrid
 from spark_jobs.errors import ExitCode, NothingPublishedError
-from spark_jobs.explain.incident_text import worst_first
-from spark_jobs.jobs.demo import INTERVAL, demo, example_files, next_steps
-from spark_jobs.jobs.incidents import IncidentQuery, incidents_of
-from spark_jobs.jobs.ingest import ingest
-from spark_jobs.jobs.run import RunRequest, RunResult, run
-from spark_jobs.jobs.validate import Validation, validate
-from spark_jobs.jobs.verify import verify
-from spark_jobs.quality.checks import Result
-from spark_jobs.read.amount import bytes_in
-from spark_jobs.read.delta import DeltaTables
-from spark_jobs.read.published import published_run
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.ingest.load import ingest
+from spark_jobs.operate.demo import INTERVAL, demo, example_files, next_steps
+from spark_jobs.operate.validate import Validation, validate
+from spark_jobs.operate.verify import verify
+from spark_jobs.pipeline.quality.checks import Result
+from spark_jobs.pipeline.run import RunRequest, RunResult, run
+from spark_jobs.show.incidents import IncidentQuery, incidents_of
+from spark_jobs.show.text.incident_text import worst_first
+from spark_jobs.store.read.amount import bytes_in
+from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.published import published_run
+from spark_jobs.store.warehouse import Warehouse
 
 
 def ingest_command(arguments: Namespace) -> int:

@@ -13,9 +13,9 @@ from schemas import OPTIONAL_SOURCES, OUTPUTS, SOURCES, TABLES, Table
 from spark_jobs.config.file import load
 from spark_jobs.errors import WarehouseError
 from spark_jobs.ingest.files import check_readable
-from spark_jobs.location import Location, check_all
-from spark_jobs.read.delta import DeltaTables
-from spark_jobs.read.published import published_run
+from spark_jobs.store.location import Location, check_all
+from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.published import published_run
 
 
 def check_ingest(arguments: Namespace) -> None:

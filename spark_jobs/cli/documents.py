@@ -12,15 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.domain.intervals import Interval, format_utc
+from spark_jobs.domain.model.intervals import Interval, format_utc
+from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import printable
-from spark_jobs.domain.window import from_micros
 from spark_jobs.errors import OutputError
 
 if TYPE_CHECKING:
+    from spark_jobs.domain.incidents.trends import GroupTrend, GroupWeek
     from spark_jobs.domain.incidents.values import Incident
-    from spark_jobs.domain.trends import GroupTrend, GroupWeek
-    from spark_jobs.jobs.run import RunResult
+    from spark_jobs.pipeline.run import RunResult
 
 
 def as_json(document: Mapping[str, Any]) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from expectations.suite import Severity
 from spark_jobs.cli.options import NEVER
-from spark_jobs.domain.severities import SEVERITIES
+from spark_jobs.domain.model.finding import SEVERITIES
 from spark_jobs.errors import ExitCode
-from spark_jobs.jobs.backfill import Backfill
-from spark_jobs.jobs.run import RunResult, told_severities
-from spark_jobs.quality.checks import Result
+from spark_jobs.operate.backfill import Backfill
+from spark_jobs.pipeline.quality.checks import Result
+from spark_jobs.pipeline.run import RunResult, told_severities
 
 
 def exit_code(severities: Iterable[str], fail_on: str, *, doubtful: bool = False) -> ExitCode:

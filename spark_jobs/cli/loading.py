@@ -11,8 +11,8 @@ from typing import Self
 
 from spark_jobs.cli.start import start_spark
 from spark_jobs.errors import RebalanceAuditError
-from spark_jobs.jobs.ingest import ingest
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.ingest.load import ingest
+from spark_jobs.store.warehouse import Warehouse
 
 _LOG = logging.getLogger(__name__)
 #: What is loaded is moved into this folder of the recording.

@@ -11,9 +11,9 @@ from rich.console import Console
 from spark_jobs.cli.reading import stored_tables
 from spark_jobs.cli.terminal import print_line, printable, progress_on, show_next
 from spark_jobs.config.file import load
-from spark_jobs.deliver import deliver, notify_url
 from spark_jobs.errors import ExitCode
-from spark_jobs.jobs.notices import Message, NoticeRequest, messages, tell
+from spark_jobs.operate.deliver import deliver, notify_url
+from spark_jobs.operate.notices import Message, NoticeRequest, messages, tell
 
 
 def notify_command(arguments: Namespace) -> int:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from spark_jobs.domain.intervals import Interval, parse_utc
+from spark_jobs.domain.model.finding import SEVERITIES
+from spark_jobs.domain.model.intervals import Interval, parse_utc
 from spark_jobs.domain.phrases import did_you_mean
-from spark_jobs.domain.severities import SEVERITIES
 
 NEVER = "NEVER"
 

@@ -5,39 +5,39 @@ from __future__ import annotations
 import dataclasses
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
 
 from spark_jobs.cli.documents import answered, as_json, incidents_document, trend_rows, trends_document
-from spark_jobs.cli.show_explanation import show_explanation
 from spark_jobs.cli.show_incidents import ORDERS, show_incidents
 from spark_jobs.cli.show_status import show_statuses
 from spark_jobs.cli.show_trends import show_trends
-from spark_jobs.cli.terminal import printable, progress_on, show_next, zone_name
+from spark_jobs.cli.terminal import SEVERITY_STYLES, printable, progress_on, show_next, zone_name
 from spark_jobs.config.file import load
 from spark_jobs.domain.incidents.values import Incident
-from spark_jobs.domain.intervals import Interval, format_utc
+from spark_jobs.domain.model.intervals import Interval, format_utc
+from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.rules import unobserved
-from spark_jobs.domain.window import from_micros
 from spark_jobs.errors import ExitCode
-from spark_jobs.explain.incident_text import incident_lines, unknown_text
-from spark_jobs.explain.recorder_text import recorder_lines
-from spark_jobs.explain.suggestion_text import suggestion_lines
-from spark_jobs.explain.text import lines, unknowns
-from spark_jobs.explain.text_view import TextLine
-from spark_jobs.jobs.explain import Question, explain_group
-from spark_jobs.jobs.incidents import IncidentQuery, check_rule, not_audited, not_recorded, published_incidents
-from spark_jobs.jobs.recorder import calls_in
-from spark_jobs.jobs.status import statuses
-from spark_jobs.jobs.suggest import suggestions_of
-from spark_jobs.jobs.trends import TrendQuery, trends_of
-from spark_jobs.location import Location
-from spark_jobs.read.delta import DeltaTables, is_reached
-from spark_jobs.read.published import PublishedTables, published_tables
-from spark_jobs.read.stored import StoredTables
+from spark_jobs.show.explain import Question, explain_group
+from spark_jobs.show.incidents import IncidentQuery, check_rule, not_audited, not_recorded, published_incidents
+from spark_jobs.show.recorder import calls_in, recorder_lines
+from spark_jobs.show.status import statuses
+from spark_jobs.show.suggest import suggestions_of
+from spark_jobs.show.text.explanation import lines, unknowns
+from spark_jobs.show.text.incident_text import incident_lines, unknown_text
+from spark_jobs.show.text.suggestion_text import suggestion_lines
+from spark_jobs.show.text.text_view import TextLine
+from spark_jobs.show.trends import TrendQuery, trends_of
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.delta import DeltaTables, is_reached
+from spark_jobs.store.read.published import PublishedTables, published_tables
+from spark_jobs.store.read.stored import StoredTables
 
 
 def stored_tables(warehouse: str, say: Callable[[str], None]) -> StoredTables:
@@ -48,8 +48,8 @@ def stored_tables(warehouse: str, say: Callable[[str], None]) -> StoredTables:
     kind = "a catalog" if location.in_catalog else f"{location.scheme}://"
     say(f"only Spark reads {kind}: this takes longer than a path or an object store")
     from spark_jobs.cli.start import start_spark
-    from spark_jobs.read.through_spark import SparkTables
-    from spark_jobs.warehouse import Warehouse
+    from spark_jobs.store.read.through_spark import SparkTables
+    from spark_jobs.store.warehouse import Warehouse
 
     return SparkTables(start_spark(say), Warehouse.parse(warehouse))
 
@@ -176,7 +176,7 @@ def suggest_command(arguments: Namespace) -> int:
 def report_command(arguments: Namespace) -> int:
     """Exit code 0 whatever the page shows: it has been written."""
     with progress_on(Console(stderr=True)) as say:
-        from spark_jobs.jobs.report import ReportRequest, report, write_page
+        from spark_jobs.show.report import ReportRequest, report, write_page
 
         file = Path(arguments.out)
         stored = stored_tables(arguments.warehouse, say)
@@ -195,7 +195,7 @@ def report_command(arguments: Namespace) -> int:
 def _write_trace(stored: StoredTables, arguments: Namespace) -> None:
     file = Path(arguments.trace)
     with progress_on(Console(stderr=True)) as say:
-        from spark_jobs.jobs.trace import TraceRequest, trace
+        from spark_jobs.show.trace import TraceRequest, trace
 
         request = TraceRequest(arguments.interval, arguments.cluster, arguments.group)
         left_out = trace(stored, request, file, say)
@@ -209,7 +209,7 @@ def metrics_command(arguments: Namespace) -> int:
     with progress_on(Console(stderr=True)) as say:
         from prometheus_client import generate_latest
 
-        from spark_jobs.jobs.metrics import metrics, write_metrics
+        from spark_jobs.show.metrics import metrics, write_metrics
 
         routes = load(arguments.config).routes
         found = metrics(stored_tables(arguments.warehouse, say), arguments.cluster, arguments.group, routes, say)
@@ -223,3 +223,17 @@ def metrics_command(arguments: Namespace) -> int:
     if file.suffix != ".prom":
         print("node_exporter reads only files that end in .prom", file=sys.stderr)
     return ExitCode.CLEAN
+
+
+_INDENT = 2
+_STYLES = {**SEVERITY_STYLES, "title": "bold", "heading": "italic", "advice": "green", "odd": "yellow"}
+
+
+def show_explanation(console: Console, lines: Iterable[TextLine]) -> None:
+    """The lines one below the other; what a line is too long for goes on below it, at its depth."""
+    for line in lines:
+        text, depth = Text(printable(line.text), style=_STYLES.get(line.part, "")), _INDENT * line.indent
+        if console.is_terminal:
+            console.print(Padding(text, (0, 0, 0, depth), expand=False))
+        else:
+            console.print(Text(" " * depth) + text, soft_wrap=True)

@@ -6,34 +6,32 @@ import dataclasses
 import sys
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 
 from schemas import TABLES
 from spark_jobs.cli.documents import as_json, run_document
 from spark_jobs.cli.exit_codes import backfill_exit_code, run_exit_code, worst
-from spark_jobs.cli.scale import is_small
 from spark_jobs.cli.show_backfill import bar_on, show_backfill
-from spark_jobs.cli.show_maintained import show_maintained, show_upgraded
-from spark_jobs.cli.start import start_spark
-from spark_jobs.cli.terminal import printable, progress_on, show_next
+from spark_jobs.cli.start import is_small, start_spark
+from spark_jobs.cli.terminal import Heading, printable, progress_on, show_next, show_rows, table
 from spark_jobs.config.file import load
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.domain.severities import SEVERITIES
+from spark_jobs.domain.model.finding import SEVERITIES
+from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import ExitCode, RebalanceAuditError
-from spark_jobs.jobs.backfill import Backfill, backfill, published_steps
-from spark_jobs.jobs.late import Reaudit, is_nothing_late, reaudit_late
-from spark_jobs.jobs.maintain import check_retention, maintain
-from spark_jobs.jobs.run import RunRequest, RunResult
-from spark_jobs.jobs.scheduled_run import ScheduledRun
-from spark_jobs.jobs.tasks import TASKS
-from spark_jobs.jobs.upgrade import Upgraded, upgrade
-from spark_jobs.jobs.upkeep import untouched
-from spark_jobs.read.amount import bytes_in
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.operate.backfill import Backfill, backfill, published_steps
+from spark_jobs.operate.late import Reaudit, is_nothing_late, reaudit_late
+from spark_jobs.operate.maintain import check_retention, maintain
+from spark_jobs.operate.upgrade import Upgraded, upgrade
+from spark_jobs.operate.upkeep import Maintained, untouched
+from spark_jobs.pipeline.run import RunRequest, RunResult
+from spark_jobs.pipeline.tasks import TASKS, ScheduledRun
+from spark_jobs.store.read.amount import bytes_in
+from spark_jobs.store.warehouse import Warehouse
 
 
 def task_command(arguments: Namespace) -> int:
@@ -137,3 +135,42 @@ def maintain_command(arguments: Namespace) -> int:
         show_maintained(Console(), maintained)
         show_next("status", {"warehouse": arguments.warehouse})
     return ExitCode.CLEAN
+
+
+_HEADINGS = (
+    Heading("table", fold=True),
+    *(Heading(text, right=True, fixed=True) for text in ("files", "MB", "version", "days kept")),
+)
+
+
+def show_maintained(console: Console, maintained: Sequence[Maintained]) -> None:
+    """Files and MB before and after, and how long versions stay readable; one line per table where the console is no
+    terminal.
+    """
+    show_rows(console, maintained, _table, _line, f"{len(maintained)} tables maintained; their constraints hold.")
+
+
+def _table(maintained: Sequence[Maintained]) -> Table:
+    return table("Maintained tables", _HEADINGS, ((one.table, *_cells(one)) for one in maintained))
+
+
+def _line(one: Maintained) -> str:
+    files, megabytes, versions, days = _cells(one)
+    return f"{one.table} files={files} MB={megabytes} version={versions} days_kept={days}"
+
+
+def _cells(one: Maintained) -> tuple[str, str, str, str]:
+    return (
+        f"{one.files_before}→{one.files_after}",
+        f"{one.bytes_before / 1e6:.1f}→{one.bytes_after / 1e6:.1f}",
+        f"{one.version_before}→{one.version_after}",
+        str(one.retention_days),
+    )
+
+
+def show_upgraded(console: Console, upgraded: Sequence[Upgraded]) -> None:
+    """A line per change, or that there was none."""
+    for one in upgraded:
+        console.print(f"{one.table}: {one.change}", markup=False, highlight=False, soft_wrap=True)
+    if not upgraded:
+        console.print("All tables are up to date.", highlight=False)

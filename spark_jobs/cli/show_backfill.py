@@ -16,11 +16,10 @@ from rich.table import Table
 from rich.text import Text
 
 from spark_jobs.cli.show_findings import findings_text
-from spark_jobs.cli.tables import Heading, show_rows, stacked, table
-from spark_jobs.cli.terminal import print_line, printable
-from spark_jobs.domain.intervals import Interval, format_utc
-from spark_jobs.jobs import backfill
-from spark_jobs.jobs.backfill import Audited, Backfill, Failed
+from spark_jobs.cli.terminal import Heading, print_line, printable, show_rows, stacked, table
+from spark_jobs.domain.model.intervals import Interval, format_utc
+from spark_jobs.operate import backfill
+from spark_jobs.operate.backfill import Audited, Backfill, Failed
 
 #: A step that has come to its end, and what became of it.
 Ended: TypeAlias = tuple[Interval, Audited | Failed]

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from spark_jobs.cli.tables import Heading, show_rows, stacked, table
-from spark_jobs.domain.intervals import format_utc
+from spark_jobs.cli.terminal import Heading, show_rows, stacked, table
+from spark_jobs.domain.model.intervals import format_utc
 
 #: A result of an expectation that failed in a step, as its row of `quality_results`.
 Failure = Mapping[str, Any]

@@ -11,9 +11,8 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from spark_jobs.cli.tables import Heading, show_rows, stacked, table
-from spark_jobs.cli.terminal import SEVERITY_STYLES, printable
-from spark_jobs.domain.intervals import duration_text, format_utc
+from spark_jobs.cli.terminal import SEVERITY_STYLES, Heading, printable, show_rows, stacked, table
+from spark_jobs.domain.model.intervals import duration_text, format_utc
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text
 
 #: A row of `findings`.

@@ -10,13 +10,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from spark_jobs.cli.tables import Heading, show_rows, stacked, table
-from spark_jobs.cli.terminal import SEVERITY_STYLES, local, zone_name
+from spark_jobs.cli.terminal import SEVERITY_STYLES, Heading, local, show_rows, stacked, table, zone_name
 from spark_jobs.domain.incidents.values import Incident
-from spark_jobs.domain.intervals import duration_text, format_utc
+from spark_jobs.domain.model.intervals import duration_text, format_utc
+from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import UNKNOWN, number_text
-from spark_jobs.domain.window import from_micros
-from spark_jobs.explain.incident_text import attention, incidents_text, what_text
+from spark_jobs.show.text.incident_text import attention, incidents_text, what_text
 
 #: Groups in a line; more are counted.
 _NAMED = 3

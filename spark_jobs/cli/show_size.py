@@ -11,12 +11,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from spark_jobs.cli.tables import Heading, show_rows, stacked, table
-from spark_jobs.domain.intervals import Interval, duration_text
+from spark_jobs.cli.terminal import Heading, show_rows, stacked, table
+from spark_jobs.domain.model.intervals import Interval, duration_text
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text
-from spark_jobs.domain.what_if.fleet_size import FleetNeed, SizeVerdict
-from spark_jobs.domain.what_if.size import Need, Size, Tried
-from spark_jobs.jobs.what_if import GroupSteps
+from spark_jobs.domain.what_if.size import FleetNeed, Need, Size, SizeVerdict, Tried
+from spark_jobs.show.what_if import GroupSteps
 
 _HEADINGS = (
     Heading("wanted", fold=True),

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from spark_jobs.cli.tables import Heading, show_rows, stacked, table
-from spark_jobs.cli.terminal import SEVERITY_STYLES, print_line, zone_name
-from spark_jobs.domain.intervals import duration_text, format_utc
+from spark_jobs.cli.terminal import SEVERITY_STYLES, Heading, print_line, show_rows, stacked, table, zone_name
+from spark_jobs.domain.kernel.progress import LagQuality
+from spark_jobs.domain.model.intervals import duration_text, format_utc
 from spark_jobs.domain.phrases import (
     UNKNOWN,
     catch_up_text,
@@ -22,8 +22,7 @@ from spark_jobs.domain.phrases import (
     rate_text,
     retention_text,
 )
-from spark_jobs.domain.progress import LagQuality
-from spark_jobs.jobs.status import Statuses
+from spark_jobs.show.status import Statuses
 
 #: A row of `group_status`.
 Group = Mapping[str, Any]

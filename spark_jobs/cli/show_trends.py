@@ -8,13 +8,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from spark_jobs.cli.tables import Heading, show_rows, stacked, table
-from spark_jobs.cli.terminal import local, zone_name
-from spark_jobs.domain.intervals import format_utc
+from spark_jobs.cli.terminal import Heading, local, show_rows, stacked, table, zone_name
+from spark_jobs.domain.incidents.trends import GroupTrend, GroupWeek
+from spark_jobs.domain.model.intervals import format_utc
+from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import UNKNOWN
-from spark_jobs.domain.trends import GroupTrend, GroupWeek
-from spark_jobs.domain.window import from_micros
-from spark_jobs.explain.trend_text import is_told, trends_text, week_texts
+from spark_jobs.show.text.trend_text import is_told, trends_text, week_texts
 
 _HEADINGS = (
     Heading("group\ncluster", fold=True),

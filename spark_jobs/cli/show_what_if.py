@@ -12,16 +12,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from spark_jobs.cli.tables import Heading, show_rows, table
-from spark_jobs.cli.terminal import print_line, printable
-from spark_jobs.domain.intervals import duration_text, format_utc
+from spark_jobs.cli.terminal import Heading, print_line, printable, show_rows, table
+from spark_jobs.domain.kernel.progress import LagQuality
+from spark_jobs.domain.model.intervals import duration_text, format_utc
+from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text
-from spark_jobs.domain.progress import LagQuality
 from spark_jobs.domain.what_if.outcome import CaseOutcome, Comparison, Scaled
 from spark_jobs.domain.what_if.pace import MemberPace
 from spark_jobs.domain.what_if.plan import Plan, PlannedMember, PlannedSize
-from spark_jobs.domain.window import from_micros
-from spark_jobs.jobs.what_if import GroupSteps
+from spark_jobs.show.what_if import GroupSteps
 
 _HEADINGS = (
     Heading("case", fold=True),

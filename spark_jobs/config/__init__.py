@@ -6,7 +6,7 @@ imported here, because executors need the values but have no YAML.
 
 from spark_jobs.config.groups import GroupSettings, audit_settings, settings_for, strategy_settings
 from spark_jobs.config.model import Configuration, GroupEntry, MuteEntry, Quality, QueueList
-from spark_jobs.domain.thresholds import Thresholds
+from spark_jobs.domain.model.thresholds import Thresholds
 
 __all__ = [
     "Configuration",

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from spark_jobs.config.model import Configuration, GroupEntry, MuteEntry, Quality, QueueList, TeamRouteEntry
 from spark_jobs.config.values import nearest
-from spark_jobs.domain.thresholds import Thresholds
+from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.errors import ConfigurationError
 
 #: Which keys are known where; positions in lists left out.

@@ -7,10 +7,10 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from spark_jobs.config.model import Configuration, GroupEntry, QueueList
-from spark_jobs.domain.mutes import Mute
-from spark_jobs.domain.strategies import ConfigQueues, StrategySettings
-from spark_jobs.domain.thresholds import Thresholds
-from spark_jobs.domain.window import AuditSettings, to_micros
+from spark_jobs.domain.model.mutes import Mute
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import AuditSettings, to_micros
+from spark_jobs.domain.rocketmq.strategies import ConfigQueues, StrategySettings
 
 
 @dataclass(frozen=True)

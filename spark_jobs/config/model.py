@@ -18,10 +18,10 @@ from spark_jobs.config.values import (
     RulePattern,
     StrategyName,
 )
-from spark_jobs.domain.intervals import StepGrid
-from spark_jobs.domain.team_routes import TeamRoute
-from spark_jobs.domain.thresholds import Count, Seconds, Thresholds
-from spark_jobs.domain.window import HOUR, SECOND, AuditSettings
+from spark_jobs.domain.incidents.team_routes import TeamRoute
+from spark_jobs.domain.model.intervals import StepGrid
+from spark_jobs.domain.model.thresholds import Count, Seconds, Thresholds
+from spark_jobs.domain.model.window import HOUR, SECOND, AuditSettings
 from spark_jobs.errors import IntervalError
 
 #: YAML gives lists; frozen values hold tuples.

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, ValidationError
 
-from spark_jobs.domain.intervals import parse_utc
+from spark_jobs.domain.model.intervals import parse_utc
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.rocketmq.strategies import MACHINE_ROOM_NEARBY, STRATEGY_NAMES
 from spark_jobs.domain.rules.catalog import RULES
-from spark_jobs.domain.strategies import MACHINE_ROOM_NEARBY, STRATEGY_NAMES
-from spark_jobs.domain.thresholds import Thresholds
 from spark_jobs.errors import IntervalError
 
 #: What only Python's `re` reads (Java's Pattern has another form, or takes it for an error).

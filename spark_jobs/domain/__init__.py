@@ -1,1 +1,1 @@
-"""RocketMQ's rules in plain Python: short, obviously right, and the oracle of their Spark twins."""
+"""Every rule, in plain Python and NumPy: no Spark, no path, no clock."""

@@ -8,26 +8,26 @@ from functools import partial
 from itertools import groupby
 from typing import TypeVar
 
-from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep, Rebalance, RebalanceInterval
-from spark_jobs.domain.findings import Finding, findings
-from spark_jobs.domain.group_spans import GroupSpans
-from spark_jobs.domain.group_status import GroupStatus, group_status
-from spark_jobs.domain.history import GroupHistory
-from spark_jobs.domain.moves import Trigger
-from spark_jobs.domain.pop import REVIVE_GROUP, is_redelivery
-from spark_jobs.domain.progress import topic_progress
-from spark_jobs.domain.replays import Replays
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, Rebalance, RebalanceInterval
+from spark_jobs.domain.kernel.group_spans import GroupSpans
+from spark_jobs.domain.kernel.moves import Trigger
+from spark_jobs.domain.kernel.progress import topic_progress
+from spark_jobs.domain.kernel.replays import Replays
+from spark_jobs.domain.kernel.switches import Switch, switches
+from spark_jobs.domain.kernel.timeline import StepTimeline
+from spark_jobs.domain.kernel.triggers import SwitchedAt, with_moves
+from spark_jobs.domain.kernel.unseen import expired_at, unseen_times
+from spark_jobs.domain.model.finding import Finding
+from spark_jobs.domain.model.history import GroupHistory
+from spark_jobs.domain.model.series import Span, last_hour_before
+from spark_jobs.domain.model.window import AuditSettings, StepWindow
+from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP, is_redelivery
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules.catalog import RULES
-from spark_jobs.domain.series import Span
-from spark_jobs.domain.sightings import last_hour_before
-from spark_jobs.domain.strategies import StrategySettings
-from spark_jobs.domain.strategy_comparison import OtherStrategies, StrategyComparison, strategy_comparison
-from spark_jobs.domain.switches import Switch, switches
-from spark_jobs.domain.timeline import StepTimeline
-from spark_jobs.domain.triggers import SwitchedAt, with_moves
-from spark_jobs.domain.unanswered import expired_at
-from spark_jobs.domain.unseen import unseen_times
-from spark_jobs.domain.window import AuditSettings, StepWindow
+from spark_jobs.domain.rules.findings import findings
+from spark_jobs.domain.status.group_status import GroupStatus, group_status
+from spark_jobs.domain.status.strategy_comparison import OtherStrategies, StrategyComparison, strategy_comparison
+from spark_jobs.domain.what_if.answer import in_numbers
 
 State = TypeVar("State")
 
@@ -55,7 +55,8 @@ def judge(
         step = audited_step(history, replays, settings, step_start)
         if step.intervals or step.memberships or step.client_states or _is_known_otherwise(step):
             found = findings(step, RULES)
-            yield JudgedStep(step, found, group_status(step, found, configured), strategy_comparison(step, others))
+            status = group_status(step, found, partial(in_numbers, step, configured=configured))
+            yield JudgedStep(step, found, status, strategy_comparison(step, others))
 
 
 def _is_known_otherwise(step: AuditedStep) -> bool:

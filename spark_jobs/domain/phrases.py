@@ -7,7 +7,7 @@ from datetime import timedelta
 from difflib import get_close_matches
 from typing import TypeVar
 
-from spark_jobs.domain.intervals import duration_text
+from spark_jobs.domain.model.intervals import duration_text
 
 Number = TypeVar("Number", int, float)
 

@@ -10,16 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from spark_jobs.ingest.fields import (
-    COUNT,
-    INT32,
-    INT64,
-    Record,
-    check_range,
-    check_storable,
-    items,
-    wrong_type,
-)
+from spark_jobs.ingest.fields import COUNT, INT32, INT64, Record, check_range, check_storable, items, wrong_type
 from spark_jobs.ingest.reasons import RejectedError, RejectReason
 
 Columns = dict[str, object]

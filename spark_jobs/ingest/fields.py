@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from typing import Final, TypeVar
 
+from spark_jobs.domain.model.intervals import EPOCH
 from spark_jobs.ingest.reasons import RejectedError, RejectReason
 from spark_jobs.ingest.references import ObjectKeyMap
 
@@ -197,3 +199,17 @@ def _map_key(key: object, path: str) -> str:
         raise wrong_type(f"a key of {path}", key, "text")
     check_storable(key, f"a key of {path}")
     return key
+
+
+_MILLISECOND: Final = timedelta(milliseconds=1)
+
+#: The years 2000 to 2199: seconds or microseconds given as milliseconds lie outside.
+PLAUSIBLE: Final = range(
+    (datetime(2000, 1, 1, tzinfo=UTC) - EPOCH) // _MILLISECOND,
+    (datetime(2200, 1, 1, tzinfo=UTC) - EPOCH) // _MILLISECOND,
+)
+
+
+def instant(milliseconds: int, path: str) -> datetime:
+    """The point in time, exact; `OUT_OF_RANGE` outside the years 2000 to 2199."""
+    return EPOCH + timedelta(milliseconds=check_range(milliseconds, PLAUSIBLE, path))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from spark_jobs.ingest.bodies import Columns, in_order, message_model, subscription
-from spark_jobs.ingest.fields import COUNT, INT32, Record, check_range
-from spark_jobs.ingest.instants import instant
+from spark_jobs.ingest.fields import COUNT, INT32, Record, check_range, instant
 from spark_jobs.ingest.reasons import RejectedError, RejectReason
 
 _NO_PROPERTIES = Record({}, "body.properties")

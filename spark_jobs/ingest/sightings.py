@@ -10,10 +10,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS
-from spark_jobs.conflicts import unless_outrun
-from spark_jobs.domain.message_queue import PERM_READ
+from spark_jobs.domain.model.message_queue import PERM_READ
 from spark_jobs.ingest.recording import Row
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.store.conflicts import unless_outrun
+from spark_jobs.store.warehouse import Warehouse
 
 #: Cluster, consumer group, topic, broker name.
 _Thing = tuple[str, str | None, str | None, str | None]

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.counts import Counts, counts
 from schemas import MEMBERSHIP_SNAPSHOTS
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.store.warehouse import Warehouse
 from tests.counted import counted
 from tests.snapshots import load, membership
 

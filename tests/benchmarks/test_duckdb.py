@@ -26,9 +26,9 @@ from schemas import (
     ROUTE_SNAPSHOTS,
 )
 from spark_jobs.config import Configuration
-from spark_jobs.gather.packed import unpacked
-from spark_jobs.jobs.run import RunRequest, run
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.pipeline.gather.packed import unpacked
+from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.store.warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
 

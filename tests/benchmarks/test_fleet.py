@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from benchmarks.fleet import FLAP_MS, Fleet
 from benchmarks.snapshots import make, memberships, offsets, routes
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.store.warehouse import Warehouse
 
 FLEET = Fleet(
     groups=4,

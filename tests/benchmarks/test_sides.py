@@ -13,19 +13,19 @@ from benchmarks.measure import NotMeasuredError
 from benchmarks.measures import before
 from benchmarks.process import MeasurementError
 from benchmarks.sides import Side
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.model.intervals import Interval
 
 HOUR = Interval.parse("2026-01-01T00:00/2026-01-01T01:00")
 #: What `audits.py` imports; the run writes down what it was asked for, beside the warehouse.
 STAND_IN = {
     "__init__.py": "",
     "config.py": "class Configuration:\n    model_validate_json = staticmethod(lambda text: text)\n",
-    "session.py": "get_session = lambda: print('the JVM says something')\n",
-    "warehouse.py": "class Warehouse:\n    parse = staticmethod(str)\n",
+    "runtime/session.py": "get_session = lambda: print('the JVM says something')\n",
+    "store/warehouse.py": "class Warehouse:\n    parse = staticmethod(str)\n",
     "domain/__init__.py": "",
-    "domain/intervals.py": "class Interval:\n    parse = staticmethod(str)\n",
+    "domain/model/intervals.py": "class Interval:\n    parse = staticmethod(str)\n",
     "jobs/__init__.py": "",
-    "jobs/run.py": """
+    "pipeline/run.py": """
 RunRequest = str
 def run(spark, warehouse, request, configuration):
     if request == 'fail':

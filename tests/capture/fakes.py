@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from spark_jobs.capture.admin import CallError
-from spark_jobs.capture.calls import Call
+from spark_jobs.capture.calls import Call, CallError
 
 NOT_ONLINE = "MQBrokerException CODE: 206  DESC: the consumer group[g] not online BROKER: 10.0.0.1:10911"
 NOT_IN_GROUP = "MQClientException CODE: 1  DESC: The Consumer Group <g> not exist in this consumer"

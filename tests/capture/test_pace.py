@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.capture.pace import Backoff, RateLimit, start_times
+from spark_jobs.capture.asking import Backoff, RateLimit, start_times
 
 
 class Clock:

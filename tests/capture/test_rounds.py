@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from spark_jobs.capture.asking import Asking
+from spark_jobs.capture.asking import Asking, Backoff, RateLimit
 from spark_jobs.capture.calls import Called, Fate
 from spark_jobs.capture.cluster import Cluster
-from spark_jobs.capture.pace import Backoff, RateLimit
 from spark_jobs.capture.rounds import ask_client, ask_group, ask_revive, ask_topic, clients_to_ask
 from tests.capture.fakes import (
     NO_ROUTE,

@@ -16,11 +16,11 @@ from pyspark.sql import SparkSession
 
 from schemas import AUDIT_RUNS, FINDINGS, MEMBERSHIP_SNAPSHOTS, OUTPUTS
 from spark_jobs.config import Configuration
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.jobs.run import RunRequest, run
-from spark_jobs.jobs.scheduled_run import ScheduledRun
-from spark_jobs.publish.content import content
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.pipeline.publish.content import content
+from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.pipeline.tasks import ScheduledRun
+from spark_jobs.store.warehouse import Warehouse
 from tests.dags.conftest import ROOT, Airflow, started
 from tests.dags.running import RunningAirflow, running, spark_of, until
 from tests.jobs.test_tasks import RULES, history

@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from spark_jobs.domain.audited_step import (
+from spark_jobs.domain.kernel.audited_step import (
     REPLAYED,
     Allocation,
     AuditedStep,
-    Counts,
     IntervalProgress,
     Member,
     Moves,
     RebalanceInterval,
 )
-from spark_jobs.domain.history import UNKNOWN, GroupHistory, Matrix, OffsetReadings, Place, TopicReadings
-from spark_jobs.domain.thresholds import Thresholds
-from spark_jobs.domain.window import SECOND, AuditSettings, to_micros
+from spark_jobs.domain.model.finding import Counts
+from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Matrix, OffsetReadings, Place, TopicReadings
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import SECOND, AuditSettings, to_micros
 from tests.snapshots import DAY
 
 START = to_micros(DAY)

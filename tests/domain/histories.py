@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from spark_jobs.domain.audited_step import RebalanceInterval
 from spark_jobs.domain.judge import judge
-from spark_jobs.domain.message_queue import RouteEntry
-from spark_jobs.domain.strategies import StrategySettings
-from spark_jobs.domain.thresholds import Thresholds
-from spark_jobs.domain.window import SECOND, AuditSettings, to_micros
+from spark_jobs.domain.kernel.audited_step import RebalanceInterval
+from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import SECOND, AuditSettings, to_micros
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from tests.kernel_vs_oracle import by_kernel, by_oracle
 from tests.oracle.snapshots import (
     NOT_CONFIGURED,

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from spark_jobs.domain.evidence import Evidence, QueueEvidence
-from spark_jobs.domain.findings import Finding
-from spark_jobs.domain.rules.rule import Party
+from spark_jobs.domain.model.finding import Evidence, Finding, Party, QueueEvidence
 from tests.domain.audited import at
 
 

@@ -16,11 +16,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_jobs.domain.allocation import KeepsWhatItHad, allocate, shares
-from spark_jobs.domain.hash_ring import HashRing
-from spark_jobs.domain.message_queue import MessageQueue
-from spark_jobs.domain.pop import ALL_QUEUES_OF_BROKER, pop_assignment
-from spark_jobs.domain.strategies import AVG, AVG_BY_CIRCLE, CONFIG, CONSISTENT_HASH, ConfigQueues, Strategy, Variant
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, allocate, shares
+from spark_jobs.domain.rocketmq.hash_ring import HashRing
+from spark_jobs.domain.rocketmq.pop import ALL_QUEUES_OF_BROKER, pop_assignment
+from spark_jobs.domain.rocketmq.strategies import (
+    AVG,
+    AVG_BY_CIRCLE,
+    CONFIG,
+    CONSISTENT_HASH,
+    ConfigQueues,
+    Strategy,
+    Variant,
+)
 from spark_jobs.errors import StrategyError
 
 ROOT = Path(__file__).parents[2]

@@ -7,11 +7,11 @@ from collections import Counter
 
 import pytest
 
-from spark_jobs.domain.attribution import Part, QueueGrowth, TopicGrowth, attribute, attribution, pace_before
-from spark_jobs.domain.audited_step import IntervalProgress
-from spark_jobs.domain.backlog import queue_intervals
-from spark_jobs.domain.history import OffsetReadings
-from spark_jobs.domain.window import SECOND
+from spark_jobs.domain.kernel.audited_step import IntervalProgress
+from spark_jobs.domain.model.history import OffsetReadings
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.status.attribution import Part, QueueGrowth, TopicGrowth, attribute, attribution, pace_before
+from spark_jobs.domain.status.backlog import queue_intervals
 from tests.domain.audited import WINDOW, measured, offsets, replayed
 
 #: growth | of which stuck | owners | moved | produced | seconds | rate before | part(s) and messages, by hand

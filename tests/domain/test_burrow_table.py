@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.domain.progress import topic_progress
-from spark_jobs.domain.thresholds import Thresholds
-from spark_jobs.domain.window import SECOND, AuditSettings
+from spark_jobs.domain.kernel.progress import topic_progress
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import SECOND, AuditSettings
 from tests.domain.audited import SETTINGS, WINDOW, offsets, replayed
 
 TABLE = Path(__file__).parents[1] / "data" / "other_projects" / "burrow.json"

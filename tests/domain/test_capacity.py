@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from spark_jobs.domain import capacity
-from spark_jobs.domain.capacity import GroupInStep, HeldBack, Limit, with_shares
+from spark_jobs.domain.status import capacity
+from spark_jobs.domain.status.capacity import GroupInStep, HeldBack, Limit, with_shares
 
 
 def held(limit: str, waited: int = 1, members: int = 2, readable: int = 8, slow: int = 0, **threads: int) -> HeldBack:

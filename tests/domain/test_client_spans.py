@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from schemas import CLIENT_SNAPSHOTS
-from spark_jobs.domain.audited_step import AuditedStep
-from spark_jobs.domain.client_spans import Statement, client_spans, seen_twice, statements, symptoms
-from spark_jobs.domain.clients import NO_TROUBLE, Said, ThrottleCause, Trouble, said_in
-from spark_jobs.domain.history import ClientHistory, ClientReadings, ClientState, OwnedQueue
-from spark_jobs.domain.message_queue import MessageQueue
-from spark_jobs.domain.series import Series, Span
-from spark_jobs.domain.thresholds import Thresholds
-from spark_jobs.domain.window import to_micros
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.client_spans import Statement, client_spans, seen_twice, statements, symptoms
+from spark_jobs.domain.model.clients import NO_TROUBLE, Said, ThrottleCause, Trouble, said_in
+from spark_jobs.domain.model.history import ClientHistory, ClientReadings, ClientState, OwnedQueue
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.series import Series, Span
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import to_micros
 from tests.kernel import SETTINGS, group_histories
 from tests.snapshots import DAY, at
 

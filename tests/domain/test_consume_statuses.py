@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from schemas import CLIENT_SNAPSHOTS
-from spark_jobs.domain.client_spans import seen_twice, statements
-from spark_jobs.domain.clients import Busy
-from spark_jobs.domain.consume_statuses import busy_threads, slowed_listeners, status_readings
-from spark_jobs.domain.history import ClientHistory
-from spark_jobs.domain.thresholds import Thresholds
-from spark_jobs.domain.window import to_micros
+from spark_jobs.domain.kernel.client_spans import seen_twice, statements
+from spark_jobs.domain.kernel.consume_statuses import busy_threads, slowed_listeners, status_readings
+from spark_jobs.domain.model.clients import Busy
+from spark_jobs.domain.model.history import ClientHistory
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import to_micros
 from tests.kernel import SETTINGS, group_histories
 from tests.snapshots import DAY, at
 

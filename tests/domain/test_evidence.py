@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from spark_jobs.domain.evidence import Measured, QueueEvidence, QueueSpan, queue_evidence
-from spark_jobs.domain.history import GroupHistory, OffsetReadings, TopicReadings
-from spark_jobs.domain.rules.rule import FindingQueue
+from spark_jobs.domain.model.finding import FindingQueue, Measured, QueueEvidence
+from spark_jobs.domain.model.history import GroupHistory, OffsetReadings, TopicReadings
+from spark_jobs.domain.rules.evidence import QueueSpan, queue_evidence
 from tests.domain.audited import at, offsets, topic_offsets
 
 PLACES = [("b", 0), ("b", 1)]

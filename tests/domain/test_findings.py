@@ -11,12 +11,20 @@ import pytest
 
 from schemas.findings import EVIDENCE, FINDING_QUEUE, FINDINGS
 from schemas.types import Struct
-from spark_jobs.domain.audited_step import Counts
-from spark_jobs.domain.evidence import Evidence, QueueEvidence
-from spark_jobs.domain.findings import Finding, findings
-from spark_jobs.domain.history import Connection
-from spark_jobs.domain.mutes import Mute
-from spark_jobs.domain.rules.rule import Cause, Condition, FindingQueue, Party, Rule, RuleHit
+from spark_jobs.domain.model.finding import (
+    Condition,
+    Counts,
+    Evidence,
+    Finding,
+    FindingQueue,
+    Party,
+    QueueEvidence,
+    RuleHit,
+)
+from spark_jobs.domain.model.history import Connection
+from spark_jobs.domain.model.mutes import Mute
+from spark_jobs.domain.rules.findings import findings
+from spark_jobs.domain.rules.rule import Cause, Rule
 from tests.domain.audited import at, audited_step, offsets, topic_offsets
 
 RULE = Rule(
@@ -179,7 +187,7 @@ def test_a_queue_is_unknown_by_the_last_of_its_times() -> None:
 
 
 def test_of_very_many_times_the_first_and_the_last_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spark_jobs.domain.conditions.MOST_SPANS", 3)
+    monkeypatch.setattr("spark_jobs.domain.rules.conditions.MOST_SPANS", 3)
     often = [hit(begin, begin + 5, queue=queue(0)) for begin in (0, 10, 20)]
     whole = hit(0, 100)
     assert len(one(whole, *often).evidence.queues) == 3

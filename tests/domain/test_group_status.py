@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from itertools import permutations
 
 import pytest
 
 from schemas.group_status import GROUP_STATUS
 from schemas.types import Array, Struct
-from spark_jobs.domain.attribution import TopicGrowth, attribution
-from spark_jobs.domain.audited_step import IntervalProgress, RebalanceInterval
-from spark_jobs.domain.backlog import Backlog, queue_intervals
-from spark_jobs.domain.evidence import Evidence
-from spark_jobs.domain.findings import Finding
-from spark_jobs.domain.group_status import GroupStatus, group_status
-from spark_jobs.domain.history import Place
-from spark_jobs.domain.progress import topic_progress
-from spark_jobs.domain.strategies import StrategySettings
+from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress, RebalanceInterval
+from spark_jobs.domain.kernel.progress import topic_progress
+from spark_jobs.domain.model.finding import Evidence, Finding
+from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
+from spark_jobs.domain.status.attribution import TopicGrowth, attribution
+from spark_jobs.domain.status.backlog import Backlog, queue_intervals
+from spark_jobs.domain.status.group_status import GroupStatus, group_status
+from spark_jobs.domain.what_if.answer import in_numbers
 from tests.domain.audited import SETTINGS, WINDOW, at, audited_step, measured, offsets, replayed, unobserved
 
 NO_EVIDENCE = Evidence(None, None, [], None, None, [], *[None] * 10)
@@ -28,9 +30,13 @@ def owned(*owners: tuple[int, ...]) -> dict[Place, tuple[int, ...]]:
 
 
 def status(*intervals: RebalanceInterval, progress: list[IntervalProgress] | None = None) -> GroupStatus:
-    found = group_status(audited_step(intervals, progress or []), [], StrategySettings())
+    found = status_of(audited_step(intervals, progress or []), [])
     assert found is not None
     return found
+
+
+def status_of(step: AuditedStep, findings: Sequence[Finding]) -> GroupStatus | None:
+    return group_status(step, findings, partial(in_numbers, step, configured=StrategySettings()))
 
 
 def finding(rule: str, cause: str, severity: str) -> Finding:
@@ -47,8 +53,8 @@ def test_fields_are_those_of_the_table() -> None:
 
 
 def test_a_group_without_an_interval_in_the_step_has_no_status() -> None:
-    assert group_status(audited_step(), [], StrategySettings()) is None
-    assert group_status(audited_step([replayed(-60, 0, owned((0,)))]), [], StrategySettings()) is None
+    assert status_of(audited_step(), []) is None
+    assert status_of(audited_step([replayed(-60, 0, owned((0,)))]), []) is None
 
 
 def test_a_group_that_was_never_replayed_is_unknown() -> None:
@@ -116,10 +122,9 @@ def test_findings_are_counted_and_limit_the_group() -> None:
     interval = replayed(0, 60, owned((0,), ()), "A")
     row = measured(interval, lag_first=[0, 0], lag_last=[0, 900], lag_max=[0, 900])
     read = {"t": offsets(PLACES[:2], {0: ["5/5", "5/5"], 30: ["5/5", "905/5"]})}
-    found = group_status(
+    found = status_of(
         audited_step([interval], [row], offsets=read),
         [finding("UNASSIGNED_QUEUE", "ROOM_FILTER", "WARN"), finding("IDLE_CONSUMER", "NO_QUEUE", "INFO")],
-        StrategySettings(),
     )
     assert found is not None
     assert (found.worst_severity, found.finding_count, found.limit) == ("WARN", 2, "ALLOCATION")
@@ -141,7 +146,7 @@ def test_where_nothing_limited_it_the_answer_says_what_is_wrong() -> None:
         finding("GROUP_OFFLINE", "NOBODY_CONNECTED", "ERROR")._replace(muted="it is known"),
         *[finding("BROKER_NOT_READABLE", "LEFT_ROUTE", "ERROR")] * 2,
     ]
-    told = group_status(audited_step([interval], [row], offsets=read), found, StrategySettings())
+    told = status_of(audited_step([interval], [row], offsets=read), found)
     assert told is not None
     assert (told.worst_severity, told.finding_count, told.backlog_start, told.backlog_end) == ("ERROR", 5, None, 5)
     assert told.advice == (
@@ -155,7 +160,7 @@ def test_what_made_the_backlog_grow() -> None:
     interval = replayed(0, 100, owned((0,)), "A")
     row = measured(interval, lag_first=[0], lag_last=[900], lag_max=[900], produced=[1000])
     read = {"t": offsets([("b", 0)], {-60: ["0/0"], -10: ["150/150"], 0: ["150/150"], 90: ["1150/250"]})}
-    found = group_status(audited_step([interval], [row], offsets=read), [], StrategySettings())
+    found = status_of(audited_step([interval], [row], offsets=read), [])
     assert found is not None
     # 3 a second before, 10 a second now.
     assert found.attribution == [TopicGrowth("t", 900, 0, 0, 0, 700, 200)]
@@ -218,7 +223,7 @@ def test_rates_have_six_decimals_a_queue() -> None:
 
 def test_a_muted_finding_counts_and_makes_nothing_worse() -> None:
     findings = [finding("A", "X", "WARN"), finding("B", "Y", "ERROR")._replace(muted="known")]
-    found = group_status(audited_step([replayed(0, 60, owned((0,)))]), findings, StrategySettings())
+    found = status_of(audited_step([replayed(0, 60, owned((0,)))]), findings)
     assert found is not None
     assert (found.worst_severity, found.finding_count) == ("WARN", 2)
 
@@ -285,7 +290,7 @@ def test_the_time_left_is_known_where_the_backlog_is() -> None:
     def found(first: str, second: str) -> tuple[bool | None, float | None]:
         read = offsets(PLACES[:2], {0: ["0/0", first], 300: ["0/0", second]})
         progress = topic_progress([interval], read, WINDOW, SETTINGS)
-        told = group_status(audited_step([interval], progress, offsets={"t": read}), [], StrategySettings())
+        told = status_of(audited_step([interval], progress, offsets={"t": read}), [])
         assert told is not None
         return told.catches_up, told.catch_up_seconds
 

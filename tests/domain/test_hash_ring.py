@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.domain.hash_ring import GoHashRing, HashRing, go_ring_hash, ring_hash
+from spark_jobs.domain.rocketmq.hash_ring import GoHashRing, HashRing, go_ring_hash, ring_hash
 
 
 def test_the_hash_is_the_first_four_bytes_of_md5() -> None:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from spark_jobs.domain.intervals import Interval, StepGrid, format_utc, parse_utc
+from spark_jobs.domain.model.intervals import Interval, StepGrid, format_utc, parse_utc
 from spark_jobs.errors import IntervalError
 
 HOURS = StepGrid(timedelta(hours=1))

@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from spark_jobs.domain.audited_step import RebalanceInterval
-from spark_jobs.domain.backlog import queue_intervals
-from spark_jobs.domain.capacity import HeldBack, Limit
-from spark_jobs.domain.evidence import Evidence, QueueEvidence
-from spark_jobs.domain.findings import Finding
-from spark_jobs.domain.history import Place
-from spark_jobs.domain.limits import held_back
+from spark_jobs.domain.kernel.audited_step import RebalanceInterval
+from spark_jobs.domain.model.finding import Evidence, Finding, QueueEvidence
+from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.status.backlog import queue_intervals
+from spark_jobs.domain.status.capacity import HeldBack, Limit
+from spark_jobs.domain.status.limits import held_back
 from tests.domain.audited import at, audited_step, measured, offsets, replayed
 
 PLACES: list[Place] = [("b", 0), ("b", 1)]

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.domain.history import ClientState, Connection
-from spark_jobs.domain.members import (
+from spark_jobs.domain.kernel.members import group_source, in_allocation_order, members_of, resolve_strategies
+from spark_jobs.domain.model.history import ClientState, Connection
+from spark_jobs.domain.rocketmq.strategies import (
+    AVG,
+    AVG_BY_CIRCLE,
+    CONSISTENT_HASH,
+    MACHINE_ROOM_NEARBY,
     Resolved,
+    StrategySettings,
     StrategySource,
-    group_source,
-    in_allocation_order,
-    members_of,
-    resolve_strategies,
 )
-from spark_jobs.domain.strategies import AVG, AVG_BY_CIRCLE, CONSISTENT_HASH, MACHINE_ROOM_NEARBY, StrategySettings
 from tests.domain.histories import CLASS, calm, client, rows
 
 AVERAGELY, CIRCLE = CLASS + "AllocateMessageQueueAveragely", CLASS + "AllocateMessageQueueAveragelyByCircle"

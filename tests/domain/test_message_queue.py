@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from spark_jobs.domain.causes import UnassignedCause
-from spark_jobs.domain.message_queue import (
+from spark_jobs.domain.model.causes import UnassignedCause
+from spark_jobs.domain.model.message_queue import (
     MessageQueue,
     RouteEntry,
     all_queues,

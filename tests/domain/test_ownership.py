@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.domain.allocation import KeepsWhatItHad, allocate
-from spark_jobs.domain.audited_step import Allocation, Counts
-from spark_jobs.domain.audited_step import Member as Connection
-from spark_jobs.domain.message_queue import MessageQueue, RouteEntry, readable_queues, sort_client_ids
-from spark_jobs.domain.ownership import Inputs, replayed
-from spark_jobs.domain.replays import queues_of
-from spark_jobs.domain.strategies import AVG, Strategy, StrategySettings, Variant
+from spark_jobs.domain.kernel.audited_step import Allocation
+from spark_jobs.domain.kernel.audited_step import Member as Connection
+from spark_jobs.domain.kernel.ownership import Inputs, replayed
+from spark_jobs.domain.kernel.replays import queues_of
+from spark_jobs.domain.model.finding import Counts
+from spark_jobs.domain.model.message_queue import MessageQueue, RouteEntry, readable_queues, sort_client_ids
+from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, allocate
+from spark_jobs.domain.rocketmq.strategies import AVG, Strategy, StrategySettings, Variant
 from tests.cases import CASES, Case
 
 

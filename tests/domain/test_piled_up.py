@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from spark_jobs.domain.audited_step import IntervalProgress
-from spark_jobs.domain.backlog import queue_intervals
-from spark_jobs.domain.history import OffsetReadings
-from spark_jobs.domain.piled_up import PiledUp, greatest_rise, most_together, piled_up
+from spark_jobs.domain.kernel.audited_step import IntervalProgress
+from spark_jobs.domain.model.history import OffsetReadings
+from spark_jobs.domain.status.backlog import queue_intervals
+from spark_jobs.domain.status.piled_up import PiledUp, greatest_rise, most_together, piled_up
 from tests.domain.audited import SETTINGS, WINDOW, at, measured, offsets, replayed
 
 QUEUE = ("b", 0)

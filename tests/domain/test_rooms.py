@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.domain.rooms import java_split, machine_room, room_of
-from spark_jobs.domain.strategies import Variant
+from spark_jobs.domain.rocketmq.allocation import java_split, machine_room, room_of
+from spark_jobs.domain.rocketmq.strategies import Variant
 
 
 @pytest.mark.parametrize(

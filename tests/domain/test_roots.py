@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.domain.findings import Finding
-from spark_jobs.domain.roots import with_roots
+from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.domain.rules.roots import with_roots
 from tests.domain.made import finding
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.domain.window import SECOND, StepWindow
+from spark_jobs.domain.model.window import SECOND, StepWindow
 from tests.kernel import series_of
 
 #: The step is [100, 200); it is replayed from 60 on and reads from 30 on.

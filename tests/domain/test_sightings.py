@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from spark_jobs.domain.sightings import NEVER, Sightings
-from spark_jobs.domain.window import HOUR, SECOND
+from spark_jobs.domain.model.series import NEVER, Sightings
+from spark_jobs.domain.model.window import HOUR, SECOND
 
 MINUTE = 60 * SECOND
 

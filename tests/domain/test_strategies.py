@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.domain.allocation import KeepsWhatItHad, allocate, shares
-from spark_jobs.domain.message_queue import MessageQueue
-from spark_jobs.domain.strategies import (
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, allocate, shares
+from spark_jobs.domain.rocketmq.strategies import (
     AVG,
     AVG_BY_CIRCLE,
     CONFIG,

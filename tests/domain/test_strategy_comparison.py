@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS
-from spark_jobs.domain.allocation import first_positions
-from spark_jobs.domain.audited_step import Member, RebalanceInterval
-from spark_jobs.domain.ownership import Inputs, replayed
-from spark_jobs.domain.strategies import MACHINE_ROOM_NEARBY, StrategySettings
-from spark_jobs.domain.strategy_comparison import OtherStrategies, StrategyComparison, strategy_comparison
+from spark_jobs.domain.kernel.audited_step import Member, RebalanceInterval
+from spark_jobs.domain.kernel.ownership import Inputs, replayed
+from spark_jobs.domain.rocketmq.allocation import first_positions
+from spark_jobs.domain.rocketmq.strategies import MACHINE_ROOM_NEARBY, StrategySettings
+from spark_jobs.domain.status.strategy_comparison import OtherStrategies, StrategyComparison, strategy_comparison
 from tests.domain.vectors import Vector, read_vectors
 from tests.kernel import SETTINGS, audited_steps, group_histories
 from tests.snapshots import HOUR, membership, route

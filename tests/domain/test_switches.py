@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from schemas import MEMBERSHIP_SNAPSHOTS, REBALANCE_INTERVALS, ROUTE_SNAPSHOTS
-from spark_jobs.domain.history import Serving
-from spark_jobs.domain.series import Series
-from spark_jobs.domain.switches import switches
-from spark_jobs.domain.window import StepWindow
+from spark_jobs.domain.kernel.switches import switches
+from spark_jobs.domain.model.history import Serving
+from spark_jobs.domain.model.series import Series
+from spark_jobs.domain.model.window import StepWindow
 from tests.kernel import published, series_of
 from tests.snapshots import HOUR, at, healthy_group, membership
 

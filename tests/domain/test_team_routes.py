@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.config.file import load
+from spark_jobs.domain.incidents.team_routes import TeamRoute, findings_with_teams, route_of, targets_of, with_teams
 from spark_jobs.domain.incidents.values import GroupCost
-from spark_jobs.domain.team_routes import TeamRoute, findings_with_teams, route_of, targets_of, with_teams
 from tests.test_incidents import incident
 
 ROUTES = load(Path(__file__).parents[2] / "examples" / "routes.yaml").routes

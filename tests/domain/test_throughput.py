@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from schemas import CLIENT_SNAPSHOTS
-from spark_jobs.domain.history import ClientHistory
-from spark_jobs.domain.throughput import Changes, throughput, throughputs
-from spark_jobs.domain.window import to_micros
+from spark_jobs.domain.model.history import ClientHistory
+from spark_jobs.domain.model.window import to_micros
+from spark_jobs.domain.status.throughput import Changes, throughput, throughputs
 from tests.domain.what_if.told import DEFAULTS, client_row, status
 from tests.kernel import group_histories
 from tests.snapshots import DAY

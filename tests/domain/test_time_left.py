@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from spark_jobs.domain.audited_step import AuditedStep
-from spark_jobs.domain.history import Place
-from spark_jobs.domain.progress import topic_progress
-from spark_jobs.domain.time_left import TimeLeft, time_left
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.progress import topic_progress
+from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.status.time_left import TimeLeft, time_left
 from tests.domain.audited import SETTINGS, START, WINDOW, audited_step, measured, offsets, replayed, topic_offsets
 
 UNKNOWN = TimeLeft()

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from spark_jobs.domain.audited_step import AuditedStep
-from spark_jobs.domain.history import Connection, GroupHistory, Membership
 from spark_jobs.domain.judge import judge
-from spark_jobs.domain.message_queue import RouteEntry
-from spark_jobs.domain.strategies import CONFIG, CONSISTENT_HASH, MACHINE_ROOM, POP, StrategySettings
-from spark_jobs.domain.timeline import Reason, Status
-from spark_jobs.domain.window import SECOND
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.timeline import Reason, Status
+from spark_jobs.domain.model.history import Connection, GroupHistory, Membership
+from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rocketmq.strategies import CONFIG, CONSISTENT_HASH, MACHINE_ROOM, POP, StrategySettings
 from tests.domain.histories import (
     CADENCE,
     CALM,

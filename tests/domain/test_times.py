@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_jobs.domain.times import common, covered, without
+from spark_jobs.domain.model.window import common, covered, without
 
 
 def test_what_two_times_share() -> None:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from spark_jobs.domain.incidents.trends import WEEK, Group, GroupTrend, GroupWeek, IntervalColumns, trends, weeks
 from spark_jobs.domain.incidents.values import Incident
-from spark_jobs.domain.trends import WEEK, Group, GroupTrend, GroupWeek, IntervalColumns, trends, weeks
-from spark_jobs.domain.window import HOUR
+from spark_jobs.domain.model.window import HOUR
 from tests.domain.audited import START
 from tests.test_incidents import incident
 

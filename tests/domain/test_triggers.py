@@ -14,12 +14,13 @@ from typing import NamedTuple
 
 import pytest
 
-from spark_jobs.domain.audited_step import Allocation, Counts, Member, RebalanceInterval
-from spark_jobs.domain.history import Place
-from spark_jobs.domain.moves import has_expired, least_moves
-from spark_jobs.domain.strategies import Variant
-from spark_jobs.domain.triggers import with_moves
-from spark_jobs.domain.window import SECOND
+from spark_jobs.domain.kernel.audited_step import Allocation, Member, RebalanceInterval
+from spark_jobs.domain.kernel.moves import has_expired, least_moves
+from spark_jobs.domain.kernel.triggers import with_moves
+from spark_jobs.domain.model.finding import Counts
+from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rocketmq.strategies import Variant
 from tests.oracle import moves as oracle
 from tests.oracle.timeline import IntervalMember
 

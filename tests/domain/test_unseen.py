@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 import pytest
 
-from spark_jobs.domain.history import Connection, Membership, OffsetReadings
-from spark_jobs.domain.series import Span
-from spark_jobs.domain.thresholds import Thresholds
-from spark_jobs.domain.unseen import unseen_times
-from spark_jobs.domain.window import SECOND, AuditSettings, StepWindow
+from spark_jobs.domain.kernel.unseen import unseen_times
+from spark_jobs.domain.model.history import Connection, Membership, OffsetReadings
+from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import SECOND, AuditSettings, StepWindow
 
 SETTINGS = AuditSettings(600 * SECOND, 10 * SECOND, 30 * SECOND, Thresholds())
 WINDOW = StepWindow(-210 * SECOND, -180 * SECOND, 0, 600 * SECOND)

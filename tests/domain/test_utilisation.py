@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from schemas import CLIENT_SNAPSHOTS
-from spark_jobs.domain.audited_step import AuditedStep, IntervalProgress
-from spark_jobs.domain.history import ClientHistory, Place
-from spark_jobs.domain.utilisation import Utilisation, utilisation
+from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.model.history import ClientHistory, Place
+from spark_jobs.domain.status.utilisation import Utilisation, utilisation
 from tests.domain.audited import audited_step, measured, replayed
 from tests.domain.what_if.told import client_row, status
 from tests.kernel import group_histories

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import pytest
 
-from spark_jobs.domain.history import UNKNOWN, OffsetReadings
-from spark_jobs.domain.progress import topic_progress
-from spark_jobs.domain.thresholds import Thresholds
-from spark_jobs.domain.window import SECOND, AuditSettings
+from spark_jobs.domain.kernel.progress import topic_progress
+from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import SECOND, AuditSettings
 from tests.domain.audited import START, at, offsets, replayed
 from tests.oracle.verdicts import Limits, Reading, spans
 

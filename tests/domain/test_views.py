@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.domain.message_queue import RouteEntry
+from spark_jobs.domain.model.message_queue import RouteEntry
 from tests.domain.histories import A, B, as_row, at, calm, intervals, listed, routed, rows
 from tests.oracle.snapshots import MembershipSnapshot, RouteSnapshot
 

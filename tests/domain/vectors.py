@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from spark_jobs.domain.message_queue import MessageQueue
-from spark_jobs.domain.strategies import Strategy
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.rocketmq.strategies import Strategy
 
 _SHIPPED = Path(__file__).parent.parent / "data" / "allocation_vectors.jsonl"
 #: Nearby vectors: the room is the text before the first '-'.

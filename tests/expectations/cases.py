@@ -14,8 +14,8 @@ import expectations.rows
 from expectations.rows import CheckSettings
 from expectations.suite import KEYS_ARE_UNIQUE, Suite
 from schemas import OUTPUTS, SOURCES, Table
-from spark_jobs.quality.facts import BROKEN, by_name, looked
-from spark_jobs.spark_types import spark_schema
+from spark_jobs.pipeline.quality.facts import BROKEN, by_name, looked
+from spark_jobs.store.spark_types import spark_schema
 from tests.snapshots import at
 
 #: Of the run to which the cases belong.

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.explain.given import GroupStep, Row
-from spark_jobs.explain.group import explain
-from spark_jobs.explain.text import lines
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.show.text.explanation import lines
+from spark_jobs.show.text.given import GroupStep, Row
+from spark_jobs.show.text.group import explain
 
 STEP = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
 

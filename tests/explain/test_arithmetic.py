@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from spark_jobs.domain.allocation import allocate
-from spark_jobs.domain.message_queue import MessageQueue
-from spark_jobs.domain.strategies import ConfigQueues, Strategy, Variant
-from spark_jobs.explain.arithmetic import arithmetic
-from spark_jobs.explain.losses import AllocatingMember, how_it_was_cut
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.rocketmq.allocation import allocate
+from spark_jobs.domain.rocketmq.strategies import ConfigQueues, Strategy, Variant
+from spark_jobs.show.text.arithmetic import AllocatingMember, arithmetic, how_it_was_cut
 
 AVG, CIRCLE = Strategy("AVG"), Strategy("AVG_BY_CIRCLE")
 ROOMS = Strategy("MACHINE_ROOM", rooms=frozenset({"r1", "r2"}))

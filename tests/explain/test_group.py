@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from spark_jobs.config import GroupSettings, QueueList
-from spark_jobs.domain.allocation import allocate
-from spark_jobs.domain.message_queue import MessageQueue, queue_ranges
-from spark_jobs.domain.timeline import Reason, Status
+from spark_jobs.domain.kernel.timeline import Reason, Status
+from spark_jobs.domain.model.message_queue import MessageQueue, queue_ranges
+from spark_jobs.domain.rocketmq.allocation import allocate
 from spark_jobs.errors import NothingPublishedError
-from spark_jobs.explain.group import explain, wanted_intervals
-from spark_jobs.explain.phrases import joined, positions_text
-from spark_jobs.explain.views import strategy_of
+from spark_jobs.show.text.group import explain, wanted_intervals
+from spark_jobs.show.text.phrases import joined, positions_text
+from spark_jobs.show.text.views import strategy_of
 from tests.explain.rows import allocation, at, finding, given, interval, member, progress, told, unobserved, whole
 
 C1, C2 = member("c1", "10.0.0.1:1"), member("c2", None)

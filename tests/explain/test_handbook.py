@@ -1,12 +1,12 @@
 """docs/findings.md is what the rules say."""
 
-from spark_jobs.domain.capacity import SIGNS
 from spark_jobs.domain.rules.catalog import RULES
-from spark_jobs.explain.handbook import PAGE, handbook
+from spark_jobs.domain.status.capacity import SIGNS
+from spark_jobs.show.text.handbook import PAGE, handbook
 
 
 def test_the_page_is_the_one_the_rules_make() -> None:
-    assert PAGE.read_text(encoding="utf-8") == handbook(), "run python -m spark_jobs.explain.handbook"
+    assert PAGE.read_text(encoding="utf-8") == handbook(), "run python -m spark_jobs.show.text.handbook"
 
 
 def test_every_rule_is_explained() -> None:

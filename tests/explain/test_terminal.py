@@ -11,11 +11,11 @@ import pytest
 from rich.console import Console
 
 from spark_jobs.cli.documents import as_json
-from spark_jobs.cli.show_explanation import show_explanation
-from spark_jobs.explain.given import GroupStep
-from spark_jobs.explain.group import explain
-from spark_jobs.explain.text import lines
-from spark_jobs.explain.text_view import TextLine
+from spark_jobs.cli.reading import show_explanation
+from spark_jobs.show.text.explanation import lines
+from spark_jobs.show.text.given import GroupStep
+from spark_jobs.show.text.group import explain
+from spark_jobs.show.text.text_view import TextLine
 from tests.explain.rows import allocation, finding, given, interval, member, progress
 
 HOSTILE = {

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
-from spark_jobs.domain.window import to_micros
+from spark_jobs.domain.model.window import to_micros
 
 Row = Mapping[str, Any]
 

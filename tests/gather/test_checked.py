@@ -18,9 +18,9 @@ from schemas import (
     TOPIC_SNAPSHOTS,
     Table,
 )
-from spark_jobs.gather.checked import Checked, checked
-from spark_jobs.gather.histories import histories
-from spark_jobs.quality.facts import BROKEN, LEFT_OUT, REJECTED, ROWS, SERIES, SPANS, by_name
+from spark_jobs.pipeline.gather.checked import Checked, checked
+from spark_jobs.pipeline.gather.histories import histories
+from spark_jobs.pipeline.quality.facts import BROKEN, LEFT_OUT, REJECTED, ROWS, SERIES, SPANS, by_name
 from tests.expectations.cases import SETTINGS, Cases
 from tests.expectations.test_expectations import ALL
 from tests.gather.by_hand import gathered

@@ -12,13 +12,13 @@ from pyspark.sql.types import StructType
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OUTPUTS, ROUTE_SNAPSHOTS, SOURCES, Table
 from spark_jobs.config import Configuration
-from spark_jobs.gather.judged import Gathered, judged_steps
-from spark_jobs.gather.packed import unpacked
-from spark_jobs.gather.rows import tables
-from spark_jobs.gather.sources import Sources
-from spark_jobs.publish.request import RunRequest
-from spark_jobs.quality.gate import settings_of
-from spark_jobs.spark_types import spark_schema
+from spark_jobs.pipeline.gather.judged import Gathered, judged_steps
+from spark_jobs.pipeline.gather.packed import unpacked
+from spark_jobs.pipeline.gather.rows import tables
+from spark_jobs.pipeline.gather.sources import Sources
+from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.pipeline.quality.gate import settings_of
+from spark_jobs.store.spark_types import spark_schema
 from tests.gather.test_histories import HOSTILE, all_groups, client, owned
 from tests.kernel import judged
 from tests.snapshots import HOUR, at, membership, route

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
-from spark_jobs.domain.history import (
+from spark_jobs.domain.model.history import (
     UNKNOWN,
     ClientState,
     Connection,
@@ -17,9 +17,9 @@ from spark_jobs.domain.history import (
     OwnedQueue,
     RequestMode,
 )
-from spark_jobs.domain.message_queue import RouteEntry
-from spark_jobs.domain.window import SECOND, to_micros
-from spark_jobs.gather.histories import histories
+from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.window import SECOND, to_micros
+from spark_jobs.pipeline.gather.histories import histories
 from tests.gather.by_hand import READINGS, STATES, gathered, plain
 from tests.kernel import group_histories
 from tests.snapshots import DAY, at, healthy_group, membership, offsets, route

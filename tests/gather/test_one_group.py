@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS
-from spark_jobs.domain.history import UNKNOWN, ClientState, ConsumeStatus, GroupHistory
-from spark_jobs.domain.unseen import PROXIES_GROUP
-from spark_jobs.gather.one_group import one_group
+from spark_jobs.domain.kernel.unseen import PROXIES_GROUP
+from spark_jobs.domain.model.history import UNKNOWN, ClientState, ConsumeStatus, GroupHistory
+from spark_jobs.pipeline.gather.one_group import one_group
 from tests.gather.test_histories import client
 from tests.kernel import group_histories
 from tests.snapshots import membership, offsets, route

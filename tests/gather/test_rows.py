@@ -11,28 +11,25 @@ import pyarrow as pa
 import pytest
 
 from schemas import OUTPUTS
-from spark_jobs.domain.attribution import TopicGrowth
-from spark_jobs.domain.audited_step import (
+from spark_jobs.domain.judge import JudgedStep
+from spark_jobs.domain.kernel.audited_step import (
     Allocation,
     AuditedStep,
-    Counts,
     IntervalProgress,
     Member,
     Moves,
     RebalanceInterval,
 )
-from spark_jobs.domain.evidence import Evidence, QueueEvidence
-from spark_jobs.domain.findings import Finding
-from spark_jobs.domain.group_status import GroupStatus
-from spark_jobs.domain.history import UNKNOWN, Connection, GroupHistory
-from spark_jobs.domain.judge import JudgedStep
-from spark_jobs.domain.moves import Trigger
-from spark_jobs.domain.rules.rule import Party
-from spark_jobs.domain.strategy_comparison import StrategyComparison
-from spark_jobs.domain.thresholds import Thresholds
-from spark_jobs.domain.window import SECOND, AuditSettings, from_micros, to_micros
-from spark_jobs.gather.packed import STEP_KEY
-from spark_jobs.gather.rows import packed, rows_of, tables
+from spark_jobs.domain.kernel.moves import Trigger
+from spark_jobs.domain.model.finding import Counts, Evidence, Finding, Party, QueueEvidence
+from spark_jobs.domain.model.history import UNKNOWN, Connection, GroupHistory
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import SECOND, AuditSettings, from_micros, to_micros
+from spark_jobs.domain.status.attribution import TopicGrowth
+from spark_jobs.domain.status.group_status import GroupStatus
+from spark_jobs.domain.status.strategy_comparison import StrategyComparison
+from spark_jobs.pipeline.gather.packed import STEP_KEY
+from spark_jobs.pipeline.gather.rows import packed, rows_of, tables
 
 START = to_micros(datetime(2026, 3, 1, 10, tzinfo=UTC))
 SETTINGS = AuditSettings(3600 * SECOND, 20 * SECOND, 60 * SECOND, Thresholds())

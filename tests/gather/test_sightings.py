@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from spark_jobs.domain.window import HOUR, SECOND, from_micros
-from spark_jobs.gather.sightings import Gone, gone_brokers, sighted
+from spark_jobs.domain.model.window import HOUR, SECOND, from_micros
+from spark_jobs.pipeline.gather.sightings import Gone, gone_brokers, sighted
 
 NAMES = ("cluster", "consumer_group", "topic", "broker_name", "times")
 TIMES, UTC = ("hour", "first_at", "last_at"), pa.timestamp("us", "UTC")

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from schemas import FINDINGS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, OUTPUTS, ROUTE_SNAPSHOTS, Table
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.domain.window import HOUR, from_micros, to_micros
-from spark_jobs.gather.rows import tables
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.window import HOUR, from_micros, to_micros
+from spark_jobs.pipeline.gather.rows import tables
 from tests.kernel import SETTINGS, judged
 from tests.snapshots import at, membership
 

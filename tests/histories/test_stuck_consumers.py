@@ -17,7 +17,7 @@ from schemas import (
     ROUTE_SNAPSHOTS,
     Table,
 )
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.model.intervals import Interval
 from tests.kernel import published
 from tests.snapshots import at, membership, offsets, route
 

@@ -24,9 +24,8 @@ from schemas import (
 )
 from spark_jobs.errors import InputFileError
 from spark_jobs.ingest import batches
-from spark_jobs.ingest.report import IngestReport
-from spark_jobs.jobs.ingest import ingest
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.ingest.load import IngestReport, ingest
+from spark_jobs.store.warehouse import Warehouse
 from tests.ingest.bodies import AT, LINES, line
 
 RECORDING = Path(__file__).parents[2] / "examples" / "recording.jsonl.gz"

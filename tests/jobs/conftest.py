@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from schemas import MEMBERSHIP_SNAPSHOTS
 from spark_jobs.config import Configuration
-from spark_jobs.jobs.run import RunRequest, run
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.store.warehouse import Warehouse
 from tests.snapshots import HOUR, healthy_group, load, membership
 
 

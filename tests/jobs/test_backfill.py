@@ -13,15 +13,15 @@ from pyspark.sql import SparkSession
 
 from schemas import AUDIT_RUNS, MEMBERSHIP_SNAPSHOTS, OUTPUTS, Table
 from spark_jobs.config import Configuration
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import ExitCode, IntervalError, PublishConflictError
-from spark_jobs.jobs import backfill as module
-from spark_jobs.jobs.backfill import Audited, Failed, backfill, published_steps
-from spark_jobs.jobs.run import RunRequest, RunResult, run
-from spark_jobs.publish.claims import claim
-from spark_jobs.publish.content import Content, content
-from spark_jobs.spark_types import spark_schema
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.operate import backfill as module
+from spark_jobs.operate.backfill import Audited, Failed, backfill, published_steps
+from spark_jobs.pipeline.publish.claims import claim
+from spark_jobs.pipeline.publish.content import Content, content
+from spark_jobs.pipeline.run import RunRequest, RunResult, run
+from spark_jobs.store.spark_types import spark_schema
+from spark_jobs.store.warehouse import Warehouse
 from tests.snapshots import at, healthy_group, load, membership
 
 #: Ten minutes a step.

@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 
 from benchmarks.standalone import submit, two_workers
 from schemas import AUDIT_RUNS
-from spark_jobs.executors import ship_modules, write_modules
+from spark_jobs.runtime.executors import ship_modules, write_modules
+from spark_jobs.store.warehouse import Warehouse
 from spark_jobs.submit import main
-from spark_jobs.warehouse import Warehouse
 from tests.snapshots import HOUR
 
 ROOT = Path(__file__).parents[2]
@@ -84,7 +84,7 @@ def test_the_same_modules_make_the_same_zip(tmp_path: Path) -> None:
         write_modules(tmp_path / name)
     assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
     names = ZipFile(tmp_path / "a.zip").namelist()
-    assert {"spark_jobs/__init__.py", "spark_jobs/gather/judged.py", "schemas/table.py"} <= set(names)
+    assert {"spark_jobs/__init__.py", "spark_jobs/pipeline/gather/judged.py", "schemas/table.py"} <= set(names)
     assert all(name.endswith(".py") for name in names)
 
 

@@ -20,11 +20,11 @@ from pyspark.sql import SparkSession
 
 from schemas import AUDIT_RUNS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, OUTPUTS, ROUTE_SNAPSHOTS, Table
 from spark_jobs.config.file import load as configured
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.jobs.run import RunRequest, run
-from spark_jobs.read.delta import DeltaTables
-from spark_jobs.read.stored import rows
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.stored import rows
+from spark_jobs.store.warehouse import Warehouse
 from tests.snapshots import at, load, membership, offsets, route
 
 FIRST, SECOND = Interval(at(0), at(600)), Interval(at(600), at(1200))

@@ -9,10 +9,10 @@ import pytest
 
 from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS
 from spark_jobs.cli.main import main
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.jobs.incidents import IncidentQuery, incidents_of, severities_in
-from spark_jobs.location import Location
-from spark_jobs.read.delta import DeltaTables
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.show.incidents import IncidentQuery, incidents_of, severities_in
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.delta import DeltaTables
 from tests.explain.rows import at, finding, interval
 from tests.published import publish_hours
 from tests.recording.by_kernel import write_warehouse

@@ -16,14 +16,14 @@ from pyspark.sql import functions as F
 from schemas import AUDIT_RUNS, CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, REBALANCE_INTERVALS, SOURCES, Table
 from spark_jobs.cli.main import main
 from spark_jobs.config import Configuration
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import ConfigurationError, IntervalError
-from spark_jobs.jobs import late
-from spark_jobs.jobs.late import late_steps
-from spark_jobs.jobs.run import RunRequest, run
-from spark_jobs.publish.claims import claim
-from spark_jobs.publish.content import content_of_steps
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.operate import late
+from spark_jobs.operate.late import late_steps
+from spark_jobs.pipeline.publish.claims import claim
+from spark_jobs.pipeline.publish.content import content_of_steps
+from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.store.warehouse import Warehouse
 from tests.snapshots import at, healthy_group, load, membership
 
 pytestmark = pytest.mark.slow

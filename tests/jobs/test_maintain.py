@@ -22,20 +22,20 @@ from rich.console import Console
 
 from schemas import ALLOCATIONS, FINDINGS, MEMBERSHIP_SNAPSHOTS, OUTPUTS, SOURCES, TABLES, Table
 from spark_jobs.cli.main import main
-from spark_jobs.cli.show_maintained import show_maintained
+from spark_jobs.cli.scheduled import show_maintained
 from spark_jobs.config import Configuration
-from spark_jobs.delta_log import LocalLog
 from spark_jobs.errors import WarehouseError
-from spark_jobs.jobs.late import late_steps
-from spark_jobs.jobs.maintain import maintain
-from spark_jobs.jobs.run import RunRequest, run
-from spark_jobs.jobs.upkeep import Maintained, days_to_keep, untouched, upkeep_of
-from spark_jobs.location import Location
-from spark_jobs.publish.claims import claim
-from spark_jobs.publish.content import Content, content
-from spark_jobs.read.delta import DeltaTables
-from spark_jobs.spark_types import spark_schema
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.operate.late import late_steps
+from spark_jobs.operate.maintain import maintain
+from spark_jobs.operate.upkeep import Maintained, days_to_keep, untouched, upkeep_of
+from spark_jobs.pipeline.publish.claims import claim
+from spark_jobs.pipeline.publish.content import Content, content
+from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.store.delta_log import LocalLog
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.spark_types import spark_schema
+from spark_jobs.store.warehouse import Warehouse
 from tests.snapshots import HOUR, at, healthy_group, load, membership
 from tests.stored import arrow_table
 

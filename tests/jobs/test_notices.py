@@ -21,11 +21,11 @@ import pytest
 
 from schemas import NOTICES
 from spark_jobs.cli.main import main
-from spark_jobs.deliver import VARIABLE
-from spark_jobs.location import Location
-from spark_jobs.publish.claims import claim_notices
-from spark_jobs.read.delta import DeltaTables
-from spark_jobs.read.stored import rows
+from spark_jobs.operate.deliver import VARIABLE
+from spark_jobs.pipeline.publish.claims import claim_notices
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.stored import rows
 from tests.explain.rows import at
 from tests.published import publish_hours
 
@@ -304,7 +304,7 @@ def test_a_process_that_is_killed_before_it_writes_down_tells_twice_and_no_more(
 ) -> None:
     script = (
         "import os, signal, sys\n"
-        "from spark_jobs.read.delta import DeltaTables\n"
+        "from spark_jobs.store.read.delta import DeltaTables\n"
         "DeltaTables.append = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "from spark_jobs.cli.main import main\n"
         "main(sys.argv[1:])\n"
@@ -326,7 +326,7 @@ def test_of_two_processes_one_tells(service: Service, published: Path) -> None:
 def test_who_has_to_wait_too_long_says_so(
     service: Service, published: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("spark_jobs.publish.claims._NOTICES_TIMEOUT", 0.1)
+    monkeypatch.setattr("spark_jobs.pipeline.publish.claims._NOTICES_TIMEOUT", 0.1)
     with claim_notices(Location.parse(str(published))):
         assert notify(published) == 4
     assert "another process has been sending notices" in capsys.readouterr().err

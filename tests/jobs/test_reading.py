@@ -16,15 +16,15 @@ from pyspark.sql import SparkSession
 
 from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, NOTICES, OUTPUTS, SIGHTINGS, TABLES
 from spark_jobs.config import Configuration
-from spark_jobs.domain.intervals import EVER
-from spark_jobs.jobs.maintain import SHORTEST_RETENTION, maintain
-from spark_jobs.jobs.run import RunRequest, run
-from spark_jobs.jobs.status import statuses
-from spark_jobs.read.delta import DeltaTables
-from spark_jobs.read.published import published_tables
-from spark_jobs.read.stored import Filter, rows
-from spark_jobs.read.through_spark import SparkTables
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.domain.model.intervals import EVER
+from spark_jobs.operate.maintain import SHORTEST_RETENTION, maintain
+from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.show.status import statuses
+from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.published import published_tables
+from spark_jobs.store.read.stored import Filter, rows
+from spark_jobs.store.read.through_spark import SparkTables
+from spark_jobs.store.warehouse import Warehouse
 from tests.snapshots import HOUR, load, membership
 
 

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from schemas import CAPTURE_CALLS
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.explain.recorder_text import recorder_lines
-from spark_jobs.jobs.recorder import calls_in
-from spark_jobs.location import Location
-from spark_jobs.read.delta import DeltaTables
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.show.recorder import calls_in, recorder_lines
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.delta import DeltaTables
 from tests.explain.rows import at
 from tests.stored import write
 

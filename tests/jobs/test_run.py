@@ -22,14 +22,14 @@ from schemas import (
     Table,
 )
 from spark_jobs.config import Configuration
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import IntervalError, PublishConflictError, SchemaMismatchError, WarehouseError
-from spark_jobs.jobs.run import RunRequest, run
-from spark_jobs.publish.claims import claim
-from spark_jobs.publish.content import content
-from spark_jobs.read.delta import DeltaTables
-from spark_jobs.read.stored import rows
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.pipeline.publish.claims import claim
+from spark_jobs.pipeline.publish.content import content
+from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.stored import rows
+from spark_jobs.store.warehouse import Warehouse
 from tests.conftest import INTERPRETED
 from tests.snapshots import HOUR, at, healthy_group, load
 

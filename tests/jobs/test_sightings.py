@@ -13,14 +13,14 @@ from pyspark.sql import SparkSession
 
 from schemas import MEMBERSHIP_SNAPSHOTS, QUALITY_RESULTS, ROUTE_SNAPSHOTS, SIGHTINGS
 from spark_jobs.config import Configuration
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.domain.window import to_micros
-from spark_jobs.jobs.ingest import ingest
-from spark_jobs.jobs.maintain import maintain
-from spark_jobs.jobs.run import RunRequest, run
-from spark_jobs.jobs.verify import verify
-from spark_jobs.spark_types import spark_schema
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.window import to_micros
+from spark_jobs.ingest.load import ingest
+from spark_jobs.operate.maintain import maintain
+from spark_jobs.operate.verify import verify
+from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.store.spark_types import spark_schema
+from spark_jobs.store.warehouse import Warehouse
 from tests.snapshots import at, healthy_group, load, route
 
 HOUR = 3600

@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 
 from schemas import AUDIT_RUNS, GROUP_STATUS, OUTPUTS, Table
 from spark_jobs.errors import NothingPublishedError, WarehouseError
-from spark_jobs.jobs.status import Statuses, statuses
-from spark_jobs.read.delta import DeltaTables
-from spark_jobs.spark_types import spark_schema
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.show.status import Statuses, statuses
+from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.spark_types import spark_schema
+from spark_jobs.store.warehouse import Warehouse
 
 HOUR = datetime(2026, 11, 21, 2, tzinfo=UTC)
 

@@ -10,14 +10,13 @@ from pyspark.sql import SparkSession
 
 from schemas import AUDIT_RUNS, FINDINGS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, OUTPUTS, ROUTE_SNAPSHOTS
 from spark_jobs.config import Configuration
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import IntervalError, PublishConflictError, QualityError, WarehouseError
-from spark_jobs.jobs.run import RunRequest, run
-from spark_jobs.jobs.scheduled_run import ScheduledRun
-from spark_jobs.jobs.tasks import TASKS, Outcome
-from spark_jobs.publish.claims import claim_task
-from spark_jobs.publish.content import content
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.pipeline.publish.claims import claim_task
+from spark_jobs.pipeline.publish.content import content
+from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.pipeline.tasks import TASKS, Outcome, ScheduledRun
+from spark_jobs.store.warehouse import Warehouse
 from tests.quality import test_mutations
 from tests.snapshots import HOUR, at, load, membership, offsets, route
 
@@ -75,7 +74,7 @@ def test_tasks_run_again_leave_the_tables_of_one_run(scheduled: ScheduledRun, mo
     spark, warehouse = scheduled.spark, scheduled.warehouse
     do(scheduled, "audit")
     with monkeypatch.context() as patch:
-        patch.setattr("spark_jobs.jobs.audit.judged_steps", lambda *_: 1 / 0)
+        patch.setattr("spark_jobs.pipeline.audit.judged_steps", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             do(scheduled, "audit")
     with pytest.raises(WarehouseError, match="task audit of run"):
@@ -84,7 +83,7 @@ def test_tasks_run_again_leave_the_tables_of_one_run(scheduled: ScheduledRun, mo
     with pytest.raises(WarehouseError, match="audited with another configuration"):
         do(dataclasses.replace(scheduled, configuration=Configuration(max_gap_seconds=61)), "publish")
     with monkeypatch.context() as patch:
-        patch.setattr("spark_jobs.jobs.record.append", lambda *_: 1 / 0)
+        patch.setattr("spark_jobs.pipeline.record.append", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             do(scheduled, "publish")
     assert not warehouse.exists(spark, AUDIT_RUNS)

@@ -9,11 +9,11 @@ import pytest
 
 from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS
 from spark_jobs.cli.main import main
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import NothingPublishedError, ReportFileError
-from spark_jobs.jobs.trace import TraceRequest, trace
-from spark_jobs.location import Location
-from spark_jobs.read.delta import DeltaTables
+from spark_jobs.show.trace import TraceRequest, trace
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.delta import DeltaTables
 from tests.explain.rows import allocation, at, finding, interval, member, progress
 from tests.recording.by_kernel import write_warehouse
 from tests.report.traces import tracks
@@ -70,13 +70,13 @@ def test_a_trace_beside_the_page(warehouse: Path, tmp_path: Path, capsys: pytest
 
 
 def test_what_is_left_out_is_said(warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spark_jobs.jobs.trace.GROUPS", 1)
+    monkeypatch.setattr("spark_jobs.show.trace.GROUPS", 1)
     tables, file = DeltaTables(Location.parse(str(warehouse))), tmp_path / "r.pftrace"
     assert trace(tables, TraceRequest(HOUR), file, lambda _: None) == [
         "The trace has the 1 groups that need attention most, without 1 more group: choose one with --group."
     ]
     assert {path[:2] for path in tracks(file.read_bytes())} == {("c",), ("c", "incidents"), ("c", "bad")}
-    monkeypatch.setattr("spark_jobs.jobs.trace.SPANS", 1)
+    monkeypatch.setattr("spark_jobs.show.trace.SPANS", 1)
     (_, of_spans) = trace(tables, TraceRequest(HOUR), file, lambda _: None)
     assert of_spans.startswith("The trace has only the first 1 of 3 spans of ownership of group bad (cluster c)")
 

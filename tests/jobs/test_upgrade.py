@@ -23,8 +23,8 @@ from schemas import (
 )
 from schemas.types import Struct, as_json
 from spark_jobs.cli.main import main
-from spark_jobs.jobs.upgrade import Upgraded, upgrade
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.operate.upgrade import Upgraded, upgrade
+from spark_jobs.store.warehouse import Warehouse
 from tests.old_warehouses import BEFORE_MUTES, unpack
 from tests.snapshots import load, membership
 

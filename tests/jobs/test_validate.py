@@ -24,12 +24,12 @@ from schemas import (
 from spark_jobs.cli.before import table_named
 from spark_jobs.cli.exit_codes import quality_exit_code
 from spark_jobs.config import Configuration
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import ConfigurationError, ExitCode, IntervalError, PublishConflictError, WarehouseError
-from spark_jobs.jobs.run import RunRequest
-from spark_jobs.jobs.validate import Validation, validate
-from spark_jobs.publish.claims import claim
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.operate.validate import Validation, validate
+from spark_jobs.pipeline.publish.claims import claim
+from spark_jobs.pipeline.run import RunRequest
+from spark_jobs.store.warehouse import Warehouse
 from tests.snapshots import HOUR, at, load, membership
 
 CONFIGURATION = Configuration()

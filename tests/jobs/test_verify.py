@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 from schemas import AUDIT_RUNS, FINDINGS, MEMBERSHIP_SNAPSHOTS
 from spark_jobs.cli.main import main
 from spark_jobs.errors import NothingPublishedError
-from spark_jobs.jobs.verify import verify
-from spark_jobs.version import code_version
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.operate.verify import verify
+from spark_jobs.runtime.version import code_version
+from spark_jobs.store.warehouse import Warehouse
 from tests.snapshots import load, membership
 
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from spark_jobs.domain.message_queue import RouteEntry, sort_client_ids
-from spark_jobs.domain.rooms import room_of
-from spark_jobs.domain.strategies import (
+from spark_jobs.domain.model.message_queue import RouteEntry, sort_client_ids
+from spark_jobs.domain.rocketmq.allocation import room_of
+from spark_jobs.domain.rocketmq.strategies import (
     MACHINE_ROOM_NEARBY,
     POP,
     STRATEGY_NAMES,
@@ -18,7 +18,7 @@ from spark_jobs.domain.strategies import (
     StrategySettings,
     Variant,
 )
-from spark_jobs.domain.variants import variant_of
+from spark_jobs.domain.rocketmq.variants import variant_of
 from tests.kernel_vs_oracle.choices import Choices, choices
 
 _CLIENTS = (

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
-from spark_jobs.domain.audited_step import Allocation, IntervalProgress, Moves, RebalanceInterval
-from spark_jobs.domain.backlog import queue_intervals
-from spark_jobs.domain.history import UNKNOWN, GroupHistory
 from spark_jobs.domain.judge import JudgedStep
-from spark_jobs.domain.message_queue import topic_type
-from spark_jobs.domain.piled_up import piled_up
-from spark_jobs.domain.window import from_micros
+from spark_jobs.domain.kernel.audited_step import Allocation, IntervalProgress, Moves, RebalanceInterval
+from spark_jobs.domain.model.history import UNKNOWN, GroupHistory
+from spark_jobs.domain.model.message_queue import topic_type
+from spark_jobs.domain.model.window import from_micros
+from spark_jobs.domain.status.backlog import queue_intervals
+from spark_jobs.domain.status.piled_up import piled_up
 from tests.kernel import Row, group_histories
 from tests.kernel_vs_oracle.forms import Began, Line, OwnedQueue, ProgressLine, Said
 from tests.oracle.piled_up import PiledUp

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from spark_jobs.domain.strategies import StrategySettings, Variant
+from spark_jobs.domain.rocketmq.strategies import StrategySettings, Variant
 from tests.kernel_vs_oracle.forms import Began, Line, OwnedQueue, ProgressLine, Said
 from tests.oracle import status
 from tests.oracle.moves import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from spark_jobs.domain.thresholds import Thresholds
-from spark_jobs.domain.window import SECOND, AuditSettings
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import SECOND, AuditSettings
 from tests.kernel_vs_oracle.choices import Choices
 
 #: Four rounds a step; a snapshot holds for two, and persistent is what lasts for six: just enough to see who expired.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from spark_jobs.domain.strategies import Variant
+from spark_jobs.domain.rocketmq.strategies import Variant
 from tests.oracle.moves import Place
 from tests.oracle.piled_up import PiledUp
 from tests.oracle.progress import Progress

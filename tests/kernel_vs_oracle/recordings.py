@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from spark_jobs.domain.message_queue import RouteEntry
-from spark_jobs.domain.strategies import ConfigQueues, StrategySettings
-from spark_jobs.domain.window import SECOND
+from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rocketmq.strategies import ConfigQueues, StrategySettings
 from tests.kernel_vs_oracle.choices import Choices, choices
 from tests.kernel_vs_oracle.courses import (
     CADENCE,

@@ -8,8 +8,8 @@ from itertools import chain
 import pytest
 
 from spark_jobs.domain.judge import JudgedStep, judge
-from spark_jobs.domain.message_queue import RouteEntry
-from spark_jobs.domain.window import SECOND
+from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.window import SECOND
 from tests.kernel_vs_oracle import by_kernel, by_oracle
 from tests.kernel_vs_oracle.courses import SETTINGS, START, STEP
 from tests.kernel_vs_oracle.forms import Said

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from spark_jobs.domain.audited_step import IntervalProgress
-from spark_jobs.domain.history import ClientHistory, GroupHistory, OffsetReadings
 from spark_jobs.domain.judge import JudgedStep, judge
-from spark_jobs.domain.series import Series
-from spark_jobs.domain.severities import SEVERITIES
+from spark_jobs.domain.kernel.audited_step import IntervalProgress
+from spark_jobs.domain.model.finding import SEVERITIES
+from spark_jobs.domain.model.history import ClientHistory, GroupHistory, OffsetReadings
+from spark_jobs.domain.model.series import Series
 from tests.kernel_vs_oracle.by_kernel import history_of
 from tests.kernel_vs_oracle.courses import SETTINGS, START, STEP
 from tests.kernel_vs_oracle.examples import few, many

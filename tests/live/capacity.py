@@ -20,12 +20,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from schemas import Table
-from spark_jobs.domain.history import ClientHistory
-from spark_jobs.domain.throughput import AS_SET, Changes, throughputs
+from spark_jobs.domain.model.history import ClientHistory
+from spark_jobs.domain.model.window import MILLISECOND
+from spark_jobs.domain.status.throughput import AS_SET, Changes, throughputs
 from spark_jobs.domain.what_if.cases import EVERYBODY, Case
 from spark_jobs.domain.what_if.pace import Members
 from spark_jobs.domain.what_if.play import KnownMembers
-from spark_jobs.domain.window import MILLISECOND
 from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.recording import Row, outcomes
 from tests.kernel import group_histories

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from schemas import CAPTURE_CALLS, FINDINGS, REBALANCE_INTERVALS, Table
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.domain.thresholds import Thresholds
-from spark_jobs.domain.window import SECOND, AuditSettings
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import SECOND, AuditSettings
 from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.recording import Meta, NoObservation, Outcome, Row, outcomes
 from tests.kernel import published

@@ -18,18 +18,10 @@ from typing import Any
 
 import pytest
 
-from schemas import (
-    ALLOCATIONS,
-    CAPTURE_CALLS,
-    CLIENT_SNAPSHOTS,
-    QUALITY_RESULTS,
-    REBALANCE_INTERVALS,
-    SOURCES,
-    Table,
-)
+from schemas import ALLOCATIONS, CAPTURE_CALLS, CLIENT_SNAPSHOTS, QUALITY_RESULTS, REBALANCE_INTERVALS, SOURCES, Table
 from spark_jobs.errors import ExitCode
-from spark_jobs.location import Location
-from spark_jobs.read.delta import DeltaTables
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.delta import DeltaTables
 from tests.live import scenario
 from tests.live.cluster import cluster
 from tests.recording.test_truth import History, answers

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.history import UNKNOWN, OffsetReadings, Place, TopicReadings
-from spark_jobs.domain.subscriptions import RETRY
-from spark_jobs.domain.window import MILLISECOND, SECOND
+from spark_jobs.domain.model.history import RETRY, UNKNOWN, OffsetReadings, Place, TopicReadings
+from spark_jobs.domain.model.window import MILLISECOND, SECOND
 from tests.made_groups.lives import Hosts, Life, Standing, at
 
 #: 2026-11-21T03:00Z, and the seconds of the hour that are recorded: a step looks back for eight minutes.

@@ -9,8 +9,7 @@ from random import Random
 
 import numpy as np
 
-from spark_jobs.domain.allocation import allocate
-from spark_jobs.domain.history import (
+from spark_jobs.domain.model.history import (
     ClientHistory,
     ClientReadings,
     ClientState,
@@ -22,10 +21,11 @@ from spark_jobs.domain.history import (
     OwnedQueue,
     TopicReadings,
 )
-from spark_jobs.domain.message_queue import MessageQueue, RouteEntry, sort_client_ids, sort_queues
-from spark_jobs.domain.series import Series
-from spark_jobs.domain.strategies import STRATEGY_OF_CLASS, Strategy
-from spark_jobs.domain.window import MILLISECOND
+from spark_jobs.domain.model.message_queue import MessageQueue, RouteEntry, sort_client_ids, sort_queues
+from spark_jobs.domain.model.series import Series
+from spark_jobs.domain.model.window import MILLISECOND
+from spark_jobs.domain.rocketmq.allocation import allocate
+from spark_jobs.domain.rocketmq.strategies import STRATEGY_OF_CLASS, Strategy
 from tests.kernel import series_of
 from tests.made_groups.lives import Hosts, Life, at
 from tests.made_groups.readings import END, FIRST, MINUTE, micros, offset_readings, places, topic_readings

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import pytest
 
 from spark_jobs.domain.judge import JudgedStep, judge
-from spark_jobs.domain.strategies import StrategySettings
-from spark_jobs.domain.thresholds import Thresholds
-from spark_jobs.domain.window import SECOND, AuditSettings
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import SECOND, AuditSettings
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from tests.made_groups.kinds import HEALTHY, Kind
 from tests.made_groups.planted import PLANTED
 from tests.made_groups.readings import START

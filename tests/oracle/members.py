@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from spark_jobs.domain.strategies import AVG, MACHINE_ROOM_NEARBY, Variant, strategy_of_class
+from spark_jobs.domain.rocketmq.strategies import AVG, MACHINE_ROOM_NEARBY, Variant, strategy_of_class
 from tests.oracle.snapshots import ClientSnapshot, Software
 
 #: Where a strategy's name comes from, the weakest first: the assumption that it is AVG, configuration, running info.

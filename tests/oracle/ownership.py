@@ -6,10 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from spark_jobs.domain.allocation import KeepsWhatItHad, allocate, shares
-from spark_jobs.domain.causes import DoubleOwnedCause, UnassignedCause
-from spark_jobs.domain.message_queue import MessageQueue, RouteQueue
-from spark_jobs.domain.strategies import CONFIG, MACHINE_ROOM, Strategy, Variant
+from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
+from spark_jobs.domain.model.message_queue import MessageQueue, RouteQueue
+from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, allocate, shares
+from spark_jobs.domain.rocketmq.strategies import CONFIG, MACHINE_ROOM, Strategy, Variant
 
 
 class Member(NamedTuple):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeVar
 
-from spark_jobs.domain.message_queue import RouteEntry
-from spark_jobs.domain.strategies import StrategySettings
+from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
 
 NOT_CONFIGURED = StrategySettings()
 

@@ -8,9 +8,9 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
 
-from spark_jobs.domain.allocation import KeepsWhatItHad, shares
-from spark_jobs.domain.message_queue import RouteQueue, all_queues
-from spark_jobs.domain.strategies import POP, Strategy, StrategySettings, Variant
+from spark_jobs.domain.model.message_queue import RouteQueue, all_queues
+from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, shares
+from spark_jobs.domain.rocketmq.strategies import POP, Strategy, StrategySettings, Variant
 from tests.oracle.members import Resolved, group_source, known_at, resolve_strategies, variant_of
 from tests.oracle.snapshots import JAVA_5, StepWindow, TopicHistory
 from tests.oracle.unseen import unseen_times

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Protocol, TypeVar
 
-from spark_jobs.domain.message_queue import RouteEntry, java_order, sort_client_ids
+from spark_jobs.domain.model.message_queue import RouteEntry, java_order, sort_client_ids
 from tests.oracle.snapshots import MembershipSnapshot, StepWindow, TopicHistory
 
 #: Name of the view of brokers that agree.

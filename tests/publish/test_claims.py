@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import PublishConflictError
-from spark_jobs.publish.claims import claim, claim_notices, claim_task, claim_turn, claims_of, drop_dead_claims
-from spark_jobs.publish.request import RunRequest
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.pipeline.publish.claims import claim, claim_notices, claim_task, claim_turn, claims_of, drop_dead_claims
+from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.store.warehouse import Warehouse
 
 TEN = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
 ELEVEN = Interval.parse("2026-03-01T11:00/2026-03-01T12:00")
@@ -75,10 +75,10 @@ def test_who_looks_at_the_claims_sees_none_half_gone(warehouse: Warehouse) -> No
 def test_a_killed_run_blocks_nobody(warehouse: Warehouse, tmp_path: Path) -> None:
     script = (
         "import os, signal\n"
-        "from spark_jobs.domain.intervals import Interval\n"
-        "from spark_jobs.publish.claims import claim\n"
-        "from spark_jobs.publish.request import RunRequest\n"
-        "from spark_jobs.warehouse import Warehouse\n"
+        "from spark_jobs.domain.model.intervals import Interval\n"
+        "from spark_jobs.pipeline.publish.claims import claim\n"
+        "from spark_jobs.pipeline.publish.request import RunRequest\n"
+        "from spark_jobs.store.warehouse import Warehouse\n"
         f"with claim(Warehouse.parse({warehouse.location!r}), RunRequest(Interval.parse({str(TEN)!r})), 'killed'):\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
@@ -133,8 +133,8 @@ def test_one_process_at_a_time_does_a_task_of_a_run(warehouse: Warehouse) -> Non
 def test_what_a_killed_task_leaves_blocks_nobody_and_is_removed(warehouse: Warehouse) -> None:
     script = (
         "import os, signal\n"
-        "from spark_jobs.publish.claims import claim_task\n"
-        "from spark_jobs.warehouse import Warehouse\n"
+        "from spark_jobs.pipeline.publish.claims import claim_task\n"
+        "from spark_jobs.store.warehouse import Warehouse\n"
         f"with claim_task(Warehouse.parse({warehouse.location!r}), 'killed', 'staging'):\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from spark_jobs.publish.content import content
+from spark_jobs.pipeline.publish.content import content
 
 
 def test_order_does_not_count_and_repeats_do(spark: SparkSession) -> None:

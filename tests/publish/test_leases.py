@@ -11,13 +11,13 @@ import obstore
 import pytest
 from obstore.store import MemoryStore
 
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import PublishConflictError, WarehouseError
-from spark_jobs.location import Location
-from spark_jobs.publish import claims, leases
-from spark_jobs.publish.claims import claim, claim_notices, claims_of, drop_dead_claims
-from spark_jobs.publish.request import RunRequest
-from spark_jobs.s3 import commits, objects
+from spark_jobs.pipeline.publish import claims, leases
+from spark_jobs.pipeline.publish.claims import claim, claim_notices, claims_of, drop_dead_claims
+from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.store.location import Location
+from spark_jobs.store.s3 import commits, objects
 
 BUCKET = Location.parse("s3a://bucket/audit")
 TEN = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")

@@ -10,12 +10,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from schemas import OUTPUTS, REBALANCE_INTERVALS, Table
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.publish.content import NOTHING, content, contents_of
-from spark_jobs.publish.publisher import publish
-from spark_jobs.publish.request import RunRequest
-from spark_jobs.spark_types import spark_schema
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.pipeline.publish.content import NOTHING, content, contents_of
+from spark_jobs.pipeline.publish.publisher import publish
+from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.store.spark_types import spark_schema
+from spark_jobs.store.warehouse import Warehouse
 from tests.snapshots import HOUR
 
 NEXT = Interval(HOUR.end, HOUR.end + timedelta(hours=1))

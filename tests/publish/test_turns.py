@@ -11,11 +11,11 @@ from pyspark.sql import SparkSession
 
 from schemas import REBALANCE_INTERVALS
 from spark_jobs.errors import WarehouseError
-from spark_jobs.publish.claims import claim
-from spark_jobs.publish.publisher import publish
-from spark_jobs.publish.request import RunRequest
-from spark_jobs.publish.turns import publishing, undo_unfinished
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.pipeline.publish.claims import claim
+from spark_jobs.pipeline.publish.publisher import publish
+from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.pipeline.publish.turns import publishing, undo_unfinished
+from spark_jobs.store.warehouse import Warehouse
 from tests.publish.test_publisher import NEXT, intervals, topics
 from tests.snapshots import HOUR
 

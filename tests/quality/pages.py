@@ -13,10 +13,10 @@ import pyarrow as pa
 from expectations import BY_TABLE
 from expectations.suite import Severity
 from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS
-from spark_jobs.domain.window import to_micros
-from spark_jobs.quality.checks import QUARANTINED_PERCENT, Check, Result, StepsWithin
-from spark_jobs.quality.facts import Facts, by_name, looked
-from spark_jobs.quality.validation import Validator
+from spark_jobs.domain.model.window import to_micros
+from spark_jobs.pipeline.quality.checks import QUARANTINED_PERCENT, Check, Result, StepsWithin
+from spark_jobs.pipeline.quality.facts import Facts, by_name, looked
+from spark_jobs.pipeline.quality.validation import Validator
 from tests.expectations import cases
 from tests.expectations.cases import arrow_rows
 from tests.snapshots import at, membership

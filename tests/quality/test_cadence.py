@@ -6,11 +6,11 @@ import pytest
 
 from schemas import MEMBERSHIP_SNAPSHOTS
 from spark_jobs.config import Configuration
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.domain.window import SECOND
-from spark_jobs.quality.facts import ROWS, SERIES, SPANS, STEP
-from spark_jobs.quality.gate import of_sources
-from spark_jobs.quality.metric import ExpectStepsWithin
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.pipeline.quality.facts import ROWS, SERIES, SPANS, STEP
+from spark_jobs.pipeline.quality.gate import of_sources
+from spark_jobs.pipeline.quality.metric import ExpectStepsWithin
 
 HOUR = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
 

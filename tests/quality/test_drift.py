@@ -11,12 +11,12 @@ import pytest
 from expectations import BY_TABLE
 from schemas import MEMBERSHIP_SNAPSHOTS, QUALITY_RESULTS
 from spark_jobs.config import Quality
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.location import Location
-from spark_jobs.quality.checks import Check, Result
-from spark_jobs.quality.drift import Subject, Usual, as_usual, known_values, usual_values
-from spark_jobs.quality.validation import Validator
-from spark_jobs.read.delta import DeltaTables
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.pipeline.quality.checks import Check, Result
+from spark_jobs.pipeline.quality.drift import Subject, Usual, as_usual, known_values, usual_values
+from spark_jobs.pipeline.quality.validation import Validator
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.delta import DeltaTables
 from tests.quality.pages import counted
 from tests.snapshots import at, membership
 

@@ -3,14 +3,14 @@
 from expectations import SUITES
 from schemas import SOURCES, TABLES
 from spark_jobs.config import Configuration
-from spark_jobs.quality.drift import NULLS_ARE_USUAL, ROWS_ARE_USUAL
-from spark_jobs.quality.gate import of_sources
-from spark_jobs.quality.handbook import PAGE, handbook
+from spark_jobs.pipeline.quality.drift import NULLS_ARE_USUAL, ROWS_ARE_USUAL
+from spark_jobs.pipeline.quality.gate import of_sources
+from spark_jobs.pipeline.quality.handbook import PAGE, handbook
 from tests.snapshots import HOUR
 
 
 def test_the_page_is_the_one_the_suites_make() -> None:
-    assert PAGE.read_text(encoding="utf-8") == handbook(), "run python -m spark_jobs.quality.handbook"
+    assert PAGE.read_text(encoding="utf-8") == handbook(), "run python -m spark_jobs.pipeline.quality.handbook"
 
 
 def test_every_expectation_of_steps_is_explained() -> None:

@@ -12,15 +12,15 @@ from pyspark.sql import functions as F
 from schemas import QUARANTINE, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.config.model import Quality
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.domain.window import to_micros
-from spark_jobs.jobs.audit import audit, window_of
-from spark_jobs.jobs.check import Gate
-from spark_jobs.jobs.sightings import Past
-from spark_jobs.jobs.sources import pinned_versions, read_sources
-from spark_jobs.publish.request import RunRequest
-from spark_jobs.quality.facts import LEFT_OUT, ROWS
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.window import to_micros
+from spark_jobs.pipeline.audit import audit, window_of
+from spark_jobs.pipeline.check import Gate
+from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.pipeline.quality.facts import LEFT_OUT, ROWS
+from spark_jobs.pipeline.sightings import Past
+from spark_jobs.pipeline.sources import pinned_versions, read_sources
+from spark_jobs.store.warehouse import Warehouse
 from tests.quality.malformed import Row, good_row, malformed_rows
 from tests.snapshots import at, load
 

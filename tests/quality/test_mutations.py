@@ -31,12 +31,12 @@ from schemas import (
 from spark_jobs.config import Configuration
 from spark_jobs.domain.judge import JudgedStep
 from spark_jobs.errors import ExitCode, QualityError
-from spark_jobs.gather import judged as judged_module
-from spark_jobs.gather.rows import TableRows, rows_of, tables
-from spark_jobs.jobs.run import RunRequest, run
-from spark_jobs.publish.content import content
-from spark_jobs.quality.facts import BROKEN, by_name, facts_of_outputs
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.pipeline.gather import judged as judged_module
+from spark_jobs.pipeline.gather.rows import TableRows, rows_of, tables
+from spark_jobs.pipeline.publish.content import content
+from spark_jobs.pipeline.quality.facts import BROKEN, by_name, facts_of_outputs
+from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.store.warehouse import Warehouse
 from tests.expectations.cases import SETTINGS
 from tests.kernel import judged
 from tests.snapshots import HOUR, load, membership, offsets, route

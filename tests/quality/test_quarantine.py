@@ -10,14 +10,14 @@ from pyspark.sql import SparkSession
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, QUARANTINE, ROUTE_SNAPSHOTS
 from spark_jobs.config import Configuration
 from spark_jobs.config.model import Quality
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import QualityError
-from spark_jobs.jobs.audit import audit, window_of
-from spark_jobs.jobs.check import Gate
-from spark_jobs.jobs.sightings import Past
-from spark_jobs.jobs.sources import pinned_versions, read_sources
-from spark_jobs.publish.request import RunRequest
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.pipeline.audit import audit, window_of
+from spark_jobs.pipeline.check import Gate
+from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.pipeline.sightings import Past
+from spark_jobs.pipeline.sources import pinned_versions, read_sources
+from spark_jobs.store.warehouse import Warehouse
 from tests.snapshots import at, load, membership, offsets, route
 
 REQUEST = RunRequest(Interval(at(0), at(3600)))

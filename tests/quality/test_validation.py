@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.errors import QualitySiteError
-from spark_jobs.quality import validation
-from spark_jobs.quality.checks import Check
-from spark_jobs.quality.validation import Validator
+from spark_jobs.pipeline.quality import validation
+from spark_jobs.pipeline.quality.checks import Check
+from spark_jobs.pipeline.quality.validation import Validator
 from tests.quality.pages import HOSTILE, SUITE, rows, validated
 from tests.snapshots import at
 

@@ -12,12 +12,12 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from schemas import AUDIT_RUNS, FINDINGS, ROUTE_SNAPSHOTS, SOURCES, TOPIC_SNAPSHOTS, Table
-from spark_jobs.cli import scale
-from spark_jobs.cli.scale import SMALL_BYTES, is_small
-from spark_jobs.domain.intervals import EVER, Interval
-from spark_jobs.location import Location
-from spark_jobs.read.amount import bytes_in
-from spark_jobs.read.delta import DeltaTables
+from spark_jobs.cli import start
+from spark_jobs.cli.start import SMALL_BYTES, is_small
+from spark_jobs.domain.model.intervals import EVER, Interval
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.amount import bytes_in
+from spark_jobs.store.read.delta import DeltaTables
 from tests.snapshots import HOUR, at
 from tests.stored import arrow_table, write
 
@@ -70,7 +70,7 @@ def test_small_work_is_known_by_the_log_and_what_the_user_says_counts(
     assert caplog.messages[-1].startswith("Spark is started for small work: 0.0 MB")
     assert is_small(asked, lambda _: SMALL_BYTES)
     assert not is_small(asked, lambda _: SMALL_BYTES + 1)
-    monkeypatch.setattr(scale, "SMALL_BYTES", size - 1)
+    monkeypatch.setattr(start, "SMALL_BYTES", size - 1)
     assert not is_small(asked)
     assert is_small(Namespace(**vars(asked) | {"interval": NEXT}))
     assert is_small(Namespace(**vars(asked) | {"scale": "small"}))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from schemas.table import Table, required
 from schemas.types import STRING, Struct
-from spark_jobs.location import Location
-from spark_jobs.read.delta import DeltaTables
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.delta import DeltaTables
 
 
 def things(comment: str) -> Table:

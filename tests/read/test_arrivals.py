@@ -9,7 +9,7 @@ import pytest
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, SOURCES, TOPIC_SNAPSHOTS, Table
 from spark_jobs.errors import WarehouseError
-from spark_jobs.jobs.arrivals import missing_sources
+from spark_jobs.operate.arrivals import missing_sources
 from tests.snapshots import HOUR, at
 from tests.stored import write
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from spark_jobs.domain.incidents.values import PublishedFinding
-from spark_jobs.gather.rows import tables
-from spark_jobs.read.finding_rows import published_findings
+from spark_jobs.pipeline.gather.rows import tables
+from spark_jobs.store.read.finding_rows import published_findings
 from tests.gather.test_rows import FINDING, JUDGED
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS
-from spark_jobs.location import Location
-from spark_jobs.read.delta import DeltaTables
-from spark_jobs.read.sightings import has_all_sightings
+from spark_jobs.operate.upkeep import has_all_sightings
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.delta import DeltaTables
 from tests.snapshots import at
 from tests.stored import write
 

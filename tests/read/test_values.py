@@ -13,9 +13,9 @@ from deltalake import write_deltalake
 from schemas import FINDINGS, Table
 from schemas.types import INTEGER, LONG, STRING, TIMESTAMP, Array, Field, Map, Struct
 from spark_jobs.errors import SchemaMismatchError, WarehouseError
-from spark_jobs.location import Location
-from spark_jobs.read.delta import DeltaTables
-from spark_jobs.read.stored import Filter, rows, values
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.stored import Filter, rows, values
 
 NOON = datetime(2026, 11, 21, 12, 0, 0, 1, tzinfo=UTC)
 _TIME = pa.timestamp("us", "UTC")

@@ -11,14 +11,14 @@ from typing import Any
 from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS, Table
 from spark_jobs.config import audit_settings, strategy_settings
 from spark_jobs.config.file import load
-from spark_jobs.domain.history import GroupHistory
-from spark_jobs.domain.intervals import Interval
 from spark_jobs.domain.judge import JudgedStep, judge
-from spark_jobs.domain.window import to_micros
-from spark_jobs.gather.rows import tables
+from spark_jobs.domain.model.history import GroupHistory
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.window import to_micros
 from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.recording import Row, outcomes
-from spark_jobs.read.stored import rows
+from spark_jobs.pipeline.gather.rows import tables
+from spark_jobs.store.read.stored import rows
 from tests.kernel import group_histories
 from tests.recording.conftest import CONFIGURATION, EXAMPLE, ROOT
 from tests.stored import write

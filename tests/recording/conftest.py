@@ -16,10 +16,10 @@ from benchmarks.counts import Counts
 from schemas import SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.config.file import load
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.jobs.ingest import ingest
-from spark_jobs.jobs.run import RunRequest, RunResult, run
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.ingest.load import ingest
+from spark_jobs.pipeline.run import RunRequest, RunResult, run
+from spark_jobs.store.warehouse import Warehouse
 from tests.counted import counted
 
 ROOT = Path(__file__).parents[2]

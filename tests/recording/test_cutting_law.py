@@ -18,10 +18,10 @@ from pyspark.sql import SparkSession
 from schemas import AUDIT_RUNS, OUTPUTS
 from spark_jobs.config import Configuration
 from spark_jobs.config.file import load
-from spark_jobs.domain.intervals import Interval, StepGrid
-from spark_jobs.jobs.run import RunRequest, run
-from spark_jobs.publish.content import Content, content_of_steps
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.domain.model.intervals import Interval, StepGrid
+from spark_jobs.pipeline.publish.content import Content, content_of_steps
+from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.store.warehouse import Warehouse
 from tests.jobs.test_cutting_law import kill_when, start_audit, wait_for_commit
 from tests.recording.conftest import CONFIGURATION, EXAMPLE, RECORDING
 

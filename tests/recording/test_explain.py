@@ -20,18 +20,18 @@ from rich.console import Console
 
 from schemas import ALLOCATIONS, REBALANCE_INTERVALS
 from spark_jobs.cli.documents import as_json
-from spark_jobs.cli.show_explanation import show_explanation
+from spark_jobs.cli.reading import show_explanation
 from spark_jobs.cli.show_status import show_statuses
 from spark_jobs.config import settings_for
-from spark_jobs.domain.intervals import parse_utc
-from spark_jobs.domain.message_queue import MessageQueue
+from spark_jobs.domain.model.intervals import parse_utc
+from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.errors import NothingPublishedError
-from spark_jobs.explain.arithmetic import sizes
-from spark_jobs.explain.text import lines
-from spark_jobs.explain.views import strategy_of
-from spark_jobs.jobs.explain import Question, explain_group
-from spark_jobs.jobs.status import statuses
-from spark_jobs.read.delta import DeltaTables
+from spark_jobs.show.explain import Question, explain_group
+from spark_jobs.show.status import statuses
+from spark_jobs.show.text.arithmetic import sizes
+from spark_jobs.show.text.explanation import lines
+from spark_jobs.show.text.views import strategy_of
+from spark_jobs.store.read.delta import DeltaTables
 from tests.recording.conftest import EXAMPLE, RECORDING, Audited
 
 EXPLAINED = Path(__file__).with_name("explained")

@@ -10,11 +10,11 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS
-from spark_jobs.domain.window import SECOND, to_micros
-from spark_jobs.jobs.metrics import metrics
-from spark_jobs.jobs.trace import TraceRequest, trace
-from spark_jobs.location import Location
-from spark_jobs.read.delta import DeltaTables
+from spark_jobs.domain.model.window import SECOND, to_micros
+from spark_jobs.show.metrics import metrics
+from spark_jobs.show.trace import TraceRequest, trace
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.delta import DeltaTables
 from tests.domain import audited as made
 from tests.recording.by_kernel import HOUR, audited, write_warehouse
 from tests.recording.test_incidents import EVERYBODY

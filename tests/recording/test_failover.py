@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from schemas import FINDINGS, REBALANCE_INTERVALS, ROUTE_SNAPSHOTS, Table
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.domain.thresholds import Thresholds
-from spark_jobs.domain.window import SECOND, AuditSettings
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import SECOND, AuditSettings
 from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.recording import Row, outcomes
 from tests.kernel import published

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.domain.window import from_micros
-from spark_jobs.report.incident_section import incident_section
-from spark_jobs.report.texts import clock
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.window import from_micros
+from spark_jobs.show.page.incident_pages import incident_section
+from spark_jobs.show.page.texts import clock
 from tests.recording.by_kernel import audited
 from tests.recording.test_incidents import by_hand, folded, moment, same_time
 

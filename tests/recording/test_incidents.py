@@ -18,10 +18,10 @@ from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.cli.main import main
 from spark_jobs.domain.incidents.fold import incidents
 from spark_jobs.domain.incidents.values import AuditedTime, Incident
-from spark_jobs.domain.intervals import Interval, StepGrid
+from spark_jobs.domain.model.intervals import Interval, StepGrid
+from spark_jobs.domain.model.window import SECOND, to_micros
 from spark_jobs.domain.rules.catalog import RULES
-from spark_jobs.domain.window import SECOND, to_micros
-from spark_jobs.read.finding_rows import published_findings
+from spark_jobs.store.read.finding_rows import published_findings
 from tests.recording.by_kernel import DAY, HOUR, Published, audited, write_warehouse
 from tests.recording.test_timeline import BEGIN, END, T0
 from tests.stored import arrow_table

@@ -12,9 +12,9 @@ import pytest
 
 from schemas import OUTPUTS, Table
 from spark_jobs.config.file import load
-from spark_jobs.domain.intervals import Interval, StepGrid
-from spark_jobs.read.delta import DeltaTables
-from spark_jobs.read.stored import rows
+from spark_jobs.domain.model.intervals import Interval, StepGrid
+from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.stored import rows
 from tests.recording import by_kernel
 from tests.recording.conftest import CONFIGURATION, EXAMPLE, RECORDING, Audited
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from schemas import FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS, ROUTE_SNAPSHOTS, Table
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.domain.thresholds import Thresholds
-from spark_jobs.domain.window import SECOND, AuditSettings
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import SECOND, AuditSettings
 from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.recording import Meta, Row, outcomes
 from tests.kernel import published

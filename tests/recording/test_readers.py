@@ -7,16 +7,15 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, SOURCES
-from spark_jobs.domain.history import ClientHistory, ClientState
-from spark_jobs.gather.gather import Parts, group_topics, readings_per_group, states_per_group
-from spark_jobs.gather.histories import histories
-from spark_jobs.gather.judged import Gathered
-from spark_jobs.gather.kinds import CLIENT, READABLE
-from spark_jobs.gather.one_group import one_group
-from spark_jobs.gather.sources import Sources
-from spark_jobs.read.delta import DeltaTables
-from spark_jobs.read.stored import Filter, rows
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.domain.model.history import ClientHistory, ClientState
+from spark_jobs.pipeline.gather.gather import Parts, group_topics, readings_per_group, states_per_group
+from spark_jobs.pipeline.gather.histories import histories
+from spark_jobs.pipeline.gather.judged import Gathered
+from spark_jobs.pipeline.gather.one_group import one_group
+from spark_jobs.pipeline.gather.sources import CLIENT, READABLE, Sources
+from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.stored import Filter, rows
+from spark_jobs.store.warehouse import Warehouse
 from tests.recording.conftest import EXAMPLE, RECORDING
 
 pytestmark = pytest.mark.skipif(RECORDING != EXAMPLE, reason="the numbers are those of the recording of the project")

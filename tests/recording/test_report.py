@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.domain.intervals import Interval, parse_utc
+from spark_jobs.domain.model.intervals import Interval, parse_utc
 from spark_jobs.errors import NothingPublishedError, ReportFileError
-from spark_jobs.jobs.report import ReportRequest, report, write_page
-from spark_jobs.read.delta import DeltaTables
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.show.report import ReportRequest, report, write_page
+from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.warehouse import Warehouse
 from tests.browser import needs_browser
 from tests.opened import Opened
 from tests.recording.conftest import EXAMPLE, RECORDING, Audited

@@ -19,15 +19,15 @@ import duckdb
 import pytest
 
 from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, OUTPUTS, QUEUE_PROGRESS
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.explain.story import GroupStory
-from spark_jobs.jobs.explain import Question, explain_group
-from spark_jobs.jobs.incidents import IncidentQuery, incidents_of
-from spark_jobs.jobs.metrics import metrics
-from spark_jobs.jobs.report import ReportRequest, report
-from spark_jobs.jobs.status import statuses
-from spark_jobs.location import Location
-from spark_jobs.read.delta import DeltaTables
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.show.explain import Question, explain_group
+from spark_jobs.show.incidents import IncidentQuery, incidents_of
+from spark_jobs.show.metrics import metrics
+from spark_jobs.show.report import ReportRequest, report
+from spark_jobs.show.status import statuses
+from spark_jobs.show.text.story import GroupStory
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.delta import DeltaTables
 from tests.recording.by_kernel import HOUR, PROXIES, PROXIES_HOUR, Published, audited, write_warehouse
 from tests.recording.conftest import EXAMPLE
 from tests.stored import arrow_table

@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Self
 
 from schemas import OUTPUTS
-from spark_jobs.read.delta import delta_tables
-from spark_jobs.read.published import PublishedTables, published_tables
-from spark_jobs.read.stored import rows
+from spark_jobs.store.read.delta import delta_tables
+from spark_jobs.store.read.published import PublishedTables, published_tables
+from spark_jobs.store.read.stored import rows
 
 #: Of each step: what all its rows in all output tables are, as one text.
 Steps = Mapping[datetime, str]

@@ -6,14 +6,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from schemas import (
-    CLIENT_SNAPSHOTS,
-    MEMBERSHIP_SNAPSHOTS,
-    OFFSET_SNAPSHOTS,
-    ROUTE_SNAPSHOTS,
-    TOPIC_SNAPSHOTS,
-    Table,
-)
+from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
 from tests.quality.malformed import Row, good_row
 from tests.reliability.names import NAMES
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import sys
 
-from spark_jobs.conflicts import unless_outrun
-from spark_jobs.session import get_session
+from spark_jobs.runtime.session import get_session
+from spark_jobs.store.conflicts import unless_outrun
 
 
 def main(table: str, name: str, count: int) -> None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from schemas import AUDIT_RUNS, OUTPUTS
-from spark_jobs.location import Location
-from spark_jobs.read.delta import DeltaTables
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.delta import DeltaTables
 
 GROUPS = ("payment-service", "inventory-service")
 TOPICS = ("payments", "inventory", *(f"%RETRY%{group}" for group in GROUPS))

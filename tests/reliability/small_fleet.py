@@ -26,11 +26,11 @@ from schemas import (
 )
 from spark_jobs.cli.main import main
 from spark_jobs.config import Configuration
-from spark_jobs.domain.intervals import Interval, StepGrid
-from spark_jobs.jobs.run import RunRequest, run
-from spark_jobs.read.delta import delta_tables
-from spark_jobs.read.stored import tuples
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.domain.model.intervals import Interval, StepGrid
+from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.store.read.delta import delta_tables
+from spark_jobs.store.read.stored import tuples
+from spark_jobs.store.warehouse import Warehouse
 from tests.recording.conftest import EXAMPLE
 from tests.snapshots import at, load, membership, offsets, route
 

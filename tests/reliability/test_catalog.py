@@ -23,7 +23,9 @@ def environment(tmp_path: Path) -> dict[str, str]:
         f"spark.hadoop.javax.jdo.option.ConnectionURL jdbc:derby:;databaseName={tmp_path}/metastore;create=true\n"
     )
     environment = os.environ | {"SPARK_CONF_DIR": str(tmp_path)}
-    script = "from spark_jobs.session import get_session; get_session().sql('CREATE SCHEMA spark_catalog.audit')"
+    script = (
+        "from spark_jobs.runtime.session import get_session; get_session().sql('CREATE SCHEMA spark_catalog.audit')"
+    )
     subprocess.run([sys.executable, "-c", script], check=True, env=environment, cwd=Path.cwd())
     return environment
 

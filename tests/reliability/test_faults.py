@@ -17,9 +17,9 @@ from benchmarks.fleet import Fleet
 from benchmarks.snapshots import make
 from schemas import FINDINGS
 from spark_jobs.config import Configuration
-from spark_jobs.jobs import record
-from spark_jobs.jobs.run import RunRequest, run
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.pipeline import record
+from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.store.warehouse import Warehouse
 from tests.reliability.killing import Started, started
 from tests.reliability.reader import Steps, published_steps
 from tests.reliability.small_fleet import EXIT_CODES, STEPS, Contents, Prepared, arguments, contents, prepare, quietly

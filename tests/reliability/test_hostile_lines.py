@@ -19,11 +19,9 @@ from pyspark.sql import SparkSession
 
 from schemas import QUARANTINE, Table
 from spark_jobs.ingest.files import Line
-from spark_jobs.ingest.kinds import KINDS
-from spark_jobs.ingest.recording import Blank, NoObservation, Outcome, Quarantined, Row, outcomes
-from spark_jobs.ingest.report import IngestReport
-from spark_jobs.jobs.ingest import ingest
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.ingest.load import IngestReport, ingest
+from spark_jobs.ingest.recording import KINDS, Blank, NoObservation, Outcome, Quarantined, Row, outcomes
+from spark_jobs.store.warehouse import Warehouse
 from tests.reliability.lines import MUTATIONS, Hostile, hostile_lines
 from tests.reliability.memory import watched
 from tests.reliability.mutation import BLANK, NAMED, NO_OBSERVATION, ROW

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.cli.main import main
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.store.warehouse import Warehouse
 from tests.browser import needs_browser
 from tests.opened import Opened
 from tests.reliability.names import MARKUP, NAMES

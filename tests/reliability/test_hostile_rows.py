@@ -21,12 +21,12 @@ from pyspark.sql import SparkSession
 from schemas import OUTPUTS, QUARANTINE, SOURCES
 from spark_jobs.config import Configuration
 from spark_jobs.config.model import Quality
-from spark_jobs.gather.rows import tables
 from spark_jobs.ingest.batches import LINE_NUMBER, arrow_table
-from spark_jobs.jobs.run import RunRequest, run
-from spark_jobs.read.delta import DeltaTables
-from spark_jobs.read.stored import rows
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.pipeline.gather.rows import tables
+from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.stored import rows
+from spark_jobs.store.warehouse import Warehouse
 from tests.kernel import judged
 from tests.quality.malformed import good_row
 from tests.reliability.rows import BREAKS, Broken, broken_rows

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.publish.claims import drop_dead_claims
-from spark_jobs.publish.turns import undo_unfinished
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.pipeline.publish.claims import drop_dead_claims
+from spark_jobs.pipeline.publish.turns import undo_unfinished
+from spark_jobs.store.warehouse import Warehouse
 from tests.reliability.killing import ended, started
 from tests.reliability.reader import Reader, Steps, published_steps
 from tests.reliability.small_fleet import EXIT_CODES, Contents, Prepared, arguments, contents, prepare, quietly
@@ -113,7 +113,7 @@ def left_behind(warehouse: Warehouse) -> list[str]:
 
 def temporary_files(scratch: Path) -> list[str]:
     """What is left of Java's, once another process has begun where the killed one was."""
-    another = "from spark_jobs.scratch import scratch_folder; print(scratch_folder())"
+    another = "from spark_jobs.runtime.scratch import scratch_folder; print(scratch_folder())"
     begun = subprocess.run(
         [sys.executable, "-c", another], env=os.environ | {"TMPDIR": str(scratch)}, check=True, capture_output=True
     )

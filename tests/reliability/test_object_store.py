@@ -16,14 +16,14 @@ from deltalake import DeltaTable
 from obstore.store import from_url
 
 from schemas import NOTICES, TABLES
-from spark_jobs.domain.intervals import Interval
+from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import PublishConflictError, WarehouseError
-from spark_jobs.location import Location
-from spark_jobs.publish.claims import claim, claim_notices
-from spark_jobs.publish.request import RunRequest
-from spark_jobs.read.delta import DeltaTables
-from spark_jobs.s3.commits import check_puts
-from spark_jobs.s3.jars import installed
+from spark_jobs.pipeline.publish.claims import claim, claim_notices
+from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.s3.commits import check_puts
+from spark_jobs.store.s3.jars import installed
 from tests.published import publish_hours
 from tests.reliability.s3_server import BUCKET, SECRET, s3_server
 from tests.reliability.small import AUDITED, CONFIGURATION, Commands, outcomes, published, steps, write_recording
@@ -35,7 +35,7 @@ STEP = Interval.parse("2026-11-21T02:03/2026-11-21T02:04")
 @pytest.fixture(scope="module", autouse=True)
 def jars() -> None:
     if not installed():
-        pytest.skip("S3A is not installed: python -m spark_jobs.setup_jars --s3")
+        pytest.skip("S3A is not installed: python -m spark_jobs.setup.jars --s3")
 
 
 @pytest.fixture(scope="module")

@@ -19,8 +19,8 @@ from pyspark.sql import functions as F
 from benchmarks.fleet import START, Fleet
 from benchmarks.snapshots import make
 from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS, SOURCES
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.warehouse import Warehouse
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.store.warehouse import Warehouse
 from tests.reliability.memory import Watched, watched
 
 pytestmark = pytest.mark.reliability

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
-from spark_jobs.domain.window import to_micros
-from spark_jobs.report.groups import GroupRows
-from spark_jobs.report.page import PageContent
+from spark_jobs.domain.model.window import to_micros
+from spark_jobs.show.page.groups import GroupRows
+from spark_jobs.show.page.page import PageContent
 from tests.snapshots import HOUR, at
 
 _EVIDENCE = dict.fromkeys(

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.what_if.outcome import CaseOutcome, Comparison
-from spark_jobs.domain.window import to_micros
-from spark_jobs.report.colours import NOBODY, NOT_REPLAYED, OWNERS, SEVERITY, UNOBSERVED, contrast, ink_on
-from spark_jobs.report.page import page
-from spark_jobs.report.what_if import what_if_page
+from spark_jobs.show.page.colours import NOBODY, NOT_REPLAYED, OWNERS, SEVERITY, UNOBSERVED, contrast, ink_on
+from spark_jobs.show.page.page import page
+from spark_jobs.show.page.what_if import what_if_page
 from tests.browser import needs_browser
 from tests.opened import Opened
 from tests.report.pages import content, incident, lag, troubled, twins

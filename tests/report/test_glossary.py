@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import unescape
 
 from spark_jobs.domain.glossary import TERMS
-from spark_jobs.report.page import page
+from spark_jobs.show.page.page import page
 from tests.report.pages import content, troubled, twins
 
 

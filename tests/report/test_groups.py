@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_jobs.report.groups import conditions
+from spark_jobs.show.page.groups import conditions
 from tests.report.pages import finding
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from spark_jobs.domain.incidents.values import Incident
-from spark_jobs.domain.window import to_micros
-from spark_jobs.report.incident_chart import incident_chart
-from spark_jobs.report.incident_lanes import ROWS, lanes
+from spark_jobs.domain.model.window import to_micros
+from spark_jobs.show.page.incident_chart import incident_chart
+from spark_jobs.show.page.incident_lanes import ROWS, lanes
 from tests.report.pages import incident
 from tests.snapshots import HOUR, at
 

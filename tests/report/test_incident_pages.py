@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from spark_jobs.domain.incidents.trends import WEEK, GroupTrend, GroupWeek
 from spark_jobs.domain.incidents.values import Incident
-from spark_jobs.domain.trends import WEEK, GroupTrend, GroupWeek
-from spark_jobs.domain.window import to_micros
-from spark_jobs.report.incident_section import INCIDENTS
-from spark_jobs.report.page import page
+from spark_jobs.domain.model.window import to_micros
+from spark_jobs.show.page.incident_pages import INCIDENTS
+from spark_jobs.show.page.page import page
 from tests.browser import needs_browser
 from tests.opened import Opened
 from tests.report.pages import content, finding, fleet_row, incident, troubled, twins

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from spark_jobs.report.metrics import NewestSteps, registry
+from spark_jobs.show.metrics import NewestSteps, registry
 from tests.test_incidents import incident
 from tests.test_status import group
 

@@ -16,11 +16,11 @@ from bokeh.model.util import get_class
 from bokeh.models import Line
 from bokeh.plotting import figure
 
-from spark_jobs.report.axes import time_figure, time_range
-from spark_jobs.report.models import Figure, Model, field, line, marks, source_of
-from spark_jobs.report.packing import packed
-from spark_jobs.report.page import page
-from spark_jobs.report.what_if import what_if_page
+from spark_jobs.show.page.axes import time_figure, time_range
+from spark_jobs.show.page.models import Figure, Model, field, line, marks, source_of
+from spark_jobs.show.page.packing import packed
+from spark_jobs.show.page.page import page
+from spark_jobs.show.page.what_if import what_if_page
 from tests.report.pages import content, incident, troubled, twins
 from tests.report.test_contrast import compared
 from tests.snapshots import HOUR, at

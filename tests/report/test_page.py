@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from spark_jobs.report.page import page
+from spark_jobs.show.page.page import page
 from tests.browser import needs_browser
 from tests.opened import Opened
 from tests.report.pages import content, finding, fleet_row, lag, member, span, state, troubled, twins

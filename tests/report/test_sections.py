@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.report.fleet import PROGRESS_COLUMNS, fleet
-from spark_jobs.report.history import backlog, states
-from spark_jobs.report.keys import Row
-from spark_jobs.report.ownership import members, ownership
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.show.page.fleet import PROGRESS_COLUMNS, fleet
+from spark_jobs.show.page.history import backlog, states
+from spark_jobs.show.page.keys import Row
+from spark_jobs.show.page.ownership import members, ownership
 from tests.snapshots import at
 
 _KEY = ("step_start", "cluster", "consumer_group", "topic", "membership_view", "interval_start")

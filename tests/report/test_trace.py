@@ -5,10 +5,9 @@ from __future__ import annotations
 from io import BytesIO
 from typing import Any
 
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.domain.window import SECOND
-from spark_jobs.report.trace import TraceWriter
-from spark_jobs.report.trace_tracks import TracedGroup, add_group, add_incidents, backlog_points
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.show.trace_tracks import TracedGroup, TraceWriter, add_group, add_incidents, backlog_points
 from tests.domain import audited
 from tests.report.pages import span
 from tests.report.traces import facts, packets, tracks

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from spark_jobs.domain.trends import WEEK, GroupTrend, GroupWeek
-from spark_jobs.domain.window import to_micros
-from spark_jobs.explain.trend_text import is_compared
-from spark_jobs.report.trend_rows import GROUPS, trend_rows
+from spark_jobs.domain.incidents.trends import WEEK, GroupTrend, GroupWeek
+from spark_jobs.domain.model.window import to_micros
+from spark_jobs.show.page.trend_rows import GROUPS, trend_rows
+from spark_jobs.show.text.trend_text import is_compared
 from tests.snapshots import at
 
 START = to_micros(at(0))

@@ -6,7 +6,7 @@ from typing import Any
 
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackDescriptor, TrackEvent
 
-from spark_jobs.domain.window import SECOND
+from spark_jobs.domain.model.window import SECOND
 from tests.domain.audited import START
 
 

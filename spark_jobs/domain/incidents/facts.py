@@ -6,18 +6,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 
-from spark_jobs.domain.evidence import highest_backlog
-from spark_jobs.domain.findings import Finding
-from spark_jobs.domain.incidents.observed import NEVER
 from spark_jobs.domain.incidents.threads import Thread
-from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart, Queue
-from spark_jobs.domain.message_queue import number_ranges
+from spark_jobs.domain.incidents.values import NEVER, GroupCost, Incident, IncidentPart, Queue
+from spark_jobs.domain.model.finding import SEVERITIES, Finding
+from spark_jobs.domain.model.history import RETRY
+from spark_jobs.domain.model.message_queue import number_ranges
+from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.phrases import count, known_sum
+from spark_jobs.domain.rules.evidence import highest_backlog
 from spark_jobs.domain.rules.queue_owners import UNASSIGNED
 from spark_jobs.domain.rules.rule import Rule
-from spark_jobs.domain.severities import SEVERITIES
-from spark_jobs.domain.subscriptions import RETRY
-from spark_jobs.domain.window import SECOND, from_micros
 
 #: Names in a sentence, at most.
 _NAMED = 3

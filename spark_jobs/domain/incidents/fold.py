@@ -6,13 +6,12 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from spark_jobs.domain.incidents.facts import incident
-from spark_jobs.domain.incidents.observed import UnknownTime
 from spark_jobs.domain.incidents.threads import QUIET, RootRules, Thread, threads
-from spark_jobs.domain.incidents.values import AuditedTime, Incident, PublishedFinding
-from spark_jobs.domain.mutes import untold
-from spark_jobs.domain.roots import LEAD
+from spark_jobs.domain.incidents.values import AuditedTime, Incident, PublishedFinding, UnknownTime
+from spark_jobs.domain.model.finding import SEVERITIES
+from spark_jobs.domain.model.mutes import untold
+from spark_jobs.domain.rules.roots import LEAD
 from spark_jobs.domain.rules.rule import Rule
-from spark_jobs.domain.severities import SEVERITIES
 
 
 def incidents(findings: Iterable[PublishedFinding], audited: AuditedTime, rules: Iterable[Rule]) -> list[Incident]:

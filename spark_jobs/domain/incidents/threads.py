@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 
-from spark_jobs.domain.findings import Finding, queues_text
-from spark_jobs.domain.incidents.observed import UnknownTime
-from spark_jobs.domain.incidents.values import IncidentPart, PublishedFinding, Queue
+from spark_jobs.domain.incidents.values import IncidentPart, PublishedFinding, Queue, UnknownTime
+from spark_jobs.domain.model.finding import SEVERITIES, Finding
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rules.findings import queues_text
 from spark_jobs.domain.rules.rule import Rule
-from spark_jobs.domain.severities import SEVERITIES
-from spark_jobs.domain.window import SECOND
 
 #: What is back so soon never went away.
 QUIET = 600 * SECOND

@@ -1,1 +1,1 @@
-"""The rules: one module each, with what it means, when it holds, its severity, causes and advice."""
+"""One module per rule, and how rule hits become findings with evidence and roots."""

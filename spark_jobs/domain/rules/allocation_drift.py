@@ -10,17 +10,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep
-from spark_jobs.domain.client_spans import client_spans
-from spark_jobs.domain.clients import DriftCause
-from spark_jobs.domain.history import Place
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep
+from spark_jobs.domain.kernel.client_spans import client_spans
+from spark_jobs.domain.model.clients import DriftCause
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.model.window import SECOND, Time, without
+from spark_jobs.domain.rocketmq.strategies import is_popped
 from spark_jobs.domain.rules import client_hung, duplicate_client_id, mixed_clients
+from spark_jobs.domain.rules.client_hung import pulling_by_hand
 from spark_jobs.domain.rules.follows import Follows, clients
-from spark_jobs.domain.rules.pulling_by_hand import pulling_by_hand
-from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, FindingQueue, Rule, RuleHit
-from spark_jobs.domain.strategies import is_popped
-from spark_jobs.domain.times import Time, without
-from spark_jobs.domain.window import SECOND
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 NAME = "ALLOCATION_DRIFT"
 

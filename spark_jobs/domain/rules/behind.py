@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spark_jobs.domain.audited_step import AuditedStep, IntervalProgress
-from spark_jobs.domain.history import UNKNOWN
+from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.kernel.verdicts import Verdict, VerdictSpan
+from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.history import UNKNOWN
 from spark_jobs.domain.rules import (
     broker_not_readable,
     client_hung,
@@ -20,10 +22,7 @@ from spark_jobs.domain.rules import (
     slow_listener,
 )
 from spark_jobs.domain.rules.follows import Follows, clients, everything, queues
-from spark_jobs.domain.rules.progress_queues import queue_at
-from spark_jobs.domain.rules.rule import RuleHit
-from spark_jobs.domain.verdict_windows import VerdictSpan
-from spark_jobs.domain.verdicts import Verdict
+from spark_jobs.domain.rules.queue_owners import queue_at
 
 BEHIND = "BEHIND"
 EXAMPLE = "none: every queue without progress had no owner."

@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep
-from spark_jobs.domain.history import UNKNOWN, OffsetReadings, Place
-from spark_jobs.domain.message_queue import PERM_READ, RouteEntry
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
+from spark_jobs.domain.model.message_queue import PERM_READ, RouteEntry
+from spark_jobs.domain.model.series import Span, last_hour_before
+from spark_jobs.domain.model.window import HOUR
 from spark_jobs.domain.rules.follows import brokers
-from spark_jobs.domain.rules.rule import Cause, FindingQueue, Rule, RuleHit
-from spark_jobs.domain.series import Span
-from spark_jobs.domain.sightings import last_hour_before
-from spark_jobs.domain.window import HOUR
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "BROKER_NOT_READABLE"
 NOT_READABLE = "NOT_READABLE"

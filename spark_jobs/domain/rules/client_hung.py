@@ -6,16 +6,15 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from spark_jobs.domain.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.client_spans import Statement, client_spans
-from spark_jobs.domain.clients import HungCause
-from spark_jobs.domain.message_queue import MessageQueue
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.client_spans import Statement, client_spans
+from spark_jobs.domain.model.clients import HungCause
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.window import SECOND, Time, offline_times, without
 from spark_jobs.domain.rules.follows import hosts
-from spark_jobs.domain.rules.pulling_by_hand import pulling_by_hand
-from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, FindingQueue, Rule, RuleHit
-from spark_jobs.domain.series import Span
-from spark_jobs.domain.times import Time, without
-from spark_jobs.domain.window import SECOND
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 NAME = "CLIENT_HUNG"
 HUNG = "HUNG"
@@ -114,3 +113,15 @@ RULE = Rule(
     needs=(CLIENT_SNAPSHOTS,),
     spreads_by=hosts,
 )
+
+
+#: `ConsumeType` of the group.
+PULLS_BY_HAND = "CONSUME_ACTIVELY"
+
+
+def pulling_by_hand(step: AuditedStep) -> list[Time]:
+    """When a broker says that the group's members pull themselves (DefaultLitePullConsumer, DefaultMQPullConsumer):
+    then the application pulls when it likes.
+    """
+    every = (span for spans in step.memberships.values() for span in spans)
+    return offline_times(((span.start, span.end) for span in every if span.state.consume_type == PULLS_BY_HAND), ())

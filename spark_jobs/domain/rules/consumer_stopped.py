@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spark_jobs.domain.audited_step import AuditedStep
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.verdicts import Verdict
+from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.rules import priority
 from spark_jobs.domain.rules.behind import DECIDED_BY, EXAMPLE, FOLLOWS, hits_behind
-from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
-from spark_jobs.domain.verdicts import Verdict
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "CONSUMER_STOPPED"
 NO_COMMITS = "NO_COMMITS"

@@ -7,15 +7,16 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 
-from spark_jobs.domain.audited_step import Allocation, AuditedStep, RebalanceInterval
-from spark_jobs.domain.causes import DoubleOwnedCause, UnassignedCause
-from spark_jobs.domain.client_versions import UNIQUE_INSTANCE_NAME_VERSION
-from spark_jobs.domain.history import Connection, Membership
+from spark_jobs.domain.kernel.audited_step import Allocation, AuditedStep, RebalanceInterval
+from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
+from spark_jobs.domain.model.finding import Condition, FindingQueue, Party, RuleHit
+from spark_jobs.domain.model.history import Connection, Membership
+from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.window import common
+from spark_jobs.domain.rocketmq.variants import UNIQUE_INSTANCE_NAME_VERSION
 from spark_jobs.domain.rules.follows import subjects
 from spark_jobs.domain.rules.queue_owners import double_owned_queues, unassigned_queues
-from spark_jobs.domain.rules.rule import Cause, Condition, FindingQueue, Party, Rule, RuleHit
-from spark_jobs.domain.series import Span
-from spark_jobs.domain.times import common
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "DUPLICATE_CLIENT_ID"
 

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep, Rebalance
-from spark_jobs.domain.moves import host
-from spark_jobs.domain.rules.rule import Cause, Party, Rule, RuleHit
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, Rebalance
+from spark_jobs.domain.kernel.moves import host
+from spark_jobs.domain.model.finding import Party, RuleHit
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "FLAPPING_MEMBER"
 

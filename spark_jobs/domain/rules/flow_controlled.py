@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spark_jobs.domain.audited_step import AuditedStep
-from spark_jobs.domain.client_spans import client_spans, symptoms
-from spark_jobs.domain.clients import ThrottleCause, Throttled
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.client_spans import client_spans, symptoms
+from spark_jobs.domain.model.clients import ThrottleCause, Throttled
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules import client_hung, slow_listener
 from spark_jobs.domain.rules.follows import Follows, clients
-from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, FindingQueue, Rule, RuleHit
-from spark_jobs.domain.thresholds import Thresholds
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 NAME = "FLOW_CONTROLLED"
 THROTTLED = "THROTTLED"

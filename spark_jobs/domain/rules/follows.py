@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from spark_jobs.domain.findings import Finding
+    from spark_jobs.domain.model.finding import Finding
 
 #: What a finding has, of which it shares at least one with its root.
 Shares = Callable[["Finding"], Iterable[Hashable]]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spark_jobs.domain.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.client_spans import Statement, client_spans
-from spark_jobs.domain.history import Connection
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.client_spans import Statement, client_spans
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.history import Connection
+from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.window import common
 from spark_jobs.domain.rules.follows import subjects
-from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, FindingQueue, Rule, RuleHit
-from spark_jobs.domain.series import Span
-from spark_jobs.domain.times import common
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 NAME = "GHOST_MEMBER"
 NOT_IN_GROUP = "NOT_IN_GROUP"

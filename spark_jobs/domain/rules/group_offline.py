@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spark_jobs.domain.audited_step import ALL_HOSTS, REPLAYED, AuditedStep
-from spark_jobs.domain.history import UNKNOWN, Matrix, OffsetReadings
-from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
-from spark_jobs.domain.times import offline_times
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, REPLAYED, AuditedStep
+from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.model.window import offline_times
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "GROUP_OFFLINE"
 NOBODY_CONNECTED = "NOBODY_CONNECTED"

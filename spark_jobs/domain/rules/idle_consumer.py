@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep
-from spark_jobs.domain.member_loads import agreed_intervals, member_loads
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep
+from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.rules import broker_not_readable
 from spark_jobs.domain.rules.follows import Follows, everything
-from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
+from spark_jobs.domain.rules.member_loads import agreed_intervals, member_loads
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "IDLE_CONSUMER"
 MORE_MEMBERS_THAN_QUEUES = "MORE_MEMBERS_THAN_QUEUES"

@@ -6,15 +6,22 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
-from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
-from spark_jobs.domain.member_loads import MemberLoad, agreed_intervals, member_loads, subscribed_loads
-from spark_jobs.domain.member_traffic import MemberTraffic, member_traffic
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
+from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.window import SECOND, AuditSettings
+from spark_jobs.domain.rocketmq.strategies import CONFIG, CONSISTENT_HASH, is_popped
 from spark_jobs.domain.rules import broker_not_readable, duplicate_client_id, producer_skew
 from spark_jobs.domain.rules.follows import Follows, clients, everything, topics
+from spark_jobs.domain.rules.member_loads import (
+    MemberLoad,
+    MemberTraffic,
+    agreed_intervals,
+    member_loads,
+    member_traffic,
+    subscribed_loads,
+)
 from spark_jobs.domain.rules.parties import parties
-from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
-from spark_jobs.domain.strategies import CONFIG, CONSISTENT_HASH, is_popped
-from spark_jobs.domain.window import SECOND, AuditSettings
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "LOAD_IMBALANCE"
 

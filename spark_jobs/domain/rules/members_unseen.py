@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spark_jobs.domain.audited_step import ALL_HOSTS, CONSUMED_UNSEEN, AuditedStep
-from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
-from spark_jobs.domain.unseen import UnseenReason
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, CONSUMED_UNSEEN, AuditedStep
+from spark_jobs.domain.kernel.unseen import UnseenReason
+from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "MEMBERS_UNSEEN"
 

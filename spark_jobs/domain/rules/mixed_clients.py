@@ -6,13 +6,12 @@ from collections.abc import Collection, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep, Member
-from spark_jobs.domain.client_versions import UNIQUE_INSTANCE_NAME_VERSION
-from spark_jobs.domain.rules.flaps import flaps
-from spark_jobs.domain.rules.parties import parties
-from spark_jobs.domain.rules.rule import Cause, Party, Rule, RuleHit
-from spark_jobs.domain.strategies import MACHINE_ROOM, Variant
-from spark_jobs.domain.variants import variant_of
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, Member
+from spark_jobs.domain.model.finding import Party, RuleHit
+from spark_jobs.domain.rocketmq.strategies import MACHINE_ROOM, Variant
+from spark_jobs.domain.rocketmq.variants import UNIQUE_INSTANCE_NAME_VERSION, variant_of
+from spark_jobs.domain.rules.parties import flaps, parties
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "MIXED_CLIENTS"
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spark_jobs.domain.audited_step import AuditedStep
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.rules.parties import parties
-from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "MIXED_STRATEGIES"
 DIFFERENT_STRATEGIES = "DIFFERENT_STRATEGIES"

@@ -8,16 +8,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spark_jobs.domain.audited_step import AuditedStep, IntervalProgress
-from spark_jobs.domain.causes import DoubleOwnedCause
-from spark_jobs.domain.history import UNKNOWN, Place
-from spark_jobs.domain.intervals import format_utc
+from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.kernel.switches import Switch
+from spark_jobs.domain.model.causes import DoubleOwnedCause
+from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.history import UNKNOWN, Place
+from spark_jobs.domain.model.intervals import format_utc
+from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.rules import client_hung, duplicate_client_id, flapping_member
 from spark_jobs.domain.rules.follows import Follows, clients, everything, queues
-from spark_jobs.domain.rules.progress_queues import number, queue_at
-from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
-from spark_jobs.domain.switches import Switch
-from spark_jobs.domain.window import SECOND, from_micros
+from spark_jobs.domain.rules.queue_owners import number, queue_at
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "OFFSET_REWOUND"
 REWOUND = "REWOUND"

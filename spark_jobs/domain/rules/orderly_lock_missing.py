@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spark_jobs.domain.audited_step import AuditedStep
-from spark_jobs.domain.client_spans import client_spans, symptoms
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.client_spans import client_spans, symptoms
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.rules import client_hung, duplicate_client_id, membership_view_split
 from spark_jobs.domain.rules.follows import Follows, clients, queues, topics
-from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, FindingQueue, Rule, RuleHit
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 NAME = "ORDERLY_LOCK_MISSING"
 UNLOCKED = "UNLOCKED"

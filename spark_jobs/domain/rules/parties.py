@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from spark_jobs.domain.rules.rule import Party
+from spark_jobs.domain.model.finding import Party
+from spark_jobs.domain.model.history import Membership
+from spark_jobs.domain.model.series import Span
 
 Value = TypeVar("Value", str, int, tuple[tuple[str, str], ...])
 
@@ -22,3 +24,22 @@ def parties(
     for value, client_id in said:
         ids_of.setdefault(value, {})[client_id] = None
     return tuple(Party(name(value), tuple(ids_of[value])) for value in sorted(ids_of, reverse=descending))
+
+
+def flaps(
+    spans: Sequence[Span[Membership]], said: Callable[[Membership], Hashable]
+) -> Iterator[tuple[Span[Membership], Span[Membership]]]:
+    """Each span of a broker between two spans that said something else, and the same, the clients being the same; with
+    the span before it.
+
+    Source: `ConsumerGroupInfo.updateSubscription`, `ConsumerGroupInfo.updateChannel`.
+    """
+    for before, now, after in zip(spans, spans[1:], spans[2:], strict=False):
+        no_gap = before.end == now.start and now.end == after.start
+        back = said(before.state) == said(after.state) != said(now.state)
+        if no_gap and back and _ids(now) and _ids(before) == _ids(now) == _ids(after):
+            yield before, now
+
+
+def _ids(span: Span[Membership]) -> list[str]:
+    return [connection.client_id for connection in span.state.connections]

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from spark_jobs.domain.audited_step import AuditedStep
-from spark_jobs.domain.history import UNKNOWN, Matrix, OffsetReadings
-from spark_jobs.domain.pop import popped_topic
-from spark_jobs.domain.reading_pairs import reading_pairs
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.reading_windows import reading_pairs
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.model.window import SECOND, Time
+from spark_jobs.domain.rocketmq.pop import popped_topic
 from spark_jobs.domain.rules import client_hung, consume_failing, slow_listener
 from spark_jobs.domain.rules.follows import Follows, everything
-from spark_jobs.domain.rules.rule import Cause, FindingQueue, Rule, RuleHit
-from spark_jobs.domain.times import Time
-from spark_jobs.domain.window import SECOND
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "POP_REDELIVERING"
 NOT_ACKNOWLEDGED = "NOT_ACKNOWLEDGED"

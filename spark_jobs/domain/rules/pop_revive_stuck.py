@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from spark_jobs.domain.audited_step import AuditedStep
-from spark_jobs.domain.history import UNKNOWN, Matrix, OffsetReadings
-from spark_jobs.domain.pop import is_revive
-from spark_jobs.domain.reading_pairs import age_ms
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.reading_windows import age_ms
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rocketmq.pop import is_revive
 from spark_jobs.domain.rules.follows import brokers
-from spark_jobs.domain.rules.rule import Cause, FindingQueue, Rule, RuleHit
-from spark_jobs.domain.window import SECOND
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "POP_REVIVE_STUCK"
 REVIVE_STANDS = "REVIVE_STANDS"

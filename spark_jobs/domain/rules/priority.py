@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from spark_jobs.domain.audited_step import REPLAYED, AuditedStep, IntervalProgress
-from spark_jobs.domain.message_queue import PRIORITY
+from spark_jobs.domain.kernel.audited_step import REPLAYED, AuditedStep, IntervalProgress
+from spark_jobs.domain.kernel.verdicts import VerdictSpan
+from spark_jobs.domain.model.message_queue import PRIORITY
 from spark_jobs.domain.rules.rule import Cause
-from spark_jobs.domain.verdict_windows import VerdictSpan
 
 STARVATION = "PRIORITY_STARVATION"
 CAUSE = Cause(

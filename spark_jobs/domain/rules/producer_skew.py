@@ -9,12 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep, IntervalProgress
-from spark_jobs.domain.history import UNKNOWN, Matrix, Place
-from spark_jobs.domain.message_queue import PERM_WRITE, RouteEntry
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, IntervalProgress
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.history import UNKNOWN, Matrix, Place
+from spark_jobs.domain.model.message_queue import PERM_WRITE, RouteEntry
+from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules.follows import topics
-from spark_jobs.domain.rules.rule import Cause, FindingQueue, Rule, RuleHit
-from spark_jobs.domain.thresholds import Thresholds
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "PRODUCER_SKEW"
 HOT_QUEUES, BROKER_WITHOUT_MESSAGES = "HOT_QUEUES", "BROKER_WITHOUT_MESSAGES"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spark_jobs.domain.audited_step import RebalanceInterval
-from spark_jobs.domain.causes import DoubleOwnedCause
-from spark_jobs.domain.rules.rule import FindingQueue, RuleHit
+from spark_jobs.domain.kernel.audited_step import IntervalProgress, RebalanceInterval
+from spark_jobs.domain.model.causes import DoubleOwnedCause
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.history import UNKNOWN, Matrix
 
 UNASSIGNED, DOUBLE_OWNED, DISPUTED = "UNASSIGNED", "DOUBLE_OWNED", "DISPUTED"
 
@@ -48,3 +49,13 @@ def queue_hit(interval: RebalanceInterval, queue: FindingQueue, cause: str, impl
         queue=queue,
         implicated=implicated,
     )
+
+
+def queue_at(progress: IntervalProgress, place: int, role: str) -> FindingQueue:
+    """The queue at a place of an interval's progress, in the role it plays in a finding."""
+    return FindingQueue(progress.interval.topic, *progress.queues[place], role)
+
+
+def number(values: Matrix, place: int) -> float | None:
+    """A number as rules measure it; None: unknown."""
+    return None if values[place] == UNKNOWN else float(values[place])

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep, Rebalance
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, Rebalance
+from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules import broker_not_readable, flapping_member
 from spark_jobs.domain.rules.follows import Follows, everything
-from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
-from spark_jobs.domain.window import SECOND
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "REBALANCE_STORM"
 MEMBER_CHANGES = "MEMBER_CHANGES"

@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep, Moves
-from spark_jobs.domain.history import UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, Moves
+from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules import flapping_member, rebalance_storm
 from spark_jobs.domain.rules.follows import Follows, everything
-from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
-from spark_jobs.domain.window import SECOND
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "REDELIVERY_EXPOSURE"
 QUEUES_MOVED = "QUEUES_MOVED"

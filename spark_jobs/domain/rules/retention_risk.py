@@ -7,9 +7,10 @@ from enum import StrEnum
 
 import numpy as np
 
-from spark_jobs.domain.audited_step import AuditedStep, IntervalProgress
-from spark_jobs.domain.history import Matrix
-from spark_jobs.domain.retention import Minimums, Waiting, seconds_left_by_age
+from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.kernel.retention import Minimums, Waiting, seconds_left_by_age
+from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.history import Matrix
 from spark_jobs.domain.rules import (
     client_hung,
     consumer_lagging,
@@ -20,8 +21,8 @@ from spark_jobs.domain.rules import (
     unassigned_queue,
 )
 from spark_jobs.domain.rules.follows import Follows, everything, queues
-from spark_jobs.domain.rules.progress_queues import queue_at
-from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
+from spark_jobs.domain.rules.queue_owners import queue_at
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "RETENTION_RISK"
 AT_RISK = "AT_RISK"

@@ -4,79 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from spark_jobs.domain.audited_step import AuditedStep, Counts
-from spark_jobs.domain.causes import UnassignedCause
-from spark_jobs.domain.history import Connection
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.model.causes import UnassignedCause
+from spark_jobs.domain.model.finding import Condition, RuleHit
 from spark_jobs.domain.rules.follows import Follows, Shares
 
 #: Source tables that a run can do without; a rule may need one.
 CLIENT_SNAPSHOTS = "client_snapshots"
-
-
-class Party(NamedTuple):
-    """Who says what; `client_ids` None: whose it is is not known."""
-
-    name: str
-    client_ids: tuple[str, ...] | None
-
-
-class FindingQueue(NamedTuple):
-    """A queue in the role it plays in a finding."""
-
-    topic: str
-    broker_name: str
-    queue_id: int
-    role: str
-
-
-@dataclass(frozen=True, slots=True)
-class RuleHit:
-    """A condition held from `start` to `end` (microseconds), in this membership view, on this queue, or on none in
-    particular. Hits of one identity (`topic`, `client_id`, `cause`) that leave no gap are one finding.
-
-    `client_id` is the subject of the finding, `implicated` a client that it names. `seen_at`: the last snapshot that
-    showed it. `minimum_seconds`: how long the condition must stand (None: until a group agrees). `severity`: INFO, WARN
-    or ERROR, the worst hit counts (None: by its evidence). `measures` (numbers by name, None is unknown), `parties` and
-    `hint` (a sentence behind the advice of the cause) are those of the hit with the greatest `weight`, the latest of
-    equals.
-    """
-
-    start: int
-    end: int
-    cause: str | None = None
-    topic: str | None = None
-    client_id: str | None = None
-    view: str | None = None
-    seen_at: int | None = None
-    queue: FindingQueue | None = None
-    implicated: str | None = None
-    connections: tuple[Connection, ...] = ()
-    member_count: int | None = None
-    queue_count: int | None = None
-    if_deduplicated: Counts | None = None
-    if_unique: Counts | None = None
-    minimum_seconds: float | None = None
-    severity: str | None = None
-    weight: float | None = None
-    measures: Mapping[str, float | None] | None = None
-    parties: tuple[Party, ...] | None = None
-    hint: str | None = None
-
-
-class Condition(NamedTuple):
-    """What a rule may look at to complete a finding: who it is about, and what it cost (None: unknown).
-
-    `is_persistent`: two snapshots far enough apart showed it. Messages.
-    """
-
-    client_id: str | None
-    cause: str | None
-    connections: tuple[Connection, ...]
-    is_persistent: bool
-    produced: int | None
-    backlog_max: int | None
 
 
 @dataclass(frozen=True)

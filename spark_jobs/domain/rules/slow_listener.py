@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spark_jobs.domain.audited_step import AuditedStep
-from spark_jobs.domain.client_spans import client_spans, seen_twice
-from spark_jobs.domain.clients import Busy
-from spark_jobs.domain.consume_statuses import ResponseTimes, slowed_listeners
-from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule, RuleHit
-from spark_jobs.domain.series import Span
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.client_spans import client_spans, seen_twice
+from spark_jobs.domain.kernel.consume_statuses import ResponseTimes, slowed_listeners
+from spark_jobs.domain.model.clients import Busy
+from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 NAME = "SLOW_LISTENER"
 ALL_THREADS_BUSY = "ALL_THREADS_BUSY"

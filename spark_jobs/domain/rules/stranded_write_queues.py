@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spark_jobs.domain.audited_step import AuditedStep
-from spark_jobs.domain.causes import UnassignedCause
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.model.causes import UnassignedCause
+from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.rules.follows import topics
 from spark_jobs.domain.rules.queue_owners import queue_hit, unassigned_queues
-from spark_jobs.domain.rules.rule import Cause, Rule, RuleHit
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "STRANDED_WRITE_QUEUES"
 

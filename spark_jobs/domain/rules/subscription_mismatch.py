@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
-from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
-from spark_jobs.domain.history import Membership
-from spark_jobs.domain.rules.flaps import flaps
-from spark_jobs.domain.rules.parties import parties
-from spark_jobs.domain.rules.rule import Cause, Party, Rule, RuleHit
-from spark_jobs.domain.series import Span
-from spark_jobs.domain.subscriptions import Subscriptions
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
+from spark_jobs.domain.model.finding import Party, RuleHit
+from spark_jobs.domain.model.history import Membership, Subscriptions
+from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.rules.parties import flaps, parties
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "SUBSCRIPTION_MISMATCH"
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
-from spark_jobs.domain.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.causes import UnassignedCause
-from spark_jobs.domain.history import Place
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.model.causes import UnassignedCause
+from spark_jobs.domain.model.finding import Condition, FindingQueue, RuleHit
+from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.rules import (
     broker_not_readable,
     duplicate_client_id,
@@ -18,9 +19,9 @@ from spark_jobs.domain.rules import (
     subscription_mismatch,
 )
 from spark_jobs.domain.rules.follows import Follows, clients, everything, queues, topics
+from spark_jobs.domain.rules.membership_view_split import split_views
 from spark_jobs.domain.rules.queue_owners import DISPUTED, queue_hit, unassigned_queues
-from spark_jobs.domain.rules.rule import Cause, Condition, FindingQueue, Rule, RuleHit, severity_by_harm
-from spark_jobs.domain.rules.split_views import split_views
+from spark_jobs.domain.rules.rule import Cause, Rule, severity_by_harm
 
 NAME = "UNASSIGNED_QUEUE"
 #: Not a cause of an allocation: each view's own allocation has an owner.

@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spark_jobs.domain.audited_step import ALL_HOSTS, AuditedStep
-from spark_jobs.domain.history import Matrix, OffsetReadings
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep
+from spark_jobs.domain.model.finding import Party, RuleHit
+from spark_jobs.domain.model.history import Matrix, OffsetReadings
+from spark_jobs.domain.model.series import last_hour_before
 from spark_jobs.domain.rules.follows import everything
-from spark_jobs.domain.rules.rule import Cause, Party, Rule, RuleHit
-from spark_jobs.domain.sightings import last_hour_before
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "UNOBSERVED"
 NO_SNAPSHOTS = "NO_SNAPSHOTS"

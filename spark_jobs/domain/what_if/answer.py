@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from spark_jobs.domain.audited_step import AuditedStep
-from spark_jobs.domain.capacity import GroupInStep, HeldBack, Limit, enough_members, worst
-from spark_jobs.domain.history import UNKNOWN, OffsetReadings
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings
+from spark_jobs.domain.model.window import StepWindow
 from spark_jobs.domain.phrases import count
-from spark_jobs.domain.strategies import StrategySettings, is_popped
-from spark_jobs.domain.throughput import Changes, throughputs
+from spark_jobs.domain.rocketmq.strategies import StrategySettings, is_popped
+from spark_jobs.domain.status.capacity import GroupInStep, HeldBack, Limit, enough_members, worst
+from spark_jobs.domain.status.throughput import Changes, throughputs
 from spark_jobs.domain.what_if.cases import EVERYBODY, Case, Change
 from spark_jobs.domain.what_if.outcome import CaseOutcome, Comparison, compare
-from spark_jobs.domain.window import StepWindow
 from spark_jobs.errors import StrategyError
 
 #: What else would have helped, by what held the group back.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from spark_jobs.domain.replays import Replays
+from spark_jobs.domain.kernel.replays import Replays
 from spark_jobs.domain.what_if.cases import NEW, Autoscaler, Case, Change
-from spark_jobs.domain.what_if.inflow import inflow
+from spark_jobs.domain.what_if.fluid import inflow
 from spark_jobs.domain.what_if.owned import Owned, owned_by
 from spark_jobs.domain.what_if.play import KnownMembers, Played, Run
 from spark_jobs.domain.what_if.recorded import Held, Recorded, spans_of

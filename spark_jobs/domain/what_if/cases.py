@@ -6,14 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from spark_jobs.domain.audited_step import Member, RebalanceInterval
-from spark_jobs.domain.causes import UnassignedCause
-from spark_jobs.domain.history import Place
-from spark_jobs.domain.members import UNKNOWN_STRATEGY
-from spark_jobs.domain.message_queue import java_order
-from spark_jobs.domain.ownership import TWIN, Inputs, with_own_ids
-from spark_jobs.domain.strategies import AVG, CONSISTENT_HASH, StrategySettings
-from spark_jobs.domain.throughput import AS_SET, Changes
+from spark_jobs.domain.kernel.audited_step import Member, RebalanceInterval
+from spark_jobs.domain.kernel.ownership import TWIN, Inputs, with_own_ids
+from spark_jobs.domain.model.causes import UnassignedCause
+from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.model.message_queue import java_order
+from spark_jobs.domain.rocketmq.strategies import AVG, CONSISTENT_HASH, UNKNOWN_STRATEGY, StrategySettings
+from spark_jobs.domain.status.throughput import AS_SET, Changes
 
 #: Client ids of members that were not there end like this; they come last in every client's order.
 NEW = "~new-"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -11,21 +11,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.audited_step import AuditedStep
-from spark_jobs.domain.message_queue import MessageQueue
-from spark_jobs.domain.replays import Replays
-from spark_jobs.domain.strategies import StrategySettings
-from spark_jobs.domain.triggers import moved_between
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.replays import Replays
+from spark_jobs.domain.kernel.triggers import moved_between
+from spark_jobs.domain.model.history import OffsetReadings
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.phrases import count, did_you_mean, names_text
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.what_if.autoscale import autoscaled
-from spark_jobs.domain.what_if.cases import AS_IT_WAS, Case
-from spark_jobs.domain.what_if.check import check_case
+from spark_jobs.domain.what_if.cases import AS_IT_WAS, Case, origin
 from spark_jobs.domain.what_if.fluid import Amounts
 from spark_jobs.domain.what_if.owned import Owned, owned_in, rebalances
 from spark_jobs.domain.what_if.pace import MemberPace, members_of, uncommitted_seconds
-from spark_jobs.domain.what_if.pause import hand_over_pause
 from spark_jobs.domain.what_if.play import KnownMembers, Played, play
 from spark_jobs.domain.what_if.recorded import Course, Recorded, recorded, spans_of, within
-from spark_jobs.domain.window import SECOND
+from spark_jobs.errors import CaseError
 
 RECORDED = "really happened"
 NO_BACKLOG_KNOWN = "no queue has a known backlog while the group was replayed"
@@ -254,8 +255,8 @@ def _counts(held: Sequence[Owned]) -> tuple[int, int, int, int, int]:
     queues: Counter[tuple[str, int]] = Counter()
     for one in held:
         numbers: Counter[str] = Counter()
-        for client_id, count in zip(one.client_ids, one.allocation.queues_per_member, strict=True):
-            queues[client_id, numbers[client_id]] += count
+        for client_id, queue_count in zip(one.client_ids, one.allocation.queues_per_member, strict=True):
+            queues[client_id, numbers[client_id]] += queue_count
             numbers[client_id] += 1
     counts = [one.allocation.counts for one in held]
     return (
@@ -265,3 +266,54 @@ def _counts(held: Sequence[Owned]) -> tuple[int, int, int, int, int]:
         sum(count == 0 for count in queues.values()),
         max(queues.values(), default=0),
     )
+
+
+#: Members that an error names, at most.
+_NAMED = 8
+
+
+def check_case(case: Case, found: Recorded) -> None:
+    """Raises `CaseError` for a client id that no member has, or where more members leave than there ever were."""
+    intervals = [one.interval for of_topic in found.held.values() for one in of_topic]
+    seen = {member.client_id for one in intervals for member in one.members or ()}
+    there = {member.client_id for one in intervals for member in case.inputs(one).members}
+    _check_ids(case, case.without, seen)
+    _check_ids(case, [*case.speed, *filter(None, case.changes)], there.union(map(origin, there)))
+    left = max(sum(member.client_id not in case.without for member in one.members or ()) for one in intervals)
+    if case.members and case.members.sign == "-" and case.members.number > left:
+        raise CaseError(f"{case.label}: there were never more than {count(left, 'member')}")
+
+
+def _check_ids(case: Case, named: Iterable[str], known: Collection[str]) -> None:
+    for name in sorted(set(named).difference(known)):
+        hint = did_you_mean(name, known) or f"the members were {names_text(sorted(known), _NAMED)}"
+        raise CaseError(f"{case.label}: there was no member {name}: {hint}")
+
+
+def hand_over_pause(steps: Sequence[AuditedStep]) -> int | None:
+    """Microseconds: the median; None: of no queue that was handed over it is known.
+
+    From the rebalance to the last reading before the queue moved, if messages waited in it all that time; 0 where it
+    moved between the first two readings.
+    """
+    stood = [
+        one
+        for step in steps
+        for rebalance in step.rebalances
+        if (readings := step.history.offsets.get(rebalance.interval.topic))
+        for one in _stood(readings, rebalance.interval)
+    ]
+    return int(np.median(stood)) if stood else None
+
+
+def _stood(readings: OffsetReadings, interval: RebalanceInterval) -> Iterator[int]:
+    """Of each queue that the interval's beginning handed over."""
+    rows = readings.inside(interval.start, interval.end)
+    times = readings.times[rows]
+    for queue in interval.moves.handed_over if interval.moves else ():
+        place = readings.columns.get(queue)
+        if place is not None:
+            offsets, lag = readings.consumed_to[rows, place], readings.lag[rows, place]
+            moved = np.flatnonzero(np.diff(offsets))
+            if len(moved) and (lag[: moved[0] + 1] > 0).all():
+                yield int(times[moved[0]] - interval.start) if moved[0] else 0

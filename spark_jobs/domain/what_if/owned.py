@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from spark_jobs.domain.allocation import KeepsWhatItHad, by_room
-from spark_jobs.domain.audited_step import Allocation
-from spark_jobs.domain.message_queue import MessageQueue
-from spark_jobs.domain.ownership import Inputs
-from spark_jobs.domain.replays import Replays
-from spark_jobs.domain.strategies import MACHINE_ROOM_NEARBY
+from spark_jobs.domain.kernel.audited_step import Allocation
+from spark_jobs.domain.kernel.ownership import Inputs
+from spark_jobs.domain.kernel.replays import Replays
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, by_room
+from spark_jobs.domain.rocketmq.strategies import MACHINE_ROOM_NEARBY
 from spark_jobs.domain.what_if.cases import Case
 from spark_jobs.domain.what_if.recorded import Held, Recorded
 from spark_jobs.errors import StrategyError

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.audited_step import RebalanceInterval
-from spark_jobs.domain.message_queue import MessageQueue
-from spark_jobs.domain.throughput import Changes, Throughput
+from spark_jobs.domain.kernel.audited_step import RebalanceInterval
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.status.throughput import Changes, Throughput
 from spark_jobs.domain.what_if.recorded import Course, Recorded, spans_of
-from spark_jobs.domain.window import SECOND
 
 #: A pace is what a member with a backlog kept up for so long, in seconds; else what it did for so long.
 REACHED_SECONDS, SEEN_SECONDS = 60, 20

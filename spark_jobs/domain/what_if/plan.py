@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spark_jobs.domain.audited_step import AuditedStep
-from spark_jobs.domain.message_queue import MessageQueue
-from spark_jobs.domain.replays import Replays
-from spark_jobs.domain.strategies import StrategySettings
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.replays import Replays
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.what_if.cases import Case, Change
 from spark_jobs.domain.what_if.owned import owned_in
 from spark_jobs.domain.what_if.pace import members_of
 from spark_jobs.domain.what_if.play import KnownMembers, KnownRates
 from spark_jobs.domain.what_if.recorded import Recorded, recorded
-from spark_jobs.domain.window import SECOND
 
 
 class PlannedMember(NamedTuple):

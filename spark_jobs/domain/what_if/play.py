@@ -11,16 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.message_queue import MessageQueue
-from spark_jobs.domain.throughput import Rates, Times
-from spark_jobs.domain.triggers import moved_between
+from spark_jobs.domain.kernel.triggers import moved_between
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.status.throughput import Rates, Times
 from spark_jobs.domain.what_if.cases import Case, origin
-from spark_jobs.domain.what_if.fluid import Amounts, Service, flow
-from spark_jobs.domain.what_if.inflow import inflow
+from spark_jobs.domain.what_if.fluid import Amounts, Service, flow, inflow
 from spark_jobs.domain.what_if.owned import Owned
 from spark_jobs.domain.what_if.pace import Members, Pace
 from spark_jobs.domain.what_if.recorded import Course, Recorded, spans_of
-from spark_jobs.domain.window import SECOND
 
 
 @dataclass(frozen=True)

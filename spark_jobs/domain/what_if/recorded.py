@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.history import UNKNOWN, OffsetReadings, Place
-from spark_jobs.domain.message_queue import MessageQueue
-from spark_jobs.domain.progress import one_at_a_time
-from spark_jobs.domain.throughput import Throughput, throughputs
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.progress import one_at_a_time
+from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.status.throughput import Throughput, throughputs
 
 Messages = NDArray[np.float64]
 Times = NDArray[np.int64]

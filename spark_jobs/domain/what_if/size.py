@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
 
-from spark_jobs.domain.audited_step import AuditedStep
-from spark_jobs.domain.message_queue import MessageQueue
-from spark_jobs.domain.replays import Replays
-from spark_jobs.domain.strategies import StrategySettings
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.replays import Replays
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.what_if.cases import Case, Change
-from spark_jobs.domain.what_if.fluid import Amounts, Places
-from spark_jobs.domain.what_if.inflow import inflow
+from spark_jobs.domain.what_if.fluid import Amounts, Places, inflow
 from spark_jobs.domain.what_if.outcome import drained_after
 from spark_jobs.domain.what_if.owned import Owned, owned_in
 from spark_jobs.domain.what_if.pace import Members, members_of, uncommitted_seconds
 from spark_jobs.domain.what_if.play import KnownMembers, play
 from spark_jobs.domain.what_if.recorded import Course, Recorded, recorded
-from spark_jobs.domain.window import SECOND
 
 #: A peak is the highest rate over so many seconds, looked at once per so many.
 PEAK_SECONDS, _EVERY_SECONDS = 300, 60
@@ -220,3 +220,71 @@ def _window_rates(course: Course) -> Amounts:
 def _summed(steps: Amounts) -> Amounts:
     """From the first row on: 0, then what was added up to each further one."""
     return np.vstack([np.zeros((1, steps.shape[1])), np.cumsum(steps, axis=0)])
+
+
+class SizeVerdict(StrEnum):
+    """What is to be done about the size of a group."""
+
+    TOO_FEW = "TOO_FEW"
+    NOT_BY_MEMBERS = "NOT_BY_MEMBERS"
+    UNEVEN = "UNEVEN"
+    ENOUGH = "ENOUGH"
+    TOO_MANY = "TOO_MANY"
+    UNKNOWN = "UNKNOWN"
+
+
+class PublishedStep(NamedTuple):
+    """A step of a group in `group_status`; None is unknown."""
+
+    members: int | None
+    queues: int | None
+    utilisation: float | None
+    busiest_utilisation: float | None
+    busiest_limit: str | None
+
+
+class FleetNeed(NamedTuple):
+    """A group at its busiest step: connections, queues, how busy all of them and the busiest of them were, what limits
+    that one, and the fewest `needed`. None: unknown, or no number of members is enough.
+    """
+
+    verdict: SizeVerdict
+    members: int | None = None
+    queues: int | None = None
+    utilisation: float | None = None
+    busiest: float | None = None
+    limit: str | None = None
+    needed: int | None = None
+
+
+def fleet_need(steps: Sequence[PublishedStep], wanted: float, load: float) -> FleetNeed:
+    """Of the steps of one group, with `load` times the messages: the busiest member has at most the part `wanted` of
+    what it can consume.
+
+    Queues are taken to be shared evenly, and members to be as fast as they are together. `NOT_BY_MEMBERS`: one queue
+    is the limit, or there are too few. `UNEVEN`: members are enough, but one of them is slower, or has more to do.
+    """
+    known = [one for one in steps if one.utilisation is not None and one.busiest_utilisation is not None]
+    if not known:
+        return FleetNeed(SizeVerdict.UNKNOWN)
+    peak = max(known, key=lambda one: one.busiest_utilisation or 0)
+    utilisation, busiest = load * (peak.utilisation or 0), load * (peak.busiest_utilisation or 0)
+    found = FleetNeed(SizeVerdict.UNKNOWN, peak.members, peak.queues, utilisation, busiest, peak.busiest_limit)
+    if not peak.members or not peak.queues:
+        return found
+    needed = _fewest(utilisation * peak.members, peak.queues, wanted)
+    if busiest > wanted and peak.busiest_limit != "LISTENER":
+        return found._replace(verdict=SizeVerdict.NOT_BY_MEMBERS)
+    if needed is None:
+        return found._replace(verdict=SizeVerdict.NOT_BY_MEMBERS)
+    if busiest > wanted and needed <= peak.members:
+        return found._replace(verdict=SizeVerdict.UNEVEN, needed=needed)
+    order = (needed > peak.members) - (needed < peak.members)
+    verdict = {1: SizeVerdict.TOO_FEW, 0: SizeVerdict.ENOUGH, -1: SizeVerdict.TOO_MANY}[order]
+    return found._replace(verdict=verdict, needed=needed)
+
+
+def _fewest(work: float, queues: int, wanted: float) -> int | None:
+    """`work`: what there is to do, in what one member can. The busiest member has the most queues of an even share."""
+    enough = (count for count in range(1, queues + 1) if work * -(-queues // count) / queues <= wanted)
+    return next(enough, None)

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.domain.evidence import QueueEvidence
 from spark_jobs.domain.incidents.facts import part_headline
 from spark_jobs.domain.incidents.fold import incidents
 from spark_jobs.domain.incidents.values import AuditedTime, GroupCost, Incident, IncidentPart, PublishedFinding
+from spark_jobs.domain.model.finding import QueueEvidence
+from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.catalog import RULES
-from spark_jobs.domain.window import SECOND
 from tests.domain.audited import START
 from tests.domain.made import finding
 

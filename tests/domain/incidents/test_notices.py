@@ -7,7 +7,7 @@ from typing import Any
 
 from spark_jobs.domain.incidents.notices import Notice, NoticeScope, notices
 from spark_jobs.domain.incidents.values import PublishedFinding
-from spark_jobs.domain.window import SECOND
+from spark_jobs.domain.model.window import SECOND
 from tests.domain.audited import START
 from tests.domain.incidents.test_fold import HOUR, NOBODY, OFFLINE, TEN, clock, folded, following, stood
 

@@ -8,22 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.audited_step import (
+from spark_jobs.domain.kernel.audited_step import (
     ALL_HOSTS,
     REPLAYED,
     Allocation,
     AuditedStep,
-    Counts,
     IntervalProgress,
     Member,
     Mismatch,
     RebalanceInterval,
 )
-from spark_jobs.domain.history import UNKNOWN, Connection, GroupHistory, Membership
-from spark_jobs.domain.series import Span
-from spark_jobs.domain.subscriptions import Subscriptions
-from spark_jobs.domain.thresholds import Thresholds
-from spark_jobs.domain.window import SECOND, AuditSettings
+from spark_jobs.domain.model.finding import Counts
+from spark_jobs.domain.model.history import UNKNOWN, Connection, GroupHistory, Membership, Subscriptions
+from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import SECOND, AuditSettings
 
 #: Steps of an hour, a snapshot every 20 s that holds for 60 s, thresholds as a configuration has them by default.
 SETTINGS = AuditSettings(step=3600 * SECOND, cadence=20 * SECOND, max_gap=60 * SECOND, thresholds=Thresholds())

@@ -12,10 +12,11 @@ from itertools import pairwise
 from typing import Any
 
 from schemas import CLIENT_SNAPSHOTS
-from spark_jobs.domain.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.intervals import EPOCH
-from spark_jobs.domain.rules.rule import Rule, RuleHit
-from spark_jobs.domain.window import SECOND
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.intervals import EPOCH
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rules.rule import Rule
 from tests.domain.rules.client_steps import replayed, second_of, step_with
 from tests.kernel import group_histories
 from tests.snapshots import at

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from spark_jobs.domain.audited_step import (
+from spark_jobs.domain.kernel.audited_step import (
     ALL_HOSTS,
     REPLAYED,
     Allocation,
     AuditedStep,
-    Counts,
     Member,
     RebalanceInterval,
 )
-from spark_jobs.domain.history import GroupHistory
-from spark_jobs.domain.window import SECOND, AuditSettings, to_micros
+from spark_jobs.domain.model.finding import Counts
+from spark_jobs.domain.model.history import GroupHistory
+from spark_jobs.domain.model.window import SECOND, AuditSettings, to_micros
 from tests.kernel import SETTINGS
 from tests.snapshots import DAY
 

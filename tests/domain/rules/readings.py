@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.audited_step import AuditedStep, IntervalProgress, Moves, Rebalance, RebalanceInterval
-from spark_jobs.domain.history import UNKNOWN, GroupHistory, OffsetReadings, Place, TopicReadings
-from spark_jobs.domain.message_queue import RouteEntry
-from spark_jobs.domain.moves import Trigger
-from spark_jobs.domain.rules.rule import RuleHit
-from spark_jobs.domain.series import Span
-from spark_jobs.domain.verdict_windows import VerdictSpan
-from spark_jobs.domain.window import SECOND
+from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress, Moves, Rebalance, RebalanceInterval
+from spark_jobs.domain.kernel.moves import Trigger
+from spark_jobs.domain.kernel.verdicts import VerdictSpan
+from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, OffsetReadings, Place, TopicReadings
+from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.window import SECOND
 from tests.domain.rules.builders import interval, members
 
 #: What one reading says of one queue, None: unknown; no tuple at all: the snapshot has not the queue.

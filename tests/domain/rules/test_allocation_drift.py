@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from schemas import CLIENT_SNAPSHOTS
-from spark_jobs.domain.audited_step import RebalanceInterval
-from spark_jobs.domain.history import Membership
+from spark_jobs.domain.kernel.audited_step import RebalanceInterval
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.history import Membership
+from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules import rule
 from spark_jobs.domain.rules.allocation_drift import RULE, drift
-from spark_jobs.domain.rules.rule import FindingQueue, RuleHit
-from spark_jobs.domain.series import Span
-from spark_jobs.domain.window import SECOND
 from tests.domain.rules.client_groups import found_by, held, lasting
 from tests.domain.rules.client_steps import micros, replayed, second_of, step_with
 from tests.kernel import SETTINGS, group_histories

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from spark_jobs.domain.history import UNKNOWN
+from spark_jobs.domain.kernel.verdicts import Verdict, VerdictSpan
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.history import UNKNOWN
+from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules import consumer_lagging, consumer_stalled, consumer_stopped
-from spark_jobs.domain.rules.rule import FindingQueue, Rule, RuleHit
-from spark_jobs.domain.verdict_windows import VerdictSpan
-from spark_jobs.domain.verdicts import Verdict
-from spark_jobs.domain.window import SECOND
+from spark_jobs.domain.rules.rule import Rule
 from tests.domain.rules.builders import allocation, audited_step, interval, members
 from tests.domain.rules.readings import progress, span
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from spark_jobs.domain.audited_step import AuditedStep
-from spark_jobs.domain.message_queue import RouteEntry
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.broker_not_readable import RULE, NotReadable, NotReadableCause, not_readable_spans
-from spark_jobs.domain.rules.rule import RuleHit
-from spark_jobs.domain.series import Span
-from spark_jobs.domain.window import SECOND
 from tests.domain.rules.builders import audited_step
 from tests.domain.rules.readings import Said, offsets, route, span, with_readings
 

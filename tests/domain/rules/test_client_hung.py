@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from schemas import CLIENT_SNAPSHOTS
-from spark_jobs.domain.history import Connection, Membership
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.history import Connection, Membership
+from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.rules import rule
 from spark_jobs.domain.rules.client_hung import RULE
-from spark_jobs.domain.rules.rule import FindingQueue, RuleHit
-from spark_jobs.domain.series import Span
 from tests.domain.rules.client_groups import GROUPS, audited, found_by, held, lasting
 from tests.domain.rules.client_steps import micros, replayed, second_of, step_with
 from tests.kernel import group_histories

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
-from spark_jobs.domain.findings import Finding
-from spark_jobs.domain.window import SECOND, to_micros
+from spark_jobs.domain.model.finding import Finding
+from spark_jobs.domain.model.window import SECOND, to_micros
 from tests.kernel import judged
 from tests.snapshots import HOUR, at, healthy_group, membership, offsets, route
 

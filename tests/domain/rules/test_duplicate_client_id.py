@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 
 from schemas import MEMBERSHIP_SNAPSHOTS
-from spark_jobs.domain.audited_step import Counts
-from spark_jobs.domain.findings import Finding
-from spark_jobs.domain.history import Connection
+from spark_jobs.domain.model.finding import Condition, Counts, Finding, FindingQueue, Party, RuleHit
+from spark_jobs.domain.model.history import Connection
+from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.window import SECOND, to_micros
 from spark_jobs.domain.rules.duplicate_client_id import RULE, hits, instance_name, probable_cause
-from spark_jobs.domain.rules.rule import Condition, FindingQueue, Party, RuleHit
-from spark_jobs.domain.series import Span
-from spark_jobs.domain.window import SECOND, to_micros
 from tests.domain.rules.builders import allocation, audited_step, broker_said, interval, members
 from tests.kernel import judged
 from tests.snapshots import HOUR, healthy_group

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from spark_jobs.domain.audited_step import Rebalance
+from spark_jobs.domain.kernel.audited_step import Rebalance
+from spark_jobs.domain.model.finding import Party, RuleHit
+from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules.flapping_member import RULE
-from spark_jobs.domain.rules.rule import Party, RuleHit
-from spark_jobs.domain.thresholds import Thresholds
 from tests.domain.rules.builders import SETTINGS, audited_step
 from tests.domain.rules.readings import rebalance, span
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from schemas import CLIENT_SNAPSHOTS
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import AuditSettings
 from spark_jobs.domain.rules.flow_controlled import RULE
-from spark_jobs.domain.rules.rule import FindingQueue, RuleHit
-from spark_jobs.domain.thresholds import Thresholds
-from spark_jobs.domain.window import AuditSettings
 from tests.domain.rules.client_groups import found_by, held, lasting
 from tests.domain.rules.client_steps import micros, step_with
 from tests.kernel import SETTINGS, group_histories

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from schemas import CLIENT_SNAPSHOTS
-from spark_jobs.domain.history import Connection
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.history import Connection
 from spark_jobs.domain.rules import rule
 from spark_jobs.domain.rules.ghost_member import RULE
-from spark_jobs.domain.rules.rule import FindingQueue, RuleHit
 from tests.domain.rules.client_groups import GROUPS, audited, found_by, lasting
 from tests.domain.rules.client_steps import micros, replayed, step_with
 

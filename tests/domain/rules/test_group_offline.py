@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from spark_jobs.domain.audited_step import AuditedStep
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.model.history import Subscriptions
+from spark_jobs.domain.model.window import offline_times
 from spark_jobs.domain.rules.group_offline import RULE, Missed, is_missed
-from spark_jobs.domain.subscriptions import Subscriptions
-from spark_jobs.domain.times import offline_times
 from tests.domain.rules.builders import allocation, audited_step, broker_said, interval, members
 from tests.domain.rules.readings import Said, offsets, span, with_readings
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from spark_jobs.domain.audited_step import IntervalProgress, RebalanceInterval
-from spark_jobs.domain.member_traffic import MemberTraffic, member_traffic
+from spark_jobs.domain.kernel.audited_step import IntervalProgress, RebalanceInterval
+from spark_jobs.domain.model.finding import Party, RuleHit
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rocketmq.strategies import Variant
 from spark_jobs.domain.rules.load_imbalance import hits, is_imbalanced, severity, topic_cause, unequal_traffic
-from spark_jobs.domain.rules.rule import Party, RuleHit
-from spark_jobs.domain.strategies import Variant
-from spark_jobs.domain.window import SECOND
+from spark_jobs.domain.rules.member_loads import MemberTraffic, member_traffic
 from tests.domain.rules.builders import SETTINGS, allocation, audited_step, interval, members, progress
 
 #: queues per member | strategy | uneven | cause | severity if uneven

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.members_unseen import hits
-from spark_jobs.domain.rules.rule import RuleHit
-from spark_jobs.domain.window import SECOND
 from tests.domain.rules.builders import audited_step, interval
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spark_jobs.domain.audited_step import RebalanceInterval
+from spark_jobs.domain.kernel.audited_step import RebalanceInterval
+from spark_jobs.domain.model.finding import Party, RuleHit
+from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.membership_view_split import hits
-from spark_jobs.domain.rules.rule import Party, RuleHit
-from spark_jobs.domain.window import SECOND
 from tests.domain.rules.builders import allocation, audited_step, interval, members
 
 

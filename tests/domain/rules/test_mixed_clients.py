@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from spark_jobs.domain.audited_step import Member, Mixture
-from spark_jobs.domain.history import Membership
+from spark_jobs.domain.kernel.audited_step import Member, Mixture
+from spark_jobs.domain.model.finding import Party, RuleHit
+from spark_jobs.domain.model.history import Membership
+from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.mixed_clients import hits
 from spark_jobs.domain.rules.mixed_strategies import hits as strategy_hits
-from spark_jobs.domain.rules.rule import Party, RuleHit
-from spark_jobs.domain.series import Span
-from spark_jobs.domain.window import SECOND
 from tests.domain.rules.builders import allocation, audited_step, broker_said, interval
 
 #: language version strategy of each member (`-` is unknown) | mixed strategies | how the clients differ | severity

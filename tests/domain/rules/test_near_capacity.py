@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from schemas import CLIENT_SNAPSHOTS
-from spark_jobs.domain.audited_step import AuditedStep, IntervalProgress
-from spark_jobs.domain.findings import Finding, findings
-from spark_jobs.domain.relief import best_change
+from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.model.finding import Finding, FindingQueue
+from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules import near_capacity, slow_listener
-from spark_jobs.domain.rules.rule import FindingQueue
-from spark_jobs.domain.thresholds import Thresholds
+from spark_jobs.domain.rules.findings import findings
+from spark_jobs.domain.rules.near_capacity import best_change
 from tests.domain.audited import at, audited_step
 from tests.domain.test_utilisation import row
 from tests.domain.what_if.told import client_row, status

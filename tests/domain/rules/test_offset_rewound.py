@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spark_jobs.domain.audited_step import AuditedStep
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.switches import Switch
+from spark_jobs.domain.model.finding import FindingQueue
+from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.offset_rewound import RULE, rewind_cause
-from spark_jobs.domain.rules.rule import FindingQueue
-from spark_jobs.domain.switches import Switch
-from spark_jobs.domain.window import SECOND
 from tests.domain.rules.builders import allocation, audited_step, interval, members
 from tests.domain.rules.readings import offsets, oldest, progress, span, with_readings
 

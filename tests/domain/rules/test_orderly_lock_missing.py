@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from schemas import CLIENT_SNAPSHOTS
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.rules import rule
 from spark_jobs.domain.rules.orderly_lock_missing import RULE
-from spark_jobs.domain.rules.rule import FindingQueue, RuleHit
 from tests.domain.rules.client_groups import found_by, lasting
 from tests.domain.rules.client_steps import micros
 

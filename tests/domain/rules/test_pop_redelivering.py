@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from spark_jobs.domain.history import GroupHistory, OffsetReadings, Place
-from spark_jobs.domain.pop import popped_topic
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.history import GroupHistory, OffsetReadings, Place
+from spark_jobs.domain.rocketmq.pop import popped_topic
 from spark_jobs.domain.rules.pop_redelivering import RULE
-from spark_jobs.domain.rules.rule import FindingQueue, RuleHit
 from tests.domain.rules.builders import audited_step
 from tests.domain.rules.readings import offsets, span
 

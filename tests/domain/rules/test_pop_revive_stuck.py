@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from spark_jobs.domain.history import GroupHistory
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.rules.pop_revive_stuck import RULE
-from spark_jobs.domain.rules.rule import FindingQueue, RuleHit
 from tests.domain.rules.builders import audited_step
 from tests.domain.rules.readings import Said, offsets, span
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from spark_jobs.domain.audited_step import AuditedStep, IntervalProgress
-from spark_jobs.domain.history import Place
-from spark_jobs.domain.message_queue import RouteEntry
+from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.producer_skew import RULE, skew
-from spark_jobs.domain.series import Span
-from spark_jobs.domain.window import SECOND
 from tests.domain.rules.builders import allocation, audited_step, interval, members
 from tests.domain.rules.readings import progress, span
 

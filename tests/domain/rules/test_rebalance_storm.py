@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spark_jobs.domain.audited_step import AuditedStep
-from spark_jobs.domain.moves import Trigger
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.moves import Trigger
+from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules.rebalance_storm import RULE, RebalanceMoment, storms
-from spark_jobs.domain.rules.rule import RuleHit
-from spark_jobs.domain.thresholds import Thresholds
 from tests.domain.rules.builders import SETTINGS, audited_step
 from tests.domain.rules.readings import rebalance, span
 

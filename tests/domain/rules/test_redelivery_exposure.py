@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from spark_jobs.domain.audited_step import AuditedStep, Rebalance
-from spark_jobs.domain.history import UNKNOWN, Place
+from spark_jobs.domain.kernel.audited_step import AuditedStep, Rebalance
+from spark_jobs.domain.model.history import UNKNOWN, Place
+from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules.redelivery_exposure import RULE, in_flight
-from spark_jobs.domain.thresholds import Thresholds
 from tests.domain.rules.builders import SETTINGS, audited_step
 from tests.domain.rules.readings import Said, offsets, rebalance, span, with_readings
 

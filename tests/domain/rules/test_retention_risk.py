@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spark_jobs.domain.audited_step import AuditedStep
-from spark_jobs.domain.history import TopicReadings
-from spark_jobs.domain.retention import Waiting
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.retention import Waiting
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.history import TopicReadings
+from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.retention_risk import RULE, retention_cause
-from spark_jobs.domain.rules.rule import FindingQueue, RuleHit
-from spark_jobs.domain.window import SECOND
 from tests.domain.rules.builders import allocation, audited_step, interval, members
 from tests.domain.rules.readings import Said, oldest, progress, span, with_readings
 

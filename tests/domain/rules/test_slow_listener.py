@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from schemas import CLIENT_SNAPSHOTS
-from spark_jobs.domain.rules.rule import RuleHit
+from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.rules.slow_listener import RULE
 from tests.domain.rules.client_groups import found_by, lasting
 from tests.domain.rules.client_steps import micros

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from spark_jobs.domain.rules.rule import Condition, FindingQueue, RuleHit
+from spark_jobs.domain.model.finding import Condition, FindingQueue, RuleHit
+from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.stranded_write_queues import RULE, hits
-from spark_jobs.domain.window import SECOND
 from tests.domain.rules.builders import allocation, audited_step, interval, members
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.domain.audited_step import Mismatch
-from spark_jobs.domain.history import Membership
-from spark_jobs.domain.rules.flaps import flaps
-from spark_jobs.domain.rules.rule import Party, RuleHit
+from spark_jobs.domain.kernel.audited_step import Mismatch
+from spark_jobs.domain.model.finding import Party, RuleHit
+from spark_jobs.domain.model.history import Membership, Subscriptions, normal_expression
+from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rules.parties import flaps
 from spark_jobs.domain.rules.subscription_mismatch import hits, mismatch
-from spark_jobs.domain.series import Span
-from spark_jobs.domain.subscriptions import Subscriptions, normal_expression
-from spark_jobs.domain.window import SECOND
 from tests.domain.rules.builders import audited_step, broker_said, interval
 
 #: type (`-` is unknown) | text (`-` is unknown) | normal form

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from spark_jobs.domain.rules.rule import Condition, FindingQueue, RuleHit
+from spark_jobs.domain.model.finding import Condition, FindingQueue, RuleHit
+from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.unassigned_queue import RULE, hits, may_be_unassigned
-from spark_jobs.domain.window import SECOND
 from tests.domain.rules.builders import allocation, audited_step, interval, members
 
 

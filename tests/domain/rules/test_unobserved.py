@@ -6,14 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from spark_jobs.domain.audited_step import AuditedStep
-from spark_jobs.domain.history import Membership, OffsetReadings
-from spark_jobs.domain.message_queue import RouteEntry
-from spark_jobs.domain.rules.rule import Party
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.model.finding import Party
+from spark_jobs.domain.model.history import Membership, OffsetReadings, Subscriptions
+from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.series import Series, Span
+from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.unobserved import RULE, SnapshotGap, gaps, gaps_behind, gaps_where_named, together
-from spark_jobs.domain.series import Series, Span
-from spark_jobs.domain.subscriptions import Subscriptions
-from spark_jobs.domain.window import SECOND
 from tests.domain.rules.builders import audited_step, broker_said, interval
 from tests.domain.rules.readings import Said, offsets, route, span, with_readings
 

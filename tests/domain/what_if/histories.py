@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS
-from spark_jobs.domain.audited_step import AuditedStep
+from spark_jobs.domain.kernel.audited_step import AuditedStep
 from tests.kernel import SETTINGS, audited_steps, group_histories
 from tests.snapshots import HOUR, membership, offsets, route
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.domain.audited_step import AuditedStep
-from spark_jobs.domain.capacity import GroupInStep, HeldBack, Limit
-from spark_jobs.domain.strategies import StrategySettings
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
+from spark_jobs.domain.status.capacity import GroupInStep, HeldBack, Limit
 from spark_jobs.domain.what_if.answer import in_numbers
 from tests.domain.what_if.histories import at, nothing, steps
 from tests.domain.what_if.told import told_by

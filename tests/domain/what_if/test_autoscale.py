@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spark_jobs.domain.strategies import StrategySettings
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.what_if.cases import Autoscaler, Case
 from spark_jobs.domain.what_if.outcome import CaseOutcome, Scaled, compare
-from spark_jobs.domain.window import SECOND
 from tests.domain.what_if.histories import Messages, at, steps
 from tests.domain.what_if.told import told_by
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.domain.audited_step import Member, RebalanceInterval
-from spark_jobs.domain.ownership import Inputs, replayed
-from spark_jobs.domain.strategies import StrategySettings
+from spark_jobs.domain.kernel.audited_step import Member, RebalanceInterval
+from spark_jobs.domain.kernel.ownership import Inputs, replayed
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.what_if.cases import AS_IT_WAS, Case, Change, origin, strategy_named
 
 QUEUES = (("a", 0), ("a", 1), ("b", 0))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spark_jobs.domain.audited_step import AuditedStep
-from spark_jobs.domain.strategies import StrategySettings
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.what_if.cases import AS_IT_WAS, Case, Change
 from spark_jobs.domain.what_if.outcome import NO_BACKLOG_KNOWN, NO_PACE, CaseOutcome, Comparison, compare
 from spark_jobs.errors import StrategyError

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from spark_jobs.domain.audited_step import AuditedStep
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.model.window import SECOND, to_micros
+from spark_jobs.domain.what_if.outcome import hand_over_pause
 from spark_jobs.domain.what_if.pace import Members, Pace, StoodStill, members_of, uncommitted_seconds
-from spark_jobs.domain.what_if.pause import hand_over_pause
 from spark_jobs.domain.what_if.recorded import Recorded, recorded
-from spark_jobs.domain.window import SECOND, to_micros
 from tests.domain.what_if.histories import at, nothing, steps
 from tests.snapshots import HOUR
 

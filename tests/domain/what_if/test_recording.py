@@ -14,17 +14,17 @@ import pytest
 from schemas import Table
 from spark_jobs.config import Configuration, audit_settings, strategy_settings
 from spark_jobs.config.file import load
-from spark_jobs.domain.audited_step import AuditedStep
-from spark_jobs.domain.history import GroupHistory
-from spark_jobs.domain.intervals import Interval
-from spark_jobs.domain.replays import Replays
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.replays import Replays
+from spark_jobs.domain.model.history import GroupHistory
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.window import SECOND, to_micros
 from spark_jobs.domain.what_if.cases import AS_IT_WAS
 from spark_jobs.domain.what_if.outcome import compare
 from spark_jobs.domain.what_if.owned import owned_in
 from spark_jobs.domain.what_if.pace import members_of
 from spark_jobs.domain.what_if.play import KnownMembers, play
 from spark_jobs.domain.what_if.recorded import Recorded, recorded, within
-from spark_jobs.domain.window import SECOND, to_micros
 from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.recording import Row, outcomes
 from tests.kernel import audited_steps, group_histories

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from spark_jobs.domain.audited_step import AuditedStep
-from spark_jobs.domain.strategies import StrategySettings
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.what_if.size import Goals, Size, size
 from tests.domain.what_if.histories import Messages, at, nothing, steps
 from tests.domain.what_if.told import told_by

@@ -1,0 +1,164 @@
+"""Thresholds that fit what a group usually does, by what was published of it. Times are microseconds."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from math import ceil, inf, isfinite
+from operator import ge, gt
+from typing import NamedTuple
+
+from spark_jobs.domain.incidents.values import PublishedFinding
+from spark_jobs.domain.model.finding import Finding
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import HOUR, SECOND
+from spark_jobs.domain.rules import (
+    consumer_lagging,
+    consumer_stalled,
+    consumer_stopped,
+    flapping_member,
+    load_imbalance,
+    producer_skew,
+    rebalance_storm,
+    retention_risk,
+)
+
+#: A suggestion is what this part of the group's values stayed within, times the margin.
+QUANTILE, MARGIN = 0.95, 1.25
+#: Of less audited time nothing is suggested; microseconds.
+LEAST = 3 * 24 * HOUR
+_STOPPED = (consumer_stopped.NAME, consumer_stalled.NAME, retention_risk.NAME)
+
+
+class GroupPast(NamedTuple):
+    """What was published of one group: its audited steps, its findings, `lag_max` of queues that made progress, and
+    when queues of which topic were moved.
+    """
+
+    steps: Sequence[int]
+    findings: Sequence[PublishedFinding]
+    lags: Sequence[int]
+    rebalances: Collection[tuple[str, int]]
+
+
+class Suggestion(NamedTuple):
+    """A value for one threshold, what the group's values stayed within, and how many findings of the past it would have
+    kept and dropped.
+    """
+
+    key: str
+    value: float
+    usual: float
+    kept: int
+    dropped: int
+
+
+class GroupSuggestions(NamedTuple):
+    """What is suggested for one group; None: too little of it was audited (microseconds)."""
+
+    cluster: str
+    consumer_group: str
+    audited: int
+    suggestions: Sequence[Suggestion] | None
+
+
+def suggestions(past: GroupPast, current: Thresholds) -> list[Suggestion]:
+    """The thresholds to raise; none that drops nothing, or that would hide a queue without progress."""
+    within = current.storm_seconds * SECOND
+    told = [one for one in past.findings if one.finding.muted is None]
+
+    def storm(one: Finding) -> float | None:
+        if one.rule != rebalance_storm.NAME:
+            return None
+        return most_within((each for each in past.rebalances if one.start <= each[1] <= one.end), within)
+
+    lagging, skews = _heights(told, _lagging), _heights(told, _skew)
+    flaps, storms = _heights(told, _flapping), _heights(told, storm)
+    found = (
+        _suggestion("allowed_lag", past.lags, _all(lagging), current, keeps=gt, below=_least_stopped(past.findings)),
+        _suggestion("skew_ratio", _per_step(past.steps, skews), _all(skews), current, digits=1),
+        _suggestion("storm_rebalances", _per_step(past.steps, storms), _all(storms), current),
+        _suggestion("flapping_times", _per_step(past.steps, flaps), _all(flaps), current),
+    )
+    return [one for one in found if one is not None]
+
+
+def _suggestion(
+    key: str,
+    values: Sequence[float],
+    heights: Sequence[float],
+    current: Thresholds,
+    *,
+    keeps: Callable[[float, float], bool] = ge,
+    digits: int = 0,
+    below: float = inf,
+) -> Suggestion | None:
+    """`heights`: of the findings, which a threshold keeps where `keeps(height, threshold)`; it must stay `below`."""
+    usual = sorted(values)[ceil(QUANTILE * len(values)) - 1] if values else inf
+    if not isfinite(usual):
+        return None
+    value = ceil(usual * MARGIN * 10**digits) / 10**digits
+    kept = sum(keeps(height, value) for height in heights)
+    is_better = getattr(current, key) < value < below and kept < len(heights)
+    return Suggestion(key, value, usual, kept, len(heights) - kept) if is_better else None
+
+
+def most_within(rebalances: Iterable[tuple[str, int]], within: int) -> int:
+    """The most rebalances of one topic that follow each other in less than `within`: those of several topics may be
+    one, and begin at different moments.
+    """
+    most, recent = 0, dict[str, list[int]]()
+    for topic, at in sorted(rebalances):
+        recent[topic] = [*(one for one in recent.get(topic, ()) if at - one < within), at]
+        most = max(most, len(recent[topic]))
+    return most
+
+
+def _heights(
+    findings: Iterable[PublishedFinding], height: Callable[[Finding], float | None]
+) -> Mapping[int, list[float]]:
+    """By step the heights of the findings that have one."""
+    found: dict[int, list[float]] = defaultdict(list)
+    for one in findings:
+        if (reached := height(one.finding)) is not None:
+            found[one.step_start].append(reached)
+    return found
+
+
+def _all(heights: Mapping[int, list[float]]) -> list[float]:
+    return [one for of_step in heights.values() for one in of_step]
+
+
+def _per_step(steps: Iterable[int], heights: Mapping[int, list[float]]) -> list[float]:
+    """The greatest of each step; 0: nothing was found in it."""
+    return [max(heights.get(step, ()), default=0.0) for step in steps]
+
+
+def _least_stopped(findings: Iterable[PublishedFinding]) -> float:
+    """The least lag with which a queue of an ERROR made no progress, or began to lose messages; not known: 0."""
+    severe = (one.finding for one in findings if one.finding.rule in _STOPPED and one.finding.severity == "ERROR")
+    return min((queue.backlog_start or 0 for one in severe for queue in one.evidence.queues), default=inf)
+
+
+def _lagging(one: Finding) -> float | None:
+    return _measures(one).get("lag_last") if one.rule == consumer_lagging.NAME else None
+
+
+def _skew(one: Finding) -> float | None:
+    told = _measures(one)
+    if one.rule == producer_skew.NAME:
+        return told.get("max_over_mean")
+    if one.rule != load_imbalance.NAME or not told.get("most_consumed"):
+        return None
+    least = told.get("least_consumed")
+    return (told["most_consumed"] or 0) / least if least else inf
+
+
+def _flapping(one: Finding) -> float | None:
+    told = _measures(one)
+    known = [value for value in (told.get("comings"), told.get("goings")) if value is not None]
+    return min(known, default=None) if one.rule == flapping_member.NAME else None
+
+
+def _measures(one: Finding) -> dict[str, float | None]:
+    return dict(one.evidence.measures or ())

@@ -1,0 +1,64 @@
+"""Whose a group's incidents and findings are: the first route that matches says it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from spark_jobs.domain.incidents.values import Incident
+from spark_jobs.domain.model.finding import SEVERITIES
+
+_Text = Annotated[str, Field(min_length=1)]
+
+
+class TeamRoute(BaseModel):
+    """A team, and the file with the URL to which its notices go. It matches by patterns of whole names, and from a
+    severity on.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    team: _Text
+    to: _Text
+    cluster: str = ".*"
+    group: str = ".*"
+    rule: str = ".*"
+    severity: Literal["INFO", "WARN", "ERROR"] = "INFO"
+
+
+def route_of(routes: Iterable[TeamRoute], cluster: str, group: str, rule: str, severity: str) -> TeamRoute | None:
+    """The first that matches; None: none does."""
+
+    def matches(one: TeamRoute) -> bool:
+        is_severe = SEVERITIES.index(severity) >= SEVERITIES.index(one.severity)
+        pairs = (one.cluster, cluster), (one.group, group), (one.rule, rule)
+        return is_severe and all(re.fullmatch(pattern, name) for pattern, name in pairs)
+
+    return next(filter(matches, routes), None)
+
+
+def targets_of(routes: Sequence[TeamRoute], one: Incident, default: str) -> set[str]:
+    """Where notices of an incident go: for each of its groups to its route's file, without a route to the default."""
+    found = (route_of(routes, one.cluster, group, one.rule, one.severity) for group in one.groups)
+    return {route.to if route else default for route in found}
+
+
+def with_teams(routes: Sequence[TeamRoute], one: Incident) -> Incident:
+    """The incident with the team of each of its groups."""
+
+    def team(group: str) -> str | None:
+        route = route_of(routes, one.cluster, group, one.rule, one.severity)
+        return route.team if route else None
+
+    return replace(one, costs=tuple(cost._replace(team=team(cost.consumer_group)) for cost in one.costs))
+
+
+def findings_with_teams(routes: Sequence[TeamRoute], rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of `findings`, each with its `team` (None: no route matches)."""
+    named = ("cluster", "consumer_group", "rule", "severity")
+    found = ((row, route_of(routes, *(row[name] for name in named))) for row in rows)
+    return [{**row, "team": route.team if route else None} for row, route in found]

@@ -1,0 +1,158 @@
+"""How each group fares from week to week, and which got worse. Times are microseconds."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_jobs.domain.incidents.values import Incident
+from spark_jobs.domain.model.window import HOUR, SECOND
+
+WEEK = 7 * 24 * HOUR
+#: Cluster and consumer group.
+Group = tuple[str, str]
+Numbers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+class IntervalColumns(NamedTuple):
+    """Rows of `rebalance_intervals`, column by column. `group`: the place of its group in a list; `is_wrong`: a queue
+    has no owner, or two; `is_observed`: it is not UNOBSERVED; `is_rebalance`: something triggered it.
+    """
+
+    group: Numbers
+    start: Numbers
+    end: Numbers
+    is_wrong: Flags
+    is_observed: Flags
+    is_rebalance: Flags
+    queues_moved: Numbers
+
+
+class GroupWeek(NamedTuple):
+    """One week of one group, `[start, end)`. None is unknown: the group was not observed, or nothing was resolved.
+
+    `incidents`: that opened in it; `wrong_minutes`: while a queue had no owner, or two; `rebalances`: moments at which
+    one began, of whatever topics; `seconds_to_resolve`: the median of the incidents that opened in it and are over.
+    """
+
+    start: int
+    end: int
+    incidents: int
+    wrong_minutes: float | None
+    rebalances: int | None
+    queues_moved: int | None
+    seconds_to_resolve: float | None
+    observed_share: float
+
+
+class GroupTrend(NamedTuple):
+    """The weeks of one group, the oldest first."""
+
+    cluster: str
+    consumer_group: str
+    weeks: tuple[GroupWeek, ...]
+
+    @property
+    def worsening(self) -> tuple[float, int, int]:
+        """How many more wrong minutes, incidents and rebalances the last week has than the one before; none where one
+        of them was not observed.
+        """
+        before, last = self.weeks[-2:] if len(self.weeks) > 1 else (self.weeks[-1],) * 2
+        if before.wrong_minutes is None or last.wrong_minutes is None:
+            return 0, 0, 0
+        rebalances = (last.rebalances or 0) - (before.rebalances or 0)
+        return last.wrong_minutes - before.wrong_minutes, last.incidents - before.incidents, rebalances
+
+
+def weeks(start: int, end: int) -> list[tuple[int, int]]:
+    """Weeks counted back from the end, the oldest first: it may be shorter."""
+    found = [(max(start, last - WEEK), last) for last in range(end, start, -WEEK)]
+    return found[::-1]
+
+
+class _Counted(NamedTuple):
+    """By cell (place of the group × weeks + week): times, moments and queues."""
+
+    wrong: list[int]
+    observed: list[int]
+    rebalances: list[int]
+    queues_moved: list[int]
+
+
+def trends(
+    groups: Sequence[Group], spans: Sequence[tuple[int, int]], intervals: IntervalColumns, incidents: Iterable[Incident]
+) -> list[GroupTrend]:
+    """One per group, what got worse first. The spans follow each other; no interval crosses one's bounds."""
+    counted = _counted(intervals, spans, len(groups) * len(spans))
+    opened = _opened(incidents, spans)
+    every = []
+    for place, group in enumerate(groups):
+        first = place * len(spans)
+        numbers = range(len(spans))
+        found = tuple(_week(spans[one], counted, first + one, opened[group, one]) for one in numbers)
+        every.append(GroupTrend(*group, found))
+    return sorted(every, key=lambda one: (*(-more for more in one.worsening), one.cluster, one.consumer_group))
+
+
+def _week(span: tuple[int, int], counted: _Counted, cell: int, opened: Sequence[Incident]) -> GroupWeek:
+    start, end = span
+    over = [one.resolved_at - one.opened_at for one in opened if one.resolved_at is not None]
+    is_known = counted.observed[cell] > 0
+    return GroupWeek(
+        start=start,
+        end=end,
+        incidents=len(opened),
+        wrong_minutes=counted.wrong[cell] / (60 * SECOND) if is_known else None,
+        rebalances=counted.rebalances[cell] if is_known else None,
+        queues_moved=counted.queues_moved[cell] if is_known else None,
+        seconds_to_resolve=median(over) / SECOND if over else None,
+        observed_share=counted.observed[cell] / (end - start),
+    )
+
+
+def _counted(intervals: IntervalColumns, spans: Sequence[tuple[int, int]], cells: int) -> _Counted:
+    bounds = np.array([start for start, _ in spans])
+    week = np.searchsorted(bounds, intervals.start, side="right") - 1
+    cell = intervals.group * len(spans) + week
+    # Each cell's times after those of the cell before.
+    shift = cell * WEEK - bounds[week]
+    times = cell, intervals.start + shift, intervals.end + shift
+    wrong, observed = (_covered(*times, one, cells) for one in (intervals.is_wrong, intervals.is_observed))
+    moments = np.unique(times[1][intervals.is_rebalance]) // WEEK
+    moved = np.zeros(cells, np.int64)
+    np.add.at(moved, cell, intervals.queues_moved)
+    rebalances = np.bincount(moments, minlength=cells)
+    return _Counted(wrong.tolist(), observed.tolist(), rebalances.tolist(), moved.tolist())
+
+
+def _opened(
+    incidents: Iterable[Incident], spans: Sequence[tuple[int, int]]
+) -> defaultdict[tuple[Group, int], list[Incident]]:
+    """By group and week the incidents that opened then."""
+    found: defaultdict[tuple[Group, int], list[Incident]] = defaultdict(list)
+    for one in incidents:
+        for number, (start, end) in enumerate(spans):
+            if start <= one.opened_at < end:
+                for consumer_group in one.groups:
+                    found[(one.cluster, consumer_group), number].append(one)
+    return found
+
+
+def _covered(cell: Numbers, start: Numbers, end: Numbers, wanted: Flags, cells: int) -> Numbers:
+    """By cell how long its wanted intervals cover together: those of several topics and views lie over each other.
+
+    No cell's times reach into those of the next: one running maximum tells until when each cell is covered.
+    """
+    cell, start, end = cell[wanted], start[wanted], end[wanted]
+    order = np.lexsort((start, cell))
+    cell, start, end = cell[order], start[order], end[order]
+    before = np.concatenate([start[:1], np.maximum.accumulate(end)[:-1]])
+    total = np.zeros(cells, np.int64)
+    np.add.at(total, cell, np.maximum(0, end - np.maximum(start, before)))
+    return total

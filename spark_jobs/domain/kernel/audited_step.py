@@ -1,0 +1,269 @@
+"""One step of one group, replayed and measured: what every rule looks at."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_jobs.domain.kernel.moves import Trigger
+from spark_jobs.domain.kernel.switches import Switch
+from spark_jobs.domain.kernel.unseen import UnseenReason
+from spark_jobs.domain.kernel.verdicts import VerdictSpan
+from spark_jobs.domain.model.finding import Counts
+from spark_jobs.domain.model.history import RETRY, ClientState, GroupHistory, Membership, Place, Subscriptions
+from spark_jobs.domain.model.message_queue import RouteEntry, topic_type
+from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.window import AuditSettings, StepWindow
+from spark_jobs.domain.rocketmq.strategies import Variant
+from spark_jobs.domain.rocketmq.variants import Implementation, variant_of
+
+CONSUMED_UNSEEN = frozenset(UnseenReason)
+#: Reasons for which the queues of the route have no offsets of the group. In all other time that was observed they do.
+WITHOUT_OFFSETS = ("STATIC_TOPIC", "LITE", "BROADCASTING", "NOT_SUBSCRIBED")
+#: Name of the membership view of brokers that agree.
+ALL_HOSTS = "*"
+REPLAYED, UNOBSERVED, NOT_APPLICABLE = "REPLAYED", "UNOBSERVED", "NOT_APPLICABLE"
+
+
+class Member(NamedTuple):
+    """One connection of a view, in allocation order; None is unknown.
+
+    `strategy`: by its name; `subscribes`: it consumes the interval's topic, as far as is known; `known`: it was heard
+    of; `variant`: which implementation of the strategy its language and version have.
+    """
+
+    client_id: str
+    client_addr: str | None
+    language: str | None
+    version: int | None
+    strategy: str
+    subscribes: bool
+    known: bool
+    variant: Variant = Variant.JAVA
+
+    @property
+    def implementation(self) -> Implementation:
+        """How it computes its share."""
+        return Implementation(self.strategy, self.variant)
+
+    def under(self, strategy: str) -> Member:
+        """The same connection, had it run this strategy."""
+        return self._replace(strategy=strategy, variant=variant_of(strategy, self.language, self.version))
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """Distinct (members, queues, implementations), replayed once: who owns each queue, and why nobody or more than one.
+
+    The lists are aligned: readable queues in allocation order, then those that nobody may read. `owners` are positions
+    in the members' list; `owner_ids` their different client ids, sorted. `queues_per_member` is aligned with the
+    members. `cures` (DUPLICATE_CLIENT_ID only): what would be left with the list without repeats, and with ids of
+    their own.
+    """
+
+    queues: Sequence[Place]
+    readable_count: int
+    owners: Sequence[tuple[int, ...]]
+    owner_ids: Sequence[tuple[str, ...]]
+    unassigned_causes: Sequence[str | None]
+    unassigned_client_ids: Sequence[str | None]
+    double_owned_causes: Sequence[str | None]
+    queues_per_member: Sequence[int]
+    counts: Counts
+    twin_ids: tuple[str, ...] = ()
+    if_deduplicated: Counts | None = None
+    if_unique: Counts | None = None
+
+    @cached_property
+    def queues_of_client(self) -> Mapping[str, frozenset[Place]]:
+        """The queues that each owner owns, by client id; twins own the same."""
+        found: dict[str, set[Place]] = defaultdict(set)
+        for queue, ids in zip(self.queues, self.owner_ids, strict=True):
+            for client_id in ids:
+                found[client_id].add(queue)
+        return {client_id: frozenset(queues) for client_id, queues in found.items()}
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What began an interval, and what that moved, against the last replayed interval before it on its time line.
+
+    `triggers`: (trigger, subject) in the order of `Trigger`; subject None: the first observation. `joined`, `left`:
+    client ids. All but `triggers` is empty or None where there was no interval before. `handed_over`: queues that
+    had an owner and changed it. `before_seen_at`: when the allocation before was last seen to hold.
+    """
+
+    triggers: tuple[tuple[Trigger, str | None], ...]
+    joined: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    moved: int | None = None
+    preserved: int | None = None
+    least: int | None = None
+    handed_over: frozenset[Place] = frozenset()
+    before_seen_at: int | None = None
+
+
+def without_owners(status: str, reason: str | None, readable: tuple[Place, ...] | None) -> tuple[Place, ...]:
+    """The queues of an interval that are consumed, though nobody knows by whom; () where it is replayed.
+
+    None of unobserved time, and of broadcasting: the broker keeps no offsets of it.
+    """
+    return () if status in (REPLAYED, UNOBSERVED) or reason in WITHOUT_OFFSETS else readable or ()
+
+
+class Mismatch(NamedTuple):
+    """A time in which members said that they subscribe differently: `told`, (client id, its subscriptions)."""
+
+    start: int
+    end: int
+    told: tuple[tuple[str, Subscriptions], ...]
+
+
+class Mixture(NamedTuple):
+    """A time in which members said that they consume in different message models: `told`, (client id, model)."""
+
+    start: int
+    end: int
+    told: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class RebalanceInterval:
+    """A maximal span of one view of one topic in which no input of the allocation changes, over step and warm-up.
+
+    `members` (None: unobserved) and `queues` (readable, None: no route was seen) as every client sorts them. Of the
+    members, addresses and versions are those at its start; `seen_at`: the last snapshot inside that showed them.
+    `allocation` only where REPLAYED; `moves` None: it stands since the window began, or was not replayed.
+    """
+
+    topic: str
+    view: str
+    start: int
+    end: int
+    status: str
+    reason: str | None
+    strategy_source: str | None
+    members: tuple[Member, ...] | None
+    queues: tuple[Place, ...] | None
+    seen_at: int | None
+    allocation: Allocation | None
+    mismatches: tuple[Mismatch, ...] = ()
+    mixtures: tuple[Mixture, ...] = ()
+    moves: Moves | None = None
+
+    @property
+    def is_ordinary(self) -> bool:
+        """Whether its topic is no retry topic."""
+        return not self.topic.startswith(RETRY)
+
+    @property
+    def measured(self) -> Sequence[Place]:
+        """The queues that have progress: those of its allocation, or, where owners are not known, the readable ones."""
+        if self.allocation is not None:
+            return self.allocation.queues
+        return without_owners(self.status, self.reason, self.queues)
+
+    @property
+    def is_shared_out(self) -> bool:
+        """Whether the broker hands out the messages (POP), so that queues have no owners at all."""
+        return self.status == NOT_APPLICABLE and self.reason not in (*CONSUMED_UNSEEN, *WITHOUT_OFFSETS)
+
+
+@dataclass(frozen=True)
+class IntervalProgress:
+    """What went in and out of every queue of an interval, in messages; arrays aligned with its `measured` queues.
+
+    Null is `history.UNKNOWN` (verdicts: None). `start` and `end`: of the interval inside the step, ended early where
+    another view's interval begins. Times are microseconds. `lag_first` and `lag_last`: at its first and at
+    its last reading, null where that one does not tell.
+
+    `verdicts`: the worst of each queue's windows; `spans`: when which queue was stuck. Of that time, between readings
+    of the step: `stuck_growth` of the lag and `stuck_produced`, messages, and `stuck_time`; 0 where there is none.
+    `is_filtered`: messages are those of the queue, of which the group subscribes only some.
+    """
+
+    interval: RebalanceInterval
+    start: int
+    end: int
+    readings: NDArray[np.int64]
+    last_reading_at: NDArray[np.int64]
+    consumer_offset: NDArray[np.int64]
+    produced: NDArray[np.int64]
+    consumed: NDArray[np.int64]
+    rewinds: NDArray[np.int64]
+    rewound: NDArray[np.int64]
+    rewound_max: NDArray[np.int64]
+    rewound_at: NDArray[np.int64]
+    moved_at: NDArray[np.int64]
+    lag_first: NDArray[np.int64]
+    lag_last: NDArray[np.int64]
+    lag_max: NDArray[np.int64]
+    age_ms: NDArray[np.int64]
+    stuck_growth: NDArray[np.int64]
+    stuck_produced: NDArray[np.int64]
+    stuck_time: NDArray[np.int64]
+    verdicts: Sequence[str | None]
+    spans: Sequence[VerdictSpan]
+    is_filtered: bool = False
+
+    @property
+    def queues(self) -> Sequence[Place]:
+        """The queues that the arrays are about."""
+        return self.interval.measured
+
+    def owner_ids(self, place: int) -> Sequence[str | None]:
+        """The different client ids that own a queue, by its place; None is somebody, and nobody knows who."""
+        allocation = self.interval.allocation
+        return (None,) if allocation is None else allocation.owner_ids[place]
+
+
+class Rebalance(NamedTuple):
+    """An interval that a known change began, with the `moment` that all topics of its group share for that change."""
+
+    moment: int
+    interval: RebalanceInterval
+    moves: Moves
+
+
+@dataclass(frozen=True)
+class AuditedStep:
+    """What the rules look at: one step of one group. Intervals reach back over the warm-up, as a condition's age is
+    measured across steps; progress is inside the step only.
+
+    `intervals` are sorted by topic, start, view. `memberships`, `routes`, `client_states`: spans inside the window by
+    broker, topic, client id. `switches`: by topic, when its brokers began to be served by another process.
+    `offset_topics`: topics with an offset reading in the window.
+    """
+
+    history: GroupHistory
+    window: StepWindow
+    settings: AuditSettings
+    intervals: Sequence[RebalanceInterval]
+    progress: Sequence[IntervalProgress]
+    rebalances: Sequence[Rebalance]
+    memberships: Mapping[str, Sequence[Span[Membership]]] = field(default_factory=dict)
+    routes: Mapping[str, Sequence[Span[tuple[RouteEntry, ...]]]] = field(default_factory=dict)
+    client_states: Mapping[str, Sequence[Span[ClientState]]] = field(default_factory=dict)
+    switches: Mapping[str, Sequence[Switch]] = field(default_factory=dict)
+
+    @cached_property
+    def replayed(self) -> Sequence[RebalanceInterval]:
+        """The intervals with an allocation."""
+        return [one for one in self.intervals if one.allocation is not None]
+
+    def topic_type(self, topic: str) -> str | None:
+        """What its routes in the window say at last (`RouteEntry.topic_type`); None: unknown."""
+        said = (topic_type(span.state) for span in reversed(self.routes.get(topic, ())))
+        return next(filter(None, said), None)
+
+    def inside(self) -> Iterator[tuple[RebalanceInterval, int, int]]:
+        """The intervals of the step itself, each with its start and end inside it."""
+        for one in self.intervals:
+            if one.end > self.window.start:
+                yield one, max(one.start, self.window.start), one.end

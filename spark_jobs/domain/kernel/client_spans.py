@@ -1,0 +1,163 @@
+"""What clients say of themselves, compressed to its changes: the ground of the rules that need it.
+
+One snapshot is never enough: `seen_twice` and `symptoms` keep what two successive snapshots show.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.consume_statuses import saturated
+from spark_jobs.domain.model.clients import NO_TROUBLE, Busy, Said, ThrottleCause, Throttled, Trouble, queue_of, said_in
+from spark_jobs.domain.model.history import UNKNOWN, ClientHistory
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.series import Series, Span, State
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import MILLISECOND
+
+Symptom = TypeVar("Symptom")
+_LIMITS = tuple(ThrottleCause)
+
+
+class Statement(NamedTuple):
+    """All that one snapshot of a client shows; without trouble it stays the same while the client is in health."""
+
+    said: Said
+    trouble: Trouble
+
+
+def client_spans(step: AuditedStep) -> Mapping[str, Sequence[Span[Statement]]]:
+    """By client id the spans of the window in which it said the same, in the order of time; kept for all rules.
+
+    Unlike `AuditedStep.client_states` they end where a client does not answer, or is not asked for `max_gap`.
+    """
+    known: dict[str, list[Span[Statement]]] | None = vars(step).get("_client_spans")
+    if known is None:
+        settings = step.settings
+        known = vars(step)["_client_spans"] = {
+            client_id: statements(client, settings.thresholds).spans(step.window, settings.max_gap)
+            for client_id, client in step.history.clients.items()
+        }
+    return known
+
+
+def seen_twice(spans: Sequence[Span[State]]) -> Iterator[Span[State]]:
+    """Those of one key's spans, in the order of time, that a second snapshot confirms: in the span, or in one right
+    beside it.
+    """
+    for place, span in enumerate(spans):
+        is_behind = place > 0 and spans[place - 1].end == span.start
+        is_before = place + 1 < len(spans) and spans[place + 1].start == span.end
+        if span.seen_at > span.start or is_behind or is_before:
+            yield span
+
+
+def symptoms(
+    spans: Iterable[Span[Statement]],
+    shown: Callable[[Statement], Sequence[Symptom]],
+    queue: Callable[[Symptom], MessageQueue],
+) -> Iterator[Span[Symptom]]:
+    """One per (span of one client, queue with this trouble), shown by two successive snapshots at least."""
+    per_queue: dict[MessageQueue, list[Span[Symptom]]] = defaultdict(list)
+    for span in spans:
+        for one in shown(span.state):
+            per_queue[queue(one)].append(Span(span.start, span.end, span.seen_at, one))
+    for of_queue in per_queue.values():
+        yield from seen_twice(of_queue)
+
+
+def statements(client: ClientHistory, thresholds: Thresholds) -> Series[Statement]:
+    """What each snapshot of a client shows; kept, as every step asks for it."""
+    known: tuple[Thresholds, Series[Statement]] | None = vars(client).get("_statements")
+    if known is None or known[0] is not thresholds:
+        known = vars(client)["_statements"] = (thresholds, _statements(client, thresholds))
+    return known[1]
+
+
+def _statements(client: ClientHistory, thresholds: Thresholds) -> Series[Statement]:
+    """Python objects are made of the few folded states, and of the snapshots that show trouble."""
+    codes: dict[Statement, int] = {}
+    of_states = [codes.setdefault(Statement(said_in(state), NO_TROUBLE), len(codes)) for state in client.series.states]
+    of_snapshots = np.array(of_states, dtype=np.int64)[client.series.codes]
+    found = list(codes)
+    troubled: dict[tuple[int, Trouble], int] = {}
+    for snapshot, trouble in _troubles(client, thresholds).items():
+        healthy = int(of_snapshots[snapshot])
+        code = troubled.setdefault((healthy, trouble), len(found))
+        if code == len(found):
+            found.append(Statement(found[healthy].said, trouble))
+        of_snapshots[snapshot] = code
+    return Series(client.series.times, of_snapshots, found)
+
+
+def _troubles(client: ClientHistory, thresholds: Thresholds) -> dict[int, Trouble]:
+    """The trouble of each snapshot, by its number, that shows any."""
+    stale: dict[int, list[MessageQueue]] = defaultdict(list)
+    throttled: dict[int, list[Throttled]] = defaultdict(list)
+    busy: dict[int, Busy] = dict(saturated(client, thresholds))
+    is_stale, causes = _stale(client, thresholds), _throttle_causes(client, thresholds)
+    offsets, series = client.readings.offsets, client.series
+    places = np.flatnonzero(is_stale | (causes < len(_LIMITS)))
+    snapshots = np.searchsorted(offsets, places, side="right") - 1
+    for place, snapshot in zip(places.tolist(), snapshots.tolist(), strict=True):
+        held = (series.states[series.codes[snapshot]].owned or ())[place - int(offsets[snapshot])]
+        if held.dropped:
+            continue
+        if is_stale[place]:
+            stale[snapshot].append(queue_of(held))
+        if causes[place] < len(_LIMITS):
+            throttled[snapshot].append(_throttled(client, place, queue_of(held), _LIMITS[causes[place]]))
+    return {
+        one: Trouble(tuple(stale.get(one, ())), tuple(throttled.get(one, ())), busy.get(one))
+        for one in stale.keys() | throttled.keys() | busy.keys()
+    }
+
+
+def _stale(client: ClientHistory, thresholds: Thresholds) -> NDArray[np.bool_]:
+    """Per process queue whether the client stopped pulling it: even an idle one is asked for every 15 s (long polling).
+
+    A last pull of 0 is "never", which says nothing. The clocks of client and recorder are taken to agree. Source:
+    ProcessQueue.isPullExpired.
+    """
+    last_pull = client.readings.last_pull
+    seen_at = np.repeat(client.series.times // MILLISECOND, np.diff(client.readings.offsets))
+    is_known = (last_pull != 0) & (last_pull != UNKNOWN)
+    stale: NDArray[np.bool_] = is_known & (seen_at - last_pull > thresholds.pull_idle_seconds * 1000)
+    return stale
+
+
+def _throttle_causes(client: ClientHistory, thresholds: Thresholds) -> NDArray[np.int64]:
+    """Per process queue the first limit that it is beyond, as its place in `ThrottleCause`; behind the last: none.
+
+    The span counts for concurrent consumers only. Source: DefaultMQPushConsumerImpl.pullMessage.
+    """
+    readings, series = client.readings, client.series
+    concurrent = np.array([state.consume_orderly is False for state in series.states], dtype=bool)[series.codes]
+    beyond = [
+        readings.cached_count > thresholds.cached_messages,
+        readings.cached_mib > thresholds.cached_mib,
+        np.repeat(concurrent, np.diff(readings.offsets)) & (_cached_spans(client) > thresholds.cached_span),
+    ]
+    return np.select(beyond, range(len(_LIMITS)), len(_LIMITS))
+
+
+def _cached_spans(client: ClientHistory) -> NDArray[np.int64]:
+    """Offsets from the oldest cached message of each process queue to the newest."""
+    first, last = client.readings.cached_min_offset, client.readings.cached_max_offset
+    return np.where((first != UNKNOWN) & (last != UNKNOWN), last - first, UNKNOWN)
+
+
+def _throttled(client: ClientHistory, place: int, queue: MessageQueue, cause: ThrottleCause) -> Throttled:
+    def known(value: np.int64) -> int | None:
+        return None if value == UNKNOWN else int(value)
+
+    readings = client.readings
+    first, last = known(readings.cached_min_offset[place]), known(readings.cached_max_offset[place])
+    span = None if first is None or last is None else last - first
+    return Throttled(queue, known(readings.cached_count[place]), known(readings.cached_mib[place]), span, cause)

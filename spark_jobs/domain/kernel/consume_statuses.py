@@ -1,0 +1,188 @@
+"""Response times and rates as clients measured them over their last minute: busy threads, slower listeners."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_jobs.domain.model.clients import Busy
+from spark_jobs.domain.model.history import ClientHistory, ConsumeStatus
+from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import AuditSettings, StepWindow
+
+Numbers = NDArray[np.float64]
+State = TypeVar("State")
+
+
+@dataclass(frozen=True)
+class StatusReadings:
+    """All measures of one client, one row per (snapshot, topic); NaN is unknown.
+
+    `snapshot`: its number, ascending; `topic`: place in `topics`; milliseconds, and messages per second: consumed
+    (well or not), and of these not well.
+    """
+
+    snapshot: NDArray[np.int64]
+    topic: NDArray[np.int64]
+    topics: Sequence[str]
+    consume_rt_ms: Numbers
+    consumed_tps: Numbers
+    failed_tps: Numbers
+    pull_rt_ms: Numbers
+    pull_tps: Numbers
+
+    @cached_property
+    def slowest_ms(self) -> float:
+        """The longest response time of messages that were consumed; 0: there is none."""
+        return float(np.fmax.reduce(self.consume_rt_ms[self.consumed_tps > 0], initial=0.0))
+
+
+class ResponseTimes(NamedTuple):
+    """Milliseconds, and what was usual before the step; None: unknown."""
+
+    consume_rt_ms: float
+    pull_rt_ms: float
+    usual_consume_rt_ms: float
+    usual_pull_rt_ms: float | None
+
+
+def status_readings(client: ClientHistory) -> StatusReadings:
+    """The measures of all snapshots; kept, as every step asks for them."""
+    known: StatusReadings | None = vars(client).get("_status_readings")
+    if known is None:
+        known = vars(client)["_status_readings"] = _flat(client.readings.statuses)
+    return known
+
+
+def _flat(statuses: Sequence[tuple[ConsumeStatus, ...] | None]) -> StatusReadings:
+    counts = [len(told) if told else 0 for told in statuses]
+    rows = list(chain.from_iterable(told for told in statuses if told))
+    # Column by column: numpy reads a tuple of numbers faster than a list of rows.
+    names, *columns = zip(*rows, strict=True) if rows else ((),) * len(ConsumeStatus._fields)
+    codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
+    consume_rt, consumed, failed, pull_rt, pulled = (np.array(column, dtype=np.float64) for column in columns)
+    return StatusReadings(
+        np.repeat(np.arange(len(counts)), counts),
+        np.fromiter(map(codes.__getitem__, names), np.int64, len(names)),
+        list(codes),
+        consume_rt,
+        consumed + failed,
+        failed,
+        pull_rt,
+        pulled,
+    )
+
+
+def busy_threads(readings: StatusReadings, snapshots: int) -> Numbers:
+    """Per snapshot the threads that its messages keep busy: response time × rate, over all topics, as the thread pool
+    is one; NaN if any part is unknown.
+
+    The rate is what it consumes or, where that is more, what it pulls: with every thread busy it consumes no faster
+    than the listener lets it.
+    """
+    busy = readings.consume_rt_ms * np.maximum(readings.consumed_tps, readings.pull_tps) / 1000
+    return np.bincount(readings.snapshot, weights=busy, minlength=snapshots).astype(np.float64, copy=False)
+
+
+def saturated(client: ClientHistory, thresholds: Thresholds) -> Iterator[tuple[int, Busy]]:
+    """The snapshots (by number) in which nearly all of the client's threads were busy."""
+    threads = np.array([state.consume_threads or 0 for state in client.series.states], dtype=np.int64)
+    threads = threads[client.series.codes]
+    busy = busy_threads(status_readings(client), len(threads))
+    enough = (threads > 0) & (busy * 100 >= threads * thresholds.busy_percent)
+    for number in np.flatnonzero(enough).tolist():
+        statuses = client.readings.statuses[number]
+        if statuses is not None:
+            yield number, Busy(float(busy[number]), int(threads[number]), *_of_busiest(statuses))
+
+
+def _of_busiest(statuses: Sequence[ConsumeStatus]) -> tuple[float | None, float | None]:
+    """Response times of the topic that takes the most threads, of equals the slowest; nothing is less than 0."""
+
+    def order(one: ConsumeStatus) -> tuple[float, ...]:
+        rt, well, failed, pull_rt, pulled = (-1.0 if value is None else value for value in one[1:])
+        return rt * max(well + failed, pulled) / 1000, rt, pull_rt
+
+    busiest = max(statuses, key=order, default=None)
+    return (None, None) if busiest is None else (busiest.consume_rt_ms, busiest.pull_rt_ms)
+
+
+def slowed_listeners(
+    client: ClientHistory, window: StepWindow, settings: AuditSettings
+) -> Iterator[tuple[str, list[Span[ResponseTimes]]]]:
+    """Per topic the snapshots, in the step or its warm-up, that show a slower listener.
+
+    A snapshot holds until the next one of its client, answered or not, but no longer than `max_gap`. A client that
+    consumed nothing repeats an older response time (ConsumerStatsManager.getConsumeRT), so that is unknown. What began
+    shortly before the step, too late for the step before, does not move the median of what was usual.
+    """
+    readings, thresholds = status_readings(client), settings.thresholds
+    if readings.slowest_ms < thresholds.slow_rt_ms:
+        return
+    seen = client.series.inside(window.read_from, window.end)
+    first, behind = np.searchsorted(readings.snapshot, (seen.start, seen.stop))
+    rows = first + np.flatnonzero(readings.consumed_tps[first:behind] > 0)
+    if not rows.size:
+        return
+    rows = rows[np.argsort(readings.topic[rows], kind="stable")]
+    for of_topic in np.split(rows, np.flatnonzero(np.diff(readings.topic[rows])) + 1):
+        is_before = client.series.times[readings.snapshot[of_topic]] < window.start
+        usual = (
+            _median(readings.consume_rt_ms[of_topic[is_before]]),
+            _median(readings.pull_rt_ms[of_topic[is_before]]),
+        )
+        slowed = of_topic[_is_slowed(readings, of_topic, usual, thresholds)]
+        spans = (_span(client, readings, row, usual, window, settings.max_gap) for row in slowed.tolist())
+        yield readings.topics[readings.topic[of_topic[0]]], [span for span in spans if span.start < span.end]
+
+
+def _median(values: Numbers) -> float:
+    """Of those that are known; NaN if there are none."""
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if known.size else np.nan
+
+
+def _is_slowed(
+    readings: StatusReadings, rows: NDArray[np.int64], usual: tuple[float, float], thresholds: Thresholds
+) -> NDArray[np.bool_]:
+    """Whether consume RT rose and pull RT did not: where both rise, it is rather the machine or the network.
+
+    It rose if it is slow, and so many times the usual one. Whether an unknown one rose is unknown; one that is not
+    slow did not, whatever is usual.
+    """
+    consume, pull = readings.consume_rt_ms[rows], readings.pull_rt_ms[rows]
+    slow, ratio = thresholds.slow_rt_ms, thresholds.rt_rise_ratio
+    rose: NDArray[np.bool_] = (consume >= slow) & (consume >= usual[0] * ratio)
+    return rose & ((pull < slow) | (pull < usual[1] * ratio))
+
+
+def _span(
+    client: ClientHistory,
+    readings: StatusReadings,
+    row: int,
+    usual: tuple[float, float],
+    window: StepWindow,
+    max_gap: int,
+) -> Span[ResponseTimes]:
+    measured = ResponseTimes(
+        float(readings.consume_rt_ms[row]),
+        float(readings.pull_rt_ms[row]),
+        usual[0],
+        None if np.isnan(usual[1]) else usual[1],
+    )
+    return held(client, int(readings.snapshot[row]), window, max_gap, measured)
+
+
+def held(client: ClientHistory, snapshot: int, window: StepWindow, max_gap: int, state: State) -> Span[State]:
+    """What a snapshot (by number) of the client shows, from then until its next one, but no longer than `max_gap`."""
+    times = client.series.times
+    seen_at = int(times[snapshot])
+    following = int(times[snapshot + 1]) if snapshot + 1 < len(times) else window.end
+    return Span(max(seen_at, window.observed_from), min(following, seen_at + max_gap, window.end), seen_at, state)

@@ -1,0 +1,101 @@
+"""What was seen of a group in the window of one step, and what its clients had last said of themselves then."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+
+from spark_jobs.domain.kernel.unseen import UnseenReason
+from spark_jobs.domain.model.history import EVERYTHING, ClientState, Membership, Subscriptions
+from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.window import StepWindow
+
+
+@dataclass(frozen=True)
+class GroupSpans:
+    """What was seen of a group in one step's window: spans by broker, by topic, by client id; `offset_topics`: topics
+    that members share, with an offset reading in it; `unseen`: the times in which somebody consumes whom no broker
+    lists, in order.
+    """
+
+    memberships: Mapping[str, Sequence[Span[Membership]]]
+    routes: Mapping[str, Sequence[Span[tuple[RouteEntry, ...]]]]
+    clients: Mapping[str, Sequence[Span[ClientState]]]
+    offset_topics: frozenset[str]
+    unseen: Sequence[Span[UnseenReason]]
+
+    @cached_property
+    def subscribed(self) -> frozenset[str]:
+        """The topics that the group or any of its clients was seen to subscribe."""
+        by_brokers = (span.state.topics for spans in self.memberships.values() for span in spans)
+        by_clients = (span.state.topics or () for spans in self.clients.values() for span in spans)
+        return frozenset().union(*by_brokers, *by_clients)
+
+    @cached_property
+    def filtered(self) -> frozenset[str]:
+        """Those of which it was seen to subscribe only some messages, by tags or SQL; no retry topics."""
+        by_brokers = (span.state.subscriptions for spans in self.memberships.values() for span in spans)
+        by_clients = (span.state.subscriptions or () for spans in self.clients.values() for span in spans)
+        told = chain(*by_brokers, *by_clients)
+        return frozenset(topic for topic, expression in told if expression != EVERYTHING)
+
+
+@dataclass(frozen=True, eq=False)
+class Book:
+    """What every client that was heard of last said of itself, at one time."""
+
+    states: Mapping[str, ClientState]
+
+    def told(self, membership: Membership) -> tuple[tuple[str, Subscriptions], ...]:
+        """(client id, subscriptions) of the connected clients that said what they subscribe."""
+        ids = dict.fromkeys(one.client_id for one in membership.connections)
+        known = ((client_id, self.states[client_id].subscriptions) for client_id in ids if client_id in self.states)
+        return tuple((client_id, subscriptions) for client_id, subscriptions in known if subscriptions is not None)
+
+    def models(self, membership: Membership) -> tuple[tuple[str, str], ...]:
+        """(client id, message model) of the connected clients that said theirs."""
+        ids = dict.fromkeys(one.client_id for one in membership.connections)
+        known = ((client_id, self.states[client_id].message_model) for client_id in ids if client_id in self.states)
+        return tuple((client_id, model) for client_id, model in known if model is not None)
+
+    def is_assigned(self, client_id: str) -> bool:
+        """Whether the broker assigns queues to the client, in a group that leaves it to the broker: one of whom nothing
+        is known does as the others.
+        """
+        return client_id not in self.states or self.states[client_id].client_rebalance is False
+
+    def leaves_it_to_the_broker(self, membership: Membership) -> bool:
+        """Whether the broker assigns queues to any connected client; of a group without any, to one before or after."""
+        ids = [one.client_id for one in membership.connections]
+        states = [self.states[one] for one in ids if one in self.states] if ids else self.states.values()
+        return any(state.client_rebalance is False for state in states)
+
+
+class Books:
+    """The books of a step, each until the next one begins. One that was first heard of after it joined has been so
+    since it joined: the first state of a client reaches back to the beginning.
+    """
+
+    def __init__(self, clients: Mapping[str, Sequence[Span[ClientState]]], window: StepWindow) -> None:
+        changes = sorted(
+            ((span.start, client_id, span.state) for client_id, spans in clients.items() for span in spans[1:]),
+            key=lambda change: change[:2],
+        )
+        states = {client_id: spans[0].state for client_id, spans in clients.items() if spans}
+        self.starts = [window.observed_from]
+        self._books = [Book(states)]
+        for start, client_id, state in changes:
+            states = {**states, client_id: state}
+            if start == self.starts[-1]:
+                self._books[-1] = Book(states)
+            else:
+                self.starts.append(start)
+                self._books.append(Book(states))
+
+    def at(self, moment: int) -> Book:
+        """The book that is in force."""
+        return self._books[bisect_right(self.starts, moment) - 1]

@@ -1,0 +1,92 @@
+"""The members of a view as the replay needs them: each with its strategy, and whether it subscribes the topic."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from spark_jobs.domain.kernel.audited_step import Member
+from spark_jobs.domain.model.history import ClientState, Connection
+from spark_jobs.domain.model.message_queue import java_order
+from spark_jobs.domain.rocketmq.strategies import (
+    AVG,
+    MACHINE_ROOM_NEARBY,
+    UNKNOWN_STRATEGY,
+    Resolved,
+    StrategySource,
+    strategy_of_class,
+)
+from spark_jobs.domain.rocketmq.variants import variant_of
+
+_GRPC_ID = re.compile(r"[^@]+@-?\d+@\d+@-?[0-9a-z]+")
+
+
+def is_grpc(client_id: str) -> bool:
+    """Whether the id is one of the gRPC clients, `host@pid@number@nanoseconds` in base 36; those of remoting clients
+    have a `#` behind the pid, or fewer parts. Source: org.apache.rocketmq.client.java.misc.ClientId.
+    """
+    return _GRPC_ID.fullmatch(client_id) is not None
+
+
+def in_allocation_order(connections: Iterable[Connection]) -> list[Connection]:
+    """As every client sorts the ids (Java's order); twins by their address, an unknown one first."""
+    return sorted(connections, key=lambda one: (java_order(one.client_id), one.client_addr or ""))
+
+
+def members_of(
+    connections: Sequence[Connection], told: Mapping[str, ClientState], resolved: Sequence[Resolved], topic: str
+) -> tuple[Member, ...]:
+    """One per connection, in their order. A member of whom nothing is known is taken to subscribe the topic."""
+    each = ((one, told.get(one.client_id), its.strategy) for one, its in zip(connections, resolved, strict=True))
+    return tuple(_member(one, said, strategy, topic) for one, said, strategy in each)
+
+
+def _member(connection: Connection, said: ClientState | None, strategy: str, topic: str) -> Member:
+    variant = variant_of(strategy, connection.language, connection.version)
+    return Member(*connection, strategy, _subscribes(said, topic), said is not None, variant)
+
+
+def _subscribes(state: ClientState | None, topic: str) -> bool:
+    return state is None or state.topics is None or topic in state.topics
+
+
+def resolve_strategies(classes: Sequence[str | None], configured: str | None) -> list[Resolved]:
+    """One per member, given the Java class it is known to run: its own, else configured, else that of others.
+
+    What others run is the most frequent strategy of the view (of equals the smallest name); if nobody's is known, AVG,
+    RocketMQ's default.
+    """
+    own = [_own_strategy(class_name, configured) if class_name is not None else None for class_name in classes]
+    if None not in own:
+        return [one for one in own if one]
+    fallback = _fallback([one.strategy for one in own if one and one.strategy != UNKNOWN_STRATEGY], configured)
+    return [one or fallback for one in own]
+
+
+def group_source(resolved: Sequence[Resolved], configured: str | None) -> StrategySource:
+    """The weakest source among the members: DEFAULT, then CONFIGURATION, then CLIENT."""
+    sources = {one.source for one in resolved}
+    if not sources:
+        return StrategySource.CONFIGURATION if configured else StrategySource.DEFAULT
+    weakest_first = (StrategySource.DEFAULT, StrategySource.CONFIGURATION, StrategySource.CLIENT)
+    return next(source for source in weakest_first if source in sources)
+
+
+def _own_strategy(class_name: str, configured: str | None) -> Resolved:
+    """By its class; a class of the user's own, and what is inside NEARBY, only the configuration knows."""
+    name = strategy_of_class(class_name)
+    if name is None:
+        return Resolved(configured or UNKNOWN_STRATEGY, StrategySource.CONFIGURATION)
+    if name == MACHINE_ROOM_NEARBY and configured and configured.startswith(MACHINE_ROOM_NEARBY):
+        return Resolved(configured, StrategySource.CONFIGURATION)
+    return Resolved(name, StrategySource.CLIENT)
+
+
+def _fallback(known: Sequence[str], configured: str | None) -> Resolved:
+    if configured:
+        return Resolved(configured, StrategySource.CONFIGURATION)
+    if not known:
+        return Resolved(AVG, StrategySource.DEFAULT)
+    counts = Counter(known)
+    return Resolved(min(counts, key=lambda name: (-counts[name], name)), StrategySource.CLIENT)

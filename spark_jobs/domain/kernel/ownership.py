@@ -1,0 +1,242 @@
+"""Who consumes each queue of a topic, and why nobody or more than one does: one distinct state, replayed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+from spark_jobs.domain.kernel.audited_step import Allocation, Member
+from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
+from spark_jobs.domain.model.finding import Counts
+from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, first_positions, queues_in_rooms
+from spark_jobs.domain.rocketmq.pop import shares_of
+from spark_jobs.domain.rocketmq.strategies import CONFIG, MACHINE_ROOM, StrategySettings, Variant, is_popped
+from spark_jobs.domain.rocketmq.variants import Implementation
+
+#: What a connection that has its id from another one gets behind it, to have an id of its own.
+TWIN = "#twin"
+
+
+class Inputs(NamedTuple):
+    """What an allocation is a function of. `members` and `queues` (readable) as every client sorts them; `unreadable`:
+    (broker name, queue id, why) of the other queues that can hold messages.
+    """
+
+    topic: str
+    members: tuple[Member, ...]
+    queues: tuple[Place, ...]
+    unreadable: tuple[tuple[str, int, UnassignedCause], ...]
+
+
+class _Owned(NamedTuple):
+    owners: tuple[int, ...]
+    unassigned_cause: UnassignedCause | None = None
+    unassigned_client_id: str | None = None
+    double_owned_cause: DoubleOwnedCause | None = None
+
+
+def replayed(inputs: Inputs, settings: StrategySettings) -> Allocation:
+    """The allocation, and what two cures would make of its duplicates. Linear in members and queues.
+
+    A queue is owned by every connection that subscribes and whose own implementation of its strategy gives it to the
+    first position of its id. Raises `StrategyError` if settings are missing.
+    """
+    allocation = allocated(inputs, settings)
+    if not allocation.twin_ids:
+        return allocation
+    deduplicated = allocated(inputs._replace(members=_deduplicated(inputs.members)), settings)
+    unique = allocated(inputs._replace(members=with_own_ids(inputs.members)), settings)
+    pulling = {member.client_id for member in inputs.members if not is_popped(member.strategy)}
+    return replace(
+        allocation,
+        if_deduplicated=Counts(
+            deduplicated.counts.unassigned_queues,
+            _consumed_twice(deduplicated, pulling.intersection(allocation.twin_ids)),
+        ),
+        if_unique=unique.counts,
+    )
+
+
+def allocated(inputs: Inputs, settings: StrategySettings) -> Allocation:
+    """The allocation without its cures; raises as `replayed` does."""
+    members, owned = inputs.members, _owned(inputs, settings)
+    lost = [_Owned((), cause) for _, _, cause in inputs.unreadable]
+    every = [*owned, *lost]
+    per_member = Counter(position for one in owned for position in one.owners)
+    ids = Counter(member.client_id for member in members)
+    return Allocation(
+        queues=(*inputs.queues, *((broker, queue_id) for broker, queue_id, _ in inputs.unreadable)),
+        readable_count=len(inputs.queues),
+        owners=[one.owners for one in every],
+        owner_ids=[tuple(sorted({members[position].client_id for position in one.owners})) for one in every],
+        unassigned_causes=[one.unassigned_cause for one in every],
+        unassigned_client_ids=[one.unassigned_client_id for one in every],
+        double_owned_causes=[one.double_owned_cause for one in every],
+        queues_per_member=[per_member[position] for position in range(len(members))],
+        counts=Counts(sum(not one.owners for one in owned), sum(_is_harm(one.double_owned_cause) for one in owned)),
+        twin_ids=tuple(client_id for client_id, count in ids.items() if count > 1),
+    )
+
+
+def _owned(inputs: Inputs, settings: StrategySettings) -> list[_Owned]:
+    """One per readable queue."""
+    queues = [MessageQueue(inputs.topic, *place) for place in inputs.queues]
+    owned = _Owners(inputs.members).of_all(claims(inputs.members, queues, settings))
+    for index in in_rooms_in_vain(inputs.members, queues, settings):
+        if owned[index].unassigned_cause == UnassignedCause.ROOM_FILTER:
+            owned[index] = _Owned((), UnassignedCause.MACHINE_ROOM_BUG)
+    return owned
+
+
+@dataclass(frozen=True)
+class _Owners:
+    """From claims to owners; who takes a claim is found once for all queues it is about."""
+
+    members: Sequence[Member]
+
+    def of_all(self, claims: Iterable[Sequence[Claim]]) -> list[_Owned]:
+        """One per queue."""
+        known: dict[tuple[Claim, ...], _Owned] = {}
+        found = []
+        for of_queue in claims:
+            key = tuple(of_queue)
+            if key not in known:
+                known[key] = self._owned(key)
+            found.append(known[key])
+        return found
+
+    @cached_property
+    def _first(self) -> dict[str, int]:
+        return first_positions([member.client_id for member in self.members])
+
+    @cached_property
+    def _connections(self) -> Counter[str]:
+        return Counter(member.client_id for member in self.members)
+
+    def _is_first(self, position: int) -> bool:
+        return self._first[self.members[position].client_id] == position
+
+    def _takers(self, claim: Claim) -> list[int]:
+        """Positions of who computes this share and takes it: all twins (they are neighbours) of a first position."""
+        if not self._is_first(claim.position):
+            return []
+        end = claim.position + self._connections[self.members[claim.position].client_id]
+        return [
+            position
+            for position in range(claim.position, end)
+            if self.members[position].subscribes and self.members[position].implementation == claim.by
+        ]
+
+    def _owned(self, claims: tuple[Claim, ...]) -> _Owned:
+        owners = tuple(sorted({position for claim in claims for position in self._takers(claim)}))
+        if not owners:
+            return self._unowned(claims)
+        return _Owned(owners, double_owned_cause=self._double_owned_cause(owners))
+
+    def _double_owned_cause(self, owners: Sequence[int]) -> DoubleOwnedCause | None:
+        if len(owners) < 2:
+            return None
+        if all(is_popped(self.members[owner].strategy) for owner in owners):
+            return DoubleOwnedCause.POP_SHARED
+        if len({self.members[owner].client_id for owner in owners}) == 1:
+            return DoubleOwnedCause.DUPLICATE_CLIENT_ID
+        in_use = implementations(self.members[owner] for owner in owners)
+        if len({one.strategy for one in in_use}) > 1:
+            return DoubleOwnedCause.MIXED_STRATEGIES
+        if len(in_use) > 1:
+            return DoubleOwnedCause.MIXED_CLIENTS
+        return DoubleOwnedCause.CONFIG_OVERLAP
+
+    def _unowned(self, claims: Sequence[Claim]) -> _Owned:
+        """Claims that made nobody the owner are of four kinds; without any, the strategies left the queue out."""
+        if not claims:
+            return _Owned((), self._why_left_out())
+        causes = [(self._why_idle(claim), claim.position) for claim in claims]
+        cause = next(cause for cause in UnassignedCause if any(cause == found for found, _ in causes))
+        position = min(position for found, position in causes if found == cause)
+        return _Owned((), cause, self.members[position].client_id)
+
+    def _why_idle(self, claim: Claim) -> UnassignedCause:
+        if not self._is_first(claim.position):
+            return UnassignedCause.DUPLICATE_CLIENT_ID
+        if not self.members[claim.position].subscribes:
+            return UnassignedCause.MEMBER_NOT_SUBSCRIBED
+        if self.members[claim.position].strategy != claim.by.strategy:
+            return UnassignedCause.MIXED_STRATEGIES
+        return UnassignedCause.MIXED_CLIENTS
+
+    def _why_left_out(self) -> UnassignedCause:
+        strategies = {member.strategy for member in self.members}
+        if not strategies:
+            return UnassignedCause.GROUP_OFFLINE
+        if MACHINE_ROOM in strategies:
+            return UnassignedCause.ROOM_FILTER
+        return UnassignedCause.CONFIG_HOLE if CONFIG in strategies else UnassignedCause.NO_VIRTUAL_NODES
+
+
+def _deduplicated(members: Sequence[Member]) -> tuple[Member, ...]:
+    """The members with only the first connection of each id, whose rules then stand for its twins'."""
+    return tuple({member.client_id: member for member in reversed(members)}.values())[::-1]
+
+
+def with_own_ids(members: Sequence[Member]) -> tuple[Member, ...]:
+    """The members as if every further connection of an id had an id of its own, right after it in order."""
+    seen: Counter[str] = Counter()
+    renamed = []
+    for member in members:
+        number = seen[member.client_id]
+        seen[member.client_id] += 1
+        own = f"{member.client_id}{TWIN}{number}" if number else member.client_id
+        renamed.append(member._replace(client_id=own))
+    return tuple(renamed)
+
+
+def _consumed_twice(deduplicated: Allocation, twin_ids: set[str]) -> int:
+    """Queues with several owners, where an owner whose id has twins stands for all of them."""
+    return sum(
+        _is_harm(cause) or any(client_id in twin_ids for client_id in ids)
+        for cause, ids in zip(deduplicated.double_owned_causes, deduplicated.owner_ids, strict=True)
+    )
+
+
+def _is_harm(cause: str | None) -> bool:
+    """Whether the owners of a queue get each message several times."""
+    return cause not in (None, DoubleOwnedCause.POP_SHARED)
+
+
+class Claim(NamedTuple):
+    """By this implementation, which some member runs, the queue lies in the share of this position."""
+
+    by: Implementation
+    position: int
+
+
+def implementations(members: Iterable[Member]) -> tuple[Implementation, ...]:
+    """What the members run, each once."""
+    return tuple(dict.fromkeys(member.implementation for member in members))
+
+
+def claims(members: Sequence[Member], queues: Sequence[MessageQueue], settings: StrategySettings) -> list[list[Claim]]:
+    """Per readable queue, in whose shares it lies. A strategy that throws gives none: clients keep what they had."""
+    client_ids = [member.client_id for member in members]
+    found: list[list[Claim]] = [[] for _ in queues]
+    for one in implementations(members):
+        try:
+            for share in shares_of(settings.named(*one), queues, client_ids):
+                found[share.queue].append(Claim(one, share.position))
+        except KeepsWhatItHad:
+            continue
+    return found
+
+
+def in_rooms_in_vain(
+    members: Iterable[Member], queues: Sequence[MessageQueue], settings: StrategySettings
+) -> frozenset[int]:
+    """Indexes of the queues of configured rooms, where members cut their shares of these rooms from the whole list."""
+    run = (one for one in implementations(members) if one.strategy == MACHINE_ROOM and one.variant != Variant.JAVA)
+    return frozenset(index for one in run for index in queues_in_rooms(settings.named(*one), queues))

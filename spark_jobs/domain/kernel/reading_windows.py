@@ -1,0 +1,186 @@
+"""The readings of one interval with a known lag, and the sliding window that ends at each of them.
+
+A window ends at a reading. It is the shortest run of readings that spans `verdict_window_seconds` and has
+`verdict_window_readings`; it begins inside the interval, before the step if need be, and does not reach over a gap.
+Where no reading of a queue has a whole window (the interval is too short), what there is stands for one: the readings
+up to the last, two at least.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.model.window import MILLISECOND, SECOND, AuditSettings
+
+Mask = NDArray[np.bool_]
+
+
+class _Reaches(NamedTuple):
+    """Where the windows of readings reach to, snapshots × queues; -1: nowhere.
+
+    `before`: the queue's known reading before each; `run`: where the readings without a gap begin that each belongs to;
+    `counted`: how many known readings there are up to each; `in_order`: per column its known readings, in the order of
+    time, before all others; `firsts`: the first reading of the window that ends at each.
+    """
+
+    before: Matrix
+    run: Matrix
+    counted: Matrix
+    in_order: Matrix
+    firsts: Matrix
+
+
+class ReadingWindows:
+    """The snapshots of the interval `[interval_start, end)` × the columns asked for; the windows are those that end at
+    readings from `start` on, which is the row `first_row`. Places of readings are rows; -1: none.
+    """
+
+    def __init__(
+        self,
+        readings: OffsetReadings,
+        columns: NDArray[np.int64],
+        *,
+        interval_start: int,
+        start: int,
+        end: int,
+        settings: AuditSettings,
+    ) -> None:
+        rows = readings.inside(interval_start, end)
+        self.interval_start, self.start, self.end, self.settings = interval_start, start, end, settings
+        self.times = readings.times[rows]
+        self.first_row = int(self.times.searchsorted(start))
+        self.offset, self.lag = readings.consumed_to[rows][:, columns], readings.lag[rows][:, columns]
+        self.stored = readings.last_timestamp[rows][:, columns]
+        self.known = self.lag != UNKNOWN
+        self.row = np.arange(len(self.times))[:, None]
+        # Where no reading is missing, as mostly, one column stands for all.
+        reaches = self._reaches(self.known[:, :1] if self.known.all() else self.known)
+        wide = (np.broadcast_to(matrix, self.known.shape) for matrix in reaches)
+        self.before, self.run, self.counted, self.in_order, self.firsts = wide
+
+    def latest(self, mask: Mask) -> Matrix:
+        """The last reading, up to each, at which this holds."""
+        return np.asarray(np.maximum.accumulate(np.where(mask, self.row, -1), axis=0))
+
+    def _reaches(self, known: Mask) -> _Reaches:
+        latest = self.latest(known)
+        before = np.full(known.shape, -1, dtype=np.int64)
+        before[1:] = latest[:-1]
+        lasting = self.times[:, None] - self.times[np.maximum(before, 0)]
+        # No window reaches beyond the first known reading, and those after a gap.
+        run = self.latest(known & ((before < 0) | (lasting > self.settings.max_gap)))
+        counted: Matrix = np.cumsum(known, axis=0)
+        in_order = np.argsort(~known, axis=0, kind="stable")
+        firsts = self._with_short_ones(self._whole(known, latest, run, counted, in_order), latest, run)
+        return _Reaches(before, run, counted, in_order, firsts)
+
+    def _whole(self, known: Mask, latest: Matrix, run: Matrix, counted: Matrix, in_order: Matrix) -> Matrix:
+        """The first readings of whole windows."""
+        thresholds = self.settings.thresholds
+        reaches = self.times.searchsorted(self.times - thresholds.verdict_window_seconds * SECOND, "right") - 1
+        by_time = np.where(reaches[:, None] >= 0, latest[np.maximum(reaches, 0)], -1)
+        number = counted - thresholds.verdict_window_readings
+        by_count = np.where(number >= 0, at_rows(in_order, number), -1)
+        first = np.minimum(by_time, by_count)
+        whole = np.where(known & (first >= run), first, -1)
+        whole[: self.first_row] = -1
+        return whole
+
+    def _with_short_ones(self, whole: Matrix, latest: Matrix, run: Matrix) -> Matrix:
+        """Of a column without a whole window, all that its last known reading can look back on."""
+        last, column = latest[-1], np.arange(whole.shape[1])
+        begins = run[last, column]
+        short = np.flatnonzero((whole < 0).all(axis=0) & (last >= self.first_row) & (begins < last))
+        whole[last[short], short] = begins[short]
+        return whole
+
+
+def at_rows(matrix: NDArray[np.int64], rows: Matrix) -> NDArray[np.int64]:
+    """The matrix at these rows of its columns; anything where there is none."""
+    width = matrix.shape[1]
+    found: Matrix = matrix.take(np.maximum(rows, 0) * width + np.arange(width))
+    return found
+
+
+def greatest_since(values: Matrix, first: Matrix) -> Matrix:
+    """The greatest of `values[first[row, column] : row + 1, column]`, by the greatest of 1, 2, 4 … rows up to each."""
+    rows = np.arange(len(values))[:, None]
+    length, width, found = rows - first + 1, 1, values
+    greatest = values
+    while width <= length.max(initial=0):
+        covers = (length >= width) & (length < 2 * width)
+        found = np.where(covers, np.maximum(greatest, at_rows(greatest, np.minimum(first + width - 1, rows))), found)
+        wider = greatest.copy()
+        wider[width:] = np.maximum(greatest[width:], greatest[:-width])
+        greatest, width = wider, 2 * width
+    return found
+
+
+@dataclass(frozen=True)
+class ReadingPairs:
+    """The readings of a step beside the reading before each of them: matrices of snapshots × queues.
+
+    `previous`: the place of the queue's reading before, -1: none. `produced`, `forward` and `back`: messages since
+    then, `UNKNOWN` where they are not known or, for the consumer's two directions, where it went the other way.
+    """
+
+    readings: OffsetReadings
+    times: NDArray[np.int64]
+    present: NDArray[np.bool_]
+    consumed_to: Matrix
+    lag: Matrix
+    last_timestamp: Matrix
+    previous: Matrix
+    produced: Matrix
+    forward: Matrix
+    back: Matrix
+    moved: NDArray[np.bool_]
+
+
+def reading_pairs(readings: OffsetReadings, seen: slice) -> ReadingPairs:
+    """The readings at these places; the first of each queue has none before it."""
+    present, end = readings.present[seen], readings.end_offset[seen]
+    said, known = readings.consumer_offset[seen], readings.consumed_to[seen]
+    previous = _previous(present)
+    has_previous = present & (previous >= 0)
+    end_before, known_before = at_rows(end, previous), at_rows(known, previous)
+    comparable = has_previous & (end != UNKNOWN) & (end_before != UNKNOWN) & (end >= end_before)
+    went = has_previous & (known_before != UNKNOWN) & (said != UNKNOWN)
+    growth = said - known_before  # where one of them is unknown nobody looks at it
+    forward = comparable & went & (known != UNKNOWN) & (growth >= 0)
+    back = comparable & went & (growth < 0)
+    both_known = has_previous & (known != UNKNOWN) & (known_before != UNKNOWN)
+    return ReadingPairs(
+        readings=readings,
+        times=readings.times[seen],
+        present=present,
+        consumed_to=known,
+        lag=readings.lag[seen],
+        last_timestamp=readings.last_timestamp[seen],
+        previous=previous,
+        produced=np.where(comparable, end - end_before, UNKNOWN),
+        forward=np.where(forward, growth, UNKNOWN),
+        back=np.where(back, -growth, UNKNOWN),
+        moved=both_known & (known != known_before),
+    )
+
+
+def age_ms(at: Matrix, stored: Matrix, lag: Matrix) -> Matrix:
+    """From the storing of the last consumed message (ms) to the reading (microseconds), in ms, where a lag is left."""
+    age = at // MILLISECOND - np.maximum(stored, 0)
+    return np.where((lag > 0) & (stored > 0) & (age >= 0), age, UNKNOWN)
+
+
+def _previous(present: NDArray[np.bool_]) -> Matrix:
+    """Per reading the place of the queue's last reading before it; -1: there is none."""
+    row = np.arange(len(present))[:, None]
+    if present.all():  # as mostly
+        return np.broadcast_to(row - 1, present.shape)
+    before = np.full(present.shape, -1, dtype=np.int64)
+    before[1:] = np.maximum.accumulate(np.where(present, row, -1), axis=0)[:-1]
+    return before

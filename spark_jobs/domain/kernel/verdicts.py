@@ -1,0 +1,227 @@
+"""Is a queue moving? The rules of LinkedIn's Burrow over the readings of one queue in one window, first match wins.
+
+Burrow sees every commit of a consumer, with its time. A RocketMQ broker tells the offset and not when it was
+committed, so here a commit is a reading whose consumer offset differs from the one before. That parts two rules: a
+consumer that moved and then stood still has stopped (STOP), one that was never seen to move is stalled (STALL).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_jobs.domain.kernel.reading_windows import Mask, ReadingWindows, age_ms, at_rows, greatest_since
+from spark_jobs.domain.model.history import UNKNOWN, Matrix
+
+
+class Verdict(StrEnum):
+    """What the readings of a window say of one queue, the worst first."""
+
+    STOP = "STOP"
+    REWIND = "REWIND"
+    STALL = "STALL"
+    WARN = "WARN"
+    OK = "OK"
+
+
+VERDICTS = tuple(Verdict)
+#: The code of a reading at which nothing can be said; greater than that of any verdict.
+NO_VERDICT = len(VERDICTS)
+#: Verdicts that say an owner does not do its work.
+STUCK = (Verdict.STOP, Verdict.STALL, Verdict.WARN)
+
+
+def code(verdict: Verdict) -> int:
+    """Its place in `VERDICTS`: the least code is the worst verdict."""
+    return VERDICTS.index(verdict)
+
+
+def verdict_codes(
+    *,
+    is_allowed: NDArray[np.bool_],
+    was_allowed: NDArray[np.bool_],
+    was_at_zero: NDArray[np.bool_],
+    has_moved: NDArray[np.bool_],
+    moving: Matrix,
+    standing: Matrix,
+    is_below: NDArray[np.bool_],
+    is_constant: NDArray[np.bool_],
+    lag_fell: NDArray[np.bool_],
+) -> NDArray[np.int64]:
+    """The code of the verdict of each window; the arrays are of one shape.
+
+    The lag is allowed at the window's last reading, was at any of its readings, was 0 at any. `moving`: from the
+    window's first reading to the last move, be it before the window (then it is not above 0); `standing` from there to
+    the window's last reading (any unit; they count where it `has_moved`). The offset is below the window's greatest,
+    is the same in all its readings; the lag fell from one of its readings to the next.
+    """
+    conditions = [
+        (is_allowed, Verdict.OK),
+        (has_moved & ~was_at_zero & (standing > moving), Verdict.STOP),
+        (is_below, Verdict.REWIND),
+        (was_allowed, Verdict.OK),
+        (is_constant, Verdict.STALL),
+        (~lag_fell, Verdict.WARN),
+    ]
+    chosen = [np.int64(code(verdict)) for _, verdict in conditions]
+    return np.asarray(np.select([holds for holds, _ in conditions], chosen, default=np.int64(code(Verdict.OK))))
+
+
+#: By code.
+_IS_STUCK = np.array([*(verdict in STUCK for verdict in VERDICTS), False])
+
+
+class VerdictSpan(NamedTuple):
+    """A maximal span `[start, end)` in which a queue is stuck and every window has this verdict; microseconds.
+
+    `place`: of the queue in its interval's list. It begins where the verdict's condition does, be it before the step,
+    not where it could first be said: with the last reading that showed otherwise, or with the interval. It ends with
+    the first reading that says otherwise, with the interval, or with a gap. `lag_first`, `lag_last`: messages at its
+    first and last reading; `age_ms`: of the last consumed message at the last one (`UNKNOWN`: no telling).
+    """
+
+    place: int
+    verdict: Verdict
+    start: int
+    end: int
+    lag_first: int
+    lag_last: int
+    age_ms: int
+
+
+class VerdictWindows:
+    """What the windows of one interval say of its queues; matrices and columns are those of the windows."""
+
+    def __init__(self, windows: ReadingWindows) -> None:
+        self._of = windows
+
+    def worst(self) -> list[Verdict | None]:
+        """Per column the worst verdict of its windows; None: it has none."""
+        codes = self._codes.min(axis=0, initial=NO_VERDICT).tolist()
+        return [None if worst == NO_VERDICT else VERDICTS[worst] for worst in codes]
+
+    def spans(self, places: Sequence[int]) -> list[VerdictSpan]:
+        """Of all columns, by column and time; `places`: those of the columns."""
+        of = self._of
+        return [
+            VerdictSpan(
+                places[column],
+                VERDICTS[self._codes[first, column]],
+                self._start_of(since, column),
+                self._end_of(last, column),
+                int(of.lag[since, column]),
+                int(of.lag[last, column]),
+                int(age_ms(of.times[last], of.stored[last, column], of.lag[last, column])),
+            )
+            for column, since, first, last in zip(*(part.tolist() for part in self._span_rows), strict=True)
+        ]
+
+    @cached_property
+    def stuck(self) -> Mask:
+        """From the first row on: whether what lies between a snapshot and the one before it is inside a span."""
+        column, since, _, last = self._span_rows
+        rows, columns = self._of.known.shape
+        change = np.zeros((rows + 1, columns), dtype=np.int64)
+        np.add.at(change, (since + 1, column), 1)
+        np.add.at(change, (last + 1, column), -1)
+        return np.asarray(np.cumsum(change, axis=0)[self._of.first_row : -1] > 0)
+
+    def stuck_growth(self) -> NDArray[np.int64]:
+        """Per column: messages by which the lag grew inside the spans, between readings from the first row on."""
+        of = self._of
+        growth = np.where(of.known & (of.before >= of.first_row), of.lag - at_rows(of.lag, of.before), 0)
+        return np.asarray(np.where(self.stuck, growth[of.first_row :], 0).sum(axis=0))
+
+    def stuck_time(self) -> NDArray[np.int64]:
+        """Per column: microseconds between readings inside the spans, from the windows' start on."""
+        lasting = np.diff(self._of.times[self._of.first_row :], prepend=self._of.start)
+        return np.asarray(np.where(self.stuck, lasting[:, None], 0).sum(axis=0))
+
+    @cached_property
+    def _last_moved(self) -> Matrix:
+        """What differs over a gap, as what differs from nothing, counts nowhere: it is where a run begins."""
+        return self._of.latest(self._of.known & (self._of.offset != at_rows(self._of.offset, self._of.before)))
+
+    @cached_property
+    def _last_fell(self) -> Matrix:
+        """As above."""
+        return self._of.latest(self._of.known & (self._of.lag < at_rows(self._of.lag, self._of.before)))
+
+    @cached_property
+    def _last_allowed(self) -> Matrix:
+        return self._of.latest(self._of.known & (self._of.lag <= self._of.settings.thresholds.allowed_lag))
+
+    @cached_property
+    def _last_at_zero(self) -> Matrix:
+        return self._of.latest(self._of.known & (self._of.lag == 0))
+
+    @cached_property
+    def _codes(self) -> NDArray[np.int64]:
+        """The verdict of the window that ends at each reading, as its code."""
+        of, first = self._of, self._of.firsts
+        if not (of.lag[of.first_row :] > of.settings.thresholds.allowed_lag).any():
+            return np.where(first >= 0, code(Verdict.OK), NO_VERDICT)  # as most are: all else costs as much again
+        moved = self._last_moved
+        moved_at = of.times[np.maximum(moved, 0)]
+        codes = verdict_codes(
+            is_allowed=self._last_allowed == of.row,
+            was_allowed=self._last_allowed >= first,
+            was_at_zero=self._last_at_zero >= first,
+            has_moved=moved > of.run,
+            moving=moved_at - of.times[np.maximum(first, 0)],
+            standing=of.times[:, None] - moved_at,
+            is_below=of.offset < self._greatest_offset(),
+            is_constant=moved <= first,
+            lag_fell=self._last_fell > first,
+        )
+        return np.where(first >= 0, codes, NO_VERDICT)
+
+    def _greatest_offset(self) -> Matrix:
+        """The greatest consumer offset of each window; looked for in the columns where one went back only."""
+        of = self._of
+        offset = np.where(of.known, of.offset, UNKNOWN)
+        went_back = (of.known & (of.before >= 0) & (offset < at_rows(offset, of.before))).any(axis=0)
+        offset[:, went_back] = greatest_since(offset[:, went_back], np.maximum(of.firsts[:, went_back], 0))
+        return offset
+
+    @cached_property
+    def _since(self) -> Matrix:
+        """Where the condition of each reading's verdict begins: the last reading that showed otherwise."""
+        is_stop, is_warn = (self._codes == code(verdict) for verdict in (Verdict.STOP, Verdict.WARN))
+        otherwise = np.where(is_stop, np.maximum(self._last_at_zero, self._last_moved), self._last_allowed)
+        otherwise = np.where(is_warn, np.maximum(otherwise, self._last_fell), otherwise)
+        return np.maximum(otherwise, self._of.run)
+
+    @cached_property
+    def _span_rows(self) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+        """Of each span: column, row where it begins, rows of the first and the last reading at which it is said."""
+        codes = self._codes
+        is_stuck = _IS_STUCK[codes]
+        if not is_stuck.any():
+            nothing = np.empty(0, dtype=np.int64)
+            return nothing, nothing, nothing, nothing
+        begins = is_stuck & (at_rows(codes, self._of.before) != codes)  # the first after a gap has none
+        column, row = np.nonzero(is_stuck.T)
+        starts = np.flatnonzero(begins.T[column, row])
+        lasts = np.append(starts[1:], len(row)) - 1
+        first, column = row[starts], column[starts]
+        return column, self._since[first, column], first, row[lasts]
+
+    def _start_of(self, row: int, column: int) -> int:
+        """The interval's first reading stands for its beginning, unless that is a gap before."""
+        of = self._of
+        at = int(of.times[row])
+        is_first = of.before[row, column] < 0 and at - of.interval_start <= of.settings.max_gap
+        return of.interval_start if is_first else at
+
+    def _end_of(self, row: int, column: int) -> int:
+        """A reading holds until the queue's next one, but no longer than a gap."""
+        of = self._of
+        number, count = of.counted[row, column], of.counted[-1, column]
+        until = int(of.times[of.in_order[number, column]]) if number < count else of.end
+        return min(until, int(of.times[row]) + of.settings.max_gap)

@@ -1,0 +1,154 @@
+"""Who was in the group, as the brokers that host a topic list it: one view if they agree, else one each.
+
+A client asks a random broker *of the topic's route* for the members, so only those brokers count (RocketMQ:
+`MQClientInstance.findConsumerIdList`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, NamedTuple, TypeVar
+
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS
+from spark_jobs.domain.model.history import Membership, RequestMode
+from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.window import StepWindow
+
+State = TypeVar("State")
+BROADCASTING = "BROADCASTING"
+
+
+class View(NamedTuple):
+    """What a broker listed (or all of them, if they agree), and the last snapshot that showed it. `broadcasting`: one
+    of them says so of the group; `request_modes`: what each of them was given for it.
+    """
+
+    name: str
+    membership: Membership
+    seen_at: int
+    broadcasting: bool
+    request_modes: tuple[tuple[RequestMode, ...] | None, ...] = (None,)
+
+
+class Moment(NamedTuple):
+    """From `start` to `end` no snapshot says anything new: the route in force (None: unobserved), and the views."""
+
+    start: int
+    end: int
+    route: tuple[RouteEntry, ...] | None
+    views: tuple[View, ...]
+
+    @property
+    def is_split(self) -> bool:
+        """Whether the brokers disagree."""
+        return len(self.views) > 1
+
+
+@dataclass(frozen=True)
+class Timeline(Generic[State]):
+    """The spans of one key, in order, and the time between them in which nothing is known."""
+
+    spans: Sequence[Span[State]]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [span.start for span in self.spans]
+
+    def at(self, moment: int) -> Span[State] | None:
+        """The span that holds the moment; None: unobserved."""
+        place = bisect_right(self._starts, moment) - 1
+        return self.spans[place] if place >= 0 and moment < self.spans[place].end else None
+
+    def changes(self, window: StepWindow) -> set[int]:
+        """When something begins to be known, or ends, inside the window."""
+        ends = {span.end for span in self.spans if span.end < window.end}
+        return set(self._starts) | ends
+
+
+def with_modes(spans: Sequence[Span[Membership]]) -> list[Span[Membership]]:
+    """One broker's spans, in order. An answer without connections says no message model, and not every one is recorded
+    with its request modes: those of the last one that said them hold, and before, the first one's.
+    """
+    model = next((span.state.message_model for span in spans if span.state.message_model), None)
+    requests = next((span.state.request_modes for span in spans if span.state.request_modes is not None), None)
+    found = []
+    for span in spans:
+        said = span.state
+        model = said.message_model or model
+        requests = requests if said.request_modes is None else said.request_modes
+        if (said.message_model, said.request_modes) != (model, requests):
+            said = said._replace(message_model=model, request_modes=requests)
+        found.append(span._replace(state=said))
+    return found
+
+
+def moments(
+    cuts: Sequence[int],
+    end: int,
+    routes: Timeline[tuple[RouteEntry, ...]],
+    members: Mapping[str, Timeline[Membership]],
+    tolerance: int,
+) -> list[Moment]:
+    """One per span between `cuts` (ascending, the last one until `end`); brief disagreements settled (`_settled`)."""
+    found = []
+    for start, until in zip(cuts, [*cuts[1:], end], strict=True):
+        route = routes.at(start)
+        entries = route.state if route else None
+        found.append(Moment(start, until, entries, _views(entries or (), members, start)))
+    return _settled(found, tolerance)
+
+
+def _views(route: Sequence[RouteEntry], members: Mapping[str, Timeline[Membership]], moment: int) -> tuple[View, ...]:
+    """A broker that lists nobody while another does just came back: who asks it keeps what it had."""
+    hosts = sorted({entry.broker_name for entry in route})
+    seen = ((host, members[host].at(moment)) for host in hosts if host in members)
+    known = [_view(host, span) for host, span in seen if span]
+    listing = [view for view in known if view.membership.connections] or known[:1]
+    if _agree(listing):
+        return (_together(listing),) if listing else ()
+    return tuple(listing)
+
+
+def _view(host: str, span: Span[Membership]) -> View:
+    said = span.state
+    return View(host, said, span.seen_at, said.message_model == BROADCASTING, (said.request_modes,))
+
+
+def _together(views: Sequence[View]) -> View:
+    seen_at, broadcasting = max(view.seen_at for view in views), any(view.broadcasting for view in views)
+    requests = tuple(modes for view in views for modes in view.request_modes)
+    return View(ALL_HOSTS, views[0].membership, seen_at, broadcasting, requests)
+
+
+def _agree(views: Sequence[View]) -> bool:
+    return len({tuple(one.client_id for one in view.membership.connections) for view in views}) <= 1
+
+
+def _settled(in_order: list[Moment], tolerance: int) -> list[Moment]:
+    """A disagreement shorter than the tolerance that ends in agreement is the recorder asking one broker after another:
+    the members agreed at its end hold from its start.
+    """
+    following: Moment | None = None
+    began = _run_starts(in_order)
+    settled = []
+    for moment, start in zip(reversed(in_order), reversed(began), strict=True):
+        if not moment.is_split:
+            following = moment
+        elif following and following.views and following.start < start + tolerance:
+            moment = moment._replace(views=following.views)  # noqa: PLW2901 - the settled one takes its place
+        settled.append(moment)
+    return settled[::-1]
+
+
+def _run_starts(in_order: Sequence[Moment]) -> list[int]:
+    """Per moment where the disagreement that it belongs to began."""
+    starts, began = [], in_order[0].start if in_order else 0
+    for moment in in_order:
+        starts.append(began)
+        if not moment.is_split:
+            began = moment.end
+    return starts

@@ -1,0 +1,119 @@
+"""What one client says of itself (its running info), and what is wrong with it by that.
+
+Null (`None`) is unknown, and nothing is decided by it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import NamedTuple
+
+from spark_jobs.domain.model.history import ClientState, OwnedQueue, Place
+from spark_jobs.domain.model.message_queue import MessageQueue
+
+
+class HungCause(StrEnum):
+    """How it shows that a client hangs."""
+
+    NO_ANSWER = "NO_ANSWER"
+    NO_PULL = "NO_PULL"
+
+
+class DriftCause(StrEnum):
+    """In which way a client's queues are not its share."""
+
+    HOLDS_MORE = "HOLDS_MORE"
+    HOLDS_LESS = "HOLDS_LESS"
+
+
+class ThrottleCause(StrEnum):
+    """Which limit a client has reached, in the order in which it looks at them."""
+
+    CACHED_MESSAGES = "CACHED_MESSAGES"
+    CACHED_SIZE = "CACHED_SIZE"
+    CACHED_SPAN = "CACHED_SPAN"
+
+
+class Throttled(NamedTuple):
+    """A queue that its client does not pull for now: what it has cached of it (messages, MiB, offsets), and why."""
+
+    queue: MessageQueue
+    cached_count: int | None
+    cached_mib: int | None
+    cached_span: int | None
+    cause: ThrottleCause
+
+
+class Busy(NamedTuple):
+    """A client with nearly all its threads busy; the response times (ms) are those of its busiest topic."""
+
+    busy_threads: float
+    consume_threads: int
+    consume_rt_ms: float | None
+    pull_rt_ms: float | None
+
+
+class Trouble(NamedTuple):
+    """What one snapshot shows beyond the state: queues that the client stopped pulling or throttles, busy threads."""
+
+    stale: tuple[MessageQueue, ...] = ()
+    throttled: tuple[Throttled, ...] = ()
+    busy: Busy | None = None
+
+
+NO_TROUBLE = Trouble()
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a client says as long as nothing changes, in health or not.
+
+    `topics`: that it subscribes, sorted; `owned`: its queues that are not dropped, sorted (None: it did not say);
+    `unlocked`: those of them that an orderly consumer has without the broker's lock. `in_group`: it did not answer that
+    it has no consumer of the group.
+    """
+
+    answered: bool
+    topics: tuple[str, ...]
+    owned: tuple[MessageQueue, ...] | None
+    unlocked: tuple[MessageQueue, ...]
+    in_group: bool = True
+
+    @cached_property
+    def holdings(self) -> Mapping[str, frozenset[Place]]:
+        """What it has of each topic that it subscribes or has queues of; empty if it did not say."""
+        if self.owned is None:
+            return {}
+        found: dict[str, set[Place]] = defaultdict(set, {topic: set() for topic in self.topics})
+        for topic, broker_name, queue_id in self.owned:
+            found[topic].add((broker_name, queue_id))
+        return {topic: frozenset(places) for topic, places in found.items()}
+
+
+def said_in(state: ClientState) -> Said:
+    """What a folded state says. A queue of which it is not known whether it is dropped is not."""
+    live = [queue for queue in state.owned or () if not queue.dropped]
+    return Said(
+        state.answered,
+        tuple(sorted(state.topics or ())),
+        None if state.owned is None else tuple(sorted(map(queue_of, live))),
+        tuple(queue_of(queue) for queue in live if lacks_lock(queue, state)),
+        state.in_group is not False,
+    )
+
+
+def queue_of(queue: OwnedQueue) -> MessageQueue:
+    """The queue that a process queue is of."""
+    return MessageQueue(queue.topic, queue.broker_name, queue.queue_id)
+
+
+def lacks_lock(queue: OwnedQueue, state: ClientState) -> bool:
+    """Whether an orderly consumer owns a queue without the broker's lock; broadcasting needs none.
+
+    Source: ConsumeMessageOrderlyService.ConsumeRequest.run, ProcessQueue.isLocked.
+    """
+    return state.consume_orderly is True and state.message_model == "CLUSTERING" and queue.locked is False

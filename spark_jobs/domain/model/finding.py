@@ -1,0 +1,159 @@
+"""How bad a finding is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from spark_jobs.domain.model.history import (
+    Connection,
+)
+
+SEVERITIES = ("INFO", "WARN", "ERROR")
+WORST_FIRST = SEVERITIES[::-1]
+
+
+class Counts(NamedTuple):
+    """Readable queues without owner, and with more than one."""
+
+    unassigned_queues: int
+    double_owned_queues: int
+
+
+class Party(NamedTuple):
+    """Who says what; `client_ids` None: whose it is is not known."""
+
+    name: str
+    client_ids: tuple[str, ...] | None
+
+
+class FindingQueue(NamedTuple):
+    """A queue in the role it plays in a finding."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuleHit:
+    """A condition held from `start` to `end` (microseconds), in this membership view, on this queue, or on none in
+    particular. Hits of one identity (`topic`, `client_id`, `cause`) that leave no gap are one finding.
+
+    `client_id` is the subject of the finding, `implicated` a client that it names. `seen_at`: the last snapshot that
+    showed it. `minimum_seconds`: how long the condition must stand (None: until a group agrees). `severity`: INFO, WARN
+    or ERROR, the worst hit counts (None: by its evidence). `measures` (numbers by name, None is unknown), `parties` and
+    `hint` (a sentence behind the advice of the cause) are those of the hit with the greatest `weight`, the latest of
+    equals.
+    """
+
+    start: int
+    end: int
+    cause: str | None = None
+    topic: str | None = None
+    client_id: str | None = None
+    view: str | None = None
+    seen_at: int | None = None
+    queue: FindingQueue | None = None
+    implicated: str | None = None
+    connections: tuple[Connection, ...] = ()
+    member_count: int | None = None
+    queue_count: int | None = None
+    if_deduplicated: Counts | None = None
+    if_unique: Counts | None = None
+    minimum_seconds: float | None = None
+    severity: str | None = None
+    weight: float | None = None
+    measures: Mapping[str, float | None] | None = None
+    parties: tuple[Party, ...] | None = None
+    hint: str | None = None
+
+
+class Condition(NamedTuple):
+    """What a rule may look at to complete a finding: who it is about, and what it cost (None: unknown).
+
+    `is_persistent`: two snapshots far enough apart showed it. Messages.
+    """
+
+    client_id: str | None
+    cause: str | None
+    connections: tuple[Connection, ...]
+    is_persistent: bool
+    produced: int | None
+    backlog_max: int | None
+
+
+class Measured(NamedTuple):
+    """Messages; None is unknown: no reading, or the group never committed there.
+
+    Produced and consumed need two readings; an offset that went backwards from the first to the last (a reset, a twin,
+    a topic made anew) leaves them unknown.
+    """
+
+    backlog_start: int | None = None
+    backlog_end: int | None = None
+    backlog_max: int | None = None
+    produced: int | None = None
+    consumed: int | None = None
+
+
+class QueueEvidence(NamedTuple):
+    """One queue of a finding in one role, in a time without a gap: what its readings of that time say."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    role: str
+    start: int
+    end: int
+    backlog_start: int | None
+    backlog_end: int | None
+    backlog_max: int | None
+    produced: int | None
+    consumed: int | None
+
+
+class Evidence(NamedTuple):
+    """The facts of a finding. Totals are over the queues whose value is known, None where it is of none, and
+    `backlog_start` where it is not of all whose last reading tells; `unknown_queues` counts those whose last reading
+    does not (None: the finding has no queues).
+    """
+
+    persistence: str | None
+    connections: list[Connection] | None
+    client_ids: list[str]
+    member_count: int | None
+    queue_count: int | None
+    queues: list[QueueEvidence]
+    backlog_start: int | None
+    backlog_end: int | None
+    backlog_max: int | None
+    produced: int | None
+    consumed: int | None
+    unknown_queues: int | None
+    if_deduplicated: Counts | None
+    if_unique: Counts | None
+    measures: list[tuple[str, float | None]] | None
+    parties: list[Party] | None
+
+
+class Finding(NamedTuple):
+    """One condition of a group, clipped to its step; microseconds. `cause` is one of its rule's causes; `muted`: why
+    nobody is told of it, None: somebody is. `root_finding_id`: of which finding of the step this is a consequence,
+    None: of none, it is a root.
+    """
+
+    finding_id: str
+    rule: str
+    severity: str
+    topic: str | None
+    subject: str
+    start: int
+    end: int
+    cause: str | None
+    evidence: Evidence
+    advice: str
+    muted: str | None = None
+    root_finding_id: str | None = None

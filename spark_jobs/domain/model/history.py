@@ -1,0 +1,263 @@
+"""What members subscribe, in a form that can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.series import NEVER, Series, Sightings
+
+#: What RocketMQ puts before a group's name to name its retry topic.
+RETRY = "%RETRY%"
+#: Prefix of the topic to which a group's messages go that it could not consume in all tries.
+DEAD_LETTERS = "%DLQ%"
+#: The expression that lets every message through.
+EVERYTHING = "*"
+#: One topic with its normal expression; a client's subscriptions are a set of them.
+Subscriptions = frozenset[tuple[str, str]]
+
+
+def normal_expression(expression_type: str | None, text: str | None) -> str:
+    """The expression in the one form of all that mean the same: tags sorted, `*` for everything.
+
+    Source: `FilterAPI.buildSubscriptionData` (no tag, an empty text and `*` are all messages; tags between `||`).
+    """
+    if expression_type not in (None, "TAG"):
+        return f"{expression_type} {text or ''}"
+    tags = sorted({tag.strip(" ") for tag in (text or "").split("||")} - {""})
+    return " || ".join(tags) or EVERYTHING
+
+
+#: Stands for null in a matrix of numbers.
+UNKNOWN = np.iinfo(np.int64).min
+#: (broker name, queue id) of a topic.
+Place = tuple[str, int]
+Matrix = NDArray[np.int64]
+#: (broker name, address at which it is asked) of each broker of a route.
+Serving = frozenset[tuple[str, str]]
+
+
+class Connection(NamedTuple):
+    """One connection of a group, as a broker lists it; twins share `client_id`. None is unknown."""
+
+    client_id: str
+    client_addr: str | None = None
+    language: str | None = None
+    version: int | None = None
+
+
+class RequestMode(NamedTuple):
+    """How the clients that leave it to the broker get a topic's messages, PULL or POP; None is unknown."""
+
+    topic: str
+    mode: str | None
+    pop_share_queue_num: int | None = None
+
+
+class Membership(NamedTuple):
+    """One broker's answer about the group.
+
+    `connections`: sorted by all their fields, unknown first, duplicates kept; empty: nobody is online. `topics`: all
+    that the group subscribes; `subscriptions`: those without retry topics, in their normal form. `request_modes`: those
+    that the broker was given for the group, sorted; None: not recorded.
+    """
+
+    connections: tuple[Connection, ...]
+    topics: frozenset[str]
+    subscriptions: Subscriptions
+    message_model: str | None
+    consume_type: str | None = None
+    request_modes: tuple[RequestMode, ...] | None = None
+
+
+class OwnedQueue(NamedTuple):
+    """A process queue that a client says it has; None is unknown."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    locked: bool | None
+    dropped: bool | None
+
+
+class ClientState(NamedTuple):
+    """What one client said of itself; None is unknown, as is everything where it did not answer.
+
+    Batch sizes are messages of one call of the listener, or of one pull. It pauses pulling a queue of which it holds
+    more messages, MiB or (unless it consumes in order) offsets from the first to the last than the thresholds and
+    `consume_max_span` say (`DefaultMQPushConsumerImpl.pullMessage`). `topics`: all that it subscribes; `subscriptions`:
+    those without retry topics, in their normal form; `owned`: its process queues in the order of the columns of
+    `ClientReadings`. `in_group` False: it answered that it has no consumer of the group.
+    """
+
+    answered: bool
+    strategy_class: str | None = None
+    message_model: str | None = None
+    consume_orderly: bool | None = None
+    client_rebalance: bool | None = None
+    consume_threads: int | None = None
+    consume_batch_size: int | None = None
+    pull_batch_size: int | None = None
+    pull_interval_ms: int | None = None
+    pull_threshold_for_queue: int | None = None
+    pull_threshold_size_for_queue: int | None = None
+    consume_max_span: int | None = None
+    topics: frozenset[str] | None = None
+    subscriptions: Subscriptions | None = None
+    owned: tuple[OwnedQueue, ...] | None = None
+    in_group: bool | None = None
+
+
+class ConsumeStatus(NamedTuple):
+    """A client's own measure of one topic over its last minute: milliseconds, messages per second; None: unknown."""
+
+    topic: str
+    consume_rt_ms: float | None = None
+    consume_ok_tps: float | None = None
+    consume_failed_tps: float | None = None
+    pull_rt_ms: float | None = None
+    pull_tps: float | None = None
+
+
+@dataclass(frozen=True)
+class ClientReadings:
+    """What changes with every snapshot of one client, snapshot by snapshot, beside its folded state.
+
+    `offsets`: where the queues of each snapshot begin in the flat arrays (one more than there are snapshots). Per
+    queue, in the order of the state's `owned`: messages, MiB, offsets, and `last_pull` in milliseconds (0: never).
+    `statuses`: per snapshot what it measured of each topic, None: it did not say.
+    """
+
+    offsets: NDArray[np.int64]
+    cached_count: NDArray[np.int64]
+    cached_mib: NDArray[np.int64]
+    cached_min_offset: NDArray[np.int64]
+    cached_max_offset: NDArray[np.int64]
+    last_pull: NDArray[np.int64]
+    statuses: Sequence[tuple[ConsumeStatus, ...] | None]
+
+
+@dataclass(frozen=True)
+class ClientHistory:
+    """All snapshots of one client: `series` says which state each showed, `readings` what was measured in it."""
+
+    series: Series[ClientState]
+    readings: ClientReadings
+
+    @cached_property
+    def answers(self) -> Series[ClientState]:
+        """The snapshots in which it told of its consumer, with what an allocation depends on and only it can tell."""
+        tells = [state.answered and state.in_group is not False for state in self.series.states]
+        told = np.array(tells, dtype=bool)[self.series.codes]
+        codes: dict[ClientState, int] = {}
+        new = [codes.setdefault(_as_told(state), len(codes)) for state in self.series.states]
+        places = np.array(new, dtype=np.int64)[self.series.codes] if new else self.series.codes
+        return Series(self.series.times[told], places[told], list(codes))
+
+
+def _as_told(state: ClientState) -> ClientState:
+    """The state without what no allocation depends on. Who does not say otherwise rebalances itself, and who consumes
+    in order does so whatever it says (`RebalancePushImpl.clientRebalance`).
+    """
+    return ClientState(
+        state.answered,
+        strategy_class=state.strategy_class,
+        message_model=state.message_model,
+        client_rebalance=state.client_rebalance is not False or state.consume_orderly is True,
+        topics=state.topics,
+        subscriptions=state.subscriptions,
+    )
+
+
+@dataclass(frozen=True)
+class OffsetReadings:
+    """The group's offset snapshots of one topic, in the order of time: matrices of `times` × `queues`.
+
+    Next offset to write, to consume, to pull, and the store time (ms) of the last consumed message. `present`: whether
+    the snapshot had the queue at all; all else is `UNKNOWN` where it had not, or where a number was null.
+    """
+
+    times: NDArray[np.int64]
+    queues: Sequence[Place]
+    end_offset: Matrix
+    consumer_offset: Matrix
+    pull_offset: Matrix
+    last_timestamp: Matrix
+    present: NDArray[np.bool_]
+
+    @cached_property
+    def columns(self) -> Mapping[Place, int]:
+        """Column of each queue."""
+        return {place: column for column, place in enumerate(self.queues)}
+
+    @cached_property
+    def consumed_to(self) -> Matrix:
+        """Next offset to consume; `UNKNOWN` where the group never committed: 0 with a last timestamp of 0, or none.
+        Where nothing ever came (a broker offset of 0), there is nothing to commit, and 0 is the next offset.
+        """
+        never = (self.consumer_offset == 0) & ((self.last_timestamp == 0) | (self.last_timestamp == UNKNOWN))
+        return np.where(never & (self.end_offset != 0), UNKNOWN, self.consumer_offset)
+
+    @cached_property
+    def lag(self) -> Matrix:
+        """Messages not consumed yet, `UNKNOWN` where an offset is. The two offsets are read one after the other, so a
+        negative difference is 0.
+        """
+        known = (self.end_offset != UNKNOWN) & (self.consumed_to != UNKNOWN)
+        difference = np.where(known, self.end_offset, 0) - np.where(known, self.consumed_to, 0)
+        return np.where(known, np.maximum(difference, 0), UNKNOWN)
+
+    def inside(self, start: int, end: int) -> slice:
+        """The snapshots in `[start, end)`."""
+        return slice(*self.times.searchsorted((start, end)).tolist())
+
+
+@dataclass(frozen=True)
+class TopicReadings:
+    """The snapshots of one topic's own offsets, in the order of time: matrices of `times` × `queues`, write queues too.
+
+    The oldest offset that the broker still has, and the next one to write; as in `OffsetReadings`.
+    """
+
+    times: NDArray[np.int64]
+    queues: Sequence[Place]
+    min_offset: Matrix
+    max_offset: Matrix
+    present: NDArray[np.bool_]
+
+    @cached_property
+    def columns(self) -> Mapping[Place, int]:
+        """Column of each queue."""
+        return {place: column for column, place in enumerate(self.queues)}
+
+    def inside(self, start: int, end: int) -> slice:
+        """The snapshots in `[start, end)`."""
+        return slice(*self.times.searchsorted((start, end)).tolist())
+
+
+@dataclass(frozen=True)
+class GroupHistory:
+    """What was recorded of one (cluster, consumer group): memberships by broker, clients by their id; routes, offsets
+    and topics by topic, of all topics that the group subscribes or has offsets of. A route is sorted by broker name;
+    `serving`: who served it, None where that was not recorded.
+    `proxies`: memberships of the cluster's `unseen.PROXIES_GROUP`, by broker. `captured`: when any broker answered
+    about the group; `readable`: by topic and broker, when the topic's route named the broker as one to read.
+    """
+
+    cluster: str
+    consumer_group: str
+    memberships: Mapping[str, Series[Membership]] = field(default_factory=dict)
+    routes: Mapping[str, Series[tuple[RouteEntry, ...]]] = field(default_factory=dict)
+    serving: Mapping[str, Series[Serving | None]] = field(default_factory=dict)
+    clients: Mapping[str, ClientHistory] = field(default_factory=dict)
+    offsets: Mapping[str, OffsetReadings] = field(default_factory=dict)
+    topics: Mapping[str, TopicReadings] = field(default_factory=dict)
+    proxies: Mapping[str, Series[Membership]] = field(default_factory=dict)
+    captured: Sightings = NEVER
+    readable: Mapping[str, Mapping[str, Sightings]] = field(default_factory=dict)

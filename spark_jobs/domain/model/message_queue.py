@@ -1,0 +1,111 @@
+"""Message queues, the route they come from, and the order in which every client sorts them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from spark_jobs.domain.model.causes import UnassignedCause
+
+#: Bits of a broker's `perm` that let clients read, and producers write (Java `PermName`).
+PERM_READ, PERM_WRITE = 4, 2
+#: Message types of topics that are consumed otherwise than by an allocation. Source: `TopicMessageType`.
+PRIORITY, LITE = "PRIORITY", "LITE"
+#: Instead of its message type, of a topic whose clients see logical queues (`topicQueueMappingByBroker`).
+STATIC = "STATIC"
+
+
+class MessageQueue(NamedTuple):
+    """One queue of a topic; `str()` is Java's `toString`, which CONSISTENT_HASH hashes."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+
+    def __str__(self) -> str:
+        return f"MessageQueue [topic={self.topic}, brokerName={self.broker_name}, queueId={self.queue_id}]"
+
+
+class RouteEntry(NamedTuple):
+    """One broker of a topic's route; a route names a broker once. `topic_type`: message type of the topic, or `STATIC`;
+    None: unknown.
+    """
+
+    broker_name: str
+    perm: int
+    read_queue_nums: int
+    write_queue_nums: int
+    topic_type: str | None = None
+
+
+class RouteQueue(NamedTuple):
+    """A queue the route can hold messages in; `unreadable` says why no client lists it, None: clients do."""
+
+    queue: MessageQueue
+    unreadable: UnassignedCause | None
+
+
+def java_order(text: str) -> bytes:
+    """Sort key that orders like Java's `String.compareTo`: by UTF-16 code units."""
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def sort_queues(queues: Iterable[MessageQueue]) -> list[MessageQueue]:
+    """By topic, broker name, then queue id as a number (Java `MessageQueue.compareTo`)."""
+    return sorted(queues, key=lambda mq: (java_order(mq.topic), java_order(mq.broker_name), mq.queue_id))
+
+
+def sort_client_ids(client_ids: Iterable[str]) -> list[str]:
+    """As every client sorts `cidAll`; duplicates are kept."""
+    return sorted(client_ids, key=java_order)
+
+
+def topic_type(route: Iterable[RouteEntry]) -> str | None:
+    """As its entries say; None: unknown."""
+    return next((entry.topic_type for entry in route if entry.topic_type), None)
+
+
+def all_queues(topic: str, route: Sequence[RouteEntry]) -> list[RouteQueue]:
+    """One per queue to read or write, in allocation order: ids `0..max(read, write)-1` of each broker.
+
+    Messages can lie in queues beyond `read_queue_nums` and on brokers without read permission, but no client
+    lists them.
+    """
+    unreadable = {
+        MessageQueue(topic, entry.broker_name, queue_id): _unreadable(entry, queue_id)
+        for entry in route
+        for queue_id in range(max(entry.read_queue_nums, entry.write_queue_nums))
+    }
+    return [RouteQueue(queue, unreadable[queue]) for queue in sort_queues(unreadable)]
+
+
+def readable_queues(topic: str, route: Sequence[RouteEntry]) -> list[MessageQueue]:
+    """The sorted `mqAll` of every client (Java `MQClientInstance.topicRouteData2TopicSubscribeInfo`)."""
+    return [queue for queue, unreadable in all_queues(topic, route) if unreadable is None]
+
+
+def queue_ranges(queues: Iterable[tuple[str, int]]) -> str:
+    """Queues of one topic, each (broker name, queue id), as text in allocation order: `broker-a:0,4-7, broker-b:0`."""
+    ids_of: dict[str, list[int]] = {}
+    for broker, queue_id in sorted(set(queues), key=lambda queue: (java_order(queue[0]), queue[1])):
+        ids_of.setdefault(broker, []).append(queue_id)
+    return ", ".join(f"{broker}:{number_ranges(ids)}" for broker, ids in ids_of.items())
+
+
+def number_ranges(numbers: Sequence[int]) -> str:
+    """Ascending numbers, neighbours as ranges: `0,4-7`."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+
+
+def _unreadable(entry: RouteEntry, queue_id: int) -> UnassignedCause | None:
+    if not entry.perm & PERM_READ:
+        return UnassignedCause.BROKER_NOT_READABLE
+    if queue_id >= entry.read_queue_nums:
+        return UnassignedCause.BEYOND_READ_QUEUES
+    return None

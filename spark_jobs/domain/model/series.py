@@ -1,0 +1,118 @@
+"""What was seen of one thing, and when: states with the times of the snapshots that showed them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_jobs.domain.model.window import HOUR, AuditSettings, StepWindow
+
+State = TypeVar("State")
+
+
+class Span(NamedTuple, Generic[State]):
+    """A maximal span `[start, end)` of one state, in microseconds; `seen_at`: the last snapshot that showed it."""
+
+    start: int
+    end: int
+    seen_at: int
+    state: State
+
+
+@dataclass(frozen=True)
+class Series(Generic[State]):
+    """The snapshots of one key in the order of time: `times` (microseconds, each once), and `codes`, the place in
+    `states` of what each of them showed. Equal states have one code.
+    """
+
+    times: NDArray[np.int64]
+    codes: NDArray[np.int64]
+    states: Sequence[State]
+
+    def inside(self, start: int, end: int) -> slice:
+        """The snapshots in `[start, end)`."""
+        return slice(*self.times.searchsorted((start, end)).tolist())
+
+    def spans(self, window: StepWindow, max_gap: int | None) -> list[Span[State]]:
+        """The spans of a step's window, clipped to `[observed_from, end)`, by the snapshots of the window alone.
+
+        A snapshot holds until the next one, but no longer than `max_gap` (None: until the step's end). Linear in the
+        changes inside the window, whatever the number of its snapshots.
+        """
+        seen = self.inside(window.read_from, window.end)
+        if seen.start == seen.stop:
+            return []
+        firsts = self._first_places(seen, max_gap)
+        spans = []
+        for place, following in zip(firsts, [*firsts[1:], seen.stop], strict=True):
+            seen_at = int(self.times[following - 1])
+            end = window.end if max_gap is None else min(seen_at + max_gap, window.end)
+            if following < seen.stop:
+                end = min(end, int(self.times[following]))
+            start = max(int(self.times[place]), window.observed_from)
+            if start < end:
+                spans.append(Span(start, end, seen_at, self.states[self.codes[place]]))
+        return spans
+
+    def _first_places(self, seen: slice, max_gap: int | None) -> list[int]:
+        """Places of the snapshots inside that begin a span."""
+        breaks = self._breaks(max_gap)
+        return [seen.start, *breaks[bisect_right(breaks, seen.start) : bisect_left(breaks, seen.stop)]]
+
+    def _breaks(self, max_gap: int | None) -> list[int]:
+        """Places of the snapshots that show another state than the one before, or are behind a gap; kept, as every step
+        of a run asks for the same.
+        """
+        known: dict[int | None, list[int]] = self.__dict__.setdefault("_breaks_of", {})
+        if max_gap not in known:
+            is_break = np.diff(self.codes) != 0
+            if max_gap is not None:
+                is_break |= np.diff(self.times) > max_gap
+            known[max_gap] = (np.flatnonzero(is_break) + 1).tolist()
+        return known[max_gap]
+
+
+Times = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Sightings:
+    """The hours in which one thing was seen, in order; of each the first and last time, microseconds since 1970."""
+
+    first: Times
+    last: Times
+
+    @classmethod
+    def of(cls, times: Times) -> Sightings:
+        """From times at which it was seen, in any order: of each hour at least the first and the last one."""
+        times = np.sort(times)
+        hours = times // HOUR
+        is_first = np.diff(hours, prepend=hours[:1] - 1) > 0
+        is_last = np.diff(hours, append=hours[-1:] + 1) > 0
+        return cls(times[is_first], times[is_last])
+
+    def last_hour(self, start: int, end: int) -> int | None:
+        """Start of the last hour that has a sighting in `[start, end)`; None: no hour has.
+
+        What came in the hour's rest plays no part, so a step is told the same whenever it is audited. It is exact for
+        times that are an hour apart or more.
+        """
+        behind = int(np.searchsorted(self.first, end))
+        if not behind:
+            return None
+        first, last = int(self.first[behind - 1]), int(self.last[behind - 1])
+        return first - first % HOUR if first >= start or start <= last < end else None
+
+
+#: Of what was never seen.
+NEVER = Sightings(np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+def last_hour_before(seen: Sightings, window: StepWindow, settings: AuditSettings) -> int | None:
+    """Start of the last hour in which it was seen before the step's window, but no longer ago than sightings count."""
+    return seen.last_hour(window.start - settings.sightings, window.read_from)

@@ -1,0 +1,127 @@
+"""Half-open times `[start, end)` in microseconds: what they share, and what one leaves of another."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from spark_jobs.domain.model.intervals import EPOCH
+from spark_jobs.domain.model.mutes import Mute
+from spark_jobs.domain.model.thresholds import Thresholds
+
+Time = tuple[int, int]
+
+
+def offline_times(nobody: Iterable[Time], somebody: Iterable[Time]) -> list[Time]:
+    """The maximal times that are in one of `nobody` and in none of `somebody`: a sweep over where they begin and end.
+
+    `nobody`: a broker lists nobody; `somebody`: a broker lists connections.
+    """
+    changes: dict[int, list[int]] = defaultdict(lambda: [0, 0])
+    for kind, times in enumerate((nobody, somebody)):
+        for start, end in times:
+            changes[start][kind] += 1
+            changes[end][kind] -= 1
+    found: list[Time] = []
+    offline_since, none, some = None, 0, 0
+    for at in sorted(changes):
+        none, some = none + changes[at][0], some + changes[at][1]
+        is_offline = none > 0 and some == 0
+        if is_offline and offline_since is None:
+            offline_since = at
+        elif not is_offline and offline_since is not None:
+            found.append((offline_since, at))
+            offline_since = None
+    return found
+
+
+def common(one: Time, other: Time) -> Time | None:
+    """What both share; None: nothing."""
+    start, end = max(one[0], other[0]), min(one[1], other[1])
+    return (start, end) if start < end else None
+
+
+def without(time: Time, parts: Iterable[Time]) -> Iterator[Time]:
+    """What is left of a time; the parts are in order, and do not overlap."""
+    start, end = time
+    for part in parts:
+        if start < part[0]:
+            yield start, min(part[0], end)
+        start = max(start, part[1])
+        if start >= end:
+            return
+    yield start, end
+
+
+def covered(times: Iterable[Time]) -> int:
+    """How long they are together, whatever they share."""
+    total, until = 0, None
+    for start, end in sorted(times):
+        if until is None or end > until:
+            total += end - (start if until is None else max(start, until))
+            until = end
+    return total
+
+
+SECOND = 1_000_000
+MILLISECOND = 1_000
+HOUR = 3600 * SECOND
+
+
+def to_micros(moment: datetime) -> int:
+    """A UTC time as microseconds since 1970."""
+    return (moment - EPOCH) // timedelta(microseconds=1)
+
+
+def from_micros(micros: int) -> datetime:
+    """Microseconds since 1970 as a UTC time."""
+    return EPOCH + timedelta(microseconds=micros)
+
+
+@dataclass(frozen=True)
+class AuditSettings:
+    """What a configuration says to the kernel; lengths in microseconds.
+
+    `step`: length of an audit step; `cadence`: time between two snapshots of the same thing; `max_gap`: how long a
+    state holds without another snapshot; `thresholds` and `mutes`: those of one group; `sightings`: for how long before
+    a step it counts that a thing was seen.
+    """
+
+    step: int
+    cadence: int
+    max_gap: int
+    thresholds: Thresholds
+    mutes: tuple[Mute, ...] = ()
+    sightings: int = 0
+
+    @property
+    def warm_up(self) -> int:
+        """How far before a step its states are replayed, so that what lasts is told from what is new: a persistent
+        duplicate, and a verdict at the step's first reading, whose whole window lies before it.
+        """
+        readings = (self.thresholds.verdict_window_readings - 1) * self.cadence
+        seconds = max(self.thresholds.persistent_after_seconds, self.thresholds.verdict_window_seconds)
+        return max(seconds * SECOND, readings) + self.max_gap
+
+    @property
+    def look_back(self) -> int:
+        """How far before a step snapshots are read: the warm-up, and the state that held when it began."""
+        return self.warm_up + self.max_gap
+
+    def window(self, step_start: int) -> StepWindow:
+        """The window of the step that begins then."""
+        return StepWindow(step_start - self.look_back, step_start - self.warm_up, step_start, step_start + self.step)
+
+
+@dataclass(frozen=True)
+class StepWindow:
+    """A step publishes `[start, end)`. Its states are replayed from `observed_from` on, and it reads the snapshots of
+    `[read_from, end)`; of those before it knows sightings only (`sightings.Sightings`).
+    """
+
+    read_from: int
+    observed_from: int
+    start: int
+    end: int

@@ -1,0 +1,220 @@
+"""RocketMQ's allocation strategies, position by position.
+
+A strategy divides the queues among the *positions* of the sorted client list. A client looks itself up by
+its id and so takes the share of the id's first position; nobody takes those of the later ones. `shares`
+gives all (queue, position) pairs, `allocate` is what one client makes of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.rocketmq.hash_ring import GoHashRing, HashRing
+from spark_jobs.domain.rocketmq.strategies import (
+    AVG,
+    AVG_BY_CIRCLE,
+    CONFIG,
+    CONSISTENT_HASH,
+    MACHINE_ROOM,
+    MACHINE_ROOM_NEARBY,
+    Strategy,
+    Variant,
+)
+from spark_jobs.errors import StrategyError
+
+
+class KeepsWhatItHad(Exception):  # noqa: N818 - not an error of the audit: RocketMQ's client goes on as it was
+    """The allocation throws (Java `IllegalArgumentException`, same text), so the client keeps what it had."""
+
+
+class Share(NamedTuple):
+    """A queue, by its index in `mqAll`, lies in the share of a position of `cidAll`."""
+
+    queue: int
+    position: int
+
+
+def allocate(
+    strategy: Strategy, client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]
+) -> list[MessageQueue] | None:
+    """The queues one client takes, given both lists sorted; order and repeats carry no meaning.
+
+    [] and None (CONFIG that was never configured) drop every queue of the topic. Raises `KeepsWhatItHad`
+    where the Java class throws (Go and Java up to 4.7.1 give [] instead), `StrategyError` if settings are
+    missing. Source: the classes that implement `AllocateMessageQueueStrategy`.
+    """
+    if strategy.name == CONFIG:
+        return strategy.configured_queues(client_id)
+    if strategy.variant == Variant.JAVA:
+        check_lists(client_id, queues, client_ids)
+    if client_id not in client_ids:
+        return []
+    first = client_ids.index(client_id)
+    return [queues[share.queue] for share in shares(strategy, queues, client_ids) if share.position == first]
+
+
+def check_lists(client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> None:
+    """Raises `KeepsWhatItHad` for an empty own id or list (`AbstractAllocateMessageQueueStrategy.check`)."""
+    if not client_id:
+        raise KeepsWhatItHad("currentCID is empty")
+    if not queues:
+        raise KeepsWhatItHad("mqAll is null or mqAll empty")
+    if not client_ids:
+        raise KeepsWhatItHad("cidAll is null or cidAll empty")
+
+
+def shares(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> list[Share]:
+    """One per (queue, position in whose share it lies); a queue that no position gets is absent.
+
+    Strategies that know ids only (CONSISTENT_HASH, CONFIG) give the queue to the id's first position.
+    Raises `KeepsWhatItHad` for an unresolvable room, `StrategyError` if settings are missing.
+    """
+    if not queues or not client_ids:
+        return []
+    if strategy.settings_missing and strategy.name != CONFIG:
+        raise StrategyError(f"{strategy.name} cannot be replayed without its rooms: configure them")
+    if strategy.name == CONFIG:
+        pairs = _config(strategy, queues, client_ids)
+    elif strategy.name == MACHINE_ROOM:
+        pairs = _machine_room(strategy, queues, len(client_ids))
+    elif strategy.base == MACHINE_ROOM_NEARBY:
+        pairs = _nearby(strategy, queues, client_ids)
+    else:
+        pairs = _plain(strategy, strategy.name, queues, client_ids)
+    return [Share(*pair) for pair in pairs]
+
+
+_Pairs = Iterator[tuple[int, int]]
+
+
+def _plain(strategy: Strategy, name: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> _Pairs:
+    """The strategies that can also stand inside MACHINE_ROOM_NEARBY; `name`: which of them."""
+    if name == AVG:
+        return _averagely(len(queues), len(client_ids))
+    if name == AVG_BY_CIRCLE:
+        return _by_circle(len(queues), len(client_ids))
+    if name == CONSISTENT_HASH:
+        return _consistent_hash(strategy, queues, client_ids)
+    raise StrategyError(f"{name} gives no client a share: the broker assigns")
+
+
+def _averagely(queue_count: int, member_count: int) -> _Pairs:
+    """Contiguous slices; the first `queue_count % member_count` positions get one more."""
+    mod = queue_count % member_count
+    for position in range(member_count):
+        has_extra = position < mod
+        size = 1 if queue_count <= member_count else queue_count // member_count + has_extra
+        start = position * size if has_extra else position * size + mod
+        for queue in range(start, min(start + size, queue_count)):
+            yield queue, position
+
+
+def _by_circle(queue_count: int, member_count: int) -> _Pairs:
+    """Like dealing cards."""
+    return ((queue, queue % member_count) for queue in range(queue_count))
+
+
+def _consistent_hash(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> _Pairs:
+    """The ring knows ids, not positions: an id that is there twice has one share, in Java a larger one."""
+    make = GoHashRing if strategy.variant == Variant.GO else HashRing
+    ring, first_of = make(client_ids, strategy.virtual_node_cnt), first_positions(client_ids)
+    for index, queue in enumerate(queues):
+        owner = ring.owner(str(queue))
+        if owner is not None:
+            yield index, first_of[owner]
+
+
+def _config(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> _Pairs:
+    """What is configured and in the route; several ids may have the same queue."""
+    places = {queue: index for index, queue in enumerate(queues)}
+    for client_id, position in first_positions(client_ids).items():
+        for queue in dict.fromkeys(strategy.configured_queues(client_id) or ()):
+            if queue in places:
+                yield places[queue], position
+
+
+def first_positions(client_ids: Sequence[str]) -> dict[str, int]:
+    """The first position of every client id: the one whose share all its connections compute."""
+    return {client_id: position for position, client_id in reversed(list(enumerate(client_ids)))}
+
+
+def _machine_room(strategy: Strategy, queues: Sequence[MessageQueue], member_count: int) -> _Pairs:
+    """Equal slices of the queues in the rooms; what is left over goes one by one to the first positions.
+
+    Go and Java up to 4.7.1 count the queues in the rooms, but cut the slices from the beginning of the whole list.
+    """
+    kept = queues_in_rooms(strategy, queues)
+    size = len(kept) // member_count
+    in_slices = size * member_count
+    sliced = kept[:in_slices] if strategy.variant == Variant.JAVA else range(in_slices)
+    for place, index in enumerate([*sliced, *kept[in_slices:]]):
+        yield index, place // size if place < in_slices else place - in_slices
+
+
+def queues_in_rooms(strategy: Strategy, queues: Sequence[MessageQueue]) -> list[int]:
+    """Indexes of the queues that MACHINE_ROOM finds in the configured rooms."""
+    rooms = strategy.rooms or frozenset()
+    return [index for index, queue in enumerate(queues) if machine_room(queue.broker_name, strategy.variant) in rooms]
+
+
+def _nearby(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> _Pairs:
+    """The inner strategy, room by room: over the room's own positions, or over all where it has no client."""
+    queues_of, positions_of = by_room(strategy, queues, client_ids)
+    for room, indexes in queues_of.items():
+        positions = positions_of.get(room, range(len(client_ids)))
+        inner = _plain(
+            strategy,
+            strategy.inner or "",
+            [queues[index] for index in indexes],
+            [client_ids[position] for position in positions],
+        )
+        for queue, position in inner:
+            yield indexes[queue], positions[position]
+
+
+def by_room(
+    strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequence[str]
+) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+    """Per room the indexes of its queues and the positions of its clients; raises `KeepsWhatItHad`."""
+    queues_of: dict[str, list[int]] = defaultdict(list)
+    positions_of: dict[str, list[int]] = defaultdict(list)
+    for index, queue in enumerate(queues):
+        room = room_of(strategy.broker_room or "", queue.broker_name)
+        if room is None:
+            raise KeepsWhatItHad(f"Machine room is null for mq {queue}")
+        queues_of[room].append(index)
+    for position, client_id in enumerate(client_ids):
+        room = room_of(strategy.client_room or "", client_id)
+        if room is None:
+            raise KeepsWhatItHad(f"Machine room is null for consumer id {client_id}")
+        positions_of[room].append(position)
+    return dict(queues_of), dict(positions_of)
+
+
+def java_split(text: str, separator: str) -> list[str]:
+    """Parts as Java's `String.split` gives them: without trailing empty ones, unless nothing was split."""
+    if separator not in text:
+        return [text]
+    parts = text.split(separator)
+    while parts and not parts[-1]:
+        parts.pop()
+    return parts
+
+
+def machine_room(broker_name: str, variant: Variant = Variant.JAVA) -> str | None:
+    """Room of MACHINE_ROOM: what precedes the `@` of a name of two parts (it may be empty), else None.
+
+    Go keeps trailing empty parts: `room@` has two for it, and `room@broker@` three.
+    """
+    parts = broker_name.split("@") if variant == Variant.GO else java_split(broker_name, "@")
+    return parts[0] if len(parts) == 2 else None
+
+
+def room_of(pattern: str, name: str) -> str | None:
+    """Room of MACHINE_ROOM_NEARBY: the pattern's group where it is first found; None if absent or empty."""
+    match = re.search(pattern, name)
+    return (match.group(1) or None) if match else None

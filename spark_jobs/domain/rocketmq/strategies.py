@@ -1,0 +1,162 @@
+"""An allocation strategy with its settings, as a value."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import NamedTuple
+
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.errors import StrategyError
+
+AVG = "AVG"
+AVG_BY_CIRCLE = "AVG_BY_CIRCLE"
+CONFIG = "CONFIG"
+MACHINE_ROOM = "MACHINE_ROOM"
+CONSISTENT_HASH = "CONSISTENT_HASH"
+#: Alone it is a strategy whose inner one is not known: settings are missing.
+MACHINE_ROOM_NEARBY = "MACHINE_ROOM_NEARBY"
+#: The broker assigns: no client computes a share. What it assigns by is `POP-AVG+2` (`pop.py`).
+POP = "POP"
+
+INNER_STRATEGIES = (AVG, AVG_BY_CIRCLE, CONSISTENT_HASH)
+STRATEGY_NAMES = (
+    *(AVG, AVG_BY_CIRCLE, CONFIG, MACHINE_ROOM, CONSISTENT_HASH, MACHINE_ROOM_NEARBY),
+    *(f"{MACHINE_ROOM_NEARBY}-{inner}" for inner in INNER_STRATEGIES),
+    POP,
+)
+
+#: Strategy name of a client's `allocateMessageQueueStrategy`, by the Java class without its package.
+STRATEGY_OF_CLASS = {
+    "AllocateMessageQueueAveragely": AVG,
+    "AllocateMessageQueueAveragelyByCircle": AVG_BY_CIRCLE,
+    "AllocateMessageQueueByConfig": CONFIG,
+    "AllocateMessageQueueByMachineRoom": MACHINE_ROOM,
+    "AllocateMessageQueueConsistentHash": CONSISTENT_HASH,
+    "AllocateMachineRoomNearby": MACHINE_ROOM_NEARBY,
+}
+
+
+class Variant(StrEnum):
+    """An implementation of a strategy. JAVA is today's, and stands for all that compute like it."""
+
+    JAVA = "JAVA"
+    JAVA_TO_4_7_1 = "JAVA_TO_4_7_1"
+    GO = "GO"
+
+
+class ConfigQueues(NamedTuple):
+    """Queues that CONFIG gives to every client whose whole id matches the pattern `client`."""
+
+    client: str
+    topic: str
+    broker_name: str
+    queue_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """One strategy with the settings it needs; those of other strategies are ignored.
+
+    `variant`: which implementation of it. `broker_room` and `client_room` are regular expressions with exactly one
+    group, searched in the broker name and the client id. Raises `StrategyError` for what no client could start with.
+    """
+
+    name: str
+    virtual_node_cnt: int = 10
+    rooms: frozenset[str] | None = None
+    broker_room: str | None = None
+    client_room: str | None = None
+    config_queues: tuple[ConfigQueues, ...] = ()
+    variant: Variant = Variant.JAVA
+
+    def __post_init__(self) -> None:
+        if self.name not in STRATEGY_NAMES and not is_popped(self.name):
+            raise StrategyError(f"unknown strategy '{self.name}': choose one of {', '.join(STRATEGY_NAMES)}")
+        if self.virtual_node_cnt < 0:
+            raise StrategyError(f"illegal virtualNodeCnt :{self.virtual_node_cnt}; it must be 0 or more")
+        for pattern in (self.broker_room, self.client_room):
+            if pattern is not None and _compiled(pattern).groups != 1:
+                raise StrategyError(f"room pattern '{pattern}' must have exactly one group: the room")
+        for entry in self.config_queues:
+            _compiled(entry.client)
+
+    @property
+    def inner(self) -> str | None:
+        """Name of the strategy inside MACHINE_ROOM_NEARBY; None for all others, and where it is not known."""
+        return self.name.partition("-")[2] or None
+
+    @property
+    def base(self) -> str:
+        """Its name without the inner strategy."""
+        return self.name.partition("-")[0]
+
+    @property
+    def settings_missing(self) -> bool:
+        """Whether it cannot be replayed for want of rooms, room patterns, inner strategy or queue lists."""
+        if self.base == MACHINE_ROOM:
+            return not self.rooms
+        if self.base == MACHINE_ROOM_NEARBY:
+            return None in (self.inner, self.broker_room, self.client_room)
+        return self.name == CONFIG and not self.config_queues
+
+    def configured_queues(self, client_id: str) -> list[MessageQueue] | None:
+        """What CONFIG gives to a client, as configured, of all topics; None if it was never configured."""
+        entries = [entry for entry in self.config_queues if _compiled(entry.client).fullmatch(client_id)]
+        return [MessageQueue(e.topic, e.broker_name, i) for e in entries for i in e.queue_ids] if entries else None
+
+
+@dataclass(frozen=True)
+class StrategySettings:
+    """What is configured of a group's strategy; None is not configured. The fields are those of `Strategy`."""
+
+    strategy: str | None = None
+    virtual_node_cnt: int = 10
+    rooms: frozenset[str] | None = None
+    broker_room: str | None = None
+    client_room: str | None = None
+    config_queues: tuple[ConfigQueues, ...] = ()
+
+    def named(self, name: str, variant: Variant = Variant.JAVA) -> Strategy:
+        """The strategy of that name with these settings."""
+        rooms = (self.rooms, self.broker_room, self.client_room)
+        return Strategy(name, self.virtual_node_cnt, *rooms, self.config_queues, variant)
+
+
+def is_popped(name: str) -> bool:
+    """Whether a member that runs the strategy pops what the broker assigns."""
+    return name.startswith(f"{POP}-")
+
+
+def strategy_of_class(class_name: str) -> str | None:
+    """Strategy name of a Java class, whatever its package; None for a class that RocketMQ does not ship."""
+    return STRATEGY_OF_CLASS.get(class_name.rpartition(".")[2])
+
+
+@cache  # Python's own cache holds 512, fewer than a configuration may have
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise StrategyError(f"'{pattern}' is not a regular expression: {error}") from None
+
+
+#: Strategy of a member whose class is not RocketMQ's, where nothing is configured.
+UNKNOWN_STRATEGY = "UNKNOWN"
+
+
+class StrategySource(StrEnum):
+    """Where a strategy's name comes from: running info, configuration, or the assumption that it is AVG."""
+
+    CLIENT = "CLIENT"
+    CONFIGURATION = "CONFIGURATION"
+    DEFAULT = "DEFAULT"
+
+
+class Resolved(NamedTuple):
+    """A member's strategy by name, and how it is known."""
+
+    strategy: str
+    source: StrategySource

@@ -1,0 +1,139 @@
+"""The hits of a rule as conditions, and what the hits of one condition say together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS
+from spark_jobs.domain.model.finding import SEVERITIES, Counts, FindingQueue, RuleHit
+from spark_jobs.domain.model.history import Connection
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import SECOND, StepWindow
+from spark_jobs.domain.rules.evidence import QueueSpan
+
+Measures = list[tuple[str, float | None]]
+#: Times of queues that a finding tells, at most, unless it has more queues: a group may rebalance all the time.
+MOST_SPANS = 1000
+
+
+def conditions(hits: Iterable[RuleHit], window: StepWindow) -> Iterator[list[RuleHit]]:
+    """The hits of each condition: those of one identity that leave no gap between them, in the order of time.
+
+    What was over before the step began is left out.
+    """
+    identities: dict[tuple[str | None, str | None, str | None], list[RuleHit]] = defaultdict(list)
+    for hit in hits:
+        identities[hit.topic, hit.client_id, hit.cause].append(hit)
+    for same in identities.values():
+        for condition in _islands(sorted(same, key=lambda hit: (hit.start, hit.end))):
+            if ended(condition) > window.start:
+                yield condition
+
+
+def _islands(in_order: Sequence[RuleHit]) -> Iterator[list[RuleHit]]:
+    """The maximal runs of hits that cover a time without a gap."""
+    island = [in_order[0]]
+    covered_until = in_order[0].end
+    for hit in in_order[1:]:
+        if hit.start > covered_until:
+            yield island
+            island = []
+        island.append(hit)
+        covered_until = max(covered_until, hit.end)
+    yield island
+
+
+def began(condition: Sequence[RuleHit]) -> int:
+    """When it began, be it before the step."""
+    return condition[0].start
+
+
+def ended(condition: Sequence[RuleHit]) -> int:
+    """When it ended."""
+    return max(hit.end for hit in condition)
+
+
+def stood_long_enough(condition: Sequence[RuleHit], thresholds: Thresholds) -> bool:
+    """Whether it stood as long as its rule says, or, where that says nothing, longer than a group takes to agree.
+
+    Seen only while the brokers listed different members, it must also outlive the next heartbeats: until then a
+    broker that came back knows some members and not others.
+    """
+    seconds = (ended(condition) - began(condition)) / SECOND
+    said: float | None = highest(hit.minimum_seconds for hit in condition)
+    if said is not None:
+        return seconds >= said
+    views = {hit.view for hit in condition} - {None}
+    only_split = bool(views) and ALL_HOSTS not in views
+    return seconds >= thresholds.convergence_seconds + (thresholds.heartbeat_seconds if only_split else 0)
+
+
+def is_persistent(condition: Sequence[RuleHit], thresholds: Thresholds) -> bool:
+    """Whether a snapshot showed it long after it began."""
+    seen_at: int | None = highest(hit.seen_at for hit in condition)
+    return seen_at is not None and (seen_at - began(condition)) / SECOND >= thresholds.persistent_after_seconds
+
+
+def queue_spans(condition: Sequence[RuleHit], window: StepWindow) -> list[QueueSpan]:
+    """The maximal times in which each (queue, role) was hit, clipped to the step; those over before it are left out.
+
+    Where there are too many to tell, one of each, from its first to its last hit.
+    """
+    by_queue: dict[FindingQueue, list[RuleHit]] = defaultdict(list)
+    for hit in condition:
+        if hit.queue is not None and hit.end > window.start:
+            by_queue[hit.queue].append(hit)
+    whole = [(queue, sorted(hits, key=lambda hit: (hit.start, hit.end))) for queue, hits in by_queue.items()]
+    parts = [(queue, part) for queue, hits in whole for part in _islands(hits)]
+    told = whole if len(parts) > max(MOST_SPANS, len(whole)) else parts
+    return [QueueSpan(queue, max(began(hits), window.start), ended(hits)) for queue, hits in told]
+
+
+def highest(values: Iterable[Any]) -> Any:
+    """The highest of what is known; None if nothing is."""
+    return max((value for value in values if value is not None), default=None)
+
+
+def highest_counts(values: Iterable[Counts | None]) -> Counts | None:
+    """The highest of each number; None if nothing is known."""
+    known = [counts for counts in values if counts is not None]
+    return Counts(*map(max, zip(*known, strict=True))) if known else None
+
+
+def worst_severity(condition: Sequence[RuleHit]) -> str | None:
+    """The worst that a hit says; None: none does."""
+    return max((hit.severity for hit in condition if hit.severity is not None), key=SEVERITIES.index, default=None)
+
+
+def connections(condition: Sequence[RuleHit]) -> tuple[Connection, ...]:
+    """The different connections that the hits name, sorted by all their fields, unknown first."""
+    named = {connection for hit in condition for connection in hit.connections}
+    return tuple(sorted(named, key=lambda one: [_unknown_first(value) for value in one]))
+
+
+def worst(condition: Sequence[RuleHit]) -> RuleHit:
+    """The hit of the greatest weight, of equals the latest; of these the one that says the greatest, unknown first."""
+    greatest = max((hit.weight or 0.0, hit.start) for hit in condition)
+    found = [hit for hit in condition if (hit.weight or 0.0, hit.start) == greatest]
+    return max(found, key=_said) if len(found) > 1 else found[0]
+
+
+def _said(hit: RuleHit) -> tuple[Any, ...]:
+    measures, parties = measures_of(hit), hit.parties
+    numbers = None if measures is None else [(name, _unknown_first(value)) for name, value in measures]
+    who = None if parties is None else [(one.name, _unknown_first(one.client_ids)) for one in parties]
+    return _unknown_first(numbers), _unknown_first(who)
+
+
+def _unknown_first(value: Any) -> tuple[Any, ...]:
+    """Sorts None before all else."""
+    return () if value is None else (value,)
+
+
+def measures_of(hit: RuleHit) -> Measures | None:
+    """Its numbers, in the order of their names."""
+    if hit.measures is None:
+        return None
+    return [(name, None if value is None else float(value)) for name, value in sorted(hit.measures.items())]

@@ -1,0 +1,158 @@
+"""What a condition cost, from the readings of its own time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_jobs.domain.model.causes import UnassignedCause
+from spark_jobs.domain.model.finding import FindingQueue, Measured, QueueEvidence
+from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Matrix, OffsetReadings, TopicReadings
+from spark_jobs.domain.phrases import known_sum, sum_before
+
+
+class QueueSpan(NamedTuple):
+    """A time in which a queue was hit in one role, inside the step: `[start, end)`, microseconds."""
+
+    queue: FindingQueue
+    start: int
+    end: int
+
+
+class _Readings(NamedTuple):
+    """Readings of queues: matrices of moments × spans. `inside`: the queue was read, in the time of its own span."""
+
+    inside: NDArray[np.bool_]
+    end_offset: Matrix
+    consumed_to: Matrix
+    backlog: Matrix
+
+
+def queue_evidence(
+    history: GroupHistory, cause: str | None, spans: Iterable[QueueSpan]
+) -> tuple[list[QueueEvidence], Measured]:
+    """What the readings say of each queue of a finding, sorted by queue and role, and of all of them together.
+
+    Nobody has offsets in queues that nobody may read: what the broker holds there is read from the topic's own
+    snapshots. Topics are read at different moments: their totals are added up afterwards, without those into which
+    nothing ever came: they say nothing of the others.
+    """
+    queues: list[QueueEvidence] = []
+    backlogs: dict[str, Measured] = {}
+    empty: set[str] = set()
+    for topic, of_topic in groupby(sorted(spans), key=lambda span: span.queue.topic):
+        in_topic = list(of_topic)
+        stranded = cause == UnassignedCause.BEYOND_READ_QUEUES
+        read = (history.topics if stranded else history.offsets).get(topic)
+        measured, backlog, came = (
+            _measured(read, in_topic) if read else ([Measured()] * len(in_topic), Measured(), True)
+        )
+        queues += [QueueEvidence(*one.queue, one.start, one.end, *m) for one, m in zip(in_topic, measured, strict=True)]
+        backlogs[topic] = backlog
+        empty |= set() if came else {topic}
+    telling = backlogs.keys() - empty or backlogs.keys()
+    totals = [backlogs[topic] for topic in telling]
+    flows = [one for one in queues if one.topic in telling]
+    return queues, Measured(
+        sum_before((one.backlog_start, one.backlog_end) for one in totals),
+        *(known_sum(getattr(one, name) for one in totals) for name in Measured._fields[1:3]),
+        *(known_sum(getattr(one, name) for one in flows) for name in Measured._fields[3:]),
+    )
+
+
+def highest_backlog(findings: Iterable[tuple[int | None, int | None]]) -> int | None:
+    """The highest of several findings' `backlog_max`, each with its `unknown_queues`; None: not known. Beside queues of
+    which nothing is known, 0 of others is not.
+    """
+    told = list(findings)
+    highest = max((messages for messages, _ in told if messages is not None), default=None)
+    return highest if highest or not any(unknown for _, unknown in told) else None
+
+
+def _measured(
+    read: OffsetReadings | TopicReadings, spans: Sequence[QueueSpan]
+) -> tuple[list[Measured], Measured, bool]:
+    """What the readings of one topic say of each span, the backlog of its queues together, and whether any message may
+    ever have come into them.
+    """
+    places = [(span.queue.broker_name, span.queue.queue_id) for span in spans]
+    known = [number for number, place in enumerate(places) if place in read.columns]
+    time = read.inside(min(span.start for span in spans), max(span.end for span in spans))
+    measured = [Measured()] * len(spans)
+    if not known or time.start == time.stop:
+        return measured, Measured(), True
+    columns = np.array([read.columns[places[number]] for number in known])
+    readings = _readings(read, time, columns, [spans[number] for number in known])
+    for number, one in zip(known, _per_queue(readings), strict=True):
+        measured[number] = one
+    came = bool((readings.end_offset[readings.inside] != 0).any()) or not readings.inside.any()
+    return measured, _backlog_together(readings, columns), came
+
+
+def _readings(
+    read: OffsetReadings | TopicReadings, time: slice, columns: NDArray[np.int64], spans: Sequence[QueueSpan]
+) -> _Readings:
+    times = read.times[time, np.newaxis]
+    own_time = (times >= [span.start for span in spans]) & (times < [span.end for span in spans])
+    inside = read.present[time, columns] & own_time
+    if isinstance(read, OffsetReadings):
+        matrices = (matrix[time, columns] for matrix in (read.end_offset, read.consumed_to, read.lag))
+        return _Readings(inside, *matrices)
+    oldest, end_offset = read.min_offset[time, columns], read.max_offset[time, columns]
+    whole = (oldest != UNKNOWN) & (end_offset != UNKNOWN)
+    held = np.where(whole, np.maximum(np.where(whole, end_offset, 0) - np.where(whole, oldest, 0), 0), UNKNOWN)
+    return _Readings(inside, end_offset, np.full_like(held, UNKNOWN), held)
+
+
+def _per_queue(readings: _Readings) -> list[Measured]:
+    """What the readings say of each span."""
+    was_read = readings.inside.any(axis=0)
+    first = readings.inside.argmax(axis=0)
+    last = len(readings.inside) - 1 - readings.inside[::-1].argmax(axis=0)
+    every = np.arange(len(first))
+
+    def at(moments: NDArray[np.int64], matrix: Matrix) -> Matrix:
+        return np.where(was_read, matrix[moments, every], UNKNOWN)
+
+    def grown(matrix: Matrix) -> Matrix:
+        before, after = at(first, matrix), at(last, matrix)
+        known = (before != UNKNOWN) & (after != UNKNOWN) & (first < last)
+        growth = np.where(known, after, 0) - np.where(known, before, 0)
+        return np.where(known & (growth >= 0), growth, UNKNOWN)
+
+    highest = np.where(readings.inside, readings.backlog, UNKNOWN).max(axis=0)
+    backlogs = at(first, readings.backlog), at(last, readings.backlog), highest
+    numbers = (*backlogs, grown(readings.end_offset), grown(readings.consumed_to))
+    return [Measured(*map(_or_none, one)) for one in zip(*(values.tolist() for values in numbers), strict=True)]
+
+
+def _backlog_together(readings: _Readings, columns: NDArray[np.int64]) -> Measured:
+    """The backlog of all queues of a topic: at its first moment, at its last, and at the highest.
+
+    Each is a sum over queues read at one moment, so that the highest is one the group really had. Queues whose backlog
+    is unknown at that moment are left out; but where the last reading of one tells its backlog and the first moment
+    does not, the first sum is unknown. A queue in two roles is one queue.
+    """
+    places, of_span = np.unique(columns, return_inverse=True)
+    inside = np.zeros((len(places), len(readings.inside)), dtype=bool)
+    np.logical_or.at(inside, of_span, readings.inside.T)
+    backlog = np.empty(inside.shape, dtype=np.int64)
+    backlog[of_span] = readings.backlog.T
+    moments = inside.any(axis=0)
+    if not moments.any():
+        return Measured()
+    inside, backlog = inside[:, moments], backlog[:, moments]
+    known = inside & (backlog != UNKNOWN)
+    sums = np.where(known.any(axis=0), np.where(known, backlog, 0).sum(axis=0), UNKNOWN).tolist()
+    last = inside.shape[1] - 1 - inside[:, ::-1].argmax(axis=1)
+    ends = backlog[np.arange(len(places)), last][inside[:, 0]].tolist()
+    first = zip(map(_or_none, backlog[inside[:, 0], 0].tolist()), map(_or_none, ends), strict=True)
+    return Measured(sum_before(first), _or_none(sums[-1]), _or_none(max(sums)))
+
+
+def _or_none(number: int) -> int | None:
+    return None if number == UNKNOWN else number

@@ -1,0 +1,115 @@
+"""From what the rules hit to the findings of a step: one condition is one finding over its whole duration inside it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.model.finding import Condition, Evidence, Finding, Measured, QueueEvidence, RuleHit
+from spark_jobs.domain.model.history import GroupHistory
+from spark_jobs.domain.model.message_queue import number_ranges
+from spark_jobs.domain.model.mutes import mute_reason
+from spark_jobs.domain.model.window import from_micros
+from spark_jobs.domain.rules import conditions as of
+from spark_jobs.domain.rules.evidence import queue_evidence
+from spark_jobs.domain.rules.roots import with_roots
+from spark_jobs.domain.rules.rule import Rule
+
+
+def findings(step: AuditedStep, rules: Iterable[Rule]) -> list[Finding]:
+    """What the rules find in a step of a group: what stood inside it, and long enough to count."""
+    rules = tuple(rules)
+    found = [
+        _finding(step, rule, hits)
+        for rule in rules
+        for hits in of.conditions(rule.hits(step), step.window)
+        if of.stood_long_enough(hits, step.settings.thresholds)
+    ]
+    return with_roots(found, rules)
+
+
+def _finding(step: AuditedStep, rule: Rule, hits: Sequence[RuleHit]) -> Finding:
+    """The finding of one condition."""
+    first, worst, start = hits[0], of.worst(hits), max(of.began(hits), step.window.start)
+    queues, measured = queue_evidence(step.history, first.cause, of.queue_spans(hits, step.window))
+    found = Condition(
+        client_id=first.client_id,
+        cause=first.cause,
+        connections=of.connections(hits),
+        is_persistent=of.is_persistent(hits, step.settings.thresholds),
+        produced=measured.produced,
+        backlog_max=measured.backlog_max,
+    )
+    if rule.probable_cause:
+        found = found._replace(cause=rule.probable_cause(found))
+    return Finding(
+        finding_id=_finding_id(rule, step.history, first, start),
+        rule=rule.name,
+        severity=of.worst_severity(hits) or rule.severity(found),
+        topic=first.topic,
+        subject=_subject(first, queues, step.history.consumer_group),
+        start=start,
+        end=of.ended(hits),
+        cause=found.cause,
+        evidence=_evidence(rule, found, hits, worst, queues, measured),
+        advice=_advice(rule, found.cause, worst),
+        muted=mute_reason(step.settings.mutes, rule.name, start),
+    )
+
+
+def _finding_id(rule: Rule, history: GroupHistory, first: RuleHit, start: int) -> str:
+    """Stable: it hashes what the condition is, and where it begins inside the step."""
+    names = (rule.name, history.cluster, history.consumer_group, first.topic, first.client_id, first.cause)
+    begins = from_micros(start).replace(tzinfo=None).isoformat(timespec="microseconds")
+    text = "\n".join([*(name or "" for name in names), begins])
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def _subject(first: RuleHit, queues: Sequence[QueueEvidence], consumer_group: str) -> str:
+    """What it is about: the first of these that it has."""
+    known = (first.client_id, queues_text(queues) if queues else None, first.topic)
+    return next((name for name in known if name is not None), consumer_group)
+
+
+def queues_text(queues: Sequence[QueueEvidence]) -> str:
+    """The queues of all topics, neighbours as ranges: `broker-a:4-7, broker-b:0`."""
+    ids_of: dict[str, list[int]] = defaultdict(list)
+    for broker_name, queue_id in sorted({(one.broker_name, one.queue_id) for one in queues}):
+        ids_of[broker_name].append(queue_id)
+    return ", ".join(f"{broker_name}:{number_ranges(ids)}" for broker_name, ids in ids_of.items())
+
+
+def _advice(rule: Rule, cause: str | None, worst: RuleHit) -> str:
+    """What its cause asks for, with the worst hit's hint. `KeyError`: the rule gave a cause that it does not
+    explain.
+    """
+    if cause is None:
+        raise KeyError(f"{rule.name} gave no cause")
+    advice = rule.causes[cause].advice
+    return f"{advice} {worst.hint}" if worst.hint else advice
+
+
+def _evidence(
+    rule: Rule,
+    found: Condition,
+    hits: Sequence[RuleHit],
+    worst: RuleHit,
+    queues: list[QueueEvidence],
+    measured: Measured,
+) -> Evidence:
+    return Evidence(
+        persistence=("PERSISTENT" if found.is_persistent else "TRANSIENT") if rule.shows_persistence else None,
+        connections=list(found.connections) or None,
+        client_ids=sorted({hit.implicated for hit in hits if hit.implicated is not None}),
+        member_count=of.highest(hit.member_count for hit in hits),
+        queue_count=of.highest(hit.queue_count for hit in hits),
+        queues=queues,
+        **measured._asdict(),
+        unknown_queues=[*{one[:4]: one.backlog_end for one in queues}.values()].count(None) if queues else None,
+        if_deduplicated=of.highest_counts(hit.if_deduplicated for hit in hits),
+        if_unique=of.highest_counts(hit.if_unique for hit in hits),
+        measures=of.measures_of(worst),
+        parties=None if worst.parties is None else list(worst.parties),
+    )

@@ -1,0 +1,131 @@
+"""What made a backlog grow: every message of the growth is given to exactly one part."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
+from spark_jobs.domain.model.window import SECOND, StepWindow
+from spark_jobs.domain.status.backlog import QueueIntervals
+
+
+class Part(StrEnum):
+    """Where growth comes from; the first that applies, in this order: to a queue, and of the time in which its owner
+    was stuck, to what grew then.
+    """
+
+    UNASSIGNED = "unassigned"
+    STUCK_OWNER = "stuck_owner"
+    HAND_OVER = "hand_over"
+    PRODUCER_SURGE = "producer_surge"
+    RESIDUAL = "residual"
+
+
+class QueueGrowth(NamedTuple):
+    """One queue in one rebalance interval: how its lag grew between readings, in messages (negative: it shrank).
+
+    `stuck`: by how much in the spans of a verdict that says that its owner does not do its work. `owners`: client
+    ids, or somebody unseen; `moved`: it had another owner until the interval began; `produced` in `seconds`, those
+    spans apart, and `rate_before`, messages a second in the step's look-back: None is unknown.
+    """
+
+    growth: int
+    stuck: int
+    owners: int
+    moved: bool
+    produced: int | None
+    seconds: float
+    rate_before: float | None
+
+
+class TopicGrowth(NamedTuple):
+    """How the backlog of one topic grew over a step, and the parts that add up to it, in messages."""
+
+    topic: str
+    growth: int
+    unassigned: int
+    stuck_owner: int
+    hand_over: int
+    producer_surge: int
+    residual: int
+
+
+def attribute(queues: Iterable[QueueGrowth]) -> Counter[Part]:
+    """Messages of growth per part; they add up to the growth of all queues."""
+    unassigned = stuck_owner = hand_over = producer_surge = residual = 0
+    for queue in queues:
+        if queue.owners == 0:
+            unassigned += queue.growth
+            continue
+        stuck_owner += queue.stuck
+        rest = queue.growth - queue.stuck
+        if queue.moved:
+            hand_over += rest
+        else:
+            surge = _surge(queue, rest)
+            producer_surge += surge
+            residual += rest - surge
+    found = (unassigned, stuck_owner, hand_over, producer_surge, residual)
+    return Counter(dict(zip(Part, found, strict=True)))
+
+
+def _surge(queue: QueueGrowth, rest: int) -> int:
+    """What came in above the pace of before, as far as the queue grew while it was not stuck."""
+    if queue.rate_before is None or queue.produced is None:
+        return 0
+    above = queue.produced - round(queue.rate_before * queue.seconds)
+    return max(0, min(rest, above))
+
+
+def pace_before(readings: OffsetReadings, window: StepWindow) -> dict[Place, float]:
+    """Messages a second that came into each queue during the step's look-back; only where two readings tell."""
+    seen = readings.inside(window.read_from, window.start)
+    present, times = readings.present[seen], readings.times[seen]
+    if not len(times):
+        return {}
+    columns = np.flatnonzero(present.any(axis=0))
+    first = present.argmax(axis=0)[columns]
+    last = len(times) - 1 - present[::-1].argmax(axis=0)[columns]
+    before, after = (readings.end_offset[seen][moments, columns] for moments in (first, last))
+    tells = (before != UNKNOWN) & (after != UNKNOWN) & (after >= before) & (first < last)
+    rates = (after[tells] - before[tells]) / ((times[last[tells]] - times[first[tells]]) / SECOND)
+    return {readings.queues[column]: rate for column, rate in zip(columns[tells], rates.tolist(), strict=True)}
+
+
+def attribution(queues: QueueIntervals, offsets: Mapping[str, OffsetReadings], window: StepWindow) -> list[TopicGrowth]:
+    """One per topic with a known lag, by name: how its backlog grew in the step, and what made it grow.
+
+    A queue whose lag stayed as it was adds to no part.
+    """
+
+    @cache
+    def pace(topic: str) -> dict[Place, float]:
+        return pace_before(offsets[topic], window) if topic in offsets else {}
+
+    grown: dict[str, list[QueueGrowth]] = {topic: [] for topic in queues.topics_with_lag}
+    for row, place_number, growth, produced in queues.grown():
+        topic, moves = row.interval.topic, row.interval.moves
+        place = row.queues[place_number]
+        grown[topic].append(
+            QueueGrowth(
+                growth=growth,
+                stuck=int(row.stuck_growth[place_number]),
+                owners=len(row.owner_ids(place_number)),
+                moved=moves is not None and place in moves.handed_over,
+                produced=None if produced is None else produced - int(row.stuck_produced[place_number]),
+                seconds=(row.end - row.start - int(row.stuck_time[place_number])) / SECOND,
+                rate_before=pace(topic).get(place),
+            )
+        )
+    return [_topic_growth(topic, grown[topic]) for topic in sorted(grown)]
+
+
+def _topic_growth(topic: str, queues: list[QueueGrowth]) -> TopicGrowth:
+    parts = attribute(queues)
+    return TopicGrowth(topic, sum(queue.growth for queue in queues), *(parts[part] for part in Part))

@@ -1,0 +1,209 @@
+"""What lay in a group's queues over a step, came in and went out, from the progress of its intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_jobs.domain.kernel.audited_step import IntervalProgress
+from spark_jobs.domain.model.history import UNKNOWN, Place
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.window import SECOND
+
+Numbers = NDArray[np.int64]
+_MICRO = Decimal("0.000001")
+
+
+class Backlog(NamedTuple):
+    """Over all queues of a group; messages, milliseconds, messages a second; None is unknown.
+
+    `backlog_end`: the sum of what each queue's last reading says; `unknown_queues`: those that have none, or one that
+    does not tell. `backlog_start`: the same queues at their first readings, None where one of these does not tell, as a
+    sum over fewer queues would show a growth that is none.
+    """
+
+    backlog_start: int | None
+    backlog_end: int | None
+    unknown_queues: int
+    oldest_message_ms: int | None
+    in_rate: float | None
+    out_rate: float | None
+
+
+@dataclass(frozen=True)
+class QueueIntervals:
+    """The progress of a group in a step, an entry per (interval, queue), sorted by queue and, within, by time.
+
+    `queue`: the number of the queue; `row` and `place`: where the entry stands, in `rows` and in its interval's list.
+    """
+
+    rows: Sequence[IntervalProgress]
+    queue_count: int
+    queue: Numbers
+    row: Numbers
+    place: Numbers
+
+    def of(self, name: str) -> Numbers:
+        """A number of `IntervalProgress`, entry by entry."""
+        return _joined([getattr(row, name) for row in self.rows])[self._order]
+
+    @cached_property
+    def _order(self) -> Numbers:
+        """Where the entries stand in the joined lists of all rows."""
+        lengths = [len(row.readings) for row in self.rows]
+        return np.cumsum([0, *lengths])[self.row] + self.place
+
+    @cached_property
+    def lasting(self) -> Numbers:
+        """How long the interval of each entry is inside the step, in microseconds."""
+        return np.array([row.end - row.start for row in self.rows], np.int64)[self.row]
+
+    @cached_property
+    def _read(self) -> tuple[Numbers, Numbers]:
+        """The first and the last entry with a reading of each queue whose last reading tells its lag."""
+        entries = np.flatnonzero(self.of("readings") > 0)
+        queue = self.queue[entries]
+        firsts, lasts = entries[begins(queue)], entries[begins(queue[::-1])[::-1]]
+        is_known = self.of("lag_last")[lasts] != UNKNOWN
+        return firsts[is_known], lasts[is_known]
+
+    @cached_property
+    def _telling(self) -> NDArray[np.bool_]:
+        """Entry by entry, whether messages ever came into its queue; all do, where none came into any.
+
+        An empty queue adds nothing to a sum, and must not make one known: it says nothing of the other queues.
+        """
+        lasts = self._read[1]
+        empty = lasts[(self.of("consumer_offset")[lasts] == 0) & (self.of("lag_last")[lasts] == 0)]
+        return np.asarray((len(empty) == self.queue_count) | ~self._is_of(self.queue[empty]))
+
+    @cached_property
+    def _ends(self) -> tuple[Numbers, Numbers]:
+        """Of `_read` those of queues into which messages ever came."""
+        firsts, lasts = self._read
+        return firsts[self._telling[firsts]], lasts[self._telling[lasts]]
+
+    @cached_property
+    def _known(self) -> Numbers:
+        """Of the queues of which both ends count, the entries with a known lag."""
+        return np.flatnonzero(self._is_of(self.queue[self._ends[1]]) & (self.of("lag_last") != UNKNOWN))
+
+    def _is_of(self, queues: Numbers) -> NDArray[np.bool_]:
+        """Entry by entry, whether it is of one of these queues."""
+        chosen = np.zeros(self.queue_count, bool)
+        chosen[queues] = True
+        return chosen[self.queue]
+
+    @property
+    def unknown_at_first(self) -> int:
+        """Of the queues of which both ends count, those whose first reading does not tell."""
+        return int((self.of("lag_first")[self._ends[0]] == UNKNOWN).sum())
+
+    @cached_property
+    def topics_with_lag(self) -> set[str]:
+        """Their topics."""
+        return {self.rows[row].interval.topic for row in set(self.row[self._known].tolist())}
+
+    def unknown(self) -> list[MessageQueue]:
+        """The queues whose lag is unknown at their last reading; those of retry topics only where messages are known to
+        have come.
+        """
+        known = set(self.queue[self._read[1]].tolist())
+        came_in = self.of("produced") > 0
+        is_ordinary = np.array([row.interval.is_ordinary for row in self.rows], bool)
+        found = set(self.queue[is_ordinary[self.row] | came_in].tolist()) - known
+        firsts = np.searchsorted(self.queue, sorted(found)).tolist()
+        return [self._queue_at(entry) for entry in firsts]
+
+    def _queue_at(self, entry: int) -> MessageQueue:
+        row = self.rows[self.row[entry]]
+        return MessageQueue(row.interval.topic, *row.queues[self.place[entry]])
+
+    def grown(self) -> Iterator[tuple[IntervalProgress, int, int, int | None]]:
+        """The entries whose lag changed since the queue's entry before: (row, place in its lists, growth, produced).
+
+        A queue's first entry begins at its own first reading, so that the growths of a queue add up to the difference
+        between its last and its first reading in the step; where that does not tell, to what is known of it.
+        """
+        lag_first, last = self.of("lag_first"), self.of("lag_last")[self._known]
+        is_first = begins(self.queue[self._known])
+        start, own = lag_first[self._ends[0]], lag_first[self._known[is_first]]
+        before = np.append(0, last[:-1])[: len(last)]
+        before[is_first] = np.where(start != UNKNOWN, start, own)
+        changed = np.flatnonzero((before != last) & (before != UNKNOWN))
+        entries = self._known[changed]
+        produced = self.of("produced")[entries]
+        growth = last[changed] - before[changed]
+        columns = (self.row[entries], self.place[entries], growth, produced)
+        for row, place, messages, came_in in zip(*(column.tolist() for column in columns), strict=True):
+            yield self.rows[row], place, messages, None if came_in == UNKNOWN else came_in
+
+    def backlog(self) -> Backlog:
+        """Of all queues together."""
+        firsts, lasts = self._ends
+        oldest = int(self.of("age_ms").max(initial=UNKNOWN))
+        return Backlog(
+            backlog_start=_total(self.of("lag_first")[firsts]),
+            backlog_end=_total(self.of("lag_last")[lasts]),
+            unknown_queues=self.queue_count - len(self._read[1]),
+            oldest_message_ms=None if oldest == UNKNOWN else oldest,
+            in_rate=self._rate("produced"),
+            out_rate=self._rate("consumed"),
+        )
+
+    def _rate(self, name: str) -> float | None:
+        """Messages a second, over the intervals of each queue in which they are known; to six decimals a queue.
+
+        Decimals: the sum of doubles depends on the order of the queues, and the same audit must give the same content.
+        """
+        messages = self.of(name)
+        known = np.flatnonzero((messages != UNKNOWN) & self._telling)
+        if not len(known):
+            return None
+        lasting = self.lasting[known]
+        firsts = np.flatnonzero(begins(self.queue[known]))
+        sums, micros = (np.add.reduceat(numbers, firsts).tolist() for numbers in (messages[known], lasting))
+        pairs = zip(sums, micros, strict=True)
+        return float(sum((_decimal(float(count * SECOND) / time) for count, time in pairs if count), Decimal(0)))
+
+
+def queue_intervals(progress: Sequence[IntervalProgress]) -> QueueIntervals:
+    """The entries of the progress of a group in a step."""
+    rows = sorted(progress, key=lambda row: row.start)
+    numbers: dict[tuple[str, Place], int] = {}
+    lists = [_queues(row) for row in rows]
+    queue = np.array([numbers.setdefault(one, len(numbers)) for one in [q for of_row in lists for q in of_row]], int)
+    order = np.argsort(queue, kind="stable")
+    lengths = [len(of_row) for of_row in lists]
+    row = np.repeat(np.arange(len(rows)), lengths)
+    place = _joined([np.arange(length) for length in lengths])
+    return QueueIntervals(rows, len(numbers), queue[order], row[order], place[order])
+
+
+def begins(queue: Numbers) -> NDArray[np.bool_]:
+    """Of entries in the order of their queues, whether each is the first of its queue."""
+    first = np.ones(len(queue), bool)
+    np.not_equal(queue[1:], queue[:-1], out=first[1:])
+    return first
+
+
+def _queues(row: IntervalProgress) -> list[tuple[str, Place]]:
+    return [(row.interval.topic, place) for place in row.queues]
+
+
+def _joined(parts: Sequence[Numbers]) -> Numbers:
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+
+def _total(messages: Numbers) -> int | None:
+    return int(messages.sum()) if len(messages) and (messages != UNKNOWN).all() else None
+
+
+def _decimal(rate: float) -> Decimal:
+    return Decimal(repr(rate)).quantize(_MICRO, ROUND_HALF_UP)

@@ -1,0 +1,173 @@
+"""How a group fared in a step, in one row: the answer to "do I have to look at it?"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from spark_jobs.domain.kernel.audited_step import Allocation, AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.progress import LagQuality
+from spark_jobs.domain.model.finding import SEVERITIES, Finding
+from spark_jobs.domain.status import capacity
+from spark_jobs.domain.status.attribution import TopicGrowth, attribution
+from spark_jobs.domain.status.backlog import queue_intervals
+from spark_jobs.domain.status.limits import held_back
+from spark_jobs.domain.status.time_left import TimeLeft, time_left
+from spark_jobs.domain.status.utilisation import utilisation
+
+
+class GroupStatus(NamedTuple):
+    """What needs attention, who was there, what the backlog did, and whether more consumers would have helped.
+
+    None is unknown; `schemas/group_status.py` says what each of them is.
+    """
+
+    worst_severity: str | None
+    finding_count: int
+    members: int | None
+    distinct_members: int | None
+    idle_members: int | None
+    queues: int | None
+    owned_once: int | None
+    owned_twice: int | None
+    owned_never: int | None
+    backlog_start: int | None
+    backlog_end: int | None
+    lag_quality: str | None
+    unknown_queues: int
+    oldest_message_ms: int | None
+    in_rate: float | None
+    out_rate: float | None
+    utilisation: float | None
+    busiest_utilisation: float | None
+    busiest_member: str | None
+    busiest_limit: str | None
+    headroom: float | None
+    catches_up: bool | None
+    catch_up_seconds: float | None
+    retention_left_seconds: float | None
+    attribution: list[TopicGrowth] | None
+    limit: str
+    more_members_help: bool | None
+    busiest_share: int | None
+    share_after: int | None
+    advice: str
+
+
+class _TopicEnd(NamedTuple):
+    """The last replayed interval of a topic in the step."""
+
+    interval: RebalanceInterval
+    allocation: Allocation
+    client_ids: Sequence[str]
+
+    @property
+    def readable(self) -> int:
+        """Queues that clients may read."""
+        return self.allocation.readable_count
+
+
+class _Ownership(NamedTuple):
+    """Of the ordinary topics at their ends."""
+
+    idle_members: int
+    queues: int
+    owned_once: int
+    owned_twice: int
+    owned_never: int
+
+
+def group_status(
+    step: AuditedStep, findings: Sequence[Finding], in_numbers: Callable[[capacity.GroupInStep], str | None]
+) -> GroupStatus | None:
+    """How the group fared; None: it has no interval inside the step. Muted findings make nothing worse.
+
+    `in_numbers`: what a simulation says of the backlog with other members, behind the advice.
+    """
+    if not any(True for _ in step.inside()):
+        return None
+    ends = _ends(step)
+    members, distinct_members = _members(ends)
+    ordinary = [end for end in ends if end.interval.is_ordinary]
+    queues = queue_intervals(step.progress)
+    backlog = queues.backlog()
+    unknown = queues.unknown()
+    told = sorted((one for one in findings if one.muted is None), key=lambda one: -SEVERITIES.index(one.severity))
+    group = capacity.GroupInStep(
+        members=members,
+        queues=max((end.readable for end in ordinary), default=0),
+        backlog_is_known=backlog.backlog_end is not None,
+        unknown_queues=len(unknown),
+        held_back=held_back(step, queues, unknown, findings),
+        unknown_at_first=queues.unknown_at_first,
+        wrong=list(dict.fromkeys(one.rule for one in told if one.severity != SEVERITIES[0])),
+    )
+    limit = capacity.limit(group)
+    return GroupStatus(
+        worst_severity=told[0].severity if told else None,
+        finding_count=len(findings),
+        members=members,
+        distinct_members=distinct_members,
+        **(_ownership(ordinary)._asdict() if ordinary else dict.fromkeys(_Ownership._fields)),
+        **backlog._asdict(),
+        lag_quality=_lag_quality(step, backlog.backlog_end),
+        **utilisation(step, backlog.in_rate)._asdict(),
+        **(time_left(step) if group.backlog_is_known else TimeLeft())._asdict(),
+        attribution=attribution(queues, step.history.offsets, step.window) or None,
+        limit=limit.value,
+        more_members_help=capacity.more_members_help(limit),
+        busiest_share=group.busiest_share,
+        share_after=group.share_after,
+        advice=" ".join(filter(None, (capacity.advice(group), in_numbers(group)))),
+    )
+
+
+def _lag_quality(step: AuditedStep, backlog_end: int | None) -> str | None:
+    if backlog_end is None:
+        return None
+    return LagQuality.UNFILTERED if any(one.is_filtered for one in step.progress) else LagQuality.MEASURED
+
+
+def _ends(step: AuditedStep) -> list[_TopicEnd]:
+    """One per topic that was replayed in the step. Of views that disagree at the end, the first by name."""
+    last: dict[str, RebalanceInterval] = {}
+    for one, _, _ in step.inside():
+        known = last.get(one.topic)
+        if one.allocation and (not known or one.end > known.end or (one.end == known.end and one.view < known.view)):
+            last[one.topic] = one
+    return [
+        _TopicEnd(one, one.allocation, [member.client_id for member in one.members])
+        for one in last.values()
+        if one.allocation is not None and one.members is not None
+    ]
+
+
+def _members(ends: Iterable[_TopicEnd]) -> tuple[int | None, int | None]:
+    """Connections, and different client ids, of the topic that was replayed last."""
+    counts = [(end.interval.end, len(end.client_ids), len(set(end.client_ids))) for end in ends]
+    return max(counts)[1:] if counts else (None, None)
+
+
+def _ownership(ordinary: Sequence[_TopicEnd]) -> _Ownership:
+    queues = sum(end.readable for end in ordinary)
+    owned_twice = sum(end.allocation.counts.double_owned_queues for end in ordinary)
+    owned_never = sum(end.allocation.counts.unassigned_queues for end in ordinary)
+    return _Ownership(_idle_members(ordinary), queues, queues - owned_twice - owned_never, owned_twice, owned_never)
+
+
+def _idle_members(ordinary: Sequence[_TopicEnd]) -> int:
+    """Connections that own no queue of any topic.
+
+    A connection goes by its number among those of its id: its address is that at the start of a topic's interval.
+    """
+    present, busy = set(), set()
+    for end in ordinary:
+        first_of: dict[str, int] = {}
+        for number, (client_id, queues) in enumerate(
+            zip(end.client_ids, end.allocation.queues_per_member, strict=True)
+        ):
+            connection = client_id, number - first_of.setdefault(client_id, number)
+            present.add(connection)
+            if queues:
+                busy.add(connection)
+    return len(present - busy)

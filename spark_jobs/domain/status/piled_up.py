@@ -1,0 +1,183 @@
+"""The queues in which messages piled up in a step: how many, for how long, and in which intervals they did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from spark_jobs.domain.kernel.audited_step import IntervalProgress
+from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
+from spark_jobs.domain.model.window import MILLISECOND, SECOND, AuditSettings, StepWindow
+from spark_jobs.domain.status.backlog import Numbers, QueueIntervals, begins
+
+#: What a queue's owner consumes in this time, at the queue's pace of the step, is no backlog.
+CATCH_UP_SECONDS = 60
+
+
+class Growth(NamedTuple):
+    """By how many messages a queue's backlog grew in one interval; the queue's place in the interval's lists.
+
+    `start`, `end`: when, in microseconds, both included.
+    """
+
+    progress: IntervalProgress
+    place: int
+    messages: int
+    start: int
+    end: int
+
+
+class PiledUp(NamedTuple):
+    """One queue in which messages piled up: how many waited at the top of its greatest rise, and message-milliseconds
+    that they waited in all.
+
+    `growths`: the intervals in which that rise came about; if the backlog only stayed as it was, or none of them was
+    replayed, the last interval. `times` and `piles`: its readings (microseconds), and what of that was there at each.
+    """
+
+    topic: str
+    queue: Place
+    messages: int
+    waited: int
+    growths: list[Growth]
+    times: Numbers
+    piles: Numbers
+
+
+class BacklogReadings(NamedTuple):
+    """One queue at each of its readings: microseconds, the messages that waited, and the same without rewinds.
+
+    An offset that goes back adds to what waits, and no consumer could have kept that away: `without_rewinds` leaves it
+    out.
+    """
+
+    times: Numbers
+    messages: Numbers
+    without_rewinds: Numbers
+
+
+def piled_up(
+    queues: QueueIntervals, offsets: Mapping[str, OffsetReadings], window: StepWindow, settings: AuditSettings
+) -> Iterator[PiledUp]:
+    """One per queue in which more than `allowed_lag` messages waited, and more than its owner consumes in a minute.
+
+    The backlog rose by as much at some time of the step, or at least it did not shrink over the step: a backlog that
+    is only worked off has grown before. Where the group never committed, what came in since the first reading waits, if
+    it was ever known who owns the queue.
+    """
+    firsts = np.flatnonzero(begins(queues.queue))
+    enough = _enough(queues, firsts, settings.thresholds.allowed_lag)
+    for number in np.flatnonzero(_most(queues, firsts) > enough).tolist():
+        entries = slice(int(firsts[number]), int(firsts[number + 1]) if number + 1 < len(firsts) else None)
+        rows = [queues.rows[row] for row in queues.row[entries].tolist()]
+        topic, places = rows[0].interval.topic, queues.place[entries].tolist()
+        queue = rows[0].queues[places[0]]
+        waiting = _waiting(offsets[topic], queue, window, settings.max_gap)
+        found = _of_queue(topic, queue, waiting, list(zip(rows, places, strict=True)), int(enough[number]))
+        if found:
+            yield found
+
+
+def _of_queue(
+    topic: str, queue: Place, waiting: BacklogReadings, entries: list[tuple[IntervalProgress, int]], enough: int
+) -> PiledUp | None:
+    times, messages, without_rewinds = waiting
+    bottom, top = greatest_rise(without_rewinds)
+    rose = without_rewinds[top] - without_rewinds[bottom] > enough
+    if not rose and (messages[-1] < messages[0] or not messages[-1]):
+        return None
+    waited = int((messages[:-1] * np.diff(times)).sum()) // MILLISECOND
+    row, place = entries[-1]
+    growths = _growths(waiting, bottom, top, entries) if rose else []
+    growths = growths or [Growth(row, place, 0, row.start, row.end)]
+    most = int(messages[top if rose else -1])
+    piles = np.minimum(messages, most)
+    piles[: bottom if rose else 0] = 0
+    piles[piles <= min(enough, most - 1)] = 0
+    return PiledUp(topic, queue, most, waited, growths, times, piles)
+
+
+def most_together(found: Iterable[PiledUp]) -> tuple[int, int]:
+    """The messages that waited in these queues at the moment at which they were most, and in how many queues then.
+
+    A reading holds until the queue's next one.
+    """
+    found = list(found)
+    moments = np.unique(np.concatenate([one.times for one in found]))
+    messages, queues = np.zeros_like(moments), np.zeros_like(moments)
+    for one in found:
+        last = np.searchsorted(one.times, moments, side="right") - 1
+        pile = np.where(last >= 0, one.piles[last], 0)
+        messages, queues = messages + pile, queues + (pile > 0)
+    most = int(messages.argmax())
+    return int(messages[most]), int(queues[most])
+
+
+def greatest_rise(messages: Numbers) -> tuple[int, int]:
+    """Places of the bottom and the top of the greatest rise; of equal ones the first top, and the last bottom."""
+    lowest = np.minimum.accumulate(messages)
+    top = int((messages - lowest).argmax())
+    return int(np.flatnonzero(messages[: top + 1] == lowest[top])[-1]), top
+
+
+def _growths(
+    waiting: BacklogReadings, bottom: int, top: int, entries: list[tuple[IntervalProgress, int]]
+) -> list[Growth]:
+    """What came between two readings belongs to the interval of the later one."""
+    times = waiting.times
+    # The last reading before each interval begins, and before it ends.
+    befores, lasts = (
+        np.clip(np.searchsorted(times, moments) - 1, bottom, top)
+        for moments in ([row.start for row, _ in entries], [row.end for row, _ in entries])
+    )
+    grown = (waiting.without_rewinds[lasts] - waiting.without_rewinds[befores]).tolist()
+    return [
+        Growth(row, place, messages, max(row.start, int(times[bottom])), min(row.end, int(times[top])))
+        for (row, place), messages in zip(entries, grown, strict=True)
+        if messages > 0
+    ]
+
+
+def _waiting(readings: OffsetReadings, queue: Place, window: StepWindow, max_gap: int) -> BacklogReadings:
+    """At the step's readings, and at the last one before it that is no older than a state holds without another."""
+    column, seen = readings.columns[queue], readings.inside(window.start - max_gap, window.end)
+    times, lag, end = readings.times[seen], readings.lag[seen, column], readings.end_offset[seen, column]
+    is_committed = bool(((lag != UNKNOWN) & (end != 0))[times >= window.start].any())
+    known = np.flatnonzero((lag if is_committed else end) != UNKNOWN)
+    known = known[max(int(np.searchsorted(times[known], window.start)) - 1, 0) :]
+    times = times[known]
+    if not is_committed:
+        # An offset that shrank is that of a topic made anew.
+        came_in = np.append(0, np.maximum(np.diff(end[known]), 0).cumsum())
+        return BacklogReadings(times, came_in, came_in)
+    went_back = np.maximum(-np.diff(readings.consumed_to[seen, column][known]), 0)
+    return BacklogReadings(times, lag[known], lag[known] - np.append(0, went_back.cumsum()))
+
+
+def _most(queues: QueueIntervals, firsts: Numbers) -> Numbers:
+    """Per queue the greatest known lag; where nothing was ever committed, what came in while its owners were known.
+
+    Clients of a proxy, and those that consume by POP, may leave the offset of the broker as it was.
+    """
+    if not len(firsts):
+        return firsts
+    is_replayed = np.array([row.interval.allocation is not None for row in queues.rows])[queues.row]
+    produced = np.where(is_replayed, queues.of("produced"), UNKNOWN)
+    lag, offset = (np.maximum.reduceat(queues.of(name), firsts) for name in ("lag_max", "consumer_offset"))
+    return np.where((lag > 0) | (offset > 0), lag, _sums(produced, firsts))
+
+
+def _enough(queues: QueueIntervals, firsts: Numbers, allowed_lag: int) -> Numbers:
+    """Per queue the messages that are no backlog yet."""
+    if not len(firsts):
+        return firsts
+    consumed = queues.of("consumed")
+    time = _sums(np.where(consumed != UNKNOWN, queues.lasting, UNKNOWN), firsts)
+    pace = _sums(consumed, firsts) * CATCH_UP_SECONDS * SECOND // np.maximum(time, 1)
+    return np.maximum(allowed_lag, pace)
+
+
+def _sums(numbers: Numbers, firsts: Numbers) -> Numbers:
+    return np.asarray(np.add.reduceat(np.where(numbers != UNKNOWN, numbers, 0), firsts))

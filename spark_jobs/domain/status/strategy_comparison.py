@@ -1,0 +1,131 @@
+"""What every strategy would have done with the members and queues of a step, beside the one that the group runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby, pairwise
+from typing import NamedTuple
+
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, Allocation, AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.ownership import Inputs, allocated
+from spark_jobs.domain.kernel.triggers import Movement, moved_between
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, by_room
+from spark_jobs.domain.rocketmq.strategies import (
+    AVG,
+    AVG_BY_CIRCLE,
+    CONFIG,
+    CONSISTENT_HASH,
+    MACHINE_ROOM,
+    MACHINE_ROOM_NEARBY,
+    StrategySettings,
+)
+
+
+class StrategyComparison(NamedTuple):
+    """One strategy over one topic of a step; `schemas/strategy_comparison.py` says what each of the fields is."""
+
+    topic: str
+    strategy: str
+    states: int
+    queues: int
+    unassigned_queues: int
+    double_owned_queues: int
+    largest_share: float
+    queues_moved: int
+    least_moves: int
+
+
+@dataclass
+class OtherStrategies:
+    """The allocations of one group under every strategy, each distinct state once over all steps of a run.
+
+    States and moves go by the allocation that was replayed: `AuditedStep` has one object for each of them.
+    """
+
+    settings: StrategySettings
+    allocations: dict[tuple[int, str], tuple[RebalanceInterval, Allocation | None]] = field(default_factory=dict)
+    movements: dict[tuple[int, int, str], Movement] = field(default_factory=dict)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Those that need no settings, and of the others the ones that have theirs."""
+        nearby = self.settings.strategy or ""
+        configured = [MACHINE_ROOM, CONFIG, *([nearby] if nearby.startswith(MACHINE_ROOM_NEARBY) else [])]
+        return [
+            *(AVG, AVG_BY_CIRCLE, CONSISTENT_HASH),
+            *(name for name in configured if not self.settings.named(name).settings_missing),
+        ]
+
+    def allocation(self, interval: RebalanceInterval, strategy: str) -> Allocation | None:
+        """Of a replayed interval; None: a member or broker is in no room, so every client keeps what it had."""
+        key = id(interval.allocation), strategy
+        if key not in self.allocations:
+            # The interval is kept with it: so nothing else can get the identity of its allocation.
+            self.allocations[key] = interval, _allocation(interval, strategy, self.settings)
+        return self.allocations[key][1]
+
+    def movement(self, before: RebalanceInterval, after: RebalanceInterval, strategy: str) -> Movement | None:
+        """What a rebalance moves; None: it is not known."""
+        was, now = self.allocation(before, strategy), self.allocation(after, strategy)
+        if was is None or now is None:
+            return None
+        key = id(before.allocation), id(after.allocation), strategy
+        if key not in self.movements:
+            self.movements[key] = moved_between(was, now)
+        return self.movements[key]
+
+
+def _allocation(interval: RebalanceInterval, strategy: str, settings: StrategySettings) -> Allocation | None:
+    members = tuple(member.under(strategy) for member in interval.members or ())
+    inputs = Inputs(interval.topic, members, interval.queues or (), ())
+    if strategy.startswith(MACHINE_ROOM_NEARBY):
+        queues = [MessageQueue(inputs.topic, *queue) for queue in inputs.queues]
+        try:
+            by_room(settings.named(strategy), queues, [member.client_id for member in members])
+        except KeepsWhatItHad:
+            return None
+    return allocated(inputs, settings)
+
+
+def strategy_comparison(step: AuditedStep, others: OtherStrategies) -> list[StrategyComparison]:
+    """By topic, and each topic's strategies; none of a strategy that any state of the topic has no allocation under."""
+    seen = [
+        one for one in step.intervals if one.allocation and one.members and one.view == ALL_HOSTS and one.is_ordinary
+    ]
+    return [
+        compared
+        for topic, of_topic in groupby(seen, key=lambda one: one.topic)
+        for compared in _of_topic(topic, list(of_topic), step.window.start, others)
+    ]
+
+
+def _of_topic(
+    topic: str, intervals: Sequence[RebalanceInterval], start: int, others: OtherStrategies
+) -> Iterator[StrategyComparison]:
+    states = list({id(one.allocation): one for one in intervals if one.end > start}.values())
+    begun = [(before, after) for before, after in pairwise(intervals) if after.start >= start]
+    for strategy in others.names if states else ():
+        allocations = [others.allocation(one, strategy) for one in states]
+        movements = [others.movement(before, after, strategy) for before, after in begun]
+        told = [one for one in allocations if one is not None]
+        moved = [one for one in movements if one is not None]
+        if len(told) == len(allocations) and len(moved) == len(movements):
+            yield StrategyComparison(
+                topic,
+                strategy,
+                states=len(states),
+                queues=max(one.readable_count for one in told),
+                unassigned_queues=max(one.counts.unassigned_queues for one in told),
+                double_owned_queues=max(one.counts.double_owned_queues for one in told),
+                largest_share=max(map(_largest_share, told)),
+                queues_moved=sum(one.moved for one in moved),
+                least_moves=sum(one.least for one in moved),
+            )
+
+
+def _largest_share(allocation: Allocation) -> float:
+    shares = allocation.queues_per_member
+    return max(shares) * len(shares) / allocation.readable_count

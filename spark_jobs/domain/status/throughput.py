@@ -1,0 +1,272 @@
+"""How many messages a second a client can consume, by what it says of itself (its running info).
+
+Its listener: every consume thread takes one batch at a time, so it is threads × messages per batch ÷ response time
+(Little's law). Its pulls: each queue is pulled by one request after the other. A queue of an orderly consumer is
+consumed by one thread at a time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_jobs.domain.kernel.consume_statuses import StatusReadings, status_readings
+from spark_jobs.domain.model.history import ClientHistory, ClientState
+from spark_jobs.domain.model.series import Series
+from spark_jobs.domain.model.window import SECOND
+
+Numbers = NDArray[np.float64]
+Times = NDArray[np.int64]
+#: A broker hands out no more messages at once, whatever is asked for; it can be configured.
+#: Source: MessageStoreConfig.maxTransferCountOnMessageInMemory, DefaultMessageStore.isTheBatchFull.
+BROKER_BATCH = 32
+#: What a client says is the average of the minute before (StatsItem.getStatsDataInMinute): of its middle.
+_MIDDLE = 30 * SECOND
+#: A pull is measured in whole milliseconds, and none takes no time at all.
+_SHORTEST_PULL_MS = 1.0
+
+
+class ConsumeSettings(NamedTuple):
+    """What decides how fast a client can consume. `threads`: the core size of its pool, whose queue is unbounded, so no
+    more ever run (ConsumeMessageConcurrentlyService); messages of one call of the listener, and of one pull;
+    milliseconds between two pulls of a queue.
+    """
+
+    threads: int
+    consume_batch: int
+    pull_batch: int
+    pull_interval_ms: int
+    orderly: bool
+
+    @property
+    def pulled(self) -> int:
+        """Messages that one pull brings at most."""
+        return min(self.pull_batch, BROKER_BATCH)
+
+    @property
+    def batch(self) -> int:
+        """Messages that the listener gets at most. Concurrent consumers split what one pull brought; orderly ones take
+        from all that is cached (ProcessQueue.takeMessages).
+        """
+        return self.consume_batch if self.orderly else min(self.consume_batch, self.pulled)
+
+
+def settings_of(state: ClientState) -> ConsumeSettings | None:
+    """None: the client does not say all of it."""
+    threads, batch, pull_batch = state.consume_threads, state.consume_batch_size, state.pull_batch_size
+    interval, orderly = state.pull_interval_ms, state.consume_orderly
+    if not threads or not batch or not pull_batch or interval is None or orderly is None:
+        return None
+    return ConsumeSettings(threads, batch, pull_batch, interval, orderly)
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Settings that a client would have instead; None: its own. `threads_times`: so many times the threads;
+    `response_ms`: of one batch.
+    """
+
+    threads: int | None = None
+    threads_times: int | None = None
+    pull_batch: int | None = None
+    pull_interval_ms: int | None = None
+    response_ms: float | None = None
+
+    def over(self, others: Changes) -> Changes:
+        """These, and the others where these leave it open."""
+        return replace(others, **{name: value for name, value in vars(self).items() if value is not None})
+
+    def of(self, settings: ConsumeSettings) -> ConsumeSettings:
+        """The settings with these instead."""
+        if self is AS_SET:
+            return settings
+        new = {name: vars(self)[name] for name in ("threads", "pull_batch", "pull_interval_ms")}
+        changed = settings._replace(**{name: value for name, value in new.items() if value is not None})
+        return changed._replace(threads=changed.threads * (self.threads_times or 1))
+
+
+AS_SET = Changes()
+
+
+class Rates(NamedTuple):
+    """Messages a second at each time that was asked for: of the client's listener, and of each of its queues, by its
+    pulls and, of an orderly consumer, by its one thread. `inf`: the listener takes no time.
+    """
+
+    listener: Numbers
+    queue: Numbers
+
+    def of_queues(self, queues: int) -> Numbers:
+        """Of a member with so many queues that all have messages."""
+        return np.minimum(self.listener, self.queue * queues)
+
+
+class Minutes(NamedTuple):
+    """Milliseconds that something took on average in a minute that ended at a time (microseconds), in their order."""
+
+    times: Times
+    took_ms: Numbers
+
+    def rows(self, start: int, end: int) -> slice:
+        """Which of them ended in `[start, end)`."""
+        return slice(*np.searchsorted(self.times, (start, end)).tolist())
+
+    def inside(self, start: int, end: int) -> Minutes:
+        """Those that ended in `[start, end)`."""
+        rows = self.rows(start, end)
+        return Minutes(self.times[rows], self.took_ms[rows])
+
+
+class Loads(NamedTuple):
+    """Messages a second of a client in each of some minutes: `consumed`; `taken`: consumed or, where that is more,
+    pulled; `of_queue`: taken of each queue, of the topic of which that is most.
+    """
+
+    consumed: Numbers
+    taken: Numbers
+    of_queue: Numbers
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """What one client told over some time: its settings, how long its listener took for a batch (`responses`, of the
+    minutes in which it consumed) and what it had to do in these minutes (`loads`), and how long a pull took that found
+    messages (`pulls`).
+    """
+
+    said: Series[ConsumeSettings]
+    responses: Minutes
+    loads: Loads
+    pulls: Minutes
+
+    @property
+    def pull_ms(self) -> float:
+        """How long a pull takes: the median."""
+        took = np.sort(self.pulls.took_ms)
+        places = [(len(took) - 1) // 2, len(took) // 2]
+        return max(float(took[places].mean()), _SHORTEST_PULL_MS) if len(took) else _SHORTEST_PULL_MS
+
+    @property
+    def response_ms(self) -> float:
+        """How long the listener takes for a batch, on average over all messages."""
+        messages = self.loads.consumed
+        return float(self.responses.took_ms @ messages / messages.sum())
+
+    def between(self, start: int, end: int) -> Throughput | None:
+        """What it told in `[start, end)`; None: not enough."""
+        rows, minutes = self.said.inside(start, end), self.responses.rows(start, end)
+        if minutes.start == minutes.stop or rows.start == rows.stop:
+            return None
+        said = Series(self.said.times[rows], self.said.codes[rows], self.said.states)
+        loads = Loads(*(column[minutes] for column in self.loads))
+        return Throughput(said, self.responses.inside(start, end), loads, self.pulls.inside(start, end))
+
+    def on_average(self, changes: Changes = AS_SET) -> tuple[float, float]:
+        """`Rates` of the listener and of a queue, with the settings that it said last."""
+        rates = self.rates(self.said.times[-1:], changes.over(Changes(response_ms=self.response_ms)))
+        return float(rates.listener[0]), float(rates.queue[0])
+
+    def by_minute(self, changes: Changes = AS_SET) -> Rates:
+        """The rates in each of the minutes of `responses`."""
+        return self.rates(self.responses.times - _MIDDLE, changes)
+
+    def rates(self, times: Times, changes: Changes = AS_SET) -> Rates:
+        """Between two minutes of which the response time is known it goes from one to the other, and before the first
+        and after the last it stays.
+        """
+        places = np.searchsorted(self.said.times, times, side="right") - 1
+        codes = self.said.codes[np.maximum(places, 0)]
+        rows = [
+            (one.threads, one.batch, one.pulled, one.pull_interval_ms, one.orderly)
+            for one in (changes.of(one) for one in self.said.states)
+        ]
+        threads, batch, pulled, interval, orderly = np.array(rows, float)[codes].T
+        if changes.response_ms is None:
+            response = np.interp(times, self.responses.times - _MIDDLE, self.responses.took_ms)
+        else:
+            response = np.full(len(times), changes.response_ms)
+        with np.errstate(divide="ignore"):
+            thread = batch * 1000 / response
+        pulls = pulled * 1000 / (interval + self.pull_ms)
+        return Rates(threads * thread, np.where(orderly > 0, np.minimum(pulls, thread), pulls))
+
+
+def throughputs(clients: Mapping[str, ClientHistory], start: int, end: int) -> dict[str, Throughput]:
+    """By client id, of the snapshots in `[start, end)` (microseconds); without those that told too little."""
+    found = {}
+    for client_id, client in clients.items():
+        told = throughput(client)
+        cut = told.between(start, end) if told else None
+        if cut is not None:
+            found[client_id] = cut
+    return found
+
+
+def throughput(client: ClientHistory) -> Throughput | None:
+    """Of all its snapshots; None: it never said its settings, or never consumed. Kept, as every step asks for it.
+
+    The response time is that of all topics together, by how many messages each has, as they share the threads. In a
+    minute without messages a client repeats an older one (ConsumerStatsManager.getConsumeRT): that is none.
+    """
+    known: tuple[Throughput | None] | None = vars(client).get("_throughput")
+    if known is None:
+        known = vars(client)["_throughput"] = (_throughput(client),)
+    return known[0]
+
+
+def _throughput(client: ClientHistory) -> Throughput | None:
+    said = _said(client.series)
+    if said is None:
+        return None
+    readings, times = status_readings(client), client.series.times
+
+    def together(of_topics: Numbers) -> Numbers:
+        return np.bincount(readings.snapshot, of_topics, len(times)).astype(np.float64, copy=False)
+
+    weight = np.where(np.isnan(readings.consume_rt_ms), 0, np.nan_to_num(readings.consumed_tps))
+    consumed = together(weight)
+    measured = np.flatnonzero(consumed > 0)
+    if not measured.size:
+        return None
+    took = together(np.nan_to_num(readings.consume_rt_ms) * weight)
+    taken = np.nan_to_num(np.fmax(readings.consumed_tps, readings.pull_tps))
+    queues, of_queue = _queues(client, readings), np.zeros(len(times))
+    np.maximum.at(of_queue, readings.snapshot, np.where(queues > 0, taken / np.maximum(queues, 1), 0))
+    return Throughput(
+        said,
+        Minutes(times[measured], took[measured] / consumed[measured]),
+        Loads(*(rates[measured] for rates in (consumed, together(taken), of_queue))),
+        _pulls(client, readings, queues),
+    )
+
+
+def _said(series: Series[ClientState]) -> Series[ConsumeSettings] | None:
+    of_states = [settings_of(state) for state in series.states]
+    states = list(dict.fromkeys(one for one in of_states if one is not None))
+    codes = np.array([-1 if one is None else states.index(one) for one in of_states], np.int64)[series.codes]
+    told = codes >= 0
+    return Series(series.times[told], codes[told], states) if told.any() else None
+
+
+def _queues(client: ClientHistory, readings: StatusReadings) -> Numbers:
+    """Of each reading, how many queues of its topic the client had."""
+    counts = [Counter(one.topic for one in state.owned or () if not one.dropped) for state in client.series.states]
+    table = np.array([[of_state[topic] for topic in readings.topics] for of_state in counts], float)
+    return np.asarray(table[client.series.codes[readings.snapshot], readings.topic])
+
+
+def _pulls(client: ClientHistory, readings: StatusReadings, queues: Numbers) -> Minutes:
+    """How long pulls took, without the time in which the broker held them because the queue was empty (long polling): a
+    queue that is pulled for every message waits until the next one comes.
+    """
+    pulled = np.flatnonzero((readings.pull_tps > 0) & ~np.isnan(readings.pull_rt_ms))
+    snapshots = readings.snapshot[pulled]
+    intervals = np.array([state.pull_interval_ms or 0 for state in client.series.states])
+    between = intervals[client.series.codes[snapshots]]
+    held = np.maximum(queues[pulled] * 1000 / readings.pull_tps[pulled] - between, 0)
+    return Minutes(client.series.times[snapshots], np.maximum(readings.pull_rt_ms[pulled] - held, 0))

@@ -1,0 +1,182 @@
+"""Recordings → source tables, and what cannot be read → quarantine."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from schemas import CAPTURE_CALLS, QUARANTINE, SIGHTINGS, SOURCES
+from spark_jobs.ingest.batches import LINE_NUMBER, arrow_table, chunks, insert, known, quarantine_row
+from spark_jobs.ingest.files import check_readable, display_name, read_lines
+from spark_jobs.ingest.recording import Blank, Meta, NoObservation, Outcome, Quarantined, Row, conflicting, outcomes
+from spark_jobs.ingest.sightings import remember, sightings
+from spark_jobs.store.warehouse import Warehouse
+
+_LOG = logging.getLogger(__name__)
+
+
+def ingest(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    files: Iterable[Path | str],
+    cluster_name: str | None = None,
+    progress: Callable[[str], None] = lambda _message: None,
+) -> IngestReport:
+    """Load recordings into the source tables, making those that are missing; what became of every line.
+
+    Rows are inserted by key and never changed, chunk by chunk: the same file again changes nothing, an ingest
+    that was cut off is completed by running it again, and ingests side by side do not duplicate.
+    `cluster_name` holds for lines that no `meta` line gives a cluster. Raises `InputFileError` before anything
+    is loaded if a file cannot be opened, `PublishConflictError` if other writers leave no gap.
+    """
+    paths = [Path(file) for file in files]
+    for path in paths:
+        check_readable(path)
+    warehouse.create(spark, (*SOURCES, SIGHTINGS, CAPTURE_CALLS, QUARANTINE))
+    report = IngestReport()
+    for path in paths:
+        name = display_name(path)
+        for chunk in chunks(outcomes(read_lines(path), cluster_name)):
+            progress(f"loading {name} from line {chunk[0].line.number:,}")
+            _load(spark, warehouse, chunk, name, report)
+    _LOG.info("%s", report)
+    return report
+
+
+def _load(
+    spark: SparkSession, warehouse: Warehouse, chunk: Sequence[Outcome], file_name: str, report: IngestReport
+) -> None:
+    """Brings one chunk into the tables and the report."""
+    rows: dict[str, list[Row]] = defaultdict(list)
+    rejected: list[Quarantined] = []
+    report.lines += len(chunk)
+    for outcome in chunk:
+        match outcome:
+            case Row():
+                rows[outcome.table.name].append(outcome)
+            case Quarantined():
+                rejected.append(outcome)
+            case NoObservation(kind=kind):
+                _count(report.no_observation, kind)
+            case Meta():
+                report.meta += 1
+            case Blank():
+                report.blank += 1
+    taken: list[Row] = []
+    for same_table in rows.values():
+        conflicts = _load_rows(spark, warehouse, same_table, report)
+        rejected += map(conflicting, conflicts)
+        lines = {row.line.number for row in conflicts}
+        taken += (row for row in same_table if row.line.number not in lines)
+    _load_sightings(spark, warehouse, sightings(taken))
+    _load_rejected(spark, warehouse, rejected, file_name)
+    for line in rejected:
+        _count(report.quarantined, line.reason.value)
+    if report.accounted_for != report.lines:
+        raise AssertionError(f"{report.lines} lines read, {report.accounted_for} accounted for")
+
+
+def _load_rows(spark: SparkSession, warehouse: Warehouse, rows: Sequence[Row], report: IngestReport) -> list[Row]:
+    """Brings rows of one table in; those whose key stands with another content come back."""
+    table, by_line = rows[0].table, {row.line.number: row for row in rows}
+    source = arrow_table(table, [row.values for row in rows], list(by_line))
+    span = pc.min_max(source["captured_at"]).as_py()
+    report.widen(span["min"], span["max"])
+    within = F.col("t.captured_at").between(F.lit(span["min"]), F.lit(span["max"]))
+    there = known(spark, warehouse, table, source, within)
+    conflicts = [by_line[number] for number, same in there.items() if not same]
+    first: dict[tuple[object, ...], Row] = {}
+    for row in rows:
+        if row.line.number not in there and first.setdefault(row.key, row).values != row.values:
+            conflicts.append(row)
+    inserted = insert(spark, warehouse, table, _only(source, [row.line.number for row in first.values()]), within)
+    _count(report.new, table.name, inserted)
+    _count(report.already_there, table.name, len(rows) - inserted - len(conflicts))
+    return conflicts
+
+
+def _load_sightings(spark: SparkSession, warehouse: Warehouse, found: Sequence[Mapping[str, object]]) -> None:
+    """Brings them in after the rows that they are of: an ingest that was cut off is completed by the next one."""
+    if not found:
+        return
+    seen = arrow_table(SIGHTINGS, found, range(len(found))).drop_columns([LINE_NUMBER])
+    hours = pc.min_max(seen["hour"]).as_py()
+    within = F.col("t.hour").between(F.lit(hours["min"]), F.lit(hours["max"]))
+    remember(spark, warehouse, spark.createDataFrame(seen), within)
+
+
+def _load_rejected(spark: SparkSession, warehouse: Warehouse, rejected: Sequence[Quarantined], file_name: str) -> None:
+    """Brings lines into quarantine, where each has its place already if it was there before."""
+    if not rejected:
+        return
+    by_line = {line.line.number: line for line in rejected}
+    source = arrow_table(QUARANTINE, [quarantine_row(line, file_name) for line in rejected], list(by_line))
+    within = F.col("t.source_file") == file_name
+    there = known(spark, warehouse, QUARANTINE, source, within)
+    insert(spark, warehouse, QUARANTINE, _only(source, by_line.keys() - there.keys()), within)
+
+
+def _only(source: pa.Table, line_numbers: Iterable[int]) -> pa.Table:
+    return source.filter(pc.is_in(source[LINE_NUMBER], pa.array(sorted(line_numbers), pa.int64())))
+
+
+def _count(counts: dict[str, int], name: str, number: int = 1) -> None:
+    counts[name] = counts.get(name, 0) + number
+
+
+@dataclass
+class IngestReport:
+    """Counts of lines: every line read is in exactly one of the others.
+
+    `new` and `already_there` are rows by table, `no_observation` is by kind of line, `quarantined` by reason,
+    those included that an earlier ingest of the same file had quarantined. `span`: the first and the last time of the
+    rows; None where there is none, then nothing can be audited.
+    """
+
+    lines: int = 0
+    meta: int = 0
+    blank: int = 0
+    no_observation: dict[str, int] = field(default_factory=dict)
+    new: dict[str, int] = field(default_factory=dict)
+    already_there: dict[str, int] = field(default_factory=dict)
+    quarantined: dict[str, int] = field(default_factory=dict)
+    span: tuple[datetime, datetime] | None = None
+
+    @property
+    def accounted_for(self) -> int:
+        """The lines whose fate is known; equals `lines` whenever a chunk is done."""
+        by_name = (self.no_observation, self.new, self.already_there, self.quarantined)
+        return self.meta + self.blank + sum(map(_total, by_name))
+
+    def widen(self, first: datetime, last: datetime) -> None:
+        """There are rows of these times, too."""
+        start, end = self.span or (first, last)
+        self.span = min(start, first), max(end, last)
+
+    def __str__(self) -> str:
+        rows = sorted(self.new.keys() | self.already_there.keys())
+        counts = [
+            f"{self.lines:,} lines read",
+            *(f"{name}: {self.new.get(name, 0):,} new, {self.already_there.get(name, 0):,} known" for name in rows),
+            f"no observation: {_total(self.no_observation):,}{_detail(self.no_observation)}",
+            f"quarantined: {_total(self.quarantined):,}{_detail(self.quarantined)}",
+            f"meta: {self.meta:,}, blank: {self.blank:,}",
+        ]
+        return "\n  ".join(counts)
+
+
+def _total(counts: Mapping[str, int]) -> int:
+    return sum(counts.values())
+
+
+def _detail(counts: Mapping[str, int]) -> str:
+    return f" ({', '.join(f'{name} {count:,}' for name, count in sorted(counts.items()))})" if counts else ""

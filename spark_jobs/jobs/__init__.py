@@ -1,1 +1,0 @@
-"""The steps of the audit, one page each: read, transform, check, write."""

@@ -1,0 +1,82 @@
+"""The demo: the recording that ships with the project, loaded and audited as anyone would do it."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from pyspark.sql import SparkSession
+
+from spark_jobs.config.file import load
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.errors import InputFileError
+from spark_jobs.ingest.load import ingest
+from spark_jobs.pipeline.run import RunRequest, RunResult, run
+from spark_jobs.store.read.through_spark import SparkTables
+from spark_jobs.store.warehouse import Warehouse
+
+#: The hour that holds the recording (02:02:27 to 02:26:28).
+INTERVAL = Interval.parse("2026-11-21T02:00/2026-11-21T03:00")
+#: The part of it that was recorded.
+RECORDED = Interval.parse("2026-11-21T02:02/2026-11-21T02:27")
+_EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+class ExampleFiles(NamedTuple):
+    """What the demo reads."""
+
+    recording: Path
+    configuration: Path
+
+
+def example_files() -> ExampleFiles:
+    """The files of the demo; raises `InputFileError` where the project was installed without them."""
+    files = ExampleFiles(_EXAMPLES / "recording.jsonl.gz", _EXAMPLES / "demo.yaml")
+    for file in files:
+        if not file.is_file():
+            raise InputFileError(
+                f"the demo needs {file}: run it from a clone of the project, installed with `make demo`"
+            )
+    return files
+
+
+class Demo(NamedTuple):
+    """What the demo has found, and where its report is."""
+
+    result: RunResult
+    report: Path
+
+
+def demo(spark: SparkSession, warehouse: Warehouse, files: ExampleFiles, progress: Callable[[str], None]) -> Demo:
+    """Load the recording into the warehouse, audit its hour, and write the report: beside the tables, or in the working
+    directory where they are in a catalog or a remote store. A second time changes nothing.
+    """
+    from spark_jobs.show.report import ReportRequest, report, write_page  # the chart library takes a second
+
+    configuration = load(files.configuration)
+    ingest(spark, warehouse, [files.recording], progress=progress)
+    result = run(spark, warehouse, RunRequest(INTERVAL, None, None, None), configuration, progress)
+    page = report(SparkTables(spark, warehouse), ReportRequest(RECORDED), progress)
+    file = (warehouse.local_path or Path.cwd()) / "report.html"
+    write_page(page, file)
+    return Demo(result, file)
+
+
+def next_steps(warehouse: Warehouse, command: str, from_here: Callable[[Path], str]) -> list[tuple[str, str]]:
+    """What to try after the demo: (what it is for, shell command); `command` is ours, `from_here` writes a path."""
+    configuration = shlex.quote(from_here(example_files().configuration))
+    audit = f"{command} run --warehouse {shlex.quote(warehouse.location)} --interval {INTERVAL}"
+    audit += f" --config {configuration}"
+    query = f"SELECT rule, consumer_group, subject, start, end FROM {warehouse.identifier('findings')}"
+    script = f'from spark_jobs.runtime.session import get_session; get_session().sql("{query}").show(50, False)'
+    explain = f"{command} explain --warehouse {shlex.quote(warehouse.location)} --group payment-service"
+    return [
+        ("one group at one moment, in words", f"{explain} --at 2026-11-21T02:10"),
+        ("one group only", f"{audit} --group payment-service"),
+        ("for a program: one JSON document", f"{audit} --json"),
+        ("the tables, with SQL", f"{shlex.quote(from_here(Path(sys.executable)))} -c {shlex.quote(script)}"),
+        ("everything else", f"{command} --help"),
+    ]

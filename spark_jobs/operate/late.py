@@ -1,0 +1,226 @@
+"""Steps whose snapshots came, or changed, after they were audited."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import reduce
+from typing import NamedTuple
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from schemas import AUDIT_RUNS, OPTIONAL_SOURCES, SOURCES, Table
+from spark_jobs.config import Configuration
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.errors import RebalanceAuditError, WarehouseError
+from spark_jobs.operate.validate import check_step
+from spark_jobs.pipeline.audit import Progress
+from spark_jobs.pipeline.publish.content import Content, content_of_steps
+from spark_jobs.pipeline.publish.runs import PublishedRun
+from spark_jobs.pipeline.run import RunRequest, RunResult, run
+from spark_jobs.pipeline.sources import during
+from spark_jobs.store.columns import per_step_that_reads
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.delta import DeltaTables, is_reached
+from spark_jobs.store.read.published import runs_of
+from spark_jobs.store.read.stored import StoredTables
+from spark_jobs.store.read.through_spark import stored_in
+from spark_jobs.store.warehouse import Warehouse
+
+_LOG = logging.getLogger(__name__)
+#: Commits that leave every row as it is.
+_SAME_ROWS = frozenset(
+    {
+        "ADD COLUMNS",
+        "OPTIMIZE",
+        "VACUUM START",
+        "VACUUM END",
+        "SET TBLPROPERTIES",
+        "UNSET TBLPROPERTIES",
+        "ADD CONSTRAINT",
+        "DROP CONSTRAINT",
+        "CLUSTER BY",
+    }
+)
+#: What is said of a version whose commits or files have been cleaned up.
+_GONE = (
+    "DELTA_VERSION_NOT_FOUND",
+    "DELTA_TRUNCATED_TRANSACTION_LOG",
+    "DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION",
+    "FILE_NOT_EXIST",
+)
+
+
+@dataclass(frozen=True)
+class Reaudit:
+    """A late step, and what its new audit published, or why it did not."""
+
+    step: Interval
+    outcome: RunResult | RebalanceAuditError
+
+
+def reaudit_late(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    configuration: Configuration,
+    interval: Interval,
+    progress: Progress = lambda _: None,
+) -> list[Reaudit]:
+    """Audits the `late_steps` of the interval again, one after the other; one that fails does not keep the next back.
+
+    Raises what `late_steps` raises.
+    """
+    progress("looking for late snapshots")
+    return [
+        Reaudit(step, _audited(spark, warehouse, configuration, step, progress))
+        for step in late_steps(spark, warehouse, configuration, interval)
+    ]
+
+
+def _audited(
+    spark: SparkSession, warehouse: Warehouse, configuration: Configuration, step: Interval, progress: Progress
+) -> RunResult | RebalanceAuditError:
+    progress(f"auditing {step} again")
+    try:
+        return run(spark, warehouse, RunRequest(step), configuration, progress)
+    except RebalanceAuditError as error:
+        return error
+
+
+def late_steps(
+    spark: SparkSession, warehouse: Warehouse, configuration: Configuration, interval: Interval
+) -> list[Interval]:
+    """The published steps of the interval that would now read other rows than their last run of everything, in order.
+
+    A step reads `[start - look_back, end)`. It also counts as late if the version that its run has read is gone: then
+    nothing can tell. Raises `IntervalError` off the grid, `WarehouseError` or `SchemaMismatchError` where a source
+    cannot be read, `ConfigurationError` for another step than the warehouse was audited with.
+    """
+    late: set[Interval] = set()
+    for table, found in _rewritten_sources(stored_in(spark, warehouse), configuration, interval).items():
+        late |= _changed(spark, warehouse, table, found.steps, found.present, configuration)
+    return sorted(late)
+
+
+def is_nothing_late(location: Location, configuration: Configuration, interval: Interval) -> bool:
+    """Whether it is certain without Spark that no step is late: Delta's log names only commits that leave all rows as
+    they are. Raises `IntervalError` and `ConfigurationError` as `late_steps` does.
+    """
+    if not is_reached(location):
+        return False
+    try:
+        return not _rewritten_sources(DeltaTables(location), configuration, interval)
+    except WarehouseError as error:
+        _LOG.info("Spark is asked what is late: %s", error)
+        return False
+
+
+#: Steps by the version of a table that their last run has read; None: there was no such table.
+_Steps = Mapping[int | None, list[Interval]]
+
+
+class _Rewritten(NamedTuple):
+    """A source whose rows may differ from those that steps have read, and its present version (None: it is gone)."""
+
+    steps: _Steps
+    present: int | None
+
+
+def _rewritten_sources(
+    stored: StoredTables, configuration: Configuration, interval: Interval
+) -> dict[Table, _Rewritten]:
+    """The sources that may make steps of the interval late, as far as `audit_runs` and Delta's log tell."""
+    configuration.grid.check_whole_steps(interval)
+    versions = _versions_read(stored, configuration, interval)
+    found = {}
+    for table in SOURCES if versions else ():
+        by_version: dict[int | None, list[Interval]] = {}
+        for step, read in versions.items():
+            by_version.setdefault(read.get(table.name), []).append(step)
+        present = None if table in OPTIONAL_SOURCES and not stored.exists(table) else stored.version(table)
+        if steps := _rewritten(stored, table, by_version, present):
+            found[table] = _Rewritten(steps, present)
+    return found
+
+
+def _versions_read(
+    stored: StoredTables, configuration: Configuration, interval: Interval
+) -> dict[Interval, Mapping[str, int]]:
+    """The source versions that the last run of everything has read, by step; steps without such a run are left out."""
+    if not stored.exists(AUDIT_RUNS):
+        return {}
+    runs = [PublishedRun.of(row) for row in runs_of(stored, interval)]
+    check_step(runs, configuration)
+    versions: dict[Interval, Mapping[str, int]] = {}
+    for one in runs:  # newest first
+        asked = one.request.interval.intersect(interval)
+        if asked and one.request.is_of_everything:
+            for step in configuration.grid.steps(asked):
+                versions.setdefault(step, one.source_versions)
+    return versions
+
+
+def _rewritten(stored: StoredTables, table: Table, steps: _Steps, present: int | None) -> _Steps:
+    """Without the versions that hold the same rows as the present one, as far as Delta's history tells."""
+    earlier = [version for version in steps if version is not None and present is not None and version < present]
+    if present is None or not earlier:
+        return {version: found for version, found in steps.items() if version != present}
+    commits = stored.operations(table, present - min(earlier))
+    same = {v for v in earlier if all(commits.get(later) in _SAME_ROWS for later in range(v + 1, present + 1))}
+    return {version: found for version, found in steps.items() if version not in {present, *same}}
+
+
+def _changed(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    table: Table,
+    steps: _Steps,
+    present: int | None,
+    configuration: Configuration,
+) -> set[Interval]:
+    """The steps whose rows differ between the version read and the present one; all of a version that is gone."""
+
+    def contents(versions: _Steps) -> dict[datetime, Content]:
+        """Of every step that has rows; one job."""
+        frames = [
+            _rows(spark, warehouse, table, version, found, configuration)
+            for version, found in versions.items()
+            if version is not None
+        ]
+        return content_of_steps(reduce(DataFrame.union, frames)) if frames else {}
+
+    everything = [step for found in steps.values() for step in found]
+    if present is None:
+        return set(everything)
+    try:
+        before, now = contents(steps), contents({present: everything})
+    except (PySparkException, Py4JJavaError) as error:
+        if not any(name in str(error) for name in _GONE):
+            raise
+        if len(steps) > 1:  # which of them is gone?
+            parts = (_changed(spark, warehouse, table, dict([one]), present, configuration) for one in steps.items())
+            return set().union(*parts)
+        _LOG.warning("%s: version %s is gone, the steps that read it count as late", table.name, *steps)
+        return set(everything)
+    return {step for step in everything if before.get(step.start) != now.get(step.start)}
+
+
+def _rows(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    table: Table,
+    version: int,
+    steps: list[Interval],
+    configuration: Configuration,
+) -> DataFrame:
+    """What the steps read of the table at a version, each row once per step that reads it."""
+    around = Interval(min(step.start for step in steps), max(step.end for step in steps))
+    read = Interval(around.start - configuration.look_back, around.end)
+    rows = warehouse.read(spark, table, version).where(during(read, "captured_at")).select(*table.columns)
+    per_step = per_step_that_reads(configuration.grid.length, configuration.look_back)
+    return rows.transform(per_step).where(F.col("step_start").isin([step.start for step in steps]))

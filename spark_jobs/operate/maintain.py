@@ -1,0 +1,159 @@
+"""Keep the warehouse's tables small and fast, and see that their constraints hold."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS, SOURCES, TABLES, Table
+from spark_jobs.errors import WarehouseError
+from spark_jobs.ingest.sightings import remember, sightings_of_sources
+from spark_jobs.operate.upkeep import (
+    Maintained,
+    Upkeep,
+    days_to_keep,
+    is_remembered,
+    oldest_versions,
+    upkeep_of,
+    wrong_constraints,
+)
+from spark_jobs.pipeline.audit import Progress
+from spark_jobs.pipeline.publish.claims import drop_dead_claims
+from spark_jobs.pipeline.publish.turns import undo_unfinished
+from spark_jobs.store.columns import keeps
+from spark_jobs.store.conflicts import unless_outrun
+from spark_jobs.store.delta_log import LocalLog
+from spark_jobs.store.read.delta import DeltaTables, is_surely_reached
+from spark_jobs.store.read.through_spark import stored_in
+from spark_jobs.store.sql import literal
+from spark_jobs.store.warehouse import Warehouse
+
+_LOG = logging.getLogger(__name__)
+#: Younger files may belong to a commit that is being made; Delta refuses to remove them, too.
+SHORTEST_RETENTION = timedelta(days=7)
+#: A scheduled run publishes what it has staged soon after, and for so long says that it did where it is tried again.
+_STAGED_FOR = timedelta(days=1)
+
+
+def check_retention(retention: timedelta) -> None:
+    """Raises `WarehouseError` for less than 7 days."""
+    if retention < SHORTEST_RETENTION:
+        raise WarehouseError(
+            f"a retention of {retention.days} days is too short: at least {SHORTEST_RETENTION.days}, "
+            "as younger files may be those of a run that is reading or writing"
+        )
+
+
+def maintain(
+    spark: SparkSession, warehouse: Warehouse, retention: timedelta, progress: Progress = lambda _: None
+) -> list[Maintained]:
+    """Puts small files together and removes old ones, in every table that is there; then checks the constraints.
+
+    What a run that ended within the retention has read or published stays readable at the versions that `audit_runs`
+    names: where such a version is older than the retention, its table keeps more. What scheduled runs have staged is
+    removed if nothing touched it for a day, and so are the claims of killed runs; steps that one has half published are
+    put back as they were. Other rows of all tables stay the same, but for `sightings`: it gets what the sources tell
+    and it has not.
+
+    Raises `WarehouseError` for a retention of less than 7 days, where there is no table at all, or where one lacks a
+    constraint of its module in `schemas`, naming all of them and how many rows break each; `PublishConflictError` if
+    other writers leave no gap.
+    """
+    check_retention(retention)
+    since = datetime.now(UTC) - retention
+    undo_unfinished(spark, warehouse)
+    _remember_all(spark, warehouse, progress)
+    tables = [table for table in TABLES if warehouse.exists(spark, table)] or [SOURCES[0]]
+    oldest = oldest_versions(stored_in(spark, warehouse), since)
+    maintained = []
+    for table in tables:
+        progress(f"compacting {table.name}")
+        days = days_to_keep(_made(spark, warehouse, table, oldest.get(table.name)), retention)
+        maintained.append(_maintained(spark, warehouse, table, days))
+    for name, touched in warehouse.stages(spark).items():
+        if touched < datetime.now(UTC) - _STAGED_FOR:
+            _LOG.info("removing the staged %s, last touched on %s", name, touched)
+            warehouse.drop_stage(spark, name)
+    drop_dead_claims(warehouse.folder(spark))
+    progress("checking the constraints")
+    if broken := [problem for table in tables for problem in _broken_constraints(spark, warehouse, table)]:
+        raise WarehouseError("\n".join(broken))
+    return maintained
+
+
+def _remember_all(spark: SparkSession, warehouse: Warehouse, progress: Progress) -> None:
+    """`ingest` keeps the sightings of what it loads; here come those of sources that others wrote, or it did once."""
+    if is_surely_reached(warehouse) and is_remembered(DeltaTables(warehouse)):
+        return
+    if not all(warehouse.exists(spark, table) for table in (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS)):
+        return
+    progress(f"bringing {SIGHTINGS.name} up to date")
+    warehouse.create(spark, [SIGHTINGS])
+    memberships, routes = (warehouse.read(spark, table) for table in (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS))
+    remember(spark, warehouse, sightings_of_sources(memberships, routes), F.lit(True))
+
+
+def _made(spark: SparkSession, warehouse: Warehouse, table: Table, version: int | None) -> datetime | None:
+    """When the oldest commit from this version on was made; None where there is none."""
+    if version is None:
+        return None
+    if warehouse.local_path:
+        return LocalLog.of(warehouse.local_path / table.name).made(version)
+    commits = warehouse.delta_table(spark, table).history().where(F.col("version") >= version)
+    row = commits.agg(F.min("timestamp").alias("made")).head()
+    return row.made.replace(tzinfo=UTC) if row and row.made else None
+
+
+def _upkeep(spark: SparkSession, warehouse: Warehouse, table: Table, days: int) -> Upkeep:
+    if is_surely_reached(warehouse):
+        return upkeep_of(DeltaTables(warehouse), table, days)
+    found = warehouse.detail(spark, table)
+    version = warehouse.version(spark, table)
+    return Upkeep(version, found["numFiles"], found["sizeInBytes"], found["properties"])
+
+
+def _properties(spark: SparkSession, warehouse: Warehouse, table: Table) -> Mapping[str, str]:
+    if is_surely_reached(warehouse):
+        return DeltaTables(warehouse).open(table).metadata().configuration
+    properties: Mapping[str, str] = warehouse.detail(spark, table)["properties"]
+    return properties
+
+
+def _maintained(spark: SparkSession, warehouse: Warehouse, table: Table, days: int) -> Maintained:
+    before = after = _upkeep(spark, warehouse, table, days)
+    delta, wanted = warehouse.delta_table(spark, table), before.lacks(days)
+    if wanted:
+        properties = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in wanted.items())
+        statement = f"ALTER TABLE {warehouse.identifier(table.name)} SET TBLPROPERTIES ({properties})"
+        unless_outrun(partial(spark.sql, statement), f"set the retention of {table.name}")
+    if before.compact:
+        unless_outrun(lambda: delta.optimize().executeCompaction(), f"compact the files of {table.name}")
+    if before.vacuum:
+        unless_outrun(delta.vacuum, f"remove the old files of {table.name}")
+    if wanted or before.compact or before.vacuum:
+        after = _upkeep(spark, warehouse, table, days)
+    return Maintained(
+        table.name, before.files, after.files, before.bytes, after.bytes, before.version, after.version, days
+    )
+
+
+def _broken_constraints(spark: SparkSession, warehouse: Warehouse, table: Table) -> Iterator[str]:
+    """In words: the constraints of the table's module that Delta does not keep, and how many rows break them; one query
+    where there are some. Of those that it keeps, Delta lets no writer break one.
+    """
+    wrong = wrong_constraints(table, _properties(spark, warehouse, table))
+    if not wrong:
+        return
+    breaking = (F.count_if(~keeps(table.checks[name])).alias(name) for name in wrong)
+    row = warehouse.read(spark, table).agg(*breaking).head()
+    assert row is not None  # an aggregate without groups has exactly one row
+    for name, found in wrong.items():
+        check = table.checks[name]
+        yield f"{table.name}: the constraint {name} is {found or 'missing'}, and should be {check}"
+        if row[name]:
+            yield f"{table.name}: {row[name]} rows break the constraint {name}: {check}"

@@ -1,0 +1,214 @@
+"""Sends notices of incidents that opened, got worse or were resolved since the last notice: each once."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from typing import Any
+
+from schemas import NOTICES
+from spark_jobs.domain.incidents.notices import OPENED, RESOLVED, WITHDRAWN, WORSE, Notice, NoticeScope, notices
+from spark_jobs.domain.incidents.team_routes import TeamRoute, targets_of
+from spark_jobs.domain.model.intervals import EVER, Interval, format_utc
+from spark_jobs.domain.model.window import from_micros, to_micros
+from spark_jobs.domain.phrases import count, printable
+from spark_jobs.errors import NotDeliveredError
+from spark_jobs.pipeline.publish.claims import claim_notices
+from spark_jobs.show.incidents import IncidentQuery, published_incidents
+from spark_jobs.store.read.delta import delta_tables
+from spark_jobs.store.read.published import PublishedTables, published_tables
+from spark_jobs.store.read.stored import Filter, StoredTables, tuples
+
+#: An incident last seen longer ago, before the end of the newest audited step, is not reported for the first time.
+RECENT = timedelta(days=1)
+#: An incident that was reported is followed for this long after it was last seen.
+FOLLOWED = timedelta(days=7)
+_TIMES = ("opened_at", "resolved_at", "last_seen_at")
+
+
+@dataclass(frozen=True)
+class NoticeRequest:
+    """The name under which notices to the default target are remembered, the least severity of an incident that is
+    reported, and the routes to the other targets.
+    """
+
+    target: str = "default"
+    least: str = "WARN"
+    routes: tuple[TeamRoute, ...] = ()
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The files of the routes, each once, and the name of the default."""
+        return tuple(dict.fromkeys((*(one.to for one in self.routes), self.target)))
+
+
+@dataclass(frozen=True)
+class Message:
+    """The notices of one cluster to one target, the newest incident first.
+
+    `audited_until`: the end of the cluster's newest step.
+    """
+
+    target: str
+    cluster: str
+    title: str
+    text: str
+    notices: tuple[Notice, ...]
+    audited_until: datetime
+
+
+#: Sends a message; raises where it is not certain that it arrived.
+Send = Callable[[Message], None]
+
+
+def tell(
+    stored: StoredTables, request: NoticeRequest, send: Send, progress: Callable[[str], None] = lambda _: None
+) -> list[Message]:
+    """Sends what is new, a message per target and cluster, and writes each down once it was sent; what was sent.
+
+    So a message is sent once, and again only where the process dies, or the table cannot be written, in between. Where
+    `send` raises, the target gets nothing more this time, the others do, and it is raised at the end. Raises
+    `NothingPublishedError` where no run has published anything, `PublishConflictError` where another process is
+    telling.
+    """
+    failed: dict[str, Exception] = {}
+    with claim_notices(stored.folder):
+        sent = []
+        for message in messages(stored, request, progress):
+            if message.target in failed:
+                continue
+            progress(f"notifying {message.target} about cluster {message.cluster}")
+            try:
+                send(message)
+            except Exception as error:  # whatever it is, it is this target's
+                failed[message.target] = error
+                continue
+            stored.append(NOTICES, [*_rows(message, datetime.now(UTC))])
+            sent.append(message)
+    if failed:
+        raise _why(failed, request.target)
+    return sent
+
+
+def _why(failed: Mapping[str, Exception], default: str) -> Exception:
+    """One error of all targets; what the default alone raised is raised as it is."""
+    if [*failed] == [default]:
+        return failed[default]
+    return NotDeliveredError("\n".join(f"{target}: {error}" for target, error in failed.items()))
+
+
+def tell_without_spark(warehouse: str, request: NoticeRequest, send: Send) -> list[Message]:
+    """`tell` of the warehouse that a user names; raises `WarehouseError` where only Spark reads it."""
+    return tell(delta_tables(warehouse), request, send)
+
+
+def messages(
+    stored: StoredTables, request: NoticeRequest, progress: Callable[[str], None] = lambda _: None
+) -> list[Message]:
+    """What `tell` would send."""
+    progress("reading the findings")
+    tables = published_tables(stored)
+    until = _audited_until(tables)
+    if not until:
+        return []
+    end = max(until.values())
+    found = published_incidents(tables, IncidentQuery(Interval(end - FOLLOWED, end)))
+    scope = NoticeScope(
+        since=to_micros(end - FOLLOWED),
+        recent=to_micros(end - RECENT),
+        until={cluster: to_micros(moment) for cluster, moment in until.items()},
+        least=request.least,
+    )
+    targets = {one.incident_id: targets_of(request.routes, one, request.target) for one in found}
+    new = []
+    for target in request.targets:
+        of_target = scope._replace(only=frozenset(name for name, of_one in targets.items() if target in of_one))
+        told = sorted(notices(found, _told(stored, target), of_target), key=lambda one: one.cluster)
+        new += [
+            _message(stored.location.location, target, cluster, tuple(of_cluster), until.get(cluster, end))
+            for cluster, of_cluster in groupby(told, key=lambda one: one.cluster)
+        ]
+    return new
+
+
+def _audited_until(tables: PublishedTables) -> dict[str, datetime]:
+    """The end of the newest audited step of each cluster."""
+    until: dict[str, datetime] = {}
+    for group in tables.groups():
+        until[group.cluster] = max(until.get(group.cluster, EVER.start), group.last_step + tables.grid.length)
+    return until
+
+
+def _told(stored: StoredTables, target: str) -> list[Notice]:
+    """What the target was told, in the order that `notices` asks for."""
+    if not stored.exists(NOTICES):
+        return []
+    columns = ("told_at", *Notice._fields)
+    found = tuples(stored.read(NOTICES, columns, [Filter("target", "=", target)]))
+    told = [(at, _notice(values)) for at, *values in found]
+    return [one for _, one in sorted(told, key=lambda pair: (pair[0], not pair[1].is_over))]
+
+
+def _notice(values: Iterable[Any]) -> Notice:
+    row = Notice(*values)._asdict()
+    times = {name: None if row[name] is None else to_micros(row[name]) for name in _TIMES}
+    return Notice(**row | times | {name: tuple(row[name]) for name in ("groups", "root_finding_ids")})
+
+
+def _message(warehouse: str, target: str, cluster: str, new: tuple[Notice, ...], until: datetime) -> Message:
+    return Message(target, cluster, notice_title(cluster, new), notice_text(warehouse, new), new, until)
+
+
+def _rows(message: Message, told_at: datetime) -> Iterable[dict[str, Any]]:
+    """As `notices` has them."""
+    for one in message.notices:
+        at = {"audited_until": message.audited_until, "told_at": told_at}
+        yield {"target": message.target} | notice_row(one) | at
+
+
+def notice_row(one: Notice) -> dict[str, Any]:
+    """Its fields, with times as such."""
+    times = {name: None if (at := getattr(one, name)) is None else from_micros(at) for name in _TIMES}
+    return one._asdict() | {"groups": list(one.groups), "root_finding_ids": list(one.root_finding_ids)} | times
+
+
+#: Incidents in one message, at most; the others are counted.
+_NAMED = 50
+#: In the order in which the title counts them.
+_NEWS = {OPENED: "opened", WORSE: "got worse", RESOLVED: "resolved", WITHDRAWN: "withdrawn"}
+
+
+def notice_title(cluster: str, notices: Sequence[Notice]) -> str:
+    """Such as `rebalance-audit eu: 2 incidents opened, 1 resolved`."""
+    counts = Counter(one.told for one in notices)
+    first, *others = ((counts[told], words) for told, words in _NEWS.items() if counts[told])
+    told = [f"{count(first[0], 'incident')} {first[1]}", *(f"{number} {words}" for number, words in others)]
+    return printable(f"rebalance-audit {cluster}: {', '.join(told)}")
+
+
+def notice_text(warehouse: str, notices: Sequence[Notice]) -> str:
+    """A line for each in the order given, and below them how to see one in full."""
+    return "\n".join(map(printable, _lines(warehouse, notices)))
+
+
+def _lines(warehouse: str, notices: Sequence[Notice]) -> Iterator[str]:
+    yield from map(_line, notices[:_NAMED])
+    if notices[_NAMED:]:
+        yield f"... and {len(notices) - _NAMED} more"
+    yield f"In full: rebalance-audit incidents --warehouse {shlex.quote(warehouse)} --id ID"
+
+
+def _line(one: Notice) -> str:
+    where = f"{count(len(one.groups), 'group')}, {_time(one)}, id {one.incident_id}"
+    return f"{_NEWS[one.told].upper()} {one.severity} {one.headline} ({where})"
+
+
+def _time(one: Notice) -> str:
+    opened, seen = format_utc(from_micros(one.opened_at)), format_utc(from_micros(one.last_seen_at))
+    if one.told == WITHDRAWN:
+        return f"from {opened}: a later audit no longer finds it"
+    return f"from {opened} to {seen}" if one.told == RESOLVED else f"since {opened}"

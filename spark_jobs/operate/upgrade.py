@@ -1,0 +1,96 @@
+"""Brings the tables of a warehouse that an older version made up to date, without touching their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from schemas import SOURCES, TABLES, Table
+from schemas.additions import missing_columns
+from schemas.types import Field
+from spark_jobs.pipeline.audit import Progress
+from spark_jobs.runtime.version import code_version
+from spark_jobs.store.columns import keeps
+from spark_jobs.store.conflicts import unless_outrun
+from spark_jobs.store.location import check_all
+from spark_jobs.store.spark_types import spark_type
+from spark_jobs.store.sql import is_same_check, literal
+from spark_jobs.store.warehouse import Warehouse
+
+_MARK = "spark.databricks.delta.commitInfo.userMetadata"
+
+
+@dataclass(frozen=True)
+class Upgraded:
+    """One change of one table, in words."""
+
+    table: str
+    change: str
+
+
+def upgrade(spark: SparkSession, warehouse: Warehouse, progress: Progress = lambda _: None) -> list[Upgraded]:
+    """Adds columns that may be null, sets constraints that the rows keep, and makes tables that are missing; what was
+    done. The second time there is nothing to do. Every commit says in the table's history that an upgrade made it.
+
+    Raises `SchemaMismatchError` naming all tables that cannot be brought up to date, before anything is changed;
+    `WarehouseError` where there is no table at all; `PublishConflictError` if other writers leave no gap.
+    """
+    progress("comparing the tables with those of this version")
+    there = [table for table in TABLES if warehouse.exists(spark, table)]
+    if not there:
+        raise warehouse.without(SOURCES[0])
+    schemas = {table: warehouse.delta_table(spark, table).toDF().schema.jsonValue() for table in there}
+    check_all(partial(warehouse.check_schema, found, table, older=True) for table, found in schemas.items())
+    missing = [table for table in TABLES if table not in there]
+    changes: list[Upgraded] = []
+    with _marked(spark):
+        for table, found in schemas.items():
+            progress(f"upgrading {table.name}")
+            changes += _columns(spark, warehouse, table, found)
+            changes += _constraints(spark, warehouse, table)
+        warehouse.create(spark, missing)
+    return changes + [Upgraded(table.name, "created") for table in missing]
+
+
+@contextmanager
+def _marked(spark: SparkSession) -> Iterator[None]:
+    """Commits meanwhile carry who made them, as user metadata."""
+    spark.conf.set(_MARK, f"maintain --upgrade, {code_version()}")
+    try:
+        yield
+    finally:
+        spark.conf.unset(_MARK)
+
+
+def _columns(spark: SparkSession, warehouse: Warehouse, table: Table, found: Any) -> Iterable[Upgraded]:
+    missing = missing_columns(found, table)
+    if missing:
+        added = ", ".join(map(_definition, missing))
+        _alter(spark, warehouse, table, f"ADD COLUMNS ({added})")
+    return [Upgraded(table.name, f"column {one.name} added") for one in missing]
+
+
+def _definition(field: Field) -> str:
+    return f"`{field.name}` {spark_type(field.type).simpleString()} COMMENT {literal(field.comment or '')}"
+
+
+def _constraints(spark: SparkSession, warehouse: Warehouse, table: Table) -> Iterator[Upgraded]:
+    """Those that Delta does not keep yet, or in other words; one that rows break is left to `maintain` to name."""
+    properties = warehouse.detail(spark, table)["properties"]
+    for name, check in table.checks.items():
+        if is_same_check(properties.get(f"delta.constraints.{name}"), check):
+            continue
+        if warehouse.read(spark, table).where(~keeps(check)).isEmpty():
+            _alter(spark, warehouse, table, f"DROP CONSTRAINT IF EXISTS {name}")
+            _alter(spark, warehouse, table, f"ADD CONSTRAINT {name} CHECK ({check})")
+            yield Upgraded(table.name, f"constraint {name} set")
+
+
+def _alter(spark: SparkSession, warehouse: Warehouse, table: Table, change: str) -> None:
+    statement = f"ALTER TABLE {warehouse.identifier(table.name)} {change}"
+    unless_outrun(partial(spark.sql, statement), f"upgrade {table.name}")

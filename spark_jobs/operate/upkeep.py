@@ -1,0 +1,171 @@
+"""What `maintain` has to do with a table, and what it need not: told by Delta's log, without Spark."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemas import AUDIT_RUNS, MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS, SOURCES, TABLES, Table
+from spark_jobs.domain.model.message_queue import PERM_READ
+from spark_jobs.pipeline.publish.claims import claims_of, drop_dead_claims
+from spark_jobs.store.delta_log import LocalLog
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.stored import Filter, StoredTables, rows
+from spark_jobs.store.sql import is_same_check
+
+#: Delta's own `delta.logRetentionDuration`, which must not be shorter than that of files.
+_LOG_RETENTION = timedelta(days=30)
+
+
+@dataclass(frozen=True)
+class Maintained:
+    """What became of one table: data files and their bytes in the newest version, the newest version before and after,
+    and for how many days versions stay readable.
+    """
+
+    table: str
+    files_before: int
+    files_after: int
+    bytes_before: int
+    bytes_after: int
+    version_before: int
+    version_after: int
+    retention_days: int
+
+
+@dataclass(frozen=True)
+class Upkeep:
+    """A table as it is: version, data files and their bytes, properties; and whether some files are to be put together,
+    and old ones to be removed: where that is not known, Spark is asked.
+    """
+
+    version: int
+    files: int
+    bytes: int
+    properties: Mapping[str, str]
+    compact: bool = True
+    vacuum: bool = True
+
+    def lacks(self, days: int) -> dict[str, str]:
+        """The properties that keep versions for so many days, where they are not set.
+
+        Delta takes the retention from the table only: it ignores the one that VACUUM is given.
+        """
+        wanted = {
+            "delta.logRetentionDuration": _duration(max(timedelta(days=days), _LOG_RETENTION)),
+            "delta.deletedFileRetentionDuration": _duration(timedelta(days=days)),
+        }
+        return {} if wanted.items() <= self.properties.items() else wanted
+
+
+def wrong_constraints(table: Table, properties: Mapping[str, str]) -> dict[str, str | None]:
+    """By name, what Delta keeps instead of a constraint of the table's module; None: nothing."""
+    kept = {name: properties.get(f"delta.constraints.{name}") for name in table.checks}
+    return {name: found for name, found in kept.items() if not is_same_check(found, table.checks[name])}
+
+
+def _duration(length: timedelta) -> str:
+    return f"interval {length.days} days"
+
+
+def upkeep_of(tables: DeltaTables, table: Table, days: int) -> Upkeep:
+    """By the log: only where a partition has several files, some can be put together; files to be removed are those
+    that were older than the days, whoever left them.
+    """
+    opened = tables.open(table)
+    files = pa.table(opened.get_add_actions(flatten=True))
+    partitions = files.select([name for name in files.column_names if name.startswith("partition.")])
+    several = partitions.group_by(partitions.column_names).aggregate([([], "count_all")])["count_all"]
+    old = opened.vacuum(days * 24, dry_run=True, enforce_retention_duration=False, full=True)
+    return Upkeep(
+        opened.version(),
+        files.num_rows,
+        pc.sum(files["size_bytes"]).as_py() or 0,
+        opened.metadata().configuration,
+        compact=(pc.max(several).as_py() or 0) > 1 if partitions.num_columns else files.num_rows > 1,
+        vacuum=bool(old),
+    )
+
+
+def oldest_versions(stored: StoredTables, since: datetime) -> dict[str, int]:
+    """The oldest version of each table that a run which ended since then has read or published."""
+    if not stored.exists(AUDIT_RUNS):
+        return {}
+    oldest: dict[str, int] = {}
+    columns = ("source_versions", "published_versions")
+    for run in rows(stored.read(AUDIT_RUNS, columns, [Filter("finished_at", ">=", since)])):
+        for name, version in (pair for column in columns for pair in run[column].items()):
+            oldest[name] = min(version, oldest.get(name, version))
+    return oldest
+
+
+def days_to_keep(made: datetime | None, retention: timedelta) -> int:
+    """The retention, or the age of the commit of the oldest version to be kept (None: there is none) if that is more,
+    in whole days.
+
+    A version's files are removed after it was made, so those that went so long ago are none of it. A version whose
+    commit is gone from the log cannot be read any more.
+    """
+    age = datetime.now(UTC) - made if made else retention
+    return math.ceil(max(retention, age) / timedelta(days=1))
+
+
+def untouched(location: Location, retention: timedelta) -> list[Maintained] | None:
+    """What `maintain` says where it has nothing to do; None where it has, or only Spark can tell.
+
+    The claims of killed runs are removed on the way.
+    """
+    root, claims = location.local_path, claims_of(location)
+    if root is None or claims is None or claims.notes() or any(root.glob("_staging/*")):
+        return None
+    tables, found = DeltaTables(location), []
+    there = [table for table in TABLES if tables.exists(table)] or [SOURCES[0]]
+    oldest = oldest_versions(tables, datetime.now(UTC) - retention)
+    for table in there:
+        kept = oldest.get(table.name)
+        made = None if kept is None else LocalLog.of(root / table.name).made(kept)
+        days = days_to_keep(made, retention)
+        one = upkeep_of(tables, table, days)
+        if one.lacks(days) or one.compact or one.vacuum or wrong_constraints(table, one.properties):
+            return None
+        told = (one.files, one.files, one.bytes, one.bytes, one.version, one.version, days)
+        found.append(Maintained(table.name, *told))
+    if not is_remembered(tables):
+        return None
+    drop_dead_claims(location)
+    return found
+
+
+def is_remembered(tables: DeltaTables) -> bool:
+    """Whether `sightings` is complete; there is nothing to be remembered where a source of it is missing."""
+    if not all(map(tables.exists, (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS))):
+        return True
+    return tables.exists(SIGHTINGS) and has_all_sightings(tables)
+
+
+_PER_HOUR = "date_trunc('hour', captured_at) AS hour, min(captured_at) AS first_at, max(captured_at) AS last_at"
+_GROUPS = f"SELECT cluster, consumer_group, {_PER_HOUR} FROM {MEMBERSHIP_SNAPSHOTS.name} GROUP BY 1, 2, 3"
+_BROKERS = (
+    f"SELECT cluster, topic, entry['broker_name'] AS broker_name, {_PER_HOUR} "
+    f"FROM (SELECT cluster, topic, captured_at, unnest(queues) AS entry FROM {ROUTE_SNAPSHOTS.name}) "
+    f"WHERE entry['broker_name'] IS NOT NULL AND entry['perm'] & {PERM_READ} != 0 GROUP BY 1, 2, 3, 4"
+)
+
+
+def has_all_sightings(tables: DeltaTables) -> bool:
+    """Whether the table holds what `ingest.sightings.sightings_of_sources` would bring into it; all three are there."""
+    opened = {table: tables.open(table) for table in (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS)}
+
+    def holds(seen: str, *names: str) -> bool:
+        same = " AND ".join(f"s.{name} = t.{name}" for name in ("cluster", *names, "hour"))
+        same += " AND s.first_at >= t.first_at AND s.last_at <= t.last_at"
+        lacking = f"SELECT 1 FROM ({seen}) s LEFT ANTI JOIN {SIGHTINGS.name} t ON {same} LIMIT 1"
+        return not len(tables.query(lacking, opened))
+
+    return holds(_GROUPS, "consumer_group") and holds(_BROKERS, "topic", "broker_name")

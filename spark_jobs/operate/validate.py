@@ -1,0 +1,196 @@
+"""The expectations, on what is already in the warehouse: nothing is audited, and nothing but `quality_results` and
+the pages is written.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from expectations import BY_TABLE
+from expectations.suite import Severity
+from schemas import AUDIT_RUNS, OUTPUTS, SOURCES, Table
+from spark_jobs.config import Configuration
+from spark_jobs.domain.model.intervals import EVER, Interval, StepGrid
+from spark_jobs.errors import ConfigurationError
+from spark_jobs.pipeline.audit import Progress
+from spark_jobs.pipeline.check import record, site, usual_in
+from spark_jobs.pipeline.gather.counted import counted_in
+from spark_jobs.pipeline.gather.judged import IN_PART, Gathered, checked_outputs, checked_snapshots
+from spark_jobs.pipeline.gather.sources import Sources
+from spark_jobs.pipeline.publish.claims import claim
+from spark_jobs.pipeline.publish.content import Content, content_of_steps, together
+from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.pipeline.publish.runs import PublishedRun, of_one_topic, published_runs
+from spark_jobs.pipeline.quality.checks import AsPublished, Check, Result
+from spark_jobs.pipeline.quality.drift import Usual
+from spark_jobs.pipeline.quality.facts import Facts
+from spark_jobs.pipeline.quality.gate import output_checks, settings_of, source_checks
+from spark_jobs.pipeline.sources import during
+from spark_jobs.store.read.through_spark import stored_in
+from spark_jobs.store.spark_types import spark_schema
+from spark_jobs.store.warehouse import Warehouse
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What was seen: `run_id` names it in `quality_results` and on the pages; `interval` is None if there was nothing
+    to look at.
+    """
+
+    run_id: str
+    interval: Interval | None
+    results: list[Result]
+    pages: Path | None
+
+
+def validate(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    configuration: Configuration,
+    table: Table | None = None,
+    interval: Interval | None = None,
+    progress: Progress = lambda _: None,
+) -> Validation:
+    """Looks at one table or at all that are there, in whole steps of the interval or at everything.
+
+    Raises `IntervalError` off the grid, `WarehouseError` or `SchemaMismatchError` where a table cannot be read,
+    `ConfigurationError` for another step than the warehouse was audited with, `PublishConflictError` while a run is
+    publishing some of the steps.
+    """
+    if interval:
+        configuration.grid.check_whole_steps(interval)
+    wanted = [table] if table else [one for one in BY_TABLE if warehouse.exists(spark, one)] or [SOURCES[0]]
+    for one in wanted:
+        warehouse.delta_table(spark, one)
+    run_id = uuid.uuid4().hex
+    with claim(warehouse.folder(spark), RunRequest(interval or EVER), run_id):
+        frames = {one: _rows(spark, warehouse, one, interval) for one in BY_TABLE}
+        runs = _runs(spark, warehouse, interval or EVER)
+    check_step(runs, configuration)
+    interval = interval or _hull((frames[one] for one in wanted), runs, configuration)
+    if interval is None:
+        return Validation(run_id, None, [], None)
+    from spark_jobs.pipeline.quality.validation import Validator  # takes seconds to import
+
+    validator = Validator(run_id, site(warehouse))
+    usual = usual_in(stored_in(spark, warehouse), interval, configuration)
+    checks = [one for one in _checks(frames, runs, interval, configuration, usual) if one.suite.table in wanted]
+    results = validator.validate(checks, _facts(frames, runs, interval, configuration, wanted, progress))
+    record(spark, warehouse, run_id, results)
+    return Validation(run_id, interval, results, validator.write_pages())
+
+
+def _rows(spark: SparkSession, warehouse: Warehouse, table: Table, interval: Interval | None) -> DataFrame:
+    """The table's rows in the interval, of the version that it has now; none if there is no table."""
+    if not warehouse.exists(spark, table):
+        return spark.createDataFrame([], spark_schema(table))
+    rows = warehouse.read(spark, table, warehouse.version(spark, table))
+    if interval is None:
+        return rows
+    return rows.where(during(interval, _time(table)))
+
+
+def _time(table: Table) -> str:
+    return "captured_at" if table in SOURCES else "step_start"
+
+
+def _runs(spark: SparkSession, warehouse: Warehouse, interval: Interval) -> list[PublishedRun]:
+    if not warehouse.exists(spark, AUDIT_RUNS):
+        return []
+    return published_runs(warehouse.read(spark, AUDIT_RUNS), interval)
+
+
+def check_step(runs: Iterable[PublishedRun], configuration: Configuration) -> None:
+    """Raises `ConfigurationError` for a run with steps of another length than the configuration's."""
+    for run in runs:
+        if run.step_seconds != configuration.step_seconds:
+            raise ConfigurationError(
+                f"{run.request.interval} was audited in steps of {run.step_seconds} s, and step_seconds is "
+                f"{configuration.step_seconds}: name the configuration of the warehouse with --config"
+            )
+
+
+def _hull(frames: Iterable[DataFrame], runs: Iterable[PublishedRun], configuration: Configuration) -> Interval | None:
+    """The whole steps that hold every row, and every step that was published: one that lost all its rows counts."""
+    floor, length = configuration.grid.floor, configuration.grid.length
+    starts = [moment for run in runs for moment in (run.request.interval.start, run.request.interval.end - length)]
+    for frame in frames:
+        time = "captured_at" if "captured_at" in frame.columns else "step_start"
+        row = frame.agg(F.min(time), F.max(time)).head()
+        starts += [floor(moment.replace(tzinfo=UTC)) for moment in row or () if moment is not None]
+    return Interval(min(starts), max(starts) + length) if starts else None
+
+
+def _facts(
+    frames: Mapping[Table, DataFrame],
+    runs: list[PublishedRun],
+    interval: Interval,
+    configuration: Configuration,
+    wanted: Iterable[Table],
+    progress: Progress,
+) -> Facts:
+    """What a run would count of the wanted tables, without its look-back."""
+    settings = settings_of(interval, configuration, whole_groups=True)
+    facts: dict[Table, Sequence[Mapping[str, object]]] = {}
+    if not set(SOURCES).isdisjoint(wanted):
+        progress("checking the sources")
+        gathered = Gathered.of(Sources(*(frames[table] for table in SOURCES)))
+        facts |= counted_in(checked_snapshots(gathered, settings)).facts
+    if not set(OUTPUTS).isdisjoint(wanted):
+        progress("checking the outputs")
+        outputs = {table: frames[table].withColumn(IN_PART, F.expr(of_one_topic(runs))) for table in OUTPUTS}
+        of_outputs = counted_in(checked_outputs(outputs, settings)).facts
+        facts |= {table: of_outputs[table] for table in OUTPUTS}
+    return facts
+
+
+def _checks(
+    frames: Mapping[Table, DataFrame],
+    runs: list[PublishedRun],
+    interval: Interval,
+    configuration: Configuration,
+    usual: Usual,
+) -> Iterator[Check]:
+    """The checks that a run makes; of outputs also whether they are what was published."""
+    yield from source_checks(interval, configuration, usual)
+    for check in output_checks(interval, configuration, usual):
+        table = check.suite.table
+        found = content_of_steps(frames[table].select(*table.columns))
+        published = as_published(table, found, runs, interval, configuration.grid)
+        yield replace(check, of_steps=(*check.of_steps, published))
+
+
+def as_published(
+    table: Table, found: Mapping[datetime, Content], runs: Sequence[PublishedRun], interval: Interval, grid: StepGrid
+) -> AsPublished:
+    """Compares the content of a table's steps with that of the runs (newest first) that published them, if they were
+    of everything, lie inside the interval, and no later run has published there.
+    """
+    nothing = together([])
+    unchanged: dict[str, bool] = {}
+    for run in _last_word(runs, interval):
+        if (published := run.contents.get(table.name)) is not None:
+            steps = [step.start for step in grid.steps(run.request.interval)]
+            is_so = together(found.get(step, nothing) for step in steps) == published
+            unchanged |= {step.isoformat(): is_so for step in steps}
+    return AsPublished(
+        name="content_is_as_published",
+        says="Number and content of the rows are what audit_runs says of the last run of the step.",
+        severity=Severity.CRITICAL,
+        unchanged=unchanged,
+    )
+
+
+def _last_word(runs: Sequence[PublishedRun], interval: Interval) -> Iterable[PublishedRun]:
+    for place, run in enumerate(runs):
+        steps = run.request.interval
+        is_replaced = any(newer.request.overlaps(run.request) for newer in runs[:place])
+        if run.request.is_of_everything and steps.intersect(interval) == steps and not is_replaced:
+            yield run

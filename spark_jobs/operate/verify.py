@@ -1,0 +1,60 @@
+"""Audits a published run again, from the versions of its sources, to see whether the same comes out."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from spark_jobs.config import Configuration
+from spark_jobs.pipeline.audit import Progress, audit, window_of
+from spark_jobs.pipeline.check import Gate
+from spark_jobs.pipeline.publish.content import NOTHING, contents_of
+from spark_jobs.pipeline.publish.runs import PublishedRun
+from spark_jobs.pipeline.sightings import Past
+from spark_jobs.pipeline.sources import read_sources
+from spark_jobs.runtime.version import code_version
+from spark_jobs.store.read.published import published_run
+from spark_jobs.store.read.through_spark import stored_in
+from spark_jobs.store.warehouse import Warehouse
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What a run published and what came out now, as rows and content hash of each table that differs; the versions of
+    the code then and now.
+    """
+
+    run_id: str
+    interval: str
+    differs: dict[str, dict[str, Any]]
+    code_then: str
+    code_now: str
+
+
+def verify(spark: SparkSession, warehouse: Warehouse, run_id: str, progress: Progress = lambda _: None) -> Verified:
+    """Audits a published run's steps again, with its configuration and from the versions that it read; publishes
+    nothing.
+
+    Raises `NothingPublishedError` where no such run has published anything, `WarehouseError` where a version of a
+    source is not there any more, `QualityError` where the gate of the sources is closed now.
+    """
+    run = published_run(stored_in(spark, warehouse), run_id)
+    published = PublishedRun.of(run)
+    request, versions = published.request, published.source_versions
+    configuration = Configuration.model_validate_json(run["configuration"])
+    gate = Gate(spark, warehouse, request, configuration, run_id)
+    window = window_of(request, configuration)
+    sources = read_sources(spark, warehouse, versions, window.read, request)
+    past = Past(spark, warehouse, versions, request, configuration)
+    outputs = audit(gate, sources, past, progress).outputs()
+    progress("comparing")
+    found = contents_of(outputs)
+    now = {table.name: content for table, content in found.items()}
+    differs = {}
+    for name, then in published.contents.items():
+        content = now.get(name, NOTHING)
+        if content != then:
+            differs[name] = {"published": asdict(then), "now": asdict(content)}
+    return Verified(run_id, str(request.interval), differs, run["code_version"], code_version())

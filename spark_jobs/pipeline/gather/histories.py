@@ -1,0 +1,187 @@
+"""The rows that Spark gathered of a group, as the history that the kernel judges."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from spark_jobs.domain.model.history import (
+    RETRY,
+    ClientHistory,
+    ClientState,
+    Connection,
+    GroupHistory,
+    Membership,
+    OwnedQueue,
+    RequestMode,
+    Serving,
+    Subscriptions,
+    normal_expression,
+)
+from spark_jobs.domain.model.message_queue import STATIC, RouteEntry, java_order
+from spark_jobs.domain.model.series import NEVER, Series, Sightings
+from spark_jobs.pipeline.gather.readings import Layout, Numbers, Readings
+from spark_jobs.pipeline.gather.sources import (
+    CAPTURED,
+    CLIENT,
+    MEMBERSHIP,
+    OFFSET_QUEUES,
+    PROXY,
+    READABLE,
+    ROUTE,
+    SETTINGS,
+    TOPIC_QUEUES,
+)
+
+State = TypeVar("State")
+
+
+class Folded(NamedTuple):
+    """One state of one key, and when it was seen: `times`, or the readings of that `fingerprint`."""
+
+    fingerprint: int
+    state: Any
+    times: Numbers
+
+
+#: By kind, then by the name of the broker, topic or client.
+_Group = Mapping[str, Mapping[str, Sequence[Folded]]]
+
+
+def histories(states: pa.Table, readings: pa.Table) -> list[GroupHistory]:
+    """One per (cluster, consumer group) that the states name. A reading belongs to the states of its fingerprint."""
+    measured = Readings(readings)
+    return [_history(*key, found, measured) for key, found in sorted(_by_group(states).items())]
+
+
+def _by_group(states: pa.Table) -> dict[tuple[str, str], _Group]:
+    times = states["times"].combine_chunks()
+    seen, offsets = times.values.to_numpy(), times.offsets.to_numpy()
+    groups: dict[tuple[str, str], dict[str, dict[str, list[Folded]]]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(list))
+    )
+    for place, row in enumerate(states.drop_columns(["times"]).to_pylist()):
+        column = {PROXY: MEMBERSHIP, CAPTURED: READABLE}.get(row["kind"], row["kind"])
+        folded = Folded(row["fingerprint"], row[column], seen[offsets[place] : offsets[place + 1]])
+        groups[row["cluster"], row["consumer_group"]][row["kind"]][row["name"]].append(folded)
+    return dict(groups)
+
+
+def _history(cluster: str, group: str, found: _Group, measured: Readings) -> GroupHistory:
+    def by_name(kind: str, value: Callable[[Sequence[Folded]], Any]) -> dict[str, Any]:
+        return {name: value(folded) for name, folded in sorted(found.get(kind, {}).items())}
+
+    def layouts(folded: Iterable[Folded]) -> list[Layout]:
+        return [
+            ([*zip(one.state["broker_name"], one.state["queue_id"], strict=True)], measured.of(one.fingerprint))
+            for one in folded
+        ]
+
+    return GroupHistory(
+        cluster,
+        group,
+        memberships=by_name(MEMBERSHIP, lambda folded: _series(folded, membership)),
+        routes=by_name(ROUTE, lambda folded: _series(folded, route)),
+        serving=by_name(ROUTE, lambda folded: _series(folded, lambda state: serving(state["addresses"]))),
+        clients=by_name(CLIENT, lambda folded: _client(folded, measured)),
+        offsets=by_name(OFFSET_QUEUES, lambda folded: measured.offsets(layouts(folded))),
+        topics=by_name(TOPIC_QUEUES, lambda folded: measured.topics(layouts(folded))),
+        proxies=by_name(PROXY, lambda folded: _series(folded, membership)),
+        captured=by_name(CAPTURED, lambda folded: Sightings.of(folded[0].times)).get(group, NEVER),
+        readable=by_name(READABLE, lambda folded: {one.state: Sightings.of(one.times) for one in folded}),
+    )
+
+
+def _series(folded: Sequence[Folded], value: Callable[[Any], State]) -> Series[State]:
+    """States that are the same in their normal form have one code; of each time the gate let one snapshot through."""
+    codes, states = _coded([value(one.state) for one in folded])
+    times, first = np.unique(np.concatenate([one.times for one in folded]), return_index=True)
+    return Series(times, np.repeat(codes, [len(one.times) for one in folded])[first], states)
+
+
+def _client(folded: Sequence[Folded], measured: Readings) -> ClientHistory:
+    codes, states = _coded([client_state(one.state) for one in folded])
+    found = [measured.of(one.fingerprint) for one in folded]
+    places = np.concatenate(found)
+    order = measured.in_order(places)
+    of_readings = np.repeat(codes, [len(at) for at in found])
+    series: Series[ClientState] = Series(measured.times[places[order]], of_readings[order], states)
+    return ClientHistory(series, measured.clients(places[order]))
+
+
+def _coded(states: Sequence[State]) -> tuple[Numbers, list[State]]:
+    """The distinct states, and for each given one its place among them."""
+    codes: dict[State, int] = {}
+    return np.array([codes.setdefault(state, len(codes)) for state in states], dtype=np.int64), list(codes)
+
+
+Struct = Mapping[str, Any]
+
+
+def membership(said: Struct) -> Membership:
+    """One broker's answer: message model, consume type, connections, subscriptions, request modes."""
+    connections = [Connection(*(one[name] for name in Connection._fields)) for one in said["connections"]]
+    return Membership(
+        tuple(sorted(connections, key=_unknown_first)),
+        _topics(said["subscriptions"]),
+        _normal(said["subscriptions"]),
+        said["message_model"],
+        said["consume_type"],
+        _request_modes(said["request_modes"]),
+    )
+
+
+def route(said: Struct) -> tuple[RouteEntry, ...]:
+    """A topic's route, sorted as clients sort its brokers."""
+    topic_type = STATIC if said["is_static"] else said["message_type"]
+    found = [RouteEntry(**one, topic_type=topic_type) for one in said["queues"]]
+    return tuple(sorted(found, key=lambda one: java_order(one.broker_name)))
+
+
+def serving(addresses: Sequence[Struct] | None) -> Serving | None:
+    """Where each broker of a route is asked: at the address of its lowest id, as clients and `capture` do where there
+    is no master (`MQClientInstance.findBrokerAddressInSubscribe`). None: not recorded.
+    """
+    if addresses is None:
+        return None
+    by_id = sorted(addresses, key=lambda one: one["broker_id"], reverse=True)
+    return frozenset({one["broker_name"]: one["address"] for one in by_id}.items())
+
+
+def client_state(said: Struct) -> ClientState:
+    """What one client said; its queues stay in their order, which is that of its readings."""
+    subscribed, owned = said["subscriptions"], said["owned_queues"]
+    return ClientState(
+        said["answered"],
+        in_group=said["in_group"],
+        **{name: said[name] for name in SETTINGS},
+        topics=None if subscribed is None else _topics(subscribed),
+        subscriptions=None if subscribed is None else _normal(subscribed),
+        owned=None if owned is None else tuple(OwnedQueue(*(one[n] for n in OwnedQueue._fields)) for one in owned),
+    )
+
+
+def _request_modes(given: Sequence[Struct] | None) -> tuple[RequestMode, ...] | None:
+    if given is None:
+        return None
+    return tuple(sorted((RequestMode(*(one[n] for n in RequestMode._fields)) for one in given), key=_unknown_first))
+
+
+def _topics(subscribed: Sequence[Struct]) -> frozenset[str]:
+    return frozenset(one["topic"] for one in subscribed)
+
+
+def _normal(subscribed: Sequence[Struct]) -> Subscriptions:
+    return frozenset(
+        (one["topic"], normal_expression(one["expression_type"], one["sub_string"]))
+        for one in subscribed
+        if not one["topic"].startswith(RETRY)
+    )
+
+
+def _unknown_first(value: tuple[Any, ...]) -> list[tuple[bool, Any]]:
+    return [(field is not None, field) for field in value]

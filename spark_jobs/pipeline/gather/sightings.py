@@ -1,0 +1,100 @@
+"""What was seen before a run's read window, brought to the groups; and the readings of what is gone since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.domain.model.window import HOUR, to_micros
+from spark_jobs.pipeline.gather.fold import GROUP
+from spark_jobs.pipeline.gather.sources import CAPTURED, READABLE, ROUTE
+
+_THING = (*GROUP, "topic", "broker_name")
+
+
+def sighted(sightings: pa.Table, read_from: datetime) -> pa.Table:
+    """One row per (group, or topic and broker) of `sightings`; `times`: the first and the last of each hour, in any
+    order, in microseconds.
+
+    Of the hours before the one that holds `read_from` the last time is enough: all steps of the run begin later.
+    """
+    is_earlier = pc.less(sightings["hour"], read_from.replace(minute=0, second=0, microsecond=0))
+    earlier, since = sightings.filter(is_earlier), sightings.filter(pc.invert(is_earlier))
+    last_before = earlier.group_by(_THING).aggregate([("last_at", "max")])
+    parts = [last_before, since.select([*_THING, "first_at"]), since.select([*_THING, "last_at"])]
+    named = pa.concat_tables(part.rename_columns([*_THING, "times"]) for part in parts)
+    found = named.group_by(_THING).aggregate([("times", "list")]).rename_columns([*_THING, "times"])
+    return found.set_column(len(_THING), "times", found["times"].cast(pa.list_(pa.int64())))
+
+
+def sighted_states(sighted: DataFrame) -> DataFrame:
+    """The same as states: of a group as kind `CAPTURED`, of a topic as `READABLE` with the broker in that column."""
+    kind = F.when(F.col("topic").isNull(), F.lit(CAPTURED)).otherwise(F.lit(READABLE))
+    name = F.coalesce("topic", "consumer_group")
+    fingerprint = F.lit(0).cast("bigint")  # it has no readings
+    return sighted.select(
+        kind.alias("kind"),
+        *GROUP,
+        name.alias("name"),
+        fingerprint.alias("fingerprint"),
+        "times",
+        F.col("broker_name").alias(READABLE),
+    )
+
+
+class Gone(NamedTuple):
+    """A topic of which a route lacks brokers that were readable before; `hours`: the starts of those in which they last
+    were, microseconds.
+    """
+
+    cluster: str
+    topic: str
+    brokers: list[str]
+    hours: list[int]
+
+
+def gone_brokers(sighted: pa.Table, routes: Iterable[tuple[str, str, list[str]]], read_from: datetime) -> list[Gone]:
+    """Of rows of `sighted`, and of the brokers that each route (cluster, topic) names: those that were last seen before
+    `read_from` and are not in every route of their topic. Where none was, no route is looked at.
+    """
+    last = _last_hours(sighted, to_micros(read_from))
+    always: dict[tuple[str, str], set[str]] = {}
+    for cluster, topic, named in routes if last else ():
+        always.setdefault((cluster, topic), set(named)).intersection_update(named)
+    found: dict[tuple[str, str], Gone] = {}
+    for (cluster, topic, broker), hour in last.items():
+        if broker not in always.get((cluster, topic), {broker}):
+            gone = found.setdefault((cluster, topic), Gone(cluster, topic, [], []))
+            gone.brokers.append(broker)
+            gone.hours.append(hour)
+    return list(found.values())
+
+
+def _last_hours(sighted: pa.Table, until: int) -> dict[tuple[str, str, str], int]:
+    """By cluster, topic and broker: start of the last hour in which it was seen before then."""
+    of_brokers = sighted.filter(pc.is_valid(sighted["topic"])).to_pylist()
+    last = {
+        (row["cluster"], row["topic"], row["broker_name"]): max((at for at in row["times"] if at < until), default=None)
+        for row in of_brokers
+    }
+    return {thing: at - at % HOUR for thing, at in last.items() if at is not None}
+
+
+def route_brokers(folded: DataFrame) -> DataFrame:
+    """One row per (cluster, topic, state of its route): the brokers that it names."""
+    return folded.where(F.col("kind") == ROUTE).select("cluster", "name", F.col(f"{ROUTE}.queues")["broker_name"])
+
+
+def offsets_of_gone(offsets: DataFrame, gone: DataFrame, max_gap: int) -> DataFrame:
+    """The rows of `offset_snapshots` around the hours of `gone` (as `Gone`), with the queues of these brokers only."""
+    is_of_gone: Column = F.filter("offsets", lambda one: F.array_contains("brokers", one["broker_name"]))
+    at = F.unix_micros("captured_at")
+    is_near = F.exists("hours", lambda hour: (at >= hour - max_gap) & (at < hour + HOUR + max_gap))
+    found = offsets.join(F.broadcast(gone), on=["cluster", "topic"], how="inner").where(is_near)
+    return found.withColumn("offsets", is_of_gone).where(F.size("offsets") > 0).select(*offsets.columns)

@@ -1,0 +1,136 @@
+"""What processes that share a warehouse must not do at once.
+
+Whoever begins writes a claim beside the tables that says what it is about to do, if no other claim that is held
+excludes it. A claim ends with its process, however that ends: on a file system it is a locked file (`claim_files`), of
+which the operating system lets go; on S3 it is an object that is renewed (`leases`), and ends two minutes after a kill.
+Elsewhere there are none, and Delta's own conflict detection is what keeps two publishers of one step apart.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol
+
+from spark_jobs.errors import PublishConflictError, WarehouseError
+from spark_jobs.pipeline.publish.claim_files import ClaimFiles, Refuse
+from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.store.location import Location
+
+#: Beginnings of the names of claims.
+_RUN, _TASK, _TURN, _NOTICES = "run-", "task-", "turn-", "notices-"
+#: How long one waits for another one to end, in seconds: where both begin at once, both may step back some times.
+_AT_ONCE, _NOTICES_TIMEOUT, _TURN_TIMEOUT = 5.0, 60.0, 1800.0
+
+
+class Claims(Protocol):
+    """The claims of one warehouse: texts by name."""
+
+    def held(self, name: str, content: str, refuse: Refuse, timeout: float) -> AbstractContextManager[None]:
+        """Holds a claim; raises what `refuse` does of those that others hold, where that has not ended within
+        `timeout` seconds.
+        """
+
+    def has(self, name: str) -> bool:
+        """Whether the claim is there."""
+
+    def drop_dead(self) -> None:
+        """Removes what killed processes have left; claims that are held stay."""
+
+    def write_note(self, name: str, text: str) -> None:
+        """Leaves a text that stays when its process ends."""
+
+    def notes(self) -> Mapping[str, str]:
+        """The notes that are there, by name."""
+
+    def drop_note(self, name: str) -> None:
+        """Removes a note."""
+
+
+def claims_of(warehouse: Location) -> Claims | None:
+    """Where the claims of a warehouse are; None where it has none."""
+    if warehouse.is_on_s3:
+        from spark_jobs.pipeline.publish.leases import Leases  # a library of 15 MB, for warehouses on S3 only
+
+        return Leases.of(warehouse)
+    return ClaimFiles(warehouse.local_path / "_claims") if warehouse.local_path else None
+
+
+def claim(warehouse: Location, request: RunRequest, run_id: str) -> AbstractContextManager[None]:
+    """Holds the request's steps for this run; raises `PublishConflictError` if another run holds some of them."""
+
+    def refuse(others: Mapping[str, str]) -> None:
+        for name, content in others.items():
+            if name.startswith(_RUN) and request.overlaps(other := RunRequest.from_json(content)):
+                raise PublishConflictError(
+                    f"run {name.removeprefix(_RUN)} is auditing {other.interval} in this warehouse, which overlaps "
+                    f"{request.interval}: wait for it to end, or audit other steps{_or_killed(warehouse)}"
+                )
+
+    return _held(warehouse, f"{_RUN}{run_id}", request.as_json(), refuse, _at_once(warehouse))
+
+
+def check_claimed(warehouse: Location, run_id: str) -> None:
+    """Raises `WarehouseError` if the claim of a run is gone, and so the warehouse with it."""
+    claims = claims_of(warehouse)
+    if claims and not claims.has(f"{_RUN}{run_id}"):
+        raise WarehouseError(
+            f"the warehouse {warehouse.location} is not there any more, or not the same: it was moved, removed or "
+            "unmounted during the run. Nothing is published: run it again when it is back"
+        )
+
+
+def claim_task(warehouse: Location, run_name: str, staging: str) -> AbstractContextManager[None]:
+    """Lets one process at a time do a task of a scheduled run, as all of them stage under one name.
+
+    A scheduler that loses a worker tries its task again, while the Spark that the worker has started may still be at
+    it: raises `PublishConflictError` then.
+    """
+    says = f"another process is still doing a task of run {run_name}: try again when it has ended, or end it"
+    return _alone(warehouse, f"{_TASK}{staging}.", f"{says}{_or_killed(warehouse)}", _at_once(warehouse))
+
+
+def claim_turn(warehouse: Location) -> AbstractContextManager[None]:
+    """Lets one run at a time publish; the next one waits, for half an hour at most: then `PublishConflictError`."""
+    says = f"other runs have been publishing in {warehouse.location} for {_TURN_TIMEOUT:g} s: try again later"
+    return _alone(warehouse, _TURN, says, _TURN_TIMEOUT)
+
+
+def claim_notices(warehouse: Location) -> AbstractContextManager[None]:
+    """Lets one process at a time read what was told, tell, and write down what it has told.
+
+    The next one waits for it, and then has nothing to tell; raises `PublishConflictError` where that takes too long.
+    """
+    says = f"another process has been sending notices of {warehouse.location} for {_NOTICES_TIMEOUT:g} s"
+    return _alone(warehouse, _NOTICES, f"{says}: try again when it is done", _NOTICES_TIMEOUT)
+
+
+def drop_dead_claims(warehouse: Location) -> None:
+    """Removes what killed runs have left; claims that are held stay."""
+    if claims := claims_of(warehouse):
+        claims.drop_dead()
+
+
+def _alone(warehouse: Location, kind: str, says: str, timeout: float) -> AbstractContextManager[None]:
+    """Holds the only claim whose name begins like this."""
+
+    def refuse(others: Mapping[str, str]) -> None:
+        if any(name.startswith(kind) for name in others):
+            raise PublishConflictError(says)
+
+    return _held(warehouse, f"{kind}{uuid.uuid4().hex}", "", refuse, timeout)
+
+
+def _held(warehouse: Location, name: str, content: str, refuse: Refuse, timeout: float) -> AbstractContextManager[None]:
+    claims = claims_of(warehouse)
+    return claims.held(name, content, refuse, timeout) if claims else nullcontext()
+
+
+def _at_once(warehouse: Location) -> float:
+    """How long one waits for another that may have begun at the same moment: files let one in after the other."""
+    return _AT_ONCE if warehouse.is_on_s3 else 0.0
+
+
+def _or_killed(warehouse: Location) -> str:
+    return ". If it was killed, its claim ends two minutes after" if warehouse.is_on_s3 else ""

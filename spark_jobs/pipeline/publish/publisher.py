@@ -1,0 +1,97 @@
+"""Replace exactly the steps of a run, table by table."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from schemas import FINDINGS, OUTPUTS, Table
+from spark_jobs.errors import PublishError
+from spark_jobs.pipeline.publish.content import NOTHING, Content, Published, content, observed_content
+from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.runtime.faults import explained
+from spark_jobs.store.conflicts import unless_outrun
+from spark_jobs.store.parallel import run_in_parallel
+from spark_jobs.store.spark_types import spark_schema
+from spark_jobs.store.warehouse import Warehouse
+
+_LOG = logging.getLogger(__name__)
+
+
+def publish(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    request: RunRequest,
+    outputs: Mapping[Table, DataFrame],
+    run_id: str,
+    *,
+    one_step: bool = False,
+) -> dict[str, Published]:
+    """Replaces the request's rows in every output table by these, of which a table without rows is left out; what was
+    published, per table. `one_step`: the request is of a single step.
+
+    Steps are partitions, so runs of other steps do not conflict; where Delta sees a conflict all the same, the
+    publish is tried again, never the audit. Raises `PublishConflictError` or `PublishError`.
+    """
+    warehouse.create(spark, OUTPUTS)
+
+    def in_files(frame: DataFrame) -> DataFrame:
+        """A file a step; of one step without a shuffle."""
+        return frame.coalesce(1) if one_step else frame.repartition("step_start")
+
+    def published(table: Table) -> Published:
+        found = NOTHING
+        if table in outputs:
+            found = _replace(warehouse, table, outputs[table].transform(in_files), request, run_id)
+        elif not warehouse.is_free(table, request.interval):
+            nothing = spark.createDataFrame([], spark_schema(table)).select(*table.columns)
+            _replace(warehouse, table, nothing, request, run_id)
+        _LOG.info("%s: %d rows published for %s", table.name, found.rows, request.interval)
+        return Published(found, warehouse.version_of(spark, table, run_id))
+
+    # Much of a small write is waiting for Delta's log, so the tables do not queue up. Findings last: who reads one
+    # finds everything it speaks of.
+    others = [table for table in OUTPUTS if table is not FINDINGS]
+    found = dict(zip(others, run_in_parallel(*(partial(published, table) for table in others)), strict=True))
+    found[FINDINGS] = published(FINDINGS)
+    return {table.name: one for table, one in found.items()}
+
+
+def _replace(warehouse: Warehouse, table: Table, frame: DataFrame, request: RunRequest, run_id: str) -> Content:
+    """The content that was written."""
+
+    def commit() -> Content:
+        # Sorted by key: readers skip what they do not ask for.
+        written, seen = _with_content(warehouse, frame.sortWithinPartitions(*table.key))
+        writer = written.write.format("delta").option("userMetadata", run_id)
+        # Looking for what is to be removed is most of a small replacement. The claim keeps the steps free until then.
+        if warehouse.is_free(table, request.interval):
+            warehouse.save(writer.mode("append"), table)
+        else:
+            warehouse.save(writer.mode("overwrite").option("replaceWhere", request.replaces(table)), table)
+        return seen()
+
+    try:
+        return unless_outrun(commit, f"publish {table.name}")
+    except (PySparkException, Py4JJavaError) as error:
+        told = explained(error, warehouse.local_path) or _first_line(error)
+        raise PublishError(f"{table.name} could not be published: {told}") from error
+
+
+def _with_content(warehouse: Warehouse, frame: DataFrame) -> tuple[DataFrame, Callable[[], Content]]:
+    """The frame to be written, and its content once it was.
+
+    What is observed while rows of a catalog are replaced does not come back (Spark 4.1): there all is looked at again.
+    """
+    return (frame, partial(content, frame)) if warehouse.in_catalog else observed_content(frame)
+
+
+def _first_line(error: Exception) -> str:
+    """What is wrong; py4j begins with what was called."""
+    lines = [line for line in str(error).splitlines() if not line.startswith("An error occurred while calling")]
+    return lines[0].removeprefix(": ") if lines else type(error).__name__

@@ -1,0 +1,68 @@
+"""What a run is asked to audit, and which published rows that replaces."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Self
+
+from schemas import FINDINGS, Table
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.store.sql import literal
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """Whole audit steps, of all clusters, groups and topics or of those named (exact names)."""
+
+    interval: Interval
+    cluster: str | None = None
+    consumer_group: str | None = None
+    topic: str | None = None
+
+    def as_json(self) -> str:
+        """What `from_json` reads."""
+        return json.dumps([str(self.interval), self.cluster, self.consumer_group, self.topic])
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The request that `as_json` wrote; raises `json.JSONDecodeError` where it was not written whole."""
+        interval, cluster, consumer_group, topic = json.loads(text)
+        return cls(Interval.parse(interval), cluster, consumer_group, topic)
+
+    @property
+    def key(self) -> str:
+        """A short name of the request, the same every time: where its results are staged."""
+        parts = (str(self.interval), self.cluster, self.consumer_group, self.topic)
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+    @property
+    def is_of_everything(self) -> bool:
+        """Whether it is of all clusters, groups and topics."""
+        return self == RunRequest(self.interval)
+
+    def filters(self) -> list[str]:
+        """SQL conditions on cluster and group, for any table that has them."""
+        named = {"cluster": self.cluster, "consumer_group": self.consumer_group}
+        return [f"{column} = {literal(value)}" for column, value in named.items() if value is not None]
+
+    def replaces(self, table: Table) -> str:
+        """SQL condition of the rows that this run publishes, and so replaces.
+
+        A group is always audited whole, so what concerns all its topics is published with any one of them.
+        """
+        start, end = (moment.strftime("%Y-%m-%d %H:%M:%S") for moment in (self.interval.start, self.interval.end))
+        conditions = [f"step_start >= TIMESTAMP '{start}'", f"step_start < TIMESTAMP '{end}'", *self.filters()]
+        if self.topic is not None and "topic" in table.columns:
+            of_topic = f"topic = {literal(self.topic)}"
+            conditions.append(f"({of_topic} OR topic IS NULL)" if table is FINDINGS else of_topic)
+        return " AND ".join(conditions)
+
+    def overlaps(self, other: RunRequest) -> bool:
+        """Whether both would replace some of the same rows."""
+        ours = (self.cluster, self.consumer_group, self.topic)
+        theirs = (other.cluster, other.consumer_group, other.topic)
+        # Findings of a whole group are published with each of its topics: topics do not keep two runs apart.
+        same_rows = all(a is None or b is None or a == b for a, b in zip(ours[:2], theirs[:2], strict=True))
+        return same_rows and self.interval.intersect(other.interval) is not None

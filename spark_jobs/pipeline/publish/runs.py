@@ -1,0 +1,70 @@
+"""Which runs have published what, as `audit_runs` says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Self
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from schemas import GROUP_STATUS
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.pipeline.publish.content import Content
+from spark_jobs.pipeline.publish.request import RunRequest
+
+
+@dataclass(frozen=True)
+class PublishedRun:
+    """What a run was asked to audit, in steps of how many seconds, with which configuration; the version of every
+    source table it read (none of a table that was not there), and the content it published, by table name.
+    """
+
+    request: RunRequest
+    step_seconds: int
+    configuration_hash: str
+    source_versions: Mapping[str, int]
+    contents: Mapping[str, Content]
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Self:
+        """As a row of `audit_runs` says."""
+        interval = Interval(utc(row["interval_start"]), utc(row["interval_end"]))
+        return cls(
+            RunRequest(interval, row["cluster"], row["consumer_group"], row["topic"]),
+            row["step_seconds"],
+            row["configuration_hash"],
+            row["source_versions"],
+            {name: Content(rows, row["content_hashes"][name]) for name, rows in row["row_counts"].items()},
+        )
+
+    def rows_of_its_groups(self) -> str:
+        """SQL condition of what it audited, in any output table: whole groups, also if it published one topic."""
+        return replace(self.request, topic=None).replaces(GROUP_STATUS)
+
+
+def published_runs(audit_runs: DataFrame, interval: Interval) -> list[PublishedRun]:
+    """The runs that published some of the interval's steps, newest first."""
+    overlap = (F.col("interval_start") < F.lit(interval.end)) & (F.col("interval_end") > F.lit(interval.start))
+    rows = audit_runs.where("outcome = 'published'").where(overlap).orderBy(F.desc("finished_at")).collect()
+    return [PublishedRun.of(row.asDict()) for row in rows]
+
+
+def of_one_topic(runs: Sequence[PublishedRun]) -> str:
+    """SQL condition of rows whose group was last audited for one topic only: what concerns the whole group was
+    published, and its other topics are as an earlier run left them, or not there.
+    """
+    conditions = []
+    for place, run in enumerate(runs):
+        if run.request.topic is not None:
+            later = [one for one in runs[:place] if one.request.topic is None and one.request.overlaps(run.request)]
+            again = " OR ".join(f"({one.rows_of_its_groups()})" for one in later) or "false"
+            conditions.append(f"({run.rows_of_its_groups()} AND NOT ({again}))")
+    return " OR ".join(conditions) or "false"
+
+
+def utc(moment: datetime) -> datetime:
+    """A collected time, which has no zone, as what it is."""
+    return moment.replace(tzinfo=UTC)

@@ -1,0 +1,203 @@
+"""Great Expectations judges the tables of a run by what Spark has counted: suites, checkpoints, results and Data Docs.
+
+The one module, with `metric` and `pages`, that imports it: that takes seconds.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import great_expectations as gx
+from filelock import FileLock
+from great_expectations.core.expectation_validation_result import ExpectationValidationResult
+from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext
+from great_expectations.data_context.types.base import (
+    DataContextConfig,
+    InMemoryStoreBackendDefaults,
+    ProgressBarsConfig,
+)
+from great_expectations.data_context.types.resource_identifiers import ValidationResultIdentifier
+from great_expectations.expectations.metadata_types import FailureSeverity
+from great_expectations.render.view.view import DefaultJinjaIndexPageView, DefaultJinjaPageView
+from jinja2 import ChoiceLoader, FileSystemLoader
+
+from expectations.suite import KEYS_ARE_UNIQUE
+from spark_jobs.errors import QualitySiteError
+from spark_jobs.pipeline.quality.checks import AsPublished, Check, Result, StepsWithin
+from spark_jobs.pipeline.quality.facts import EXAMPLES, ROWS, STEP, Facts
+from spark_jobs.pipeline.quality.metric import ExpectAsPublished, ExpectRowsToKeep, ExpectStepsWithin, as_batch
+
+#: Data Docs show so many runs; what was before is in quality_results.
+_RUNS_SHOWN = 50
+
+
+class Validator:
+    """Validates the tables of one run, and writes the pages about it.
+
+    `site`: folder of the results and Data Docs; None where the warehouse is no local folder, and there are no pages.
+    Raises `QualitySiteError` if it cannot be written.
+    """
+
+    def __init__(self, run_id: str, site: Path | None) -> None:
+        self._run = gx.RunIdentifier(run_name=run_id)
+        self._site = site
+        self._seen: list[ValidationResultIdentifier] = []
+        self._context = _context(site)
+        self._source = self._context.data_sources.add_pandas("facts")
+
+    def validate(self, checks: Sequence[Check], facts: Facts) -> list[Result]:
+        """One row per (check, expectation, step), by what was counted; each check is one checkpoint."""
+        return [result for check in checks for result in self._validate(check, facts[check.suite.table])]
+
+    def _validate(self, check: Check, steps: Sequence[Mapping[str, Any]]) -> Iterator[Result]:
+        name = check.suite.table.name
+        asset = self._source.add_dataframe_asset(name)
+        suite = self._context.suites.add(gx.ExpectationSuite(name=name, expectations=_expectations(check)))
+        definition = self._context.validation_definitions.add(
+            gx.ValidationDefinition(name=name, data=asset.add_batch_definition_whole_dataframe(name), suite=suite)
+        )
+        checkpoint = self._context.checkpoints.add(gx.Checkpoint(name=name, validation_definitions=[definition]))
+        with _writing(self._site):
+            found = checkpoint.run(batch_parameters={"dataframe": as_batch(steps)}, run_id=self._run)
+        for identifier, validated in found.run_results.items():
+            self._seen.append(identifier)
+            for one in validated.results:
+                yield from _results(name, one)
+
+    def write_pages(self) -> Path | None:
+        """Data Docs with this run's pages; their index, or None without a site."""
+        if self._site is None:
+            return None
+        with _writing(self._site), FileLock(self._site / "pages.lock"):  # runs side by side forget the same old ones
+            _forget_old_runs(self._site)
+            self._context.build_data_docs(resource_identifiers=self._seen)
+        return self._site / "data_docs" / "index.html"
+
+
+@contextmanager
+def _writing(site: Path | None) -> Iterator[None]:
+    """Turns what the file system says into an error that names the folder."""
+    try:
+        yield
+    except OSError as error:
+        raise QualitySiteError(
+            f"the pages of the data-quality checks cannot be written to {site}: {error.strerror or error}. "
+            "Free some space, or give this user the right to write there; audit_runs says whether the run was published"
+        ) from error
+
+
+def _forget_old_runs(site: Path) -> None:
+    """Leaves the newest runs in the results and pages; their folders are <suite>/<run>/<time>."""
+    runs = {path.name: path.stat().st_mtime for path in (site / "validations").glob("*/*")}
+    old = sorted(runs, key=lambda run: runs[run], reverse=True)[_RUNS_SHOWN:]
+    for run in old:
+        for folder in (*site.glob(f"validations/*/{run}"), *site.glob(f"data_docs/validations/*/{run}")):
+            shutil.rmtree(folder)
+
+
+def _context(site: Path | None) -> EphemeralDataContext:
+    defaults = InMemoryStoreBackendDefaults()
+    sites: dict[str, Any] = {}
+    if site is not None:
+        with _writing(site):
+            site.mkdir(parents=True, exist_ok=True)
+        defaults.stores[defaults.validation_results_store_name]["store_backend"] = _folder(site / "validations")
+        sites["data_docs"] = {
+            "class_name": "SiteBuilder",
+            "show_how_to_buttons": False,
+            "store_backend": _folder(site / "data_docs"),
+            "site_index_builder": {
+                "class_name": "DefaultSiteIndexBuilder",
+                "show_cta_footer": False,
+                "view": offline(OfflineIndex),
+            },
+            "site_section_builders": {
+                "expectations": "None",
+                "profiling": "None",
+                "validations": {"view": offline(OfflinePage)},
+            },
+        }
+    config = DataContextConfig(
+        store_backend_defaults=defaults,
+        data_docs_sites=sites,
+        analytics_enabled=False,
+        progress_bars=ProgressBarsConfig(globally=False),
+    )
+    return gx.get_context(project_config=config, mode="ephemeral")
+
+
+def _folder(path: Path) -> dict[str, str]:
+    return {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(path)}
+
+
+def _expectations(check: Check) -> list[Any]:
+    suite = check.suite
+    of_rows = [
+        ExpectRowsToKeep(name=one.name, says=one.says, severity=FailureSeverity(suite.severity_of(one)))
+        for one in (*suite.expectations, KEYS_ARE_UNIQUE)
+    ]
+    kinds = {StepsWithin: ExpectStepsWithin, AsPublished: ExpectAsPublished}
+    of_steps = (kinds[type(one)](**asdict(one) | {"severity": FailureSeverity(one.severity)}) for one in check.of_steps)
+    return [*of_rows, *of_steps]
+
+
+def _results(table: str, validated: ExpectationValidationResult) -> Iterator[Result]:
+    config = validated.expectation_config
+    assert config is not None  # every result of a suite has the expectation it is of
+    _raise_what_was_caught(validated.exception_info)
+    for step in validated.result["details"]["steps"]:
+        unexpected = step.get("unexpected")
+        yield Result(
+            step_start=datetime.fromisoformat(step[STEP]),
+            table_name=table,
+            expectation=config.kwargs["name"],
+            column_name=config.kwargs.get("column"),
+            severity=str(config.severity.value),
+            success=step["success"],
+            observed_value=float(step["observed"]),
+            unexpected_count=unexpected,
+            unexpected_percent=None if unexpected is None else 100 * unexpected / step[ROWS],
+            examples=step[EXAMPLES],
+        )
+
+
+def _raise_what_was_caught(caught: Mapping[str, Any]) -> None:
+    """Great Expectations makes a failed expectation of an error; an error is none."""
+    for one in (caught, *caught.values()):
+        if isinstance(one, Mapping) and one.get("raised_exception"):
+            raise RuntimeError(str(one["exception_message"]).partition("\n")[0])
+
+
+_VIEWS = Path(__file__).with_name("views")
+
+
+class _Offline(DefaultJinjaPageView):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        assert self.env.loader is not None  # Great Expectations gives it one
+        self.env.loader = ChoiceLoader([FileSystemLoader(_VIEWS), self.env.loader])
+
+
+class OfflinePage(_Offline):
+    """The page of a table in a run. Its link to a page of the suite is left out: docs/expectations.md is that page."""
+
+    def render(self, document: Any, template: str | None = None, **values: Any) -> str:
+        """HTML of the page."""
+        page = str(super().render(document, template, **values))  # type: ignore[no-untyped-call]
+        return re.sub(r'<a href="[./]*/expectations/[^"]*"\s*>(.*?)</a>', r"\1", page)
+
+
+class OfflineIndex(_Offline, DefaultJinjaIndexPageView):
+    """The list of runs."""
+
+
+def offline(view: type[_Offline]) -> dict[str, str]:
+    """How the configuration of a site names a view."""
+    return {"module_name": view.__module__, "class_name": view.__name__}

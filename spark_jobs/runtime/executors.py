@@ -1,0 +1,52 @@
+"""What executors get from the driver: the modules that the Arrow function of `pipeline/gather/judged.py` imports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+from pyspark.sql import SparkSession
+
+import expectations
+import schemas
+from spark_jobs.runtime.scratch import scratch_folder
+
+#: Packages of this project that a Python worker imports.
+_PACKAGES = (Path(__file__).parents[1], Path(schemas.__file__).parent, Path(expectations.__file__).parent)
+_NAME = "rebalance-audit-modules.zip"
+
+
+def ship_modules(spark: SparkSession) -> None:
+    """Give executors this process's version of the project, also where they have another one installed.
+
+    A local master's workers run the driver's Python and need nothing. Neither do executors where the driver itself
+    runs from a zip: it was given with `--py-files`, which they get too.
+    """
+    local = str(spark.sparkContext.master).partition("[")[0] == "local"
+    if not local and all(package.is_dir() for package in _PACKAGES):
+        spark.sparkContext.addPyFile(_zip())
+
+
+@cache
+def _zip() -> str:
+    """Path of the zip, one per process; Spark serves it from there as long as the session lives."""
+    file = scratch_folder() / _NAME
+    write_modules(file)
+    return str(file)
+
+
+def write_modules(file: Path) -> None:
+    """Write a zip of the modules; the same modules make the same bytes."""
+    with ZipFile(file, "w") as archive:
+        for name, module in sorted(_modules()):
+            # 1980, the first year that a zip knows.
+            archive.writestr(ZipInfo(name), module.read_bytes(), ZIP_DEFLATED)
+
+
+def _modules() -> Iterator[tuple[str, Path]]:
+    """Name in the zip and path of every module."""
+    for package in _PACKAGES:
+        for module in package.rglob("*.py"):
+            yield module.relative_to(package.parent).as_posix(), module

@@ -1,0 +1,155 @@
+"""The one place that makes a Spark session."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyspark
+from pyspark import SparkConf, SparkContext
+from pyspark.sql import SparkSession
+
+from spark_jobs.runtime.executors import ship_modules
+from spark_jobs.runtime.scratch import scratch_folder
+from spark_jobs.store.s3.jars import installed
+from spark_jobs.store.s3.settings import s3_settings
+
+#: Where set-up puts Delta's jars, once; nothing is resolved at start.
+JARS_DIR = Path(sys.prefix) / "share" / "rebalance-audit" / "jars"
+
+#: Spark's classes as the JVM wants them, made by `class_archive` at set-up: a cold process works a quarter less.
+#: A JVM that they do not fit (another Java, other jars) ignores them.
+ARCHIVE = JARS_DIR.with_name(f"classes-{pyspark.__version__}.jsa")
+
+_SETTINGS = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.adaptive.enabled": "true",
+    # A version can be read as long as it is there. Else Delta goes by its commit's age: a source that was quiet for
+    # a week could not be read any more at the version that a run has pinned, once something is added to it.
+    "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
+    # The defaults (50 and 200) make small tables crawl; adaptive execution splits what is large.
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.sql.shuffle.partitions": "16",
+    # Spark prints every plan for its own UI and events; the replay's are long.
+    "spark.sql.maxPlanStringLength": "10000",
+    "spark.sql.ui.explainMode": "simple",
+    # PySpark would note for every column where in Python it was made: several calls into the JVM instead of one.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    # One audit compiles a few hundred classes, more than the default (100) would keep for the next one.
+    "spark.sql.codegen.cache.maxEntries": "2000",
+    # The fold keeps the times of every distinct state in memory; beyond so many (default: 128) a task would sort all
+    # its snapshots instead.
+    "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
+    # With a limit of bytes Spark asks every buffer for its size at every row that goes to Python: that took three
+    # quarters of the time in which a fleet-day was gathered. A group's rows are in one piece of memory there anyway.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
+}
+
+#: Of work that ends before it would pay to compile it: expressions are interpreted.
+SMALL_SETTINGS = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+#: Java's quick compiler alone, with room for what it compiles: without it Java goes on interpreting after some minutes.
+_SMALL_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_CLASS_PATH = "spark.driver.extraClassPath"
+_LOCAL_SETTINGS = {
+    "spark.master": "local[*]",
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "3g",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # Delta's VACUUM lists folders in so many tasks; the default (10,000) takes half a minute for a table of any size.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",
+    # Each operator of each task takes a page. By default that would be 32 MiB here, for a handful of rows: the garbage
+    # collector had more than twice as much to do.
+    "spark.buffer.pageSize": "2m",
+    # Throughput counts, not pauses: measured 10 % faster than G1.
+    _JAVA_OPTIONS: "-XX:+UseParallelGC "
+    f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')}",
+}
+
+
+def get_session(java_options: str | None = None, *, small: bool = False) -> SparkSession:
+    """The session of this process: spark-submit's own master where there is one, else a local one.
+
+    `java_options` are those of a local one instead of the archive's; `small`: it is for little work, and one that is
+    there already stays as it is. A master given to spark-submit, its own jars and settings, are left as they are. Times
+    are UTC in the session, and in this process too: PySpark gives collected timestamps in the zone of the process.
+    """
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("rebalance-audit")
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    settings = _SETTINGS | (_not_given(s3_settings()) if submitted else s3_settings() | _LOCAL_SETTINGS)
+    if small and SparkContext._active_spark_context is None:
+        settings |= _not_given(SMALL_SETTINGS)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    if not submitted:
+        options = _archive_options() if java_options is None else java_options
+        own = f"{_LOCAL_SETTINGS[_JAVA_OPTIONS]} -Djava.io.tmpdir={scratch_folder()}"
+        builder = builder.config(_JAVA_OPTIONS, f"{own} {options} {_SMALL_JAVA if small else ''}")
+        # Not `spark.jars`: what the JVM loads later than its start is in no archive.
+        builder = builder.config(_CLASS_PATH, _delta_jars())
+        # Behind Spark's own jars: the archive holds as long as what is before is the same.
+        given = os.environ.get("SPARK_DIST_CLASSPATH", "").split(":")
+        behind = dict.fromkeys(filter(None, [*given, *map(str, installed())]))
+        os.environ["SPARK_DIST_CLASSPATH"] = ":".join(behind)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    # It would print a stack where Java ends too early; what needs Java then says so itself.
+    setattr(spark.sparkContext._accumulatorServer, "handle_error", lambda *_: None)  # noqa: B010  # a method
+    ship_modules(spark)
+    return spark
+
+
+def end_session() -> None:
+    """Stops Spark, and ends its Java at once where this process has started it: all that is left to Java is to remove
+    its temporary files, one by one.
+    """
+    if context := SparkContext._active_spark_context:
+        java = getattr(context._gateway, "proc", None)
+        context.stop()
+        if java is not None:
+            java.kill()
+            java.wait()
+            shutil.rmtree(scratch_folder(), ignore_errors=True)
+
+
+def _not_given(settings: Mapping[str, str]) -> dict[str, str]:
+    """Those that spark-submit, or its spark-defaults.conf, has not set otherwise; of a local session those that
+    PYSPARK_SUBMIT_ARGS does not name.
+    """
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        named = os.environ.get("PYSPARK_SUBMIT_ARGS", "")
+        return {key: value for key, value in settings.items() if key not in named}
+    SparkContext._ensure_initialized()
+    given = SparkConf()
+    return {key: value for key, value in settings.items() if not given.contains(key)}
+
+
+def submit_settings() -> dict[str, str]:
+    """What spark-submit is given for a local session that starts as fast as one of `get_session`: a JVM's options and
+    class path are fixed before Python runs. Memory is left to the caller.
+    """
+    kept = {key: value for key, value in _LOCAL_SETTINGS.items() if key not in ("spark.master", "spark.driver.memory")}
+    return kept | {_JAVA_OPTIONS: f"{_LOCAL_SETTINGS[_JAVA_OPTIONS]} {_archive_options()}", _CLASS_PATH: _delta_jars()}
+
+
+def _delta_jars() -> str:
+    return ":".join(map(str, sorted(JARS_DIR.glob("*.jar"))))
+
+
+def _archive_options() -> str:
+    return f"-XX:SharedArchiveFile={ARCHIVE} -Xlog:disable -Xlog:all=error:stderr" if ARCHIVE.is_file() else ""

@@ -1,0 +1,177 @@
+"""Reads published findings, and folds them to incidents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
+from spark_jobs.domain.incidents.fold import incidents
+from spark_jobs.domain.incidents.team_routes import TeamRoute, with_teams
+from spark_jobs.domain.incidents.threads import QUIET
+from spark_jobs.domain.incidents.values import AuditedTime, Incident
+from spark_jobs.domain.kernel.timeline import Status
+from spark_jobs.domain.model.intervals import EVER, Interval
+from spark_jobs.domain.model.window import to_micros
+from spark_jobs.domain.phrases import did_you_mean
+from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.errors import NothingPublishedError
+from spark_jobs.store.read.delta import delta_tables
+from spark_jobs.store.read.finding_rows import published_findings
+from spark_jobs.store.read.published import PublishedTables, check_names, published_tables
+from spark_jobs.store.read.stored import Filter, StoredTables, tuples
+
+_STEP = ("cluster", "consumer_group", "step_start")
+
+
+@dataclass(frozen=True)
+class IncidentQuery:
+    """Which incidents are asked for: those that were seen in the interval (None: ever), only open ones, of a name.
+
+    `rule`: of which one of its findings is; `severity`: exactly this; `client`: a part of a client id that it names.
+    `routes`: say which team each group is of.
+    """
+
+    interval: Interval | None = None
+    is_open: bool = False
+    cluster: str | None = None
+    consumer_group: str | None = None
+    incident_id: str | None = None
+    rule: str | None = None
+    severity: str | None = None
+    client: str | None = None
+    routes: tuple[TeamRoute, ...] = ()
+
+
+def incidents_of(
+    stored: StoredTables, query: IncidentQuery, progress: Callable[[str], None] = lambda _: None
+) -> list[Incident]:
+    """`published_incidents` of what stands there now."""
+    progress("reading the findings")
+    return published_incidents(published_tables(stored), query)
+
+
+def severities_in(warehouse: str, interval: str, cluster: str | None, consumer_group: str | None) -> list[str]:
+    """The severities of the incidents that were seen in the interval, of everything or of the names that are given.
+
+    Raises `WarehouseError` where only Spark reads the warehouse, and as `incidents_of` does.
+    """
+    query = IncidentQuery(Interval.parse(interval), cluster=cluster or None, consumer_group=consumer_group or None)
+    return [one.severity for one in incidents_of(delta_tables(warehouse), query)]
+
+
+def published_incidents(tables: PublishedTables, query: IncidentQuery) -> list[Incident]:
+    """The newest first. Raises `NothingPublishedError` for names or an id that nobody has."""
+    steps = list(tuples(tables.read(GROUP_STATUS, EVER, _STEP, query.cluster)))
+    if all(group != query.consumer_group for _, group, _ in steps):
+        check_names(tables, EVER, query.cluster, query.consumer_group)
+    found = _whole(tables, query, steps) if query.interval else _folded(tables, query, steps, None)
+    wanted = [with_teams(query.routes, one) for one in found if _is_wanted(one, query)]
+    if query.incident_id is not None and not wanted:
+        hint = did_you_mean(query.incident_id, (one.incident_id for one in found))
+        raise NothingPublishedError(f"there is no incident {query.incident_id}: {hint or 'list them without --id'}")
+    return wanted
+
+
+def not_audited(tables: PublishedTables, query: IncidentQuery) -> list[Interval]:
+    """The time of the query, in whole steps, in which none of what it names was audited; without an interval all of
+    time, where that was never audited.
+    """
+    read = tables.read(GROUP_STATUS, query.interval or EVER, ["step_start"], query.cluster, query.consumer_group)
+    audited = {step for (step,) in tuples(read)}
+    if query.interval is None:
+        return [] if audited else [EVER]
+    missing: list[Interval] = []
+    for step in tables.grid.steps(tables.steps(query.interval)):
+        if step.start not in audited:
+            goes_on = missing and missing[-1].end == step.start
+            missing.append(Interval(missing.pop().start, step.end) if goes_on else step)
+    return missing
+
+
+def not_recorded(tables: PublishedTables, query: IncidentQuery) -> list[Interval]:
+    """The interval of the query, where no snapshot tells of any part of it, as before a recording begins."""
+    if query.interval is None:
+        return []
+    times = Filter("interval_start", "<", query.interval.end), Filter("interval_end", ">", query.interval.start)
+    named = query.cluster, query.consumer_group
+    read = tables.read(REBALANCE_INTERVALS, query.interval, ["status"], *named, times)["status"]
+    return [] if set(read.unique().to_pylist()) - {Status.UNOBSERVED} else [query.interval]
+
+
+def open_incidents(
+    tables: PublishedTables,
+    first: datetime,
+    cluster: str | None = None,
+    consumer_group: str | None = None,
+    routes: tuple[TeamRoute, ...] = (),
+) -> list[Incident]:
+    """Those that are not known to be over, as the steps from `first` on tell: one fold, however long they have stood.
+
+    Of one that began before, the severity, the groups and what it is counted with are those of these steps.
+    """
+    query = IncidentQuery(is_open=True, cluster=cluster, consumer_group=consumer_group)
+    steps = [*tuples(tables.read(GROUP_STATUS, EVER, _STEP, cluster, conditions=[Filter("step_start", ">=", first)]))]
+    return [with_teams(routes, one) for one in _folded(tables, query, steps, first) if _is_wanted(one, query)]
+
+
+def _is_wanted(one: Incident, query: IncidentQuery) -> bool:
+    return (
+        (query.incident_id is None or one.incident_id == query.incident_id)
+        and (query.consumer_group is None or query.consumer_group in one.groups)
+        and not (query.is_open and one.resolved_at is not None)
+        and (query.interval is None or stood_in(one, query.interval))
+        and (query.rule is None or query.rule in (part.rule for part in (*one.roots, *one.consequences)))
+        and query.severity in (None, one.severity)
+        and (query.client is None or any(query.client.lower() in name.lower() for name in _clients(one)))
+    )
+
+
+def _clients(one: Incident) -> tuple[str, ...]:
+    """Client ids, and what else its findings are about."""
+    return (*one.members, *(part.subject for part in (*one.roots, *one.consequences)))
+
+
+def check_rule(name: str | None) -> None:
+    """Raises `NothingPublishedError`, naming the nearest, if there is no such rule."""
+    names = [rule.name for rule in RULES]
+    if name is not None and name not in names:
+        raise NothingPublishedError(f"there is no rule {name}: {did_you_mean(name, names) or ', '.join(names)}")
+
+
+def stood_in(one: Incident, interval: Interval) -> bool:
+    """Whether it was seen in the interval."""
+    return one.opened_at < to_micros(interval.end) and one.last_seen_at > to_micros(interval.start)
+
+
+def _whole(tables: PublishedTables, query: IncidentQuery, steps: Sequence[tuple[str, str, datetime]]) -> list[Incident]:
+    """The incidents of the interval from their beginnings: the history before it is read, twice as far each time, until
+    none of them goes on before what was read. It begins with a sixteenth of the interval: a month is not read, and
+    folded, again for every few hours before it.
+    """
+    interval = query.interval or EVER
+    oldest = min((step for _, _, step in steps), default=interval.start)
+    back = max(tables.grid.length, min((interval.end - interval.start) / 16, interval.start - oldest))
+    while True:
+        first = tables.grid.floor(interval.start - back)
+        found = _folded(tables, query, steps, first)
+        begins = (part.start for one in found if stood_in(one, interval) for part in (*one.roots, *one.consequences))
+        if first <= oldest or min(begins, default=to_micros(interval.start)) > to_micros(first) + QUIET:
+            return found
+        back *= 2
+
+
+def _folded(
+    tables: PublishedTables,
+    query: IncidentQuery,
+    steps: Sequence[tuple[str, str, datetime]],
+    first: datetime | None,
+) -> list[Incident]:
+    """The incidents of all findings of the steps from `first` on; None: of all steps."""
+    conditions = [] if first is None else [Filter("step_start", ">=", first)]
+    found = published_findings(tables.read(FINDINGS, EVER, None, query.cluster, conditions=conditions))
+    micros = {step: to_micros(step) for step in {step for _, _, step in steps} if first is None or step >= first}
+    audited = ((cluster, group, micros[step]) for cluster, group, step in steps if step in micros)
+    length = tables.grid.length // timedelta(microseconds=1)
+    return incidents(found, AuditedTime(audited, length), RULES)

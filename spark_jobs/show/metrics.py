@@ -1,0 +1,199 @@
+"""Metrics: the newest step of every group, and the open incidents → what Prometheus reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from itertools import product
+from math import inf
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from prometheus_client import CollectorRegistry, write_to_textfile
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from spark_jobs.domain.incidents.team_routes import TeamRoute
+from spark_jobs.domain.incidents.values import Incident
+from spark_jobs.domain.model.finding import SEVERITIES
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.errors import ReportFileError
+from spark_jobs.show.incidents import open_incidents
+from spark_jobs.show.page.keys import GROUP, Row, values_of
+from spark_jobs.show.status import published_statuses
+from spark_jobs.show.trends import observed_shares
+from spark_jobs.store.read.published import PublishedTables, published_tables
+from spark_jobs.store.read.stored import StoredTables
+
+#: Told is what the steps of this time before the end of the newest one say: what was removed is not exported for ever,
+#: and one that has stood for months costs no more. An audit forgets sightings after as many days.
+KEPT = timedelta(days=7)
+
+
+def metrics(
+    stored: StoredTables,
+    cluster: str | None = None,
+    consumer_group: str | None = None,
+    routes: tuple[TeamRoute, ...] = (),
+    progress: Callable[[str], None] = lambda _: None,
+) -> CollectorRegistry:
+    """Every gauge, of all groups or of those named, with the teams of the routes; raises `NothingPublishedError` for
+    names that nobody has.
+    """
+    progress("reading the newest step of every group")
+    tables = published_tables(stored)
+    length = tables.grid.length
+    found = published_statuses(tables, cluster, consumer_group)
+    if found.newest_step is None:
+        return registry(NewestSteps([], length, {}), [])
+    end = found.newest_step + length
+    groups = [row for row in found.groups if row["step_start"] >= end - KEPT]
+    steps = NewestSteps(groups, length, _observed(tables, groups))
+    progress("reading the findings")
+    return registry(steps, open_incidents(tables, end - KEPT, cluster, consumer_group, routes))
+
+
+def _observed(tables: PublishedTables, groups: Sequence[dict[str, Any]]) -> dict[tuple[str, str], float]:
+    """By group the share of its newest step in which it was observed; only those steps are read."""
+    of_step: dict[Any, set[tuple[str, str]]] = {}
+    for row in groups:
+        of_step.setdefault(row["step_start"], set()).add((row["cluster"], row["consumer_group"]))
+    return {
+        group: share
+        for start, wanted in of_step.items()
+        for group, share in observed_shares(tables, Interval(start, start + tables.grid.length)).items()
+        if group in wanted
+    }
+
+
+def write_metrics(found: CollectorRegistry, file: Path) -> None:
+    """Writes the file whole or not at all; raises `ReportFileError` where it cannot."""
+    try:
+        write_to_textfile(str(file), found)
+    except OSError as error:
+        raise ReportFileError(f"the metrics cannot be written to {file}: {error.strerror}") from error
+
+
+_PREFIX = "rebalance_audit_"
+_KIND = ("rule", "severity")
+
+
+class NewestSteps(NamedTuple):
+    """The newest row of `group_status` of each group, how long a step is, and by (cluster, consumer group) the share of
+    that step in which the group was observed.
+    """
+
+    groups: Sequence[Row]
+    length: timedelta
+    observed: Mapping[tuple[str, str], float]
+
+
+def registry(steps: NewestSteps, opened: Sequence[Incident]) -> CollectorRegistry:
+    """Every gauge; `opened` are the incidents that are open. What is not known has no value, never 0."""
+    found = CollectorRegistry()
+    found.register(_Families([*_of_groups(steps), *_of_incidents(steps, opened)]))
+    return found
+
+
+class _Families(Collector):
+    def __init__(self, families: Iterable[GaugeMetricFamily]) -> None:
+        self._families = tuple(families)
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        return self._families
+
+
+def _of_groups(steps: NewestSteps) -> Iterator[GaugeMetricFamily]:
+    rows = [_values(row, steps) for row in steps.groups]
+    for name, told in _GROUP_GAUGES.items():
+        gauge = GaugeMetricFamily(_PREFIX + name, told, labels=GROUP)
+        for row, values in zip(steps.groups, rows, strict=True):
+            value = values[name]
+            if value is not None:
+                gauge.add_metric(values_of(row, GROUP), value)
+        yield gauge
+
+
+#: By name, without the prefix, what a gauge of a group means.
+_GROUP_GAUGES = {
+    "step_end_timestamp_seconds": "End of the newest audited step of the group, in seconds since 1970",
+    "observed_ratio": "Share of that step in which the group was observed, from 0 to 1",
+    "members": "Connections of the group when it was last replayed in that step; absent: it never was",
+    "queues": "Readable queues at that time, except retry topics",
+    "unowned_queues": "Of these, queues without an owner",
+    "double_owned_queues": "Of these, queues with several owners that each get every message",
+    "backlog_known": "1: the backlog of at least one queue is known at the end of that step; 0: of none",
+    "backlog_messages": "Messages waiting at the end of that step, in queues whose backlog is known; absent: unknown",
+    "backlog_unknown_queues": "Queues whose backlog is unknown: no offset was committed, or none was read",
+    "utilisation_ratio": "Messages produced in that step as a part of what the members can consume; absent: unknown",
+    "headroom_messages_per_second": "Messages per second that could be produced beside these before the first member "
+    "falls behind; absent: unknown",
+    "catch_up_seconds": "Until the last queue has caught up, at the pace of the last readings; +Inf: never; absent: "
+    "unknown",
+    "retention_left_seconds": "Until the broker may delete the first message that waits; absent: none does, or unknown",
+}
+
+
+def _values(row: Row, steps: NewestSteps) -> dict[str, float | None]:
+    cluster, consumer_group = values_of(row, GROUP)
+    return {
+        "step_end_timestamp_seconds": (row["step_start"] + steps.length).timestamp(),
+        "observed_ratio": steps.observed.get((cluster, consumer_group)),
+        "members": row["members"],
+        "queues": row["queues"],
+        "unowned_queues": row["owned_never"],
+        "double_owned_queues": row["owned_twice"],
+        "backlog_known": int(row["backlog_end"] is not None),
+        "backlog_messages": row["backlog_end"],
+        "backlog_unknown_queues": row["unknown_queues"],
+        "utilisation_ratio": row["utilisation"],
+        "headroom_messages_per_second": row["headroom"],
+        "catch_up_seconds": inf if row["catches_up"] is False else row["catch_up_seconds"],
+        "retention_left_seconds": row["retention_left_seconds"],
+    }
+
+
+def _of_incidents(steps: NewestSteps, opened: Sequence[Incident]) -> Iterator[GaugeMetricFamily]:
+    """Of clusters every rule and severity, also those with 0; of groups only what is open."""
+    groups = {values_of(row, GROUP) for row in steps.groups}
+    clusters = sorted({cluster for cluster, _ in groups})
+    kinds = [*product(clusters, (rule.name for rule in RULES), SEVERITIES)]
+    incidents = Counter(_kind(one) for one in opened)
+    of_kinds = {(_kind(one), consumer_group) for one in opened for consumer_group in one.groups}
+    concerned = Counter(kind for kind, _ in of_kinds)
+    yield _gauge(
+        "open_incidents",
+        "Incidents that are not known to be over, each counted once, however many groups it involves",
+        ("cluster", *_KIND),
+        {kind: incidents[kind] for kind in kinds},
+    )
+    yield _gauge(
+        "open_incident_groups",
+        "Consumer groups that these incidents involve",
+        ("cluster", *_KIND),
+        {kind: concerned[kind] for kind in kinds},
+    )
+    of_groups = Counter(
+        (one.cluster, cost.consumer_group, one.rule, one.severity, cost.team or "")
+        for one in opened
+        for cost in one.costs
+    )
+    yield _gauge(
+        "group_open_incidents",
+        "Open incidents that involve the group, and whose they are; absent: none",
+        (*GROUP, *_KIND, "team"),
+        {labels: of_groups[labels] for labels in sorted(of_groups) if labels[:2] in groups},
+    )
+
+
+def _kind(one: Incident) -> tuple[str, str, str]:
+    return one.cluster, one.rule, one.severity
+
+
+def _gauge(name: str, told: str, labels: Sequence[str], values: Mapping[tuple[str, ...], float]) -> GaugeMetricFamily:
+    gauge = GaugeMetricFamily(_PREFIX + name, told, labels=labels)
+    for of_labels, value in values.items():
+        gauge.add_metric(of_labels, value)
+    return gauge

@@ -1,0 +1,155 @@
+"""One group's part of the page: charts, tables and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spark_jobs.domain.model.finding import WORST_FIRST
+from spark_jobs.domain.model.history import RETRY
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.phrases import number_text
+from spark_jobs.show.page.axes import time_range
+from spark_jobs.show.page.lines import backlog_chart, is_known, rates_chart
+from spark_jobs.show.page.models import Figure, Model
+from spark_jobs.show.page.packing import packed
+from spark_jobs.show.page.texts import clock, milliseconds
+from spark_jobs.show.page.timelines import ROWS, Numbers, members_timeline, numbers_of, ownership_timeline
+
+Row = Mapping[str, Any]
+
+#: Topics of a group that have charts, at most: those with most queues in trouble first.
+TOPICS = 12
+
+
+@dataclass(frozen=True)
+class GroupRows:
+    """What the published tables say of one group, folded: `fleet`'s row of it, and the rows of each section."""
+
+    fleet: Row
+    members: Sequence[Row]
+    ownership: Sequence[Row]
+    states: Sequence[Row]
+    backlog: Sequence[Row]
+    findings: Sequence[Row]
+    status: Sequence[Row]
+    notes: Sequence[str]
+
+
+def group_page(rows: GroupRows, interval: Interval, asked: Interval, id: str) -> dict[str, Any]:
+    """What the template of a group's page shows."""
+    time, numbers = time_range(interval, asked), numbers_of(rows.members)
+    roots: list[Figure] = []
+
+    def place(chart: Figure) -> str:
+        roots.append(chart)
+        return chart.id
+
+    charts = {"members": place(members_timeline(rows.members, numbers, interval, time))}
+    names, quiet = _topics(rows)
+    topics = [_topic(name, rows, numbers, interval, time, place) for name in names[:TOPICS]]
+    notes = list(rows.notes)
+    if len(numbers) > ROWS:
+        notes.append(f"{len(numbers) - ROWS} of {len(numbers)} members are left out of the chart.")
+    if quiet:
+        notes.append(f"Not drawn, as they had no problem and no known backlog: {', '.join(quiet)}.")
+    if names[TOPICS:]:
+        notes.append(f"More topics, without charts: {', '.join(names[TOPICS:])}.")
+    return {
+        "id": id,
+        "notes": notes,
+        "findings": conditions(rows.findings),
+        "status": rows.status,
+        "growth": [(step["step_start"], part) for step in rows.status for part in step["attribution"] or ()],
+        "topics": topics,
+        "charts": charts | {"data": packed(roots)},
+    }
+
+
+def conditions(findings: Iterable[Row]) -> list[Row]:
+    """Findings that go on from step to step as one: from the first's start to the last's end, the worst severity, and
+    everything else from the one with the highest backlog. `steps` says how many, `ids` which, and `of` which time the
+    numbers are of.
+
+    The most severe first, then the first.
+    """
+    found: dict[tuple[Any, ...], list[list[Row]]] = {}
+    for row in sorted(findings, key=lambda row: (row["start"], row["finding_id"])):
+        runs = found.setdefault(tuple(row[name] for name in ("rule", "topic", "subject", "cause")), [])
+        if runs and runs[-1][-1]["end"] == row["start"]:
+            runs[-1].append(row)
+        else:
+            runs.append([row])
+    joined = [_joined(run) for runs in found.values() for run in runs]
+    return sorted(joined, key=lambda row: (WORST_FIRST.index(row["severity"]), row["start"], row["rule"]))
+
+
+def _joined(run: Sequence[Row]) -> Row:
+    shown = max(run, key=lambda row: row["evidence"]["backlog_max"] or 0)
+    severity = min((row["severity"] for row in run), key=WORST_FIRST.index)
+    span = {"start": run[0]["start"], "end": run[-1]["end"], "of": (shown["start"], shown["end"])}
+    ids = [row["finding_id"] for row in run]
+    return {**shown, **span, "severity": severity, "steps": len(run), "ids": ids}
+
+
+def _topics(rows: GroupRows) -> tuple[list[str], list[str]]:
+    """Topics, those with queues that had not exactly one owner first, retry topics last; and apart from them the retry
+    topics with neither trouble nor backlog.
+    """
+    troubles = {state["topic"]: 0 for state in rows.states}
+    waits = {row["topic"] for row in rows.backlog if row["lag_max"]}
+    for span in rows.ownership:
+        troubles[span["topic"]] += len(span["owners"]) != 1
+    quiet = {name for name in troubles if name.startswith(RETRY) and not troubles[name] and name not in waits}
+    names = sorted(troubles.keys() - quiet, key=lambda name: (name.startswith(RETRY), -troubles[name], name))
+    return names, sorted(quiet)
+
+
+def _topic(name: str, rows: GroupRows, numbers: Numbers, interval: Interval, time: Model, place: Any) -> dict[str, Any]:
+    spans, states, backlog = (
+        [row for row in section if row["topic"] == name] for section in (rows.ownership, rows.states, rows.backlog)
+    )
+    topic: dict[str, Any] = dict.fromkeys(("ownership", "backlog", "rates"))
+    topic |= {"name": name, "notes": _unreplayed(states, drawn=bool(spans)), "rebalances": []}
+    if spans:
+        chart, left_out = ownership_timeline(spans, states, numbers, interval, time)
+        topic |= {"ownership": place(chart), "rebalances": _rebalances(states)}
+        if left_out:
+            topic["notes"].append(f"{left_out} queues are left out of the chart; queues with problems come first.")
+    if is_known(backlog):
+        topic |= {"backlog": place(backlog_chart(backlog, time)), "rates": place(rates_chart(backlog, time))}
+        if any(row["lag_first"] is None or row["lag_last"] is None for row in backlog):
+            topic["notes"].append(
+                "Where a line of the backlog is broken, it is unknown: the group had not committed an offset, or no "
+                "offset was read."
+            )
+    elif backlog:
+        topic["notes"].append("The backlog is unknown: the group has not committed an offset, or no offset was read.")
+    return topic
+
+
+def _unreplayed(states: Sequence[Row], *, drawn: bool) -> list[str]:
+    """What was not replayed, and why, as sentences; where there is a chart it shows what was not observed."""
+    return [
+        f"{state['status'].replace('_', ' ').capitalize()} ({state['reason']}): {clock(state['start'])} – "
+        f"{clock(state['end'])} UTC."
+        for state in states
+        if state["status"] != "REPLAYED" and not (drawn and state["status"] == "UNOBSERVED")
+    ]
+
+
+def _rebalances(states: Sequence[Row]) -> list[tuple[float, str]]:
+    """(moment in ms, text) of each rebalance, and the last moment that was replayed."""
+    replayed = sorted((row for row in states if row["status"] == "REPLAYED"), key=lambda row: row["start"])
+    found = [
+        (
+            milliseconds(row["start"]),
+            f"{clock(row['start'])} {row['trigger']} {row['trigger_subject'] or ''}"
+            + (f", {number_text(row['queues_moved'])} queues moved" if row["queues_moved"] is not None else ""),
+        )
+        for row in replayed
+        if row["trigger"]
+    ]
+    end = max(row["end"] for row in replayed)
+    return [(milliseconds(end), f"{clock(end)} end of the replay"), *found]

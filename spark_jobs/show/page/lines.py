@@ -1,0 +1,149 @@
+"""Lines over time: backlog per queue and in total, and what came in and went out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+from math import isnan, nan
+from typing import Any
+
+from spark_jobs.domain.phrases import count, known_sum, number_text
+from spark_jobs.show.page.axes import time_figure, with_legend
+from spark_jobs.show.page.colours import DIM, INK, LINES
+from spark_jobs.show.page.models import Figure, Model, dots, field, hover, line, marks, source_of
+from spark_jobs.show.page.texts import clock, milliseconds
+
+Row = Mapping[str, Any]
+
+#: Queues that have a line with a name of its own; the others are grey.
+_NAMED = 4
+_DASHES = ("solid", "dashed", "dotdash", "dotted")
+
+
+def is_known(rows: Iterable[Row]) -> bool:
+    """Whether any backlog of the queues is known."""
+    return any(row["lag_first"] is not None or row["lag_last"] is not None for row in rows)
+
+
+def backlog_chart(rows: Sequence[Row], time: Model) -> Figure:
+    """Messages that wait, over time: a line per queue, those with most first, and a thick one for the whole topic.
+
+    A line joins what the first and the last reading of each interval say; where nothing is known it is broken, and that
+    of the topic also where other queues are known than before: what becomes known then did not come then.
+    """
+    chart = time_figure(time, frame_height=130, name="Backlog", y_range=Model("DataRange1d", start=0))
+    chart.yaxis.axis_label = "backlog (messages)"
+    queues = _by_queue(rows)
+    worst = sorted(queues, key=lambda queue: -max((row["lag_max"] or 0 for row in queues[queue]), default=0))
+    others = [_points(queues[queue]) for queue in worst[_NAMED:]]
+    if others:
+        source = source_of(
+            {"xs": [[x for x, _ in one] for one in others], "ys": [[y for _, y in one] for one in others]}
+        )
+        thin = marks("MultiLine", xs=field("xs"), ys=field("ys"), line_color=DIM, line_width=1)
+        chart.draw(source, thin, legend_label="other queues")
+    _draw_lines(chart, {f"{queue[0]}:{queue[1]}": _points(queues[queue]) for queue in worst[:_NAMED]}, 1.5)
+    _draw_total(chart, rows)
+    return _finished(chart, "0,0")
+
+
+def rates_chart(rows: Sequence[Row], time: Model) -> Figure:
+    """Messages a second that came in (solid) and went out (dashed), of the whole topic, interval by interval."""
+    chart = time_figure(time, frame_height=80, name="Rates", y_range=Model("DataRange1d", start=0))
+    chart.yaxis.axis_label = "messages/s"
+    _draw_lines(chart, {column: list(_steps(rows, column)) for column in ("produced", "consumed")}, 2)
+    return _finished(chart, "0,0.[0]")
+
+
+def _by_queue(rows: Iterable[Row]) -> dict[tuple[str, int], list[Row]]:
+    queues: dict[tuple[str, int], list[Row]] = {}
+    for row in sorted(rows, key=lambda row: row["start"]):
+        queues.setdefault((row["broker_name"], row["queue_id"]), []).append(row)
+    return queues
+
+
+def _points(rows: Iterable[Row]) -> list[tuple[float, float]]:
+    """Two points per row, and a break behind a row that the next does not follow at once."""
+    points: list[tuple[float, float]] = []
+    for row in rows:
+        if points and points[-1][0] != milliseconds(row["start"]):
+            points.append((points[-1][0], nan))
+        points.append((milliseconds(row["start"]), _number(row["lag_first"])))
+        points.append((milliseconds(row["end"]), _number(row["lag_last"])))
+    return points
+
+
+def _steps(rows: Iterable[Row], column: str) -> Iterable[tuple[float, float]]:
+    for together in _together(rows):
+        known = [row[column] / row["seconds"] for row in together if row[column] is not None and row["seconds"]]
+        rate = sum(known) if known else nan
+        yield milliseconds(together[0]["start"]), rate
+        yield milliseconds(together[0]["end"]), rate
+
+
+def _together(rows: Iterable[Row]) -> Iterable[list[Row]]:
+    """The rows of the same time, in order."""
+    in_order = sorted(rows, key=lambda row: (row["start"], row["end"]))
+    return (list(of_one) for _, of_one in groupby(in_order, key=lambda row: (row["start"], row["end"])))
+
+
+def _totals(rows: Iterable[Row]) -> Iterable[tuple[datetime, list[int | None]]]:
+    """The lags of all queues at the beginning and at the end of each interval; none where the line is broken."""
+    before: tuple[datetime, set[tuple[str, int]]] | None = None
+    for together in _together(rows):
+        for moment, column in (("start", "lag_first"), ("end", "lag_last")):
+            at = together[0][moment]
+            known = {(row["broker_name"], row["queue_id"]) for row in together if row[column] is not None}
+            if before and known and before[1] and (known != before[1] or (moment == "start" and at != before[0])):
+                yield before[0], []
+            yield at, [row[column] for row in together]
+            before = at, known
+
+
+def _draw_total(chart: Figure, rows: Iterable[Row]) -> None:
+    points = list(_totals(rows))
+    source = source_of(
+        {
+            "x": [milliseconds(moment) for moment, _ in points],
+            "y": [_number(known_sum(lags)) for _, lags in points],
+            "at": [f"{clock(moment)} UTC" for moment, _ in points],
+            "told": [_told(lags) for _, lags in points],
+        }
+    )
+    chart.draw(source, line(INK, 3), name="total", legend_label="all queues")
+    chart.add_tools(hover([chart.draw(source, dots(INK))], {"time": "@at", "all queues": "@told"}))
+
+
+def _told(lags: Sequence[int | None]) -> str:
+    unknown, total = lags.count(None), f"{number_text(known_sum(lags))} messages"
+    return f"{total}, and {count(unknown, 'queue')} unknown" if unknown else total
+
+
+def _draw_lines(chart: Figure, lines: Mapping[str, Sequence[tuple[float, float]]], width: float) -> None:
+    """A line per label, told apart by colour and by dashes."""
+    drawn = []
+    for place, (label, points) in enumerate(lines.items()):
+        source = source_of({"x": [x for x, _ in points], "y": [y for _, y in points], "label": [label] * len(points)})
+        drawn.append(chart.draw(source, line(LINES[place], width, _DASHES[place]), name=label, legend_label=label))
+        if alone := _alone(points):
+            source = source_of({"x": [x for x, _ in alone], "y": [y for _, y in alone]})
+            chart.draw(source, dots(LINES[place]), name=f"{label} alone")
+    chart.add_tools(hover(drawn, {"line": "@label", "value": "@y{0,0.[0]}"}))
+
+
+def _alone(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The points between two breaks, which no line shows."""
+    is_known = [False, *(not isnan(y) for _, y in points), False]
+    return [one for number, one in enumerate(points) if is_known[number : number + 3] == [False, True, False]]
+
+
+def _number(value: float | None) -> float:
+    return nan if value is None else value
+
+
+def _finished(chart: Figure, numbers: str) -> Figure:
+    chart.yaxis.formatter = Model("NumeralTickFormatter", format=numbers)
+    chart.legend.location = "top_left"
+    chart.legend.background_fill_alpha = 0.7
+    return with_legend(chart)

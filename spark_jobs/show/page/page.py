@@ -1,0 +1,127 @@
+"""The page: templates filled with what the sections found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spark_jobs.domain.glossary import TERMS
+from spark_jobs.domain.incidents.trends import GroupTrend
+from spark_jobs.domain.incidents.values import Incident
+from spark_jobs.domain.model.finding import SEVERITIES
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.show.page.fleet import PARTS
+from spark_jobs.show.page.groups import GroupRows, group_page
+from spark_jobs.show.page.incident_chart import incident_id
+from spark_jobs.show.page.incident_pages import incident_section, incidents_of_groups, shown_of
+from spark_jobs.show.page.packing import BOKEH_VERSION
+from spark_jobs.show.page.templates import rendered
+from spark_jobs.show.page.texts import clock
+from spark_jobs.show.page.trend_rows import GROUPS as TRENDS
+from spark_jobs.show.page.trend_rows import trend_rows
+from spark_jobs.show.text.incident_text import state_text
+from spark_jobs.show.text.trend_text import trends_text
+
+Row = Mapping[str, Any]
+
+_SPARK = (96, 22)
+#: Runs that the footer names, at most.
+RUNS = 50
+
+
+@dataclass(frozen=True)
+class PageContent:
+    """What a page is made of. `fleet` holds a row per group; those of `groups` have a page of their own."""
+
+    asked: Interval
+    interval: Interval
+    fleet: Sequence[Row]
+    groups: Sequence[GroupRows]
+    notes: Sequence[str]
+    runs: Sequence[Row]
+    warehouse: str
+    versions: Mapping[str, int]
+    code_version: str
+    incidents: Sequence[Incident] = ()
+    trends: Sequence[GroupTrend] = ()
+
+
+def page(content: PageContent) -> str:
+    """The report as HTML that loads nothing and is safe whatever the groups and clients are called."""
+    ids = {_name(group.fleet): f"group-{place}" for place, group in enumerate(content.groups, start=1)}
+    fleet = [_fleet_row(row, ids.get(_name(row))) for row in content.fleet]
+    by_id = {row["id"]: row for row in fleet}
+    groups = [group_page(group, content.interval, content.asked, ids[_name(group.fleet)]) for group in content.groups]
+    of_groups = incidents_of_groups(shown_of(content.incidents))
+    versions = ", ".join(f"{name} {version}" for name, version in sorted(content.versions.items()))
+    return rendered(
+        "page.html",
+        title=_title(fleet),
+        asked=content.asked,
+        interval=content.interval,
+        fleet=fleet,
+        groups=[_with_incidents(group, by_id[group["id"]], of_groups) for group in groups],
+        incidents=incident_section(content.incidents, content.asked, ids, groups),
+        trends=trend_rows(content.trends, ids),
+        trends_text=trends_text(content.trends),
+        trends_left_out=max(0, len(content.trends) - TRENDS),
+        notes=content.notes,
+        terms=TERMS,
+        runs=content.runs[:RUNS],
+        runs_left_out=max(0, len(content.runs) - RUNS),
+        warehouse=content.warehouse,
+        versions=versions,
+        code_version=content.code_version,
+        bokeh_version=BOKEH_VERSION,
+    )  # fmt: skip
+
+
+def _name(row: Row) -> tuple[str, str]:
+    return row["cluster"], row["consumer_group"]
+
+
+def _with_incidents(group: Row, row: Row, of_groups: Mapping[tuple[str, str], Sequence[Incident]]) -> Row:
+    """The page of a group, its row in the fleet, and the incidents that it is a part of."""
+    found = of_groups.get(_name(row), ())
+    told = [
+        {"id": incident_id(one), "headline": one.headline, "text": state_text(one, clock), "severity": one.severity}
+        for one in found
+    ]
+    return {**group, "row": row, "incidents": told}
+
+
+def _title(fleet: Sequence[Row]) -> str:
+    if len(fleet) == 1:
+        return f"Consumer group {fleet[0]['consumer_group']}"
+    return f"Consumer load balancing of {', '.join(sorted({row['cluster'] for row in fleet}))}"
+
+
+def _fleet_row(row: Row, id: str | None) -> dict[str, Any]:
+    severity, rules = (None, *SEVERITIES)[row["rank"] or 0], row["rules"] or []
+    searched = (row["cluster"], row["consumer_group"], severity or "fine", *(one["rule"] for one in rules))
+    spark, peak = sparkline(row["lines"] or [])
+    return {
+        **row, "id": id, "severity": severity, "rules": rules, "search": " ".join(searched).lower(), "spark": spark,
+        "peak": peak,
+    }  # fmt: skip
+
+
+def sparkline(lines: Iterable[Row]) -> tuple[str, int | None]:
+    """The points of a small line, in pixels, and the highest backlog in it: the sum over the topics, each known at some
+    parts of the interval and interpolated between them. Empty, and None, where nothing is known.
+    """
+    known = [line["points"] for line in lines if line["points"]]
+    if not known:
+        return "", None
+    parts = np.arange(PARTS)
+    total = sum(
+        np.interp(parts, [one["part"] for one in points], [one["backlog"] for one in points]) for points in known
+    )
+    assert isinstance(total, np.ndarray)
+    width, height = _SPARK
+    highest = max(float(total.max()), 1.0)
+    points = zip(parts * (width / (PARTS - 1)), height - 1 - total / highest * (height - 2), strict=True)
+    return " ".join(f"{x:.0f},{y:.1f}" for x, y in points), round(float(total.max()))

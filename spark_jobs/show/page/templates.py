@@ -1,0 +1,82 @@
+"""Pages of HTML: a template, and what every page has: its style, Bokeh, the script, the colours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from spark_jobs.domain.model.intervals import duration_text
+from spark_jobs.domain.phrases import UNKNOWN, catch_up_text, number_text, percent_text, rate_text, retention_text
+from spark_jobs.show.page.colours import SCHEMES
+from spark_jobs.show.page.packing import bokeh_js
+from spark_jobs.show.page.texts import clock, milliseconds
+
+_VIEWS = Path(__file__).with_name("views")
+
+
+def rendered(template: str, **content: object) -> str:
+    """The template of that name, filled: a page that loads nothing."""
+    return _templates().get_template(template).render(
+        content,
+        schemes=SCHEMES,
+        bokeh=_script(bokeh_js()),
+        script=_script((_VIEWS / "report.js").read_text(encoding="utf-8")),
+        css=Markup((_VIEWS / "report.css").read_text(encoding="utf-8")),
+    )  # fmt: skip
+
+
+def _templates() -> Environment:
+    templates = Environment(
+        loader=FileSystemLoader(_VIEWS), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    templates.filters |= {
+        "clock": clock,
+        "messages": number_text,
+        "ms": milliseconds,
+        "facts": evidence_facts,
+        "lasted": lambda finding: duration_text(finding["end"] - finding["start"]),
+        "percent": percent_text,
+        "rate": rate_text,
+        "catch_up": catch_up_text,
+        "retention": retention_text,
+    }
+    return templates
+
+
+def _script(text: str) -> Markup:
+    """A script as an HTML element may hold it."""
+    return Markup(text.replace("</script", "<\\/script"))
+
+
+_COUNTS = ("member_count", "queue_count", "unknown_queues")
+_MESSAGES = ("backlog_start", "backlog_end", "backlog_max", "produced", "consumed")
+_COUNTERFACTUALS = {"if_deduplicated": "if one of them left", "if_unique": "if each had its own client id"}
+
+
+def evidence_facts(evidence: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """(name, text) of everything that the evidence of a finding says, except its queues. Unknown backlogs are said."""
+    if evidence["persistence"]:
+        yield "persistence", evidence["persistence"].lower()
+    if evidence["connections"]:
+        yield "connections", ", ".join(f"{one['client_id']} at {one['client_addr']}" for one in evidence["connections"])
+    if evidence["client_ids"]:
+        yield "client ids", ", ".join(evidence["client_ids"])
+    for name in _COUNTS:
+        if evidence[name] is not None:
+            yield name.replace("_count", "s").replace("_", " "), number_text(evidence[name])
+    for name in _MESSAGES if evidence["queues"] else ():
+        yield name.replace("_", " "), f"{number_text(evidence[name])} messages"
+    for name, text in _COUNTERFACTUALS.items():
+        if counts := evidence[name]:
+            yield (
+                text,
+                f"{counts['unassigned_queues']} queues without owner, {counts['double_owned_queues']} owned twice",
+            )
+    for measure in evidence["measures"] or ():
+        yield measure["name"].replace("_", " "), UNKNOWN if measure["value"] is None else f"{measure['value']:,.6g}"
+    for party in evidence["parties"] or ():
+        yield party["name"], ", ".join(party["client_ids"] or ())

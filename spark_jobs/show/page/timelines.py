@@ -1,0 +1,200 @@
+"""Timelines: who was in the group, and who owned each queue, as coloured spans of time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS
+from spark_jobs.domain.model.causes import DoubleOwnedCause
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.phrases import UNKNOWN, number_text
+from spark_jobs.show.page.axes import time_figure
+from spark_jobs.show.page.colours import INK, NOBODY, NOT_REPLAYED, PAPER, UNOBSERVED, ink_on, owner_colour
+from spark_jobs.show.page.models import Figure, Model, field, hover, marks, source_of_rows
+from spark_jobs.show.page.texts import clock, milliseconds, shortened
+
+Row = Mapping[str, Any]
+#: (client id, address) → number of the connection: its colour and its label.
+Numbers = Mapping[tuple[str, str], int]
+
+#: Rows that a timeline draws, at most: those with something wrong come first.
+ROWS = 250
+_ROW_PIXELS = 19
+#: A span shorter than this part of the whole is not labelled: the label would not fit.
+_LABELLED = 0.025
+
+
+def numbers_of(members: Iterable[Row]) -> dict[tuple[str, str], int]:
+    """Numbers from 1 for the connections of a group, in the order in which they came."""
+    first: dict[tuple[str, str], datetime] = {}
+    for row in members:
+        key = (row["client_id"], row["client_addr"])
+        first[key] = min(first.get(key, row["start"]), row["start"])
+    return {key: number for number, key in enumerate(sorted(first, key=lambda key: (first[key], key)), start=1)}
+
+
+def members_timeline(members: Sequence[Row], numbers: Numbers, interval: Interval, time: Model) -> Figure:
+    """A row per connection: when it was in the group; hatched while another had its client id."""
+    rows = [_member_span(row, numbers) for row in members if numbers[_key(row)] <= ROWS]
+    labels = {number: f"{number}  {shortened(key[0], 24)}" for key, number in numbers.items() if number <= ROWS}
+    chart = _rows_figure(labels, time, "Members")
+    tips = {"client id": "@client_id", "address": "@address", "time": "@span", "note": "@why"}
+    _draw_spans(chart, rows, interval, tips)
+    return chart
+
+
+def ownership_timeline(
+    spans: Sequence[Row], states: Sequence[Row], numbers: Numbers, interval: Interval, time: Model
+) -> tuple[Figure, int]:
+    """A row per queue: who owned it when; and how many rows were left out."""
+    keys = sorted({_row_key(span) for span in spans}, key=_troubled_first(spans))
+    places = {key: place for place, key in enumerate(sorted(keys[:ROWS]), start=1)}
+    rows = [_queue_span(span, places, numbers) for span in spans if _row_key(span) in places]
+    rows += [row for state in states for row in _unreplayed_spans(state, places)]
+    chart = _rows_figure({place: _row_label(key) for key, place in places.items()}, time, "Owners")
+    tips = {"queue": "@queue", "state": "@state", "owner": "@owner", "why": "@why", "time": "@span", "lag": "@lag"}
+    _draw_spans(chart, rows, interval, tips)
+    _draw_rebalances(chart, states)
+    return chart, len(keys) - len(places)
+
+
+def _key(row: Row) -> tuple[str, str]:
+    return row["client_id"], row["client_addr"]
+
+
+def _row_key(span: Row) -> tuple[str, str, int]:
+    return _view(span), span["broker_name"], span["queue_id"]
+
+
+def _view(row: Row) -> str:
+    """The broker whose list of members it is; empty for that of all hosts."""
+    return "" if row["membership_view"] == ALL_HOSTS else row["membership_view"]
+
+
+def _row_label(key: tuple[str, str, int]) -> str:
+    view, broker, queue = key
+    return f"{shortened(broker, 20)}:{queue}" + (f" ({shortened(view, 10)} says)" if view else "")
+
+
+def _troubled_first(spans: Iterable[Row]) -> Any:
+    troubled = {_row_key(span) for span in spans if len(span["owners"]) != 1}
+    return lambda key: (key not in troubled, key)
+
+
+def _span(start: datetime, end: datetime, place: int, colour: str, label: str, several: bool = False) -> dict[str, Any]:
+    return {
+        "y": place,
+        "left": milliseconds(start),
+        "right": milliseconds(end),
+        "colour": colour,
+        "several": several,
+        "label": label,
+        "ink": ink_on(colour),
+        "span": f"{clock(start)} – {clock(end)} UTC",
+    }
+
+
+def _member_span(row: Row, numbers: Numbers) -> dict[str, Any]:
+    number = numbers[_key(row)]
+    why = "another connection has this client id" if row["twins"] else row["strategy"] or ""
+    facts = {"client_id": row["client_id"], "address": row["client_addr"], "why": why}
+    return _span(row["start"], row["end"], number, owner_colour(number), str(number), row["twins"]) | facts
+
+
+def _queue_span(span: Row, places: Mapping[tuple[str, str, int], int], numbers: Numbers) -> dict[str, Any]:
+    owners = span["owners"]
+    owned_by = [numbers.get(_key(owner), 0) for owner in owners]
+    names = (f"{number} {' '.join(_key(owner))}" for number, owner in zip(owned_by, owners, strict=True))
+    shared = span["double_owned_cause"] == DoubleOwnedCause.POP_SHARED
+    several = "shared by POP" if shared else "several owners: consumed more than once"
+    state = ("nobody", "one owner", several)[min(len(owners), 2)]
+    colour = owner_colour(owned_by[0]) if owners else NOBODY
+    label = "+".join(map(str, owned_by)) if owners else "nobody"
+    first, last, most = (number_text(span[name]) for name in ("lag_first", "lag_last", "lag_max"))
+    return _span(span["start"], span["end"], places[_row_key(span)], colour, label, len(owners) > 1 and not shared) | {
+        "queue": f"{span['broker_name']}:{span['queue_id']}" + ("" if span["readable"] else " (not readable)"),
+        "state": state,
+        "owner": ", ".join(names),
+        "why": span["unassigned_cause"] or span["double_owned_cause"] or "",
+        "lag": f"{first} → {last}, at most {most} messages",
+    }
+
+
+def _unreplayed_spans(state: Row, places: Mapping[tuple[str, str, int], int]) -> Iterable[dict[str, Any]]:
+    """What was not observed (grey) or not replayed (light), in all rows of its view; nothing where not applicable."""
+    if state["status"] not in ("UNOBSERVED", "NOT_REPLAYABLE"):
+        return
+    colour = UNOBSERVED if state["status"] == "UNOBSERVED" else NOT_REPLAYED
+    name = state["status"].lower().replace("_", " ")
+    for key, place in places.items():
+        if key[0] == _view(state):
+            facts = {
+                "queue": f"{key[1]}:{key[2]}",
+                "state": name,
+                "owner": "",
+                "why": state["reason"],
+                "lag": UNKNOWN,
+            }
+            yield _span(state["start"], state["end"], place, colour, "") | facts
+
+
+def _rows_figure(labels: Mapping[int, str], time: Model, what: str) -> Figure:
+    count = max(len(labels), 1)
+    across = Model("Range1d", start=count + 0.5, end=0.5)
+    chart = time_figure(time, frame_height=_ROW_PIXELS * count, name=what, y_range=across)
+    chart.yaxis.ticker = Model("FixedTicker", ticks=list(labels))
+    chart.yaxis.major_label_overrides = dict(labels)
+    chart.ygrid.visible = False
+    return chart
+
+
+def _draw_spans(chart: Figure, rows: Sequence[Row], interval: Interval, tips: Mapping[str, str]) -> None:
+    place = ("y", "left", "right")
+    style: dict[str, Any] = {name: field(name) for name in place} | {"height": 0.86, "line_color": PAPER}
+    source = source_of_rows(rows, (*place, "colour", *_fields(tips)))
+    bars = chart.draw(source, marks("HBar", fill_color=field("colour"), **style), name="spans")
+    # Apart from the others: where the pattern is a column, a browser makes one for every span.
+    hatched = source_of_rows([row for row in rows if row["several"]], (*place, *_fields(tips)))
+    pattern = marks(
+        "HBar", fill_color=None, hatch_pattern="right_diagonal_line", hatch_color="#000000", hatch_alpha=0.6,
+        hatch_scale=9, hatch_weight=1.5, **style,
+    )  # fmt: skip
+    chart.draw(hatched, pattern, name="several")
+    chart.add_tools(hover([bars], tips, point_policy="follow_mouse"))
+    length = (interval.end - interval.start).total_seconds() * 1000
+    labelled = [row for row in rows if row["label"] and row["right"] - row["left"] > _LABELLED * length]
+    texts = marks(
+        "Text", x=field("left"), y=field("y"), text=field("label"), text_color=field("ink"), x_offset=4,
+        text_baseline="middle", text_font_size="11px", text_font_style="bold", background_fill_color=field("colour"),
+    )  # fmt: skip
+    chart.draw(source_of_rows(labelled, ("left", "y", "label", "ink", "colour")), texts, name="labels")
+
+
+def _draw_rebalances(chart: Figure, states: Sequence[Row]) -> None:
+    rows = [
+        {
+            "x": milliseconds(state["start"]),
+            "at": f"{clock(state['start'])} UTC",
+            "trigger": state["trigger"],
+            "subject": state["trigger_subject"] or "",
+            "moved": f"{state['queues_moved']} of {state['queues_moved'] + state['queues_preserved']} queues moved, "
+            f"at least {state['least_moves']} had to"
+            if state["queues_moved"] is not None
+            else "",
+        }
+        for state in states
+        if state["trigger"]
+    ]
+    lines = chart.draw(
+        source_of_rows(rows, ("x", "at", "trigger", "subject", "moved")),
+        marks("VSpan", x=field("x"), line_color=INK, line_width=1.5, line_dash="dashed"),
+        name="rebalances",
+    )
+    tips = {"rebalance": "@at", "trigger": "@trigger", "of": "@subject", "moved": "@moved"}
+    chart.add_tools(hover([lines], tips))
+
+
+def _fields(tips: Mapping[str, str]) -> list[str]:
+    return [text.removeprefix("@") for text in tips.values()]

@@ -1,0 +1,54 @@
+"""How each group fared week by week, as rows of the page of trends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from spark_jobs.domain.incidents.trends import GroupTrend, GroupWeek
+from spark_jobs.domain.model.window import from_micros
+from spark_jobs.domain.phrases import rate_text
+from spark_jobs.show.page.texts import clock
+from spark_jobs.show.text.trend_text import change_text, is_compared, is_told, week_texts
+
+#: Groups that are shown, at most.
+GROUPS = 500
+_BARS = (96, 28)
+
+
+def trend_rows(trends: Sequence[GroupTrend], groups: Mapping[tuple[str, str], str]) -> list[dict[str, Any]]:
+    """A row per group in the order given; of weeks in which it was not observed nothing is said."""
+    return [
+        {
+            "name": one.consumer_group,
+            "cluster": one.cluster,
+            "id": groups.get((one.cluster, one.consumer_group)),
+            "change": _change(one),
+            "is_worse": one.worsening > (0, 0, 0),
+            "weeks": [_week(week) for week in reversed(one.weeks) if is_told(week)],
+            "bars": _bars([week.wrong_minutes for week in one.weeks]),
+        }
+        for one in trends[:GROUPS]
+    ]
+
+
+def _change(one: GroupTrend) -> str:
+    return change_text(one) or "no change" if is_compared(one) else ""
+
+
+def _week(week: GroupWeek) -> dict[str, Any]:
+    return {"from": clock(from_micros(week.start)), "to": clock(from_micros(week.end)), "texts": list(week_texts(week))}
+
+
+def _bars(minutes: Sequence[float | None]) -> list[dict[str, Any]]:
+    """A bar per week, the oldest first, in pixels; none where less than two are known. `text` says the minutes."""
+    width, height = _BARS
+    highest = max((one for one in minutes if one is not None), default=0) or 1
+    step = width / len(minutes)
+    found = []
+    for place, one in enumerate(minutes):
+        tall = None if one is None else max(1.0, one / highest * height)
+        found.append(
+            {"x": round(place * step + 1, 1), "width": round(step - 2, 1), "height": tall, "text": rate_text(one)}
+        )
+    return found if any(minutes) and len(minutes) > minutes.count(None) + 1 else []

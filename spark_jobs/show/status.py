@@ -1,0 +1,96 @@
+"""Reads the newest published step of every group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from schemas import FINDINGS, GROUP_STATUS, Table
+from spark_jobs.domain.model.finding import WORST_FIRST
+from spark_jobs.domain.model.intervals import EVER
+from spark_jobs.domain.phrases import known_sum
+from spark_jobs.domain.rules import stranded_write_queues, unobserved
+from spark_jobs.show.page.fleet import FINDING_COLUMNS, attention, found_in
+from spark_jobs.show.page.keys import GROUP, Row, by_key, values_of
+from spark_jobs.store.read.published import PublishedTables, check_cluster, check_group, published_tables
+from spark_jobs.store.read.stored import Filter, StoredTables, rows
+
+_FINDING = (*FINDING_COLUMNS, "step_start", "start", "end")
+
+
+@dataclass(frozen=True)
+class Statuses:
+    """A row of `group_status` per group, those that need attention first; `newest_step`: of all groups together, None
+    where no group was audited.
+    """
+
+    newest_step: datetime | None
+    groups: list[dict[str, Any]]
+
+
+def statuses(
+    stored: StoredTables,
+    cluster: str | None = None,
+    consumer_group: str | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Statuses:
+    """`published_statuses` of what stands there now, each with what was found (`report.fleet.found_in`), messages in
+    queues that nobody may read (`stranded`, null: none are known) and its worst finding (`worst`: rule, start, end;
+    null: none); in the order of the report.
+    """
+    progress("reading the newest step of every group")
+    tables = published_tables(stored)
+    found = published_statuses(tables, cluster, consumer_group)
+    findings = _newest_steps(tables, FINDINGS, _FINDING, found.groups)
+    of_group = by_key((row for row in findings if row["muted"] is None), lambda row: values_of(row, GROUP))
+    groups = ({**row, **_told(of_group.get(values_of(row, GROUP), []))} for row in found.groups)
+    return Statuses(found.newest_step, sorted(groups, key=lambda row: (_severity(row), attention(row))))
+
+
+def _told(findings: Sequence[Row]) -> Row:
+    waiting = (row["evidence"]["backlog_end"] for row in findings if row["rule"] == stranded_write_queues.NAME)
+    known = [row for row in findings if row["rule"] != unobserved.NAME]
+    worst = min(known, key=lambda row: (WORST_FIRST.index(row["severity"]), row["start"], row["rule"]), default=None)
+    told = None if worst is None else {name: worst[name] for name in ("rule", "start", "end")}
+    return {**found_in(findings), "stranded": known_sum(waiting), "worst": told}
+
+
+def published_statuses(
+    tables: PublishedTables, cluster: str | None = None, consumer_group: str | None = None
+) -> Statuses:
+    """The newest step of every group, or of those named; raises `NothingPublishedError` for names that nobody has."""
+    if consumer_group is not None:
+        cluster = check_group(tables, EVER, cluster, consumer_group)
+    every = tables.groups()
+    wanted = [one for one in every if cluster in (None, one.cluster) and consumer_group in (None, one.consumer_group)]
+    if cluster is not None and not wanted:
+        check_cluster(tables, cluster)
+    newest = max((one.last_step for one in every), default=None)
+    last = [one._asdict() | {"step_start": one.last_step} for one in wanted]
+    return Statuses(newest, in_order(_newest_steps(tables, GROUP_STATUS, GROUP_STATUS.columns, last)))
+
+
+def _newest_steps(
+    tables: PublishedTables, table: Table, columns: Sequence[str], groups: Iterable[Row]
+) -> list[dict[str, Any]]:
+    """The table's rows of each group's last step; only those steps are read."""
+    last = {values_of(one, GROUP): one["step_start"] for one in groups}
+    steps = Filter("step_start", "IN", sorted(set(last.values())))
+    found = rows(tables.read(table, EVER, columns, conditions=[steps])) if last else []
+    return [row for row in found if last.get(values_of(row, GROUP)) == row["step_start"]]
+
+
+def in_order(groups: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The worst severity first, then the largest backlog at the end of the step, unknown last, then by name."""
+
+    def rank(group: dict[str, Any]) -> tuple[object, ...]:
+        backlog = group["backlog_end"]
+        return _severity(group), backlog is None, -(backlog or 0), group["consumer_group"], group["cluster"]
+
+    return sorted(groups, key=rank)
+
+
+def _severity(group: Row) -> int:
+    return (*WORST_FIRST, None).index(group["worst_severity"])

@@ -1,0 +1,82 @@
+"""`python -m spark_jobs.show.text.handbook` writes docs/findings.md from the rules, docs/glossary.md from the terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from spark_jobs.domain.glossary import TERMS, Term
+from spark_jobs.domain.rules import follows
+from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.domain.rules.rule import Rule
+from spark_jobs.domain.status.capacity import ADVICE, SIGNS, Limit
+
+#: What a consequence shares with its root, in words.
+SHARED = {
+    follows.everything: "of the group",
+    follows.topics: "of the same topic",
+    follows.queues: "of the same queues",
+    follows.clients: "of the same clients",
+}
+_DOCS = Path(__file__).parents[3] / "docs"
+PAGE, GLOSSARY = _DOCS / "findings.md", _DOCS / "glossary.md"
+_FRAME = Path(__file__).with_name("handbook.md")
+_GLOSSARY_FRAME = """<!-- Made by python -m spark_jobs.show.text.handbook: change the terms, not this page. -->
+# Glossary
+
+What the words of messages, advice and pages mean, with the classes and settings of RocketMQ and the tables and columns
+that hold it. The report has these terms at its end.
+
+| term | meaning | in RocketMQ | in the tables |
+|---|---|---|---|
+{terms}
+"""
+
+
+def handbook() -> str:
+    """The page: the frame around the rules, and a section per rule."""
+    rules = "\n\n".join("\n".join(_section(rule)) for rule in RULES)
+    limits = "\n".join(_limit(found) for found in Limit)
+    return _FRAME.read_text(encoding="utf-8").replace("{rules}", rules).replace("{limits}", limits)
+
+
+def glossary() -> str:
+    """The page: a row per term."""
+    return _GLOSSARY_FRAME.replace("{terms}", "\n".join(map(_term, TERMS)))
+
+
+def _term(term: Term) -> str:
+    rocketmq, columns = (", ".join(f"`{name}`" for name in names) for names in (term.rocketmq, term.columns))
+    return f"| {term.name} | {term.meaning} | {rocketmq} | {columns} |"
+
+
+def _limit(found: Limit) -> str:
+    signs = ", ".join(f"`{sign}`" for sign in SIGNS.get(found, ()))
+    return f"| `{found}` | {signs} | {ADVICE[found]} |"
+
+
+def _section(rule: Rule) -> Iterator[str]:
+    yield from (f"## {rule.name}", "", rule.meaning, "", f"*Decided by*: {rule.decided_by}", "")
+    if rule.needs:
+        needed = ", ".join(f"`{table}`" for table in rule.needs)
+        yield from (f"*Needs* {needed}; without it the rule is not evaluated, which `audit_runs` records.", "")
+    yield from ("| cause | when | what to do |", "|---|---|---|")
+    yield from (f"| `{name}` | {cause.when} | {cause.advice} |" for name, cause in rule.causes.items())
+    consequences = "; ".join(_consequences(rule.name))
+    if consequences:
+        yield from ("", f"*Its consequences*: {consequences}.")
+    yield from ("", f"*In the recording*: {rule.example}")
+
+
+def _consequences(root: str) -> Iterator[str]:
+    """The rules whose findings follow from this one's, with the causes for which they do."""
+    for rule in RULES:
+        for link in rule.follows:
+            if link.root == root:
+                causes = f" ({', '.join(link.causes)})" if link.causes else ""
+                yield f"`{rule.name}`{causes}, {SHARED[link.shares]}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(handbook(), encoding="utf-8")
+    GLOSSARY.write_text(glossary(), encoding="utf-8")

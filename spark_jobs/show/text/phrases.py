@@ -1,0 +1,126 @@
+"""The phrases that sentences are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+from spark_jobs.domain.kernel.moves import Trigger
+from spark_jobs.domain.kernel.timeline import Reason
+from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
+from spark_jobs.domain.rocketmq.strategies import Variant
+
+#: More parts than so many are told by their extremes.
+_MOST_PARTS = 8
+
+#: Why nobody owned some queues; `{}` is the client id in whose share they lie.
+UNASSIGNED: Mapping[str, str] = {
+    UnassignedCause.BROKER_NOT_READABLE: "clients skip queues of a broker without read permission",
+    UnassignedCause.BEYOND_READ_QUEUES: "clients skip queues beyond readQueueNums (writeQueueNums is larger)",
+    UnassignedCause.GROUP_OFFLINE: "no member was connected",
+    UnassignedCause.MIXED_STRATEGIES: "this is in the share of {} by a strategy that it does not use",
+    UnassignedCause.MIXED_CLIENTS: "this is in the share of {} as clients of another language or version compute it",
+    UnassignedCause.DUPLICATE_CLIENT_ID: "this is in the share of a later position of {}, which nobody computes",
+    UnassignedCause.MEMBER_NOT_SUBSCRIBED: "this is in the share of {}, which does not subscribe to the topic",
+    UnassignedCause.MACHINE_ROOM_BUG: "MACHINE_ROOM in Go, and in Java up to 4.7.1, takes queues of other rooms "
+    "instead",
+    UnassignedCause.ROOM_FILTER: "MACHINE_ROOM skips brokers outside the configured rooms, by design",
+    UnassignedCause.CONFIG_HOLE: "no configured list contains this",
+    UnassignedCause.NO_VIRTUAL_NODES: "no member is on the hash ring (virtualNodeCnt is 0)",
+}
+#: Why several connections owned some queues.
+DOUBLE_OWNED: Mapping[str, str] = {
+    DoubleOwnedCause.POP_SHARED: "each message goes to one of them",
+    DoubleOwnedCause.DUPLICATE_CLIENT_ID: "the owners share one client id",
+    DoubleOwnedCause.MIXED_STRATEGIES: "the owners use different strategies",
+    DoubleOwnedCause.MIXED_CLIENTS: "the owners' languages or versions compute the same strategy differently",
+    DoubleOwnedCause.CONFIG_OVERLAP: "several configured lists contain this",
+}
+#: Whose rules a member computes its strategy by.
+VARIANTS: Mapping[Variant, str] = {
+    Variant.JAVA: "",
+    Variant.JAVA_TO_4_7_1: " in Java up to 4.7.1",
+    Variant.GO: " of Go",
+}
+#: What set off a rebalance; `{}` is whom or what it is about.
+TRIGGERS: Mapping[str, str] = {
+    Trigger.BROKER_GONE: "{} left the route",
+    Trigger.BROKER_BACK: "{} returned to the route",
+    Trigger.BROKER_SWITCHED: "another process began to serve {}",
+    Trigger.QUEUES_REMOVED: "the queues {} were removed",
+    Trigger.QUEUES_ADDED: "the queues {} were added",
+    Trigger.MEMBER_RESTARTED: "{} restarted",
+    Trigger.MEMBER_EXPIRED: "{} stopped answering and expired",
+    Trigger.MEMBER_LEFT: "{} left",
+    Trigger.MEMBER_JOINED: "{} joined",
+    Trigger.STRATEGY_CHANGED: "{} changed strategy",
+    Trigger.SUBSCRIPTION_CHANGED: "{} changed subscription",
+}
+#: Why nothing was replayed.
+REASONS: Mapping[str, str] = {
+    Reason.NO_ROUTE_SNAPSHOT: "no route of the topic",
+    Reason.NO_MEMBERSHIP_SNAPSHOT: "no list of the group's members",
+    Reason.NO_ROUTE: "The topic had no broker in its route, so clients keep the queues they had.",
+    Reason.STATIC_TOPIC: "The topic is a static one: its clients divide logical queues, which are mapped to queues of "
+    "several brokers. That is not replayed, and its backlog is not measured.",
+    Reason.LITE: "The topic is the parent of lite topics: each client subscribes to some of them at the broker, "
+    "which keeps a queue for each of them. No strategy divides them, and their backlog is not recorded.",
+    Reason.BROADCASTING: "The group broadcasts: every member consumes every queue, nothing is allocated, and the "
+    "brokers keep no offsets.",
+    Reason.BROKER_REBALANCE: "The broker assigns the queues (POP), and the recording does not say how: record its "
+    "message request modes (`request_modes`). With gRPC clients no queue has an owner.",
+    Reason.POP_ALL_QUEUES: "The members use POP, and each of them may pop every queue (popShareQueueNum is 0 or less, "
+    "or covers all other members), so no queue has an owner.",
+    Reason.CONSUMED_THROUGH_PROXY: "No broker lists a member, and the cluster has a proxy: only the proxy knows its "
+    "clients, so the owners cannot be replayed.",
+    Reason.CONSUMED_BY_UNSEEN: "No broker lists a member, but committed offsets advance: the consumers were not "
+    "recorded, so the owners cannot be replayed.",
+    Reason.NOT_SUBSCRIBED: "No member subscribes to the topic (any more), so nobody consumes it.",
+    Reason.NO_READABLE_QUEUE: "The topic has no readable queue, so clients keep the queues they had.",
+    Reason.UNKNOWN_STRATEGY: "A member uses a custom strategy: configure which of RocketMQ's strategies it equals.",
+    Reason.BROKER_LACKS_STRATEGY: "The broker assigns the queues, and has only AVG and AVG_BY_CIRCLE: a member that "
+    "uses another strategy gets none (`clientRebalance` is false).",
+    Reason.SETTINGS_MISSING: "The strategy cannot be replayed without its rooms or queue lists: configure them.",
+    Reason.ROOM_UNRESOLVABLE: "The configured patterns find no room for a client or broker, so clients keep the queues "
+    "they had.",
+}
+
+
+def joined(parts: Sequence[str]) -> str:
+    """Parts of a sentence: `a`, `a and b`, `a, b and c`."""
+    return " and ".join(part for part in (", ".join(parts[:-1]), *parts[-1:]) if part)
+
+
+def positions_text(positions: Sequence[int]) -> str:
+    """Ascending positions: `position 0`, `positions 0 and 1`, `positions 0 to 3 and 5`."""
+    runs = [
+        [position for _, position in run]
+        for _, run in groupby(enumerate(positions), lambda placed: placed[1] - placed[0])
+    ]
+    parts = [
+        text
+        for run in runs
+        for text in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else [str(position) for position in run])
+    ]
+    return f"position{'' if len(positions) == 1 else 's'} {joined(parts)}"
+
+
+def shares_text(sizes: Mapping[int, int], of_all: int | None = None) -> str:
+    """How many queues each position gets: `position 0 gets 6, positions 1 and 2 get 5`; `every position gets 4` where
+    they are all of so many.
+    """
+    positions_of: dict[int, list[int]] = {}
+    for position, size in sorted(sizes.items()):
+        positions_of.setdefault(size, []).append(position)
+    if len(positions_of) > _MOST_PARTS:
+        return f"a position gets from {min(positions_of):,} to {max(positions_of):,}"
+    if len(positions_of) == 1 and len(sizes) == of_all and len(sizes) > 1:
+        return f"every position gets {_size(next(iter(positions_of)))}"
+    return ", ".join(
+        f"{positions_text(positions)} {'gets' if len(positions) == 1 else 'get'} {_size(size)}"
+        for size, positions in positions_of.items()
+    )
+
+
+def _size(size: int) -> str:
+    return f"{size:,}" if size else "none"

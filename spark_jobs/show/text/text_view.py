@@ -1,0 +1,159 @@
+"""One view of one topic as lines of plain English."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from spark_jobs.domain.model.causes import DoubleOwnedCause
+from spark_jobs.domain.model.intervals import duration_text, format_utc
+from spark_jobs.domain.phrases import count
+from spark_jobs.show.text.backlog import backlog_text
+from spark_jobs.show.text.phrases import REASONS, joined, positions_text
+from spark_jobs.show.text.story import Began, Known, MemberStory, OddQueues, ViewStory
+
+_SOURCES = {
+    "CLIENT": "as reported by the clients",
+    "CONFIGURATION": "as configured",
+    "DEFAULT": "assumed, as neither clients nor configuration name one",
+}
+
+
+class TextLine(NamedTuple):
+    """One line, how deep it is indented, and its part: title, heading, advice, a severity, or empty."""
+
+    text: str
+    indent: int
+    part: str = ""
+
+
+def view_lines(view: ViewStory) -> Iterator[TextLine]:
+    """What the view says of the interval that holds the moment."""
+    if view.status == "UNOBSERVED":
+        yield from _gap(view)
+        return
+    yield TextLine(_span(view), 1)
+    if view.status == "REPLAYED":
+        yield TextLine(_began(view.began), 1)
+    else:
+        yield TextLine(REASONS[view.reason or ""], 1)
+    yield from _members(view)
+    if view.queue_count is not None:
+        yield TextLine(f"{count(view.queue_count, 'queue')}, sorted the same way: {view.queues or 'none'}", 1)
+    if view.status == "REPLAYED":
+        yield from _cut(view)
+        yield from _owned(view)
+
+
+def _span(view: ViewStory) -> str:
+    start, end = _bounds(view)
+    return f"Unchanged from {start} to {end} ({duration_text(view.end - view.start)})."
+
+
+def _bounds(view: ViewStory) -> tuple[str, str]:
+    earlier = " or earlier (the step begins there)" if view.or_earlier else ""
+    later = " or later (the step ends there)" if view.or_later else ""
+    return f"{format_utc(view.start)}{earlier}", f"{format_utc(view.end)}{later}"
+
+
+def _began(began: Began) -> str:
+    if began.trigger == "FIRST_OBSERVATION":
+        return "This is the first interval that was recorded, so its trigger is unknown."
+    if not began.known:
+        return "Its trigger is unknown: the interval began before this step."
+    if not began.triggers:
+        return "Nothing differs from the interval before it."
+    return f"It began because {joined(began.triggers)}. {_moved(began)}".strip()
+
+
+def _moved(began: Began) -> str:
+    if began.queues_moved is None or began.queues_preserved is None:
+        return ""
+    if not began.queues_moved:
+        return "No queue changed owner."
+    told = f"{began.queues_moved:,} of {count(began.queues_moved + began.queues_preserved, 'queue')} changed owner"
+    if began.least_moves == began.queues_moved:
+        return f"{told}, the fewest possible with these shares."
+    return f"{told}; {began.least_moves or 0:,} would have been enough with these shares."
+
+
+def _members(view: ViewStory) -> Iterator[TextLine]:
+    members = view.members
+    if not members:
+        yield TextLine("No member was connected.", 1)
+        return
+    ids = len({member.client_id for member in members})
+    shared = f" with {count(ids, 'client id')}" if ids < len(members) else ""
+    yield TextLine(f"{count(len(members), 'member')}{shared}, in the order in which every client sorts them:", 1)
+    mixed = len({member.strategy for member in members}) > 1
+    for member in members:
+        yield TextLine(_member(member, view, mixed), 2)
+    if view.missing:
+        yield TextLine(f"Listed by other brokers only: {', '.join(view.missing)}", 1)
+
+
+def _member(member: MemberStory, view: ViewStory, mixed: bool) -> str:
+    twins = [one.position for one in view.members if one.client_id == member.client_id and one is not member]
+    marks = [
+        *([f"shares its client id with {positions_text(twins)}"] if twins else []),
+        *(["does not subscribe to this topic"] if member.subscribes is False else []),
+        *([f"uses {member.strategy}"] if mixed else []),
+    ]
+    told = f" ({', '.join(marks)})" if marks else ""
+    return f"{member.position}  {member.client_id}  {member.client_addr or 'address unknown'}{told}"
+
+
+def _cut(view: ViewStory) -> Iterator[TextLine]:
+    if not view.members:
+        return
+    name = "Different strategies" if view.strategy == "MIXED" else f"Strategy {view.strategy}"
+    yield TextLine(f"{name}, {_SOURCES.get(view.strategy_source or '', 'of unknown source')}:", 1)
+    for sentence in view.arithmetic:
+        yield TextLine(sentence, 2)
+
+
+def _owned(view: ViewStory) -> Iterator[TextLine]:
+    yield TextLine("Owners, and the backlog in messages from the first to the last reading of this time:", 1)
+    for member in view.members:
+        if member.queues:
+            held = f"Position {member.position} owned {member.queues} ({count(member.queue_count, 'queue')})."
+            yield TextLine(f"{held} {backlog_text(member.backlog)}", 2)
+        else:
+            yield TextLine(f"Position {member.position} owned no queue.", 2)
+    for odd in view.unassigned:
+        held = f"Nobody owned {odd.queues} ({count(odd.queue_count, 'queue')}): {odd.why}."
+        yield TextLine(f"{held} {backlog_text(odd.backlog, owned=False)}", 2, "odd")
+    for odd in view.double_owned:
+        yield TextLine(_shared(odd), 2, "" if odd.cause == DoubleOwnedCause.POP_SHARED else "odd")
+
+
+def _shared(odd: OddQueues) -> str:
+    queues = f"{odd.queues} ({count(odd.queue_count, 'queue')})"
+    if odd.cause == DoubleOwnedCause.POP_SHARED:
+        return f"{queues} could be popped by {positions_text(odd.owners)}: {odd.why}."
+    return (
+        f"{queues} had {len(odd.owners)} owners, {positions_text(odd.owners)}, and each of them consumed every "
+        f"message: {odd.why}."
+    )
+
+
+def _gap(view: ViewStory) -> Iterator[TextLine]:
+    start, end = _bounds(view)
+    what = REASONS[view.reason or ""]
+    yield TextLine(f"There are no snapshots from {start} to {end}, so at this moment {what} is known.", 1)
+    before, after = view.last_known, view.first_known
+    yield TextLine(f"Last known, until {_known(before)}" if before else "This step has no known state before that.", 1)
+    yield TextLine(
+        f"First known again, from {_known(after)}" if after else "This step has no known state after that.", 1
+    )
+
+
+def _known(known: Known) -> str:
+    at = format_utc(known.at)
+    members, queues = count(known.member_count or 0, "member"), count(known.queue_count or 0, "queue")
+    if known.status != "REPLAYED":
+        return f"{at}: {members}, {queues}. {REASONS[known.reason or '']}"
+    by = f" by {known.strategy}" if known.strategy else ""
+    odd = f"{known.unassigned_queues or 0:,} without owner, {known.double_owned_queues or 0:,} with several owners"
+    told = f"{at}: {members}, {queues}{by}; {odd}."
+    return f"{told} {backlog_text(known.backlog, owned=False)}" if known.backlog else told

@@ -1,0 +1,92 @@
+"""The trace: the published tables of an interval → a file that Perfetto shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from schemas import ALLOCATIONS, GROUP_STATUS, QUEUE_PROGRESS, Table
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.window import to_micros
+from spark_jobs.domain.phrases import count
+from spark_jobs.show.files import whole_file
+from spark_jobs.show.incidents import IncidentQuery, published_incidents
+from spark_jobs.show.page import history, ownership
+from spark_jobs.show.page.keys import GROUP, Key, Row, by_key, values_of
+from spark_jobs.show.status import in_order
+from spark_jobs.show.trace_tracks import TracedGroup, TraceWriter, add_group, add_incidents
+from spark_jobs.store.read.published import PublishedTables, published_tables
+from spark_jobs.store.read.stored import Filter, StoredTables, rows
+
+#: Groups of a trace, at most, and how many of them are read at a time.
+GROUPS, AT_A_TIME = 500, 50
+#: Spans of ownership of all groups together, at most; each group may have as many as the others.
+SPANS = 500_000
+_STATUS = (*GROUP, "step_start", "worst_severity", "backlog_end")
+_PROGRESS = sorted({*history.PROGRESS_COLUMNS, *ownership.PROGRESS_COLUMNS})
+Group = tuple[str, str]
+
+
+class TraceRequest(NamedTuple):
+    """The time to show, of all groups or of those named."""
+
+    interval: Interval
+    cluster: str | None = None
+    consumer_group: str | None = None
+
+
+def trace(stored: StoredTables, request: TraceRequest, file: Path, progress: Callable[[str], None]) -> list[str]:
+    """Writes the trace whole or not at all, and tells what was left out.
+
+    Raises `NothingPublishedError` for names that nobody has, `ReportFileError` where the file cannot be written.
+    """
+    progress("reading what the trace shows")
+    tables = published_tables(stored)
+    interval = tables.steps(request.interval)
+    found = published_incidents(tables, IncidentQuery(interval, False, request.cluster, request.consumer_group))
+    groups = _worst_first(tables, request, interval)
+    chosen = groups[:GROUPS]
+    left_out = _left_out(len(groups))
+    with whole_file(file, "trace") as out:
+        writer = TraceWriter(out, to_micros(interval.start))
+        clusters = {cluster: writer.track(cluster) for cluster in dict.fromkeys(cluster for cluster, _ in chosen)}
+        for cluster, track in clusters.items():
+            add_incidents(writer, track, (one for one in found if one.cluster == cluster), interval)
+        for group in _groups(tables, interval, chosen):
+            left_out += add_group(writer, clusters[group.cluster], group, SPANS // len(chosen))
+    return left_out
+
+
+def _worst_first(tables: PublishedTables, request: TraceRequest, interval: Interval) -> list[Group]:
+    """The groups that were audited in the interval, by their worst step."""
+    read = tables.read(GROUP_STATUS, interval, _STATUS, request.cluster, request.consumer_group)
+    return [*dict.fromkeys((row["cluster"], row["consumer_group"]) for row in in_order(rows(read)))]
+
+
+def _left_out(groups: int) -> list[str]:
+    if groups <= GROUPS:
+        return []
+    return [
+        f"The trace has the {GROUPS} groups that need attention most, without {count(groups - GROUPS, 'more group')}: "
+        "choose one with --group."
+    ]
+
+
+def _groups(tables: PublishedTables, interval: Interval, groups: Sequence[Group]) -> Iterator[TracedGroup]:
+    """What a trace shows of each; so many of them are in memory at a time."""
+    for first in range(0, len(groups), AT_A_TIME):
+        some = groups[first : first + AT_A_TIME]
+        allocations = _rows(tables, ALLOCATIONS, ownership.ALLOCATION_COLUMNS, interval, some)
+        progress = _rows(tables, QUEUE_PROGRESS, _PROGRESS, interval, some)
+        for group in some:
+            of_group = progress.get(group, [])
+            yield TracedGroup(*group, ownership.ownership(allocations.get(group, []), of_group), of_group)
+
+
+def _rows(
+    tables: PublishedTables, table: Table, columns: Sequence[str], interval: Interval, groups: Sequence[Group]
+) -> dict[Key, list[Row]]:
+    """By group its rows of the interval."""
+    named = [Filter(name, "IN", sorted({group[place] for group in groups})) for place, name in enumerate(GROUP)]
+    return by_key(rows(tables.read(table, interval, columns, conditions=named)), lambda row: values_of(row, GROUP))

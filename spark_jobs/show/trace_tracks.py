@@ -1,0 +1,214 @@
+"""A file in Perfetto's format: tracks, and what is on them.
+
+The format is a sequence of `TracePacket`s (protos/perfetto/trace of google/perfetto); times are nanoseconds since 1970.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, zip_longest
+from typing import IO, NamedTuple
+
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import ClockSnapshot, TracePacket, TrackDescriptor, TrackEvent
+from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
+
+from spark_jobs.domain.incidents.values import Incident
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS
+from spark_jobs.domain.model.causes import DoubleOwnedCause
+from spark_jobs.domain.model.intervals import Interval, format_utc
+from spark_jobs.domain.model.window import from_micros, to_micros
+from spark_jobs.domain.phrases import UNKNOWN, names_text
+from spark_jobs.show.page.incident_lanes import in_rows
+from spark_jobs.show.page.keys import QUEUE, Key, Row, by_key, values_of
+
+#: Everything is written by one producer.
+_SEQUENCE = 1
+_MICROSECOND = 1000
+
+
+class TraceWriter:
+    """Writes packets as they are made: no more than one is in memory. Times are microseconds since 1970."""
+
+    def __init__(self, out: IO[bytes], start: int) -> None:
+        self._builder = StreamingTraceProtoBuilder(out)
+        self._tracks = 0
+        self._write_clock(start)
+
+    def track(self, name: str, parent: int = 0, *, unit: str | None = None, is_lane: bool = False) -> int:
+        """A new track, below those of its parent that were made before; with a unit one of a counter. A viewer shows
+        the lanes of one name and parent as one track.
+        """
+        self._tracks += 1
+        packet = self._builder.create_packet()
+        made = packet.track_descriptor
+        made.uuid, made.name = self._tracks, name
+        made.child_ordering, made.sibling_order_rank = TrackDescriptor.EXPLICIT, self._tracks
+        merging = TrackDescriptor.SIBLING_MERGE_BEHAVIOR_BY_SIBLING_MERGE_KEY
+        made.sibling_merge_behavior = merging if is_lane else TrackDescriptor.SIBLING_MERGE_BEHAVIOR_NONE
+        if is_lane:
+            made.sibling_merge_key = name
+        if parent:
+            made.parent_uuid = parent
+        if unit is not None:
+            made.counter.unit_name = unit
+        self._builder.write_packet(packet)
+        return self._tracks
+
+    def slice(self, track: int, start: int, end: int | None, name: str, facts: Mapping[str, str | int | None]) -> None:
+        """A slice, after those of its track that were over when it began; `end` None: it did not end."""
+        packet = self._event(track, start, TrackEvent.TYPE_SLICE_BEGIN)
+        packet.track_event.name = name
+        for fact, value in facts.items():
+            if value is not None:
+                noted = packet.track_event.debug_annotations.add()
+                noted.name = fact
+                setattr(noted, "string_value" if isinstance(value, str) else "int_value", value)
+        self._builder.write_packet(packet)
+        if end is not None:
+            self._builder.write_packet(self._event(track, end, TrackEvent.TYPE_SLICE_END))
+
+    def count(self, track: int, moment: int, value: int) -> None:
+        """A point of a counter; it holds until the next one."""
+        packet = self._event(track, moment, TrackEvent.TYPE_COUNTER)
+        packet.track_event.counter_value = value
+        self._builder.write_packet(packet)
+
+    def _event(self, track: int, moment: int, kind: int) -> TracePacket:
+        packet = self._builder.create_packet()
+        packet.timestamp = moment * _MICROSECOND
+        packet.trusted_packet_sequence_id = _SEQUENCE
+        packet.track_event.track_uuid, packet.track_event.type = track, kind
+        return packet
+
+    def _write_clock(self, start: int) -> None:
+        """That the time of the trace is UTC: a viewer may show either."""
+        packet = self._builder.create_packet()
+        packet.trusted_packet_sequence_id = _SEQUENCE
+        clocks = ClockSnapshot.Clock
+        for clock in (clocks.BOOTTIME, clocks.REALTIME):
+            told = packet.clock_snapshot.clocks.add()
+            told.clock_id, told.timestamp = clock, start * _MICROSECOND
+        self._builder.write_packet(packet)
+
+
+#: Owners that the name of a slice names, at most.
+_NAMED = 4
+_LAGS = ("lag_first", "lag_last", "lag_max")
+
+
+class TracedGroup(NamedTuple):
+    """Of one group the spans of `report.ownership` and the rows of `queue_progress`."""
+
+    cluster: str
+    consumer_group: str
+    ownership: Sequence[Row]
+    progress: Sequence[Row]
+
+
+def add_group(writer: TraceWriter, cluster: int, group: TracedGroup, at_most: int) -> list[str]:
+    """The group's track below that of its cluster; below it the backlog, and a track per queue and list of members.
+
+    Tells what is left out: all spans of ownership but the first `at_most`, in the order of time.
+    """
+    in_order = sorted(group.ownership, key=lambda span: span["start"])
+    track = writer.track(group.consumer_group, cluster)
+    points = [*backlog_points(group.progress)]
+    if points:
+        counter = writer.track("backlog", track, unit="messages")
+        for moment, messages in points:
+            writer.count(counter, moment, messages)
+    of_queues = by_key(in_order[:at_most], lambda row: values_of(row, (*QUEUE[2:], "membership_view")))
+    for queue, spans in sorted(of_queues.items()):
+        of_queue = writer.track(_queue_name(*queue), track)
+        for span in spans:
+            writer.slice(of_queue, to_micros(span["start"]), to_micros(span["end"]), _owners(span), _facts(span))
+    return _left_out(group, at_most)
+
+
+def _left_out(group: TracedGroup, at_most: int) -> list[str]:
+    if len(group.ownership) <= at_most:
+        return []
+    return [
+        f"The trace has only the first {at_most:,} of {len(group.ownership):,} spans of ownership of group "
+        f"{group.consumer_group} (cluster {group.cluster}): choose only this group, or a shorter interval."
+    ]
+
+
+def _queue_name(topic: str, broker: str, queue_id: int, view: str) -> str:
+    return f"{topic} {broker}:{queue_id}" + ("" if view == ALL_HOSTS else f" ({view} says)")
+
+
+def _owners(span: Row) -> str:
+    names = [owner["client_id"] for owner in span["owners"]]
+    if len(names) < 2:
+        return names[0] if names else "no owner"
+    told = names_text(names, _NAMED)
+    is_shared = span["double_owned_cause"] == DoubleOwnedCause.POP_SHARED
+    return f"{len(names)} share it by POP: {told}" if is_shared else f"{len(names)} owners: {told}"
+
+
+def _facts(span: Row) -> dict[str, str | int | None]:
+    addresses = names_text([owner["client_addr"] or UNKNOWN for owner in span["owners"]], _NAMED)
+    cause = span["unassigned_cause"] or span["double_owned_cause"]
+    return {"addresses": addresses or None, "cause": cause} | {name: span[name] for name in _LAGS}
+
+
+def backlog_points(progress: Iterable[Row]) -> Iterator[tuple[int, int]]:
+    """(time, messages that wait then in all queues), at each moment at which an interval of a queue begins or ends.
+
+    A queue counts with its last known reading, until a moment at which no interval of it goes on; no point where none
+    is known.
+    """
+    known: dict[Key, int] = {}
+    for moment, together in groupby(sorted(_readings(progress)), key=lambda reading: reading[0]):
+        over = []
+        for _, _, queue, lag in together:
+            if lag is None:
+                over.append(queue)
+            else:
+                known[queue] = lag
+        if known:
+            yield moment, sum(known.values())
+        for queue in over:
+            known.pop(queue, None)
+
+
+def _readings(progress: Iterable[Row]) -> Iterator[tuple[int, int, Key, int | None]]:
+    """(time, order at that time, queue, lag): at ends before at beginnings; a lag of None: the queue is over then."""
+    for queue, rows in by_key(progress, lambda row: values_of(row, QUEUE)).items():
+        in_order = sorted(rows, key=lambda row: row["interval_start"])
+        for row, following in zip_longest(in_order, in_order[1:]):
+            end = to_micros(row["interval_end"])
+            if row["lag_first"] is not None:
+                yield to_micros(row["interval_start"]), 1, queue, row["lag_first"]
+            if row["lag_last"] is not None:
+                yield end, 0, queue, row["lag_last"]
+            if following is None or following["interval_start"] > row["interval_end"]:
+                yield end, 2, queue, None
+
+
+def add_incidents(writer: TraceWriter, cluster: int, incidents: Iterable[Incident], interval: Interval) -> None:
+    """Below the cluster's track those of its incidents: several tracks of one name where they stood at the same time,
+    which a viewer shows as one. An incident that stood before the interval begins with it; one that stood at its end
+    has none.
+    """
+    first, last = to_micros(interval.start), to_micros(interval.end)
+    lanes = [(writer.track("incidents", cluster, is_lane=True), row) for row in in_rows(incidents)]
+    placed = [(one, track) for track, row in lanes for one in row]
+    for one, track in sorted(placed, key=lambda pair: (pair[0].opened_at, pair[0].incident_id)):
+        end = one.resolved_at if one.resolved_at is not None and one.resolved_at <= last else None
+        writer.slice(track, max(one.opened_at, first), end, one.headline, _incident_facts(one))
+
+
+def _incident_facts(one: Incident) -> dict[str, str | int | None]:
+    return {
+        "incident_id": one.incident_id,
+        "severity": one.severity,
+        "rule": one.rule,
+        "cause": one.cause,
+        "groups": names_text(one.groups, _NAMED),
+        "opened_at": format_utc(from_micros(one.opened_at)),
+        "resolved_at": "open" if one.resolved_at is None else format_utc(from_micros(one.resolved_at)),
+        "piled_up": one.piled_up,
+        "advice": one.advice,
+    }

@@ -1,0 +1,196 @@
+"""Plays the recorded history of one group otherwise: reads its snapshots as its newest run did, and compares cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemas import CLIENT_SNAPSHOTS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
+from spark_jobs.config import Configuration, audit_settings, strategy_settings
+from spark_jobs.domain.judge import audited_step
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.replays import Replays
+from spark_jobs.domain.kernel.unseen import PROXIES_GROUP
+from spark_jobs.domain.model.history import RETRY, GroupHistory
+from spark_jobs.domain.model.intervals import EVER, Interval
+from spark_jobs.domain.model.window import AuditSettings, from_micros, to_micros
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
+from spark_jobs.domain.what_if.cases import Case
+from spark_jobs.domain.what_if.outcome import Comparison, compare
+from spark_jobs.domain.what_if.plan import Plan, plan
+from spark_jobs.domain.what_if.size import FleetNeed, Goals, PublishedStep, Size, SizeVerdict, fleet_need, size
+from spark_jobs.errors import NothingPublishedError
+from spark_jobs.pipeline.gather.one_group import one_group
+from spark_jobs.store.read.published import check_cluster, check_group, published_tables, run_of_step
+from spark_jobs.store.read.stored import Filter, StoredTables, rows
+
+Say = Callable[[str], None]
+_GROUP = ("cluster", "consumer_group")
+
+
+@dataclass(frozen=True)
+class GroupAsked:
+    """Which group, and which time of it: whole steps; so many `last` seconds before the end of the newest step of all
+    groups, or without an interval its own newest step.
+    """
+
+    consumer_group: str
+    interval: Interval | None = None
+    cluster: str | None = None
+    last: float | None = None
+
+
+@dataclass(frozen=True)
+class GroupSteps:
+    """The whole steps of one group that are played, and how its strategy was configured."""
+
+    cluster: str
+    consumer_group: str
+    interval: Interval
+    steps: Sequence[AuditedStep]
+    configured: StrategySettings
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether the group subscribes only some messages of a topic."""
+        return any(one.is_filtered for step in self.steps for one in step.progress)
+
+
+def what_if(stored: StoredTables, asked: GroupAsked, cases: Sequence[Case], say: Say) -> tuple[GroupSteps, Comparison]:
+    """Every case beside what really happened; raises `NothingPublishedError` where nothing of it was replayed."""
+    found = group_steps(stored, asked, say)
+    say("simulating the cases")
+    compared = compare(found.steps, cases, found.configured)
+    if compared is None:
+        raise NothingPublishedError(_not_replayed(found))
+    return found, compared
+
+
+def planned(stored: StoredTables, asked: GroupAsked, change: int, say: Say) -> tuple[GroupSteps, Plan]:
+    """What becomes of the group as it was at last, with up to so many members less and more; raises as `what_if`."""
+    found = group_steps(stored, asked, say)
+    planned = plan(found.steps, change, found.configured)
+    if planned is None:
+        raise NothingPublishedError(_not_replayed(found))
+    return found, planned
+
+
+def sized(stored: StoredTables, asked: GroupAsked, goals: Goals, load: float, say: Say) -> tuple[GroupSteps, Size]:
+    """How many members the group would have needed, with so many times the messages; raises as `what_if`."""
+    found = group_steps(stored, asked, say)
+    say("trying group sizes")
+    needed = size(found.steps, goals, load, found.configured)
+    if needed is None:
+        raise NothingPublishedError(_not_replayed(found))
+    return found, needed
+
+
+def fleet_needs(
+    stored: StoredTables, asked: GroupAsked, wanted: float, load: float, say: Say
+) -> tuple[Interval, list[tuple[str, str, FleetNeed]]]:
+    """Cluster, group, and the members that it needs, of all groups, or those of a cluster: the worst verdict first,
+    then by how busy the busiest member is. Raises `NothingPublishedError`.
+    """
+    say("reading how busy the groups were")
+    tables = published_tables(stored)
+    interval = asked.interval or tables.last(timedelta(seconds=asked.last or 0))
+    if asked.cluster is not None:
+        check_cluster(tables, asked.cluster)
+    found: dict[tuple[str, str], list[PublishedStep]] = {}
+    for row in rows(tables.read(GROUP_STATUS, interval, [*_GROUP, *PublishedStep._fields], asked.cluster)):
+        found.setdefault((row["cluster"], row["consumer_group"]), []).append(
+            PublishedStep(*(row[name] for name in PublishedStep._fields))
+        )
+    needs = [(*key, fleet_need(steps, wanted, load)) for key, steps in found.items()]
+    order = list(SizeVerdict)
+    return interval, sorted(needs, key=lambda one: (order.index(one[2].verdict), -(one[2].busiest or 0), *one[:2]))
+
+
+def draw(found: GroupSteps, compared: Comparison, file: Path) -> None:
+    """Writes the page with the backlogs over each other; raises `ReportFileError`."""
+    from spark_jobs.show.page.what_if import what_if_page
+    from spark_jobs.show.report import write_page
+
+    write_page(what_if_page(found.consumer_group, found.interval, compared), file)
+
+
+def _not_replayed(found: GroupSteps) -> str:
+    return (
+        f"{found.consumer_group} cannot be simulated in {found.interval}: the owners of the queues were never known "
+        "for any topic. `rebalance-audit explain` says why"
+    )
+
+
+def group_steps(stored: StoredTables, asked: GroupAsked, say: Say) -> GroupSteps:
+    """Reads the snapshots, at the versions and with the configuration of the newest run of the last step."""
+    say("looking for the group")
+    tables = published_tables(stored)
+    interval = asked.interval if asked.last is None else tables.last(timedelta(seconds=asked.last))
+    cluster = check_group(tables, interval or EVER, asked.cluster, asked.consumer_group)
+    if interval is None:
+        names = (cluster, asked.consumer_group)
+        newest = next(one.last_step for one in tables.groups() if (one.cluster, one.consumer_group) == names)
+        interval = Interval(newest, newest + tables.grid.length)
+    tables.grid.check_whole_steps(interval)
+    last = Interval(interval.end - tables.grid.length, interval.end)
+    run = run_of_step(stored, last, cluster, asked.consumer_group)
+    if run is None:
+        raise NothingPublishedError(f"{asked.consumer_group} was never audited with all its topics in {last}: run it")
+    configuration = Configuration.model_validate_json(run["configuration"])
+    settings = audit_settings(configuration, cluster, asked.consumer_group)
+    configured = strategy_settings(configuration, cluster, asked.consumer_group)
+    say("reading its snapshots")
+    read = _Snapshots(stored, run["source_versions"], cluster, asked.consumer_group, _window(interval, settings))
+    history, replays = read.history(), Replays(configured)
+    starts = range(to_micros(interval.start), to_micros(interval.end), settings.step)
+    steps = [audited_step(history, replays, settings, start) for start in starts]
+    return GroupSteps(cluster, asked.consumer_group, interval, steps, configured)
+
+
+def _window(interval: Interval, settings: AuditSettings) -> Interval:
+    """What the steps read."""
+    return Interval(from_micros(settings.window(to_micros(interval.start)).read_from), interval.end)
+
+
+@dataclass(frozen=True)
+class _Snapshots:
+    """The source rows of one group."""
+
+    stored: StoredTables
+    versions: Mapping[str, int]
+    cluster: str
+    consumer_group: str
+    window: Interval
+
+    def history(self) -> GroupHistory:
+        """Of all its topics but retry topics. Snapshots that the gate would reject for a missing list are left out."""
+        of_group = Filter("consumer_group", "=", self.consumer_group)
+        both = Filter("consumer_group", "IN", [self.consumer_group, PROXIES_GROUP])
+        members = _with(self._rows(MEMBERSHIP_SNAPSHOTS, both), "connections", "subscriptions")
+        clients = self._rows(CLIENT_SNAPSHOTS, of_group)
+        offsets = self._read(OFFSET_SNAPSHOTS, of_group)
+        offsets = offsets.filter(pc.invert(pc.starts_with(offsets["topic"], RETRY)))
+        own = [row for row in (*members, *clients) if row["consumer_group"] == self.consumer_group]
+        topics = {one["topic"] for row in own for one in row["subscriptions"] or ()}
+        topics = {one for one in topics.union(offsets["topic"].to_pylist()) if not one.startswith(RETRY)}
+        routes = _with(self._rows(ROUTE_SNAPSHOTS, Filter("topic", "IN", sorted(topics))), "queues")
+        found = {MEMBERSHIP_SNAPSHOTS: members, CLIENT_SNAPSHOTS: clients, ROUTE_SNAPSHOTS: routes}
+        return one_group(self.cluster, self.consumer_group, found, offsets)
+
+    def _rows(self, table: Table, condition: Filter) -> list[dict[str, Any]]:
+        return rows(self._read(table, condition)) if table.name in self.versions else []
+
+    def _read(self, table: Table, condition: Filter) -> pa.Table:
+        time = (Filter("captured_at", ">=", self.window.start), Filter("captured_at", "<", self.window.end))
+        conditions = (Filter("cluster", "=", self.cluster), condition, *time)
+        return self.stored.read(table, table.columns, conditions, self.versions[table.name])
+
+
+def _with(found: Sequence[dict[str, Any]], *arrays: str) -> list[dict[str, Any]]:
+    return [row for row in found if all(row[name] is not None for name in arrays)]

@@ -1,0 +1,189 @@
+"""Tables read by delta-rs: no JVM, a few milliseconds each."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder, Schema, write_deltalake
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from schemas import Table
+from schemas.types import as_json
+from spark_jobs.errors import PublishError, WarehouseError
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.stored import Filter
+
+#: How delta-rs calls the stores that it reads, by how Spark calls them. Credentials come from the environment (AWS_…,
+#: AZURE_…, GOOGLE_…), where Spark's own connectors look for them too.
+SCHEMES = {"": "", "file": "file", "s3": "s3", "s3a": "s3", "gs": "gs", "abfs": "abfs", "abfss": "abfss"}
+
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+#: Characters of what delta-rs says of an error.
+_LONGEST_ERROR = 500
+
+
+@dataclass(frozen=True)
+class DeltaTables:
+    """The tables of a folder or of an object store (`SCHEMES`), as `StoredTables`.
+
+    Rows come through DataFusion, which delta-rs brings: `DeltaTable.to_pyarrow_table` has ended processes with a crash.
+    """
+
+    location: Location
+
+    @property
+    def folder(self) -> Location:
+        """As `StoredTables.folder` says."""
+        return self.location
+
+    def exists(self, table: Table) -> bool:
+        """Whether the table has been made."""
+        try:
+            return DeltaTable.is_deltatable(self.uri(table))
+        except Exception as error:
+            raise self._unreadable(table, error) from error
+
+    def read(
+        self, table: Table, columns: Sequence[str], conditions: Sequence[Filter] = (), version: int | None = None
+    ) -> pa.Table:
+        """As `StoredTables.read` says."""
+        opened = self.open(table, version)
+        there = {field.name for field in opened.schema().fields}
+        names = ", ".join(f'"{name}"' for name in columns if name in there)
+        kept = " AND ".join(["true", *map(_sql, conditions)])
+        found = self.query(f"SELECT {names} FROM {table.name} WHERE {kept}", {table: opened})
+        found = found.cast(pa.schema([pa.field(one.name, _plain(one.type)) for one in found.schema]))
+        return found if there.issuperset(columns) else self._with_nulls(found, table, columns)
+
+    def query(self, sql: str, opened: Mapping[Table, DeltaTable]) -> pa.Table:
+        """What DataFusion answers about these tables; raises `WarehouseError` where one cannot be read."""
+        try:
+            builder = QueryBuilder()
+            for table, one in opened.items():
+                builder = builder.register(table.name, one)
+            return pa.RecordBatchReader.from_stream(builder.execute(sql)).read_all()
+        except Exception as error:
+            raise self._unreadable(table, error) from error
+
+    def _with_nulls(self, found: pa.Table, table: Table, columns: Sequence[str]) -> pa.Table:
+        """The rows of a version from before an upgrade, with null in the columns that came by it."""
+        today = pa.schema(self.open(table).schema().to_arrow())
+        for name in columns:
+            if name not in found.column_names:
+                found = found.append_column(name, pa.nulls(len(found), _plain(today.field(name).type)))
+        return found.select(columns)
+
+    def version(self, table: Table) -> int:
+        """As `StoredTables.version` says."""
+        return int(self.open(table).version())
+
+    def operations(self, table: Table, last: int) -> dict[int, str]:
+        """As `StoredTables.operations` says."""
+        return {commit["version"]: commit.get("operation", "") for commit in self.open(table).history(last)}
+
+    def append(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        """As `StoredTables.append` says."""
+        schema = Schema.from_json(json.dumps(as_json(table.schema)))
+        # Without comments: delta-rs refuses rows where those of the table have other words.
+        fields = [field.remove_metadata() for field in pa.schema(schema.to_arrow())]
+        made = pa.Table.from_pylist([*map(dict, rows)], pa.schema(fields))
+        try:
+            DeltaTable.create(self.uri(table), schema, mode="ignore", name=table.name, description=table.comment)
+            opened = self.open(table)
+            write_deltalake(opened, made, mode="append")
+        except DeltaError as error:
+            raise PublishError(str(self._failed(table, "written", error))) from error
+
+    def open(self, table: Table, version: int | None = None) -> DeltaTable:
+        """The table as delta-rs knows it; raises as `read` does."""
+        try:
+            opened = DeltaTable(self.uri(table), version=version)
+        except TableNotFoundError as error:
+            raise self.location.without(table) from error
+        except Exception as error:
+            raise self._unreadable(table, error) from error
+        self.location.check_schema(_json(opened), table, older=version is not None)
+        return opened
+
+    def check(self, table: Table, *, older: bool = False) -> None:
+        """Raises `SchemaMismatchError` where the table's columns are not those of `schemas`, or with `older` cannot be
+        made so; what delta-rs cannot read, Spark may.
+        """
+        try:
+            opened = DeltaTable(self.uri(table))
+        except Exception:
+            return
+        self.location.check_schema(_json(opened), table, older=older)
+
+    def uri(self, table: Table) -> str:
+        """Where the table is, as delta-rs calls it."""
+        _, scheme, path = self.location.location.rpartition("://")
+        name = SCHEMES[self.location.scheme]
+        return f"{name}{scheme}{path}/{table.name}"
+
+    def _unreadable(self, table: Table, error: Exception) -> WarehouseError:
+        return self._failed(table, "read", error)
+
+    def _failed(self, table: Table, what: str, error: Exception) -> WarehouseError:
+        # Causes stand one below the other, in colour: the last one says what to mend.
+        causes = _COLOUR.sub("", str(error)).replace("↳", ":").split() or [type(error).__name__]
+        told = " ".join(causes).replace(" :", ":")[:_LONGEST_ERROR]
+        return WarehouseError(f"the table {self.location.location}/{table.name} cannot be {what}: {told}")
+
+
+def is_reached(location: Location) -> bool:
+    """Whether delta-rs reads the warehouse; else only Spark does."""
+    return not location.in_catalog and location.scheme in SCHEMES
+
+
+def is_surely_reached(location: Location) -> bool:
+    """Whether delta-rs reads the warehouse wherever a job can publish in it: claims on S3 need the same environment."""
+    return location.local_path is not None or location.is_on_s3
+
+
+def delta_tables(warehouse: str) -> DeltaTables:
+    """The tables of the warehouse that a user names; raises `WarehouseError` where only Spark reads it."""
+    location = Location.parse(warehouse)
+    if not is_reached(location):
+        raise WarehouseError(f"only Spark reads the warehouse {location.location}")
+    return DeltaTables(location)
+
+
+def _json(opened: DeltaTable) -> Any:
+    return json.loads(opened.schema().to_json())
+
+
+def _sql(condition: Filter) -> str:
+    if condition.operator == "IN":
+        told = ", ".join(map(_literal, condition.value))
+        return f'"{condition.column}" IN ({told})' if told else "false"
+    return f'"{condition.column}" {condition.operator} {_literal(condition.value)}'
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, datetime):
+        return f"TIMESTAMP '{value.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}'"
+    if isinstance(value, str):
+        doubled = value.replace("'", "''")
+        return f"'{doubled}'"
+    return str(value)
+
+
+def _plain(type: pa.DataType) -> pa.DataType:
+    """The type with texts as Arrow's functions take them: DataFusion gives views of texts."""
+    if pa.types.is_string_view(type):
+        return pa.string()
+    if pa.types.is_struct(type):
+        return pa.struct([pa.field(one.name, _plain(one.type)) for one in type])
+    if pa.types.is_list(type):
+        return pa.list_(_plain(type.value_type))
+    if pa.types.is_map(type):
+        return pa.map_(_plain(type.key_type), _plain(type.item_type))
+    return type

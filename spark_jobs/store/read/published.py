@@ -1,0 +1,187 @@
+"""The published tables as a reader sees them: all at the versions of one run, so that they fit each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from schemas import AUDIT_RUNS, GROUP_STATUS, Table
+from spark_jobs.domain.model.intervals import EVER, Interval, StepGrid, format_utc
+from spark_jobs.domain.phrases import did_you_mean
+from spark_jobs.errors import NothingPublishedError, WarehouseError
+from spark_jobs.store.read.stored import Filter, StoredTables, rows, tuples
+
+#: What the choice of the newest run needs.
+_RUN = ("run_id", "finished_at", "step_seconds", "published_versions")
+_GROUP_STEP = ("cluster", "consumer_group", "step_start")
+_IS_PUBLISHED = Filter("outcome", "=", "published")
+
+
+class AuditedGroup(NamedTuple):
+    """A group, with the starts of its first and last audited steps."""
+
+    cluster: str
+    consumer_group: str
+    first_step: datetime
+    last_step: datetime
+
+
+@dataclass(frozen=True)
+class PublishedTables:
+    """The output tables at the Delta versions that the newest run left, and the grid of their steps."""
+
+    stored: StoredTables
+    versions: Mapping[str, int]
+    grid: StepGrid
+
+    def read(
+        self,
+        table: Table,
+        interval: Interval,
+        columns: Sequence[str] | None = None,
+        cluster: str | None = None,
+        consumer_group: str | None = None,
+        conditions: Sequence[Filter] = (),
+    ) -> pa.Table:
+        """The table's rows of the steps that overlap the interval, of everything or of the names that are given; all
+        columns, or those named.
+        """
+        named = {"cluster": cluster, "consumer_group": consumer_group}
+        of_interval = () if interval == EVER else self._of_steps(interval)
+        of_names = (Filter(name, "=", value) for name, value in named.items() if value is not None)
+        every = (*of_interval, *of_names, *conditions)
+        return self.stored.read(table, columns or table.columns, every, self.versions[table.name])
+
+    def steps(self, interval: Interval) -> Interval:
+        """The interval, widened to whole steps."""
+        end = self.grid.floor(interval.end)
+        return Interval(self.grid.floor(interval.start), end if end == interval.end else end + self.grid.length)
+
+    def last(self, length: timedelta) -> Interval:
+        """So long a time before the end of the newest audited step; raises `NothingPublishedError` without one."""
+        steps = [group.last_step for group in self.groups()]
+        if not steps:
+            raise NothingPublishedError("no group was audited: there is no newest step")
+        end = max(steps) + self.grid.length
+        return Interval(end - length, end)
+
+    def groups(self) -> list[AuditedGroup]:
+        """Every group that was ever audited."""
+        spans: dict[tuple[str, str], tuple[datetime, datetime]] = {}
+        for cluster, consumer_group, step in tuples(self.read(GROUP_STATUS, EVER, _GROUP_STEP)):
+            first, last = spans.get((cluster, consumer_group), (step, step))
+            spans[cluster, consumer_group] = min(first, step), max(last, step)
+        return [AuditedGroup(*group, *span) for group, span in spans.items()]
+
+    def _of_steps(self, interval: Interval) -> tuple[Filter, ...]:
+        start = self.steps(interval).start
+        return (Filter("step_start", ">=", start), Filter("step_start", "<", interval.end))
+
+
+def published_tables(stored: StoredTables) -> PublishedTables:
+    """What the newest published run left; raises `NothingPublishedError` where no run has published anything,
+    `WarehouseError` where there is no such folder.
+    """
+    runs = rows(stored.read(AUDIT_RUNS, _RUN, [_IS_PUBLISHED])) if stored.exists(AUDIT_RUNS) else []
+    folder = stored.location.local_path
+    if folder is not None and not folder.is_dir():
+        raise WarehouseError(f"there is no warehouse {stored.location.location}: no such folder")
+    if not runs:
+        raise NothingPublishedError(
+            f"nothing has been published in the warehouse {stored.location.location}: audit it first, with "
+            "`rebalance-audit run --warehouse URI --interval START/END`"
+        )
+    newest = max(sorted(runs, key=lambda run: str(run["run_id"])), key=lambda run: run["finished_at"])
+    return PublishedTables(stored, newest["published_versions"], StepGrid(timedelta(seconds=newest["step_seconds"])))
+
+
+def runs_of(stored: StoredTables, interval: Interval | None, *, rejected: bool = False) -> list[dict[str, Any]]:
+    """The rows of the runs that published some of the interval's steps (None: of any), newest first; and of those that
+    were `rejected`, if asked for.
+    """
+    overlap: tuple[Filter, ...] = ()
+    if interval is not None:
+        overlap = (Filter("interval_start", "<", interval.end), Filter("interval_end", ">", interval.start))
+    outcome = () if rejected else (_IS_PUBLISHED,)
+    found = rows(stored.read(AUDIT_RUNS, AUDIT_RUNS.columns, (*outcome, *overlap)))
+    return sorted(found, key=lambda run: run["finished_at"], reverse=True)
+
+
+def published_run(stored: StoredTables, run_id: str) -> dict[str, Any]:
+    """The row of a run that published something; raises `NothingPublishedError` where there is none of that id."""
+    found = rows(stored.read(AUDIT_RUNS, AUDIT_RUNS.columns, (_IS_PUBLISHED, Filter("run_id", "=", run_id))))
+    if not found:
+        raise NothingPublishedError(
+            f"no run {run_id} has published anything in {stored.location.location}: audit_runs names those that have"
+        )
+    return found[0]
+
+
+def run_of_step(
+    stored: StoredTables, step: Interval, cluster: str, consumer_group: str, topic: str | None = None
+) -> dict[str, Any] | None:
+    """The newest run that published the step for the group, of all its topics or of the one that is named."""
+    named = {"cluster": cluster, "consumer_group": consumer_group, "topic": topic}
+    return next(
+        (
+            run
+            for run in runs_of(stored, step)
+            if run["interval_start"] <= step.start
+            and run["interval_end"] >= step.end
+            and all(run[name] in (None, value) for name, value in named.items())
+        ),
+        None,
+    )
+
+
+def check_cluster(tables: PublishedTables, cluster: str) -> None:
+    """Raises `NothingPublishedError`, naming those that were audited, if the cluster never was."""
+    known = sorted({group.cluster for group in tables.groups()})
+    if cluster not in known:
+        raise NothingPublishedError(f"there is no cluster {cluster}; audited clusters: {', '.join(known) or 'none'}")
+
+
+def check_group(tables: PublishedTables, interval: Interval, cluster: str | None, consumer_group: str) -> str:
+    """The cluster of a group that was audited in some step of the interval.
+
+    Raises `NothingPublishedError` if there is none of that name (it names the nearest), if it was audited at other
+    times only (it says which), or if the group is in several clusters and none was named.
+    """
+    found = tables.read(GROUP_STATUS, interval, ("cluster",), cluster, consumer_group)
+    clusters = sorted(set(found["cluster"].to_pylist()))
+    if len(clusters) == 1:
+        return str(clusters[0])
+    if clusters:
+        named = ", ".join(clusters)
+        raise NothingPublishedError(f"{consumer_group} is in several clusters ({named}): name one with --cluster")
+    raise NothingPublishedError(_why_no_group(tables.groups(), tables.steps(interval), cluster, consumer_group))
+
+
+def check_names(tables: PublishedTables, interval: Interval, cluster: str | None, consumer_group: str | None) -> None:
+    """`check_group` where a group is named, else `check_cluster` where a cluster is."""
+    if consumer_group is not None:
+        check_group(tables, interval, cluster, consumer_group)
+    elif cluster is not None:
+        check_cluster(tables, cluster)
+
+
+def _why_no_group(groups: Iterable[AuditedGroup], interval: Interval, cluster: str | None, consumer_group: str) -> str:
+    groups = list(groups)
+    same = [one for one in groups if one.consumer_group == consumer_group and cluster in (None, one.cluster)]
+    if same:
+        first, last = min(one.first_step for one in same), max(one.last_step for one in same)
+        return (
+            f"{consumer_group} was not audited in {interval}: its first audited step began at {format_utc(first)}, its "
+            f"last at {format_utc(last)}"
+        )
+    elsewhere = sorted({one.cluster for one in groups if one.consumer_group == consumer_group})
+    if elsewhere:
+        return f"there is no cluster {cluster} with a group {consumer_group}: that group is in {', '.join(elsewhere)}"
+    names = sorted({one.consumer_group for one in groups if cluster in (None, one.cluster)})
+    where = "" if cluster is None else f" in the cluster {cluster}"
+    hint = did_you_mean(consumer_group, names) or f"{len(names)} groups were audited{where}"
+    return f"there is no consumer group {consumer_group}{where}: {hint}"

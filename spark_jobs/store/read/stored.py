@@ -1,0 +1,117 @@
+"""What every reader of a warehouse's tables can do, whatever it reads them with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from schemas import Table
+from spark_jobs.domain.model.intervals import EPOCH
+from spark_jobs.store.location import Location
+
+
+class Filter(NamedTuple):
+    """What a row must keep: its column compared (`=`, `<`, `<=`, `>`, `>=`, `IN`) with a value, for IN with several.
+
+    A null keeps no condition.
+    """
+
+    column: str
+    operator: str
+    value: Any
+
+
+class StoredTables(Protocol):
+    """The tables of one warehouse."""
+
+    @property
+    def location(self) -> Location:
+        """Where they are."""
+
+    @property
+    def folder(self) -> Location:
+        """Where files beside them are, such as claims."""
+
+    def exists(self, table: Table) -> bool:
+        """Whether the table has been made."""
+
+    def read(
+        self, table: Table, columns: Sequence[str], conditions: Sequence[Filter] = (), version: int | None = None
+    ) -> pa.Table:
+        """These columns of the rows that keep all conditions, in any order, of the newest version or of the one given;
+        times are UTC. Only files that may hold such rows are read, and only these columns of them.
+
+        Raises `WarehouseError` where the table is missing or cannot be read, `SchemaMismatchError` where its columns
+        are not those of `schemas`.
+        """
+
+    def version(self, table: Table) -> int:
+        """The newest version; raises as `read` does."""
+
+    def operations(self, table: Table, last: int) -> Mapping[int, str]:
+        """What the last so many commits did, by version, as Delta calls it; without commits that are gone."""
+
+    def append(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Adds rows to a table that is only ever appended to, and makes it where it is missing.
+
+        Raises `PublishError` where that is not possible, `SchemaMismatchError` as `read` does.
+        """
+
+
+def rows(table: pa.Table) -> list[dict[str, Any]]:
+    """Every row as a dict; times are UTC.
+
+    Not by `to_pylist`: it would load pandas for times, a second in which nothing is told.
+    """
+    return [dict(zip(table.column_names, row, strict=True)) for row in tuples(table)]
+
+
+def tuples(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    """Every row as a tuple, in the same way; one batch of them is in memory at a time."""
+    for batch in table.to_batches():
+        yield from zip(*map(values, batch.columns), strict=True)
+
+
+def values(array: pa.Array) -> list[Any]:
+    """The values of an array: structs and maps as dicts, lists as lists, times as datetimes, nulls as None."""
+    if pa.types.is_timestamp(array.type):
+        return distinct_values(array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64()), _moment)
+    if pa.types.is_struct(array.type):
+        names = [field.name for field in array.type]
+        fields = zip(*(values(array.field(name)) for name in names), strict=True)
+        return [
+            dict(zip(names, one, strict=True)) if there else None
+            for one, there in zip(fields, array.is_valid().to_pylist(), strict=True)
+        ]
+    if pa.types.is_map(array.type):
+        pairs = list(zip(values(array.keys), values(array.items), strict=True))
+        return [None if one is None else dict(one) for one in parted(array, pairs)]
+    if pa.types.is_list(array.type):
+        return parted(array, values(array.values))
+    found: list[Any] = array.to_pylist()
+    return found
+
+
+def _moment(micros: int) -> datetime:
+    return EPOCH + timedelta(microseconds=micros)
+
+
+def distinct_values(array: pa.Array, made: Callable[[Any], Any] | None = None) -> list[Any]:
+    """The values of an array of texts or numbers, or what is `made` of them: once of each that differs, as most repeat;
+    nulls as None.
+    """
+    encoded = array.dictionary_encode(null_encoding="encode")
+    words = encoded.dictionary.to_pylist()
+    found = words if made is None else [None if word is None else made(word) for word in words]
+    # Not by to_numpy, nor to_pylist: the one loads pandas, the other is slow.
+    return [found[place] for place in np.from_dlpack(encoded.indices).tolist()]
+
+
+def parted(array: pa.ListArray, every: list[Any]) -> list[list[Any] | None]:
+    """The elements of each list, of those of the whole array."""
+    ends, there = array.offsets.to_pylist(), array.is_valid().to_pylist()
+    return [every[start:end] if valid else None for start, end, valid in zip(ends, ends[1:], there, strict=False)]

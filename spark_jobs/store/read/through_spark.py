@@ -1,0 +1,80 @@
+"""Tables read by Spark: where only it can find them (a catalog), or reach them (HDFS)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+
+from schemas import Table
+from spark_jobs.store.conflicts import unless_outrun
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.stored import Filter, StoredTables
+from spark_jobs.store.spark_types import spark_schema
+from spark_jobs.store.warehouse import Warehouse
+
+
+@dataclass(frozen=True)
+class SparkTables:
+    """The tables of any warehouse, as `StoredTables`."""
+
+    spark: SparkSession
+    location: Warehouse
+
+    @property
+    def folder(self) -> Location:
+        """As `StoredTables.folder` says."""
+        return self.location.folder(self.spark)
+
+    def exists(self, table: Table) -> bool:
+        """Whether the table has been made."""
+        return self.location.exists(self.spark, table)
+
+    def read(
+        self, table: Table, columns: Sequence[str], conditions: Sequence[Filter] = (), version: int | None = None
+    ) -> pa.Table:
+        """As `StoredTables.read` says."""
+        frame = self.location.read(self.spark, table, version)
+        return frame.where(reduce(and_, map(_column, conditions), F.lit(True))).select(*columns).toArrow()
+
+    def version(self, table: Table) -> int:
+        """As `StoredTables.version` says."""
+        return self.location.version(self.spark, table)
+
+    def operations(self, table: Table, last: int) -> dict[int, str]:
+        """As `StoredTables.operations` says."""
+        history = self.location.delta_table(self.spark, table).history(last)
+        return {row.version: row.operation for row in history.select("version", "operation").collect()}
+
+    def append(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        """As `StoredTables.append` says."""
+        self.location.create(self.spark, [table])
+        self.location.read(self.spark, table)
+        frame = self.spark.createDataFrame([*map(dict, rows)], spark_schema(table)).coalesce(1)
+        writer = frame.write.format("delta").mode("append")
+        unless_outrun(lambda: self.location.save(writer, table), f"append to {table.name}")
+
+
+def stored_in(spark: SparkSession, warehouse: Warehouse) -> StoredTables:
+    """The tables as a job reads them: by delta-rs where it certainly reaches them, in a local folder."""
+    return DeltaTables(warehouse) if warehouse.local_path else SparkTables(spark, warehouse)
+
+
+def _column(condition: Filter) -> Column:
+    column, value = F.col(condition.column), condition.value
+    compared = {
+        "=": column.__eq__,
+        "<": column.__lt__,
+        "<=": column.__le__,
+        ">": column.__gt__,
+        ">=": column.__ge__,
+        "IN": column.isin,
+    }
+    return compared[condition.operator](value)

@@ -1,0 +1,69 @@
+"""Whether commits on S3 keep writers in several processes apart, looked at before the first one."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from contextlib import suppress
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from spark_jobs.errors import SetupError, WarehouseError
+from spark_jobs.store.location import Location
+from spark_jobs.store.s3.jars import LOG_STORE
+from spark_jobs.store.s3.settings import log_store_key
+
+
+def check_commits(spark: SparkSession, location: Location) -> None:
+    """Raises `SetupError` where two writers of the warehouse could overwrite each other's commits for want of a log
+    store, `WarehouseError` where the store itself does not keep them apart. A log store of the user's own is trusted.
+    """
+    if not location.is_on_s3:
+        return
+    if _configured(spark, location) == LOG_STORE:
+        if not _is_loaded(spark):
+            raise SetupError(
+                f"the warehouse {location.location} is on S3, where Delta alone lets two writers overwrite each "
+                f"other's commits: run `{sys.executable} -m spark_jobs.setup.jars --s3` once, with network access, and "
+                f"give spark-submit its jars, or set {log_store_key(location.scheme)} to a log store of your own"
+            )
+        check_puts(location)
+
+
+def check_puts(location: Location) -> None:
+    """Raises `WarehouseError` where the store writes an object anew that is to be written only if it is not there."""
+    import obstore  # a library of 15 MB, for warehouses on S3 only
+    from obstore.exceptions import AlreadyExistsError
+
+    from spark_jobs.store.s3.objects import object_store
+
+    store, name = object_store(location), f"probe-{uuid.uuid4().hex}"
+    try:
+        obstore.put(store, name, b"", mode="create")
+        obstore.put(store, name, b"", mode="create")
+    except AlreadyExistsError:
+        return
+    except Exception as error:
+        raise WarehouseError(f"the object store of {location.location} cannot be written: {error}") from error
+    finally:
+        with suppress(Exception):  # what is wrong has been said
+            obstore.delete(store, name)
+    raise WarehouseError(
+        f"the object store of {location.location} ignores conditional writes (If-None-Match): two writers would "
+        "overwrite each other's commits. Use a store or a version that has them"
+    )
+
+
+def _configured(spark: SparkSession, location: Location) -> str | None:
+    return spark.sparkContext.getConf().get(log_store_key(location.scheme))
+
+
+def _is_loaded(spark: SparkSession) -> bool:
+    jvm = spark._jvm
+    assert jvm is not None
+    try:
+        jvm.org.apache.spark.util.Utils.classForName(LOG_STORE, True, False)
+    except Py4JJavaError:
+        return False
+    return True

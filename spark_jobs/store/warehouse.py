@@ -1,0 +1,203 @@
+"""The tables of a warehouse as Spark reads, writes and makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+from urllib.parse import unquote
+
+from delta.tables import DeltaTable
+from deltalake import DeltaTable as LocalTable
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+
+from schemas import Table
+from spark_jobs.domain.model.intervals import Interval, parse_utc
+from spark_jobs.errors import IntervalError, WarehouseError
+from spark_jobs.store.conflicts import unless_outrun
+from spark_jobs.store.delta_log import DeltaLog, JavaLog, LocalLog
+from spark_jobs.store.hadoop_files import delete, newest_files
+from spark_jobs.store.location import Location
+from spark_jobs.store.parallel import run_in_parallel
+from spark_jobs.store.s3.commits import check_commits
+from spark_jobs.store.spark_types import create_table, with_nulls
+
+#: Runs side by side commit to one table; more than so many do not in the time of one commit.
+_LAST_COMMITS = 100
+
+#: The warehouses of which `check_commits` had nothing to say.
+_checked: set[str] = set()
+
+#: Of the tables that `stage` makes in a catalog.
+_STAGED = "_staging_"
+
+
+@dataclass(frozen=True)
+class Warehouse(Location):
+    """A set of tables in one place."""
+
+    def identifier(self, name: str) -> str:
+        """How SQL names the table of that name."""
+        return f"{self.location}.{name}" if self.in_catalog else f"delta.`{self.location}/{name}`"
+
+    def exists(self, spark: SparkSession, table: Table) -> bool:
+        """Whether the table has been made."""
+        if self.in_catalog:
+            return bool(spark.catalog.tableExists(f"{self.location}.{table.name}"))
+        if self.local_path:
+            return LocalTable.is_deltatable(str(self.local_path / table.name))
+        return bool(DeltaTable.isDeltaTable(spark, f"{self.location}/{table.name}"))
+
+    def delta_table(self, spark: SparkSession, table: Table) -> DeltaTable:
+        """The table as Delta's own handle (merge, history); raises `WarehouseError` if it is missing."""
+        self._check_commits(spark)
+        self._check_exists(spark, table)
+        if self.in_catalog:
+            return DeltaTable.forName(spark, f"{self.location}.{table.name}")
+        return DeltaTable.forPath(spark, f"{self.location}/{table.name}")
+
+    def detail(self, spark: SparkSession, table: Table) -> dict[str, Any]:
+        """What Delta tells of the newest version: properties, `numFiles`, `sizeInBytes` and more."""
+        return dict(self.delta_table(spark, table).detail().collect()[0].asDict())
+
+    def _check_exists(self, spark: SparkSession, table: Table) -> None:
+        if not self.exists(spark, table):
+            raise self.without(table)
+
+    def version(self, spark: SparkSession, table: Table) -> int:
+        """The newest Delta version of the table; no Spark job."""
+        return self._log(spark, table).version()
+
+    def version_of(self, spark: SparkSession, table: Table, mark: str) -> int:
+        """The `marked_version`; the newest where there is none: replacing nothing by nothing is no commit."""
+        version = self.marked_version(spark, table, mark)
+        return self.version(spark, table) if version is None else version
+
+    def marked_version(self, spark: SparkSession, table: Table, mark: str) -> int | None:
+        """The Delta version whose commit, one of the last, carries this user metadata; no Spark job."""
+        log = self._log(spark, table)
+        newest = log.version()
+        last = range(newest, max(-1, newest - _LAST_COMMITS), -1)
+        return next((version for version in last if log.user_metadata(version) == mark), None)
+
+    def _log(self, spark: SparkSession, table: Table) -> DeltaLog:
+        if self.local_path is None:
+            return JavaLog.of(spark, self.delta_table(spark, table))
+        self._check_exists(spark, table)
+        return LocalLog.of(self.local_path / table.name)
+
+    def is_free(self, table: Table, interval: Interval) -> bool:
+        """Whether it is certain, without asking Spark, that the table has no row of the interval's steps.
+
+        A file lies in the folder of its step. Known only of a local warehouse whose tables are laid out as they are
+        made; files that no version has any more, or none yet, count too.
+        """
+        folder = self.local_path / table.name if self.local_path else None
+        if folder is None or table.partition_by != ("step_start",):
+            return False
+        parts = [path.name.partition("=") for path in folder.glob("[!_.]*")]
+        starts = [_moment(unquote(value)) if name == "step_start" else None for name, _, value in parts]
+        return not any(start is None or interval.start <= start < interval.end for start in starts)
+
+    def read(self, spark: SparkSession, table: Table, version: int | None = None) -> DataFrame:
+        """The table, at one version if given (a run pins its sources); raises if it is missing or of another schema.
+
+        A version from before an upgrade has null in the columns that came by it.
+        """
+        self._check_exists(spark, table)
+        reader = spark.read.format("delta")
+        if version is not None:
+            reader = reader.option("versionAsOf", version)
+        if self.in_catalog:
+            frame = reader.table(f"{self.location}.{table.name}")
+        else:
+            frame = reader.load(f"{self.location}/{table.name}")
+        is_old = version is not None and set(frame.columns) != set(table.schema.names)
+        older = is_old and version != self.version(spark, table)
+        self.check_schema(frame.schema.jsonValue(), table, older=older)
+        return with_nulls(frame, table) if older else frame
+
+    def save(self, writer: DataFrameWriter, table: Table) -> None:
+        """Let a prepared Delta writer write to the table."""
+        if self.in_catalog:
+            writer.saveAsTable(f"{self.location}.{table.name}")
+        else:
+            writer.save(f"{self.location}/{table.name}")
+
+    def stage(self, spark: SparkSession, name: str, frame: DataFrame) -> DataFrame:
+        """The frame, written beside the tables (over whatever stood there) and read back."""
+        writer = frame.write.mode("overwrite")
+        if self.in_catalog:
+            writer.format("delta").option("overwriteSchema", "true").saveAsTable(f"{self.location}.{_STAGED}{name}")
+            return spark.read.table(f"{self.location}.{_STAGED}{name}")
+        writer.parquet(f"{self.location}/_staging/{name}")
+        return spark.read.schema(frame.schema).parquet(f"{self.location}/_staging/{name}")
+
+    def staged(self, spark: SparkSession, name: str) -> DataFrame | None:
+        """What `stage` wrote under the name; None where nothing is (any more)."""
+        try:
+            if self.in_catalog:
+                return spark.read.table(f"{self.location}.{_STAGED}{name}")
+            return spark.read.parquet(f"{self.location}/_staging/{name}")
+        except AnalysisException as error:
+            if error.getCondition() in ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND"):
+                return None
+            raise
+
+    def stages(self, spark: SparkSession) -> dict[str, datetime]:
+        """When what `stage` wrote under each name was last touched, UTC."""
+        if self.in_catalog:
+            tables = spark.sql(f"SHOW TABLES IN {self.location} LIKE '{_STAGED}*'").collect()
+            names = [row.tableName for row in tables]
+            told = {name: spark.sql(f"DESCRIBE DETAIL {self.identifier(name)}").collect()[0] for name in names}
+            return {name.removeprefix(_STAGED): row.lastModified.replace(tzinfo=UTC) for name, row in told.items()}
+        return newest_files(spark, f"{self.location}/_staging")
+
+    def folder(self, spark: SparkSession) -> Location:
+        """Where claims are: the warehouse itself, or the folder of a catalog's schema if the catalog names one;
+        raises `WarehouseError` where there is no such schema.
+        """
+        if not self.in_catalog:
+            return self
+        try:
+            rows = spark.sql(f"DESCRIBE SCHEMA {self.location}").collect()
+        except AnalysisException as error:
+            if error.getCondition() != "SCHEMA_NOT_FOUND":
+                raise
+            raise WarehouseError(f"there is no schema {self.location}: make it with CREATE SCHEMA") from error
+        where = {row.info_name: row.info_value for row in rows}.get("Location")
+        return Location.parse(where) if where else self
+
+    def _check_commits(self, spark: SparkSession) -> None:
+        """Once in a process, before anything is written."""
+        if self.location not in _checked:
+            check_commits(spark, self.folder(spark))
+            _checked.add(self.location)
+
+    def drop_stage(self, spark: SparkSession, name: str) -> None:
+        """Remove what `stage` wrote."""
+        if self.in_catalog:
+            spark.sql(f"DROP TABLE IF EXISTS {self.location}.{_STAGED}{name}")
+            return
+        delete(spark, f"{self.location}/_staging/{name}")
+
+    def create(self, spark: SparkSession, tables: Iterable[Table]) -> None:
+        """Make the tables that are missing, from their schemas; existing ones are left as they are."""
+        self._check_commits(spark)
+        missing = [table for table in tables if not self.exists(spark, table)]
+        run_in_parallel(*(partial(self._create, spark, table) for table in missing))
+
+    def _create(self, spark: SparkSession, table: Table) -> None:
+        statement = create_table(table, self.identifier(table.name))
+        unless_outrun(partial(spark.sql, statement), f"make the table {table.name}")
+
+
+def _moment(text: str) -> datetime | None:
+    """The time in the name of a partition's folder, UTC; None where it is none."""
+    try:
+        return parse_utc(text)
+    except IntervalError:
+        return None
