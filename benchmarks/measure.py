@@ -20,7 +20,7 @@ class NotMeasuredError(RebalanceAuditError):
 
 
 @dataclass(frozen=True)
-class Taken:
+class CallResults:
     """A measured value, and what it was computed from."""
 
     value: float
@@ -37,7 +37,7 @@ class Measure:
     name: str
     what: str
     limit: float | None
-    take: Callable[[Bench], Taken]
+    take: Callable[[Bench], CallResults]
     unit: str = ""
     of_fleet_day: bool = False
     is_quick: bool = False
@@ -57,7 +57,7 @@ class Result:
     """What came out of a measure: a value, or why there is none."""
 
     measure: Measure
-    taken: Taken | None = None
+    taken: CallResults | None = None
     why_not: str = ""
     failed: bool = False
     judged: bool = True

@@ -6,7 +6,7 @@ from expectations.common import known_value
 from expectations.rows import Flags, Numbers, Rows, Values, codes, first_places, least
 from expectations.suite import Expectation, Suite, Tables
 from schemas import ALLOCATIONS, CLIENT_SNAPSHOTS, FINDINGS, REBALANCE_INTERVALS
-from spark_jobs.domain.model.finding import SEVERITIES
+from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.rules import consume_failing, pop_revive_stuck, unobserved
 from spark_jobs.domain.rules.catalog import RULES
 

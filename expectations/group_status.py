@@ -8,7 +8,7 @@ from expectations.common import each, known_value
 from expectations.rows import Numbers, Rows, Values, all_of, codes, least
 from expectations.suite import Expectation, Suite, Tables
 from schemas import FINDINGS, GROUP_STATUS
-from spark_jobs.domain.model.finding import SEVERITIES
+from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.status.capacity import Limit
 from spark_jobs.domain.status.utilisation import Bottleneck
 

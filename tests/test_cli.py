@@ -21,7 +21,7 @@ from deltalake import write_deltalake
 from rich.console import Console
 
 from schemas import FINDINGS
-from spark_jobs.cli.commands import COMMANDS, Command, Later
+from spark_jobs.cli.commands import COMMANDS, Command, LazyFunction
 from spark_jobs.cli.documents import as_json
 from spark_jobs.cli.exit_codes import backfill_exit_code, exit_code, run_exit_code
 from spark_jobs.cli.main import build_parser, main, with_environment
@@ -150,9 +150,11 @@ def test_the_help_does_not_wait_for_spark() -> None:
     assert answer.stderr == "set()\n"
 
 
-@pytest.mark.parametrize("command", [command for command in COMMANDS.values() if isinstance(command.execute, Later)])
+@pytest.mark.parametrize(
+    "command", [command for command in COMMANDS.values() if isinstance(command.execute, LazyFunction)]
+)
 def test_a_function_that_is_imported_later_is_there(command: Command) -> None:
-    assert isinstance(command.execute, Later)
+    assert isinstance(command.execute, LazyFunction)
     assert callable(command.execute.function())
 
 

@@ -104,7 +104,7 @@ def test_make_wants_another_java(tmp_path: Path) -> None:
 
 
 def test_missing_jars_are_an_error_that_says_how_to_get_them(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match=rf"{tmp_path} has no io.delta_delta-spark.*setup_jars` once"):
+    with pytest.raises(SetupError, match=rf"{tmp_path} has no io.delta_delta-spark.*setup.jars` once"):
         check_jars(tmp_path)
 
 
@@ -215,7 +215,7 @@ def test_the_admin_client_comes_in_the_place_of_another_version(
 
 
 def test_a_missing_admin_client_is_an_error_that_says_how_to_get_it(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match=rf"{tmp_path} has no rocketmq-tools.*setup_jars --capture` once"):
+    with pytest.raises(SetupError, match=rf"{tmp_path} has no rocketmq-tools.*setup.jars --capture` once"):
         check_tools(tmp_path)
 
 

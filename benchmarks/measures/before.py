@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from benchmarks.bench import EMPTY, LONG_ROUNDS, RECORDING, Bench
-from benchmarks.measure import Taken
+from benchmarks.measure import CallResults
 from benchmarks.sides import Side
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.operate.demo import INTERVAL as RECORDED_HOUR
@@ -21,7 +21,7 @@ from spark_jobs.operate.demo import example_files
 Once = Callable[[], float]
 
 
-def warm_hour(bench: Bench) -> Taken:
+def warm_hour(bench: Bench) -> CallResults:
     """A run over the recording's hour in a process that has done it before."""
     sides = bench.two_sides()
     bench.load_recording()
@@ -30,7 +30,7 @@ def warm_hour(bench: Bench) -> Taken:
         return _ratio(bench, "auditing the recording's hour, warm", _turns(audits, RECORDED_HOUR), bench.rounds)
 
 
-def fleet_day(bench: Bench) -> Taken:
+def fleet_day(bench: Bench) -> CallResults:
     """A run over the whole fleet in a process that has audited its first hour."""
     sides, name, interval = bench.two_sides(), bench.whole_name, bench.whole.interval
     with _warm(bench, sides, name, {}) as audits:
@@ -41,7 +41,7 @@ def fleet_day(bench: Bench) -> Taken:
         return _ratio(bench, "auditing the whole fleet", _turns(audits, interval), rounds, warm_up=False)
 
 
-def cold_hour(bench: Bench) -> Taken:
+def cold_hour(bench: Bench) -> CallResults:
     """`rebalance-audit run` over the recording's hour, the whole process."""
     sides = bench.two_sides()
     bench.load_recording()
@@ -49,13 +49,13 @@ def cold_hour(bench: Bench) -> Taken:
     return _cold(bench, sides, "auditing the recording's hour, cold", RECORDING, *options)
 
 
-def empty_step(bench: Bench) -> Taken:
+def empty_step(bench: Bench) -> CallResults:
     """`rebalance-audit run` over an hour in which nothing was recorded, the whole process."""
     sides = bench.two_sides()
     return _cold(bench, sides, "auditing an empty step, cold", bench.any_name(), "--interval", str(EMPTY))
 
 
-def _cold(bench: Bench, sides: Sequence[Side], what: str, name: str, *options: str) -> Taken:
+def _cold(bench: Bench, sides: Sequence[Side], what: str, name: str, *options: str) -> CallResults:
     def once(side: Side) -> Once:
         warehouse = str(bench.copied(name, side.name))
         return lambda: side.cold("run", "--warehouse", warehouse, "--fail-on", "NEVER", *options)
@@ -76,7 +76,7 @@ def _turns(audits: Sequence[Callable[[Interval], float]], interval: Interval) ->
     return [lambda audit=audit: audit(interval) for audit in audits]  # type: ignore[misc]
 
 
-def _ratio(bench: Bench, what: str, sides: Sequence[Once], rounds: int, *, warm_up: bool = True) -> Taken:
+def _ratio(bench: Bench, what: str, sides: Sequence[Once], rounds: int, *, warm_up: bool = True) -> CallResults:
     """Medians of both sides, which take turns; with a warm-up, the first turn of each does not count."""
     bench.say(f"{what}, now and before, {rounds} × in turns")
     if warm_up:
@@ -84,4 +84,4 @@ def _ratio(bench: Bench, what: str, sides: Sequence[Once], rounds: int, *, warm_
             once()
     turns = [[once() for once in sides] for _ in range(rounds)]
     now, before = (median(turn[place] for turn in turns) for place in (0, 1))
-    return Taken(now / before, f"{now:.1f} s ÷ {before:.1f} s, {rounds} rounds")
+    return CallResults(now / before, f"{now:.1f} s ÷ {before:.1f} s, {rounds} rounds")

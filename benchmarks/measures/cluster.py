@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from benchmarks import worker
 from benchmarks.bench import Bench
-from benchmarks.measure import Taken
+from benchmarks.measure import CallResults
 from benchmarks.standalone import submit, two_workers
 
 #: What `docs/cluster.md` leaves to who submits.
@@ -19,7 +19,7 @@ _SETTINGS = {
 }
 
 
-def workers_by_local(bench: Bench) -> Taken:
+def workers_by_local(bench: Bench) -> CallResults:
     """A run on two standalone workers of one core ÷ in `local[2]`; a fifth of the whole fleet's groups."""
     name = bench.size(0.2)
     bench.make({name: replace(bench.whole, groups=bench.groups(0.2))})
@@ -29,4 +29,4 @@ def workers_by_local(bench: Bench) -> Taken:
     with two_workers() as master:
         bench.say("auditing on two workers")
         (spread,) = bench.seconds("audit", [target], command=submit(master, _SETTINGS, str(worker.__file__)))
-    return Taken(spread / local, f"{spread:.1f} s ÷ {local:.1f} s, {bench.groups(0.2)} groups")
+    return CallResults(spread / local, f"{spread:.1f} s ÷ {local:.1f} s, {bench.groups(0.2)} groups")

@@ -5,20 +5,20 @@ from __future__ import annotations
 from statistics import median
 
 from benchmarks.bench import Bench
-from benchmarks.measure import Taken
+from benchmarks.measure import CallResults
 
 #: What `run` says when it begins the work of the gate, beside what the Arrow function checks.
 _GATE = ("checking what was counted", "recording the results of the checks")
 
 
-def audit_by_scan(bench: Bench) -> Taken:
+def audit_by_scan(bench: Bench) -> CallResults:
     """A whole `run` ÷ reading the same columns of the same tables into a `noop` sink."""
     audited, scanned = bench.audit_seconds(), bench.scan_seconds
     fleet = f"{bench.whole.groups} groups × {bench.whole.hours} h"
-    return Taken(audited / scanned, f"{audited:.1f} s ÷ {scanned:.1f} s, {fleet}")
+    return CallResults(audited / scanned, f"{audited:.1f} s ÷ {scanned:.1f} s, {fleet}")
 
 
-def gate_by_audit(bench: Bench) -> Taken:
+def gate_by_audit(bench: Bench) -> CallResults:
     """The stages of a run in which the gate judges and records ÷ all of its other stages.
 
     What is checked where the rows are is a part of judging every group, and is not counted here.
@@ -26,10 +26,10 @@ def gate_by_audit(bench: Bench) -> Taken:
     rounds = bench.audits.result["stages"][-1]
     gate = median(sum(stages[name] for name in _GATE) for stages in rounds)
     rest = median(sum(seconds for name, seconds in stages.items() if name not in _GATE) for stages in rounds)
-    return Taken(gate / rest, f"{gate:.1f} s ÷ {rest:.1f} s, without what the Arrow function checks")
+    return CallResults(gate / rest, f"{gate:.1f} s ÷ {rest:.1f} s, without what the Arrow function checks")
 
 
-def strategies_by_audit(bench: Bench) -> Taken:
+def strategies_by_audit(bench: Bench) -> CallResults:
     """Processor time of `strategy_comparison` over every step, without checking and writing its table ÷ a whole `run`.
 
     A run works on several cores at once, so its processor time is more than its time on the clock, and this part less.
@@ -37,10 +37,10 @@ def strategies_by_audit(bench: Bench) -> Taken:
     bench.say("comparing the strategies of the whole fleet")
     rounds = bench.perform("strategies", [bench.target(bench.whole_name)]).result["stages"][0]
     compared, audited = median(parts["strategies"] for parts in rounds), bench.audit_seconds()
-    return Taken(compared / audited, f"{compared:.2f} s of one core ÷ {audited:.1f} s")
+    return CallResults(compared / audited, f"{compared:.2f} s of one core ÷ {audited:.1f} s")
 
 
-def peak_memory(bench: Bench) -> Taken:
+def peak_memory(bench: Bench) -> CallResults:
     """The most that Python and the JVM, driver and executors in one, held at one moment of the audits."""
     peak = bench.audits.peak_bytes / 2**30
-    return Taken(peak, f"Python and a JVM of {bench.audits.result['heap']} heap")
+    return CallResults(peak, f"Python and a JVM of {bench.audits.result['heap']} heap")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.bench import Bench
-from benchmarks.measure import NotMeasuredError, Taken
+from benchmarks.measure import CallResults, NotMeasuredError
 
 
 @dataclass(frozen=True)
@@ -21,15 +21,15 @@ class Line:
     residuals: tuple[float, ...]
 
 
-def ten_times(bench: Bench) -> Taken:
+def ten_times(bench: Bench) -> CallResults:
     """A run over all groups ÷ over a tenth of them, the time of a run over an empty step taken off both."""
     empty, ten, one = bench.empty_seconds, bench.audit_seconds(1.0), bench.audit_seconds(0.1)
     if one <= empty:
         raise NotMeasuredError(f"a tenth of the groups takes no longer than an empty step ({one:.1f}, {empty:.1f} s)")
-    return Taken((ten - empty) / (one - empty), f"({ten:.1f} − {empty:.1f}) s ÷ ({one:.1f} − {empty:.1f}) s")
+    return CallResults((ten - empty) / (one - empty), f"({ten:.1f} − {empty:.1f}) s ÷ ({one:.1f} − {empty:.1f}) s")
 
 
-def line(bench: Bench) -> Taken:
+def line(bench: Bench) -> CallResults:
     """How far the farthest of five sizes lies from the straight line through them, as a part of the longest audit."""
     groups = [bench.groups(part) for part in bench.sizes]
     seconds = [bench.audit_seconds(part) for part in bench.sizes]
@@ -37,7 +37,7 @@ def line(bench: Bench) -> Taken:
     fitted = fit(groups, seconds)
     worst = max(map(abs, fitted.residuals))
     detail = f"{fitted.start:.1f} s + {1000 * fitted.per_group:.1f} ms a group; residuals up to {worst:.1f} s"
-    return Taken(worst / max(seconds), detail)
+    return CallResults(worst / max(seconds), detail)
 
 
 def fit(groups: Sequence[int], seconds: Sequence[float]) -> Line:

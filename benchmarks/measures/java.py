@@ -11,7 +11,7 @@ from statistics import median
 
 from benchmarks.bench import Bench
 from benchmarks.duckdb_replay import connect, export_states, load
-from benchmarks.measure import NotMeasuredError, Taken
+from benchmarks.measure import CallResults, NotMeasuredError
 from benchmarks.process import MeasurementError
 from spark_jobs.config import Configuration
 
@@ -22,19 +22,19 @@ _PARTS = 5
 CLASS_PATH = Path(sys.prefix) / "share" / "rebalance-audit" / "rocketmq-client-5.4.0"
 
 
-def hash_loop(bench: Bench) -> Taken:
+def hash_loop(bench: Bench) -> CallResults:
     """The whole audit ÷ AllocateMessageQueueConsistentHash for every snapshot, client and topic, input in memory."""
     loop, calls = _loop(bench, "CONSISTENT_HASH")
     audited = bench.audit_seconds()
-    return Taken(audited / loop, f"{audited:.1f} s ÷ {loop:.1f} s of {calls:,} calls")
+    return CallResults(audited / loop, f"{audited:.1f} s ÷ {loop:.1f} s of {calls:,} calls")
 
 
-def avg_loop(bench: Bench) -> Taken:
+def avg_loop(bench: Bench) -> CallResults:
     """From rebalance intervals to who owns what in each, on one core ÷ AllocateMessageQueueAveragely in that loop."""
     loop, calls = _loop(bench, "AVG")
     bench.say("replaying the states of the whole fleet")
     (seconds,) = bench.seconds("allocate", [bench.target(bench.whole_name)])
-    return Taken(seconds / loop, f"{seconds:.2f} s ÷ {loop:.2f} s of {calls:,} calls")
+    return CallResults(seconds / loop, f"{seconds:.2f} s ÷ {loop:.2f} s of {calls:,} calls")
 
 
 def _loop(bench: Bench, strategy: str) -> tuple[float, int]:

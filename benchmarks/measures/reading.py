@@ -5,30 +5,30 @@ from __future__ import annotations
 from statistics import median
 
 from benchmarks.bench import RECORDING, Bench
-from benchmarks.measure import NotMeasuredError, Taken
+from benchmarks.measure import CallResults, NotMeasuredError
 from benchmarks.sides import Side
 from spark_jobs.operate.demo import INTERVAL, RECORDED, example_files
 
 _MOMENT = "2026-11-21T02:10"
 
 
-def status(bench: Bench) -> Taken:
+def status(bench: Bench) -> CallResults:
     """`rebalance-audit status` on the audited recording."""
     return _seconds(bench, "status")
 
 
-def explain(bench: Bench) -> Taken:
+def explain(bench: Bench) -> CallResults:
     """`rebalance-audit explain` of one of its groups."""
     return _seconds(bench, "explain", "--group", "payment-service", "--at", _MOMENT)
 
 
-def report(bench: Bench) -> Taken:
+def report(bench: Bench) -> CallResults:
     """`rebalance-audit report` of what was recorded."""
     page = str(bench.root / "report.html")
     return _seconds(bench, "report", "--interval", str(RECORDED), "--out", page)
 
 
-def _seconds(bench: Bench, command: str, *options: str) -> Taken:
+def _seconds(bench: Bench, command: str, *options: str) -> CallResults:
     """The present seconds, and beside them those of the commit before: the same command on what each has published."""
     bench.load_recording()
     try:
@@ -37,7 +37,7 @@ def _seconds(bench: Bench, command: str, *options: str) -> Taken:
         sides = (Side("now"),)
     taken = [_median(bench, side, command, "--warehouse", _audited(bench, side), *options) for side in sides]
     told = f", before {taken[1]:.1f} s" if taken[1:] else ""
-    return Taken(taken[0], f"{bench.rounds} processes{told}")
+    return CallResults(taken[0], f"{bench.rounds} processes{told}")
 
 
 def _audited(bench: Bench, side: Side) -> str:

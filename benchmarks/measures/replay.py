@@ -6,11 +6,11 @@ import sys
 from statistics import median
 
 from benchmarks.bench import Bench
-from benchmarks.measure import Taken
+from benchmarks.measure import CallResults
 from benchmarks.process import perform
 
 
-def by_duckdb(bench: Bench) -> Taken:
+def by_duckdb(bench: Bench) -> CallResults:
     """From the snapshots to intervals, owners and progress, unjudged ÷ the same in DuckDB, from the same files."""
     name = bench.whole_name
     bench.say("replaying the whole fleet")
@@ -23,4 +23,4 @@ def by_duckdb(bench: Bench) -> Taken:
         "rounds": bench.rounds,
     }
     theirs = median(perform(task, (sys.executable, "-m", "benchmarks.duckdb_replay")).result["seconds"])
-    return Taken(ours / theirs, f"{ours:.1f} s ÷ {theirs:.1f} s")
+    return CallResults(ours / theirs, f"{ours:.1f} s ÷ {theirs:.1f} s")

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.bench import Bench
 from benchmarks.fleet import START_MS, Fleet
-from benchmarks.measure import Taken
+from benchmarks.measure import CallResults
 
 _ROOMS = 4
 #: No client says what it runs: the configuration does, so that one fleet serves every strategy.
@@ -22,7 +22,7 @@ STRATEGIES = (
 )
 
 
-def worst_strategy(bench: Bench) -> Taken:
+def worst_strategy(bench: Bench) -> CallResults:
     """A run over an hour of the one ÷ of the others, strategy by strategy; the strategy with the largest ratio."""
     bench.make({"wide": WIDE, "ordinary": ORDINARY})
     bench.say(f"auditing one group of 2,000 members and 500 ordinary ones under {len(STRATEGIES)} strategies")
@@ -35,7 +35,7 @@ def worst_strategy(bench: Bench) -> Taken:
     ratios = {name: (took[2 * i] / took[2 * i + 1], i) for i, name in enumerate(STRATEGIES)}
     worst = max(ratios, key=lambda name: ratios[name][0])
     ratio, at = ratios[worst]
-    return Taken(
+    return CallResults(
         ratio, f"{took[2 * at]:.1f} s ÷ {took[2 * at + 1]:.1f} s under {worst}, the worst of {len(STRATEGIES)}"
     )
 

@@ -10,32 +10,32 @@ from time import monotonic, time_ns
 from typing import NamedTuple
 
 from spark_jobs.capture import lines
-from spark_jobs.capture.calls import Admin, Answer, Call, CallError, Fate, Request, fate_of
+from spark_jobs.capture.calls import Admin, Answer, Call, CallError, CallOutcome, Request, outcome_of
 
 _NS_PER_MS = 1_000_000
 
 
-class Taken(NamedTuple):
+class CallResults(NamedTuple):
     """What calls have brought: lines, how many calls had which fate, and `times`, ms UTC, when each was told."""
 
     lines: list[str]
-    fates: Counter[Fate]
+    fates: Counter[CallOutcome]
     times: list[int]
 
 
-class Asking:
+class CallRunner:
     """Makes calls for several threads, and holds the lines that they bring until they are taken."""
 
     def __init__(self, admin: Admin, pace: RateLimit, backoff: Backoff, wait: Callable[[float], object]) -> None:
         """`wait` sleeps so many seconds, or less when capture is to end."""
         self._admin, self._pace, self._backoff, self._wait = admin, pace, backoff, wait
         self._lock = threading.Lock()
-        self._taken = Taken([], Counter(), [])
+        self._taken = CallResults([], Counter(), [])
 
     def ask(self, call: Call, beside: Callable[[Answer], Mapping[str, str]] = lambda _: {}) -> Answer:
         """What came of the call; its lines are kept. `beside`: further fields of its line, by more calls if need be."""
         answer = self._made(call) if self._backoff.is_due(call.called.name) else _not_asked()
-        if call.request is not Request.RUNNING and answer.fate is not Fate.NOT_ASKED:
+        if call.request is not Request.RUNNING and answer.fate is not CallOutcome.NOT_ASKED:
             # A client that does not answer is no word about its broker.
             self._backoff.heard(call.called.name, silent=answer.fate.is_silence)
         recorded = lines.answered(call, answer, **beside(answer)) if lines.is_recorded(call, answer) else None
@@ -52,10 +52,10 @@ class Asking:
         with self._lock:
             self._taken.lines.append(line)
 
-    def take(self) -> Taken:
+    def take(self) -> CallResults:
         """What the calls since the last time have brought."""
         with self._lock:
-            taken, self._taken = self._taken, Taken([], Counter(), [])
+            taken, self._taken = self._taken, CallResults([], Counter(), [])
         return taken
 
     def _made(self, call: Call) -> Answer:
@@ -67,11 +67,11 @@ class Asking:
         except CallError as failure:
             error = str(failure)
         took_ms = round((monotonic() - begun) * 1000)
-        return Answer(fate_of(error) if error else Fate.ANSWERED, _now(), took_ms, body, error)
+        return Answer(outcome_of(error) if error else CallOutcome.ANSWERED, _now(), took_ms, body, error)
 
 
 def _not_asked() -> Answer:
-    return Answer(Fate.NOT_ASKED, _now(), None)
+    return Answer(CallOutcome.NOT_ASKED, _now(), None)
 
 
 def _now() -> int:

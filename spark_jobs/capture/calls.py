@@ -27,7 +27,7 @@ class Request(StrEnum):
     RUNNING = "running"
 
 
-class Fate(StrEnum):
+class CallOutcome(StrEnum):
     """What became of a call; `NOT_ASKED`: it was not made, as who is called had not answered a moment ago."""
 
     ANSWERED = "ANSWERED"
@@ -41,11 +41,11 @@ class Fate(StrEnum):
     @property
     def is_silence(self) -> bool:
         """Whether nobody answered, so that asking again at once is of no use."""
-        return self in (Fate.TIMED_OUT, Fate.REFUSED)
+        return self in (CallOutcome.TIMED_OUT, CallOutcome.REFUSED)
 
 
 @dataclass(frozen=True)
-class Called:
+class Callee:
     """Who is asked: its name in the recording, and `host:port` (empty for the name server)."""
 
     name: str
@@ -57,7 +57,7 @@ class Call:
     """One request about a group, a topic, both, or a client of a group."""
 
     request: Request
-    called: Called
+    called: Callee
     group: str = ""
     topic: str = ""
     client: str = ""
@@ -72,7 +72,7 @@ class Call:
 class Answer:
     """What came: RocketMQ's text, or an error. `at`: ms UTC when it came; `took_ms` is null where nothing was asked."""
 
-    fate: Fate
+    fate: CallOutcome
     at: int
     took_ms: int | None
     body: str = ""
@@ -81,16 +81,19 @@ class Answer:
 
 #: Words of `org.apache.rocketmq.remoting.exception`, and ResponseCode.CONSUMER_NOT_ONLINE.
 _FATES = (
-    (Fate.NOT_ONLINE, re.compile(r"\bcode:? 206\b", re.IGNORECASE)),
-    (Fate.NOT_IN_GROUP, HAS_NO_CONSUMER),
-    (Fate.TIMED_OUT, re.compile(r"^\w*TimeoutException\b|\bwait response on the channel\b")),
-    (Fate.REFUSED, re.compile(r"^Remoting(?:Connect|SendRequest|TooMuchRequest)Exception\b|\bconnect to \S+ failed")),
+    (CallOutcome.NOT_ONLINE, re.compile(r"\bcode:? 206\b", re.IGNORECASE)),
+    (CallOutcome.NOT_IN_GROUP, HAS_NO_CONSUMER),
+    (CallOutcome.TIMED_OUT, re.compile(r"^\w*TimeoutException\b|\bwait response on the channel\b")),
+    (
+        CallOutcome.REFUSED,
+        re.compile(r"^Remoting(?:Connect|SendRequest|TooMuchRequest)Exception\b|\bconnect to \S+ failed"),
+    ),
 )
 
 
-def fate_of(error: str) -> Fate:
+def outcome_of(error: str) -> CallOutcome:
     """What the text of an exception, `<class> <message>`, says of the call."""
-    return next((fate for fate, words in _FATES if words.search(error)), Fate.FAILED)
+    return next((fate for fate, words in _FATES if words.search(error)), CallOutcome.FAILED)
 
 
 class CallError(Exception):

@@ -17,8 +17,8 @@ from time import monotonic
 from zlib import crc32
 
 from spark_jobs.capture import lines
-from spark_jobs.capture.asking import Asking, Backoff, RateLimit, start_times
-from spark_jobs.capture.calls import Admin, Fate
+from spark_jobs.capture.asking import Backoff, CallRunner, RateLimit, start_times
+from spark_jobs.capture.calls import Admin, CallOutcome
 from spark_jobs.capture.cluster import Cluster, check_reached
 from spark_jobs.capture.files import RecordingFiles
 from spark_jobs.capture.rounds import ask_client, ask_group, ask_revive, ask_topic, clients_to_ask
@@ -57,7 +57,7 @@ class Round:
     """What one round did, for whoever watches; `lag`: seconds behind the cadence."""
 
     groups: int
-    fates: Counter[Fate]
+    fates: Counter[CallOutcome]
     lag: float
     written: bool
 
@@ -76,7 +76,7 @@ class Capture:
         self._settings, self._admin, self._stopped = settings, admin, threading.Event()
         self._cluster = Cluster(settings.groups, settings.proxies)
         backoff = Backoff(longest=settings.cadence)
-        self._asking = Asking(admin, RateLimit(settings.rate), backoff, self._stopped.wait)
+        self._asking = CallRunner(admin, RateLimit(settings.rate), backoff, self._stopped.wait)
         self._files = RecordingFiles(settings.folder, settings.file_seconds, self._head, closed)
         self._clients: dict[str, list[Future[None]]] = {}
         self._written_until = 0
@@ -164,7 +164,7 @@ class Capture:
             futures.append(self._workers.submit(task))
         _finish(futures)
 
-    def _flush(self) -> tuple[Counter[Fate], bool]:
+    def _flush(self) -> tuple[Counter[CallOutcome], bool]:
         """Writes what came, unless the clock was set back: no time is recorded twice."""
         taken = self._asking.take()
         back = (self._written_until - min(taken.times, default=self._written_until)) / 1000

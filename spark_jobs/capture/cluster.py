@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from spark_jobs.capture import bodies
-from spark_jobs.capture.asking import Asking
-from spark_jobs.capture.calls import NAME_SERVER, Answer, Call, Called, Fate, Request
+from spark_jobs.capture.asking import CallRunner
+from spark_jobs.capture.calls import NAME_SERVER, Answer, Call, Callee, CallOutcome, Request
 from spark_jobs.domain.kernel.unseen import PROXIES_GROUP, PROXY
 from spark_jobs.errors import CaptureError
 from spark_jobs.ingest.fastjson import FastjsonError
@@ -34,7 +34,7 @@ class Cluster:
 
     groups_pattern: re.Pattern[str] | None = None
     given_proxies: tuple[str, ...] = ()
-    brokers: dict[str, Called] = field(default_factory=dict)
+    brokers: dict[str, Callee] = field(default_factory=dict)
     clusters: dict[str, str] = field(default_factory=dict)
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
     hosts: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -43,13 +43,13 @@ class Cluster:
     modes: dict[str, Mapping[str, str]] = field(default_factory=dict)
     attributes: dict[str, str | None] = field(default_factory=dict)
 
-    def discover(self, asking: Asking) -> list[Answer]:
+    def discover(self, asking: CallRunner) -> list[Answer]:
         """Asks the name server for the brokers, and each of them for its groups and request modes; the answers, the
         name server's first. What does not answer stays as it was.
         """
-        answer = asking.ask(Call(Request.BROKERS, Called(NAME_SERVER)))
+        answer = asking.ask(Call(Request.BROKERS, Callee(NAME_SERVER)))
         if found := understood(answer, bodies.addresses):
-            self.brokers = {name: Called(name, address) for name, (_, address) in found.items()}
+            self.brokers = {name: Callee(name, address) for name, (_, address) in found.items()}
             self.clusters = {name: cluster for name, (cluster, _) in found.items()}
         knows: dict[str, set[str]] = defaultdict(set)
         for group, names in self.groups.items():
@@ -57,25 +57,25 @@ class Cluster:
         answers = [answer]
         for name, broker in self.brokers.items():
             answers.append(asking.ask(Call(Request.GROUPS, broker)))
-            if answers[-1].fate is Fate.ANSWERED:
+            if answers[-1].fate is CallOutcome.ANSWERED:
                 self._knows(knows, name, groups_to_ask(answers[-1].body.split("\n"), self.groups_pattern))
             modes = understood(asking.ask(Call(Request.REQUEST_MODES, broker)), bodies.modes_per_group)
             self.modes |= {} if modes is None else {name: modes}
         self.groups = {group: tuple(sorted(names)) for group, names in sorted(knows.items()) if names}
         return answers
 
-    def brokers_of(self, group: str) -> list[Called]:
+    def brokers_of(self, group: str) -> list[Callee]:
         """Whom the group's members tell of themselves: the hosts of its topics, or where no route is known those that
         know the group.
         """
         hosts = {host for topic in self.consumed.get(group, ()) for host in self.hosts.get(topic, ())}
         return [self.brokers[name] for name in sorted(hosts or self.groups.get(group, ())) if name in self.brokers]
 
-    def hosts_of(self, topic: str) -> list[Called]:
+    def hosts_of(self, topic: str) -> list[Callee]:
         """The brokers of the topic's route."""
         return [self.brokers[name] for name in self.hosts.get(topic, ()) if name in self.brokers]
 
-    def proxies(self) -> tuple[Called, ...]:
+    def proxies(self) -> tuple[Callee, ...]:
         """Those that were named, or that the brokers list."""
         listed = [address for members in self.members[PROXIES_GROUP].values() for address in members.addresses]
         return proxies(listed, self.given_proxies)
@@ -94,7 +94,7 @@ class Cluster:
 
 def understood(answer: Answer, read: Callable[[str], Found]) -> Found | None:
     """What the answer says; None where there is none, or RocketMQ's text is not as expected."""
-    if answer.fate is not Fate.ANSWERED:
+    if answer.fate is not CallOutcome.ANSWERED:
         return None
     try:
         return read(answer.body)
@@ -111,7 +111,7 @@ def check_reached(answers: Sequence[Answer], namesrv: str) -> None:
         raise CaptureError(
             "the cluster does not accept the access key and secret key: check them and their permissions"
         )
-    if answers[0].fate is not Fate.ANSWERED:
+    if answers[0].fate is not CallOutcome.ANSWERED:
         reason = answers[0].error.partition("\n")[0]
         raise CaptureError(f"{namesrv} does not answer ({reason}): check --namesrv, TLS and the network")
 
@@ -199,7 +199,7 @@ def retry_topic(group: str) -> str:
     return _RETRY + group
 
 
-def proxies(addresses: Iterable[str], given: Iterable[str] = ()) -> tuple[Called, ...]:
+def proxies(addresses: Iterable[str], given: Iterable[str] = ()) -> tuple[Callee, ...]:
     """The proxies that the user named, or those behind the connections of `PROXIES_GROUP`, by their hosts."""
     hosts = list(given) or [f"{address.rpartition(':')[0]}:{PROXY_PORT}" for address in addresses]
-    return tuple(Called(PROXY + host, host) for host in sorted(set(hosts)))
+    return tuple(Callee(PROXY + host, host) for host in sorted(set(hosts)))

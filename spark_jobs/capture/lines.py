@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from spark_jobs.capture.calls import Answer, Call, Fate, Request
+from spark_jobs.capture.calls import Answer, Call, CallOutcome, Request
 
 #: Kinds of line whose answers stand in the recording as they came.
 _KEY_FIELDS: Mapping[Request, tuple[str, ...]] = {
@@ -48,7 +48,7 @@ def fate(call: Call, answer: Answer) -> str:
 
 def is_recorded(call: Call, answer: Answer) -> bool:
     """Whether the call has a line of its own kind: it was made, and the kind is one call each."""
-    return call.request in _KEY_FIELDS and answer.fate is not Fate.NOT_ASKED
+    return call.request in _KEY_FIELDS and answer.fate is not CallOutcome.NOT_ASKED
 
 
 def _line(kind: str, **fields: object) -> str:

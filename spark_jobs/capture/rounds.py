@@ -1,4 +1,4 @@
-"""What is asked about one group or one topic in a round, in order; what came is kept by `Asking`."""
+"""What is asked about one group or one topic in a round, in order; what came is kept by `CallRunner`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from spark_jobs.capture import bodies, lines
-from spark_jobs.capture.asking import Asking
-from spark_jobs.capture.calls import NAME_SERVER, Answer, Call, Called, Fate, Request
+from spark_jobs.capture.asking import CallRunner
+from spark_jobs.capture.calls import NAME_SERVER, Answer, Call, Callee, CallOutcome, Request
 from spark_jobs.capture.cluster import Cluster, is_light_queue, is_retry_topic, is_topic_of, retry_topic, understood
 from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP, is_redelivery
 
@@ -15,7 +15,7 @@ from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP, is_redelivery
 _NO_ROUTE = "CODE: 17 "
 
 
-def ask_group(cluster: Cluster, asking: Asking, group: str) -> None:
+def ask_group(cluster: Cluster, asking: CallRunner, group: str) -> None:
     """Who is connected, broker after broker without delay, then the offsets. What comes tells the next round, too."""
     brokers = cluster.brokers_of(group)
     for broker in brokers:
@@ -31,7 +31,7 @@ def ask_group(cluster: Cluster, asking: Asking, group: str) -> None:
     cluster.consumed[group] = frozenset(topic for topic in topics if is_topic_of(topic, group))
 
 
-def ask_topic(cluster: Cluster, asking: Asking, topic: str, *, offsets: bool, attributes: bool) -> None:
+def ask_topic(cluster: Cluster, asking: CallRunner, topic: str, *, offsets: bool, attributes: bool) -> None:
     """Its route with its attributes, which are asked for anew, and the offsets that its queues hold, where wanted."""
 
     def beside(answer: Answer) -> dict[str, str]:
@@ -43,7 +43,7 @@ def ask_topic(cluster: Cluster, asking: Asking, topic: str, *, offsets: bool, at
         known = cluster.attributes.get(topic)
         return {} if known is None else {"attributes": known}
 
-    asking.ask(Call(Request.ROUTE, Called(NAME_SERVER), topic=topic), beside)
+    asking.ask(Call(Request.ROUTE, Callee(NAME_SERVER), topic=topic), beside)
     if not offsets:
         return
     answers = [asking.ask(Call(Request.TOPIC_STATS, broker, topic=topic)) for broker in cluster.hosts_of(topic)]
@@ -52,7 +52,7 @@ def ask_topic(cluster: Cluster, asking: Asking, topic: str, *, offsets: bool, at
         asking.keep(lines.topic_stats(answers[-1].at, topic, bodies.as_json(sorted(queues, key=str))))
 
 
-def _ask_attributes(cluster: Cluster, asking: Asking, topic: str) -> None:
+def _ask_attributes(cluster: Cluster, asking: CallRunner, topic: str) -> None:
     """Of the first host that tells them. Brokers before 5.0 do not: they are asked again as rarely as others."""
     for host in cluster.hosts_of(topic):
         answer = asking.ask(Call(Request.TOPIC_CONFIG, host, topic=topic))
@@ -60,44 +60,44 @@ def _ask_attributes(cluster: Cluster, asking: Asking, topic: str) -> None:
         if told is not None:
             cluster.attributes[topic] = told
             return
-        if answer.fate is Fate.FAILED:
+        if answer.fate is CallOutcome.FAILED:
             cluster.attributes.setdefault(topic, None)
 
 
-def ask_revive(cluster: Cluster, asking: Asking) -> None:
+def ask_revive(cluster: Cluster, asking: CallRunner) -> None:
     """How far each broker is with what was popped and not acknowledged: offsets of its own group, which has no members
     and is in no list. A broker that never had to tells nothing.
     """
     _ask_offsets(cluster, asking, REVIVE_GROUP, list(cluster.brokers.values()), frozenset())
 
 
-def clients_to_ask(cluster: Cluster, group: str) -> list[tuple[str, Called]]:
+def clients_to_ask(cluster: Cluster, group: str) -> list[tuple[str, Callee]]:
     """Every client id of the group once, with a broker that lists it: only that one can reach it."""
-    found: dict[str, Called] = {}
+    found: dict[str, Callee] = {}
     for name, members in cluster.members[group].items():
         for client in members.clients if name in cluster.brokers else ():
             found.setdefault(client, cluster.brokers[name])
     return sorted(found.items())
 
 
-def ask_client(asking: Asking, group: str, client: str, broker: Called) -> None:
+def ask_client(asking: CallRunner, group: str, client: str, broker: Callee) -> None:
     """What the client itself says; it costs the client a call."""
     asking.ask(Call(Request.RUNNING, broker, group=group, client=client))
 
 
-def _ask_members(cluster: Cluster, asking: Asking, group: str, called: Called) -> None:
+def _ask_members(cluster: Cluster, asking: CallRunner, group: str, called: Callee) -> None:
     modes = cluster.modes.get(called.name)
     beside = {} if modes is None else {"request_modes": modes.get(group, bodies.NO_MODES)}
     answer = asking.ask(Call(Request.CONNECTION, called, group=group), lambda _: beside)
     members = understood(answer, bodies.members)
     if members is not None:
         cluster.members[group][called.name] = members
-    elif answer.fate is Fate.NOT_ONLINE:
+    elif answer.fate is CallOutcome.NOT_ONLINE:
         cluster.members[group].pop(called.name, None)
 
 
 def _ask_offsets(
-    cluster: Cluster, asking: Asking, group: str, brokers: Iterable[Called], subscribed: frozenset[str]
+    cluster: Cluster, asking: CallRunner, group: str, brokers: Iterable[Callee], subscribed: frozenset[str]
 ) -> frozenset[str]:
     """One call per broker brings all topics that the group has committed there; topics that it has not are asked for
     by name. A line per topic. The topics that came.
@@ -115,7 +115,7 @@ def _ask_offsets(
     return frozenset(found)
 
 
-def _add_offsets(asking: Asking, calls: Iterable[Call], found: dict[str, list[str]]) -> int:
+def _add_offsets(asking: CallRunner, calls: Iterable[Call], found: dict[str, list[str]]) -> int:
     """Adds what is answered of topics that have a route; when the last answer came."""
     at = 0
     for call in calls:

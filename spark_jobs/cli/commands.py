@@ -13,7 +13,7 @@ from spark_jobs.errors import ExitCode
 
 
 @dataclass(frozen=True)
-class Later:
+class LazyFunction:
     """The function `module:function` of this package, imported when it is called: --help does not wait for it."""
 
     name: str
@@ -33,7 +33,7 @@ class Later:
 
 
 @dataclass(frozen=True)
-class WithSpark(Later):
+class WithSpark(LazyFunction):
     """A command that needs Spark: first a function of `before` looks for what is wrong without it."""
 
     check: str
@@ -79,7 +79,7 @@ def _version(_: Namespace) -> int:
 COMMANDS: Mapping[str, Command] = {
     "capture": Command(
         "Record what a live cluster reports about its consumer groups, until the time is up or Ctrl-C.",
-        Later("capturing:capture_command", first_word="starting RocketMQ's admin client"),
+        LazyFunction("capturing:capture_command", first_word="starting RocketMQ's admin client"),
         (
             *("--namesrv", "--out", "--warehouse", "--cadence", "--for", "--once", "--groups", "--rate", "--at-once"),
             *("--proxy", "--cluster-name", "--access", "--tls", "--tls-config"),
@@ -125,7 +125,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "notify": Command(
         "Send notices of the incidents that opened, got worse or were resolved since the last notice, each once.",
-        Later("notifying:notify_command"),
+        LazyFunction("notifying:notify_command"),
         ("--warehouse", "--config", "--to", "--target", "--at-least", "--dry-run"),
         (
             "--warehouse ./warehouse --dry-run",
@@ -172,13 +172,13 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "status": Command(
         "Show the newest step of every group: what needs attention, its backlog, and what limits it.",
-        Later("reading:status_command"),
+        LazyFunction("reading:status_command"),
         ("--warehouse", "--cluster", "--group", "--tz", "--json", "--format"),
         ("--warehouse ./warehouse", "--warehouse lake.audit --cluster eu --json"),
     ),
     "incidents": Command(
         "List what went wrong, the worst first, one line per incident: a cause and its consequences in all groups.",
-        Later("reading:incidents_command"),
+        LazyFunction("reading:incidents_command"),
         (
             *("--warehouse", "--interval", "--last", "--open", "--cluster", "--group", "--rule", "--severity"),
             *("--config", "--client", "--id", "--sort", "--tz", "--json", "--format"),
@@ -195,35 +195,35 @@ COMMANDS: Mapping[str, Command] = {
     "trends": Command(
         "Compare the last weeks of every group: incidents, queues without one owner, rebalances; what got worse comes "
         "first.",
-        Later("reading:trends_command"),
+        LazyFunction("reading:trends_command"),
         ("--warehouse", "--days", "--cluster", "--group", "--tz", "--json", "--format"),
         ("--warehouse ./warehouse", "--warehouse lake.audit --days 14 --cluster eu --json"),
         {"--days": "30"},
     ),
     "suggest": Command(
         "Suggest thresholds for each group by what was found in the last days, as YAML to paste; changes nothing.",
-        Later("reading:suggest_command"),
+        LazyFunction("reading:suggest_command"),
         ("--warehouse", "--days", "--cluster", "--group", "--config"),
         ("--warehouse ./warehouse", "--warehouse lake.audit --days 30 --config audit.yaml"),
         {"--days": "14"},
     ),
     "runs": Command(
         "List the runs, newest first: what was audited when, with which configuration and code, by which run.",
-        Later("searching:runs_command"),
+        LazyFunction("searching:runs_command"),
         ("--warehouse", "--interval", "--last", "--tz", "--json", "--format"),
         ("--warehouse ./warehouse", "--warehouse lake.audit --interval 2026-11-21/2026-11-22 --json"),
         optional=("--interval",),
     ),
     "clients": Command(
         "Search a consumer by its client id or host over all groups: of which it was a member, and when.",
-        Later("searching:clients_command"),
+        LazyFunction("searching:clients_command"),
         ("TEXT", "--warehouse", "--interval", "--last", "--cluster", "--group", "--tz", "--json", "--format"),
         ("10.31.79.121 --warehouse ./warehouse", "'@7177#' --warehouse lake.audit --last 7d --format csv"),
         optional=("--interval",),
     ),
     "compare": Command(
         "Compare two times of a group, before and after a deploy: owners, rebalances, backlog, incidents.",
-        Later("searching:compare_command"),
+        LazyFunction("searching:compare_command"),
         ("BEFORE", "AFTER", "--warehouse", "--cluster", "--group", "--tz", "--json", "--format"),
         (
             "2026-11-21T02:03/2026-11-21T02:07 2026-11-21T02:07/2026-11-21T02:17 --warehouse ./warehouse --group G",
@@ -233,7 +233,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "metrics": Command(
         "Write the newest step of every group and its open incidents as metrics that Prometheus reads.",
-        Later("reading:metrics_command"),
+        LazyFunction("reading:metrics_command"),
         ("--warehouse", "--textfile", "--cluster", "--group", "--config"),
         (
             "--warehouse ./warehouse",
@@ -242,7 +242,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "explain": Command(
         "Explain in words who owned what in a group at one moment, why, and what was wrong.",
-        Later("reading:explain_command"),
+        LazyFunction("reading:explain_command"),
         ("--warehouse", "--cluster", "--group", "--topic", "--at", "--tz", "--json"),
         (
             "--warehouse ./warehouse --group payment-service --at 2026-11-21T02:10Z",
@@ -252,7 +252,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "what-if": Command(
         "Simulate a group's recorded history with other members, strategy or queues, and compare the backlogs.",
-        Later("what_if:what_if_command"),
+        LazyFunction("what_if:what_if_command"),
         (
             *("--warehouse", "--interval", "--last", "--cluster", "--group", "--members", "--strategy", "--unique-ids"),
             *("--same-subscriptions", "--queues", "--without", "--speed", "--threads", "--pull-batch"),
@@ -280,7 +280,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "report": Command(
         "Write what was published of an interval as one HTML file: who owned each queue when, findings, backlog.",
-        Later("reading:report_command"),
+        LazyFunction("reading:report_command"),
         ("--warehouse", "--interval", "--last", "--cluster", "--group", "--out", "--details", "--trace", "--config"),
         (
             "--warehouse ./warehouse --last 1d",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from expectations.suite import Severity
 from spark_jobs.cli.options import NEVER
-from spark_jobs.domain.model.finding import SEVERITIES
+from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.errors import ExitCode
 from spark_jobs.operate.backfill import Backfill
 from spark_jobs.pipeline.quality.checks import Result

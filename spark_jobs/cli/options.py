@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from spark_jobs.domain.model.finding import SEVERITIES
 from spark_jobs.domain.model.intervals import Interval, parse_utc
+from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.phrases import did_you_mean
 
 NEVER = "NEVER"

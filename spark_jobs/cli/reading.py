@@ -24,7 +24,7 @@ from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.rules import unobserved
 from spark_jobs.errors import ExitCode
-from spark_jobs.show.explain import Question, explain_group
+from spark_jobs.show.explain import ExplainRequest, explain_group
 from spark_jobs.show.incidents import IncidentQuery, check_rule, not_audited, not_recorded, published_incidents
 from spark_jobs.show.recorder import calls_in, recorder_lines
 from spark_jobs.show.status import statuses
@@ -64,7 +64,7 @@ def explain_command(arguments: Namespace) -> int:
     """Exit code 0 also where something was wrong: the question has been answered; 2 where nothing worse than INFO was
     found, and what is not known may have been wrong.
     """
-    question = Question(arguments.group or "", arguments.at, arguments.cluster, arguments.topic)
+    question = ExplainRequest(arguments.group or "", arguments.at, arguments.cluster, arguments.topic)
     with progress_on(Console(stderr=True)) as say:
         stored = stored_tables(arguments.warehouse, say)
         story = explain_group(stored, question, say)

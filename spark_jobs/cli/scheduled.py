@@ -20,8 +20,8 @@ from spark_jobs.cli.show_backfill import bar_on, show_backfill
 from spark_jobs.cli.start import is_small, start_spark
 from spark_jobs.cli.terminal import Heading, printable, progress_on, show_next, show_rows, table
 from spark_jobs.config.file import load
-from spark_jobs.domain.model.finding import SEVERITIES
 from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.errors import ExitCode, RebalanceAuditError
 from spark_jobs.operate.backfill import Backfill, backfill, published_steps
 from spark_jobs.operate.late import Reaudit, is_nothing_late, reaudit_late

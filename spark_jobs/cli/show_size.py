@@ -14,7 +14,7 @@ from rich.text import Text
 from spark_jobs.cli.terminal import Heading, show_rows, stacked, table
 from spark_jobs.domain.model.intervals import Interval, duration_text
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text
-from spark_jobs.domain.what_if.size import FleetNeed, Need, Size, SizeVerdict, Tried
+from spark_jobs.domain.what_if.size import FleetNeed, GoalSize, Size, SizeOutcome, SizeVerdict
 from spark_jobs.show.what_if import GroupSteps
 
 _HEADINGS = (
@@ -41,7 +41,7 @@ def show_size(console: Console, found: GroupSteps, needed: Size) -> None:
     show_rows(console, rows, lambda some: _table(title, some), _line, _NOTE)
 
 
-def _wanted(one: Need) -> str:
+def _wanted(one: GoalSize) -> str:
     if one.goal == "utilisation":
         return f"busiest member at {100 * one.wanted:.0f} % or less"
     if one.goal == "backlog":
@@ -49,16 +49,16 @@ def _wanted(one: Need) -> str:
     return f"drained within {duration_text(timedelta(seconds=one.wanted))}"
 
 
-def _table(title: str, rows: Iterable[tuple[str, Tried | None]]) -> Table:
+def _table(title: str, rows: Iterable[tuple[str, SizeOutcome | None]]) -> Table:
     return table(title, _HEADINGS, ((wanted, *_cells(one)) for wanted, one in rows))
 
 
-def _line(row: tuple[str, Tried | None]) -> str:
+def _line(row: tuple[str, SizeOutcome | None]) -> str:
     wanted, one = row
     return f"{wanted}: " + " ".join(f"{name}={cell}" for name, cell in zip(_NAMES, _cells(one), strict=True))
 
 
-def _cells(one: Tried | None) -> Sequence[str]:
+def _cells(one: SizeOutcome | None) -> Sequence[str]:
     if one is None:
         return (_NONE, "", "", "", "")
     unowned = f" ({one.unowned} without owner)" if one.unowned else ""

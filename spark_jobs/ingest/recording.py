@@ -156,7 +156,7 @@ def _cluster(fields: Record) -> str:
     )
 
 
-def _read_key(fields: Record, kind: Kind, cluster: str | None, key: dict[str, object]) -> datetime:
+def _read_key(fields: Record, kind: LineKind, cluster: str | None, key: dict[str, object]) -> datetime:
     """Fills the key, readable parts first, so that a rejected line is found by what it does tell."""
     if cluster is not None:
         key["cluster"] = cluster
@@ -171,7 +171,7 @@ def _read_key(fields: Record, kind: Kind, cluster: str | None, key: dict[str, ob
     return captured_at
 
 
-def _columns(fields: Record, kind: Kind, key: dict[str, object]) -> dict[str, object] | None:
+def _columns(fields: Record, kind: LineKind, key: dict[str, object]) -> dict[str, object] | None:
     """The columns beside the key; None where the answer is no observation."""
     columns = _answered(fields, kind, key)
     if columns is not None:
@@ -182,7 +182,7 @@ def _columns(fields: Record, kind: Kind, key: dict[str, object]) -> dict[str, ob
     return columns
 
 
-def _answered(fields: Record, kind: Kind, key: dict[str, object]) -> dict[str, object] | None:
+def _answered(fields: Record, kind: LineKind, key: dict[str, object]) -> dict[str, object] | None:
     error = fields.text_or_none("error")
     if error is None:
         return kind.columns_of_body(_parsed(fields.text("body"), RejectReason.BODY_UNREADABLE), key)
@@ -226,7 +226,7 @@ _NO_BROKERS: Final[Columns] = {"queues": [], "addresses": [], "is_static": None}
 
 
 @dataclass(frozen=True)
-class Kind:
+class LineKind:
     """One kind of line.
 
     `key_fields` maps the line's fields to key columns (cluster and captured_at are in every key). An error
@@ -245,34 +245,34 @@ class Kind:
         return next((columns for words, columns in self.telling.items() if words.search(error)), None)
 
 
-KINDS: Final[Mapping[str, Kind]] = {
-    "connection": Kind(
+KINDS: Final[Mapping[str, LineKind]] = {
+    "connection": LineKind(
         MEMBERSHIP_SNAPSHOTS,
         {"group": "consumer_group", "broker": "broker_name"},
         lambda body, _key: connections(body),
         {_GROUP_NOT_ONLINE: _NO_MEMBERS},
         {"request_modes": lambda body, key: request_modes(body, str(key["consumer_group"]))},
     ),
-    "route": Kind(
+    "route": LineKind(
         ROUTE_SNAPSHOTS,
         {"topic": "topic"},
         lambda body, _key: route(body),
         {_NO_ROUTE: _NO_BROKERS},
         {"attributes": lambda body, _key: message_type(body)},
     ),
-    "stats": Kind(
+    "stats": LineKind(
         OFFSET_SNAPSHOTS,
         {"group": "consumer_group", "topic": "topic"},
         lambda body, key: consume_stats(body, str(key["topic"])),
     ),
-    "topicstats": Kind(TOPIC_SNAPSHOTS, {"topic": "topic"}, lambda body, _key: topic_stats(body)),
-    "running": Kind(
+    "topicstats": LineKind(TOPIC_SNAPSHOTS, {"topic": "topic"}, lambda body, _key: topic_stats(body)),
+    "running": LineKind(
         CLIENT_SNAPSHOTS,
         {"group": "consumer_group", "client": "client_id"},
         lambda body, _key: running_info(body),
         {_CLIENT_SILENT: UNANSWERED, HAS_NO_CONSUMER: NOT_IN_GROUP},
     ),
-    "call": Kind(
+    "call": LineKind(
         CAPTURE_CALLS,
         {"called": "called", "request": "request", "subject": "subject"},
         lambda body, _key: call(body),

@@ -12,7 +12,7 @@ from spark_jobs.pipeline.audit import Progress, audit, window_of
 from spark_jobs.pipeline.check import Gate
 from spark_jobs.pipeline.publish.content import NOTHING, contents_of
 from spark_jobs.pipeline.publish.runs import PublishedRun
-from spark_jobs.pipeline.sightings import Past
+from spark_jobs.pipeline.sightings import EarlierHistory
 from spark_jobs.pipeline.sources import read_sources
 from spark_jobs.runtime.version import code_version
 from spark_jobs.store.read.published import published_run
@@ -47,7 +47,7 @@ def verify(spark: SparkSession, warehouse: Warehouse, run_id: str, progress: Pro
     gate = Gate(spark, warehouse, request, configuration, run_id)
     window = window_of(request, configuration)
     sources = read_sources(spark, warehouse, versions, window.read, request)
-    past = Past(spark, warehouse, versions, request, configuration)
+    past = EarlierHistory(spark, warehouse, versions, request, configuration)
     outputs = audit(gate, sources, past, progress).outputs()
     progress("comparing")
     found = contents_of(outputs)

@@ -17,7 +17,7 @@ from spark_jobs.pipeline.gather.judged import Gathered, judged_steps
 from spark_jobs.pipeline.gather.packed import unpacked
 from spark_jobs.pipeline.gather.sources import RunWindow, Sources
 from spark_jobs.pipeline.publish.request import RunRequest
-from spark_jobs.pipeline.sightings import Past
+from spark_jobs.pipeline.sightings import EarlierHistory
 
 _LOG = logging.getLogger(__name__)
 Progress = Callable[[str], None]
@@ -54,7 +54,7 @@ def in_memory(frame: DataFrame) -> DataFrame:
     return frame.localCheckpoint()
 
 
-def audit(gate: Gate, sources: Sources, past: Past, progress: Progress, keep: Keep = in_memory) -> JudgedRun:
+def audit(gate: Gate, sources: Sources, past: EarlierHistory, progress: Progress, keep: Keep = in_memory) -> JudgedRun:
     """Checks, judges and checks again every group, in one pass over the sources. `keep` makes its rows stay.
 
     Raises `QualityError` if the gate is closed to the sources; the outputs are still to be shown to it.

@@ -19,7 +19,7 @@ from spark_jobs.pipeline.outcome import publish_checked, rejected_if_closed
 from spark_jobs.pipeline.publish.claims import claim
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.record import asked, not_evaluated, what_was_not_audited
-from spark_jobs.pipeline.sightings import Past
+from spark_jobs.pipeline.sightings import EarlierHistory
 from spark_jobs.pipeline.sources import pinned_versions, read_sources
 from spark_jobs.store.warehouse import Warehouse
 
@@ -65,7 +65,7 @@ def run(
         gate = Gate(spark, warehouse, request, configuration, run_id)
         with rejected_if_closed(gate, asks):
             sources = read_sources(spark, warehouse, versions, window.read, request)
-            found = audit(gate, sources, Past(spark, warehouse, versions, request, configuration), progress)
+            found = audit(gate, sources, EarlierHistory(spark, warehouse, versions, request, configuration), progress)
             gate.outputs(found.counted.facts)
         outputs, missing = found.outputs(), not_evaluated(gate.empty_sources)
         warnings = what_was_not_audited(found.counted, request, missing)

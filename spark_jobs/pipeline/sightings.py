@@ -32,7 +32,7 @@ _GONE = "cluster string, topic string, brokers array<string>, hours array<bigint
 
 
 @dataclass(frozen=True)
-class Past:
+class EarlierHistory:
     """What was recorded before the read window of a run, in the versions of the tables that it reads."""
 
     spark: SparkSession

@@ -26,7 +26,7 @@ from spark_jobs.pipeline.check import Gate
 from spark_jobs.pipeline.outcome import Write, publish_checked, rejected_if_closed
 from spark_jobs.pipeline.publish.claims import claim, claim_task
 from spark_jobs.pipeline.publish.request import RunRequest
-from spark_jobs.pipeline.sightings import Past
+from spark_jobs.pipeline.sightings import EarlierHistory
 from spark_jobs.pipeline.sources import pinned_versions, read_sources
 from spark_jobs.store.warehouse import Warehouse
 
@@ -50,7 +50,7 @@ def audit_sources(run: ScheduledRun) -> Outcome:
     begun = StagedAudit(uuid.uuid4().hex, datetime.now(UTC).isoformat(), run.configuration.hash(), versions)
     window, gate = window_of(run.request, run.configuration), _gate(run, begun)
     with rejected_if_closed(gate, _asked(run, begun)):
-        past = Past(run.spark, run.warehouse, versions, run.request, run.configuration)
+        past = EarlierHistory(run.spark, run.warehouse, versions, run.request, run.configuration)
         sources = read_sources(run.spark, run.warehouse, versions, window.read, run.request)
         found = audit(gate, sources, past, run.progress, lambda judged: leave_results(run, judged))
     gate.record()

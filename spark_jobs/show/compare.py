@@ -9,7 +9,7 @@ from itertools import pairwise
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import to_micros
-from spark_jobs.domain.what_if.outcome import Happened, happened
+from spark_jobs.domain.what_if.outcome import RecordedOutcome, happened
 from spark_jobs.errors import IntervalError
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
 from spark_jobs.show.what_if import GroupAsked, group_steps
@@ -26,7 +26,7 @@ class GroupTime:
     cluster: str
     consumer_group: str
     interval: Interval
-    happened: Happened | None
+    happened: RecordedOutcome | None
     incidents: Sequence[Incident]
 
 

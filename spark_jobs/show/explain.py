@@ -17,7 +17,7 @@ from spark_jobs.store.read.stored import Filter, StoredTables, rows
 
 
 @dataclass(frozen=True)
-class Question:
+class ExplainRequest:
     """Which group is asked for, at which moment; without a cluster the only one that has it, without a topic all."""
 
     consumer_group: str
@@ -27,7 +27,7 @@ class Question:
 
 
 def explain_group(
-    stored: StoredTables, question: Question, progress: Callable[[str], None] = lambda _: None
+    stored: StoredTables, question: ExplainRequest, progress: Callable[[str], None] = lambda _: None
 ) -> GroupStory:
     """What is known of the group then; raises `NothingPublishedError` for an unknown group, topic, or time."""
     progress("looking for the group")
@@ -38,7 +38,7 @@ def explain_group(
     return explain(_read(tables, moment, replace(question, cluster=cluster)))
 
 
-def _read(tables: PublishedTables, moment: Interval, question: Question) -> GroupStep:
+def _read(tables: PublishedTables, moment: Interval, question: ExplainRequest) -> GroupStep:
     """One group and one step; of allocations and progress only the intervals that matter."""
 
     def of_group(table: Table, *conditions: Filter) -> list[Row]:
@@ -72,7 +72,7 @@ def _of_intervals(intervals: Sequence[Row]) -> Filter:
     return Filter("interval_start", "IN", sorted({row["interval_start"] for row in intervals}))
 
 
-def _configuration(tables: PublishedTables, step: Interval, question: Question) -> Configuration:
+def _configuration(tables: PublishedTables, step: Interval, question: ExplainRequest) -> Configuration:
     """What was configured for the group in the newest run that published the step for it, of all its topics."""
     run = run_of_step(tables.stored, step, str(question.cluster), question.consumer_group, question.topic)
     return Configuration.model_validate_json(run["configuration"]) if run else Configuration()

@@ -16,8 +16,8 @@ from prometheus_client.registry import Collector
 
 from spark_jobs.domain.incidents.team_routes import TeamRoute
 from spark_jobs.domain.incidents.values import Incident
-from spark_jobs.domain.model.finding import SEVERITIES
 from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.errors import ReportFileError
 from spark_jobs.show.incidents import open_incidents

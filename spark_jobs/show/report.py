@@ -11,8 +11,8 @@ from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALAN
 from spark_jobs.domain.incidents.team_routes import TeamRoute, findings_with_teams
 from spark_jobs.domain.incidents.trends import GroupTrend
 from spark_jobs.domain.incidents.values import Incident
-from spark_jobs.domain.model.finding import WORST_FIRST
 from spark_jobs.domain.model.intervals import Interval, format_utc
+from spark_jobs.domain.model.severities import WORST_FIRST
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.runtime.version import code_version
 from spark_jobs.show.files import whole_file

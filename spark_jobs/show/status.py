@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from schemas import FINDINGS, GROUP_STATUS, Table
-from spark_jobs.domain.model.finding import WORST_FIRST
 from spark_jobs.domain.model.intervals import EVER
+from spark_jobs.domain.model.severities import WORST_FIRST
 from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.rules import stranded_write_queues, unobserved
 from spark_jobs.show.page.fleet import FINDING_COLUMNS, attention, found_in

@@ -10,7 +10,7 @@ from rich.console import Console
 from benchmarks import command
 from benchmarks.bench import Bench
 from benchmarks.fleet import Fleet
-from benchmarks.measure import Measure, NotMeasuredError, Result, Taken, measured
+from benchmarks.measure import CallResults, Measure, NotMeasuredError, Result, measured
 from benchmarks.process import MeasurementError
 
 
@@ -19,7 +19,7 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def of(value: float, limit: float | None) -> Measure:
-    return Measure("one", "one ÷ other", limit, lambda _: Taken(value, "from"))
+    return Measure("one", "one ÷ other", limit, lambda _: CallResults(value, "from"))
 
 
 @pytest.mark.parametrize(
@@ -46,10 +46,10 @@ def test_less_than_a_fleet_day_is_not_judged(tmp_path: Path) -> None:
 
 
 def test_what_is_not_there_is_no_miss_and_what_fails_is_one(tmp_path: Path) -> None:
-    def absent(_: Bench) -> Taken:
+    def absent(_: Bench) -> CallResults:
         raise NotMeasuredError("there is no mvn")
 
-    def broken(_: Bench) -> Taken:
+    def broken(_: Bench) -> CallResults:
         raise MeasurementError("audit ended with 1:\njava.lang.OutOfMemoryError")
 
     found = [measured(Measure("one", "one", 1.0, take), bench(tmp_path), judged=True) for take in (absent, broken)]
@@ -71,7 +71,9 @@ def test_the_exit_code_says_whether_a_goal_was_missed(
 
 
 def test_every_goal_stands_beside_its_value() -> None:
-    row = Result(Measure("memory", "peak memory", 4.0, lambda _: Taken(0, ""), unit="GiB"), Taken(3.24, "a [heap]"))
+    row = Result(
+        Measure("memory", "peak memory", 4.0, lambda _: CallResults(0, ""), unit="GiB"), CallResults(3.24, "a [heap]")
+    )
     console = Console(width=120, record=True, file=None)
     with console.capture() as printed:
         console.print(command.table([row]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from spark_jobs.capture.calls import Called
+from spark_jobs.capture.calls import Callee
 from spark_jobs.capture.cluster import groups_to_ask, is_topic_of, proxies
 
 PROXIES = "CID_DefaultHeartBeatSyncerTopic"
@@ -29,7 +29,7 @@ def test_topics_that_a_group_shares() -> None:
 
 def test_proxies_are_the_hosts_behind_the_connections_unless_they_are_named() -> None:
     connected = ["10.0.0.7:40112", "10.0.0.8:40113", "10.0.0.7:40114"]
-    found = (Called("proxy 10.0.0.7:8080", "10.0.0.7:8080"), Called("proxy 10.0.0.8:8080", "10.0.0.8:8080"))
+    found = (Callee("proxy 10.0.0.7:8080", "10.0.0.7:8080"), Callee("proxy 10.0.0.8:8080", "10.0.0.8:8080"))
     assert proxies(connected) == found
-    assert proxies(connected, ["p:9090"]) == (Called("proxy p:9090", "p:9090"),)
+    assert proxies(connected, ["p:9090"]) == (Callee("proxy p:9090", "p:9090"),)
     assert proxies([]) == ()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from spark_jobs.capture.asking import Asking, Backoff, RateLimit
-from spark_jobs.capture.calls import Called, Fate
+from spark_jobs.capture.asking import Backoff, CallRunner, RateLimit
+from spark_jobs.capture.calls import Callee, CallOutcome
 from spark_jobs.capture.cluster import Cluster
 from spark_jobs.capture.rounds import ask_client, ask_group, ask_revive, ask_topic, clients_to_ask
 from tests.capture.fakes import (
@@ -21,7 +21,7 @@ from tests.capture.fakes import (
     route,
 )
 
-A, B = Called("a", "10.0.0.1:10911"), Called("b", "10.0.0.2:10911")
+A, B = Callee("a", "10.0.0.1:10911"), Callee("b", "10.0.0.2:10911")
 BROKERS = brokers(a=A.address, b=B.address)
 NO_MODES = '{"messageRequestModeMap":{}}'
 #: As brokers before 5.0 say of requests that they do not know.
@@ -29,8 +29,8 @@ NOT_SUPPORTED = "MQBrokerException CODE: 3  DESC:  request type 351 not supporte
 MODES = '{"messageRequestModeMap":{"t":{"g":{"consumerGroup":"g","mode":"POP","popShareQueueNum":2,"topic":"t"}}}}'
 
 
-def asking(admin: FakeAdmin) -> Asking:
-    return Asking(admin, RateLimit(10_000), Backoff(60), lambda _: None)
+def asking(admin: FakeAdmin) -> CallRunner:
+    return CallRunner(admin, RateLimit(10_000), Backoff(60), lambda _: None)
 
 
 def cluster(admin: FakeAdmin) -> Cluster:
@@ -48,7 +48,7 @@ def answers(**more: str) -> dict[tuple[str, ...], str]:
     return told | {tuple(name.split("_", 1)): text for name, text in more.items()}
 
 
-def lines(of: Asking, *kinds: str) -> list[dict[str, Any]]:
+def lines(of: CallRunner, *kinds: str) -> list[dict[str, Any]]:
     taken = [json.loads(line) for line in of.take()[0]]
     assert all(line["at"] > 1_700_000_000_000 for line in taken)
     return [line | {"at": 0} for line in taken if line["kind"] in kinds]
@@ -70,7 +70,7 @@ def test_brokers_groups_and_modes_are_discovered_and_what_is_silent_stays_as_it_
     found.discover(asking(admin))
     assert found.groups == {"h": ("a", "b")}
     admin.answers["brokers", "name server"] = TIMED_OUT
-    assert found.discover(asking(admin))[0].fate is Fate.TIMED_OUT
+    assert found.discover(asking(admin))[0].fate is CallOutcome.TIMED_OUT
     assert found.brokers == {"a": A, "b": B}
 
 

@@ -10,7 +10,14 @@ import pytest
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
 from spark_jobs.domain.model.history import OffsetReadings
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.status.attribution import Part, QueueGrowth, TopicGrowth, attribute, attribution, pace_before
+from spark_jobs.domain.status.attribution import (
+    GrowthSource,
+    QueueGrowth,
+    TopicGrowth,
+    attribute,
+    attribution,
+    pace_before,
+)
 from spark_jobs.domain.status.backlog import queue_intervals
 from tests.domain.audited import WINDOW, measured, offsets, replayed
 
@@ -38,7 +45,7 @@ _TABLE = """
 """
 
 
-def _case(line: str) -> tuple[QueueGrowth, Counter[Part]]:
+def _case(line: str) -> tuple[QueueGrowth, Counter[GrowthSource]]:
     growth, stuck, owners, moved, produced, seconds, rate, expected = (cell.strip() for cell in line.split("|"))
     queue = QueueGrowth(
         growth=int(growth),
@@ -50,7 +57,7 @@ def _case(line: str) -> tuple[QueueGrowth, Counter[Part]]:
         rate_before=None if rate == "-" else float(rate),
     )
     named = (text.split() for text in expected.split(",") if text)
-    return queue, Counter({Part(part): int(messages) for part, messages in named})
+    return queue, Counter({GrowthSource(part): int(messages) for part, messages in named})
 
 
 @pytest.mark.parametrize("line", _TABLE.strip("\n").splitlines())

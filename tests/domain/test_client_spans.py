@@ -10,7 +10,7 @@ import pytest
 from schemas import CLIENT_SNAPSHOTS
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_spans import Statement, client_spans, seen_twice, statements, symptoms
-from spark_jobs.domain.model.clients import NO_TROUBLE, Said, ThrottleCause, Trouble, said_in
+from spark_jobs.domain.model.clients import NO_TROUBLE, Said, Symptoms, ThrottleCause, said_in
 from spark_jobs.domain.model.history import ClientHistory, ClientReadings, ClientState, OwnedQueue
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Series, Span
@@ -240,7 +240,7 @@ def test_symptoms_are_per_queue_whatever_else_changes() -> None:
     said = Said(True, (), (), ())
 
     def span(start: int, end: int, *stale: int) -> Span[Statement]:
-        return Span(start, end, start, Statement(said, Trouble(stale=tuple(map(place, stale)))))
+        return Span(start, end, start, Statement(said, Symptoms(stale=tuple(map(place, stale)))))
 
     spans = [span(0, 20, 0, 1, 3), span(20, 40, 0, 2), span(40, 60, 3)]
     found = symptoms(spans, lambda one: one.trouble.stale, lambda one: one)

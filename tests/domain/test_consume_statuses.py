@@ -9,7 +9,7 @@ import pytest
 from schemas import CLIENT_SNAPSHOTS
 from spark_jobs.domain.kernel.client_spans import seen_twice, statements
 from spark_jobs.domain.kernel.consume_statuses import busy_threads, slowed_listeners, status_readings
-from spark_jobs.domain.model.clients import Busy
+from spark_jobs.domain.model.clients import BusyClient
 from spark_jobs.domain.model.history import ClientHistory
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import to_micros
@@ -108,11 +108,11 @@ def test_each_snapshot_has_its_own_busy_threads_and_the_times_of_its_busiest_top
     )
     found = statements(client, Thresholds(busy_percent=50))
     assert [found.states[code].trouble.busy for code in found.codes] == [
-        Busy(1.0, 1, 500.0, None),
+        BusyClient(1.0, 1, 500.0, None),
         None,
         None,
-        Busy(0.5, 1, 500.0, None),
-        Busy(1.0, 1, 500.0, 7.0),
+        BusyClient(0.5, 1, 500.0, None),
+        BusyClient(1.0, 1, 500.0, 7.0),
         None,
     ]
 
@@ -123,7 +123,7 @@ def test_threads_are_always_enough_for_a_limit_of_nothing_if_it_says_what_it_mea
         *({"captured_at": at(n), "consume_status": one, "consume_threads": 4} for n, one in enumerate(told))
     )
     found = statements(client, Thresholds(busy_percent=0))
-    assert [found.states[code].trouble.busy for code in found.codes] == [Busy(0.0, 4, None, None), None]
+    assert [found.states[code].trouble.busy for code in found.codes] == [BusyClient(0.0, 4, None, None), None]
 
 
 def measured(second: int, times: str | None, topic: str = "t") -> dict[str, Any]:

@@ -16,7 +16,7 @@ from spark_jobs.domain.model.window import SECOND, AuditSettings, StepWindow
 SETTINGS = AuditSettings(600 * SECOND, 10 * SECOND, 30 * SECOND, Thresholds())
 WINDOW = StepWindow(-210 * SECOND, -180 * SECOND, 0, 600 * SECOND)
 #: At a second: next to write, to consume; the last timestamp is 0 where the latter is.
-Course = Callable[[int], tuple[int, int]]
+BacklogCourse = Callable[[int], tuple[int, int]]
 
 
 def said(start: int, end: int, client_ids: str) -> Span[Membership]:
@@ -24,7 +24,7 @@ def said(start: int, end: int, client_ids: str) -> Span[Membership]:
     return Span(start * SECOND, end * SECOND, end * SECOND, Membership(connections, frozenset(), frozenset(), None))
 
 
-def readings(course: Course, times: Iterable[int]) -> OffsetReadings:
+def readings(course: BacklogCourse, times: Iterable[int]) -> OffsetReadings:
     seconds = list(times)
     end, consumed = (np.array([[course(at)[part]] for at in seconds], dtype=np.int64) for part in (0, 1))
     present = np.ones((len(seconds), 1), dtype=bool)
@@ -33,7 +33,7 @@ def readings(course: Course, times: Iterable[int]) -> OffsetReadings:
 
 
 def found(
-    *courses: Course,
+    *courses: BacklogCourse,
     listed: Iterable[Span[Membership]] = (said(-180, 600, ""),),
     proxies: Iterable[Span[Membership]] = (),
     times: Iterable[int] = range(-180, 600, 10),
@@ -63,7 +63,7 @@ def never_committed(second: int) -> tuple[int, int]:
     return 1000 + second, 0
 
 
-def until(end: int, course: Course = consumed) -> Course:
+def until(end: int, course: BacklogCourse = consumed) -> BacklogCourse:
     """Messages come in all the time; none is consumed any more from then on."""
     return lambda second: (1000 + second, course(min(second, end))[1])
 
@@ -85,7 +85,9 @@ PROXY = (said(-150, 600, "proxy"),)
         (until(470), ["-180-470 BY_UNSEEN"], ["-180-470 THROUGH_PROXY"]),
     ],
 )
-def test_who_consumes_whom_no_broker_lists(course: Course, without_proxy: list[str], with_proxy: list[str]) -> None:
+def test_who_consumes_whom_no_broker_lists(
+    course: BacklogCourse, without_proxy: list[str], with_proxy: list[str]
+) -> None:
     assert found(course) == without_proxy
     assert found(course, proxies=PROXY) == with_proxy
 

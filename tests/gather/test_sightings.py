@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from spark_jobs.domain.model.window import HOUR, SECOND, from_micros
-from spark_jobs.pipeline.gather.sightings import Gone, gone_brokers, sighted
+from spark_jobs.pipeline.gather.sightings import LostBrokers, gone_brokers, sighted
 
 NAMES = ("cluster", "consumer_group", "topic", "broker_name", "times")
 TIMES, UTC = ("hour", "first_at", "last_at"), pa.timestamp("us", "UTC")
@@ -55,7 +55,7 @@ def test_a_broker_that_some_route_of_its_topic_lacks_is_gone() -> None:
         (None, "unseen", "b", early),
     )
     routes = [("c", "t", ["a", "b", "c"]), ("c", "t", ["a"]), ("other", "t", []), ("c", "u", [])]
-    assert gone_brokers(seen, routes, READ_FROM) == [Gone("c", "t", ["b", "c"], [3 * HOUR, 10 * HOUR])]
+    assert gone_brokers(seen, routes, READ_FROM) == [LostBrokers("c", "t", ["b", "c"], [3 * HOUR, 10 * HOUR])]
     assert gone_brokers(seen, routes[:1], READ_FROM) == []
 
 

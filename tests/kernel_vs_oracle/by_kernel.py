@@ -16,7 +16,7 @@ from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.status.backlog import queue_intervals
 from spark_jobs.domain.status.piled_up import piled_up
 from tests.kernel import Row, group_histories
-from tests.kernel_vs_oracle.forms import Began, Line, OwnedQueue, ProgressLine, Said
+from tests.kernel_vs_oracle.forms import IntervalStart, Line, OwnedQueue, ProgressLine, Said
 from tests.oracle.piled_up import PiledUp
 from tests.oracle.progress import Progress
 from tests.oracle.snapshots import JAVA_5, Group, Software
@@ -81,12 +81,12 @@ def owned_queues(allocation: Allocation) -> tuple[OwnedQueue, ...]:
     )
 
 
-def _began(moves: Moves) -> Began:
+def _began(moves: Moves) -> IntervalStart:
     told = tuple((trigger.value, subject) for trigger, subject in moves.triggers)
     if moves.moved is None or moves.preserved is None or moves.least is None:
-        return Began(told)
+        return IntervalStart(told)
     counts = (moves.moved, moves.preserved, moves.least)
-    return Began(told, counts, tuple(sorted(moves.joined)), tuple(sorted(moves.left)), moves.handed_over)
+    return IntervalStart(told, counts, tuple(sorted(moves.joined)), tuple(sorted(moves.left)), moves.handed_over)
 
 
 def _progress(one: IntervalProgress) -> Iterable[ProgressLine]:

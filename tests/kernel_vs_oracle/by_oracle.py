@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from spark_jobs.domain.rocketmq.strategies import StrategySettings, Variant
-from tests.kernel_vs_oracle.forms import Began, Line, OwnedQueue, ProgressLine, Said
+from tests.kernel_vs_oracle.forms import IntervalStart, Line, OwnedQueue, ProgressLine, Said
 from tests.oracle import status
 from tests.oracle.moves import (
     Situation,
@@ -78,14 +78,14 @@ class _Topic:
             began=self._began(one),
         )
 
-    def _began(self, one: RebalanceInterval) -> Began | None:
+    def _began(self, one: RebalanceInterval) -> IntervalStart | None:
         before = compared_with(self.intervals, one)
         if before is None:
-            return Began((("FIRST_OBSERVATION", None),)) if one.start > self.window.replayed_from else None
+            return IntervalStart((("FIRST_OBSERVATION", None),)) if one.start > self.window.replayed_from else None
         was, now = self._situation(before), self._situation(one)
         left, joined = passages(was, now)
         expired = expired_at(self.history.clients, self.window, one.start)
-        return Began(
+        return IntervalStart(
             tuple(triggers(was, now, brokers_before(self.intervals, one), expired)),
             moves(was, now),
             tuple(joined),

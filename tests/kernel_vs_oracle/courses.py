@@ -33,7 +33,7 @@ FIRST_ROUND = -11
 
 T = TypeVar("T")
 #: A value from the first round on, and others, each from a round on.
-Course = tuple[T, list[tuple[int, T]]]
+BacklogCourse = tuple[T, list[tuple[int, T]]]
 
 
 class Rounds(NamedTuple):
@@ -50,13 +50,13 @@ class Rounds(NamedTuple):
                 yield number, START + number * CADENCE + self.phase
 
 
-def course(choices: Choices, steps: int, draw: Callable[[], T], counts: Sequence[int]) -> Course[T]:
+def course(choices: Choices, steps: int, draw: Callable[[], T], counts: Sequence[int]) -> BacklogCourse[T]:
     """With as many changes as one of the counts says."""
     count = 4 * steps - FIRST_ROUND
     return draw(), choices.many(lambda: (FIRST_ROUND + choices.below(count), draw()), counts)
 
 
-def last(course: Course[T], number: int) -> T:
+def last(course: BacklogCourse[T], number: int) -> T:
     """The value of the last change up to that round."""
     value, changes = course
     since = FIRST_ROUND

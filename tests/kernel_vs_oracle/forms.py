@@ -22,7 +22,7 @@ class OwnedQueue(NamedTuple):
     double_owned_cause: str | None
 
 
-class Began(NamedTuple):
+class IntervalStart(NamedTuple):
     """Why an interval began and what that moved; `moves` and what follows: None, it is compared with no other one."""
 
     triggers: tuple[tuple[str, str | None], ...]
@@ -49,7 +49,7 @@ class Line(NamedTuple):
     counts: tuple[int, int] | None = None
     if_deduplicated: tuple[int, int] | None = None
     if_unique: tuple[int, int] | None = None
-    began: Began | None = None
+    began: IntervalStart | None = None
 
     @property
     def order(self) -> Any:

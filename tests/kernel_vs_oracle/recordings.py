@@ -31,7 +31,7 @@ from tests.kernel_vs_oracle.courses import (
     STEP,
     VERDICT_READINGS,
     VERDICT_WINDOW,
-    Course,
+    BacklogCourse,
     course,
     last,
     rounds,
@@ -126,10 +126,10 @@ _STRAYS = ("true", "true", "true", "other", "nobody", "silent")
 class _Truth(NamedTuple):
     """What one broker after the other is asked for: the members, what a broker that strays thinks, and the rest."""
 
-    members: Course[tuple[str, ...]]
-    other: Course[tuple[str, ...]]
-    topics: Course[frozenset[str]]
-    model: Course[str | None]
+    members: BacklogCourse[tuple[str, ...]]
+    other: BacklogCourse[tuple[str, ...]]
+    topics: BacklogCourse[frozenset[str]]
+    model: BacklogCourse[str | None]
     sweep: int
 
 

@@ -12,9 +12,9 @@ from hypothesis import given
 
 from spark_jobs.domain.judge import JudgedStep, judge
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
-from spark_jobs.domain.model.finding import SEVERITIES
 from spark_jobs.domain.model.history import ClientHistory, GroupHistory, OffsetReadings
 from spark_jobs.domain.model.series import Series
+from spark_jobs.domain.model.severities import SEVERITIES
 from tests.kernel_vs_oracle.by_kernel import history_of
 from tests.kernel_vs_oracle.courses import SETTINGS, START, STEP
 from tests.kernel_vs_oracle.examples import few, many

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
-from tests.made_groups.lives import ALWAYS, Course, Hosts, Life, Time
+from tests.made_groups.lives import ALWAYS, BacklogCourse, Hosts, Life, Time
 
-Kind = Callable[[Random], Life]
+LineKind = Callable[[Random], Life]
 
 
 def push(random: Random) -> Life:
@@ -18,7 +18,7 @@ def push(random: Random) -> Life:
     queues, brokers = random.choice((4, 6, 8)), random.choice((("broker-a",), ("broker-a", "broker-b")))
     hosts = {broker: queues // len(brokers) for broker in brokers}
     ids = _ids(random, random.randint(1, queues // 2))
-    retry: Course[Hosts] = [(ALWAYS, dict.fromkeys(brokers, 1))]
+    retry: BacklogCourse[Hosts] = [(ALWAYS, dict.fromkeys(brokers, 1))]
     members = _members(random, ids)
     route = _route(random, hosts) if len(members) == 1 else [(ALWAYS, hosts)]
     return replace(
@@ -35,13 +35,13 @@ def _ids(random: Random, count: int) -> tuple[str, ...]:
     return tuple(f"10.31.{net}.{host}@{random.randrange(1, 9999)}#{random.randrange(10**15)}" for host in range(count))
 
 
-def _route(random: Random, hosts: Hosts) -> Course[Hosts]:
+def _route(random: Random, hosts: Hosts) -> BacklogCourse[Hosts]:
     """Now and then every broker gets two queues more."""
     more = {broker: count + 2 for broker, count in hosts.items()}
     return [(ALWAYS, hosts), *([(random.randrange(300, 3000), more)] if random.random() < 0.1 else [])]
 
 
-def _members(random: Random, ids: tuple[str, ...]) -> Course[tuple[str, ...]]:
+def _members(random: Random, ids: tuple[str, ...]) -> BacklogCourse[tuple[str, ...]]:
     """They stay, or one comes, goes, or reconnects and is listed twice for 100 s; or all are restarted, one after the
     other, ten minutes apart and away for 30 s.
     """
@@ -91,7 +91,7 @@ def in_go(random: Random) -> Life:
 
 def two_topics(random: Random) -> Life:
     """Each topic on a broker of its own, which knows nothing of the other one."""
-    retry: Course[Hosts] = [(ALWAYS, {"broker-a": 1, "broker-b": 1})]
+    retry: BacklogCourse[Hosts] = [(ALWAYS, {"broker-a": 1, "broker-b": 1})]
     routes = {
         "orders": _route(random, {"broker-a": 4}),
         "returns": _route(random, {"broker-b": 8}),
@@ -142,7 +142,7 @@ def quiet(random: Random) -> Life:
     return replace(life, members=[(ALWAYS, tuple(life.ids[:1])), (random.randrange(3000), ())], rate=0, burst=None)
 
 
-HEALTHY: tuple[Kind, ...] = (
+HEALTHY: tuple[LineKind, ...] = (
     *(push, push, push, circle, hash_ring, orderly, in_go, two_topics),
     *(pull, pull_by_hand, pop, grpc_on_a_broker, behind_a_proxy, broadcasting, quiet),
 )

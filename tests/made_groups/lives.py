@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 #: Values, each from a second of the hour on.
-Course = Sequence[tuple[int, T]]
+BacklogCourse = Sequence[tuple[int, T]]
 #: Queues of a topic by broker.
 Hosts = Mapping[str, int]
 #: What was true before the hour, too.
@@ -46,8 +46,8 @@ class Life:
     was recorded. `connects`: whether brokers list the members; `has_proxy`: whether the cluster has one.
     """
 
-    routes: Mapping[str, Course[Hosts]]
-    members: Course[tuple[str, ...]]
+    routes: Mapping[str, BacklogCourse[Hosts]]
+    members: BacklogCourse[tuple[str, ...]]
     strategy: str = "AVG"
     language: str = "JAVA"
     version: int = 493
@@ -85,6 +85,6 @@ class Life:
         return self.subscribed.get(client_id, list(self.routes))
 
 
-def at(course: Course[T], second: float) -> T:
+def at(course: BacklogCourse[T], second: float) -> T:
     """The value that holds then."""
     return next(value for since, value in reversed(course) if since <= second)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
 
-from tests.made_groups.kinds import Kind
+from tests.made_groups.kinds import LineKind
 from tests.made_groups.lives import ALWAYS, Life, Standing, Time
 
 
@@ -93,7 +93,7 @@ def recorder_down(random: Random) -> Life:
 
 
 #: What is found beyond INFO, as rule/cause.
-PLANTED: Mapping[Kind, frozenset[str]] = {
+PLANTED: Mapping[LineKind, frozenset[str]] = {
     kind: frozenset(found.split())
     for kind, found in {
         twins: (

@@ -16,7 +16,7 @@ from spark_jobs.domain.judge import JudgedStep, judge
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
-from tests.made_groups.kinds import HEALTHY, Kind
+from tests.made_groups.kinds import HEALTHY, LineKind
 from tests.made_groups.planted import PLANTED
 from tests.made_groups.readings import START
 from tests.made_groups.recorder import recorded
@@ -29,7 +29,7 @@ GROUPS, UNHEALTHY = 500, 50
 
 
 class Group(NamedTuple):
-    kind: Kind
+    kind: LineKind
     judged: JudgedStep
 
 
@@ -61,7 +61,7 @@ def test_nothing_beyond_info_is_said_of_groups_in_health(groups: list[Group]) ->
 
 
 @pytest.mark.parametrize("kind", PLANTED, ids=lambda kind: kind.__name__)
-def test_what_is_wrong_is_said_and_nothing_else(groups: list[Group], kind: Kind) -> None:
+def test_what_is_wrong_is_said_and_nothing_else(groups: list[Group], kind: LineKind) -> None:
     of_kind = [one for one in groups if one.kind is kind]
     assert len(of_kind) == UNHEALTHY // len(PLANTED)
     for one in of_kind:

@@ -18,7 +18,7 @@ from spark_jobs.pipeline.audit import audit, window_of
 from spark_jobs.pipeline.check import Gate
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.quality.facts import LEFT_OUT, ROWS
-from spark_jobs.pipeline.sightings import Past
+from spark_jobs.pipeline.sightings import EarlierHistory
 from spark_jobs.pipeline.sources import pinned_versions, read_sources
 from spark_jobs.store.warehouse import Warehouse
 from tests.quality.malformed import Row, good_row, malformed_rows
@@ -46,7 +46,7 @@ def check(spark: SparkSession, warehouse: Warehouse, count: int) -> None:
     load(spark, warehouse, {table: good[table] + bad[table] for table in SOURCES})
     gate, versions = Gate(spark, warehouse, REQUEST, CONFIGURATION, "run"), pinned_versions(spark, warehouse)
     sources = read_sources(spark, warehouse, versions, WINDOW.read, REQUEST)
-    found = audit(gate, sources, Past(spark, warehouse, versions, REQUEST, CONFIGURATION), lambda _: None)
+    found = audit(gate, sources, EarlierHistory(spark, warehouse, versions, REQUEST, CONFIGURATION), lambda _: None)
     gate.outputs(found.counted.facts)
     gate.record()
     aside, rejected = _aside(spark, warehouse), _rejected(found.packed)

@@ -15,7 +15,7 @@ from spark_jobs.errors import QualityError
 from spark_jobs.pipeline.audit import audit, window_of
 from spark_jobs.pipeline.check import Gate
 from spark_jobs.pipeline.publish.request import RunRequest
-from spark_jobs.pipeline.sightings import Past
+from spark_jobs.pipeline.sightings import EarlierHistory
 from spark_jobs.pipeline.sources import pinned_versions, read_sources
 from spark_jobs.store.warehouse import Warehouse
 from tests.snapshots import at, load, membership, offsets, route
@@ -30,7 +30,7 @@ def checked(spark: SparkSession, warehouse: Warehouse, percent: float, run_id: s
     gate = Gate(spark, warehouse, REQUEST, configuration, run_id)
     versions = pinned_versions(spark, warehouse)
     sources = read_sources(spark, warehouse, versions, window_of(REQUEST, configuration).read, REQUEST)
-    past = Past(spark, warehouse, versions, REQUEST, configuration)
+    past = EarlierHistory(spark, warehouse, versions, REQUEST, configuration)
     try:
         audit(gate, sources, past, lambda _: None)
     except QualityError as error:

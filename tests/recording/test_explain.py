@@ -26,7 +26,7 @@ from spark_jobs.config import settings_for
 from spark_jobs.domain.model.intervals import parse_utc
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.errors import NothingPublishedError
-from spark_jobs.show.explain import Question, explain_group
+from spark_jobs.show.explain import ExplainRequest, explain_group
 from spark_jobs.show.status import statuses
 from spark_jobs.show.text.arithmetic import sizes
 from spark_jobs.show.text.explanation import lines
@@ -57,8 +57,8 @@ def moments() -> list[list[str]]:
     return [[cell.strip() for cell in line.split("|")] for line in MOMENTS.strip().splitlines()]
 
 
-def question(group: str, at: str, topic: str | None = None, cluster: str | None = None) -> Question:
-    return Question(group, parse_utc(at), cluster, topic)
+def question(group: str, at: str, topic: str | None = None, cluster: str | None = None) -> ExplainRequest:
+    return ExplainRequest(group, parse_utc(at), cluster, topic)
 
 
 @pytest.mark.parametrize(("name", "group", "at"), moments(), ids=[name for name, _, _ in moments()])
@@ -119,7 +119,7 @@ def test_a_retry_topic_is_told_when_it_is_named(spark: SparkSession, audited: Au
     ],
 )
 def test_what_is_not_there_is_an_error_that_helps(
-    spark: SparkSession, audited: Audited, asked: Question, message: str
+    spark: SparkSession, audited: Audited, asked: ExplainRequest, message: str
 ) -> None:
     with pytest.raises(NothingPublishedError) as error:
         explain_group(DeltaTables(audited.warehouse), asked)

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, SOURCES
 from spark_jobs.domain.model.history import ClientHistory, ClientState
-from spark_jobs.pipeline.gather.gather import Parts, group_topics, readings_per_group, states_per_group
+from spark_jobs.pipeline.gather.gather import Partitioning, group_topics, readings_per_group, states_per_group
 from spark_jobs.pipeline.gather.histories import histories
 from spark_jobs.pipeline.gather.judged import Gathered
 from spark_jobs.pipeline.gather.one_group import one_group
@@ -26,7 +26,7 @@ Clients = dict[tuple[str, str], ClientHistory]
 @pytest.fixture(scope="module")
 def by_spark(spark: SparkSession, recorded: Warehouse) -> Clients:
     gathered = Gathered.of(Sources(*(recorded.read(spark, table) for table in SOURCES)))
-    topics, parts = group_topics(gathered.folded), Parts(1)
+    topics, parts = group_topics(gathered.folded), Partitioning(1)
     states = states_per_group(gathered.folded.withColumn(READABLE, F.lit(None).cast("string")), topics, parts)
     key = ("cluster", "consumer_group", "kind", "name", "fingerprint", "times")
     of_clients = states.where(F.col("kind") == CLIENT).select(*key, CLIENT).toArrow()

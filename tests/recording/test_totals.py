@@ -20,7 +20,7 @@ import pytest
 
 from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, OUTPUTS, QUEUE_PROGRESS
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.show.explain import Question, explain_group
+from spark_jobs.show.explain import ExplainRequest, explain_group
 from spark_jobs.show.incidents import IncidentQuery, incidents_of
 from spark_jobs.show.metrics import metrics
 from spark_jobs.show.report import ReportRequest, report
@@ -232,7 +232,7 @@ def test_explain_says_the_same(recording: Told) -> None:
 
 
 def _explained(recording: Told, group: str, topic: str, end: Any) -> GroupStory:
-    return explain_group(recording.tables, Question(group, end - timedelta(milliseconds=1), topic=topic))
+    return explain_group(recording.tables, ExplainRequest(group, end - timedelta(milliseconds=1), topic=topic))
 
 
 def test_incidents_and_sql_say_how_long_queues_had_no_owner(recording: Told) -> None:

@@ -8,9 +8,10 @@ from hashlib import sha256
 
 from spark_jobs.domain.incidents.threads import Thread
 from spark_jobs.domain.incidents.values import NEVER, GroupCost, Incident, IncidentPart, Queue
-from spark_jobs.domain.model.finding import SEVERITIES, Finding
+from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.model.message_queue import number_ranges
+from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.phrases import count, known_sum
 from spark_jobs.domain.rules.evidence import highest_backlog

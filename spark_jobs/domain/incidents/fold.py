@@ -8,8 +8,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from spark_jobs.domain.incidents.facts import incident
 from spark_jobs.domain.incidents.threads import QUIET, RootRules, Thread, threads
 from spark_jobs.domain.incidents.values import AuditedTime, Incident, PublishedFinding, UnknownTime
-from spark_jobs.domain.model.finding import SEVERITIES
 from spark_jobs.domain.model.mutes import untold
+from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.rules.roots import LEAD
 from spark_jobs.domain.rules.rule import Rule
 

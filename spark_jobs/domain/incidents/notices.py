@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from spark_jobs.domain.incidents.threads import QUIET
 from spark_jobs.domain.incidents.values import Incident
-from spark_jobs.domain.model.finding import SEVERITIES
+from spark_jobs.domain.model.severities import SEVERITIES
 
 OPENED, WORSE, RESOLVED, WITHDRAWN = "opened", "worse", "resolved", "withdrawn"
 

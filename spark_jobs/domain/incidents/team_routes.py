@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from spark_jobs.domain.incidents.values import Incident
-from spark_jobs.domain.model.finding import SEVERITIES
+from spark_jobs.domain.model.severities import SEVERITIES
 
 _Text = Annotated[str, Field(min_length=1)]
 

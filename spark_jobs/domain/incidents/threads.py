@@ -9,7 +9,8 @@ from functools import cached_property
 from itertools import groupby
 
 from spark_jobs.domain.incidents.values import IncidentPart, PublishedFinding, Queue, UnknownTime
-from spark_jobs.domain.model.finding import SEVERITIES, Finding
+from spark_jobs.domain.model.finding import Finding
+from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.findings import queues_text
 from spark_jobs.domain.rules.rule import Rule

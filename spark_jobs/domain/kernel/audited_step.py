@@ -125,7 +125,7 @@ class Mismatch(NamedTuple):
     told: tuple[tuple[str, Subscriptions], ...]
 
 
-class Mixture(NamedTuple):
+class MessageModelConflict(NamedTuple):
     """A time in which members said that they consume in different message models: `told`, (client id, model)."""
 
     start: int
@@ -154,7 +154,7 @@ class RebalanceInterval:
     seen_at: int | None
     allocation: Allocation | None
     mismatches: tuple[Mismatch, ...] = ()
-    mixtures: tuple[Mixture, ...] = ()
+    mixtures: tuple[MessageModelConflict, ...] = ()
     moves: Moves | None = None
 
     @property

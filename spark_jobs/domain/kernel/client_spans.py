@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.consume_statuses import saturated
-from spark_jobs.domain.model.clients import NO_TROUBLE, Busy, Said, ThrottleCause, Throttled, Trouble, queue_of, said_in
+from spark_jobs.domain.model.clients import (
+    NO_TROUBLE,
+    BusyClient,
+    Said,
+    Symptoms,
+    ThrottleCause,
+    Throttled,
+    queue_of,
+    said_in,
+)
 from spark_jobs.domain.model.history import UNKNOWN, ClientHistory
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Series, Span, State
@@ -29,7 +38,7 @@ class Statement(NamedTuple):
     """All that one snapshot of a client shows; without trouble it stays the same while the client is in health."""
 
     said: Said
-    trouble: Trouble
+    trouble: Symptoms
 
 
 def client_spans(step: AuditedStep) -> Mapping[str, Sequence[Span[Statement]]]:
@@ -86,7 +95,7 @@ def _statements(client: ClientHistory, thresholds: Thresholds) -> Series[Stateme
     of_states = [codes.setdefault(Statement(said_in(state), NO_TROUBLE), len(codes)) for state in client.series.states]
     of_snapshots = np.array(of_states, dtype=np.int64)[client.series.codes]
     found = list(codes)
-    troubled: dict[tuple[int, Trouble], int] = {}
+    troubled: dict[tuple[int, Symptoms], int] = {}
     for snapshot, trouble in _troubles(client, thresholds).items():
         healthy = int(of_snapshots[snapshot])
         code = troubled.setdefault((healthy, trouble), len(found))
@@ -96,11 +105,11 @@ def _statements(client: ClientHistory, thresholds: Thresholds) -> Series[Stateme
     return Series(client.series.times, of_snapshots, found)
 
 
-def _troubles(client: ClientHistory, thresholds: Thresholds) -> dict[int, Trouble]:
+def _troubles(client: ClientHistory, thresholds: Thresholds) -> dict[int, Symptoms]:
     """The trouble of each snapshot, by its number, that shows any."""
     stale: dict[int, list[MessageQueue]] = defaultdict(list)
     throttled: dict[int, list[Throttled]] = defaultdict(list)
-    busy: dict[int, Busy] = dict(saturated(client, thresholds))
+    busy: dict[int, BusyClient] = dict(saturated(client, thresholds))
     is_stale, causes = _stale(client, thresholds), _throttle_causes(client, thresholds)
     offsets, series = client.readings.offsets, client.series
     places = np.flatnonzero(is_stale | (causes < len(_LIMITS)))
@@ -114,7 +123,7 @@ def _troubles(client: ClientHistory, thresholds: Thresholds) -> dict[int, Troubl
         if causes[place] < len(_LIMITS):
             throttled[snapshot].append(_throttled(client, place, queue_of(held), _LIMITS[causes[place]]))
     return {
-        one: Trouble(tuple(stale.get(one, ())), tuple(throttled.get(one, ())), busy.get(one))
+        one: Symptoms(tuple(stale.get(one, ())), tuple(throttled.get(one, ())), busy.get(one))
         for one in stale.keys() | throttled.keys() | busy.keys()
     }
 

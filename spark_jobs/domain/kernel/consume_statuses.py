@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.model.clients import Busy
+from spark_jobs.domain.model.clients import BusyClient
 from spark_jobs.domain.model.history import ClientHistory, ConsumeStatus
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.thresholds import Thresholds
@@ -91,7 +91,7 @@ def busy_threads(readings: StatusReadings, snapshots: int) -> Numbers:
     return np.bincount(readings.snapshot, weights=busy, minlength=snapshots).astype(np.float64, copy=False)
 
 
-def saturated(client: ClientHistory, thresholds: Thresholds) -> Iterator[tuple[int, Busy]]:
+def saturated(client: ClientHistory, thresholds: Thresholds) -> Iterator[tuple[int, BusyClient]]:
     """The snapshots (by number) in which nearly all of the client's threads were busy."""
     threads = np.array([state.consume_threads or 0 for state in client.series.states], dtype=np.int64)
     threads = threads[client.series.codes]
@@ -100,7 +100,7 @@ def saturated(client: ClientHistory, thresholds: Thresholds) -> Iterator[tuple[i
     for number in np.flatnonzero(enough).tolist():
         statuses = client.readings.statuses[number]
         if statuses is not None:
-            yield number, Busy(float(busy[number]), int(threads[number]), *_of_busiest(statuses))
+            yield number, BusyClient(float(busy[number]), int(threads[number]), *_of_busiest(statuses))
 
 
 def _of_busiest(statuses: Sequence[ConsumeStatus]) -> tuple[float | None, float | None]:

@@ -45,7 +45,7 @@ class GroupSpans:
 
 
 @dataclass(frozen=True, eq=False)
-class Book:
+class ClientStates:
     """What every client that was heard of last said of itself, at one time."""
 
     states: Mapping[str, ClientState]
@@ -75,7 +75,7 @@ class Book:
         return any(state.client_rebalance is False for state in states)
 
 
-class Books:
+class ClientStateTimeline:
     """The books of a step, each until the next one begins. One that was first heard of after it joined has been so
     since it joined: the first state of a client reaches back to the beginning.
     """
@@ -87,15 +87,15 @@ class Books:
         )
         states = {client_id: spans[0].state for client_id, spans in clients.items() if spans}
         self.starts = [window.observed_from]
-        self._books = [Book(states)]
+        self._books = [ClientStates(states)]
         for start, client_id, state in changes:
             states = {**states, client_id: state}
             if start == self.starts[-1]:
-                self._books[-1] = Book(states)
+                self._books[-1] = ClientStates(states)
             else:
                 self.starts.append(start)
-                self._books.append(Book(states))
+                self._books.append(ClientStates(states))
 
-    def at(self, moment: int) -> Book:
+    def at(self, moment: int) -> ClientStates:
         """The book that is in force."""
         return self._books[bisect_right(self.starts, moment) - 1]

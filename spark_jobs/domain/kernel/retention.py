@@ -15,7 +15,7 @@ from spark_jobs.domain.model.window import SECOND, StepWindow
 _A_DAY = 86_400
 
 
-class Waiting(NamedTuple):
+class QueueOffsets(NamedTuple):
     """A queue's offsets: next to consume, oldest that the broker still has; messages a second, None: unknown."""
 
     consumer_offset: int
@@ -66,7 +66,7 @@ class Minimums:
         grown = None if before == UNKNOWN else oldest - before
         return oldest, per_second(grown, int(self._times[last] - self._times[first]))
 
-    def waiting(self, progress: IntervalProgress, place: int) -> Waiting | None:
+    def waiting(self, progress: IntervalProgress, place: int) -> QueueOffsets | None:
         """A queue at its last reading in an interval; None: an offset is not known."""
         at, consumer_offset = int(progress.last_reading_at[place]), int(progress.consumer_offset[place])
         oldest = self.at(progress.queues[place], at)
@@ -74,7 +74,7 @@ class Minimums:
             return None
         consumed = int(progress.consumed[place])
         pace = per_second(None if consumed == UNKNOWN else consumed, at - progress.start)
-        return Waiting(consumer_offset, oldest[0], pace, oldest[1])
+        return QueueOffsets(consumer_offset, oldest[0], pace, oldest[1])
 
 
 def per_second(messages: int | None, time: int) -> float | None:

@@ -10,12 +10,12 @@ from spark_jobs.domain.kernel.audited_step import (
     ALL_HOSTS,
     Allocation,
     Member,
+    MessageModelConflict,
     Mismatch,
-    Mixture,
     RebalanceInterval,
     without_owners,
 )
-from spark_jobs.domain.kernel.group_spans import Book, Books, GroupSpans
+from spark_jobs.domain.kernel.group_spans import ClientStates, ClientStateTimeline, GroupSpans
 from spark_jobs.domain.kernel.members import group_source, in_allocation_order, is_grpc, members_of, resolve_strategies
 from spark_jobs.domain.kernel.ownership import Inputs
 from spark_jobs.domain.kernel.replays import Queues, Replays
@@ -112,7 +112,7 @@ class _Open:
     facts: _Facts
     seen_at: int | None
     mismatches: list[Mismatch]
-    mixtures: list[Mixture]
+    mixtures: list[MessageModelConflict]
 
 
 class StepTimeline:
@@ -122,7 +122,7 @@ class StepTimeline:
         self._spans, self._window, self._settings, self._replays = spans, window, settings, replays
         listed = by_brokers(spans.memberships)
         self._members = {broker: Timeline(with_modes(found)) for broker, found in listed.items()}
-        self._books = Books(spans.clients, window)
+        self._books = ClientStateTimeline(spans.clients, window)
         self._unseen = Timeline(spans.unseen)
         changes = (timeline.changes(window) for timeline in self._members.values())
         unseen = self._unseen.changes(window)
@@ -166,10 +166,10 @@ class StepTimeline:
         if len({subscriptions for _, subscriptions in told}) > 1:
             yield Mismatch(moment.start, moment.end, told)
 
-    def _mixture(self, membership: Membership, moment: Moment) -> Iterator[Mixture]:
+    def _mixture(self, membership: Membership, moment: Moment) -> Iterator[MessageModelConflict]:
         told = self._books.at(moment.start).models(membership)
         if len({model for _, model in told}) > 1:
-            yield Mixture(moment.start, moment.end, told)
+            yield MessageModelConflict(moment.start, moment.end, told)
 
     def _facts(self, topic: str, route: tuple[RouteEntry, ...] | None, view: View | None, start: int) -> _Facts:
         membership, book, mode = view.membership if view else None, self._books.at(start), None
@@ -192,7 +192,7 @@ class StepTimeline:
         topic: str,
         route: tuple[RouteEntry, ...] | None,
         membership: Membership | None,
-        book: Book,
+        book: ClientStates,
         mode: Reason | None,
         request: RequestMode | None,
     ) -> _Facts:
@@ -214,7 +214,7 @@ class StepTimeline:
         allocation = self._replays.allocation(Inputs(topic, members, queues.readable, queues.unreadable))
         return _Facts(Status.REPLAYED, None, group_source(resolved, configured), members, queues, allocation)
 
-    def _not_owned(self, view: View, book: Book, moment: int, request: RequestMode | None) -> Reason | None:
+    def _not_owned(self, view: View, book: ClientStates, moment: int, request: RequestMode | None) -> Reason | None:
         """Why no client owns queues: it holds while it is seen. A gRPC client that shows on a broker came by a proxy
         inside it. Where nobody is connected, nobody pops.
         """
@@ -235,7 +235,7 @@ class StepTimeline:
     def _is_pop(self) -> bool:
         return self._replays.settings.strategy == POP
 
-    def _is_assigned(self, membership: Membership, book: Book) -> bool:
+    def _is_assigned(self, membership: Membership, book: ClientStates) -> bool:
         """Whether the broker assigns queues to any member."""
         return self._is_pop or book.leaves_it_to_the_broker(membership)
 

@@ -48,7 +48,7 @@ class Throttled(NamedTuple):
     cause: ThrottleCause
 
 
-class Busy(NamedTuple):
+class BusyClient(NamedTuple):
     """A client with nearly all its threads busy; the response times (ms) are those of its busiest topic."""
 
     busy_threads: float
@@ -57,15 +57,15 @@ class Busy(NamedTuple):
     pull_rt_ms: float | None
 
 
-class Trouble(NamedTuple):
+class Symptoms(NamedTuple):
     """What one snapshot shows beyond the state: queues that the client stopped pulling or throttles, busy threads."""
 
     stale: tuple[MessageQueue, ...] = ()
     throttled: tuple[Throttled, ...] = ()
-    busy: Busy | None = None
+    busy: BusyClient | None = None
 
 
-NO_TROUBLE = Trouble()
+NO_TROUBLE = Symptoms()
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How bad a finding is."""
+"""What the rules hit and find: rule hits, conditions, findings with their evidence."""
 
 from __future__ import annotations
 
@@ -6,12 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from spark_jobs.domain.model.history import (
-    Connection,
-)
-
-SEVERITIES = ("INFO", "WARN", "ERROR")
-WORST_FIRST = SEVERITIES[::-1]
+from spark_jobs.domain.model.history import Connection
 
 
 class Counts(NamedTuple):

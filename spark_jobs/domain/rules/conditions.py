@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS
-from spark_jobs.domain.model.finding import SEVERITIES, Counts, FindingQueue, RuleHit
+from spark_jobs.domain.model.finding import Counts, FindingQueue, RuleHit
 from spark_jobs.domain.model.history import Connection
+from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, StepWindow
 from spark_jobs.domain.rules.evidence import QueueSpan

@@ -132,7 +132,7 @@ class FailureRate(NamedTuple):
     failed_percent: float
 
 
-class SentBack(NamedTuple):
+class RetryTraffic(NamedTuple):
     """Messages that the group sent to its retry topic in a step, and that it consumed of its other topics (None: it
     never committed there).
     """
@@ -167,14 +167,14 @@ def failing_listeners(
             yield readings.topics[code], [span for span in spans if span.start < span.end]
 
 
-def sent_back(step: AuditedStep) -> tuple[SentBack, list[IntervalProgress]]:
+def sent_back(step: AuditedStep) -> tuple[RetryTraffic, list[IntervalProgress]]:
     """What went to the group's retry topic in the step, and the progress of that topic's queues; a queue that is
     unknown counts as nothing.
     """
     of_retry = [one for one in step.progress if one.interval.topic.startswith(RETRY)]
     others = [one for one in step.progress if one.interval.is_ordinary]
     consumed = [_known(one.consumed) for one in others if (one.consumed != UNKNOWN).any()]
-    return SentBack(sum(_known(one.produced) for one in of_retry), sum(consumed) if consumed else None), of_retry
+    return RetryTraffic(sum(_known(one.produced) for one in of_retry), sum(consumed) if consumed else None), of_retry
 
 
 def dead_letters(step: AuditedStep) -> Span[int] | None:

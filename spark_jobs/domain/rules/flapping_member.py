@@ -22,7 +22,7 @@ class FlappingCause(StrEnum):
     NEW_ID_EACH_TIME = "NEW_ID_EACH_TIME"
 
 
-class Passage(NamedTuple):
+class MembershipChange(NamedTuple):
     """A client id that came (or went) in one rebalance of a topic."""
 
     rebalance: Rebalance
@@ -37,7 +37,7 @@ class Flapping(NamedTuple):
     subject: str
     comings: int
     goings: int
-    passages: Sequence[Passage]
+    passages: Sequence[MembershipChange]
 
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
@@ -64,19 +64,19 @@ def flapping(rebalances: Iterable[Rebalance], times: int) -> list[Flapping]:
     return found
 
 
-def _by_subject(rebalances: Iterable[Rebalance]) -> Mapping[tuple[FlappingCause, str], Sequence[Passage]]:
-    found: dict[tuple[FlappingCause, str], list[Passage]] = defaultdict(list)
+def _by_subject(rebalances: Iterable[Rebalance]) -> Mapping[tuple[FlappingCause, str], Sequence[MembershipChange]]:
+    found: dict[tuple[FlappingCause, str], list[MembershipChange]] = defaultdict(list)
     for rebalance in rebalances:
         for ids, came in ((rebalance.moves.joined, True), (rebalance.moves.left, False)):
             for client_id in ids:
-                passage = Passage(rebalance, client_id, came)
+                passage = MembershipChange(rebalance, client_id, came)
                 found[FlappingCause.SAME_ID, client_id].append(passage)
                 if (address := host(client_id)) is not None:
                     found[FlappingCause.NEW_ID_EACH_TIME, address].append(passage)
     return found
 
 
-def _count(cause: FlappingCause, passages: Iterable[Passage], came: bool) -> int:
+def _count(cause: FlappingCause, passages: Iterable[MembershipChange], came: bool) -> int:
     same = [one for one in passages if one.came == came]
     by_id = cause is FlappingCause.SAME_ID
     return len({one.rebalance.moment for one in same} if by_id else {one.client_id for one in same})
@@ -85,7 +85,7 @@ def _count(cause: FlappingCause, passages: Iterable[Passage], came: bool) -> int
 def _at_once(
     cause: FlappingCause,
     subject: str,
-    passages: Iterable[Passage],
+    passages: Iterable[MembershipChange],
     peers: dict[tuple[str, int], Counter[str | None]],
 ) -> int:
     """Most members that the host had after one of the rebalances; `peers` keeps them per host for each of these."""

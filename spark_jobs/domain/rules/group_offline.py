@@ -17,7 +17,7 @@ NAME = "GROUP_OFFLINE"
 NOBODY_CONNECTED = "NOBODY_CONNECTED"
 
 
-class Missed(NamedTuple):
+class MissedMessages(NamedTuple):
     """Messages of the group's queues; None is unknown: produced needs two readings, a backlog a committed offset."""
 
     produced: int | None
@@ -37,13 +37,13 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
     return [_hit(start, end, messages) for start, end, messages in found if is_missed(messages)]
 
 
-def missed(offsets: Mapping[str, OffsetReadings], start: int, end: int) -> Missed:
+def missed(offsets: Mapping[str, OffsetReadings], start: int, end: int) -> MissedMessages:
     """What came and waited in `[start, end)`, over all topics, as far as is known."""
     per_topic = [_per_queue(readings, start, end) for readings in offsets.values()]
-    return Missed(*(_known_sum([measured[place] for measured in per_topic]) for place in range(3)))
+    return MissedMessages(*(_known_sum([measured[place] for measured in per_topic]) for place in range(3)))
 
 
-def is_missed(messages: Missed) -> bool:
+def is_missed(messages: MissedMessages) -> bool:
     """Whether messages are known that somebody should consume; unknown is no evidence."""
     return (messages.produced or 0) > 0 or (messages.backlog_max or 0) > 0
 
@@ -70,7 +70,7 @@ def _known_sum(parts: list[Matrix]) -> int | None:
     return sum(int(part.sum()) for part in known) if any(len(part) for part in known) else None
 
 
-def _hit(start: int, end: int, messages: Missed) -> RuleHit:
+def _hit(start: int, end: int, messages: MissedMessages) -> RuleHit:
     return RuleHit(
         start,
         end,

@@ -130,16 +130,16 @@ def _hot_queues(step: AuditedStep, members: Sequence[_Member], rows: Sequence[_R
                 yield _hit(step, member, span, Bottleneck.HOT_QUEUE, demand, told.on_average, told.response_ms, queue)
 
 
-def _demand(step: AuditedStep, member: _Member, at: int, rows: Sequence[_Row]) -> Demand:
+def _demand(step: AuditedStep, member: _Member, at: int, rows: Sequence[_Row]) -> MemberDemand:
     """What came to it at a time, by the intervals that last long enough to tell."""
     now = [one for one in rows if one[0].start <= at < one[0].end]
     received = [found for one in now if (found := _received(one, member.client_id))]
     if not received:
-        return Demand(0.0, 0.0, 0, 0, 0)
+        return MemberDemand(0.0, 0.0, 0, 0, 0)
     lasting = [one for one in received if _is_long(step, one.row)]
     most = max(received, key=lambda one: len(one.places))
     interval = most.row.interval
-    return Demand(
+    return MemberDemand(
         came=sum(sum(one.rates) for one in lasting),
         of_queue=max((one.average for one in lasting), default=0.0),
         owned=len(most.places),
@@ -167,7 +167,7 @@ def _hit(
     member: _Member,
     span: tuple[int, int, int],
     limit: Bottleneck,
-    demand: Demand,
+    demand: MemberDemand,
     rates: RatesWith,
     response_ms: float,
     queue: FindingQueue | None = None,
@@ -239,7 +239,7 @@ RULE = Rule(
 )
 
 
-class Demand(NamedTuple):
+class MemberDemand(NamedTuple):
     """What comes to a member, in messages a second: in all, and into the queue (or, on average, each of the queues of
     the topic) that gets most. Of the topic of which it owns most queues: how many it `owned`, all `readable` ones, and
     the `members`, connections; 0: unknown.
@@ -267,7 +267,7 @@ class Demand(NamedTuple):
 RatesWith = Callable[[Changes], tuple[float, float]]
 
 
-def relief(demand: Demand, rates: RatesWith, response_ms: float) -> dict[str, float | None]:
+def relief(demand: MemberDemand, rates: RatesWith, response_ms: float) -> dict[str, float | None]:
     """The `utilisation`, and the one that each change would leave, by their names; None: it cannot be made.
 
     Twice the queues are each given half of the messages, and a member that has a queue less that part less.

@@ -8,7 +8,7 @@ from enum import StrEnum
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
-from spark_jobs.domain.kernel.retention import Minimums, Waiting, seconds_left_by_age
+from spark_jobs.domain.kernel.retention import Minimums, QueueOffsets, seconds_left_by_age
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import Matrix
 from spark_jobs.domain.rules import (
@@ -54,7 +54,7 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
         yield from (hit for hit in _aged(step, progress, behind) if hit.queue not in named)
 
 
-def retention_cause(queue: Waiting, within_seconds: float) -> RetentionCause | None:
+def retention_cause(queue: QueueOffsets, within_seconds: float) -> RetentionCause | None:
     """Whether a queue with a backlog lost messages, or will within the time at these rates; None: no, or unknown."""
     if queue.left < 0:
         return RetentionCause.LOST
@@ -94,7 +94,9 @@ def _aged(step: AuditedStep, progress: IntervalProgress, behind: Matrix) -> Iter
         )
 
 
-def _hit(step: AuditedStep, progress: IntervalProgress, place: int, queue: Waiting, cause: RetentionCause) -> RuleHit:
+def _hit(
+    step: AuditedStep, progress: IntervalProgress, place: int, queue: QueueOffsets, cause: RetentionCause
+) -> RuleHit:
     lost = cause is RetentionCause.LOST
     return RuleHit(
         progress.start,

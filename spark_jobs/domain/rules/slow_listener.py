@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_spans import client_spans, seen_twice
 from spark_jobs.domain.kernel.consume_statuses import ResponseTimes, slowed_listeners
-from spark_jobs.domain.model.clients import Busy
+from spark_jobs.domain.model.clients import BusyClient
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
@@ -37,7 +37,7 @@ def _hit(
     client_id: str,
     topic: str | None,
     cause: str,
-    shown: Span[Busy] | Span[ResponseTimes],
+    shown: Span[BusyClient] | Span[ResponseTimes],
     weight: float,
     seconds: float,
 ) -> RuleHit:

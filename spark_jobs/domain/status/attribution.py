@@ -15,7 +15,7 @@ from spark_jobs.domain.model.window import SECOND, StepWindow
 from spark_jobs.domain.status.backlog import QueueIntervals
 
 
-class Part(StrEnum):
+class GrowthSource(StrEnum):
     """Where growth comes from; the first that applies, in this order: to a queue, and of the time in which its owner
     was stuck, to what grew then.
     """
@@ -56,7 +56,7 @@ class TopicGrowth(NamedTuple):
     residual: int
 
 
-def attribute(queues: Iterable[QueueGrowth]) -> Counter[Part]:
+def attribute(queues: Iterable[QueueGrowth]) -> Counter[GrowthSource]:
     """Messages of growth per part; they add up to the growth of all queues."""
     unassigned = stuck_owner = hand_over = producer_surge = residual = 0
     for queue in queues:
@@ -72,7 +72,7 @@ def attribute(queues: Iterable[QueueGrowth]) -> Counter[Part]:
             producer_surge += surge
             residual += rest - surge
     found = (unassigned, stuck_owner, hand_over, producer_surge, residual)
-    return Counter(dict(zip(Part, found, strict=True)))
+    return Counter(dict(zip(GrowthSource, found, strict=True)))
 
 
 def _surge(queue: QueueGrowth, rest: int) -> int:
@@ -128,4 +128,4 @@ def attribution(queues: QueueIntervals, offsets: Mapping[str, OffsetReadings], w
 
 def _topic_growth(topic: str, queues: list[QueueGrowth]) -> TopicGrowth:
     parts = attribute(queues)
-    return TopicGrowth(topic, sum(queue.growth for queue in queues), *(parts[part] for part in Part))
+    return TopicGrowth(topic, sum(queue.growth for queue in queues), *(parts[part] for part in GrowthSource))

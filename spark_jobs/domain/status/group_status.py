@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import Allocation, AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.progress import LagQuality
-from spark_jobs.domain.model.finding import SEVERITIES, Finding
+from spark_jobs.domain.model.finding import Finding
+from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.status import capacity
 from spark_jobs.domain.status.attribution import TopicGrowth, attribution
 from spark_jobs.domain.status.backlog import queue_intervals

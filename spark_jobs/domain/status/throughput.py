@@ -106,7 +106,7 @@ class Rates(NamedTuple):
         return np.minimum(self.listener, self.queue * queues)
 
 
-class Minutes(NamedTuple):
+class MinuteAverages(NamedTuple):
     """Milliseconds that something took on average in a minute that ended at a time (microseconds), in their order."""
 
     times: Times
@@ -116,13 +116,13 @@ class Minutes(NamedTuple):
         """Which of them ended in `[start, end)`."""
         return slice(*np.searchsorted(self.times, (start, end)).tolist())
 
-    def inside(self, start: int, end: int) -> Minutes:
+    def inside(self, start: int, end: int) -> MinuteAverages:
         """Those that ended in `[start, end)`."""
         rows = self.rows(start, end)
-        return Minutes(self.times[rows], self.took_ms[rows])
+        return MinuteAverages(self.times[rows], self.took_ms[rows])
 
 
-class Loads(NamedTuple):
+class MinuteLoads(NamedTuple):
     """Messages a second of a client in each of some minutes: `consumed`; `taken`: consumed or, where that is more,
     pulled; `of_queue`: taken of each queue, of the topic of which that is most.
     """
@@ -140,9 +140,9 @@ class Throughput:
     """
 
     said: Series[ConsumeSettings]
-    responses: Minutes
-    loads: Loads
-    pulls: Minutes
+    responses: MinuteAverages
+    loads: MinuteLoads
+    pulls: MinuteAverages
 
     @property
     def pull_ms(self) -> float:
@@ -163,7 +163,7 @@ class Throughput:
         if minutes.start == minutes.stop or rows.start == rows.stop:
             return None
         said = Series(self.said.times[rows], self.said.codes[rows], self.said.states)
-        loads = Loads(*(column[minutes] for column in self.loads))
+        loads = MinuteLoads(*(column[minutes] for column in self.loads))
         return Throughput(said, self.responses.inside(start, end), loads, self.pulls.inside(start, end))
 
     def on_average(self, changes: Changes = AS_SET) -> tuple[float, float]:
@@ -239,8 +239,8 @@ def _throughput(client: ClientHistory) -> Throughput | None:
     np.maximum.at(of_queue, readings.snapshot, np.where(queues > 0, taken / np.maximum(queues, 1), 0))
     return Throughput(
         said,
-        Minutes(times[measured], took[measured] / consumed[measured]),
-        Loads(*(rates[measured] for rates in (consumed, together(taken), of_queue))),
+        MinuteAverages(times[measured], took[measured] / consumed[measured]),
+        MinuteLoads(*(rates[measured] for rates in (consumed, together(taken), of_queue))),
         _pulls(client, readings, queues),
     )
 
@@ -260,7 +260,7 @@ def _queues(client: ClientHistory, readings: StatusReadings) -> Numbers:
     return np.asarray(table[client.series.codes[readings.snapshot], readings.topic])
 
 
-def _pulls(client: ClientHistory, readings: StatusReadings, queues: Numbers) -> Minutes:
+def _pulls(client: ClientHistory, readings: StatusReadings, queues: Numbers) -> MinuteAverages:
     """How long pulls took, without the time in which the broker held them because the queue was empty (long polling): a
     queue that is pulled for every message waits until the next one comes.
     """
@@ -269,4 +269,4 @@ def _pulls(client: ClientHistory, readings: StatusReadings, queues: Numbers) -> 
     intervals = np.array([state.pull_interval_ms or 0 for state in client.series.states])
     between = intervals[client.series.codes[snapshots]]
     held = np.maximum(queues[pulled] * 1000 / readings.pull_tps[pulled] - between, 0)
-    return Minutes(client.series.times[snapshots], np.maximum(readings.pull_rt_ms[pulled] - held, 0))
+    return MinuteAverages(client.series.times[snapshots], np.maximum(readings.pull_rt_ms[pulled] - held, 0))

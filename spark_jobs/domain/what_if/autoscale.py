@@ -9,7 +9,7 @@ from spark_jobs.domain.kernel.replays import Replays
 from spark_jobs.domain.what_if.cases import NEW, Autoscaler, Case, Change
 from spark_jobs.domain.what_if.fluid import inflow
 from spark_jobs.domain.what_if.owned import Owned, owned_by
-from spark_jobs.domain.what_if.play import KnownMembers, Played, Run
+from spark_jobs.domain.what_if.play import KnownMembers, Run, Simulation
 from spark_jobs.domain.what_if.recorded import Held, Recorded, spans_of
 
 #: Nothing is changed within this part of what is wanted (`--horizontal-pod-autoscaler-tolerance`).
@@ -74,7 +74,7 @@ class _Scaled:
         return found
 
 
-def autoscaled(case: Case, recorded: Recorded, known: KnownMembers, replays: Replays) -> Played | None:
+def autoscaled(case: Case, recorded: Recorded, known: KnownMembers, replays: Replays) -> Simulation | None:
     """The case with the members that its autoscaler asks for, from those that were there at first; None: it has none,
     or nothing tells how fast some of them could be. Raises `StrategyError`.
     """

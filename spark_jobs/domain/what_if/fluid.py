@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.what_if.cases import Case
-from spark_jobs.domain.what_if.recorded import Course, Held, Messages, Recorded
+from spark_jobs.domain.what_if.recorded import BacklogCourse, Held, Messages, Recorded
 
 Amounts = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -29,7 +29,7 @@ class Service(NamedTuple):
     queue: Places
 
 
-class Flowed(NamedTuple):
+class FlowResult(NamedTuple):
     """`waiting`: messages in each queue at each time; `served`: by each entry over the span; `strained`: which servers
     ever left a message for later, and of them those whose pulls held back more than their capacity (`by_pulls`).
     """
@@ -40,7 +40,9 @@ class Flowed(NamedTuple):
     by_pulls: NDArray[np.bool_]
 
 
-def flow(start: Amounts, came: Amounts, service: Service, capacity: Amounts, pulls: Amounts | float = np.inf) -> Flowed:
+def flow(
+    start: Amounts, came: Amounts, service: Service, capacity: Amounts, pulls: Amounts | float = np.inf
+) -> FlowResult:
     """`start`: messages in each queue before the first time; `came`: up to each time, since the one before;
     `capacity`: messages that each server can serve in that time, times × servers; `pulls`: that it can get of each of
     its queues, times × entries.
@@ -50,7 +52,7 @@ def flow(start: Amounts, came: Amounts, service: Service, capacity: Amounts, pul
     """
     waiting = start + np.cumsum(came, axis=0)
     if not len(service.queue):
-        return Flowed(waiting, np.zeros(0), np.zeros(0, bool), np.zeros(0, bool))
+        return FlowResult(waiting, np.zeros(0), np.zeros(0, bool), np.zeros(0, bool))
     had, new = start[service.queue], came[:, service.queue]
     firsts = np.flatnonzero(np.diff(service.server, prepend=-1))
     unpulled = _queued(had, new, np.broadcast_to(pulls, new.shape))
@@ -64,7 +66,7 @@ def flow(start: Amounts, came: Amounts, service: Service, capacity: Amounts, pul
     np.minimum.at(waiting.T, service.queue, of_entry.T)
     held = np.add.reduceat(unpulled, firsts, axis=1)
     strained = (waits + held).max(axis=0) >= 1
-    return Flowed(waiting, had + new.sum(axis=0) - of_entry[-1], strained, held.sum(axis=0) > waits.sum(axis=0))
+    return FlowResult(waiting, had + new.sum(axis=0) - of_entry[-1], strained, held.sum(axis=0) > waits.sum(axis=0))
 
 
 def _queued(start: Amounts, came: Amounts, capacity: Amounts) -> Amounts:
@@ -95,7 +97,7 @@ class _Split(NamedTuple):
     targets: list[int]
 
 
-def inflow(case: Case, recorded: Recorded) -> Course:
+def inflow(case: Case, recorded: Recorded) -> BacklogCourse:
     """The course with the load and the queues of the case; in those that were not there nothing waited.
 
     k times as many queues: the messages of queue i go to i, i + n, … in equal parts, as those of many keys would.
@@ -117,7 +119,7 @@ def inflow(case: Case, recorded: Recorded) -> Course:
             rows = slice(*np.searchsorted(course.times, (one.start, one.end), side="right").tolist())
             _spread(list(_splits(case, topic, one, columns)), grown[rows], came[rows], known[rows])
     taken, waiting = np.pad(course.taken, new), np.pad(course.waiting, new)
-    return Course(course.times, list(columns), np.cumsum(came, axis=0), taken, waiting, known)
+    return BacklogCourse(course.times, list(columns), np.cumsum(came, axis=0), taken, waiting, known)
 
 
 def _splits(case: Case, topic: str, held: Held, columns: Mapping[MessageQueue, int]) -> Iterator[_Split]:

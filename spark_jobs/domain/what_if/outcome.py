@@ -24,8 +24,8 @@ from spark_jobs.domain.what_if.cases import AS_IT_WAS, Case, origin
 from spark_jobs.domain.what_if.fluid import Amounts
 from spark_jobs.domain.what_if.owned import Owned, owned_in, rebalances
 from spark_jobs.domain.what_if.pace import MemberPace, members_of, uncommitted_seconds
-from spark_jobs.domain.what_if.play import KnownMembers, Played, play
-from spark_jobs.domain.what_if.recorded import Course, Recorded, recorded, spans_of, within
+from spark_jobs.domain.what_if.play import KnownMembers, Simulation, play
+from spark_jobs.domain.what_if.recorded import BacklogCourse, Recorded, recorded, spans_of, within
 from spark_jobs.errors import CaseError
 
 RECORDED = "really happened"
@@ -115,7 +115,7 @@ def compare(steps: Sequence[AuditedStep], cases: Iterable[Case], configured: Str
 
 
 @dataclass(frozen=True)
-class Happened:
+class RecordedOutcome:
     """What was recorded over some time. `in_rate`, `out_rate`: messages a second, None where it is unknown; `replayed`:
     seconds in which the owners are known, of any topic.
     """
@@ -128,7 +128,7 @@ class Happened:
 
 def happened(
     steps: Sequence[AuditedStep], start: int, end: int, configured: StrategySettings, label: str
-) -> Happened | None:
+) -> RecordedOutcome | None:
     """From `start` to `end` (microseconds) of these steps, which are those of one group, in order. None: no topic was
     replayed then.
     """
@@ -139,10 +139,10 @@ def happened(
     owned = owned_in(AS_IT_WAS, found, Replays(configured))
     spans = sum(last - first for first, last, held in spans_of(owned) if held)
     course, outcome = found.course, _outcome(label, owned, found, _really(found, owned))
-    return Happened(outcome, _rate(course, course.came), _rate(course, course.taken), spans / SECOND)
+    return RecordedOutcome(outcome, _rate(course, course.came), _rate(course, course.taken), spans / SECOND)
 
 
-def _rate(course: Course, amounts: Amounts) -> float | None:
+def _rate(course: BacklogCourse, amounts: Amounts) -> float | None:
     """Messages a second of all queues together, each over the time in which it is known."""
     known = course.known[1:]
     seconds = np.where(known, np.diff(course.times)[:, None], 0).sum(axis=0) / SECOND
@@ -150,13 +150,13 @@ def _rate(course: Course, amounts: Amounts) -> float | None:
     return float((messages[seconds > 0] / seconds[seconds > 0]).sum()) if seconds.any() else None
 
 
-def _error(found: Recorded, again: Played | None) -> float | None:
+def _error(found: Recorded, again: Simulation | None) -> float | None:
     if again is None or np.isnan(again.waiting).all():
         return None
     return float(np.nanmean(np.abs(again.waiting - found.course.total)))
 
 
-def _really(found: Recorded, owned: Mapping[str, Sequence[Owned]]) -> Played:
+def _really(found: Recorded, owned: Mapping[str, Sequence[Owned]]) -> Simulation:
     """What was recorded, in the form of what is played."""
     course, twice = found.course, 0.0
     columns = {queue: column for column, queue in enumerate(course.queues)}
@@ -167,14 +167,14 @@ def _really(found: Recorded, owned: Mapping[str, Sequence[Owned]]) -> Played:
             if len(owners) > 1 and column is not None:
                 taken = course.taken[last, column] - course.taken[first, column]
                 twice += float(taken) * (len(owners) - 1)
-    return Played(owned, course.total, twice)
+    return Simulation(owned, course.total, twice)
 
 
 def _outcome(
     label: str,
     owned: Mapping[str, Sequence[Owned]],
     found: Recorded,
-    played: Played | None,
+    played: Simulation | None,
 ) -> CaseOutcome:
     shares = _Shares(owned)
     moved = [moved_between(before.allocation, after.allocation).moved for before, after in _rebalances(owned)]
@@ -198,7 +198,7 @@ def _outcome(
     )
 
 
-def _limited_by(played: Played) -> str | None:
+def _limited_by(played: Simulation) -> str | None:
     if not played.strained:
         return None
     return "PULLS" if 2 * len(played.by_pulls) > len(played.strained) else "LISTENER"

@@ -14,7 +14,7 @@ from spark_jobs.domain.kernel.audited_step import RebalanceInterval
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.status.throughput import Changes, Throughput
-from spark_jobs.domain.what_if.recorded import Course, Recorded, spans_of
+from spark_jobs.domain.what_if.recorded import BacklogCourse, Recorded, spans_of
 
 #: A pace is what a member with a backlog kept up for so long, in seconds; else what it did for so long.
 REACHED_SECONDS, SEEN_SECONDS = 60, 20
@@ -47,7 +47,7 @@ class MemberPace(NamedTuple):
     reached: bool
 
 
-class StoodStill(NamedTuple):
+class StalledTime(NamedTuple):
     """A time in which a client consumed nothing, and more and more waited in its queues; microseconds."""
 
     client_id: str
@@ -62,7 +62,7 @@ class Members:
     """
 
     paces: dict[str, Pace] = field(default_factory=dict)
-    stood_still: list[StoodStill] = field(default_factory=list)
+    stood_still: list[StalledTime] = field(default_factory=list)
     told: Mapping[str, Throughput] = field(default_factory=dict)
 
     @cached_property
@@ -110,7 +110,7 @@ def members_of(recorded: Recorded) -> Members:
             known = found.paces.get(client_id)
             if known is None or (pace.reached, pace.rate) > (known.reached, known.rate):
                 found.paces[client_id] = pace
-        found.stood_still += [StoodStill(client_id, *one) for one in span.stood_still()]
+        found.stood_still += [StalledTime(client_id, *one) for one in span.stood_still()]
     return found
 
 
@@ -176,7 +176,7 @@ def _all_between(true: NDArray[np.bool_], first: NDArray[np.int64], last: NDArra
     return np.asarray(wrong[last + 1] == wrong[first])
 
 
-def uncommitted_seconds(course: Course) -> float:
+def uncommitted_seconds(course: BacklogCourse) -> float:
     """How long a message waits that is consumed and not yet committed: what waits in a queue, in seconds of what comes
     in, is mostly that, or there is a backlog most of the time, and nothing is known: 0.
     """

@@ -19,7 +19,7 @@ from spark_jobs.domain.what_if.cases import Case, origin
 from spark_jobs.domain.what_if.fluid import Amounts, Service, flow, inflow
 from spark_jobs.domain.what_if.owned import Owned
 from spark_jobs.domain.what_if.pace import Members, Pace
-from spark_jobs.domain.what_if.recorded import Course, Recorded, spans_of
+from spark_jobs.domain.what_if.recorded import BacklogCourse, Recorded, spans_of
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def _steady(pace: Pace, times: Times) -> KnownRates:
 
 
 @dataclass
-class Played:
+class Simulation:
     """`waiting`: messages at each of the recorded times, NaN where nothing is claimed; `twice`: messages consumed more
     often than once; `strained`: client ids that had a backlog, and those of them whose pulls held back more of it than
     their listeners (`by_pulls`); `at_most`: of one of them it is not known how fast it could be.
@@ -78,7 +78,9 @@ class Played:
     at_most: bool = False
 
 
-def play(case: Case, owned: Mapping[str, Sequence[Owned]], recorded: Recorded, known: KnownMembers) -> Played | None:
+def play(
+    case: Case, owned: Mapping[str, Sequence[Owned]], recorded: Recorded, known: KnownMembers
+) -> Simulation | None:
     """What waits, given who owns what; None: of some owner nothing tells how fast it could be."""
     run = Run(case, inflow(case, recorded), known)
     owners = {one for of_topic in owned.values() for held in of_topic for one in run.entries(held).client_ids}
@@ -102,7 +104,7 @@ class Run:
     """
 
     case: Case
-    course: Course
+    course: BacklogCourse
     known: KnownMembers
     rates: dict[str, KnownRates | None] = field(default_factory=dict)
 
@@ -133,11 +135,13 @@ class Run:
                         found.connections.append(count)
         return self.of_allocation[key]
 
-    def played(self, spans: Iterable[tuple[int, int, Sequence[Owned]]], owned: Mapping[str, Sequence[Owned]]) -> Played:
+    def played(
+        self, spans: Iterable[tuple[int, int, Sequence[Owned]]], owned: Mapping[str, Sequence[Owned]]
+    ) -> Simulation:
         """Span by span, each of which is asked for when those before it were played. Of all owners it is known how fast
         they are.
         """
-        result = Played(owned, np.full(len(self.course.times), np.nan), 0.0)
+        result = Simulation(owned, np.full(len(self.course.times), np.nan), 0.0)
         cuts, before = self._cuts(), dict[str, Owned]()
         resumed: list[int] = []
         for start, end, held in spans:
@@ -171,7 +175,7 @@ class Run:
         changed = np.flatnonzero((self.course.known[1:] != self.course.known[:-1]).any(axis=1)) + 1
         return np.unique(np.concatenate([times, changed]))
 
-    def _span(self, result: Played, rows: slice, held: Sequence[Owned], since: int) -> None:
+    def _span(self, result: Simulation, rows: slice, held: Sequence[Owned], since: int) -> None:
         """Plays the rows of one span, in which only the messages change. Who is there `since` a time between two
         rows is there from the first.
         """

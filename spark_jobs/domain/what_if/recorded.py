@@ -29,7 +29,7 @@ class Held(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Course:
+class BacklogCourse:
     """Every queue's messages at each of the `times` (microseconds): matrices of times × queues.
 
     `came`: messages that came in since the first reading, and those that an operator's reset of the offset brought
@@ -57,7 +57,7 @@ class Recorded:
     none of them. `told`: by client id, what it said of its throughput.
     """
 
-    course: Course
+    course: BacklogCourse
     held: Mapping[str, Sequence[Held]]
     max_gap: int
     allowed_lag: int
@@ -94,9 +94,9 @@ def recorded(steps: Sequence[AuditedStep], pause: int = 0) -> Recorded | None:
     settings = steps[0].settings
     tolerance = settings.thresholds.rewind_tolerance
     none = np.zeros((len(times), 0))
-    parts = [Course(times, (), none, none, none, none.astype(bool))]
+    parts = [BacklogCourse(times, (), none, none, none, none.astype(bool))]
     parts += [_course(topic, one, held[topic], times, settings.max_gap, tolerance) for topic, one in offsets.items()]
-    course = Course(
+    course = BacklogCourse(
         times,
         [queue for part in parts for queue in part.queues],
         *(np.hstack([getattr(part, name) for part in parts]) for name in ("came", "taken", "waiting", "known")),
@@ -105,7 +105,7 @@ def recorded(steps: Sequence[AuditedStep], pause: int = 0) -> Recorded | None:
     return Recorded(course, held, settings.max_gap, settings.thresholds.allowed_lag, told)
 
 
-class Timed(Protocol):
+class HasTimes(Protocol):
     """What holds for a time `[start, end)`."""
 
     @property
@@ -115,7 +115,7 @@ class Timed(Protocol):
     def end(self) -> int: ...  # noqa: D102
 
 
-Thing = TypeVar("Thing", bound=Timed)
+Thing = TypeVar("Thing", bound=HasTimes)
 
 
 def spans_of(held: Mapping[str, Sequence[Thing]]) -> Iterator[tuple[int, int, list[Thing]]]:
@@ -147,7 +147,7 @@ def _held(steps: Iterable[AuditedStep]) -> dict[str, list[Held]]:
 
 def _course(
     topic: str, readings: OffsetReadings, held: Sequence[Held], times: Times, max_gap: int, tolerance: int
-) -> Course:
+) -> BacklogCourse:
     """Of one topic."""
     shared = _shared_times(held)
     columns = [
@@ -159,7 +159,7 @@ def _course(
     for start, end, _ in held:
         replayed[slice(*np.searchsorted(times, (start, end), side="right").tolist())] = True
     known &= replayed
-    return Course(times, [MessageQueue(topic, *queue) for queue in readings.queues], came, taken, waiting, known)
+    return BacklogCourse(times, [MessageQueue(topic, *queue) for queue in readings.queues], came, taken, waiting, known)
 
 
 def _shared_times(held: Iterable[Held]) -> dict[Place, list[tuple[int, int]]]:

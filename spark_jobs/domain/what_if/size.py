@@ -20,7 +20,7 @@ from spark_jobs.domain.what_if.outcome import drained_after
 from spark_jobs.domain.what_if.owned import Owned, owned_in
 from spark_jobs.domain.what_if.pace import Members, members_of, uncommitted_seconds
 from spark_jobs.domain.what_if.play import KnownMembers, play
-from spark_jobs.domain.what_if.recorded import Course, Recorded, recorded
+from spark_jobs.domain.what_if.recorded import BacklogCourse, Recorded, recorded
 
 #: A peak is the highest rate over so many seconds, looked at once per so many.
 PEAK_SECONDS, _EVERY_SECONDS = 300, 60
@@ -39,7 +39,7 @@ class Goals(NamedTuple):
     drained: float | None = None
 
 
-class Tried(NamedTuple):
+class SizeOutcome(NamedTuple):
     """The group with so many connections, of ids of their own, all the time. `queues`: readable ones of the topic with
     most, of all topics `unowned` get messages and have no owner; the other numbers as in `Goals`, None: unknown, or not
     drained by the end. `by_pulls`: the busiest member's pulls are nearer to their limit than its listener.
@@ -55,12 +55,12 @@ class Tried(NamedTuple):
     at_most: bool
 
 
-class Need(NamedTuple):
+class GoalSize(NamedTuple):
     """One goal, and the smallest group that reaches it; None: none that was tried does."""
 
     goal: str
     wanted: float
-    group: Tried | None
+    group: SizeOutcome | None
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ class Size:
     members: int
     queues: int
     peak: float | None
-    today: Tried
-    needs: Sequence[Need]
+    today: SizeOutcome
+    needs: Sequence[GoalSize]
 
 
 def size(steps: Sequence[AuditedStep], goals: Goals, load: float, configured: StrategySettings) -> Size | None:
@@ -91,7 +91,7 @@ def size(steps: Sequence[AuditedStep], goals: Goals, load: float, configured: St
     wanted = [(name, value) for name, value in goals._asdict().items() if value is not None]
     # What is allowed in each of the queues is no backlog, and need not be drained.
     allowed = found.allowed_lag * len(found.course.queues)
-    needs = [Need(name, value, trials.smallest(_reaches(name, value, allowed))) for name, value in wanted]
+    needs = [GoalSize(name, value, trials.smallest(_reaches(name, value, allowed))) for name, value in wanted]
     course = replace(found.course, came=found.course.came * load)
     peaks = _window_rates(course).sum(axis=1)
     return Size(
@@ -99,8 +99,8 @@ def size(steps: Sequence[AuditedStep], goals: Goals, load: float, configured: St
     )
 
 
-def _reaches(goal: str, wanted: float, allowed: int) -> Callable[[Tried], bool]:
-    def reaches(one: Tried) -> bool:
+def _reaches(goal: str, wanted: float, allowed: int) -> Callable[[SizeOutcome], bool]:
+    def reaches(one: SizeOutcome) -> bool:
         if one.unowned:
             return False
         if goal == "utilisation":
@@ -122,7 +122,7 @@ class _Trials:
     load: float
     configured: StrategySettings
     queues: int
-    tried: dict[int, Tried] = field(default_factory=dict)
+    tried: dict[int, SizeOutcome] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         seen = members_of(self.found)
@@ -130,7 +130,7 @@ class _Trials:
         self.known = KnownMembers(members, 0, uncommitted_seconds(self.found.course))
         self.rates = Replays(self.configured)
 
-    def smallest(self, reaches: Callable[[Tried], bool]) -> Tried | None:
+    def smallest(self, reaches: Callable[[SizeOutcome], bool]) -> SizeOutcome | None:
         """The fewest members: twice as many until it is enough, then in between."""
         most = min(_MOST_MEMBERS, _MOST_QUEUES * max(self.queues, 1))
         too_few, enough = 0, 1
@@ -143,13 +143,13 @@ class _Trials:
             too_few, enough = (too_few, middle) if reaches(self.of(middle)) else (middle, enough)
         return self.of(enough)
 
-    def of(self, members: int) -> Tried:
+    def of(self, members: int) -> SizeOutcome:
         """More members than queues get so many times the queues that each has one."""
         if members not in self.tried:
             self.tried[members] = self.tried_with(members, -(-members // max(self.queues, 1)))
         return self.tried[members]
 
-    def tried_with(self, members: int, times: int) -> Tried:
+    def tried_with(self, members: int, times: int) -> SizeOutcome:
         """So many members, and so many times the queues."""
         case = Case(
             f"{members}",
@@ -161,7 +161,7 @@ class _Trials:
         )
         owned = owned_in(case, self.found, self.rates)
         played = play(case, owned, self.found, self.known)
-        tried = self._at_peak(case, owned, Tried(members, self.queues * times, 0, None, False, None, None, False))
+        tried = self._at_peak(case, owned, SizeOutcome(members, self.queues * times, 0, None, False, None, None, False))
         if played is None or np.isnan(played.waiting).all():
             return tried
         rows = np.flatnonzero(~np.isnan(played.waiting))
@@ -169,7 +169,7 @@ class _Trials:
         drained = drained_after(curve, self.found.course.times[rows], self.found.allowed_lag)
         return tried._replace(backlog=round(float(curve.max())), drained=drained, at_most=played.at_most)
 
-    def _at_peak(self, case: Case, owned: Mapping[str, Sequence[Owned]], tried: Tried) -> Tried:
+    def _at_peak(self, case: Case, owned: Mapping[str, Sequence[Owned]], tried: SizeOutcome) -> SizeOutcome:
         """How busy the busiest member is in its busiest five minutes, as the queues were shared at the end."""
         course = inflow(case, self.found)
         rates, times = _window_rates(course), course.times[_window_rows(course)[0]]
@@ -197,7 +197,7 @@ class _Trials:
         return tried._replace(unowned=unowned, utilisation=utilisation, by_pulls=by_pulls)
 
 
-def _window_rows(course: Course) -> tuple[Places, Places]:
+def _window_rows(course: BacklogCourse) -> tuple[Places, Places]:
     """First and last row of every window of five minutes, or of all that is recorded where that is less."""
     seconds = (course.times - course.times[0]) / SECOND if len(course.times) else np.zeros(0)
     if not len(seconds) or not seconds[-1]:
@@ -207,7 +207,7 @@ def _window_rows(course: Course) -> tuple[Places, Places]:
     return starts, np.minimum(np.searchsorted(seconds, seconds[starts] + length), len(seconds) - 1)
 
 
-def _window_rates(course: Course) -> Amounts:
+def _window_rates(course: BacklogCourse) -> Amounts:
     """Messages a second that came into each queue in each window; of time in which a queue is unknown, nothing."""
     first, last = _window_rows(course)
     known = course.known[1:]

@@ -28,7 +28,7 @@ from spark_jobs.pipeline.gather.sources import (
     TOPIC_QUEUES,
     VALUES,
 )
-from spark_jobs.pipeline.quality.facts import Fact, Looked, any_of, broken_by, repeats, unknown_in
+from spark_jobs.pipeline.quality.facts import CheckCounts, Fact, any_of, broken_by, repeats, unknown_in
 
 _KEY = ("cluster", "consumer_group", "name")
 
@@ -205,7 +205,7 @@ class _SourceSnapshots:
         rows, of_snapshot = self._folded
         unknown = {name: flags[of_snapshot] for name, flags in unknown_in(rows, self.suite.nullable).items()}
         step = self._settings.step_of(self.at)
-        yield from Looked(
+        yield from CheckCounts(
             self.suite, step, self.broken, unknown, self._key, self.breaking, self.left_out, self._series, self.at
         ).facts()
 

@@ -33,14 +33,14 @@ _STATUSES = spark_type(CLIENT_SNAPSHOTS.schema["consume_status"].type)
 KEY = "part"
 
 
-class Parts:
+class Partitioning:
     """How groups, and topics by themselves, are divided: a group with all that is its own is in one part."""
 
     def __init__(self, count: int) -> None:
         self._count = F.lit(count)
 
     @classmethod
-    def of(cls, spark: SparkSession) -> Parts:
+    def of(cls, spark: SparkSession) -> Partitioning:
         """A few per task of a shuffle: what a call costs is paid once for many groups, and no task waits for one."""
         return cls(4 * int(spark.conf.get("spark.sql.shuffle.partitions") or 16))
 
@@ -65,7 +65,7 @@ def group_topics(states: DataFrame) -> DataFrame:
     return states.where(of_groups).select(*GROUP, topics).distinct()
 
 
-def states_per_group(states: DataFrame, topics: DataFrame, parts: Parts) -> DataFrame:
+def states_per_group(states: DataFrame, topics: DataFrame, parts: Partitioning) -> DataFrame:
     """One row per (group, state), those of its topics too (of its dead-letter topic, which it does not consume, only
     the offsets), and as kind `PROXY` those of its cluster's proxies; and one per (topic, state), without a group, by
     which the snapshots of a topic are checked once.
@@ -86,7 +86,7 @@ def states_per_group(states: DataFrame, topics: DataFrame, parts: Parts) -> Data
     return states.where(~of_topics).select(*columns).union(shared.select(*columns)).union(alone)
 
 
-def readings_per_group(snapshots: Mapping[str, DataFrame], topics: DataFrame, parts: Parts) -> DataFrame:
+def readings_per_group(snapshots: Mapping[str, DataFrame], topics: DataFrame, parts: Partitioning) -> DataFrame:
     """One row per (part with a group or topic whose it is, reading): `at`, the `fingerprint` of its state, and numbers
     in parallel arrays.
 
@@ -100,7 +100,7 @@ def readings_per_group(snapshots: Mapping[str, DataFrame], topics: DataFrame, pa
     return reduce(DataFrame.union, (_readings(table, frame) for table, frame in every.items()))
 
 
-def _in_parts(of_topics: DataFrame, topics: DataFrame, parts: Parts) -> DataFrame:
+def _in_parts(of_topics: DataFrame, topics: DataFrame, parts: Partitioning) -> DataFrame:
     """The snapshots of topics once for each part that has a group with the topic, or the topic by itself."""
     groups = topics.groupBy(*_TOPIC).agg(F.collect_set(parts.of_group()).alias("of_groups"))
     asked = of_topics.join(F.broadcast(groups), on=[*_TOPIC], how="left")

@@ -19,7 +19,7 @@ from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.pipeline.gather.checked import checked
 from spark_jobs.pipeline.gather.fold import folded, stated
-from spark_jobs.pipeline.gather.gather import KEY, Parts, group_topics, readings_per_group, states_per_group
+from spark_jobs.pipeline.gather.gather import KEY, Partitioning, group_topics, readings_per_group, states_per_group
 from spark_jobs.pipeline.gather.histories import histories
 from spark_jobs.pipeline.gather.packed import PACKED, STEP_KEY, own_columns
 from spark_jobs.pipeline.gather.rows import packed, packed_facts, rows_of, tables, tables_of
@@ -95,7 +95,7 @@ def over_groups(
     gathered: Gathered, function: Callable[[pa.Table, pa.Table], pa.Table], schema: StructType
 ) -> DataFrame:
     """What a function of some groups' states and readings gives, over all groups, and all topics by themselves."""
-    topics, parts = group_topics(gathered.folded), Parts.of(gathered.folded.sparkSession)
+    topics, parts = group_topics(gathered.folded), Partitioning.of(gathered.folded.sparkSession)
     states = states_per_group(_all_states(gathered), topics, parts).groupBy(KEY)
     readings = readings_per_group(gathered.snapshots, topics, parts).groupBy(KEY)
     return states.cogroup(readings).applyInArrow(function, schema)

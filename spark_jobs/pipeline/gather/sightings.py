@@ -48,7 +48,7 @@ def sighted_states(sighted: DataFrame) -> DataFrame:
     )
 
 
-class Gone(NamedTuple):
+class LostBrokers(NamedTuple):
     """A topic of which a route lacks brokers that were readable before; `hours`: the starts of those in which they last
     were, microseconds.
     """
@@ -59,7 +59,9 @@ class Gone(NamedTuple):
     hours: list[int]
 
 
-def gone_brokers(sighted: pa.Table, routes: Iterable[tuple[str, str, list[str]]], read_from: datetime) -> list[Gone]:
+def gone_brokers(
+    sighted: pa.Table, routes: Iterable[tuple[str, str, list[str]]], read_from: datetime
+) -> list[LostBrokers]:
     """Of rows of `sighted`, and of the brokers that each route (cluster, topic) names: those that were last seen before
     `read_from` and are not in every route of their topic. Where none was, no route is looked at.
     """
@@ -67,10 +69,10 @@ def gone_brokers(sighted: pa.Table, routes: Iterable[tuple[str, str, list[str]]]
     always: dict[tuple[str, str], set[str]] = {}
     for cluster, topic, named in routes if last else ():
         always.setdefault((cluster, topic), set(named)).intersection_update(named)
-    found: dict[tuple[str, str], Gone] = {}
+    found: dict[tuple[str, str], LostBrokers] = {}
     for (cluster, topic, broker), hour in last.items():
         if broker not in always.get((cluster, topic), {broker}):
-            gone = found.setdefault((cluster, topic), Gone(cluster, topic, [], []))
+            gone = found.setdefault((cluster, topic), LostBrokers(cluster, topic, [], []))
             gone.brokers.append(broker)
             gone.hours.append(hour)
     return list(found.values())
@@ -92,7 +94,7 @@ def route_brokers(folded: DataFrame) -> DataFrame:
 
 
 def offsets_of_gone(offsets: DataFrame, gone: DataFrame, max_gap: int) -> DataFrame:
-    """The rows of `offset_snapshots` around the hours of `gone` (as `Gone`), with the queues of these brokers only."""
+    """The rows of `offset_snapshots` around the hours of `gone` (`LostBrokers`): queues of these brokers only."""
     is_of_gone: Column = F.filter("offsets", lambda one: F.array_contains("brokers", one["broker_name"]))
     at = F.unix_micros("captured_at")
     is_near = F.exists("hours", lambda hour: (at >= hour - max_gap) & (at < hour + HOUR + max_gap))

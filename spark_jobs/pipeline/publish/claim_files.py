@@ -29,7 +29,7 @@ class ClaimFiles:
     folder: Path
 
     @contextmanager
-    def held(self, name: str, content: str, refuse: Refuse, timeout: float) -> Iterator[None]:
+    def held(self, name: str, content: str, refuse: ConflictCheck, timeout: float) -> Iterator[None]:
         """As `Claims.held`."""
         self.folder.mkdir(parents=True, exist_ok=True)
         own, until = FileLock(self.folder / f"{name}{_LOCK}"), time.monotonic() + timeout
@@ -64,7 +64,7 @@ class ClaimFiles:
         """As `Claims.drop_note`."""
         (self.folder / f"{name}{_NOTE}").unlink()
 
-    def _taken(self, own: FileLock, content: str, refuse: Refuse, is_last: bool) -> bool:
+    def _taken(self, own: FileLock, content: str, refuse: ConflictCheck, is_last: bool) -> bool:
         with self._everything():  # whoever looks sees a claim whole or not at all
             try:
                 refuse(self._alive())
@@ -107,4 +107,4 @@ class ClaimFiles:
 
 
 #: Raises `PublishConflictError` where one of these claims (content by name) excludes the own one.
-Refuse = Callable[[Mapping[str, str]], None]
+ConflictCheck = Callable[[Mapping[str, str]], None]

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 from spark_jobs.errors import PublishConflictError, WarehouseError
-from spark_jobs.pipeline.publish.claim_files import ClaimFiles, Refuse
+from spark_jobs.pipeline.publish.claim_files import ClaimFiles, ConflictCheck
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.store.location import Location
 
@@ -27,7 +27,7 @@ _AT_ONCE, _NOTICES_TIMEOUT, _TURN_TIMEOUT = 5.0, 60.0, 1800.0
 class Claims(Protocol):
     """The claims of one warehouse: texts by name."""
 
-    def held(self, name: str, content: str, refuse: Refuse, timeout: float) -> AbstractContextManager[None]:
+    def held(self, name: str, content: str, refuse: ConflictCheck, timeout: float) -> AbstractContextManager[None]:
         """Holds a claim; raises what `refuse` does of those that others hold, where that has not ended within
         `timeout` seconds.
         """
@@ -122,7 +122,9 @@ def _alone(warehouse: Location, kind: str, says: str, timeout: float) -> Abstrac
     return _held(warehouse, f"{kind}{uuid.uuid4().hex}", "", refuse, timeout)
 
 
-def _held(warehouse: Location, name: str, content: str, refuse: Refuse, timeout: float) -> AbstractContextManager[None]:
+def _held(
+    warehouse: Location, name: str, content: str, refuse: ConflictCheck, timeout: float
+) -> AbstractContextManager[None]:
     claims = claims_of(warehouse)
     return claims.held(name, content, refuse, timeout) if claims else nullcontext()
 

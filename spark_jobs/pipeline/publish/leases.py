@@ -26,7 +26,7 @@ from spark_jobs.store.s3.objects import object_store
 if TYPE_CHECKING:
     from obstore import ObjectMeta  # in its stub only
 
-    from spark_jobs.pipeline.publish.claim_files import Refuse
+    from spark_jobs.pipeline.publish.claim_files import ConflictCheck
 
 _LOG = logging.getLogger(__name__)
 #: One that was not renewed for so long is that of a killed process.
@@ -52,7 +52,7 @@ class Leases:
         return cls(location, object_store(location))
 
     @contextmanager
-    def held(self, name: str, content: str, refuse: Refuse, timeout: float) -> Iterator[None]:
+    def held(self, name: str, content: str, refuse: ConflictCheck, timeout: float) -> Iterator[None]:
         """Holds the claim of this name; raises what `refuse` does if that does not end within so many seconds."""
         self._take(name, content, refuse, time.monotonic() + timeout)
         ended = threading.Event()
@@ -65,7 +65,7 @@ class Leases:
             renewing.join()
             self._drop(name)
 
-    def _take(self, name: str, content: str, refuse: Refuse, until: float) -> None:
+    def _take(self, name: str, content: str, refuse: ConflictCheck, until: float) -> None:
         while True:
             try:
                 obstore.put(self.store, name, content.encode())

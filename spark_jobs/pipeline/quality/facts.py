@@ -50,7 +50,7 @@ class Fact(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Looked:
+class CheckCounts:
     """What was seen of rows, or snapshots, of a table: entries per row. `broken`: by expectation, only those that are
     broken at all; `unknown`: by nullable column. `series` and `at` (microseconds) of sources; `key` of a row, by name.
     """
@@ -108,7 +108,7 @@ class Looked:
         return found
 
 
-def looked(rows: Rows, suite: Suite) -> Looked:
+def looked(rows: Rows, suite: Suite) -> CheckCounts:
     """What is seen in the rows of an output table, or in whole rows of a source, each with its `step_start`."""
     broken = broken_by(rows, suite.expectations)
     rejected = any_of(broken, suite.rejecting, len(rows))
@@ -116,7 +116,7 @@ def looked(rows: Rows, suite: Suite) -> Looked:
     if (repeated := repeats(key, ~rejected)).any():
         broken[KEYS_ARE_UNIQUE.name] = repeated
     step = rows[STEP].numbers()
-    return Looked(suite, step, broken, unknown_in(rows, suite.nullable), _key_of(rows, suite.table), rejected)
+    return CheckCounts(suite, step, broken, unknown_in(rows, suite.nullable), _key_of(rows, suite.table), rejected)
 
 
 def facts_of_outputs(tables: Mapping[str, pa.Table], settings: CheckSettings) -> list[Fact]:

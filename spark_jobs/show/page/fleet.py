@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from spark_jobs.domain.model.finding import SEVERITIES
 from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.rules.evidence import highest_backlog
 from spark_jobs.show.page.keys import GROUP, TOPIC, Key, Row, by_key, part_of, values_of
 

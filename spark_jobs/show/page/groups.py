@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spark_jobs.domain.model.finding import WORST_FIRST
 from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.severities import WORST_FIRST
 from spark_jobs.domain.phrases import number_text
 from spark_jobs.show.page.axes import time_range
 from spark_jobs.show.page.lines import backlog_chart, is_known, rates_chart

@@ -11,8 +11,8 @@ import numpy as np
 from spark_jobs.domain.glossary import TERMS
 from spark_jobs.domain.incidents.trends import GroupTrend
 from spark_jobs.domain.incidents.values import Incident
-from spark_jobs.domain.model.finding import SEVERITIES
 from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.show.page.fleet import PARTS
 from spark_jobs.show.page.groups import GroupRows, group_page
 from spark_jobs.show.page.incident_chart import incident_id

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from spark_jobs.domain.kernel.timeline import Reason, Status
-from spark_jobs.domain.model.finding import WORST_FIRST
 from spark_jobs.domain.model.intervals import duration_text, format_utc
+from spark_jobs.domain.model.severities import WORST_FIRST
 from spark_jobs.domain.phrases import UNFILTERED, count, number_text, rate_text
 from spark_jobs.show.text.backlog import backlog_text
 from spark_jobs.show.text.phrases import joined

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from spark_jobs.domain.model.finding import WORST_FIRST
 from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.model.intervals import format_utc
+from spark_jobs.domain.model.severities import WORST_FIRST
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.show.text.backlog import backlog_of, with_growth

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 from spark_jobs.domain.incidents.facts import queues_by_topic
 from spark_jobs.domain.incidents.values import Incident, IncidentPart
-from spark_jobs.domain.model.finding import SEVERITIES, WORST_FIRST
 from spark_jobs.domain.model.intervals import EVER, Interval, duration_text, format_utc
+from spark_jobs.domain.model.severities import SEVERITIES, WORST_FIRST
 from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.phrases import count, names_text
 from spark_jobs.domain.rules import unobserved

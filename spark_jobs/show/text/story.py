@@ -27,7 +27,7 @@ class MemberStory:
 
 
 @dataclass(frozen=True)
-class OddQueues:
+class UnhealthyQueues:
     """Queues that nobody owned, or more than one connection, for one cause; `why` is that cause as a clause.
 
     `client_id`: in whose share they lie, if that is the cause; `owners`: positions.
@@ -43,7 +43,7 @@ class OddQueues:
 
 
 @dataclass(frozen=True)
-class Began:
+class IntervalStart:
     """Why an interval began; `triggers` are sentences' parts, empty where nothing differs from what held before.
 
     `known` is False where the step cannot tell: it stands since before its window.
@@ -58,7 +58,7 @@ class Began:
 
 
 @dataclass(frozen=True)
-class Known:
+class ObservedNeighbour:
     """An observed interval next to an unobserved moment: its end that is nearer, and its totals."""
 
     at: datetime
@@ -87,7 +87,7 @@ class ViewStory:
     end: datetime
     or_earlier: bool
     or_later: bool
-    began: Began
+    began: IntervalStart
     strategy: str | None
     strategy_source: str | None
     members: list[MemberStory]
@@ -95,10 +95,10 @@ class ViewStory:
     queues: str
     queue_count: int | None
     arithmetic: list[str]
-    unassigned: list[OddQueues]
-    double_owned: list[OddQueues]
-    last_known: Known | None
-    first_known: Known | None
+    unassigned: list[UnhealthyQueues]
+    double_owned: list[UnhealthyQueues]
+    last_known: ObservedNeighbour | None
+    first_known: ObservedNeighbour | None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from spark_jobs.domain.model.intervals import duration_text, format_utc
 from spark_jobs.domain.phrases import count
 from spark_jobs.show.text.backlog import backlog_text
 from spark_jobs.show.text.phrases import REASONS, joined, positions_text
-from spark_jobs.show.text.story import Began, Known, MemberStory, OddQueues, ViewStory
+from spark_jobs.show.text.story import IntervalStart, MemberStory, ObservedNeighbour, UnhealthyQueues, ViewStory
 
 _SOURCES = {
     "CLIENT": "as reported by the clients",
@@ -56,7 +56,7 @@ def _bounds(view: ViewStory) -> tuple[str, str]:
     return f"{format_utc(view.start)}{earlier}", f"{format_utc(view.end)}{later}"
 
 
-def _began(began: Began) -> str:
+def _began(began: IntervalStart) -> str:
     if began.trigger == "FIRST_OBSERVATION":
         return "This is the first interval that was recorded, so its trigger is unknown."
     if not began.known:
@@ -66,7 +66,7 @@ def _began(began: Began) -> str:
     return f"It began because {joined(began.triggers)}. {_moved(began)}".strip()
 
 
-def _moved(began: Began) -> str:
+def _moved(began: IntervalStart) -> str:
     if began.queues_moved is None or began.queues_preserved is None:
         return ""
     if not began.queues_moved:
@@ -127,7 +127,7 @@ def _owned(view: ViewStory) -> Iterator[TextLine]:
         yield TextLine(_shared(odd), 2, "" if odd.cause == DoubleOwnedCause.POP_SHARED else "odd")
 
 
-def _shared(odd: OddQueues) -> str:
+def _shared(odd: UnhealthyQueues) -> str:
     queues = f"{odd.queues} ({count(odd.queue_count, 'queue')})"
     if odd.cause == DoubleOwnedCause.POP_SHARED:
         return f"{queues} could be popped by {positions_text(odd.owners)}: {odd.why}."
@@ -148,7 +148,7 @@ def _gap(view: ViewStory) -> Iterator[TextLine]:
     )
 
 
-def _known(known: Known) -> str:
+def _known(known: ObservedNeighbour) -> str:
     at = format_utc(known.at)
     members, queues = count(known.member_count or 0, "member"), count(known.queue_count or 0, "queue")
     if known.status != "REPLAYED":

@@ -13,7 +13,7 @@ from spark_jobs.show.text.arithmetic import AllocatingMember, how_it_was_cut
 from spark_jobs.show.text.backlog import ViewBacklog, backlog_of
 from spark_jobs.show.text.given import GroupStep, Row, first_after, holding, last_before
 from spark_jobs.show.text.phrases import DOUBLE_OWNED, TRIGGERS, UNASSIGNED
-from spark_jobs.show.text.story import Began, Known, MemberStory, OddQueues, ViewStory
+from spark_jobs.show.text.story import IntervalStart, MemberStory, ObservedNeighbour, UnhealthyQueues, ViewStory
 
 #: A queue by its broker and number.
 _Key = tuple[str, int]
@@ -88,12 +88,12 @@ def _snapshot_gap(of_topic: Sequence[Row], row: Row) -> tuple[datetime, datetime
     return start, end
 
 
-def _began(row: Row) -> Began:
+def _began(row: Row) -> IntervalStart:
     triggers = [
         TRIGGERS[one["trigger"]].format(one["subject"]) for one in row["triggers"] or () if one["trigger"] in TRIGGERS
     ]
     counts = {name: row[name] for name in ("queues_moved", "queues_preserved", "least_moves")}
-    return Began(known=row["triggers"] is not None, trigger=row["trigger"], triggers=triggers, **counts)
+    return IntervalStart(known=row["triggers"] is not None, trigger=row["trigger"], triggers=triggers, **counts)
 
 
 def _members(row: Row, owned: Sequence[Row], progress: Mapping[_Key, Row]) -> list[MemberStory]:
@@ -141,14 +141,14 @@ def _run_by(member: Row, settings: GroupSettings) -> Strategy:
     return strategy_of(name, settings, variant_of(name, member["language"], member["version"]))
 
 
-def _unassigned(owned: Sequence[Row], progress: Mapping[_Key, Row]) -> list[OddQueues]:
+def _unassigned(owned: Sequence[Row], progress: Mapping[_Key, Row]) -> list[UnhealthyQueues]:
     """One per (cause, client id in whose share they lie)."""
     groups: dict[tuple[str, str | None], list[_Key]] = {}
     for one in owned:
         if one["unassigned_cause"]:
             groups.setdefault((one["unassigned_cause"], one["unassigned_client_id"]), []).append(_key(one))
     return [
-        OddQueues(
+        UnhealthyQueues(
             queue_ranges(queues),
             len(queues),
             cause,
@@ -161,7 +161,7 @@ def _unassigned(owned: Sequence[Row], progress: Mapping[_Key, Row]) -> list[OddQ
     ]
 
 
-def _double_owned(row: Row, owned: Sequence[Row], progress: Mapping[_Key, Row]) -> list[OddQueues]:
+def _double_owned(row: Row, owned: Sequence[Row], progress: Mapping[_Key, Row]) -> list[UnhealthyQueues]:
     """One per (cause, owners)."""
     places: dict[tuple[str, str | None], list[int]] = {}
     for position, member in enumerate(row["members"] or ()):
@@ -172,17 +172,17 @@ def _double_owned(row: Row, owned: Sequence[Row], progress: Mapping[_Key, Row]) 
             owners = {place for o in one["owners"] for place in places.get((o["client_id"], o["client_addr"]), ())}
             groups.setdefault((one["double_owned_cause"], tuple(sorted(owners))), []).append(_key(one))
     return [
-        OddQueues(
+        UnhealthyQueues(
             queue_ranges(queues), len(queues), cause, DOUBLE_OWNED[cause], None, [*owners], _backlog(queues, progress)
         )
         for (cause, owners), queues in groups.items()
     ]
 
 
-def _known(given: GroupStep, row: Row | None, nearest: str) -> Known | None:
+def _known(given: GroupStep, row: Row | None, nearest: str) -> ObservedNeighbour | None:
     if row is None:
         return None
     same = ("topic", "interval_start")
     progress = [one for one in given.progress if all(one[name] == row[name] for name in same)]
     names = ("status", "reason", "strategy", "member_count", "queue_count", "unassigned_queues", "double_owned_queues")
-    return Known(at=row[nearest], **{name: row[name] for name in names}, backlog=backlog_of(progress))
+    return ObservedNeighbour(at=row[nearest], **{name: row[name] for name in names}, backlog=backlog_of(progress))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.history import Subscriptions
 from spark_jobs.domain.model.window import offline_times
-from spark_jobs.domain.rules.group_offline import RULE, Missed, is_missed
+from spark_jobs.domain.rules.group_offline import RULE, MissedMessages, is_missed
 from tests.domain.rules.builders import allocation, audited_step, broker_said, interval, members
 from tests.domain.rules.readings import Said, offsets, span, with_readings
 
@@ -43,7 +43,7 @@ def test_when_nobody_is_connected() -> None:
 
 def test_when_messages_are_missed() -> None:
     for produced, backlog, missed in _MISSED:
-        assert is_missed(Missed(produced, None, backlog)) == missed
+        assert is_missed(MissedMessages(produced, None, backlog)) == missed
 
 
 def step_with(readings: dict[float, list[Said | None]], start: int = 100, end: int = 200) -> AuditedStep:

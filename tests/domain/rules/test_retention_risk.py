@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.retention import Waiting
+from spark_jobs.domain.kernel.retention import QueueOffsets
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import TopicReadings
 from spark_jobs.domain.model.window import SECOND
@@ -79,7 +79,7 @@ def test_what_becomes_of_messages_that_wait() -> None:
         assert consumer is not None
         assert least is not None
         assert within is not None
-        found = retention_cause(Waiting(consumer, least, consumed, deleted), within)
+        found = retention_cause(QueueOffsets(consumer, least, consumed, deleted), within)
         assert (found or "-") == cause.strip(), line
 
 

@@ -9,7 +9,7 @@ import pytest
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.window import SECOND, to_micros
 from spark_jobs.domain.what_if.outcome import hand_over_pause
-from spark_jobs.domain.what_if.pace import Members, Pace, StoodStill, members_of, uncommitted_seconds
+from spark_jobs.domain.what_if.pace import Members, Pace, StalledTime, members_of, uncommitted_seconds
 from spark_jobs.domain.what_if.recorded import Recorded, recorded
 from tests.domain.what_if.histories import at, nothing, steps
 from tests.snapshots import HOUR
@@ -43,7 +43,7 @@ def test_a_member_that_takes_nothing_while_messages_come_stood_still() -> None:
 
     found = members_of(of(steps(lambda _: TWO, [at(10)] * 2, [taken, at(10)])))
     start = to_micros(HOUR.start)
-    assert found.stood_still == [StoodStill("c1", start + 200 * SECOND, start + 400 * SECOND)]
+    assert found.stood_still == [StalledTime("c1", start + 200 * SECOND, start + 400 * SECOND)]
 
 
 def test_a_pause_no_longer_than_a_gap_is_none() -> None:
