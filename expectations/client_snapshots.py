@@ -51,8 +51,8 @@ SUITE = Suite(
         ),
         Expectation(
             "message_model_is_known",
-            "The message model is CLUSTERING or BROADCASTING.",
-            known_value("message_model", ("CLUSTERING", "BROADCASTING")),
+            "The message model is CLUSTERING, BROADCASTING or LITE_SELECTIVE.",
+            known_value("message_model", ("CLUSTERING", "BROADCASTING", "LITE_SELECTIVE")),
         ),
         Expectation(
             "threads_are_1_to_65535",

@@ -65,8 +65,8 @@ SUITE = Suite(
         captured(),
         Expectation(
             "message_model_is_known",
-            "The message model is CLUSTERING or BROADCASTING, or null where no member is online.",
-            known_value("message_model", ("CLUSTERING", "BROADCASTING")),
+            "The message model is CLUSTERING, BROADCASTING or LITE_SELECTIVE, or null where no member is online.",
+            known_value("message_model", ("CLUSTERING", "BROADCASTING", "LITE_SELECTIVE")),
         ),
         there("connections", "If no member is online, the array is empty, not null."),
         present("connections"),

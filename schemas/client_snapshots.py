@@ -26,7 +26,7 @@ CLIENT_SNAPSHOTS = Table(
                 STRING,
                 "Java class of its AllocateMessageQueueStrategy, without the @hash",
             ),
-            column("message_model", STRING, "CLUSTERING or BROADCASTING"),
+            column("message_model", STRING, "CLUSTERING, BROADCASTING or LITE_SELECTIVE"),
             column(
                 "consume_orderly",
                 BOOLEAN,

@@ -23,7 +23,7 @@ MEMBERSHIP_SNAPSHOTS = Table(
             BROKER_NAME,
             CAPTURED_AT,
             CAPTURED_DATE,
-            column("message_model", STRING, "CLUSTERING or BROADCASTING; null when no member is online"),
+            column("message_model", STRING, "CLUSTERING, BROADCASTING, LITE_SELECTIVE; null when no member is online"),
             column(
                 "consume_type",
                 STRING,
@@ -46,6 +46,9 @@ MEMBERSHIP_SNAPSHOTS = Table(
     ),
     key=("cluster", "consumer_group", "broker_name", "captured_at"),
     cluster_by=("captured_at",),
-    checks={"known_message_model": "message_model IS NULL OR message_model IN ('CLUSTERING', 'BROADCASTING')"},
+    checks={
+        "known_message_model": "message_model IS NULL OR "
+        "message_model IN ('CLUSTERING', 'BROADCASTING', 'LITE_SELECTIVE')"
+    },
     generated=GENERATED_DATE,
 )

@@ -15,7 +15,7 @@ from spark_jobs.ingest.reasons import RejectedError, RejectReason
 
 Columns = dict[str, object]
 
-MESSAGE_MODELS: Final = ("CLUSTERING", "BROADCASTING")
+MESSAGE_MODELS: Final = ("CLUSTERING", "BROADCASTING", "LITE_SELECTIVE")
 REQUEST_MODES: Final = ("PULL", "POP")
 
 

@@ -71,6 +71,7 @@ CASES = Cases(
         good(captured_at=at(-300)),
         good(captured_at=at(3599.999999)),
         good(message_model="BROADCASTING"),
+        good(message_model="LITE_SELECTIVE"),
         good(message_model=None),
         good(connections=connection(client_id=ID)),
         good(connections=connection(client_addr=None)),

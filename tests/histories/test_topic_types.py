@@ -43,6 +43,7 @@ class Group:
     is_static: bool = False
     pops: bool = True
     subscription: tuple[str | None, str | None] = ALL
+    message_model: str = "CLUSTERING"
 
 
 GROUPS = {
@@ -57,6 +58,7 @@ GROUPS = {
     "ordinary": Group("!..+", "NORMAL"),
     "not-recorded": Group("!..+"),
     "lite": Group("!!??", "LITE"),
+    "lite-group": Group("!!??", pops=False, message_model="LITE_SELECTIVE"),
     "static": Group("!!!!", is_static=True, pops=False),
     "tags": Group("+.!?", pops=False, subscription=TAGS),
     "sql": Group("....", pops=False, subscription=SQL),
@@ -80,6 +82,7 @@ REASONS = {
     "starved": {("NOT_APPLICABLE", "POP_ALL_QUEUES")},
     "owned": {("REPLAYED", None)},
     "lite": {("NOT_APPLICABLE", "LITE")},
+    "lite-group": {("NOT_APPLICABLE", "LITE")},
     "static": {("NOT_REPLAYABLE", "STATIC_TOPIC")},
 }
 
@@ -104,7 +107,7 @@ def snapshots(name: str, group: Group) -> Iterator[tuple[Table, dict[str, Any]]]
     subscriptions = [{"topic": name, **subscription, "sub_version": 1}]
     modes = [(name, "POP", 0)] if group.pops else []
     for second in TIMES:
-        told = {"subscriptions": subscriptions, "request_modes": modes}
+        told = {"subscriptions": subscriptions, "request_modes": modes, "message_model": group.message_model}
         yield MEMBERSHIP_SNAPSHOTS, membership(second, "c1", group=name, topics=[name]) | told
         yield ROUTE_SNAPSHOTS, route(second, 4, name, message_type=group.message_type) | {"is_static": group.is_static}
         readings = [reading(kind, second) for kind in group.queues]
@@ -142,7 +145,7 @@ def test_what_no_strategy_divides_is_not_replayed(found: Published, name: str) -
     assert {(row["status"], row["reason"]) for row in rows} == REASONS[name]
 
 
-@pytest.mark.parametrize("name", ["lite", "static"])
+@pytest.mark.parametrize("name", ["lite", "lite-group", "static"])
 def test_whose_offsets_are_kept_elsewhere_is_neither_measured_nor_alarmed_for(found: Published, name: str) -> None:
     assert [row for row in found[QUEUE_PROGRESS] if row["topic"] == name] == []
     assert {row["rule"] for row in found[FINDINGS] if row["consumer_group"] == name} == {"UNOBSERVED"}

@@ -31,6 +31,7 @@ from tests.snapshots import load, membership
 HOUR = "2026-11-21T02:00/2026-11-21T03:00"
 CHANGES = [
     Upgraded("membership_snapshots", "column request_modes added"),
+    Upgraded("membership_snapshots", "constraint known_message_model set"),
     Upgraded("route_snapshots", "column addresses added"),
     Upgraded("route_snapshots", "column is_static added"),
     Upgraded("route_snapshots", "column message_type added"),

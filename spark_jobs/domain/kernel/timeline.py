@@ -22,7 +22,7 @@ from spark_jobs.domain.kernel.replays import Queues, Replays
 from spark_jobs.domain.kernel.unseen import by_brokers
 from spark_jobs.domain.kernel.views import Moment, Timeline, View, moments, with_modes
 from spark_jobs.domain.model.history import Membership, Place, RequestMode
-from spark_jobs.domain.model.message_queue import LITE, STATIC, MessageQueue, RouteEntry, topic_type
+from spark_jobs.domain.model.message_queue import LITE, LITE_SELECTIVE, STATIC, MessageQueue, RouteEntry, topic_type
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
 from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, by_room
 from spark_jobs.domain.rocketmq.pop import LACKING, as_assigned, everybody_pops_all, is_known, request_mode
@@ -220,6 +220,8 @@ class StepTimeline:
         """
         if view.broadcasting:
             return Reason.BROADCASTING
+        if view.membership.message_model == LITE_SELECTIVE:
+            return Reason.LITE
         connections = view.membership.connections
         if any(is_grpc(one.client_id) for one in connections):
             return Reason.BROKER_REBALANCE
