@@ -19,8 +19,8 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import HOUR, from_micros, to_micros
 from spark_jobs.pipeline.gather.fold import folded, stated_table
 from spark_jobs.pipeline.gather.judged import Gathered
+from spark_jobs.pipeline.gather.kinds import OFFSET_QUEUES
 from spark_jobs.pipeline.gather.sightings import gone_brokers, offsets_of_gone, route_brokers, sighted
-from spark_jobs.pipeline.gather.sources import OFFSET_QUEUES
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.sources import during
 from spark_jobs.store.read.stored import Filter

@@ -11,8 +11,9 @@ from spark_jobs.domain.model.history import ClientHistory, ClientState
 from spark_jobs.pipeline.gather.gather import Partitioning, group_topics, readings_per_group, states_per_group
 from spark_jobs.pipeline.gather.histories import histories
 from spark_jobs.pipeline.gather.judged import Gathered
+from spark_jobs.pipeline.gather.kinds import CLIENT, READABLE
 from spark_jobs.pipeline.gather.one_group import one_group
-from spark_jobs.pipeline.gather.sources import CLIENT, READABLE, Sources
+from spark_jobs.pipeline.gather.sources import Sources
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.read.stored import Filter, rows
 from spark_jobs.store.warehouse import Warehouse

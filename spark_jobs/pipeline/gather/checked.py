@@ -18,16 +18,7 @@ from expectations.suite import KEYS_ARE_UNIQUE, Expectation
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SOURCES, TOPIC_SNAPSHOTS, Table
 from spark_jobs.domain.model.window import from_micros, to_micros
 from spark_jobs.pipeline.gather.arrow_values import offsets_of, ranges
-from spark_jobs.pipeline.gather.sources import (
-    KIND_OF,
-    MEASURED,
-    MEMBERSHIP,
-    NAME_OF,
-    PROXY,
-    ROUTE,
-    TOPIC_QUEUES,
-    VALUES,
-)
+from spark_jobs.pipeline.gather.kinds import KIND_OF, MEASURED, MEMBERSHIP, NAME_OF, PROXY, ROUTE, TOPIC_QUEUES, VALUES
 from spark_jobs.pipeline.quality.facts import CheckCounts, Fact, any_of, broken_by, repeats, unknown_in
 
 _KEY = ("cluster", "consumer_group", "name")

@@ -9,7 +9,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, IntegerType, StructType
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
-from spark_jobs.pipeline.gather.sources import KIND_OF, KINDS, MEMBERSHIP, NAME_OF, ROUTE, SETTINGS, Sources
+from spark_jobs.pipeline.gather.kinds import KIND_OF, KINDS, MEMBERSHIP, NAME_OF, ROUTE, SETTINGS
+from spark_jobs.pipeline.gather.sources import Sources
 from spark_jobs.store.columns import union_of
 
 GROUP = ("cluster", "consumer_group")

@@ -12,8 +12,7 @@ from schemas import CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
 from spark_jobs.domain.kernel.unseen import PROXIES_GROUP
 from spark_jobs.domain.model.history import DEAD_LETTERS
 from spark_jobs.pipeline.gather.fold import GROUP, stated_table
-from spark_jobs.pipeline.gather.packed import REJECTED
-from spark_jobs.pipeline.gather.sources import (
+from spark_jobs.pipeline.gather.kinds import (
     CLIENT,
     KINDS,
     MEASURED,
@@ -25,6 +24,7 @@ from spark_jobs.pipeline.gather.sources import (
     TOPIC_QUEUES,
     VALUES,
 )
+from spark_jobs.pipeline.gather.packed import REJECTED
 from spark_jobs.store.spark_types import spark_type
 
 _TOPIC = ("cluster", "name")

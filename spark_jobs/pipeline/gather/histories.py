@@ -24,8 +24,7 @@ from spark_jobs.domain.model.history import (
 )
 from spark_jobs.domain.model.message_queue import STATIC, RouteEntry, java_order
 from spark_jobs.domain.model.series import NEVER, Series, Sightings
-from spark_jobs.pipeline.gather.readings import Layout, Numbers, Readings
-from spark_jobs.pipeline.gather.sources import (
+from spark_jobs.pipeline.gather.kinds import (
     CAPTURED,
     CLIENT,
     MEMBERSHIP,
@@ -36,6 +35,7 @@ from spark_jobs.pipeline.gather.sources import (
     SETTINGS,
     TOPIC_QUEUES,
 )
+from spark_jobs.pipeline.gather.readings import Layout, Numbers, Readings
 
 State = TypeVar("State")
 

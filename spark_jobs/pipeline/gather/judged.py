@@ -21,10 +21,11 @@ from spark_jobs.pipeline.gather.checked import checked
 from spark_jobs.pipeline.gather.fold import folded, stated
 from spark_jobs.pipeline.gather.gather import KEY, Partitioning, group_topics, readings_per_group, states_per_group
 from spark_jobs.pipeline.gather.histories import histories
+from spark_jobs.pipeline.gather.kinds import READABLE
 from spark_jobs.pipeline.gather.packed import PACKED, STEP_KEY, own_columns
 from spark_jobs.pipeline.gather.rows import packed, packed_facts, rows_of, tables, tables_of
 from spark_jobs.pipeline.gather.sightings import sighted_states
-from spark_jobs.pipeline.gather.sources import READABLE, Sources
+from spark_jobs.pipeline.gather.sources import Sources
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.quality.facts import facts_of_outputs
 from spark_jobs.store.columns import union_of

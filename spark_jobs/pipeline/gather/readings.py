@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.model.history import UNKNOWN, ClientReadings, ConsumeStatus, OffsetReadings, Place, TopicReadings
 from spark_jobs.pipeline.gather.arrow_values import offsets_of, ranges
-from spark_jobs.pipeline.gather.sources import VALUES
+from spark_jobs.pipeline.gather.kinds import VALUES
 
 Numbers = NDArray[np.int64]
 #: `client_snapshots.consume_status` as Arrow has it.

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.domain.model.window import HOUR, to_micros
 from spark_jobs.pipeline.gather.fold import GROUP
-from spark_jobs.pipeline.gather.sources import CAPTURED, READABLE, ROUTE
+from spark_jobs.pipeline.gather.kinds import CAPTURED, READABLE, ROUTE
 
 _THING = (*GROUP, "topic", "broker_name")
 
