@@ -178,7 +178,7 @@ def test_constraints_come_to_say_what_they_say_today(spark: SparkSession, wareho
     properties = warehouse.detail(spark, MEMBERSHIP_SNAPSHOTS)["properties"]
     # As ADD CONSTRAINT spaces it.
     assert properties["delta.constraints.known_message_model"] == (
-        "message_model IS NULL OR message_model IN ( 'CLUSTERING' , 'BROADCASTING' )"
+        "message_model IS NULL OR message_model IN ( 'CLUSTERING' , 'BROADCASTING' , 'LITE_SELECTIVE' )"
     )
     load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [{**membership(0, "c1"), "message_model": None}]})
     read = warehouse.read(spark, MEMBERSHIP_SNAPSHOTS)
