@@ -1,4 +1,6 @@
-"""Every call goes through here: in its turn, timed, told to whoever counts, and kept as lines of the recording."""
+"""Every call goes through here: in its turn, timed, told to whoever counts, and kept as lines of the recording. Calls
+are so many a second at most, with a pause for whoever does not answer.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""One call to the cluster: what is asked of whom, and what became of it."""
+"""One call to the cluster: what is asked of whom, and what became of it; texts in, texts out (`java_admin` is the real
+`Admin`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What is known of the cluster: who is to be asked what. Found anew while capture goes on."""
+"""What is known of the cluster: which groups and topics are worth asking for, where the proxies are, and who is to be
+asked what. Found anew while capture goes on.
+"""
 
 from __future__ import annotations
 

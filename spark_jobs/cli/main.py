@@ -1,4 +1,6 @@
-"""One command, from its text to its exit code. Nothing heavy is imported before it is needed."""
+"""One command, from its text to its exit code. Nothing heavy is imported before it is needed: the help does not wait
+for Spark.
+"""
 
 from __future__ import annotations
 

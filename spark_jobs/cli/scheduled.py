@@ -1,4 +1,4 @@
-"""The commands of a schedule: tasks of a scheduled run, backfill, what came late, maintenance."""
+"""The commands of a schedule: tasks of a scheduled run, backfill, what came late, maintenance and what it did."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a command starts Spark."""
+"""How a command starts Spark: for small or for large work, as the user says or Delta's log tells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`what-if`: a group's history played otherwise, and what a change of its size would do now."""
+"""`what-if`: its cases, from what was typed to values; a group's history played otherwise, and what a change of its
+size would do now.
+"""
 
 from __future__ import annotations
 

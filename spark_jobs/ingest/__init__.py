@@ -1,1 +1,1 @@
-"""RocketMQ's own bodies → rows of the source tables, line by line, nothing lost; only `insert` uses Spark."""
+"""RocketMQ's own bodies → rows of the source tables, line by line, nothing lost; few modules use Spark."""

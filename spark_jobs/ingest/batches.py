@@ -1,4 +1,6 @@
-"""Outcomes → Arrow tables with the columns and types of `schemas`."""
+"""Outcomes → Arrow tables with the columns and types of `schemas`, and their insert by key: what is in a table stays as
+it is, and what is not is added once.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Strictly typed access to the fields of a parsed object: an error names the path of the field."""
+"""Strictly typed access to the fields of a parsed object: an error names the path of the field. Times are RocketMQ's
+clock, milliseconds since 1970 in UTC.
+"""
 
 from __future__ import annotations
 

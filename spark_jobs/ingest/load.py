@@ -1,4 +1,4 @@
-"""Recordings → source tables, and what cannot be read → quarantine."""
+"""Recordings → source tables, and what cannot be read → quarantine; what became of every line."""
 
 from __future__ import annotations
 

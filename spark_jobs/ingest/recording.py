@@ -1,4 +1,6 @@
-"""Lines of a recording → outcomes, exactly one for each line."""
+"""Lines of a recording → outcomes, exactly one for each line; the kinds of line: which table each fills, how, and what
+its error answers mean.
+"""
 
 from __future__ import annotations
 

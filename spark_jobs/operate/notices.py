@@ -1,4 +1,6 @@
-"""Sends notices of incidents that opened, got worse or were resolved since the last notice: each once."""
+"""Sends notices of incidents that opened, got worse or were resolved since the last notice, each once: per cluster a
+title and lines of plain text, which names cannot break out of.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What `maintain` has to do with a table, and what it need not: told by Delta's log, without Spark."""
+"""What `maintain` has to do with a table, and what it need not: told by delta-rs and Delta's log, as Spark takes half a
+minute for it.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The expectations, on what is already in the warehouse: nothing is audited, and nothing but `quality_results` and
-the pages is written.
+"""The expectations, on what is already in the warehouse, and whether it is what the runs have published there: nothing
+is audited, and nothing but `quality_results` and the pages is written.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One audit as two tasks, each a process of its own that a scheduler starts, retries and runs again.
 
 `audit` checks the sources, judges and stages, with what its checks have counted; `publish` lets the gate judge that,
-and publishes. Run again, `audit`
-stages anew and `publish` has nothing to do; out of turn, or while another process does a task of the run, it refuses.
+and publishes. Run again, `audit` stages anew and `publish` has nothing to do; out of turn, or while another process
+does a task of the run, it refuses.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The report: the published tables of an interval → one HTML page."""
+"""The report: the published tables of an interval → one HTML page. It begins with the incidents of the interval, and
+how each group fared in the weeks before its end.
+"""
 
 from __future__ import annotations
 

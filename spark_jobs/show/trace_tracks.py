@@ -1,6 +1,7 @@
-"""A file in Perfetto's format: tracks, and what is on them.
+"""What a trace shows of a group and of incidents: owners and incidents as slices, the backlog as a counter.
 
-The format is a sequence of `TracePacket`s (protos/perfetto/trace of google/perfetto); times are nanoseconds since 1970.
+A file in Perfetto's format is a sequence of `TracePacket`s (protos/perfetto/trace of google/perfetto); times are
+nanoseconds since 1970.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The SQL that makes a table."""
+"""The columns of tables as Spark's own types, and the SQL that makes a table."""
 
 from __future__ import annotations
 

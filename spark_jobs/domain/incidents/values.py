@@ -1,4 +1,6 @@
-"""What the fold takes and gives: findings with their group and step, and incidents. Times are microseconds."""
+"""What the fold takes and gives: findings with their group and step, and incidents. Times are microseconds. What was
+not observed is unknown time: silence is never read as health.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Who consumes each queue of a topic, and why nobody or more than one does: one distinct state, replayed."""
+"""Who consumes each queue of a topic, and why nobody or more than one does: one distinct state, replayed; in whose
+shares each queue lies, once per implementation of a strategy that some member runs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The readings of one interval with a known lag, and the sliding window that ends at each of them.
+"""The readings of one interval with a known lag, each beside the queue's reading before it, and the sliding window that
+ends at each of them.
 
 A window ends at a reading. It is the shortest run of readings that spans `verdict_window_seconds` and has
 `verdict_window_readings`; it begins inside the interval, before the step if need be, and does not reach over a gap.

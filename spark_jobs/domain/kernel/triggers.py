@@ -11,7 +11,7 @@ from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, Allocation, Moves, 
 from spark_jobs.domain.kernel.moves import Trigger, least_moves, member_changes, queue_changes
 from spark_jobs.domain.model.history import Place
 
-#: The client ids that have expired, if they are gone at that time (`unanswered.expired_at`).
+#: The client ids that have expired, if they are gone at that time (`unseen.expired_at`).
 ExpiredAt = Callable[[int, Collection[str]], frozenset[str]]
 #: The brokers that another process began to serve around that time.
 SwitchedAt = Callable[[int], set[str]]

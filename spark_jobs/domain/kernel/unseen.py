@@ -1,7 +1,8 @@
 """When a group that no broker lists is consumed all the same: by clients of a proxy, or by somebody unseen.
 
 Clients of a cluster-mode proxy register with the proxy: every broker answers "not online" for their group. So that
-answer alone does not mean that nobody consumes; it does where offsets stand while messages come in.
+answer alone does not mean that nobody consumes; it does where offsets stand while messages come in. Clients that did
+not answer when they were asked tell a member that expired from one that left.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Is a queue moving? The rules of LinkedIn's Burrow over the readings of one queue in one window, first match wins.
 
-Burrow sees every commit of a consumer, with its time. A RocketMQ broker tells the offset and not when it was
-committed, so here a commit is a reading whose consumer offset differs from the one before. That parts two rules: a
-consumer that moved and then stood still has stopped (STOP), one that was never seen to move is stalled (STALL).
+Burrow sees every commit of a consumer, with its time. A RocketMQ broker tells the offset and not when it was committed,
+so here a commit is a reading whose consumer offset differs from the one before. That parts two rules: a consumer that
+moved and then stood still has stopped (STOP), one that was never seen to move is stalled (STALL). The verdicts of a
+sliding window over the readings of an interval, at each reading, make the spans in which a queue was stuck.
 """
 
 from __future__ import annotations

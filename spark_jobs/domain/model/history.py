@@ -1,4 +1,8 @@
-"""What members subscribe, in a form that can be compared."""
+"""Everything that was recorded of one consumer group: what the kernel is given.
+
+States come folded (`series.Series`), readings as matrices of snapshots × queues. Time is microseconds since 1970 (UTC)
+unless a name says otherwise; an unknown number is `UNKNOWN`, never 0. Subscriptions are in a form that can be compared.
+"""
 
 from __future__ import annotations
 

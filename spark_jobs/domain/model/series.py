@@ -1,4 +1,6 @@
-"""What was seen of one thing, and when: states with the times of the snapshots that showed them."""
+"""What was seen of one thing, and when: states with the times of the snapshots that showed them. Of days back only,
+hour by hour, when it was seen first and last.
+"""
 
 from __future__ import annotations
 

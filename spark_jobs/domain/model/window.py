@@ -1,4 +1,6 @@
-"""Half-open times `[start, end)` in microseconds: what they share, and what one leaves of another."""
+"""The time that one audit step looks at, in microseconds since 1970 (UTC), as the kernel counts all time; what
+half-open times `[start, end)` share, and what one leaves of another.
+"""
 
 from __future__ import annotations
 
@@ -118,7 +120,7 @@ class AuditSettings:
 @dataclass(frozen=True)
 class StepWindow:
     """A step publishes `[start, end)`. Its states are replayed from `observed_from` on, and it reads the snapshots of
-    `[read_from, end)`; of those before it knows sightings only (`sightings.Sightings`).
+    `[read_from, end)`; of those before it knows sightings only (`series.Sightings`).
     """
 
     read_from: int

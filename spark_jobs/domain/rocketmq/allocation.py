@@ -1,8 +1,9 @@
 """RocketMQ's allocation strategies, position by position.
 
-A strategy divides the queues among the *positions* of the sorted client list. A client looks itself up by
-its id and so takes the share of the id's first position; nobody takes those of the later ones. `shares`
-gives all (queue, position) pairs, `allocate` is what one client makes of them.
+A strategy divides the queues among the *positions* of the sorted client list. A client looks itself up by its id and so
+takes the share of the id's first position; nobody takes those of the later ones. `shares` gives all (queue, position)
+pairs, `allocate` is what one client makes of them. Machine rooms are RocketMQ's own `room@broker` names, or found in
+names by a pattern.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Which implementation of its strategy a client runs: by language and version it may not be Java's of today.
 
 Sources: apache/rocketmq-client-go `consumer/strategy.go`, alike in all releases that have these strategies;
-apache/rocketmq `AllocateMessageQueueByMachineRoom`, corrected in 4.8.0 (#2477). C++ and Python have AVG only.
+apache/rocketmq `AllocateMessageQueueByMachineRoom`, corrected in 4.8.0 (#2477). C++ and Python have AVG only. Also the
+releases of the Java client that changed what a rule looks at, as version ordinals (two a release).
 """
 
 from __future__ import annotations

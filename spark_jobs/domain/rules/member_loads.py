@@ -1,4 +1,4 @@
-"""How many queues each member owns, over all its topics, at every moment."""
+"""How many queues each member owns, over all its topics, at every moment, and what it had to consume in a step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who says what: the parties of a finding."""
+"""Who says what: the parties of a finding, and what a broker says in turns as it keeps what the last heartbeat said."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The queues of an interval that have no owner or too many, as findings name them."""
+"""The queues of an interval as findings name them: those that have no owner or too many, and the numbers of a single
+one, with unknown kept apart.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The fluid of messages through the queues of a span in which nobody's share changes: arrays of times × queues."""
+"""The fluid of messages through the queues of a span in which nobody's share changes: arrays of times × queues. Where a
+case changes the number of queues, into which of them the recorded messages would have gone.
+"""
 
 from __future__ import annotations
 

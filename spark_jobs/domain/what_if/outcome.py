@@ -1,4 +1,6 @@
-"""What a case comes to, in numbers that can be compared with what really happened."""
+"""What a case comes to, in numbers that can be compared with what really happened: whether it is about the group that
+was recorded at all, and how long a queue that changes hands stands still.
+"""
 
 from __future__ import annotations
 

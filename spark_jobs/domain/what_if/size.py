@@ -1,4 +1,6 @@
-"""How many members a group needs: the fewest with which the recorded time would have gone well."""
+"""How many members a group needs: the fewest with which the recorded time would have gone well; for all groups at once
+by what was published of their steps.
+"""
 
 from __future__ import annotations
 

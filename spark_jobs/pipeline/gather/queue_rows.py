@@ -1,4 +1,6 @@
-"""The rows of `allocations` and `queue_progress`, as Arrow columns: one per queue of an interval, so they are many."""
+"""The rows of `rebalance_intervals`, `allocations` and `queue_progress` as Arrow columns; of the latter two there is
+one per queue of an interval, so they are many.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The source tables of one run, as the audit reads them."""
+"""The source tables of one run, as the audit reads them, and the time of the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The page of each incident: what happened, what to do, and what it did to each group."""
+"""What the report begins with (what is wrong, since when, the timeline and the table of all incidents), and the page of
+each incident: what happened, what to do, and what it did to each group.
+"""
 
 from __future__ import annotations
 

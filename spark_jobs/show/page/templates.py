@@ -1,4 +1,6 @@
-"""Pages of HTML: a template, and what every page has: its style, Bokeh, the script, the colours."""
+"""Pages of HTML: a template, and what every page has: its style, Bokeh, the script, the colours; the evidence of a
+finding as lines of a page.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """How a strategy cuts the queues: the arithmetic of one allocation, as sentences.
 
 Positions are those of the sorted member list, from 0. The sizes come from the domain's own replay, so they are those of
-the allocation.
+the allocation. Shares that their position does not take are told of, too: twins, members that do not subscribe, mixed
+strategies.
 """
 
 from __future__ import annotations
