@@ -126,10 +126,11 @@ def messages(
         least=request.least,
     )
     targets = {one.incident_id: targets_of(request.routes, one, request.target) for one in found}
+    told_before = _told(stored, request.targets)
     new = []
     for target in request.targets:
         of_target = scope._replace(only=frozenset(name for name, of_one in targets.items() if target in of_one))
-        told = sorted(notices(found, _told(stored, target), of_target), key=lambda one: one.cluster)
+        told = sorted(notices(found, told_before[target], of_target), key=lambda one: one.cluster)
         new += [
             _message(stored.location.location, target, cluster, tuple(of_cluster), until.get(cluster, end))
             for cluster, of_cluster in groupby(told, key=lambda one: one.cluster)
@@ -145,14 +146,17 @@ def _audited_until(tables: PublishedTables) -> dict[str, datetime]:
     return until
 
 
-def _told(stored: StoredTables, target: str) -> list[Notice]:
-    """What the target was told, in the order that `notices` asks for."""
-    if not stored.exists(NOTICES):
-        return []
-    columns = ("told_at", *Notice._fields)
-    found = tuples(stored.read(NOTICES, columns, [Filter("target", "=", target)]))
-    told = [(at, _notice(values)) for at, *values in found]
-    return [one for _, one in sorted(told, key=lambda pair: (pair[0], not pair[1].is_over))]
+def _told(stored: StoredTables, targets: Sequence[str]) -> dict[str, list[Notice]]:
+    """What each target was told, in the order that `notices` asks for."""
+    told: dict[str, list[tuple[datetime, Notice]]] = {target: [] for target in targets}
+    if stored.exists(NOTICES):
+        columns = ("target", "told_at", *Notice._fields)
+        for target, at, *values in tuples(stored.read(NOTICES, columns, [Filter("target", "IN", [*targets])])):
+            told[target].append((at, _notice(values)))
+    return {
+        target: [one for _, one in sorted(of_target, key=lambda pair: (pair[0], not pair[1].is_over))]
+        for target, of_target in told.items()
+    }
 
 
 def _notice(values: Iterable[Any]) -> Notice:
