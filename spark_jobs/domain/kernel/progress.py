@@ -7,7 +7,6 @@ for each interval; what came in and went out between two readings belongs to the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
@@ -71,12 +70,17 @@ def topic_progress(
     if not asked:
         return []
     pairs = reading_pairs(readings, readings.inside(window.start - settings.max_gap, window.end)) if readings else None
-    found = (_of_interval(one, start, end, pairs, settings) for one, start, end in asked)
-    return [replace(one, is_filtered=is_filtered) for one in found]
+    return [_of_interval(one, start, end, pairs, settings, is_filtered=is_filtered) for one, start, end in asked]
 
 
 def _of_interval(
-    interval: RebalanceInterval, start: int, end: int, pairs: ReadingPairs | None, settings: AuditSettings
+    interval: RebalanceInterval,
+    start: int,
+    end: int,
+    pairs: ReadingPairs | None,
+    settings: AuditSettings,
+    *,
+    is_filtered: bool,
 ) -> IntervalProgress:
     queues = interval.measured
     measured: dict[str, Any] = dict(zip(_MEASURES, np.full((len(_MEASURES), len(queues)), UNKNOWN), strict=True))
@@ -84,7 +88,7 @@ def _of_interval(
     measured |= {"verdicts": [None] * len(queues), "spans": []}
     if pairs is not None:
         _measure(measured, interval, pairs, start, end, settings)
-    return IntervalProgress(interval=interval, start=start, end=end, **measured)
+    return IntervalProgress(interval=interval, start=start, end=end, is_filtered=is_filtered, **measured)
 
 
 _MEASURES = (
