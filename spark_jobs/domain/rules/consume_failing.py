@@ -23,7 +23,7 @@ SENT_BACK = "SENT_BACK"
 GIVEN_UP = "GIVEN_UP"
 RETRIED = "RETRIED"
 #: A listener that rejects so much gets on worse than it fails.
-_MOST_PERCENT = 50
+MOST_PERCENT = 50
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -61,7 +61,7 @@ def _of_client(client_id: str, topic: str, shown: Span[FailureRate], seconds: fl
         seen_at=shown.seen_at,
         implicated=client_id,
         minimum_seconds=seconds,
-        severity="ERROR" if shown.state.failed_percent >= _MOST_PERCENT else "WARN",
+        severity="ERROR" if shown.state.failed_percent >= MOST_PERCENT else "WARN",
         weight=shown.state.failed_percent,
         measures=shown.state._asdict(),
     )

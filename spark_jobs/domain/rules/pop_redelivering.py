@@ -19,8 +19,6 @@ from spark_jobs.domain.rules.rule import Cause, Rule
 NAME = "POP_REDELIVERING"
 NOT_ACKNOWLEDGED = "NOT_ACKNOWLEDGED"
 REDELIVERED = "REDELIVERED"
-#: From so much of what is consumed on, more is done in vain than is good.
-_MOST_PERCENT = 50
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -53,7 +51,7 @@ def _of_topic(
                 topic=topic,
                 queue=FindingQueue(retry, *readings.queues[column], REDELIVERED),
                 minimum_seconds=0.0,
-                severity="ERROR" if again * 100 >= consumed * _MOST_PERCENT else "WARN",
+                severity="ERROR" if again * 100 >= consumed * consume_failing.MOST_PERCENT else "WARN",
                 measures={"consumed": float(consumed), "redelivered": float(again)},
             )
 
