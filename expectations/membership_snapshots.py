@@ -9,6 +9,7 @@ from expectations.rows import Rows, Values
 from expectations.suite import Expectation, Severity, Suite, Tables
 from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS
 from spark_jobs.domain.kernel.unseen import PROXY
+from spark_jobs.domain.model.message_queue import MESSAGE_MODELS
 
 
 def with_amiss(memberships: Rows, others: Tables) -> Rows:
@@ -66,7 +67,7 @@ SUITE = Suite(
         Expectation(
             "message_model_is_known",
             "The message model is CLUSTERING, BROADCASTING or LITE_SELECTIVE, or null where no member is online.",
-            known_value("message_model", ("CLUSTERING", "BROADCASTING", "LITE_SELECTIVE")),
+            known_value("message_model", MESSAGE_MODELS),
         ),
         there("connections", "If no member is online, the array is empty, not null."),
         present("connections"),

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from spark_jobs.domain.model.message_queue import MESSAGE_MODELS
 from spark_jobs.ingest.fields import COUNT, INT32, INT64, Record, check_range, check_storable, items, wrong_type
 from spark_jobs.ingest.reasons import RejectedError, RejectReason
 
 Columns = dict[str, object]
 
-MESSAGE_MODELS: Final = ("CLUSTERING", "BROADCASTING", "LITE_SELECTIVE")
 REQUEST_MODES: Final = ("PULL", "POP")
 
 

@@ -14,12 +14,11 @@ from typing import Generic, NamedTuple, TypeVar
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS
 from spark_jobs.domain.model.history import Membership, RequestMode
-from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.message_queue import BROADCASTING, RouteEntry
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import StepWindow
 
 State = TypeVar("State")
-BROADCASTING = "BROADCASTING"
 
 
 class View(NamedTuple):

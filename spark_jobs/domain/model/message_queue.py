@@ -11,8 +11,9 @@ from spark_jobs.domain.model.causes import UnassignedCause
 PERM_READ, PERM_WRITE = 4, 2
 #: Message types of topics that are consumed otherwise than by an allocation. Source: `TopicMessageType`.
 PRIORITY, LITE = "PRIORITY", "LITE"
-#: The message model of a group whose clients consume lite topics (5.5, `MessageModel`).
-LITE_SELECTIVE = "LITE_SELECTIVE"
+#: How a group's members consume (`MessageModel`); the last since 5.5, lite topics.
+BROADCASTING, LITE_SELECTIVE = "BROADCASTING", "LITE_SELECTIVE"
+MESSAGE_MODELS = ("CLUSTERING", BROADCASTING, LITE_SELECTIVE)
 #: Instead of its message type, of a topic whose clients see logical queues (`topicQueueMappingByBroker`).
 STATIC = "STATIC"
 
