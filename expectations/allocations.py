@@ -1,10 +1,11 @@
 """Laws of the allocations: a violation is a bug of the audit."""
 
 from expectations.common import known_value
-from expectations.rows import Rows, codes, first_places, taken
+from expectations.rows import Rows, Values, codes, first_places, taken
 from expectations.suite import Expectation, Suite, Tables
 from schemas import ALLOCATIONS, REBALANCE_INTERVALS
 from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
+from spark_jobs.domain.model.statuses import Status
 
 _INTERVAL = ("step_start", "cluster", "consumer_group", "topic", "membership_view", "interval_start")
 
@@ -18,6 +19,10 @@ def with_interval(allocations: Rows, others: Tables) -> Rows:
     )
 
 
+def _was_replayed_to_its_end(rows: Rows) -> Values:
+    return ((rows["status"] == Status.REPLAYED) & (rows["known_end"] == rows["interval_end"])).or_else(False)
+
+
 SUITE = Suite(
     ALLOCATIONS,
     prepare=with_interval,
@@ -25,7 +30,7 @@ SUITE = Suite(
         Expectation(
             "interval_was_replayed",
             "Every allocation belongs to a replayed interval and ends with it.",
-            lambda rows: ((rows["status"] == "REPLAYED") & (rows["known_end"] == rows["interval_end"])).or_else(False),
+            _was_replayed_to_its_end,
         ),
         Expectation(
             "unassigned_has_a_cause",

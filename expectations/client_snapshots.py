@@ -16,7 +16,7 @@ from expectations.common import (
 from expectations.rows import Rows, Values, all_of, least
 from expectations.suite import Expectation, Suite
 from schemas import CLIENT_SNAPSHOTS
-from spark_jobs.domain.model.message_queue import MESSAGE_MODELS
+from spark_jobs.domain.model.message_queue import MessageModel
 
 #: What a client says of itself.
 _SAID = CLIENT_SNAPSHOTS.columns[CLIENT_SNAPSHOTS.columns.index("answered") + 1 :]
@@ -53,7 +53,7 @@ SUITE = Suite(
         Expectation(
             "message_model_is_known",
             "The message model is CLUSTERING, BROADCASTING or LITE_SELECTIVE.",
-            known_value("message_model", MESSAGE_MODELS),
+            known_value("message_model", MessageModel),
         ),
         Expectation(
             "threads_are_1_to_65535",

@@ -9,7 +9,9 @@ from expectations.rows import Rows, Values
 from expectations.suite import Expectation, Severity, Suite, Tables
 from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS
 from spark_jobs.domain.kernel.unseen import PROXY
-from spark_jobs.domain.model.message_queue import MESSAGE_MODELS
+from spark_jobs.domain.model.message_queue import MessageModel
+from spark_jobs.domain.rocketmq.pop import PULL
+from spark_jobs.domain.rocketmq.strategies import POP
 
 
 def with_amiss(memberships: Rows, others: Tables) -> Rows:
@@ -52,8 +54,8 @@ def _hosts(routes: Rows) -> dict[tuple[object, ...], set[str | None]]:
 
 
 def _mode_is_known(it: Rows) -> Values:
-    is_pop = (it["mode"] == "POP") & it["pop_share_queue_num"].is_known()
-    return (has_names("topic")(it) & ((it["mode"] == "PULL") | is_pop)).or_else(False)
+    is_pop = (it["mode"] == POP) & it["pop_share_queue_num"].is_known()
+    return (has_names("topic")(it) & ((it["mode"] == PULL) | is_pop)).or_else(False)
 
 
 SUITE = Suite(
@@ -67,7 +69,7 @@ SUITE = Suite(
         Expectation(
             "message_model_is_known",
             "The message model is CLUSTERING, BROADCASTING or LITE_SELECTIVE, or null where no member is online.",
-            known_value("message_model", MESSAGE_MODELS),
+            known_value("message_model", MessageModel),
         ),
         there("connections", "If no member is online, the array is empty, not null."),
         present("connections"),

@@ -6,8 +6,7 @@ from expectations.common import known_value
 from expectations.rows import Rows, Values, codes, least, rows_before, taken
 from expectations.suite import Expectation, Severity, Suite, Tables
 from schemas import ALLOCATIONS, QUEUE_PROGRESS, REBALANCE_INTERVALS
-from spark_jobs.domain.kernel.audited_step import REPLAYED, UNOBSERVED, WITHOUT_OFFSETS
-from spark_jobs.domain.kernel.verdicts import Verdict
+from spark_jobs.domain.model.statuses import WITHOUT_OFFSETS, LagQuality, Status, Verdict
 
 _OF_INTERVAL = ("step_start", "cluster", "consumer_group", "topic", "interval_start")
 _QUEUE = ("step_start", "cluster", "consumer_group", "topic", "broker_name", "queue_id")
@@ -31,7 +30,9 @@ def with_allocation_and_lag_before(progress: Rows, others: Tables) -> Rows:
 def _queues_without_owners(others: Tables) -> Rows:
     """Those of intervals whose owners are not known, but whose offsets are."""
     intervals = others[REBALANCE_INTERVALS]
-    known = ~intervals["status"].is_in((REPLAYED, UNOBSERVED)) & ~intervals["reason"].is_in(WITHOUT_OFFSETS)
+    known = ~intervals["status"].is_in((Status.REPLAYED, Status.UNOBSERVED)) & ~intervals["reason"].is_in(
+        WITHOUT_OFFSETS
+    )
     queues, of_row = intervals.elements("queues")
     found = queues.adding(**{name: intervals[name].array.take(of_row) for name in _OF_INTERVAL})
     return found.where(taken(known, of_row))
@@ -40,10 +41,10 @@ def _queues_without_owners(others: Tables) -> Rows:
 def _unknown_stays_unknown(rows: Rows) -> Values:
     quality, is_known = rows["lag_quality"], rows["lag_last"].is_known()
     return (
-        quality.is_in(("MEASURED", "UNFILTERED", "NEVER_COMMITTED", "NO_READING"))
-        & (quality.is_in(("MEASURED", "UNFILTERED")) == is_known)
+        quality.is_in(LagQuality)
+        & (quality.is_in((LagQuality.MEASURED, LagQuality.UNFILTERED)) == is_known)
         & (is_known | rows["verdict"].is_unknown())
-        & ((quality == "NO_READING") == (rows["readings"] == 0))
+        & ((quality == LagQuality.NO_READING) == (rows["readings"] == 0))
     )
 
 

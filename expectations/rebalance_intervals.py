@@ -7,9 +7,8 @@ from expectations.common import Holds, known_value
 from expectations.rows import Rows, Values, all_of, codes, greatest_before, rows_before, taken
 from expectations.suite import Expectation, Suite, Tables
 from schemas import ALLOCATIONS, REBALANCE_INTERVALS
-from spark_jobs.domain.kernel.moves import Trigger
-from spark_jobs.domain.kernel.timeline import Reason, Status
 from spark_jobs.domain.model.causes import DoubleOwnedCause
+from spark_jobs.domain.model.statuses import Reason, Status, Trigger
 from spark_jobs.domain.rocketmq.strategies import StrategySource
 
 _TOPIC = ("step_start", "cluster", "consumer_group", "topic")
@@ -72,7 +71,7 @@ def _leave_no_hole(rows: Rows) -> Values:
 
 
 def _is_replayed(rows: Rows) -> Values:
-    return rows["status"] == "REPLAYED"
+    return rows["status"] == Status.REPLAYED
 
 
 def _all_subscribe(rows: Rows) -> Values:

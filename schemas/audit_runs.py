@@ -1,54 +1,40 @@
 """Which run published what, from which source versions, with which configuration."""
 
-from schemas.table import Table, column, required
-from schemas.types import LONG, STRING, TIMESTAMP, Array, Map, Struct
+from schemas.table import Table
+from schemas.types import LONG, STRING, TIMESTAMP, Array, Field, Map, Struct, required
 
 AUDIT_RUNS = Table(
     name="audit_runs",
     comment="One row per run that came to an end",
     schema=Struct(
-        [
-            required("run_id", STRING, "random; names the run in logs and reports"),
-            required("started_at", TIMESTAMP, "UTC"),
-            required("finished_at", TIMESTAMP, "UTC"),
-            required("interval_start", TIMESTAMP, "first step of the run, UTC"),
-            required("interval_end", TIMESTAMP, "end of its last step, UTC, exclusive"),
-            required("step_seconds", LONG, "length of an audit step"),
-            column("cluster", STRING, "filter; null: all clusters"),
-            column("consumer_group", STRING, "filter; null: all groups"),
-            column("topic", STRING, "filter; null: all topics"),
-            required(
-                "source_versions",
-                Map(LONG),
-                "Delta version read, per source table",
-            ),
-            required(
-                "not_evaluated",
-                Array(STRING),
-                "rules that could not be evaluated: an optional source they need holds nothing of the run's time",
-            ),
-            required("configuration_hash", STRING, "SHA-256 of the effective configuration"),
-            required("configuration", STRING, "the effective configuration as JSON"),
-            required("code_version", STRING, "version of rebalance-audit, and a hash of its code"),
-            required("row_counts", Map(LONG), "rows published, per output table"),
-            required(
-                "content_hashes",
-                Map(STRING),
-                "order-free hash, per output table",
-            ),
-            required(
-                "published_versions",
-                Map(LONG),
-                "Delta version that holds what the run published, per output table: read at these, the tables of a run "
-                "become visible together",
-            ),
-            required(
-                "outcome",
-                STRING,
-                "published, or rejected: a critical expectation failed and nothing was published",
-            ),
-            column("message", STRING, "what went wrong, or what the reader should know"),
-        ]
+        required("run_id", STRING, "random; names the run in logs and reports"),
+        required("started_at", TIMESTAMP, "UTC"),
+        required("finished_at", TIMESTAMP, "UTC"),
+        required("interval_start", TIMESTAMP, "first step of the run, UTC"),
+        required("interval_end", TIMESTAMP, "end of its last step, UTC, exclusive"),
+        required("step_seconds", LONG, "length of an audit step"),
+        Field("cluster", STRING, "filter; null: all clusters"),
+        Field("consumer_group", STRING, "filter; null: all groups"),
+        Field("topic", STRING, "filter; null: all topics"),
+        required("source_versions", Map(LONG), "Delta version read, per source table"),
+        required(
+            "not_evaluated",
+            Array(STRING),
+            "rules that could not be evaluated: an optional source they need holds nothing of the run's time",
+        ),
+        required("configuration_hash", STRING, "SHA-256 of the effective configuration"),
+        required("configuration", STRING, "the effective configuration as JSON"),
+        required("code_version", STRING, "version of rebalance-audit, and a hash of its code"),
+        required("row_counts", Map(LONG), "rows published, per output table"),
+        required("content_hashes", Map(STRING), "order-free hash, per output table"),
+        required(
+            "published_versions",
+            Map(LONG),
+            "Delta version that holds what the run published, per output table: read at these, the tables of a run "
+            "become visible together",
+        ),
+        required("outcome", STRING, "published, or rejected: a critical expectation failed and nothing was published"),
+        Field("message", STRING, "what went wrong, or what the reader should know"),
     ),
     key=("run_id",),
     cluster_by=("started_at",),

@@ -1,8 +1,8 @@
 """What is wrong, since when, why, and what it cost."""
 
 from schemas.common import CLUSTER, CONNECTION, CONSUMER_GROUP, STEP_START
-from schemas.table import Table, array_of, column, required
-from schemas.types import DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, Array, Field, Struct
+from schemas.table import Table
+from schemas.types import DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, Array, Field, Struct, array_of, required
 
 _BACKLOG = [
     Field("backlog_start", LONG),
@@ -12,12 +12,7 @@ _BACKLOG = [
     Field("consumed", LONG),
 ]
 
-_CURE = Struct(
-    [
-        Field("unassigned_queues", INTEGER),
-        Field("double_owned_queues", INTEGER),
-    ]
-)
+_CURE = Struct(Field("unassigned_queues", INTEGER), Field("double_owned_queues", INTEGER))
 
 #: One queue of a finding in one role, for a time without a gap (`start`, `end`), and what its readings of that time
 #: say. Messages; null is unknown (no reading, or the group never committed there).
@@ -35,50 +30,43 @@ FINDING_QUEUE = array_of(
 MEASURES = array_of(Field("name", STRING), Field("value", DOUBLE))
 
 #: Who says what: the clients behind each answer, for example each strategy, topic list or broker's view.
-PARTIES = array_of(
-    Field("name", STRING),
-    Field("client_ids", Array(STRING)),
-)
+PARTIES = array_of(Field("name", STRING), Field("client_ids", Array(STRING)))
 
 #: Totals are over the queues whose value is known; `unknown_queues` counts the queues without a known backlog.
 EVIDENCE = Struct(
-    [
-        Field("persistence", STRING),
-        Field("connections", Array(CONNECTION)),
-        Field("client_ids", Array(STRING)),
-        Field("member_count", INTEGER),
-        Field("queue_count", INTEGER),
-        Field("queues", FINDING_QUEUE),
-        *_BACKLOG,
-        Field("unknown_queues", INTEGER),
-        Field("if_deduplicated", _CURE),
-        Field("if_unique", _CURE),
-        Field("measures", MEASURES),
-        Field("parties", PARTIES),
-    ]
+    Field("persistence", STRING),
+    Field("connections", Array(CONNECTION)),
+    Field("client_ids", Array(STRING)),
+    Field("member_count", INTEGER),
+    Field("queue_count", INTEGER),
+    Field("queues", FINDING_QUEUE),
+    *_BACKLOG,
+    Field("unknown_queues", INTEGER),
+    Field("if_deduplicated", _CURE),
+    Field("if_unique", _CURE),
+    Field("measures", MEASURES),
+    Field("parties", PARTIES),
 )
 
 FINDINGS = Table(
     name="findings",
     comment="One row per condition over its whole duration inside a step",
     schema=Struct(
-        [
-            required("finding_id", STRING, "stable: the same condition has the same id in every run"),
-            STEP_START,
-            required("rule", STRING, "which rule found it; docs/findings.md explains each"),
-            required("severity", STRING, "INFO, WARN or ERROR"),
-            CLUSTER,
-            CONSUMER_GROUP,
-            column("topic", STRING, "null where the condition concerns the whole group"),
-            required("subject", STRING, "what it is about: a client id, or queues as broker:0-3"),
-            required("start", TIMESTAMP, "UTC; a condition that began before the step starts with the step"),
-            required("end", TIMESTAMP, "UTC, exclusive"),
-            column("cause", STRING, "why, as an enum name"),
-            required("evidence", EVIDENCE, "the facts: queues, connections, backlog, possible fixes"),
-            required("advice", STRING, "what to do"),
-            column("muted", STRING, "why it counts for no exit code and no notice, as configured; null: it does"),
-            column("root_finding_id", STRING, "the finding of the same step that caused it; null: this one is a root"),
-        ]
+        required("finding_id", STRING, "stable: the same condition has the same id in every run"),
+        STEP_START,
+        required("rule", STRING, "which rule found it; docs/findings.md explains each"),
+        required("severity", STRING, "INFO, WARN or ERROR"),
+        CLUSTER,
+        CONSUMER_GROUP,
+        Field("topic", STRING, "null where the condition concerns the whole group"),
+        required("subject", STRING, "what it is about: a client id, or queues as broker:0-3"),
+        required("start", TIMESTAMP, "UTC; a condition that began before the step starts with the step"),
+        required("end", TIMESTAMP, "UTC, exclusive"),
+        Field("cause", STRING, "why, as an enum name"),
+        required("evidence", EVIDENCE, "the facts: queues, connections, backlog, possible fixes"),
+        required("advice", STRING, "what to do"),
+        Field("muted", STRING, "why it counts for no exit code and no notice, as configured; null: it does"),
+        Field("root_finding_id", STRING, "the finding of the same step that caused it; null: this one is a root"),
     ),
     key=("finding_id",),
     partition_by=("step_start",),

@@ -1,110 +1,98 @@
 """How each group fared in a step, in one row."""
 
 from schemas.common import CLUSTER, CONSUMER_GROUP, STEP_START
-from schemas.table import Table, array_of, column, required
-from schemas.types import BOOLEAN, DOUBLE, INTEGER, LONG, STRING, Field, Struct
+from schemas.table import Table
+from schemas.types import BOOLEAN, DOUBLE, INTEGER, LONG, STRING, Field, Struct, array_of, required
 
 GROUP_STATUS = Table(
     name="group_status",
     comment="One row per (cluster, consumer group, step): what needs attention, who was there, what the backlog did, "
     "and whether more consumers would have helped",
     schema=Struct(
-        [
-            STEP_START,
-            CLUSTER,
-            CONSUMER_GROUP,
-            column(
-                "worst_severity", STRING, "INFO, WARN or ERROR: of the worst finding that is not muted; null: of none"
+        STEP_START,
+        CLUSTER,
+        CONSUMER_GROUP,
+        Field("worst_severity", STRING, "INFO, WARN or ERROR: of the worst finding that is not muted; null: of none"),
+        required("finding_count", INTEGER, "findings of the group in this step"),
+        Field("members", INTEGER, "connections when last replayed; null: never in this step"),
+        Field("distinct_members", INTEGER, "different client ids then"),
+        Field("idle_members", INTEGER, "connections that owned no queue of any topic then, except retry topics"),
+        Field("queues", INTEGER, "readable queues then, except those of retry topics"),
+        Field("owned_once", INTEGER, "of these: queues with one owner, or shared by POP"),
+        Field("owned_twice", INTEGER, "of these: queues with several owners that each get every message"),
+        Field("owned_never", INTEGER, "of these: queues without owner"),
+        Field(
+            "backlog_start",
+            LONG,
+            "messages, sum of the first reading of the same queues as in `backlog_end`; null: one of these does "
+            "not tell",
+        ),
+        Field(
+            "backlog_end", LONG, "messages, sum of the last reading of each queue, where that tells; null: none does"
+        ),
+        Field(
+            "lag_quality",
+            STRING,
+            "of `backlog_end`: UNFILTERED where the group subscribes to some messages of a topic in it only, else "
+            "MEASURED; null: not known, as `backlog_end`",
+        ),
+        required(
+            "unknown_queues", INTEGER, "queues whose last reading does not tell (never committed), or without one"
+        ),
+        Field("oldest_message_ms", LONG, "age of the oldest message not consumed, at its highest"),
+        Field("in_rate", DOUBLE, "messages a second produced, over the time of `queue_progress`; 6 decimals a queue"),
+        Field("out_rate", DOUBLE, "messages a second consumed, over the time of `queue_progress`; 6 decimals a queue"),
+        Field(
+            "utilisation",
+            DOUBLE,
+            "messages that came into the members' queues, as a part of what the members can consume by their own "
+            "account; null, as the next four: unknown",
+        ),
+        Field("busiest_utilisation", DOUBLE, "the same of the member that is nearest to its limit"),
+        Field("busiest_member", STRING, "its client id"),
+        Field("busiest_limit", STRING, "what limits it: LISTENER, PULLS or HOT_QUEUE (pulls of one queue)"),
+        Field(
+            "headroom",
+            DOUBLE,
+            "messages a second more, spread as they were, before that member falls behind; 0: it does",
+        ),
+        Field(
+            "catches_up",
+            BOOLEAN,
+            "whether the lag of every queue that is behind shrinks, by the last readings (those of "
+            "`verdict_window_seconds`); null: unknown",
+        ),
+        Field(
+            "catch_up_seconds",
+            DOUBLE,
+            "at that pace, until the last queue has caught up; 0: none is behind; null: unknown, or never",
+        ),
+        Field(
+            "retention_left_seconds",
+            DOUBLE,
+            "until the broker may delete the first message that waits, by the broker's oldest offsets and by the "
+            "message's age; null: unknown, or none waits",
+        ),
+        Field(
+            "attribution",
+            array_of(
+                Field("topic", STRING),
+                Field("growth", LONG),
+                Field("unassigned", LONG),
+                Field("stuck_owner", LONG),
+                Field("hand_over", LONG),
+                Field("producer_surge", LONG),
+                Field("residual", LONG),
             ),
-            required("finding_count", INTEGER, "findings of the group in this step"),
-            column("members", INTEGER, "connections when last replayed; null: never in this step"),
-            column("distinct_members", INTEGER, "different client ids then"),
-            column("idle_members", INTEGER, "connections that owned no queue of any topic then, except retry topics"),
-            column("queues", INTEGER, "readable queues then, except those of retry topics"),
-            column("owned_once", INTEGER, "of these: queues with one owner, or shared by POP"),
-            column("owned_twice", INTEGER, "of these: queues with several owners that each get every message"),
-            column("owned_never", INTEGER, "of these: queues without owner"),
-            column(
-                "backlog_start",
-                LONG,
-                "messages, sum of the first reading of the same queues as in `backlog_end`; null: one of these does "
-                "not tell",
-            ),
-            column(
-                "backlog_end",
-                LONG,
-                "messages, sum of the last reading of each queue, where that tells; null: none does",
-            ),
-            column(
-                "lag_quality",
-                STRING,
-                "of `backlog_end`: UNFILTERED where the group subscribes to some messages of a topic in it only, else "
-                "MEASURED; null: not known, as `backlog_end`",
-            ),
-            required(
-                "unknown_queues", INTEGER, "queues whose last reading does not tell (never committed), or without one"
-            ),
-            column("oldest_message_ms", LONG, "age of the oldest message not consumed, at its highest"),
-            column(
-                "in_rate", DOUBLE, "messages a second produced, over the time of `queue_progress`; 6 decimals a queue"
-            ),
-            column(
-                "out_rate", DOUBLE, "messages a second consumed, over the time of `queue_progress`; 6 decimals a queue"
-            ),
-            column(
-                "utilisation",
-                DOUBLE,
-                "messages that came into the members' queues, as a part of what the members can consume by their own "
-                "account; null, as the next four: unknown",
-            ),
-            column("busiest_utilisation", DOUBLE, "the same of the member that is nearest to its limit"),
-            column("busiest_member", STRING, "its client id"),
-            column("busiest_limit", STRING, "what limits it: LISTENER, PULLS or HOT_QUEUE (pulls of one queue)"),
-            column(
-                "headroom",
-                DOUBLE,
-                "messages a second more, spread as they were, before that member falls behind; 0: it does",
-            ),
-            column(
-                "catches_up",
-                BOOLEAN,
-                "whether the lag of every queue that is behind shrinks, by the last readings (those of "
-                "`verdict_window_seconds`); null: unknown",
-            ),
-            column(
-                "catch_up_seconds",
-                DOUBLE,
-                "at that pace, until the last queue has caught up; 0: none is behind; null: unknown, or never",
-            ),
-            column(
-                "retention_left_seconds",
-                DOUBLE,
-                "until the broker may delete the first message that waits, by the broker's oldest offsets and by the "
-                "message's age; null: unknown, or none waits",
-            ),
-            column(
-                "attribution",
-                array_of(
-                    Field("topic", STRING),
-                    Field("growth", LONG),
-                    Field("unassigned", LONG),
-                    Field("stuck_owner", LONG),
-                    Field("hand_over", LONG),
-                    Field("producer_surge", LONG),
-                    Field("residual", LONG),
-                ),
-                "per topic: growth of the backlog in messages, and the parts that add up to it",
-            ),
-            required("limit", STRING, "what limited the group while its backlog grew; docs/findings.md explains each"),
-            column("more_members_help", BOOLEAN, "whether they would have; null: it is not known"),
-            column(
-                "busiest_share",
-                INTEGER,
-                "queues of the busiest member of the topic with most queues, if even, at the end",
-            ),
-            column("share_after", INTEGER, "the same with one more member"),
-            required("advice", STRING, "whether more consumers would have helped, in words and numbers"),
-        ]
+            "per topic: growth of the backlog in messages, and the parts that add up to it",
+        ),
+        required("limit", STRING, "what limited the group while its backlog grew; docs/findings.md explains each"),
+        Field("more_members_help", BOOLEAN, "whether they would have; null: it is not known"),
+        Field(
+            "busiest_share", INTEGER, "queues of the busiest member of the topic with most queues, if even, at the end"
+        ),
+        Field("share_after", INTEGER, "the same with one more member"),
+        required("advice", STRING, "whether more consumers would have helped, in words and numbers"),
     ),
     key=("step_start", "cluster", "consumer_group"),
     partition_by=("step_start",),

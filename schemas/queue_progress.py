@@ -10,8 +10,8 @@ from schemas.common import (
     STEP_START,
     TOPIC,
 )
-from schemas.table import Table, column, required
-from schemas.types import INTEGER, LONG, STRING, TIMESTAMP, Struct
+from schemas.table import Table
+from schemas.types import INTEGER, LONG, STRING, TIMESTAMP, Field, Struct, required
 
 QUEUE_PROGRESS = Table(
     name="queue_progress",
@@ -22,59 +22,55 @@ QUEUE_PROGRESS = Table(
     "moment then belongs to the interval that began last, of those that began together to a replayed one, of "
     "those to the first view, so that no reading counts twice; to none, once that one is over",
     schema=Struct(
-        [
-            STEP_START,
-            CLUSTER,
-            CONSUMER_GROUP,
-            TOPIC,
-            MEMBERSHIP_VIEW,
-            INTERVAL_START,
-            required("interval_end", TIMESTAMP, "end of the interval, or where the next view's interval begins"),
-            BROKER_NAME,
-            QUEUE_ID,
-            required("readings", INTEGER, "offset readings inside the interval"),
-            required(
-                "lag_quality",
-                STRING,
-                "of the last reading: MEASURED, UNFILTERED (the group subscribes to some messages of the topic only, "
-                "by tags or SQL: lag, produced and consumed count the others too), NEVER_COMMITTED (the group has no "
-                "offset there: its lag is unknown) or NO_READING",
-            ),
-            column("last_reading_at", TIMESTAMP, "UTC; last reading; null: it knows no consumer offset"),
-            column("consumer_offset", LONG, "next offset to consume at the last reading; null: unknown"),
-            column(
-                "produced",
-                LONG,
-                "messages, from reading to reading; a step between two readings belongs to the interval of the later "
-                "one. Where the broker's offset shrank (topic created again) that pair is left out; null: no pair "
-                "known",
-            ),
-            column(
-                "consumed",
-                LONG,
-                "messages by which the consumer offset went forward, in the same way; null: no pair known",
-            ),
-            column("rewinds", INTEGER, "how often the consumer offset went back; null: unknown"),
-            column("rewound", LONG, "messages by which it went back, together; null: it did not"),
-            column("rewound_max", LONG, "messages by which it went back at most; null: it did not"),
-            column("rewound_at", TIMESTAMP, "UTC; the reading that showed the greatest rewind"),
-            column("moved_at", TIMESTAMP, "UTC; last reading that differs from the interval's one before it"),
-            column("lag_first", LONG, "messages at the first reading; never below 0; null: unknown then"),
-            column("lag_last", LONG, "messages at the last reading; never below 0; null: unknown then"),
-            column("lag_max", LONG, "messages, the most of any reading"),
-            column(
-                "age_ms",
-                LONG,
-                "ms from the storing of the last consumed message to the last reading, where a lag is left: the "
-                "oldest unconsumed message is no older",
-            ),
-            column(
-                "verdict",
-                STRING,
-                "STOP, REWIND, STALL, WARN or OK: the worst of the windows of readings that end inside the interval; "
-                "null: fewer than two known readings, or the last one is not known",
-            ),
-        ]
+        STEP_START,
+        CLUSTER,
+        CONSUMER_GROUP,
+        TOPIC,
+        MEMBERSHIP_VIEW,
+        INTERVAL_START,
+        required("interval_end", TIMESTAMP, "end of the interval, or where the next view's interval begins"),
+        BROKER_NAME,
+        QUEUE_ID,
+        required("readings", INTEGER, "offset readings inside the interval"),
+        required(
+            "lag_quality",
+            STRING,
+            "of the last reading: MEASURED, UNFILTERED (the group subscribes to some messages of the topic only, "
+            "by tags or SQL: lag, produced and consumed count the others too), NEVER_COMMITTED (the group has no "
+            "offset there: its lag is unknown) or NO_READING",
+        ),
+        Field("last_reading_at", TIMESTAMP, "UTC; last reading; null: it knows no consumer offset"),
+        Field("consumer_offset", LONG, "next offset to consume at the last reading; null: unknown"),
+        Field(
+            "produced",
+            LONG,
+            "messages, from reading to reading; a step between two readings belongs to the interval of the later "
+            "one. Where the broker's offset shrank (topic created again) that pair is left out; null: no pair "
+            "known",
+        ),
+        Field(
+            "consumed", LONG, "messages by which the consumer offset went forward, in the same way; null: no pair known"
+        ),
+        Field("rewinds", INTEGER, "how often the consumer offset went back; null: unknown"),
+        Field("rewound", LONG, "messages by which it went back, together; null: it did not"),
+        Field("rewound_max", LONG, "messages by which it went back at most; null: it did not"),
+        Field("rewound_at", TIMESTAMP, "UTC; the reading that showed the greatest rewind"),
+        Field("moved_at", TIMESTAMP, "UTC; last reading that differs from the interval's one before it"),
+        Field("lag_first", LONG, "messages at the first reading; never below 0; null: unknown then"),
+        Field("lag_last", LONG, "messages at the last reading; never below 0; null: unknown then"),
+        Field("lag_max", LONG, "messages, the most of any reading"),
+        Field(
+            "age_ms",
+            LONG,
+            "ms from the storing of the last consumed message to the last reading, where a lag is left: the "
+            "oldest unconsumed message is no older",
+        ),
+        Field(
+            "verdict",
+            STRING,
+            "STOP, REWIND, STALL, WARN or OK: the worst of the windows of readings that end inside the interval; "
+            "null: fewer than two known readings, or the last one is not known",
+        ),
     ),
     key=("step_start", "cluster", "consumer_group", "topic", "interval_start", "broker_name", "queue_id"),
     partition_by=("step_start",),

@@ -13,92 +13,66 @@ from schemas.common import (
     TOPIC,
     VERSION,
 )
-from schemas.table import Table, array_of, column, required
-from schemas.types import BOOLEAN, INTEGER, STRING, TIMESTAMP, Array, Field, Struct
+from schemas.table import Table
+from schemas.types import BOOLEAN, INTEGER, STRING, TIMESTAMP, Array, Field, Struct, array_of, required
 
 #: A member as the replay saw it: position in the array is its position in the allocation.
-MEMBER = Struct(
-    [
-        CLIENT_ID,
-        CLIENT_ADDR,
-        LANGUAGE,
-        VERSION,
-        Field("strategy", STRING),
-        Field("subscribes", BOOLEAN),
-    ]
-)
+MEMBER = Struct(CLIENT_ID, CLIENT_ADDR, LANGUAGE, VERSION, Field("strategy", STRING), Field("subscribes", BOOLEAN))
 
 REBALANCE_INTERVALS = Table(
     name="rebalance_intervals",
     comment="One row per (cluster, consumer group, topic, membership view, interval): the inputs of the allocation "
     "and its totals. For every broker that hosts the topic, the rows of '*' and of its own view tile the step",
     schema=Struct(
-        [
-            STEP_START,
-            CLUSTER,
-            CONSUMER_GROUP,
-            TOPIC,
-            MEMBERSHIP_VIEW,
-            INTERVAL_START,
-            INTERVAL_END,
-            required("status", STRING, "REPLAYED, UNOBSERVED, NOT_APPLICABLE or NOT_REPLAYABLE"),
-            column("reason", STRING, "why it was not replayed; null where it was"),
-            column(
-                "strategy",
-                STRING,
-                "strategy of all members, or MIXED; null: unobserved or not applicable",
-            ),
-            column(
-                "strategy_source",
-                STRING,
-                "CLIENT: running info, CONFIGURATION, or DEFAULT: AVG assumed",
-            ),
-            column("members", Array(MEMBER), "as every client sorts them, duplicates kept"),
-            column(
-                "queues",
-                array_of(
-                    Field("broker_name", STRING),
-                    Field("queue_id", INTEGER),
-                ),
-                "the readable queues as every client sorts them",
-            ),
-            column(
-                "members_seen_at",
-                TIMESTAMP,
-                "last snapshot inside the interval's span with these members",
-            ),
-            column("member_count", INTEGER, "connections, duplicates counted"),
-            column("distinct_members", INTEGER, "different client ids"),
-            column("queue_count", INTEGER, "readable queues"),
-            column("unassigned_queues", INTEGER, "readable queues that nobody owns"),
-            column(
-                "double_owned_queues",
-                INTEGER,
-                "queues with more than one owner, but those that several members share by POP",
-            ),
-            column("idle_members", INTEGER, "connections that own no queue of this topic"),
-            column("min_queues_per_member", INTEGER, "smallest share of a connection"),
-            column("max_queues_per_member", INTEGER, "largest share of a connection"),
-            column(
-                "trigger",
-                STRING,
-                "what began it: the first of `triggers`; null: it began before the step's window, was not replayed, or "
-                "has the inputs of the last replayed interval",
-            ),
-            column("trigger_subject", STRING, "who or what the trigger is about: client ids, brokers, queues"),
-            column(
-                "triggers",
-                array_of(Field("trigger", STRING), Field("subject", STRING)),
-                "everything that differs from the last replayed interval, the rarer and wider first",
-            ),
-            column("queues_moved", INTEGER, "queues of both intervals whose set of owners (client ids) differs"),
-            column("queues_preserved", INTEGER, "queues of both intervals with the same set of owners"),
-            column(
-                "least_moves",
-                INTEGER,
-                "the fewest queues that any allocation with as many queues per owner would have moved",
-            ),
-        ]
+        STEP_START,
+        CLUSTER,
+        CONSUMER_GROUP,
+        TOPIC,
+        MEMBERSHIP_VIEW,
+        INTERVAL_START,
+        INTERVAL_END,
+        required("status", STRING, "REPLAYED, UNOBSERVED, NOT_APPLICABLE or NOT_REPLAYABLE"),
+        Field("reason", STRING, "why it was not replayed; null where it was"),
+        Field("strategy", STRING, "strategy of all members, or MIXED; null: unobserved or not applicable"),
+        Field("strategy_source", STRING, "CLIENT: running info, CONFIGURATION, or DEFAULT: AVG assumed"),
+        Field("members", Array(MEMBER), "as every client sorts them, duplicates kept"),
+        Field(
+            "queues",
+            array_of(Field("broker_name", STRING), Field("queue_id", INTEGER)),
+            "the readable queues as every client sorts them",
+        ),
+        Field("members_seen_at", TIMESTAMP, "last snapshot inside the interval's span with these members"),
+        Field("member_count", INTEGER, "connections, duplicates counted"),
+        Field("distinct_members", INTEGER, "different client ids"),
+        Field("queue_count", INTEGER, "readable queues"),
+        Field("unassigned_queues", INTEGER, "readable queues that nobody owns"),
+        Field(
+            "double_owned_queues",
+            INTEGER,
+            "queues with more than one owner, but those that several members share by POP",
+        ),
+        Field("idle_members", INTEGER, "connections that own no queue of this topic"),
+        Field("min_queues_per_member", INTEGER, "smallest share of a connection"),
+        Field("max_queues_per_member", INTEGER, "largest share of a connection"),
+        Field(
+            "trigger",
+            STRING,
+            "what began it: the first of `triggers`; null: it began before the step's window, was not replayed, or "
+            "has the inputs of the last replayed interval",
+        ),
+        Field("trigger_subject", STRING, "who or what the trigger is about: client ids, brokers, queues"),
+        Field(
+            "triggers",
+            array_of(Field("trigger", STRING), Field("subject", STRING)),
+            "everything that differs from the last replayed interval, the rarer and wider first",
+        ),
+        Field("queues_moved", INTEGER, "queues of both intervals whose set of owners (client ids) differs"),
+        Field("queues_preserved", INTEGER, "queues of both intervals with the same set of owners"),
+        Field(
+            "least_moves",
+            INTEGER,
+            "the fewest queues that any allocation with as many queues per owner would have moved",
+        ),
     ),
     key=("step_start", "cluster", "consumer_group", "topic", "membership_view", "interval_start"),
     partition_by=("step_start",),

@@ -1,24 +1,20 @@
 """When things were seen, by hour: what an audit remembers of the days before the snapshots that it reads."""
 
 from schemas.common import CLUSTER
-from schemas.table import Table, column, required
-from schemas.types import STRING, TIMESTAMP, Struct
+from schemas.table import Table
+from schemas.types import STRING, TIMESTAMP, Field, Struct, required
 
 SIGHTINGS = Table(
     name="sightings",
     comment="One row per (cluster, consumer group or topic and broker, hour) in which it was seen",
     schema=Struct(
-        [
-            CLUSTER,
-            column(
-                "consumer_group", STRING, "group that a broker answered about; null: the row is of a topic's broker"
-            ),
-            column("topic", STRING, "topic whose route named the broker; null: the row is of a group"),
-            column("broker_name", STRING, "broker that the route named as readable; null: the row is of a group"),
-            required("hour", TIMESTAMP, "start of the hour, UTC"),
-            required("first_at", TIMESTAMP, "captured_at of the first snapshot of the hour that showed it, UTC"),
-            required("last_at", TIMESTAMP, "the same of the last one"),
-        ]
+        CLUSTER,
+        Field("consumer_group", STRING, "group that a broker answered about; null: the row is of a topic's broker"),
+        Field("topic", STRING, "topic whose route named the broker; null: the row is of a group"),
+        Field("broker_name", STRING, "broker that the route named as readable; null: the row is of a group"),
+        required("hour", TIMESTAMP, "start of the hour, UTC"),
+        required("first_at", TIMESTAMP, "captured_at of the first snapshot of the hour that showed it, UTC"),
+        required("last_at", TIMESTAMP, "the same of the last one"),
     ),
     key=("cluster", "consumer_group", "topic", "broker_name", "hour"),
     cluster_by=("hour",),

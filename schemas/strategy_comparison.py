@@ -1,8 +1,8 @@
 """What each allocation strategy would have made of the same members and queues."""
 
 from schemas.common import CLUSTER, CONSUMER_GROUP, STEP_START, TOPIC
-from schemas.table import Table, required
-from schemas.types import DOUBLE, INTEGER, STRING, Struct
+from schemas.table import Table
+from schemas.types import DOUBLE, INTEGER, STRING, Struct, required
 
 STRATEGY_COMPARISON = Table(
     name="strategy_comparison",
@@ -10,24 +10,22 @@ STRATEGY_COMPARISON = Table(
     "members and queues that were there, over the replayed intervals of the step in which all brokers agreed and "
     "some member was online; without retry topics. MACHINE_ROOM, MACHINE_ROOM_NEARBY and CONFIG only if configured",
     schema=Struct(
-        [
-            STEP_START,
-            CLUSTER,
-            CONSUMER_GROUP,
-            TOPIC,
-            required("strategy", STRING, "the strategy, whether the group runs it or not"),
-            required("states", INTEGER, "different (members, queues) in the step"),
-            required("queues", INTEGER, "readable queues, the most of any interval"),
-            required("unassigned_queues", INTEGER, "readable queues without owner, the most of any interval"),
-            required("double_owned_queues", INTEGER, "queues with several owners, the most of any interval"),
-            required(
-                "largest_share",
-                DOUBLE,
-                "queues of the connection with most ÷ queues per connection, the most of any interval; 1 is even",
-            ),
-            required("queues_moved", INTEGER, "queues that changed their owners, over all rebalances of the step"),
-            required("least_moves", INTEGER, "of these: how many had to, whatever allocation gives the same shares"),
-        ]
+        STEP_START,
+        CLUSTER,
+        CONSUMER_GROUP,
+        TOPIC,
+        required("strategy", STRING, "the strategy, whether the group runs it or not"),
+        required("states", INTEGER, "different (members, queues) in the step"),
+        required("queues", INTEGER, "readable queues, the most of any interval"),
+        required("unassigned_queues", INTEGER, "readable queues without owner, the most of any interval"),
+        required("double_owned_queues", INTEGER, "queues with several owners, the most of any interval"),
+        required(
+            "largest_share",
+            DOUBLE,
+            "queues of the connection with most ÷ queues per connection, the most of any interval; 1 is even",
+        ),
+        required("queues_moved", INTEGER, "queues that changed their owners, over all rebalances of the step"),
+        required("least_moves", INTEGER, "of these: how many had to, whatever allocation gives the same shares"),
     ),
     key=("step_start", "cluster", "consumer_group", "topic", "strategy"),
     partition_by=("step_start",),

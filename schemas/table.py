@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from schemas.types import Array, Field, Struct, Type
+from schemas.types import Struct
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,18 +30,3 @@ class Table:
     def columns(self) -> tuple[str, ...]:
         """The columns a job writes: all but the generated ones, in the table's order."""
         return tuple(name for name in self.schema.names if name not in self.generated)
-
-
-def column(name: str, type: Type, comment: str, *, nullable: bool = True) -> Field:
-    """A column whose meaning, with its unit, is visible in `DESCRIBE`."""
-    return Field(name, type, nullable, comment)
-
-
-def required(name: str, type: Type, comment: str) -> Field:
-    """A column that is never null."""
-    return column(name, type, comment, nullable=False)
-
-
-def array_of(*fields: Field) -> Array:
-    """An array of structs. Delta enforces NOT NULL on top-level columns only, so what is inside is nullable."""
-    return Array(Struct(fields))

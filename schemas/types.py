@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,8 +13,6 @@ DOUBLE: Final = "double"
 BOOLEAN: Final = "boolean"
 TIMESTAMP: Final = "timestamp"
 DATE: Final = "date"
-#: What SQL calls them, where that is another word.
-_SQL: Final = {INTEGER: "int", LONG: "bigint"}
 
 
 @dataclass(frozen=True)
@@ -37,15 +35,15 @@ class Field:
 
     name: str
     type: Type
-    nullable: bool = True
     comment: str | None = None
+    nullable: bool = True
 
 
 class Struct:
     """Named values, in order."""
 
-    def __init__(self, fields: Iterable[Field]) -> None:
-        self.fields = tuple(fields)
+    def __init__(self, *fields: Field) -> None:
+        self.fields = fields
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -63,6 +61,16 @@ class Struct:
 Type = str | Array | Map | Struct
 
 
+def required(name: str, type: Type, comment: str) -> Field:
+    """A column that is never null."""
+    return Field(name, type, comment, nullable=False)
+
+
+def array_of(*fields: Field) -> Array:
+    """An array of structs. Delta enforces NOT NULL on top-level columns only, so what is inside is nullable."""
+    return Array(Struct(*fields))
+
+
 def as_json(type: Type) -> Any:
     """The type as Delta's log and Spark write it."""
     if isinstance(type, Array):
@@ -78,32 +86,3 @@ def as_json(type: Type) -> Any:
 def _field_as_json(field: Field) -> dict[str, Any]:
     metadata = {} if field.comment is None else {"comment": field.comment}
     return {"name": field.name, "type": as_json(field.type), "nullable": field.nullable, "metadata": metadata}
-
-
-def differences(found: Any, wanted: Type) -> Iterator[str]:
-    """What differs between a schema `as_json`, as a table has it, and the one it should have: a text per column."""
-    theirs, ours = _leaves(found), _leaves(as_json(wanted))
-    for name in sorted(theirs.keys() | ours.keys()):
-        if name not in theirs:
-            yield f"column {name} ({ours[name]}) is missing"
-        elif name not in ours:
-            yield f"column {name} ({theirs[name]}) is not known"
-        elif theirs[name] != ours[name]:
-            yield f"column {name} is {theirs[name]}, not {ours[name]}"
-
-
-def _leaves(schema: Any, path: str = "") -> Mapping[str, str]:
-    """Every column that holds no others, as dotted path → type as SQL calls it; nullability is not part of it."""
-    kind = schema["type"] if isinstance(schema, dict) else schema
-    if kind == "struct":
-        return {
-            name: type
-            for field in schema["fields"]
-            for name, type in _leaves(field["type"], f"{path}.{field['name']}").items()
-        }
-    if kind == "array":
-        return _leaves(schema["elementType"], f"{path}[]")
-    if kind == "map":
-        return _leaves(schema["valueType"], f"{path}{{}}")
-    name = str(kind)
-    return {path.lstrip("."): _SQL.get(name, name)}

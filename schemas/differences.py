@@ -1,0 +1,53 @@
+"""How the columns that a table was found with differ from those of its module, and which of them can be added."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from schemas.table import Table
+from schemas.types import INTEGER, LONG, Field, Type, as_json
+
+#: What SQL calls them, where that is another word.
+_SQL: Final = {INTEGER: "int", LONG: "bigint"}
+
+
+def missing_columns(found: Any, table: Table) -> tuple[Field, ...]:
+    """The columns that a schema, `as_json`, lacks and that may be null: of the rows that are there they are unknown."""
+    there = {one["name"] for one in found["fields"]} | table.generated.keys()
+    return tuple(field for field in table.schema if field.name not in there and field.nullable)
+
+
+def lasting_differences(found: Any, table: Table) -> list[str]:
+    """What differs from the table's module all the same once these columns are there: a text per column."""
+    added = [{"name": one.name, "type": as_json(one.type)} for one in missing_columns(found, table)]
+    return list(differences({**found, "fields": [*found["fields"], *added]}, table.schema))
+
+
+def differences(found: Any, wanted: Type) -> Iterator[str]:
+    """What differs between a schema `as_json`, as a table has it, and the one it should have: a text per column."""
+    theirs, ours = _leaves(found), _leaves(as_json(wanted))
+    for name in sorted(theirs.keys() | ours.keys()):
+        if name not in theirs:
+            yield f"column {name} ({ours[name]}) is missing"
+        elif name not in ours:
+            yield f"column {name} ({theirs[name]}) is not known"
+        elif theirs[name] != ours[name]:
+            yield f"column {name} is {theirs[name]}, not {ours[name]}"
+
+
+def _leaves(schema: Any, path: str = "") -> Mapping[str, str]:
+    """Every column that holds no others, as dotted path → type as SQL calls it; nullability is not part of it."""
+    kind = schema["type"] if isinstance(schema, dict) else schema
+    if kind == "struct":
+        return {
+            name: type
+            for field in schema["fields"]
+            for name, type in _leaves(field["type"], f"{path}.{field['name']}").items()
+        }
+    if kind == "array":
+        return _leaves(schema["elementType"], f"{path}[]")
+    if kind == "map":
+        return _leaves(schema["valueType"], f"{path}{{}}")
+    name = str(kind)
+    return {path.lstrip("."): _SQL.get(name, name)}
