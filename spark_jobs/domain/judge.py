@@ -8,15 +8,15 @@ from functools import partial
 from itertools import groupby
 from typing import TypeVar
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, Rebalance, RebalanceInterval
+from spark_jobs.domain.kernel.audited_step import AuditedStep, Switch
+from spark_jobs.domain.kernel.expiry import expired_at
 from spark_jobs.domain.kernel.group_spans import GroupSpans
-from spark_jobs.domain.kernel.moves import Trigger
+from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.kernel.progress import topic_progress
-from spark_jobs.domain.kernel.replays import Replays
-from spark_jobs.domain.kernel.switches import Switch, switches
+from spark_jobs.domain.kernel.rebalances import rebalances
 from spark_jobs.domain.kernel.timeline import StepTimeline
-from spark_jobs.domain.kernel.triggers import SwitchedAt, with_moves
-from spark_jobs.domain.kernel.unseen import expired_at, unseen_times
+from spark_jobs.domain.kernel.triggers import SwitchedAt, switches, with_moves
+from spark_jobs.domain.kernel.unseen import unseen_times
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.series import Span, last_hour_before
@@ -92,7 +92,7 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
                 of_topic, history.offsets.get(topic), window, settings, is_filtered=topic in spans.filtered
             )
         ],
-        rebalances=_rebalances(intervals, settings.cadence),
+        rebalances=rebalances(intervals, settings),
         memberships=spans.memberships,
         routes=spans.routes,
         client_states=spans.clients,
@@ -130,20 +130,3 @@ def _spans(history: GroupHistory, window: StepWindow, settings: AuditSettings) -
 
 def _seen(spans: Iterator[tuple[str, list[Span[State]]]]) -> dict[str, list[Span[State]]]:
     return {key: several for key, several in spans if several}
-
-
-def _rebalances(intervals: Sequence[RebalanceInterval], cadence: int) -> list[Rebalance]:
-    """The intervals that a known change began, in order of time, each with its group's moment.
-
-    The recorder asks one thing after another, so one change starts the topics' intervals a little apart: a start less
-    than half a cadence after the one before belongs to the same rebalance, which has the first one's time. Only what
-    all hosts agree on counts: a broker that came back lists the members one by one.
-    """
-    agreed = [(one, one.moves) for one in intervals if one.view == ALL_HOSTS and one.moves and one.moves.triggers]
-    begun = [(one, moves) for one, moves in agreed if moves.triggers[0][0] != Trigger.FIRST_OBSERVATION]
-    begun.sort(key=lambda each: each[0].start)
-    found: list[Rebalance] = []
-    for place, (interval, moves) in enumerate(begun):
-        apart = place == 0 or interval.start - begun[place - 1][0].start >= cadence / 2
-        found.append(Rebalance(interval.start if apart else found[-1].moment, interval, moves))
-    return found

@@ -88,11 +88,11 @@ def _members(roots: Sequence[Thread]) -> tuple[str, ...]:
 
 def _piled_up(every: Sequence[Thread]) -> dict[str, int]:
     """The highest backlog of each group's findings, where it is known."""
-    told: dict[str, list[tuple[int | None, int | None]]] = defaultdict(list)
+    backlogs: dict[str, list[tuple[int | None, int | None]]] = defaultdict(list)
     for thread in every:
         evidence = (found.evidence for found in _findings([thread]))
-        told[thread.identity[1]] += [(one.backlog_max, one.unknown_queues) for one in evidence]
-    highest = {group: highest_backlog(of_group) for group, of_group in told.items()}
+        backlogs[thread.identity[1]] += [(one.backlog_max, one.unknown_queues) for one in evidence]
+    highest = {group: highest_backlog(of_group) for group, of_group in backlogs.items()}
     return {group: messages for group, messages in highest.items() if messages is not None}
 
 
@@ -100,7 +100,7 @@ def _unowned(every: Sequence[Thread]) -> dict[str, int]:
     """How long the queues of each group had no owner, added up, however many findings say so: not those into which
     nothing came, and in which nothing waited.
 
-    There are many queues: their names and times are slices, and what several findings say is looked at once.
+    There are many queues: their names and times are slices, and a time that several findings give is counted once.
     """
     times: dict[str, dict[Queue, set[tuple[int, int]]]] = defaultdict(lambda: defaultdict(set))
     for thread in every:
@@ -152,11 +152,11 @@ def queues_by_topic(queues: Iterable[Queue]) -> str:
     ids: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for topic, broker, queue_id in sorted(queues):
         ids[topic][broker].append(queue_id)
-    told = [
+    texts = [
         " ".join((topic, *(f"{broker}:{number_ranges(found)}" for broker, found in of_topic.items())))
         for topic, of_topic in ids.items()
     ]
-    return ", ".join(told)
+    return ", ".join(texts)
 
 
 def _some(names: Sequence[str], thing: str) -> str:

@@ -26,9 +26,11 @@ def incidents(findings: Iterable[PublishedFinding], audited: AuditedTime, rules:
     left_out = untold(
         (one.finding.finding_id, one.finding.root_finding_id, one.finding.muted) for one in every.values()
     )
-    told = {finding_id: one for finding_id, one in every.items() if finding_id not in left_out}
-    root_rules = {one: every[root].finding.rule for one in told if (root := told[one].finding.root_finding_id) in every}
-    conditions = threads(told.values(), RootRules(root_rules, by_name), unknown)
+    reported = {finding_id: one for finding_id, one in every.items() if finding_id not in left_out}
+    root_rules = {
+        one: every[root].finding.rule for one in reported if (root := reported[one].finding.root_finding_id) in every
+    }
+    conditions = threads(reported.values(), RootRules(root_rules, by_name), unknown)
     found = [incident(roots, rest, by_name) for roots, rest in _events(conditions, by_name)]
     opened = (one for one in found if one.severity != SEVERITIES[0] or one.rule in blind)
     return sorted(opened, key=lambda one: (-one.opened_at, one.cluster, one.rule, one.incident_id))

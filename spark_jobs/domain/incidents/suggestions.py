@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from spark_jobs.domain.incidents.values import PublishedFinding
 from spark_jobs.domain.model.finding import Finding
+from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import HOUR, SECOND
 from spark_jobs.domain.rules import (
@@ -65,15 +66,15 @@ class GroupSuggestions(NamedTuple):
 def suggestions(past: GroupPast, current: Thresholds) -> list[Suggestion]:
     """The thresholds to raise; none that drops nothing, or that would hide a queue without progress."""
     within = current.storm_seconds * SECOND
-    told = [one for one in past.findings if one.finding.muted is None]
+    unmuted = [one for one in past.findings if one.finding.muted is None]
 
     def storm(one: Finding) -> float | None:
         if one.rule != rebalance_storm.NAME:
             return None
         return most_within((each for each in past.rebalances if one.start <= each[1] <= one.end), within)
 
-    lagging, skews = _heights(told, _lagging), _heights(told, _skew)
-    flaps, storms = _heights(told, _flapping), _heights(told, storm)
+    lagging, skews = _heights(unmuted, _lagging), _heights(unmuted, _skew)
+    flaps, storms = _heights(unmuted, _flapping), _heights(unmuted, storm)
     found = (
         _suggestion("allowed_lag", past.lags, _all(lagging), current, keeps=gt, below=_least_stopped(past.findings)),
         _suggestion("skew_ratio", _per_step(past.steps, skews), _all(skews), current, digits=1),
@@ -136,7 +137,7 @@ def _per_step(steps: Iterable[int], heights: Mapping[int, list[float]]) -> list[
 
 def _least_stopped(findings: Iterable[PublishedFinding]) -> float:
     """The least lag with which a queue of an ERROR made no progress, or began to lose messages; not known: 0."""
-    severe = (one.finding for one in findings if one.finding.rule in _STOPPED and one.finding.severity == "ERROR")
+    severe = (each.finding for each in findings if each.finding.rule in _STOPPED and each.finding.severity == ERROR)
     return min((queue.backlog_start or 0 for one in severe for queue in one.evidence.queues), default=inf)
 
 
@@ -145,18 +146,18 @@ def _lagging(one: Finding) -> float | None:
 
 
 def _skew(one: Finding) -> float | None:
-    told = _measures(one)
+    measures = _measures(one)
     if one.rule == producer_skew.NAME:
-        return told.get("max_over_mean")
-    if one.rule != load_imbalance.NAME or not told.get("most_consumed"):
+        return measures.get("max_over_mean")
+    if one.rule != load_imbalance.NAME or not measures.get("most_consumed"):
         return None
-    least = told.get("least_consumed")
-    return (told["most_consumed"] or 0) / least if least else inf
+    least = measures.get("least_consumed")
+    return (measures["most_consumed"] or 0) / least if least else inf
 
 
 def _flapping(one: Finding) -> float | None:
-    told = _measures(one)
-    known = [value for value in (told.get("comings"), told.get("goings")) if value is not None]
+    measures = _measures(one)
+    known = [value for value in (measures.get("comings"), measures.get("goings")) if value is not None]
     return min(known, default=None) if one.rule == flapping_member.NAME else None
 
 

@@ -6,29 +6,24 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.kernel.moves import Trigger
-from spark_jobs.domain.kernel.switches import Switch
-from spark_jobs.domain.kernel.unseen import UnseenReason
 from spark_jobs.domain.kernel.verdicts import VerdictSpan
 from spark_jobs.domain.model.finding import Counts
 from spark_jobs.domain.model.history import RETRY, ClientState, GroupHistory, Membership, Place, Subscriptions
 from spark_jobs.domain.model.message_queue import RouteEntry, topic_type
 from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.statuses import HANDED_OUT, WITHOUT_OFFSETS, Reason, Status, Trigger
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
 from spark_jobs.domain.rocketmq.strategies import Variant
 from spark_jobs.domain.rocketmq.variants import Implementation, variant_of
 
-CONSUMED_UNSEEN = frozenset(UnseenReason)
-#: Reasons for which the queues of the route have no offsets of the group. In all other time that was observed they do.
-WITHOUT_OFFSETS = ("STATIC_TOPIC", "LITE", "BROADCASTING", "NOT_SUBSCRIBED")
+Answer = TypeVar("Answer")
 #: Name of the membership view of brokers that agree.
 ALL_HOSTS = "*"
-REPLAYED, UNOBSERVED, NOT_APPLICABLE = "REPLAYED", "UNOBSERVED", "NOT_APPLICABLE"
 
 
 class Member(NamedTuple):
@@ -109,28 +104,30 @@ class Moves:
     before_seen_at: int | None = None
 
 
-def without_owners(status: str, reason: str | None, readable: tuple[Place, ...] | None) -> tuple[Place, ...]:
-    """The queues of an interval that are consumed, though nobody knows by whom; () where it is replayed.
+def queues_without_owners(reason: Reason | None, readable: tuple[Place, ...] | None) -> tuple[Place, ...]:
+    """The queues that have offsets of the group in an interval that is not replayed for this reason."""
+    is_measured = reason is not None and reason.status is not Status.UNOBSERVED and reason not in WITHOUT_OFFSETS
+    return readable or () if is_measured else ()
 
-    None of unobserved time, and of broadcasting: the broker keeps no offsets of it.
+
+class Switch(NamedTuple):
+    """A broker was asked at the address `old` until the route snapshot `before`, and at `new` from the one `at` on,
+    both in microseconds; None: the route did not name it.
     """
-    return () if status in (REPLAYED, UNOBSERVED) or reason in WITHOUT_OFFSETS else readable or ()
+
+    broker_name: str
+    before: int
+    at: int
+    old: str | None
+    new: str | None
 
 
-class Mismatch(NamedTuple):
-    """A time in which members said that they subscribe differently: `told`, (client id, its subscriptions)."""
-
-    start: int
-    end: int
-    told: tuple[tuple[str, Subscriptions], ...]
-
-
-class MessageModelConflict(NamedTuple):
-    """A time in which members said that they consume in different message models: `told`, (client id, model)."""
+class Disagreement(NamedTuple, Generic[Answer]):
+    """A time in which members of a view did not say the same: (client id, what it said)."""
 
     start: int
     end: int
-    told: tuple[tuple[str, str], ...]
+    answers: tuple[tuple[str, Answer], ...]
 
 
 @dataclass(frozen=True)
@@ -146,16 +143,20 @@ class RebalanceInterval:
     view: str
     start: int
     end: int
-    status: str
-    reason: str | None
+    reason: Reason | None
     strategy_source: str | None
     members: tuple[Member, ...] | None
     queues: tuple[Place, ...] | None
     seen_at: int | None
     allocation: Allocation | None
-    mismatches: tuple[Mismatch, ...] = ()
-    mixtures: tuple[MessageModelConflict, ...] = ()
+    subscription_conflicts: tuple[Disagreement[Subscriptions], ...] = ()
+    model_conflicts: tuple[Disagreement[str], ...] = ()
     moves: Moves | None = None
+
+    @property
+    def status(self) -> Status:
+        """REPLAYED without a reason, else that of the reason."""
+        return self.reason.status if self.reason else Status.REPLAYED
 
     @property
     def is_ordinary(self) -> bool:
@@ -167,12 +168,12 @@ class RebalanceInterval:
         """The queues that have progress: those of its allocation, or, where owners are not known, the readable ones."""
         if self.allocation is not None:
             return self.allocation.queues
-        return without_owners(self.status, self.reason, self.queues)
+        return queues_without_owners(self.reason, self.queues)
 
     @property
     def is_shared_out(self) -> bool:
         """Whether the broker hands out the messages (POP), so that queues have no owners at all."""
-        return self.status == NOT_APPLICABLE and self.reason not in (*CONSUMED_UNSEEN, *WITHOUT_OFFSETS)
+        return self.reason in HANDED_OUT
 
 
 @dataclass(frozen=True)

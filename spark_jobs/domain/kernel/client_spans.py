@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.consume_statuses import saturated
 from spark_jobs.domain.model.clients import (
-    NO_TROUBLE,
+    NO_SYMPTOMS,
     BusyClient,
-    Said,
+    ReportedState,
     Symptoms,
     ThrottleCause,
     Throttled,
     queue_of,
-    said_in,
+    reported_state,
 )
 from spark_jobs.domain.model.history import UNKNOWN, ClientHistory
 from spark_jobs.domain.model.message_queue import MessageQueue
@@ -34,23 +34,23 @@ Symptom = TypeVar("Symptom")
 _LIMITS = tuple(ThrottleCause)
 
 
-class Statement(NamedTuple):
-    """All that one snapshot of a client shows; without trouble it stays the same while the client is in health."""
+class ClientReport(NamedTuple):
+    """All that one snapshot of a client shows. Without symptoms it stays the same while its state does."""
 
-    said: Said
-    trouble: Symptoms
+    reported: ReportedState
+    symptoms: Symptoms
 
 
-def client_spans(step: AuditedStep) -> Mapping[str, Sequence[Span[Statement]]]:
+def client_spans(step: AuditedStep) -> Mapping[str, Sequence[Span[ClientReport]]]:
     """By client id the spans of the window in which it said the same, in the order of time; kept for all rules.
 
     Unlike `AuditedStep.client_states` they end where a client does not answer, or is not asked for `max_gap`.
     """
-    known: dict[str, list[Span[Statement]]] | None = vars(step).get("_client_spans")
+    known: dict[str, list[Span[ClientReport]]] | None = vars(step).get("_client_spans")
     if known is None:
         settings = step.settings
         known = vars(step)["_client_spans"] = {
-            client_id: statements(client, settings.thresholds).spans(step.window, settings.max_gap)
+            client_id: client_reports(client, settings.thresholds).spans(step.window, settings.max_gap)
             for client_id, client in step.history.clients.items()
         }
     return known
@@ -68,11 +68,11 @@ def seen_twice(spans: Sequence[Span[State]]) -> Iterator[Span[State]]:
 
 
 def symptoms(
-    spans: Iterable[Span[Statement]],
-    shown: Callable[[Statement], Sequence[Symptom]],
+    spans: Iterable[Span[ClientReport]],
+    shown: Callable[[ClientReport], Sequence[Symptom]],
     queue: Callable[[Symptom], MessageQueue],
 ) -> Iterator[Span[Symptom]]:
-    """One per (span of one client, queue with this trouble), shown by two successive snapshots at least."""
+    """One per (span of one client, queue with this symptom), shown by two successive snapshots at least."""
     per_queue: dict[MessageQueue, list[Span[Symptom]]] = defaultdict(list)
     for span in spans:
         for one in shown(span.state):
@@ -81,32 +81,34 @@ def symptoms(
         yield from seen_twice(of_queue)
 
 
-def statements(client: ClientHistory, thresholds: Thresholds) -> Series[Statement]:
+def client_reports(client: ClientHistory, thresholds: Thresholds) -> Series[ClientReport]:
     """What each snapshot of a client shows; kept, as every step asks for it."""
-    known: tuple[Thresholds, Series[Statement]] | None = vars(client).get("_statements")
+    known: tuple[Thresholds, Series[ClientReport]] | None = vars(client).get("_client_reports")
     if known is None or known[0] is not thresholds:
-        known = vars(client)["_statements"] = (thresholds, _statements(client, thresholds))
+        known = vars(client)["_client_reports"] = (thresholds, _client_reports(client, thresholds))
     return known[1]
 
 
-def _statements(client: ClientHistory, thresholds: Thresholds) -> Series[Statement]:
-    """Python objects are made of the few folded states, and of the snapshots that show trouble."""
-    codes: dict[Statement, int] = {}
-    of_states = [codes.setdefault(Statement(said_in(state), NO_TROUBLE), len(codes)) for state in client.series.states]
+def _client_reports(client: ClientHistory, thresholds: Thresholds) -> Series[ClientReport]:
+    """Python objects are made of the few folded states, and of the snapshots that show symptoms."""
+    codes: dict[ClientReport, int] = {}
+    of_states = [
+        codes.setdefault(ClientReport(reported_state(state), NO_SYMPTOMS), len(codes)) for state in client.series.states
+    ]
     of_snapshots = np.array(of_states, dtype=np.int64)[client.series.codes]
     found = list(codes)
-    troubled: dict[tuple[int, Symptoms], int] = {}
-    for snapshot, trouble in _troubles(client, thresholds).items():
+    of_symptoms: dict[tuple[int, Symptoms], int] = {}
+    for snapshot, shown in _symptoms(client, thresholds).items():
         healthy = int(of_snapshots[snapshot])
-        code = troubled.setdefault((healthy, trouble), len(found))
+        code = of_symptoms.setdefault((healthy, shown), len(found))
         if code == len(found):
-            found.append(Statement(found[healthy].said, trouble))
+            found.append(ClientReport(found[healthy].reported, shown))
         of_snapshots[snapshot] = code
     return Series(client.series.times, of_snapshots, found)
 
 
-def _troubles(client: ClientHistory, thresholds: Thresholds) -> dict[int, Symptoms]:
-    """The trouble of each snapshot, by its number, that shows any."""
+def _symptoms(client: ClientHistory, thresholds: Thresholds) -> dict[int, Symptoms]:
+    """The symptoms of each snapshot, by its number, that shows any."""
     stale: dict[int, list[MessageQueue]] = defaultdict(list)
     throttled: dict[int, list[Throttled]] = defaultdict(list)
     busy: dict[int, BusyClient] = dict(saturated(client, thresholds))

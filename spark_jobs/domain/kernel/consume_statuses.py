@@ -177,10 +177,12 @@ def _span(
         usual[0],
         None if np.isnan(usual[1]) else usual[1],
     )
-    return held(client, int(readings.snapshot[row]), window, max_gap, measured)
+    return span_of_snapshot(client, int(readings.snapshot[row]), window, max_gap, measured)
 
 
-def held(client: ClientHistory, snapshot: int, window: StepWindow, max_gap: int, state: State) -> Span[State]:
+def span_of_snapshot(
+    client: ClientHistory, snapshot: int, window: StepWindow, max_gap: int, state: State
+) -> Span[State]:
     """What a snapshot (by number) of the client shows, from then until its next one, but no longer than `max_gap`."""
     times = client.series.times
     seen_at = int(times[snapshot])

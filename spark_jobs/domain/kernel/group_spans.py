@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
-from spark_jobs.domain.kernel.unseen import UnseenReason
-from spark_jobs.domain.model.history import EVERYTHING, ClientState, Membership, Subscriptions
+from spark_jobs.domain.kernel.audited_step import Answer
+from spark_jobs.domain.model.history import EVERYTHING, ClientState, Membership
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import StepWindow
 
 
@@ -26,7 +27,7 @@ class GroupSpans:
     routes: Mapping[str, Sequence[Span[tuple[RouteEntry, ...]]]]
     clients: Mapping[str, Sequence[Span[ClientState]]]
     offset_topics: frozenset[str]
-    unseen: Sequence[Span[UnseenReason]]
+    unseen: Sequence[Span[Reason]]
 
     @cached_property
     def subscribed(self) -> frozenset[str]:
@@ -40,8 +41,7 @@ class GroupSpans:
         """Those of which it was seen to subscribe only some messages, by tags or SQL; no retry topics."""
         by_brokers = (span.state.subscriptions for spans in self.memberships.values() for span in spans)
         by_clients = (span.state.subscriptions or () for spans in self.clients.values() for span in spans)
-        told = chain(*by_brokers, *by_clients)
-        return frozenset(topic for topic, expression in told if expression != EVERYTHING)
+        return frozenset(topic for topic, expression in chain(*by_brokers, *by_clients) if expression != EVERYTHING)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,17 +50,17 @@ class ClientStates:
 
     states: Mapping[str, ClientState]
 
-    def told(self, membership: Membership) -> tuple[tuple[str, Subscriptions], ...]:
-        """(client id, subscriptions) of the connected clients that said what they subscribe."""
-        ids = dict.fromkeys(one.client_id for one in membership.connections)
-        known = ((client_id, self.states[client_id].subscriptions) for client_id in ids if client_id in self.states)
-        return tuple((client_id, subscriptions) for client_id, subscriptions in known if subscriptions is not None)
+    def of(self, client_id: str) -> ClientState | None:
+        """What this client said; None: nothing."""
+        return self.states.get(client_id)
 
-    def models(self, membership: Membership) -> tuple[tuple[str, str], ...]:
-        """(client id, message model) of the connected clients that said theirs."""
-        ids = dict.fromkeys(one.client_id for one in membership.connections)
-        known = ((client_id, self.states[client_id].message_model) for client_id in ids if client_id in self.states)
-        return tuple((client_id, model) for client_id, model in known if model is not None)
+    def answers(
+        self, membership: Membership, answer: Callable[[ClientState], Answer | None]
+    ) -> tuple[tuple[str, Answer], ...]:
+        """(client id, answer) of the connected clients that gave one."""
+        ids = dict.fromkeys(connection.client_id for connection in membership.connections)
+        answers = ((client_id, answer(self.states[client_id])) for client_id in ids if client_id in self.states)
+        return tuple((client_id, known) for client_id, known in answers if known is not None)
 
     def is_assigned(self, client_id: str) -> bool:
         """Whether the broker assigns queues to the client, in a group that leaves it to the broker: one of whom nothing
@@ -68,16 +68,16 @@ class ClientStates:
         """
         return client_id not in self.states or self.states[client_id].client_rebalance is False
 
-    def leaves_it_to_the_broker(self, membership: Membership) -> bool:
+    def leave_it_to_the_broker(self, membership: Membership) -> bool:
         """Whether the broker assigns queues to any connected client; of a group without any, to one before or after."""
-        ids = [one.client_id for one in membership.connections]
-        states = [self.states[one] for one in ids if one in self.states] if ids else self.states.values()
+        ids = [connection.client_id for connection in membership.connections] or list(self.states)
+        states = (self.states[client_id] for client_id in ids if client_id in self.states)
         return any(state.client_rebalance is False for state in states)
 
 
 class ClientStateTimeline:
-    """The books of a step, each until the next one begins. One that was first heard of after it joined has been so
-    since it joined: the first state of a client reaches back to the beginning.
+    """What clients had last said at each time of a step. The first state of a client reaches back to the beginning: one
+    that was first asked after it joined has been so since it joined.
     """
 
     def __init__(self, clients: Mapping[str, Sequence[Span[ClientState]]], window: StepWindow) -> None:
@@ -87,15 +87,15 @@ class ClientStateTimeline:
         )
         states = {client_id: spans[0].state for client_id, spans in clients.items() if spans}
         self.starts = [window.observed_from]
-        self._books = [ClientStates(states)]
+        self._states = [ClientStates(states)]
         for start, client_id, state in changes:
             states = {**states, client_id: state}
             if start == self.starts[-1]:
-                self._books[-1] = ClientStates(states)
+                self._states[-1] = ClientStates(states)
             else:
                 self.starts.append(start)
-                self._books.append(ClientStates(states))
+                self._states.append(ClientStates(states))
 
     def at(self, moment: int) -> ClientStates:
-        """The book that is in force."""
-        return self._books[bisect_right(self.starts, moment) - 1]
+        """What they had last said then."""
+        return self._states[bisect_right(self.starts, moment) - 1]

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from spark_jobs.domain.kernel.audited_step import Member
+from spark_jobs.domain.kernel.audited_step import Allocation, Member
 from spark_jobs.domain.model.history import ClientState, Connection
 from spark_jobs.domain.model.message_queue import java_order
 from spark_jobs.domain.rocketmq.strategies import (
@@ -34,17 +34,38 @@ def in_allocation_order(connections: Iterable[Connection]) -> list[Connection]:
     return sorted(connections, key=lambda one: (java_order(one.client_id), one.client_addr or ""))
 
 
+def connections_of(client_ids: Iterable[str]) -> list[tuple[str, int]]:
+    """One per connection: (client id, its number among those of the id), as its address may change or be unknown."""
+    seen: Counter[str] = Counter()
+    connections = []
+    for client_id in client_ids:
+        connections.append((client_id, seen[client_id]))
+        seen[client_id] += 1
+    return connections
+
+
+def queues_per_connection(allocations: Iterable[tuple[Sequence[str], Allocation]]) -> Counter[tuple[str, int]]:
+    """How many queues of all topics each connection owns; `allocations`: client ids in order, and their allocation."""
+    queues: Counter[tuple[str, int]] = Counter()
+    for client_ids, allocation in allocations:
+        for connection, count in zip(connections_of(client_ids), allocation.queues_per_member, strict=True):
+            queues[connection] += count
+    return queues
+
+
 def members_of(
-    connections: Sequence[Connection], told: Mapping[str, ClientState], resolved: Sequence[Resolved], topic: str
+    connections: Sequence[Connection], states: Mapping[str, ClientState], resolved: Sequence[Resolved], topic: str
 ) -> tuple[Member, ...]:
     """One per connection, in their order. A member of whom nothing is known is taken to subscribe the topic."""
-    each = ((one, told.get(one.client_id), its.strategy) for one, its in zip(connections, resolved, strict=True))
-    return tuple(_member(one, said, strategy, topic) for one, said, strategy in each)
+    return tuple(
+        _member(connection, states.get(connection.client_id), strategy, topic)
+        for connection, (strategy, _) in zip(connections, resolved, strict=True)
+    )
 
 
-def _member(connection: Connection, said: ClientState | None, strategy: str, topic: str) -> Member:
+def _member(connection: Connection, state: ClientState | None, strategy: str, topic: str) -> Member:
     variant = variant_of(strategy, connection.language, connection.version)
-    return Member(*connection, strategy, _subscribes(said, topic), said is not None, variant)
+    return Member(*connection, strategy, _subscribes(state, topic), state is not None, variant)
 
 
 def _subscribes(state: ClientState | None, topic: str) -> bool:

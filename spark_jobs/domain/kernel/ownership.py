@@ -6,15 +6,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import Allocation, Member
 from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.model.finding import Counts
 from spark_jobs.domain.model.history import Place
-from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.message_queue import MessageQueue, RouteEntry, all_queues
 from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, first_positions, queues_in_rooms
 from spark_jobs.domain.rocketmq.pop import shares_of
 from spark_jobs.domain.rocketmq.strategies import CONFIG, MACHINE_ROOM, StrategySettings, Variant, is_popped
@@ -33,6 +33,52 @@ class Inputs(NamedTuple):
     members: tuple[Member, ...]
     queues: tuple[Place, ...]
     unreadable: tuple[tuple[str, int, UnassignedCause], ...]
+
+
+class Queues(NamedTuple):
+    """A topic's queues as every client sorts them: those that may be read, and the others that can hold messages."""
+
+    readable: tuple[Place, ...]
+    unreadable: tuple[tuple[str, int, UnassignedCause], ...]
+
+
+def queues_of(route: Sequence[RouteEntry]) -> Queues:
+    """The queues of a route (`MQClientInstance.topicRouteData2TopicSubscribeInfo`)."""
+    queues = [(queue.broker_name, queue.queue_id, unreadable) for queue, unreadable in all_queues("", route)]
+    return Queues(
+        tuple((broker, queue_id) for broker, queue_id, unreadable in queues if unreadable is None),
+        tuple((broker, queue_id, unreadable) for broker, queue_id, unreadable in queues if unreadable),
+    )
+
+
+@dataclass
+class Replays:
+    """The allocations and queues of one group, over all steps of a run: each distinct state is replayed once.
+
+    `of_inputs`: what the timeline makes of all snapshots together.
+    """
+
+    settings: StrategySettings
+    allocations: dict[Inputs, Allocation] = field(default_factory=dict)
+    queues: dict[tuple[RouteEntry, ...], Queues] = field(default_factory=dict)
+    of_inputs: dict[object, Any] = field(default_factory=dict)
+
+    def allocation(self, inputs: Inputs) -> Allocation:
+        """The allocation of these inputs, whatever the addresses and versions of the members."""
+        key = inputs._replace(members=tuple(_as_input(member) for member in inputs.members))
+        if key not in self.allocations:
+            self.allocations[key] = replayed(key, self.settings)
+        return self.allocations[key]
+
+    def queues_of(self, route: tuple[RouteEntry, ...]) -> Queues:
+        """The queues of this route."""
+        if route not in self.queues:
+            self.queues[route] = queues_of(route)
+        return self.queues[route]
+
+
+def _as_input(member: Member) -> Member:
+    return member._replace(client_addr=None, language=None, version=None, known=True)
 
 
 class _Owned(NamedTuple):

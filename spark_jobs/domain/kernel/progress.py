@@ -6,8 +6,7 @@ for each interval; what came in and went out between two readings belongs to the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from enum import StrEnum
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,17 +15,12 @@ from numpy.typing import NDArray
 from spark_jobs.domain.kernel.audited_step import IntervalProgress, RebalanceInterval
 from spark_jobs.domain.kernel.reading_windows import ReadingPairs, ReadingWindows, age_ms, reading_pairs
 from spark_jobs.domain.kernel.verdicts import VerdictWindows
-from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings, Place
+from spark_jobs.domain.model.statuses import LagQuality
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
 
-
-class LagQuality(StrEnum):
-    """Whether the lag of a queue is known. UNFILTERED: with the messages that the subscription leaves out."""
-
-    MEASURED = "MEASURED"
-    UNFILTERED = "UNFILTERED"
-    NEVER_COMMITTED = "NEVER_COMMITTED"
-    NO_READING = "NO_READING"
+#: Of queues: since when they have had their owners, microseconds.
+_Since = dict[Place, int]
 
 
 def lag_qualities(progress: IntervalProgress) -> NDArray[np.str_]:
@@ -36,15 +30,13 @@ def lag_qualities(progress: IntervalProgress) -> NDArray[np.str_]:
     return np.where(progress.lag_last != UNKNOWN, known.value, unknown)
 
 
-def one_at_a_time(
-    of_topic: Sequence[RebalanceInterval], window: StepWindow
-) -> Iterator[tuple[RebalanceInterval, int, int]]:
-    """The intervals of one topic inside the step, without overlaps, each with its start and end.
+def one_at_a_time(of_topic: Sequence[RebalanceInterval], since: int) -> Iterator[tuple[RebalanceInterval, int, int]]:
+    """The intervals of one topic since then, without overlaps, each with its start and end.
 
     Where views differ, a moment belongs to the interval that began last, of those that began together to a replayed
     one, of those to the first view, and to none once that one is over.
     """
-    inside = [(max(one.start, window.start), one) for one in of_topic if one.end > window.start]
+    inside = [(max(one.start, since), one) for one in of_topic if one.end > since]
     inside.sort(key=lambda each: (each[0], each[1].allocation is None, each[1].view))
     first = [each for place, each in enumerate(inside) if place == 0 or inside[place - 1][0] < each[0]]
     for place, (start, one) in enumerate(first):
@@ -64,13 +56,41 @@ def topic_progress(
     `is_filtered`: the group subscribes only some of its messages.
 
     The last reading before the step is looked at too, if it is no older than a state holds without another: what came
-    in between belongs to the step. Windows of verdicts reach back further, inside their interval.
+    in between belongs to the step. Windows of verdicts reach back further, to where the queue got its owners.
     """
-    asked = [each for each in one_at_a_time(of_topic, window) if each[0].measured]
+    asked = [each for each in one_at_a_time(of_topic, window.start) if each[0].measured]
     if not asked:
         return []
     pairs = reading_pairs(readings, readings.inside(window.start - settings.max_gap, window.end)) if readings else None
-    return [_of_interval(one, start, end, pairs, settings, is_filtered=is_filtered) for one, start, end in asked]
+    owned_since = _owned_since(one_at_a_time(of_topic, window.observed_from))
+    return [
+        _of_interval(
+            one, start, end, pairs, owned_since.get((one.start, one.view), {}), settings, is_filtered=is_filtered
+        )
+        for one, start, end in asked
+    ]
+
+
+def _owned_since(of_topic: Iterable[tuple[RebalanceInterval, int, int]]) -> Mapping[tuple[int, str], _Since]:
+    """By start and view of an interval: which of its queues had the same owners in the interval right before it, and
+    since when, in microseconds.
+    """
+    found: dict[tuple[int, str], _Since] = {}
+    before: RebalanceInterval | None = None
+    before_end, since = 0, _Since()
+    for one, start, end in of_topic:
+        if one.allocation and before and before.allocation and before_end == start:
+            owners = dict(zip(before.allocation.queues, before.allocation.owner_ids, strict=True))
+            since = {
+                queue: since.get(queue, before.start)
+                for queue, ids in zip(one.allocation.queues, one.allocation.owner_ids, strict=True)
+                if owners.get(queue) == ids
+            }
+        else:
+            since = {}
+        found[one.start, one.view] = since
+        before, before_end = one, end
+    return found
 
 
 def _of_interval(
@@ -78,6 +98,7 @@ def _of_interval(
     start: int,
     end: int,
     pairs: ReadingPairs | None,
+    owned_since: _Since,
     settings: AuditSettings,
     *,
     is_filtered: bool,
@@ -87,7 +108,7 @@ def _of_interval(
     measured |= zip(_COUNTS, np.zeros((len(_COUNTS), len(queues)), np.int64), strict=True)
     measured |= {"verdicts": [None] * len(queues), "spans": []}
     if pairs is not None:
-        _measure(measured, interval, pairs, start, end, settings)
+        _measure(measured, interval, pairs, start, end, owned_since, settings)
     return IntervalProgress(interval=interval, start=start, end=end, is_filtered=is_filtered, **measured)
 
 
@@ -104,6 +125,7 @@ def _measure(
     pairs: ReadingPairs,
     start: int,
     end: int,
+    owned_since: _Since,
     settings: AuditSettings,
 ) -> None:
     """Fills in what the readings of `[start, end)` say of the interval's queues."""
@@ -114,8 +136,9 @@ def _measure(
         return
     places, taken = (np.array(part, dtype=np.int64) for part in zip(*read, strict=True))
     of_interval = _Interval(pairs, first, behind, taken)
+    since = np.array([owned_since.get(interval.measured[place], interval.start) for place in places], dtype=np.int64)
     windows = VerdictWindows(
-        ReadingWindows(pairs.readings, taken, interval_start=interval.start, start=start, end=end, settings=settings)
+        ReadingWindows(pairs.readings, taken, since=since, start=start, end=end, settings=settings)
     )
     measured["spans"] = windows.spans(places.tolist())
     found = of_interval.measures()

@@ -2,9 +2,9 @@
 ends at each of them.
 
 A window ends at a reading. It is the shortest run of readings that spans `verdict_window_seconds` and has
-`verdict_window_readings`; it begins inside the interval, before the step if need be, and does not reach over a gap.
-Where no reading of a queue has a whole window (the interval is too short), what there is stands for one: the readings
-up to the last, two at least.
+`verdict_window_readings`; it begins after the queue got its owners, before the interval and the step if need be, and
+does not reach over a gap. Where no reading of a queue has a whole window (the owners changed too lately), what there is
+stands for one: the readings up to the last, two at least.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ class _Reaches(NamedTuple):
 
 
 class ReadingWindows:
-    """The snapshots of the interval `[interval_start, end)` × the columns asked for; the windows are those that end at
-    readings from `start` on, which is the row `first_row`. Places of readings are rows; -1: none.
+    """The snapshots of an interval until `end` × the columns asked for, each with readings from its `since` on; the
+    windows are those that end at readings from `start` on, which is the row `first_row`. Places of readings are rows;
+    -1: none.
     """
 
     def __init__(
@@ -46,18 +47,18 @@ class ReadingWindows:
         readings: OffsetReadings,
         columns: NDArray[np.int64],
         *,
-        interval_start: int,
+        since: NDArray[np.int64],
         start: int,
         end: int,
         settings: AuditSettings,
     ) -> None:
-        rows = readings.inside(interval_start, end)
-        self.interval_start, self.start, self.end, self.settings = interval_start, start, end, settings
+        rows = readings.inside(int(since.min()), end)
+        self.since, self.start, self.end, self.settings = since, start, end, settings
         self.times = readings.times[rows]
         self.first_row = int(self.times.searchsorted(start))
         self.offset, self.lag = readings.consumed_to[rows][:, columns], readings.lag[rows][:, columns]
         self.stored = readings.last_timestamp[rows][:, columns]
-        self.known = self.lag != UNKNOWN
+        self.known = (self.lag != UNKNOWN) & (self.times[:, None] >= since)
         self.row = np.arange(len(self.times))[:, None]
         # Where no reading is missing, as mostly, one column stands for all.
         reaches = self._reaches(self.known[:, :1] if self.known.all() else self.known)

@@ -2,117 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import (
     ALL_HOSTS,
     Allocation,
+    Answer,
+    Disagreement,
     Member,
-    MessageModelConflict,
-    Mismatch,
     RebalanceInterval,
-    without_owners,
+    queues_without_owners,
 )
 from spark_jobs.domain.kernel.group_spans import ClientStates, ClientStateTimeline, GroupSpans
 from spark_jobs.domain.kernel.members import group_source, in_allocation_order, is_grpc, members_of, resolve_strategies
-from spark_jobs.domain.kernel.ownership import Inputs
-from spark_jobs.domain.kernel.replays import Queues, Replays
+from spark_jobs.domain.kernel.ownership import Inputs, Queues, Replays
 from spark_jobs.domain.kernel.unseen import by_brokers
 from spark_jobs.domain.kernel.views import Moment, Timeline, View, moments, with_modes
 from spark_jobs.domain.model.history import Membership, Place, RequestMode
-from spark_jobs.domain.model.message_queue import LITE, LITE_SELECTIVE, STATIC, MessageQueue, RouteEntry, topic_type
+from spark_jobs.domain.model.message_queue import LITE, STATIC, MessageModel, RouteEntry, topic_type
+from spark_jobs.domain.model.statuses import Reason, Status
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
-from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, by_room
+from spark_jobs.domain.rocketmq.allocation import unresolvable_room
 from spark_jobs.domain.rocketmq.pop import LACKING, as_assigned, everybody_pops_all, is_known, request_mode
-from spark_jobs.domain.rocketmq.strategies import MACHINE_ROOM_NEARBY, POP, UNKNOWN_STRATEGY
+from spark_jobs.domain.rocketmq.strategies import POP, UNKNOWN_STRATEGY
 
-
-class Status(StrEnum):
-    """Whether an interval has verdicts."""
-
-    REPLAYED = "REPLAYED"
-    UNOBSERVED = "UNOBSERVED"
-    NOT_APPLICABLE = "NOT_APPLICABLE"
-    NOT_REPLAYABLE = "NOT_REPLAYABLE"
-
-
-class Reason(StrEnum):
-    """Why an interval is not replayed; the first that applies, in this order."""
-
-    NO_ROUTE_SNAPSHOT = "NO_ROUTE_SNAPSHOT"
-    NO_ROUTE = "NO_ROUTE"
-    NO_MEMBERSHIP_SNAPSHOT = "NO_MEMBERSHIP_SNAPSHOT"
-    STATIC_TOPIC = "STATIC_TOPIC"
-    LITE = "LITE"
-    BROADCASTING = "BROADCASTING"
-    BROKER_REBALANCE = "BROKER_REBALANCE"
-    POP_ALL_QUEUES = "POP_ALL_QUEUES"
-    CONSUMED_THROUGH_PROXY = "CONSUMED_THROUGH_PROXY"
-    CONSUMED_BY_UNSEEN = "CONSUMED_BY_UNSEEN"
-    NOT_SUBSCRIBED = "NOT_SUBSCRIBED"
-    NO_READABLE_QUEUE = "NO_READABLE_QUEUE"
-    UNKNOWN_STRATEGY = "UNKNOWN_STRATEGY"
-    BROKER_LACKS_STRATEGY = "BROKER_LACKS_STRATEGY"
-    SETTINGS_MISSING = "SETTINGS_MISSING"
-    ROOM_UNRESOLVABLE = "ROOM_UNRESOLVABLE"
-
-    @property
-    def status(self) -> Status:
-        """UNOBSERVED: not seen; NOT_APPLICABLE: no client owns queues; NOT_REPLAYABLE: all others."""
-        if self in (Reason.NO_ROUTE_SNAPSHOT, Reason.NO_MEMBERSHIP_SNAPSHOT):
-            return Status.UNOBSERVED
-        if self in _NOT_APPLICABLE:
-            return Status.NOT_APPLICABLE
-        return Status.NOT_REPLAYABLE
-
-
-_UNSEEN = (Reason.CONSUMED_THROUGH_PROXY, Reason.CONSUMED_BY_UNSEEN)
 #: Topics whose queues no strategy divides, as clients know them.
 _BY_TYPE = {STATIC: Reason.STATIC_TOPIC, LITE: Reason.LITE}
-_BY_BROKER = (Reason.BROKER_REBALANCE, Reason.POP_ALL_QUEUES)
-_NOT_APPLICABLE = (Reason.LITE, Reason.BROADCASTING, *_BY_BROKER, *_UNSEEN, Reason.NOT_SUBSCRIBED)
 
 
-@dataclass(frozen=True)
-class _Facts:
-    """What holds over a span of one view: the columns of a rebalance interval but its time."""
+class _Replay(NamedTuple):
+    """The columns of a rebalance interval that follow from the snapshots in force, named as there."""
 
-    status: Status
     reason: Reason | None
-    source: str | None
+    strategy_source: str | None
     members: tuple[Member, ...] | None
-    queues: Queues | None
+    queues: tuple[Place, ...] | None
     allocation: Allocation | None
-
-    def same_state(self, other: _Facts) -> bool:
-        """Whether nothing that an allocation depends on differs; what is not replayed differs by its reason, by its
-        queues where they are measured all the same, and by its members where they own queues, whoever has which.
-        """
-        if self.reason is not other.reason or self.allocation is not other.allocation:
-            return False
-        own, others = (without_owners(one.status, one.reason, one.readable) for one in (self, other))
-        have_owners = bool(own) and self.status is Status.NOT_REPLAYABLE
-        return own == others and not (have_owners and _ids(self.members) != _ids(other.members))
-
-    @property
-    def readable(self) -> tuple[Place, ...] | None:
-        """The queues that clients may read; None: no route was seen."""
-        return self.queues.readable if self.queues else None
-
-
-@dataclass
-class _Open:
-    """An interval that may go on."""
-
-    view: str
-    start: int
-    end: int
-    facts: _Facts
-    seen_at: int | None
-    mismatches: list[Mismatch]
-    mixtures: list[MessageModelConflict]
 
 
 class StepTimeline:
@@ -120,126 +47,129 @@ class StepTimeline:
 
     def __init__(self, spans: GroupSpans, window: StepWindow, settings: AuditSettings, replays: Replays) -> None:
         self._spans, self._window, self._settings, self._replays = spans, window, settings, replays
-        listed = by_brokers(spans.memberships)
-        self._members = {broker: Timeline(with_modes(found)) for broker, found in listed.items()}
-        self._books = ClientStateTimeline(spans.clients, window)
+        self._members = {
+            broker: Timeline(with_modes(listed)) for broker, listed in by_brokers(spans.memberships).items()
+        }
+        self._clients = ClientStateTimeline(spans.clients, window)
         self._unseen = Timeline(spans.unseen)
-        changes = (timeline.changes(window) for timeline in self._members.values())
-        unseen = self._unseen.changes(window)
-        self._cuts = {window.observed_from, *self._books.starts}.union(unseen, *changes)
-        self._known: dict[tuple[object, ...], _Facts] = {}
+        of_members = (timeline.changes(window) for timeline in self._members.values())
+        self._cuts = {window.observed_from, *self._clients.starts}.union(self._unseen.changes(window), *of_members)
+        self._replay_of: dict[tuple[object, ...], _Replay] = {}
 
     def intervals(self) -> list[RebalanceInterval]:
         """By topic, start and view, over the step and its warm-up. Of topics that subscriptions or offsets name."""
-        return [one for topic in sorted(self._spans.subscribed | self._spans.offset_topics) for one in self._of(topic)]
+        topics = sorted(self._spans.subscribed | self._spans.offset_topics)
+        return [interval for topic in topics for interval in self._intervals_of(topic)]
 
-    def _of(self, topic: str) -> list[RebalanceInterval]:
+    def _intervals_of(self, topic: str) -> list[RebalanceInterval]:
+        """Neighbours of one view in one state are one interval."""
+        merged: list[RebalanceInterval] = []
+        last_of_view: dict[str, int] = {}
+        for interval in self._unmerged(topic):
+            place = last_of_view.get(interval.view)
+            if place is not None and _continues(merged[place], interval):
+                merged[place] = _joined(merged[place], interval)
+            else:
+                last_of_view[interval.view] = len(merged)
+                merged.append(interval)
+        return sorted(merged, key=lambda interval: (interval.start, interval.view))
+
+    def _unmerged(self, topic: str) -> Iterator[RebalanceInterval]:
+        """One per view and span between two changes of any snapshot."""
         routes = Timeline(self._spans.routes.get(topic, ()))
         cuts = sorted(self._cuts | routes.changes(self._window))
-        found = moments(cuts, self._window.end, routes, self._members, self._settings.cadence // 2)
-        merged = self._merged(topic, found)
-        return sorted((_closed(topic, one) for one in merged), key=lambda one: (one.start, one.view))
-
-    def _merged(self, topic: str, found: Iterable[Moment]) -> list[_Open]:
-        """Neighbours of one view in one state become one interval."""
-        done: list[_Open] = []
-        last: dict[str, _Open] = {}
-        for moment in found:
+        for moment in moments(cuts, self._window.end, routes, self._members, self._settings.cadence // 2):
             for view in moment.views or (None,):
-                name = view.name if view else ALL_HOSTS
-                facts = self._facts(topic, moment.route, view, moment.start)
-                seen_at = min(view.seen_at, moment.end) if view else None
-                before = last.get(name)
-                if before and before.end == moment.start and before.facts.same_state(facts):
-                    before.end, before.seen_at = moment.end, max(before.seen_at or 0, seen_at or 0) or None
-                else:
-                    before = last[name] = _Open(name, moment.start, moment.end, facts, seen_at, [], [])
-                    done.append(before)
-                if view:
-                    before.mismatches.extend(self._mismatch(view.membership, moment))
-                    before.mixtures.extend(self._mixture(view.membership, moment))
-        return done
+                replay = self._replay(topic, moment, view)
+                interval = RebalanceInterval(
+                    topic=topic,
+                    view=view.name if view else ALL_HOSTS,
+                    start=moment.start,
+                    end=moment.end,
+                    seen_at=min(view.seen_at, moment.end) if view else None,
+                    **replay._asdict(),
+                )
+                yield self._with_disagreements(interval, view.membership) if view else interval
 
-    def _mismatch(self, membership: Membership, moment: Moment) -> Iterator[Mismatch]:
-        book = self._books.at(moment.start)
-        told = book.told(membership)
-        if len({subscriptions for _, subscriptions in told}) > 1:
-            yield Mismatch(moment.start, moment.end, told)
+    def _with_disagreements(self, interval: RebalanceInterval, membership: Membership) -> RebalanceInterval:
+        states = self._clients.at(interval.start)
+        subscriptions = _disagreement(interval, states.answers(membership, lambda state: state.subscriptions))
+        models = _disagreement(interval, states.answers(membership, lambda state: state.message_model))
+        if not subscriptions and not models:
+            return interval
+        return replace(interval, subscription_conflicts=subscriptions, model_conflicts=models)
 
-    def _mixture(self, membership: Membership, moment: Moment) -> Iterator[MessageModelConflict]:
-        told = self._books.at(moment.start).models(membership)
-        if len({model for _, model in told}) > 1:
-            yield MessageModelConflict(moment.start, moment.end, told)
-
-    def _facts(self, topic: str, route: tuple[RouteEntry, ...] | None, view: View | None, start: int) -> _Facts:
-        membership, book, mode = view.membership if view else None, self._books.at(start), None
+    def _replay(self, topic: str, moment: Moment, view: View | None) -> _Replay:
+        """Kept twice: per step by the identity of its snapshots, which is quick, and per run by what they show."""
+        states, route, membership = self._clients.at(moment.start), moment.route, view.membership if view else None
         request = request_mode(view.request_modes, topic) if view else None
-        if view:
-            mode = self._not_owned(view, book, start, request)
-        key = (topic, id(route), id(membership), id(book), mode, request)
-        if key not in self._known:
-            # All that is looked at of the snapshots: what is found holds for every step of a run.
-            told = tuple(book.states.get(one.client_id) for one in membership.connections) if membership else ()
-            state = (topic, topic in self._spans.subscribed, route, membership, told, mode, request)
-            facts: dict[object, _Facts] = self._replays.facts
-            if state not in facts:
-                facts[state] = self._resolved(topic, route, membership, book, mode, request)
-            self._known[key] = facts[state]
-        return self._known[key]
+        without_owners = self._why_without_owners(view, states, moment.start, request) if view else None
+        key = (topic, id(route), id(membership), id(states), without_owners, request)
+        if key not in self._replay_of:
+            answers = tuple(states.of(one.client_id) for one in membership.connections) if membership else ()
+            is_subscribed = topic in self._spans.subscribed
+            inputs = (topic, is_subscribed, route, membership, answers, without_owners, request)
+            known: dict[object, _Replay] = self._replays.of_inputs
+            if inputs not in known:
+                known[inputs] = self._computed(topic, route, membership, states, without_owners, request)
+            self._replay_of[key] = known[inputs]
+        return self._replay_of[key]
 
-    def _resolved(
+    def _computed(
         self,
         topic: str,
         route: tuple[RouteEntry, ...] | None,
         membership: Membership | None,
-        book: ClientStates,
-        mode: Reason | None,
+        states: ClientStates,
+        without_owners: Reason | None,
         request: RequestMode | None,
-    ) -> _Facts:
+    ) -> _Replay:
         # Which strategy the members of a POP group run is not configured.
         configured = None if self._is_pop else self._replays.settings.strategy
         connections = in_allocation_order(membership.connections) if membership else []
-        states = [book.states.get(one.client_id) for one in connections]
-        resolved = resolve_strategies([state.strategy_class if state else None for state in states], configured)
-        if membership and is_known(request) and self._is_assigned(membership, book):
-            by_broker = (self._is_pop or book.is_assigned(one.client_id) for one in connections)
+        classes = [state.strategy_class if (state := states.of(one.client_id)) else None for one in connections]
+        resolved = resolve_strategies(classes, configured)
+        if membership and is_known(request) and self._is_assigned(membership, states):
+            by_broker = (self._is_pop or states.is_assigned(one.client_id) for one in connections)
             resolved = as_assigned(resolved, by_broker, request)
-        members = members_of(connections, book.states, resolved, topic) if membership else None
+        members = members_of(connections, states.states, resolved, topic) if membership else None
         queues = self._replays.queues_of(route) if route is not None else None
-        reason = _unseen(route, members) or _BY_TYPE.get(topic_type(route or ()) or "") or mode
-        reason = reason or self._not_subscribed(topic, members)
-        reason = reason or self._not_replayable(members, queues)
+        readable = queues.readable if queues else None
+        reason = _not_seen(route, members) or _BY_TYPE.get(topic_type(route or ()) or "") or without_owners
+        reason = reason or self._not_subscribed(topic, members) or self._not_replayable(members, queues)
         if reason or members is None or queues is None:
-            return _Facts(reason.status if reason else Status.UNOBSERVED, reason, None, members, queues, None)
+            return _Replay(reason, None, members, readable, None)
         allocation = self._replays.allocation(Inputs(topic, members, queues.readable, queues.unreadable))
-        return _Facts(Status.REPLAYED, None, group_source(resolved, configured), members, queues, allocation)
+        return _Replay(None, group_source(resolved, configured), members, readable, allocation)
 
-    def _not_owned(self, view: View, book: ClientStates, moment: int, request: RequestMode | None) -> Reason | None:
-        """Why no client owns queues: it holds while it is seen. A gRPC client that shows on a broker came by a proxy
+    def _why_without_owners(
+        self, view: View, states: ClientStates, moment: int, request: RequestMode | None
+    ) -> Reason | None:
+        """Why no client owns queues: it holds while it is seen. A gRPC client that a broker lists came through a proxy
         inside it. Where nobody is connected, nobody pops.
         """
         if view.broadcasting:
             return Reason.BROADCASTING
-        if view.membership.message_model == LITE_SELECTIVE:
+        if view.membership.message_model == MessageModel.LITE_SELECTIVE:
             return Reason.LITE
         connections = view.membership.connections
         if any(is_grpc(one.client_id) for one in connections):
             return Reason.BROKER_REBALANCE
-        if self._is_assigned(view.membership, book):
+        if self._is_assigned(view.membership, states):
             if not is_known(request):
                 return Reason.BROKER_REBALANCE
             if connections and everybody_pops_all(request, len(connections)):
                 return Reason.POP_ALL_QUEUES
         unseen = self._unseen.at(moment)
-        return Reason(unseen.state) if unseen else None
+        return unseen.state if unseen else None
 
     @property
     def _is_pop(self) -> bool:
         return self._replays.settings.strategy == POP
 
-    def _is_assigned(self, membership: Membership, book: ClientStates) -> bool:
+    def _is_assigned(self, membership: Membership, states: ClientStates) -> bool:
         """Whether the broker assigns queues to any member."""
-        return self._is_pop or book.leaves_it_to_the_broker(membership)
+        return self._is_pop or states.leave_it_to_the_broker(membership)
 
     def _not_subscribed(self, topic: str, members: tuple[Member, ...] | None) -> Reason | None:
         nobody_subscribes = all(member.known and not member.subscribes for member in members or ())
@@ -260,16 +190,13 @@ class StepTimeline:
         strategies = [self._replays.settings.named(name) for name in names]
         if any(strategy.settings_missing for strategy in strategies):
             return Reason.SETTINGS_MISSING
-        nearby = next((one for one in strategies if one.base == MACHINE_ROOM_NEARBY), None)
-        try:
-            if nearby:
-                by_room(nearby, [MessageQueue("", *place) for place in queues.readable], [m.client_id for m in members])
-        except KeepsWhatItHad:
+        client_ids = [member.client_id for member in members]
+        if any(unresolvable_room(strategy, "", queues.readable, client_ids) for strategy in strategies):
             return Reason.ROOM_UNRESOLVABLE
         return None
 
 
-def _unseen(route: tuple[RouteEntry, ...] | None, members: tuple[Member, ...] | None) -> Reason | None:
+def _not_seen(route: tuple[RouteEntry, ...] | None, members: tuple[Member, ...] | None) -> Reason | None:
     if route is None:
         return Reason.NO_ROUTE_SNAPSHOT
     if not route:
@@ -277,24 +204,37 @@ def _unseen(route: tuple[RouteEntry, ...] | None, members: tuple[Member, ...] | 
     return Reason.NO_MEMBERSHIP_SNAPSHOT if members is None else None
 
 
-def _ids(members: Iterable[Member] | None) -> list[str]:
+def _disagreement(
+    interval: RebalanceInterval, answers: tuple[tuple[str, Answer], ...]
+) -> tuple[Disagreement[Answer], ...]:
+    """None where all clients that answered say the same."""
+    differ = len({answer for _, answer in answers}) > 1
+    return (Disagreement(interval.start, interval.end, answers),) if differ else ()
+
+
+def _continues(before: RebalanceInterval, after: RebalanceInterval) -> bool:
+    """Whether nothing changed that an allocation depends on. What is not replayed depends on its reason, on the queues
+    that are measured nevertheless, and on its members where they own these, whoever has which.
+    """
+    if before.end != after.start or before.reason is not after.reason or before.allocation is not after.allocation:
+        return False
+    measured = queues_without_owners(before.reason, before.queues)
+    if measured != queues_without_owners(after.reason, after.queues):
+        return False
+    have_owners = bool(measured) and before.status is Status.NOT_REPLAYABLE
+    return not have_owners or _ids(before.members) == _ids(after.members)
+
+
+def _ids(members: Sequence[Member] | None) -> list[str]:
     return [member.client_id for member in members or ()]
 
 
-def _closed(topic: str, one: _Open) -> RebalanceInterval:
-    facts = one.facts
-    return RebalanceInterval(
-        topic=topic,
-        view=one.view,
-        start=one.start,
-        end=one.end,
-        status=facts.status,
-        reason=facts.reason,
-        strategy_source=facts.source,
-        members=facts.members,
-        queues=facts.readable,
-        seen_at=one.seen_at,
-        allocation=facts.allocation,
-        mismatches=tuple(one.mismatches),
-        mixtures=tuple(one.mixtures),
+def _joined(before: RebalanceInterval, after: RebalanceInterval) -> RebalanceInterval:
+    """The first one, until the end of the second."""
+    return replace(
+        before,
+        end=after.end,
+        seen_at=max(before.seen_at or 0, after.seen_at or 0) or None,
+        subscription_conflicts=(*before.subscription_conflicts, *after.subscription_conflicts),
+        model_conflicts=(*before.model_conflicts, *after.model_conflicts),
     )

@@ -1,20 +1,45 @@
-"""Why each rebalance interval began, and what that moved: every interval beside the one before it."""
+"""Why each rebalance interval began, and what that moved: every interval compared with the one before it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, Allocation, Moves, RebalanceInterval
-from spark_jobs.domain.kernel.moves import Trigger, least_moves, member_changes, queue_changes
-from spark_jobs.domain.model.history import Place
+import numpy as np
 
-#: The client ids that have expired, if they are gone at that time (`unseen.expired_at`).
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, Allocation, Moves, RebalanceInterval, Switch
+from spark_jobs.domain.model.history import Place, Serving
+from spark_jobs.domain.model.series import Series
+from spark_jobs.domain.model.statuses import Trigger
+from spark_jobs.domain.model.window import StepWindow
+
+#: The client ids whose connections had expired, of those that left at that time (`expiry.expired_at`).
 ExpiredAt = Callable[[int, Collection[str]], frozenset[str]]
 #: The brokers that another process began to serve around that time.
 SwitchedAt = Callable[[int], set[str]]
+#: The brokers, queues or client ids that changed, by what they triggered.
+Subjects = dict[Trigger, set[str]]
+
+
+def switches(serving: Series[Serving | None], window: StepWindow) -> list[Switch]:
+    """The switches of a topic's brokers inside the step's window, in the order of time.
+
+    A switch begins no rebalance interval: no queue comes or goes, and a client that sees it asks at another address,
+    but does not rebalance for it (`MQClientInstance.updateTopicRouteInfoFromNameServer`).
+    """
+    inside = serving.inside(window.read_from, window.end)
+    times, codes = serving.times[inside], serving.codes[inside]
+    found: list[Switch] = []
+    for place in np.flatnonzero(np.diff(codes)).tolist():
+        before, after = (serving.states[code] for code in codes[place : place + 2])
+        if before is not None and after is not None:
+            old, new = dict(before), dict(after)
+            moved = sorted({name for name, _ in before ^ after})
+            seen_at = int(times[place]), int(times[place + 1])
+            found += [Switch(name, *seen_at, old.get(name), new.get(name)) for name in moved]
+    return found
 
 
 def with_moves(
@@ -66,22 +91,81 @@ class _Before:
         pair = (id(before.allocation), id(now.allocation))
         if pair not in self.moved:
             self.moved[pair] = moved_between(before.allocation, now.allocation)
-        moved = self.moved[pair]
-        left, joined = _passages(before, now)
-        subjects = queue_changes(_per_broker(before), _per_broker(now), seen)
-        subjects |= member_changes(left, joined, self.expired_at(now.start, left) if left else ())
-        subjects |= _changed_members(before, now)
+        subjects = _changed_queues(before, now, seen)
+        left, joined = tuple[str, ...](), tuple[str, ...]()
+        if before.allocation is not now.allocation:
+            was, has = _connections(before), _connections(now)
+            left, joined = tuple(was - has), tuple(has - was)
+            subjects |= _who_came_and_went(left, joined, self.expired_at(now.start, left) if left else ())
+            subjects |= _changed_members(before, now)
         if any(subjects.values()):
             subjects[Trigger.BROKER_SWITCHED] = self.switched_at(now.start)
-        triggers = tuple((one, ", ".join(sorted(subjects[one]))) for one in Trigger if subjects.get(one))
-        return Moves(
-            triggers, joined, left, moved.moved, moved.preserved, moved.least, moved.handed_over, before.seen_at
-        )
+        triggers = {trigger: ", ".join(sorted(subjects[trigger])) for trigger in Trigger if subjects.get(trigger)}
+        return Moves(tuple(triggers.items()), joined, left, before_seen_at=before.seen_at, **vars(self.moved[pair]))
+
+
+def _changed_queues(before: RebalanceInterval, now: RebalanceInterval, seen: Collection[str]) -> Subjects:
+    """What changed of the readable queues per broker, `0 … n−1`: brokers, and ranges of queues.
+
+    `seen`: the brokers of all replayed intervals before, so that one that comes back is known from a new one.
+    """
+    was, has = (Counter(broker for broker, _ in interval.queues or ()) for interval in (before, now))
+    back = {broker for broker in has if broker not in was and broker in seen}
+    fewer = {broker for broker in has if has[broker] < was[broker]}
+    more = {broker for broker in has if has[broker] > was[broker]} - back
+    return {
+        Trigger.BROKER_GONE: was.keys() - has.keys(),
+        Trigger.BROKER_BACK: back,
+        Trigger.QUEUES_REMOVED: {_range(broker, has[broker], was[broker]) for broker in fewer},
+        Trigger.QUEUES_ADDED: {_range(broker, was[broker], has[broker]) for broker in more},
+    }
+
+
+def _range(broker: str, first: int, end: int) -> str:
+    return f"{broker}:{first}" if end == first + 1 else f"{broker}:{first}-{end - 1}"
+
+
+def _connections(interval: RebalanceInterval) -> Counter[str]:
+    return Counter(member.client_id for member in interval.members or ())
+
+
+def _who_came_and_went(left: Collection[str], joined: Collection[str], expired: Collection[str]) -> Subjects:
+    swapped = {host(client_id) for client_id in left} & {host(client_id) for client_id in joined} - {None}
+    restarted = {client_id for client_id in (*left, *joined) if host(client_id) in swapped}
+    ended = set(left) - restarted
+    return {
+        Trigger.MEMBER_RESTARTED: restarted,
+        Trigger.MEMBER_EXPIRED: ended & set(expired),
+        Trigger.MEMBER_LEFT: ended - set(expired),
+        Trigger.MEMBER_JOINED: set(joined) - restarted,
+    }
+
+
+def host(client_id: str) -> str | None:
+    """The address a client gives itself, `ip@instanceName`; None: its id does not have that form.
+
+    A process that restarts under a new instance name (`pid#nanoTime`, Java ≥ 4.9) is known by it. The address of the
+    connection would not do: every broker sees another one, and behind a proxy all clients have the same.
+    """
+    name, at, _ = client_id.partition("@")
+    return name if at else None
+
+
+def _changed_members(before: RebalanceInterval, now: RebalanceInterval) -> Subjects:
+    """Ids that were members before, and that compute by another strategy, or subscribe otherwise, now."""
+    was = {member.client_id: member for member in before.members or ()}
+    stayed = [(member, was[member.client_id]) for member in now.members or () if member.client_id in was]
+    return {
+        Trigger.STRATEGY_CHANGED: {one.client_id for one, old in stayed if one.implementation != old.implementation},
+        Trigger.SUBSCRIPTION_CHANGED: {one.client_id for one, old in stayed if one.subscribes != old.subscribes},
+    }
 
 
 @dataclass(frozen=True)
 class Movement:
-    """How many readable queues changed their owners, kept them, and had to change them; which ones changed hands."""
+    """How many readable queues of two allocations changed their owners, kept them, and had to change them; which of
+    those that changed had an owner before.
+    """
 
     moved: int
     preserved: int
@@ -90,7 +174,7 @@ class Movement:
 
 
 def moved_between(before: Allocation, after: Allocation) -> Movement:
-    """Readable queues of both that changed their owners, kept them, had to change them, and changed hands."""
+    """What a rebalance from one allocation to the other moves, of the queues that both have."""
     was, now = _owners(before), _owners(after)
     both = was.keys() & now.keys()
     changed = {queue for queue in both if was[queue] != now[queue]}
@@ -98,30 +182,23 @@ def moved_between(before: Allocation, after: Allocation) -> Movement:
     return Movement(len(changed), len(both) - len(changed), least_moves(was, now), handed_over)
 
 
-def _owners(allocation: Allocation) -> dict[Place, tuple[str, ...]]:
+Owners = Mapping[Place, tuple[str, ...]]
+
+
+def _owners(allocation: Allocation) -> Owners:
     count = allocation.readable_count
     return dict(zip(allocation.queues[:count], allocation.owner_ids[:count], strict=True))
 
 
-def _per_broker(interval: RebalanceInterval) -> Counter[str]:
-    return Counter(broker for broker, _ in interval.queues or ())
+def least_moves(before: Owners, after: Owners) -> int:
+    """The fewest queues, of those present before and after, that any allocation with the same shares would have moved.
 
-
-def _passages(before: RebalanceInterval, now: RebalanceInterval) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Client ids that left and that joined: ids whose connections became fewer, and more."""
-    if before.allocation is now.allocation:
-        return (), ()
-    was, has = (Counter(member.client_id for member in one.members or ()) for one in (before, now))
-    return tuple(was - has), tuple(has - was)
-
-
-def _changed_members(before: RebalanceInterval, now: RebalanceInterval) -> dict[Trigger, set[str]]:
-    """Ids that were members before, and that compute by another strategy, or subscribe otherwise, now."""
-    if before.allocation is now.allocation:
-        return {}
-    was = {member.client_id: member for member in before.members or ()}
-    stayed = [(member, was[member.client_id]) for member in now.members or () if member.client_id in was]
-    return {
-        Trigger.STRATEGY_CHANGED: {one.client_id for one, old in stayed if one.implementation != old.implementation},
-        Trigger.SUBSCRIPTION_CHANGED: {one.client_id for one, old in stayed if one.subscribes != old.subscribes},
-    }
+    A queue's owner is the set of ids that own it: mostly one, nobody is an owner too. The same shares: every owner
+    has as many of the queues present now. An owner can keep no more of the queues present in both than it had of
+    them, and no more than its share; and all owners can keep so many at once, because the queues that are not kept
+    are exactly as many as the places that are left in the shares, and may go to any of them. Hence at most
+    Σ min(had, share) are kept, and the rest of the queues present in both must move.
+    """
+    both = before.keys() & after.keys()
+    kept_at_most = Counter(before[queue] for queue in both) & Counter(after.values())
+    return len(both) - kept_at_most.total()

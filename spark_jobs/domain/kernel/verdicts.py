@@ -9,7 +9,6 @@ sliding window over the readings of an interval, at each reading, make the spans
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
 
@@ -18,17 +17,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.reading_windows import Mask, ReadingWindows, age_ms, at_rows, greatest_since
 from spark_jobs.domain.model.history import UNKNOWN, Matrix
-
-
-class Verdict(StrEnum):
-    """What the readings of a window say of one queue, the worst first."""
-
-    STOP = "STOP"
-    REWIND = "REWIND"
-    STALL = "STALL"
-    WARN = "WARN"
-    OK = "OK"
-
+from spark_jobs.domain.model.statuses import Verdict
 
 VERDICTS = tuple(Verdict)
 #: The code of a reading at which nothing can be said; greater than that of any verdict.
@@ -81,9 +70,9 @@ class VerdictSpan(NamedTuple):
     """A maximal span `[start, end)` in which a queue is stuck and every window has this verdict; microseconds.
 
     `place`: of the queue in its interval's list. It begins where the verdict's condition does, be it before the step,
-    not where it could first be said: with the last reading that showed otherwise, or with the interval. It ends with
-    the first reading that says otherwise, with the interval, or with a gap. `lag_first`, `lag_last`: messages at its
-    first and last reading; `age_ms`: of the last consumed message at the last one (`UNKNOWN`: no telling).
+    not where it could first be said: with the last reading that showed otherwise, or when the queue got its owners. It
+    ends with the first reading that says otherwise, with the interval, or with a gap. `lag_first`, `lag_last`: messages
+    at its first and last reading; `age_ms`: of the last consumed message at the last one (`UNKNOWN`: no telling).
     """
 
     place: int
@@ -214,11 +203,11 @@ class VerdictWindows:
         return column, self._since[first, column], first, row[lasts]
 
     def _start_of(self, row: int, column: int) -> int:
-        """The interval's first reading stands for its beginning, unless that is a gap before."""
+        """The first reading stands for the beginning of the queue's ownership, unless that is a gap before."""
         of = self._of
-        at = int(of.times[row])
-        is_first = of.before[row, column] < 0 and at - of.interval_start <= of.settings.max_gap
-        return of.interval_start if is_first else at
+        at, since = int(of.times[row]), int(of.since[column])
+        is_first = of.before[row, column] < 0 and at - since <= of.settings.max_gap
+        return since if is_first else at
 
     def _end_of(self, row: int, column: int) -> int:
         """A reading holds until the queue's next one, but no longer than a gap."""

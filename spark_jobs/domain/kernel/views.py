@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS
 from spark_jobs.domain.model.history import Membership, RequestMode
-from spark_jobs.domain.model.message_queue import BROADCASTING, RouteEntry
+from spark_jobs.domain.model.message_queue import MessageModel, RouteEntry
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import StepWindow
 
@@ -69,19 +69,21 @@ class Timeline(Generic[State]):
 
 
 def with_modes(spans: Sequence[Span[Membership]]) -> list[Span[Membership]]:
-    """One broker's spans, in order. An answer without connections says no message model, and not every one is recorded
-    with its request modes: those of the last one that said them hold, and before, the first one's.
+    """One broker's spans, in order, each with a message model and request modes where any has them.
+
+    An answer without connections has no message model, and not every one is recorded with its request modes: those of
+    the last one that had them hold, and before that, the first one's.
     """
     model = next((span.state.message_model for span in spans if span.state.message_model), None)
     requests = next((span.state.request_modes for span in spans if span.state.request_modes is not None), None)
     found = []
     for span in spans:
-        said = span.state
-        model = said.message_model or model
-        requests = requests if said.request_modes is None else said.request_modes
-        if (said.message_model, said.request_modes) != (model, requests):
-            said = said._replace(message_model=model, request_modes=requests)
-        found.append(span._replace(state=said))
+        membership = span.state
+        model = membership.message_model or model
+        requests = requests if membership.request_modes is None else membership.request_modes
+        if (membership.message_model, membership.request_modes) != (model, requests):
+            membership = membership._replace(message_model=model, request_modes=requests)
+        found.append(span._replace(state=membership))
     return found
 
 
@@ -102,7 +104,7 @@ def moments(
 
 
 def _views(route: Sequence[RouteEntry], members: Mapping[str, Timeline[Membership]], moment: int) -> tuple[View, ...]:
-    """A broker that lists nobody while another does just came back: who asks it keeps what it had."""
+    """A broker that lists nobody while another does just came back: clients that ask it keep their queues."""
     hosts = sorted({entry.broker_name for entry in route})
     seen = ((host, members[host].at(moment)) for host in hosts if host in members)
     known = [_view(host, span) for host, span in seen if span]
@@ -113,8 +115,9 @@ def _views(route: Sequence[RouteEntry], members: Mapping[str, Timeline[Membershi
 
 
 def _view(host: str, span: Span[Membership]) -> View:
-    said = span.state
-    return View(host, said, span.seen_at, said.message_model == BROADCASTING, (said.request_modes,))
+    membership = span.state
+    is_broadcasting = membership.message_model == MessageModel.BROADCASTING
+    return View(host, membership, span.seen_at, is_broadcasting, (membership.request_modes,))
 
 
 def _together(views: Sequence[View]) -> View:

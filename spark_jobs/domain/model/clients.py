@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from spark_jobs.domain.model.history import ClientState, OwnedQueue, Place
-from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.message_queue import MessageModel, MessageQueue
 
 
 class HungCause(StrEnum):
@@ -65,11 +65,11 @@ class Symptoms(NamedTuple):
     busy: BusyClient | None = None
 
 
-NO_TROUBLE = Symptoms()
+NO_SYMPTOMS = Symptoms()
 
 
 @dataclass(frozen=True)
-class Said:
+class ReportedState:
     """What a client says as long as nothing changes, in health or not.
 
     `topics`: that it subscribes, sorted; `owned`: its queues that are not dropped, sorted (None: it did not say);
@@ -94,10 +94,10 @@ class Said:
         return {topic: frozenset(places) for topic, places in found.items()}
 
 
-def said_in(state: ClientState) -> Said:
+def reported_state(state: ClientState) -> ReportedState:
     """What a folded state says. A queue of which it is not known whether it is dropped is not."""
     live = [queue for queue in state.owned or () if not queue.dropped]
-    return Said(
+    return ReportedState(
         state.answered,
         tuple(sorted(state.topics or ())),
         None if state.owned is None else tuple(sorted(map(queue_of, live))),
@@ -116,4 +116,4 @@ def lacks_lock(queue: OwnedQueue, state: ClientState) -> bool:
 
     Source: ConsumeMessageOrderlyService.ConsumeRequest.run, ProcessQueue.isLocked.
     """
-    return state.consume_orderly is True and state.message_model == "CLUSTERING" and queue.locked is False
+    return state.consume_orderly is True and state.message_model == MessageModel.CLUSTERING and queue.locked is False

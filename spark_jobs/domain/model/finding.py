@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple
 
 from spark_jobs.domain.model.history import Connection
@@ -38,10 +39,11 @@ class RuleHit:
     particular. Hits of one identity (`topic`, `client_id`, `cause`) that leave no gap are one finding.
 
     `client_id` is the subject of the finding, `implicated` a client that it names. `seen_at`: the last snapshot that
-    showed it. `minimum_seconds`: how long the condition must stand (None: until a group agrees). `severity`: INFO, WARN
-    or ERROR, the worst hit counts (None: by its evidence). `measures` (numbers by name, None is unknown), `parties` and
-    `hint` (a sentence behind the advice of the cause) are those of the hit with the greatest `weight`, the latest of
-    equals.
+    showed it. `minimum_seconds`: how long the condition must stand (None: until a group agrees), unless
+    `minimum_seen_seconds` says how long snapshots must show it, from its beginning to the last of them. `severity`:
+    INFO, WARN or ERROR, the worst hit counts (None: by its evidence). `measures` (numbers by name, None is unknown),
+    `parties` and `hint` (a sentence behind the advice of the cause) are those of the hit with the greatest `weight`,
+    the latest of equals.
     """
 
     start: int
@@ -59,6 +61,7 @@ class RuleHit:
     if_deduplicated: Counts | None = None
     if_unique: Counts | None = None
     minimum_seconds: float | None = None
+    minimum_seen_seconds: float | None = None
     severity: str | None = None
     weight: float | None = None
     measures: Mapping[str, float | None] | None = None
@@ -92,6 +95,13 @@ class Measured(NamedTuple):
     backlog_max: int | None = None
     produced: int | None = None
     consumed: int | None = None
+
+
+class Persistence(StrEnum):
+    """Whether what a finding reports stood in two snapshots far enough apart, or may have ended by itself."""
+
+    PERSISTENT = "PERSISTENT"
+    TRANSIENT = "TRANSIENT"
 
 
 class QueueEvidence(NamedTuple):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.model.message_queue import RouteEntry
-from spark_jobs.domain.model.series import NEVER, Series, Sightings
+from spark_jobs.domain.model.series import NEVER, Series, Sightings, coded
 
 #: What RocketMQ puts before a group's name to name its retry topic.
 RETRY = "%RETRY%"
@@ -159,10 +159,8 @@ class ClientHistory:
         """The snapshots in which it told of its consumer, with what an allocation depends on and only it can tell."""
         tells = [state.answered and state.in_group is not False for state in self.series.states]
         told = np.array(tells, dtype=bool)[self.series.codes]
-        codes: dict[ClientState, int] = {}
-        new = [codes.setdefault(_as_told(state), len(codes)) for state in self.series.states]
-        places = np.array(new, dtype=np.int64)[self.series.codes] if new else self.series.codes
-        return Series(self.series.times[told], places[told], list(codes))
+        codes, states = coded(map(_as_told, self.series.states))
+        return Series(self.series.times[told], codes[self.series.codes][told], states)
 
 
 def _as_told(state: ClientState) -> ClientState:
@@ -180,25 +178,35 @@ def _as_told(state: ClientState) -> ClientState:
 
 
 @dataclass(frozen=True)
-class OffsetReadings:
-    """The group's offset snapshots of one topic, in the order of time: matrices of `times` × `queues`.
-
-    Next offset to write, to consume, to pull, and the store time (ms) of the last consumed message. `present`: whether
-    the snapshot had the queue at all; all else is `UNKNOWN` where it had not, or where a number was null.
-    """
+class QueueReadings:
+    """The snapshots of one topic's queues, in the order of time: its matrices are `times` × `queues`."""
 
     times: NDArray[np.int64]
     queues: Sequence[Place]
-    end_offset: Matrix
-    consumer_offset: Matrix
-    pull_offset: Matrix
-    last_timestamp: Matrix
-    present: NDArray[np.bool_]
 
     @cached_property
     def columns(self) -> Mapping[Place, int]:
         """Column of each queue."""
         return {place: column for column, place in enumerate(self.queues)}
+
+    def inside(self, start: int, end: int) -> slice:
+        """The snapshots in `[start, end)`."""
+        return slice(*self.times.searchsorted((start, end)).tolist())
+
+
+@dataclass(frozen=True)
+class OffsetReadings(QueueReadings):
+    """The group's offset snapshots of one topic.
+
+    Next offset to write, to consume, to pull, and the store time (ms) of the last consumed message. `present`: whether
+    the snapshot had the queue at all; all else is `UNKNOWN` where it had not, or where a number was null.
+    """
+
+    end_offset: Matrix
+    consumer_offset: Matrix
+    pull_offset: Matrix
+    last_timestamp: Matrix
+    present: NDArray[np.bool_]
 
     @cached_property
     def consumed_to(self) -> Matrix:
@@ -217,32 +225,17 @@ class OffsetReadings:
         difference = np.where(known, self.end_offset, 0) - np.where(known, self.consumed_to, 0)
         return np.where(known, np.maximum(difference, 0), UNKNOWN)
 
-    def inside(self, start: int, end: int) -> slice:
-        """The snapshots in `[start, end)`."""
-        return slice(*self.times.searchsorted((start, end)).tolist())
-
 
 @dataclass(frozen=True)
-class TopicReadings:
-    """The snapshots of one topic's own offsets, in the order of time: matrices of `times` × `queues`, write queues too.
+class TopicReadings(QueueReadings):
+    """The snapshots of one topic's own offsets, of queues beyond the readable ones, too.
 
     The oldest offset that the broker still has, and the next one to write; as in `OffsetReadings`.
     """
 
-    times: NDArray[np.int64]
-    queues: Sequence[Place]
     min_offset: Matrix
     max_offset: Matrix
     present: NDArray[np.bool_]
-
-    @cached_property
-    def columns(self) -> Mapping[Place, int]:
-        """Column of each queue."""
-        return {place: column for column, place in enumerate(self.queues)}
-
-    def inside(self, start: int, end: int) -> slice:
-        """The snapshots in `[start, end)`."""
-        return slice(*self.times.searchsorted((start, end)).tolist())
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from typing import NamedTuple
 
 from spark_jobs.domain.model.causes import UnassignedCause
@@ -11,11 +12,16 @@ from spark_jobs.domain.model.causes import UnassignedCause
 PERM_READ, PERM_WRITE = 4, 2
 #: Message types of topics that are consumed otherwise than by an allocation. Source: `TopicMessageType`.
 PRIORITY, LITE = "PRIORITY", "LITE"
-#: How a group's members consume (`MessageModel`); the last since 5.5, lite topics.
-BROADCASTING, LITE_SELECTIVE = "BROADCASTING", "LITE_SELECTIVE"
-MESSAGE_MODELS = ("CLUSTERING", BROADCASTING, LITE_SELECTIVE)
 #: Instead of its message type, of a topic whose clients see logical queues (`topicQueueMappingByBroker`).
 STATIC = "STATIC"
+
+
+class MessageModel(StrEnum):
+    """How a group's members consume (`MessageModel`); LITE_SELECTIVE since 5.5, lite topics."""
+
+    CLUSTERING = "CLUSTERING"
+    BROADCASTING = "BROADCASTING"
+    LITE_SELECTIVE = "LITE_SELECTIVE"
 
 
 class MessageQueue(NamedTuple):
@@ -80,11 +86,6 @@ def all_queues(topic: str, route: Sequence[RouteEntry]) -> list[RouteQueue]:
         for queue_id in range(max(entry.read_queue_nums, entry.write_queue_nums))
     }
     return [RouteQueue(queue, unreadable[queue]) for queue in sort_queues(unreadable)]
-
-
-def readable_queues(topic: str, route: Sequence[RouteEntry]) -> list[MessageQueue]:
-    """The sorted `mqAll` of every client (Java `MQClientInstance.topicRouteData2TopicSubscribeInfo`)."""
-    return [queue for queue, unreadable in all_queues(topic, route) if unreadable is None]
 
 
 def queue_ranges(queues: Iterable[tuple[str, int]]) -> str:

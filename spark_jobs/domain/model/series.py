@@ -5,7 +5,7 @@ hour by hour, when it was seen first and last.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
@@ -15,6 +15,24 @@ from numpy.typing import NDArray
 from spark_jobs.domain.model.window import HOUR, AuditSettings, StepWindow
 
 State = TypeVar("State")
+
+
+def coded(
+    values: Iterable[State], key: Callable[[State], Hashable] = lambda value: value
+) -> tuple[NDArray[np.int64], list[State]]:
+    """A code per value, and the distinct values, each at the place that is its code, in the order in which they come.
+
+    `key` tells values apart; by default they do so themselves.
+    """
+    codes: dict[Hashable, int] = {}
+    distinct: list[State] = []
+    of_values = []
+    for value in values:
+        code = codes.setdefault(key(value), len(distinct))
+        if code == len(distinct):
+            distinct.append(value)
+        of_values.append(code)
+    return np.array(of_values, dtype=np.int64), distinct
 
 
 class Span(NamedTuple, Generic[State]):

@@ -1,4 +1,18 @@
 """How bad a finding is."""
 
-SEVERITIES = ("INFO", "WARN", "ERROR")
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class FindingSeverity(StrEnum):
+    """ERROR: harm; WARN: waste, or by design; INFO: it ends by itself, or no message was affected."""
+
+    INFO = "INFO"
+    WARN = "WARN"
+    ERROR = "ERROR"
+
+
+INFO, WARN, ERROR = FindingSeverity
+SEVERITIES = tuple(FindingSeverity)
 WORST_FIRST = SEVERITIES[::-1]

@@ -50,3 +50,8 @@ class Thresholds(BaseModel):
     skew_messages_per_queue: Count = 100
     retention_seconds: Tolerance = 21_600
     reserved_seconds: Annotated[int, Field(gt=0, le=366 * 86_400)] = 259_200
+
+    @property
+    def settled_seconds(self) -> int:
+        """After a change: until the group agrees, and all members have sent their next heartbeats."""
+        return self.convergence_seconds + self.heartbeat_seconds

@@ -1,16 +1,15 @@
 """RocketMQ's allocation strategies, position by position.
 
 A strategy divides the queues among the *positions* of the sorted client list. A client looks itself up by its id and so
-takes the share of the id's first position; nobody takes those of the later ones. `shares` gives all (queue, position)
-pairs, `allocate` is what one client makes of them. Machine rooms are RocketMQ's own `room@broker` names, or found in
-names by a pattern.
+takes the share of the id's first position; nobody takes those of the later ones. Source: the classes that implement
+`AllocateMessageQueueStrategy`. Machine rooms are RocketMQ's own `room@broker` names, or found in names by a pattern.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from spark_jobs.domain.model.message_queue import MessageQueue
@@ -22,6 +21,7 @@ from spark_jobs.domain.rocketmq.strategies import (
     CONSISTENT_HASH,
     MACHINE_ROOM,
     MACHINE_ROOM_NEARBY,
+    NEW,
     Strategy,
     Variant,
 )
@@ -37,35 +37,6 @@ class Share(NamedTuple):
 
     queue: int
     position: int
-
-
-def allocate(
-    strategy: Strategy, client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]
-) -> list[MessageQueue] | None:
-    """The queues one client takes, given both lists sorted; order and repeats carry no meaning.
-
-    [] and None (CONFIG that was never configured) drop every queue of the topic. Raises `KeepsWhatItHad`
-    where the Java class throws (Go and Java up to 4.7.1 give [] instead), `StrategyError` if settings are
-    missing. Source: the classes that implement `AllocateMessageQueueStrategy`.
-    """
-    if strategy.name == CONFIG:
-        return strategy.configured_queues(client_id)
-    if strategy.variant == Variant.JAVA:
-        check_lists(client_id, queues, client_ids)
-    if client_id not in client_ids:
-        return []
-    first = client_ids.index(client_id)
-    return [queues[share.queue] for share in shares(strategy, queues, client_ids) if share.position == first]
-
-
-def check_lists(client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> None:
-    """Raises `KeepsWhatItHad` for an empty own id or list (`AbstractAllocateMessageQueueStrategy.check`)."""
-    if not client_id:
-        raise KeepsWhatItHad("currentCID is empty")
-    if not queues:
-        raise KeepsWhatItHad("mqAll is null or mqAll empty")
-    if not client_ids:
-        raise KeepsWhatItHad("cidAll is null or cidAll empty")
 
 
 def shares(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> list[Share]:
@@ -189,11 +160,28 @@ def by_room(
             raise KeepsWhatItHad(f"Machine room is null for mq {queue}")
         queues_of[room].append(index)
     for position, client_id in enumerate(client_ids):
-        room = room_of(strategy.client_room or "", client_id)
+        is_new = client_id.startswith(NEW)
+        room = strategy.new_room if is_new else room_of(strategy.client_room or "", client_id)
         if room is None:
             raise KeepsWhatItHad(f"Machine room is null for consumer id {client_id}")
         positions_of[room].append(position)
     return dict(queues_of), dict(positions_of)
+
+
+def unresolvable_room(
+    strategy: Strategy, topic: str, places: Iterable[tuple[str, int]], client_ids: Sequence[str]
+) -> str | None:
+    """Why MACHINE_ROOM_NEARBY throws, so that every client keeps what it had: a broker or a client is in no room.
+
+    None: it does not, as no other strategy does. `places`: (broker name, queue id).
+    """
+    if strategy.base != MACHINE_ROOM_NEARBY or strategy.settings_missing:
+        return None
+    try:
+        by_room(strategy, [MessageQueue(topic, *place) for place in places], client_ids)
+    except KeepsWhatItHad as why:
+        return str(why)
+    return None
 
 
 def java_split(text: str, separator: str) -> list[str]:

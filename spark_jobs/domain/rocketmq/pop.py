@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from spark_jobs.domain.model.history import RETRY, RequestMode
-from spark_jobs.domain.model.message_queue import MessageQueue, sort_queues
-from spark_jobs.domain.rocketmq.allocation import Share, check_lists, first_positions, shares
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.rocketmq.allocation import Share, first_positions, shares
 from spark_jobs.domain.rocketmq.strategies import (
     AVG,
     AVG_BY_CIRCLE,
@@ -27,8 +27,6 @@ from spark_jobs.domain.rocketmq.strategies import (
 )
 
 PULL = "PULL"
-#: Queue id that stands for all queues of a broker.
-ALL_QUEUES_OF_BROKER = -1
 #: Who reads the revive topics, in which each broker keeps what was popped until it is acknowledged or popped again: no
 #: client, a thread of the broker for each queue. Source: `PopAckConstants`, `PopReviveService`.
 REVIVE_GROUP = "CID_RMQ_SYS_REVIVE_GROUP"
@@ -137,20 +135,3 @@ def pop_shares(
             following = (client_ids[(position + step) % len(client_ids)] for step in range(share + 1))
             helped = list(dict.fromkeys(first[one] for one in following))
         yield from (Share(queue, position) for one in helped for queue in own[one])
-
-
-def pop_assignment(
-    inner: Strategy, share: int, client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]
-) -> list[MessageQueue]:
-    """The distinct queues a client may pop from, sorted; queue id -1 is every queue of that broker.
-
-    `share` (popShareQueueNum) is how many following positions a client helps out; 0 or less, or all
-    others, means that everybody pops everything, also who is not listed. Raises `KeepsWhatItHad` for empty
-    lists otherwise. Source: `QueryAssignmentProcessor.allocate4Pop`.
-    """
-    if pops_all(share, len(client_ids)):
-        return sort_queues({queue._replace(queue_id=ALL_QUEUES_OF_BROKER) for queue in queues})
-    check_lists(client_id, queues, client_ids)
-    place = first_positions(client_ids).get(client_id)
-    found = pop_shares(inner, share, queues, client_ids)
-    return sort_queues({queues[queue] for queue, position in found if position == place})

@@ -56,12 +56,17 @@ class ConfigQueues(NamedTuple):
     queue_ids: tuple[int, ...]
 
 
+#: Client ids of members that only a simulation has begin like this; they come last in every client's order.
+NEW = "~new-"
+
+
 @dataclass(frozen=True)
 class Strategy:
     """One strategy with the settings it needs; those of other strategies are ignored.
 
     `variant`: which implementation of it. `broker_room` and `client_room` are regular expressions with exactly one
-    group, searched in the broker name and the client id. Raises `StrategyError` for what no client could start with.
+    group, searched in the broker name and the client id; `new_room` is that of `NEW` clients. Raises
+    `StrategyError` for what no client could start with.
     """
 
     name: str
@@ -71,6 +76,7 @@ class Strategy:
     client_room: str | None = None
     config_queues: tuple[ConfigQueues, ...] = ()
     variant: Variant = Variant.JAVA
+    new_room: str | None = None
 
     def __post_init__(self) -> None:
         if self.name not in STRATEGY_NAMES and not is_popped(self.name):
@@ -118,11 +124,12 @@ class StrategySettings:
     broker_room: str | None = None
     client_room: str | None = None
     config_queues: tuple[ConfigQueues, ...] = ()
+    new_room: str | None = None
 
     def named(self, name: str, variant: Variant = Variant.JAVA) -> Strategy:
         """The strategy of that name with these settings."""
         rooms = (self.rooms, self.broker_room, self.client_room)
-        return Strategy(name, self.virtual_node_cnt, *rooms, self.config_queues, variant)
+        return Strategy(name, self.virtual_node_cnt, *rooms, self.config_queues, variant, self.new_room)
 
 
 def is_popped(name: str) -> bool:

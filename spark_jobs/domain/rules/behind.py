@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
-from spark_jobs.domain.kernel.verdicts import Verdict, VerdictSpan
+from spark_jobs.domain.kernel.verdicts import VerdictSpan
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import UNKNOWN
+from spark_jobs.domain.model.severities import INFO
+from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.rules import (
     broker_not_readable,
     client_hung,
@@ -21,8 +23,8 @@ from spark_jobs.domain.rules import (
     producer_skew,
     slow_listener,
 )
-from spark_jobs.domain.rules.follows import Follows, clients, everything, queues
 from spark_jobs.domain.rules.queue_owners import queue_at
+from spark_jobs.domain.rules.roots import Follows, clients, everything, queues
 
 BEHIND = "BEHIND"
 EXAMPLE = "none: every queue without progress had no owner."
@@ -43,10 +45,10 @@ DECIDED_BY = (
     "verdict {} of a sliding window (Burrow's rules over the readings of `verdict_window_seconds`, and at least "
     "`verdict_window_readings` of them, with `allowed_lag`) at each reading, for `stalled_after_seconds`; for queues "
     "that have an owner, or whose owner is unknown (POP, behind a proxy, not replayable), in which case the finding "
-    "names no owner. A window begins inside its interval, possibly before the step, and does not span a gap; an "
-    "interval that is too short for a window is judged as a whole, at its end. The finding begins with the last "
-    "reading that showed otherwise before, and ends with the first one that does after. The measures are those of the "
-    "queue with the greatest lag."
+    "names no owner. A window begins after the queue got its owner, possibly before the step, and spans no gap; an "
+    "owner that came too lately for a window is judged by all its readings, at the interval's end. The finding begins "
+    "with the last reading that showed otherwise before, and ends with the first one that does after. The measures are "
+    "those of the queue with the greatest lag."
 )
 
 
@@ -59,18 +61,17 @@ def hits_behind(step: AuditedStep, found: Verdict, severity: str, cause: str) ->
         for span in progress.spans:
             if span.verdict == found:
                 starved = found != Verdict.WARN and priority.is_starved(step, progress, span)
-                said = ("INFO", priority.STARVATION) if starved else (severity, cause)
+                said = (INFO, priority.STARVATION) if starved else (severity, cause)
                 yield from _of_span(step, progress, span, *said)
 
 
 def _of_span(
     step: AuditedStep, progress: IntervalProgress, span: VerdictSpan, severity: str, cause: str
 ) -> Iterator[RuleHit]:
-    lag_last = float(span.lag_last)
     measures = {
-        "age_ms": None if span.age_ms == UNKNOWN else float(span.age_ms),
-        "lag_first": float(span.lag_first),
-        "lag_last": lag_last,
+        "age_ms": None if span.age_ms == UNKNOWN else span.age_ms,
+        "lag_first": span.lag_first,
+        "lag_last": span.lag_last,
     }
     for client_id in progress.owner_ids(span.place):
         yield RuleHit(
@@ -81,8 +82,8 @@ def _of_span(
             view=progress.interval.view,
             queue=queue_at(progress, span.place, BEHIND),
             implicated=client_id,
-            minimum_seconds=float(step.settings.thresholds.stalled_after_seconds),
+            minimum_seconds=step.settings.thresholds.stalled_after_seconds,
             severity=severity,
-            weight=lag_last,
+            weight=span.lag_last,
             measures=measures,
         )

@@ -13,8 +13,9 @@ from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
 from spark_jobs.domain.model.message_queue import PERM_READ, RouteEntry
 from spark_jobs.domain.model.series import Span, last_hour_before
+from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.window import HOUR
-from spark_jobs.domain.rules.follows import brokers
+from spark_jobs.domain.rules.roots import brokers
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "BROKER_NOT_READABLE"
@@ -124,7 +125,7 @@ def _of_broker(
         if place == 0 and seen is not None:
             until = min(seen + HOUR + gap, step.window.read_from)
             held = held_backlog(readings, broker, seen - gap, until) | held
-        total = float(sum(held.values()))
+        total = sum(held.values())
         for (_, queue_id), backlog in held.items():
             if backlog > 0:
                 yield RuleHit(
@@ -134,7 +135,7 @@ def _of_broker(
                     topic=topic,
                     view=ALL_HOSTS,
                     queue=FindingQueue(topic, broker, queue_id, NOT_READABLE),
-                    severity="ERROR",
+                    severity=ERROR,
                     weight=total,
                     measures={"last_known_backlog": total},
                 )

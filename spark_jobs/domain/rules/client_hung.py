@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.kernel.client_spans import Statement, client_spans
+from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans
 from spark_jobs.domain.model.clients import HungCause
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import SECOND, Time, offline_times, without
-from spark_jobs.domain.rules.follows import hosts
+from spark_jobs.domain.rules.roots import hosts
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 NAME = "CLIENT_HUNG"
@@ -39,10 +39,10 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         if not hung:
             continue
         for interval in step.replayed:
-            yield from _owned_meanwhile(interval, client_id, hung, float(seconds))
+            yield from _owned_meanwhile(interval, client_id, hung, seconds)
 
 
-def _hung(spans: Sequence[Span[Statement]], seconds: int, by_hand: Sequence[Time]) -> Iterator[Hung]:
+def _hung(spans: Sequence[Span[ClientReport]], seconds: int, by_hand: Sequence[Time]) -> Iterator[Hung]:
     """In the order of time. Unanswered: two snapshots or more, for so long. Not pulling: the age says it at once."""
     for start, end, seen_at, (said, trouble) in spans:
         if not said.answered and seen_at > start and end >= start + seconds * SECOND:

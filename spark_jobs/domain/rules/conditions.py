@@ -62,19 +62,27 @@ def stood_long_enough(condition: Sequence[RuleHit], thresholds: Thresholds) -> b
     Seen only while the brokers listed different members, it must also outlive the next heartbeats: until then a
     broker that came back knows some members and not others.
     """
+    seen_minimum: float | None = highest(hit.minimum_seen_seconds for hit in condition)
+    if seen_minimum is not None:
+        return was_seen_for(condition, seen_minimum)
     seconds = (ended(condition) - began(condition)) / SECOND
-    said: float | None = highest(hit.minimum_seconds for hit in condition)
-    if said is not None:
-        return seconds >= said
+    minimum: float | None = highest(hit.minimum_seconds for hit in condition)
+    if minimum is not None:
+        return seconds >= minimum
     views = {hit.view for hit in condition} - {None}
     only_split = bool(views) and ALL_HOSTS not in views
-    return seconds >= thresholds.convergence_seconds + (thresholds.heartbeat_seconds if only_split else 0)
+    return seconds >= (thresholds.settled_seconds if only_split else thresholds.convergence_seconds)
 
 
 def is_persistent(condition: Sequence[RuleHit], thresholds: Thresholds) -> bool:
     """Whether a snapshot showed it long after it began."""
+    return was_seen_for(condition, thresholds.persistent_after_seconds)
+
+
+def was_seen_for(condition: Sequence[RuleHit], seconds: float) -> bool:
+    """Whether a snapshot showed it so long after it began: what one snapshot shows may be over before the next."""
     seen_at: int | None = highest(hit.seen_at for hit in condition)
-    return seen_at is not None and (seen_at - began(condition)) / SECOND >= thresholds.persistent_after_seconds
+    return seen_at is not None and (seen_at - began(condition)) / SECOND >= seconds
 
 
 def queue_spans(condition: Sequence[RuleHit], window: StepWindow) -> list[QueueSpan]:
@@ -88,8 +96,8 @@ def queue_spans(condition: Sequence[RuleHit], window: StepWindow) -> list[QueueS
             by_queue[hit.queue].append(hit)
     whole = [(queue, sorted(hits, key=lambda hit: (hit.start, hit.end))) for queue, hits in by_queue.items()]
     parts = [(queue, part) for queue, hits in whole for part in _islands(hits)]
-    told = whole if len(parts) > max(MOST_SPANS, len(whole)) else parts
-    return [QueueSpan(queue, max(began(hits), window.start), ended(hits)) for queue, hits in told]
+    shown = whole if len(parts) > max(MOST_SPANS, len(whole)) else parts
+    return [QueueSpan(queue, max(began(hits), window.start), ended(hits)) for queue, hits in shown]
 
 
 def highest(values: Iterable[Any]) -> Any:
@@ -117,11 +125,11 @@ def connections(condition: Sequence[RuleHit]) -> tuple[Connection, ...]:
 def worst(condition: Sequence[RuleHit]) -> RuleHit:
     """The hit of the greatest weight, of equals the latest; of these the one that says the greatest, unknown first."""
     greatest = max((hit.weight or 0.0, hit.start) for hit in condition)
-    found = [hit for hit in condition if (hit.weight or 0.0, hit.start) == greatest]
-    return max(found, key=_said) if len(found) > 1 else found[0]
+    heaviest = [hit for hit in condition if (hit.weight or 0.0, hit.start) == greatest]
+    return max(heaviest, key=_by_numbers) if len(heaviest) > 1 else heaviest[0]
 
 
-def _said(hit: RuleHit) -> tuple[Any, ...]:
+def _by_numbers(hit: RuleHit) -> tuple[Any, ...]:
     measures, parties = measures_of(hit), hit.parties
     numbers = None if measures is None else [(name, _unknown_first(value)) for name, value in measures]
     who = None if parties is None else [(one.name, _unknown_first(one.client_ids)) for one in parties]

@@ -9,10 +9,11 @@ import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.client_spans import seen_twice
-from spark_jobs.domain.kernel.consume_statuses import held, status_readings
+from spark_jobs.domain.kernel.consume_statuses import span_of_snapshot, status_readings
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import DEAD_LETTERS, RETRY, UNKNOWN, ClientHistory
 from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rule import Cause, Rule
@@ -40,8 +41,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             cause=GIVEN_UP,
             seen_at=given_up.seen_at,
             minimum_seconds=0.0,
-            severity="WARN",
-            measures={"dead_letters": float(given_up.state)},
+            severity=WARN,
+            measures={"dead_letters": given_up.state},
         )
 
 
@@ -49,7 +50,7 @@ def _of_clients(step: AuditedStep) -> Iterator[RuleHit]:
     for client_id, client in step.history.clients.items():
         for topic, failing in failing_listeners(client, step.window, step.settings):
             for one in seen_twice(failing):
-                yield _of_client(client_id, topic, one, float(step.settings.thresholds.busy_after_seconds))
+                yield _of_client(client_id, topic, one, step.settings.thresholds.busy_after_seconds)
 
 
 def _of_client(client_id: str, topic: str, shown: Span[FailureRate], seconds: float) -> RuleHit:
@@ -61,7 +62,7 @@ def _of_client(client_id: str, topic: str, shown: Span[FailureRate], seconds: fl
         seen_at=shown.seen_at,
         implicated=client_id,
         minimum_seconds=seconds,
-        severity="ERROR" if shown.state.failed_percent >= MOST_PERCENT else "WARN",
+        severity=ERROR if shown.state.failed_percent >= MOST_PERCENT else WARN,
         weight=shown.state.failed_percent,
         measures=shown.state._asdict(),
     )
@@ -82,8 +83,8 @@ def _of_retry_topic(step: AuditedStep) -> Iterator[RuleHit]:
                 cause=SENT_BACK,
                 queue=queue_at(one, place, RETRIED),
                 minimum_seconds=0.0,
-                severity="WARN",
-                measures={name: float(value) for name, value in found._asdict().items()},
+                severity=WARN,
+                measures=found._asdict(),
             )
 
 
@@ -163,7 +164,7 @@ def failing_listeners(
             for row in rows[readings.topic[rows] == code].tolist():
                 failed_tps, tps = float(readings.failed_tps[row]), float(readings.consumed_tps[row])
                 rate = FailureRate(failed_tps, tps, failed_tps * 100 / tps)
-                spans.append(held(client, int(readings.snapshot[row]), window, settings.max_gap, rate))
+                spans.append(span_of_snapshot(client, int(readings.snapshot[row]), window, settings.max_gap, rate))
             yield readings.topics[code], [span for span in spans if span.start < span.end]
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.verdicts import Verdict
 from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.severities import WARN
+from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.rules.behind import DECIDED_BY, FOLLOWS, hits_behind
 from spark_jobs.domain.rules.rule import Cause, Rule
 
@@ -16,7 +17,7 @@ FALLING_BEHIND = "FALLING_BEHIND"
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
     """Since the lag last fell or was allowed, or since the interval began."""
-    return hits_behind(step, Verdict.WARN, "WARN", FALLING_BEHIND)
+    return hits_behind(step, Verdict.WARN, WARN, FALLING_BEHIND)
 
 
 RULE = Rule(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.verdicts import Verdict
 from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.severities import ERROR
+from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.rules import priority
 from spark_jobs.domain.rules.behind import DECIDED_BY, EXAMPLE, FOLLOWS, hits_behind
 from spark_jobs.domain.rules.rule import Cause, Rule
@@ -17,7 +18,7 @@ NO_PROGRESS = "NO_PROGRESS"
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
     """Since the last reading with an allowed lag, or since the interval began."""
-    return hits_behind(step, Verdict.STALL, "ERROR", NO_PROGRESS)
+    return hits_behind(step, Verdict.STALL, ERROR, NO_PROGRESS)
 
 
 RULE = Rule(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.verdicts import Verdict
 from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.severities import ERROR
+from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.rules import priority
 from spark_jobs.domain.rules.behind import DECIDED_BY, EXAMPLE, FOLLOWS, hits_behind
 from spark_jobs.domain.rules.rule import Cause, Rule
@@ -17,7 +18,7 @@ NO_COMMITS = "NO_COMMITS"
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
     """Since the last reading that showed it moving, or with nothing to do."""
-    return hits_behind(step, Verdict.STOP, "ERROR", NO_COMMITS)
+    return hits_behind(step, Verdict.STOP, ERROR, NO_COMMITS)
 
 
 RULE = Rule(

@@ -8,8 +8,8 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.rules import duplicate_client_id, mixed_clients, mixed_strategies
-from spark_jobs.domain.rules.follows import Follows, clients, everything
 from spark_jobs.domain.rules.queue_owners import double_owned_queues, queue_hit
+from spark_jobs.domain.rules.roots import Follows, clients, everything
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "DOUBLE_OWNED_QUEUE"

@@ -12,10 +12,11 @@ from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.model.finding import Condition, FindingQueue, Party, RuleHit
 from spark_jobs.domain.model.history import Connection, Membership
 from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.severities import ERROR, INFO
 from spark_jobs.domain.model.window import common
 from spark_jobs.domain.rocketmq.variants import UNIQUE_INSTANCE_NAME_VERSION
-from spark_jobs.domain.rules.follows import subjects
 from spark_jobs.domain.rules.queue_owners import double_owned_queues, unassigned_queues
+from spark_jobs.domain.rules.roots import subjects
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "DUPLICATE_CLIENT_ID"
@@ -143,7 +144,7 @@ def severity(condition: Condition) -> str:
     """The old channel of a client that reconnects lives up to 130 s (expiry 120 s, scan 10 s): what ends by itself is
     INFO.
     """
-    return "ERROR" if condition.is_persistent else "INFO"
+    return ERROR if condition.is_persistent else INFO
 
 
 RULE = Rule(

@@ -68,9 +68,9 @@ def highest_backlog(findings: Iterable[tuple[int | None, int | None]]) -> int | 
     """The highest of several findings' `backlog_max`, each with its `unknown_queues`; None: not known. Beside queues of
     which nothing is known, 0 of others is not.
     """
-    told = list(findings)
-    highest = max((messages for messages, _ in told if messages is not None), default=None)
-    return highest if highest or not any(unknown for _, unknown in told) else None
+    backlogs = list(findings)
+    highest = max((messages for messages, _ in backlogs if messages is not None), default=None)
+    return highest if highest or not any(unknown for _, unknown in backlogs) else None
 
 
 def _measured(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.model.finding import Condition, Evidence, Finding, Measured, QueueEvidence, RuleHit
+from spark_jobs.domain.model.finding import Condition, Evidence, Finding, Measured, Persistence, QueueEvidence, RuleHit
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.message_queue import number_ranges
 from spark_jobs.domain.model.mutes import mute_reason
@@ -100,7 +100,7 @@ def _evidence(
     measured: Measured,
 ) -> Evidence:
     return Evidence(
-        persistence=("PERSISTENT" if found.is_persistent else "TRANSIENT") if rule.shows_persistence else None,
+        persistence=_persistence(found) if rule.shows_persistence else None,
         connections=list(found.connections) or None,
         client_ids=sorted({hit.implicated for hit in hits if hit.implicated is not None}),
         member_count=of.highest(hit.member_count for hit in hits),
@@ -113,3 +113,7 @@ def _evidence(
         measures=of.measures_of(worst),
         parties=None if worst.parties is None else list(worst.parties),
     )
+
+
+def _persistence(found: Condition) -> Persistence:
+    return Persistence.PERSISTENT if found.is_persistent else Persistence.TRANSIENT

@@ -8,8 +8,9 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, Rebalance
-from spark_jobs.domain.kernel.moves import host
+from spark_jobs.domain.kernel.triggers import host
 from spark_jobs.domain.model.finding import Party, RuleHit
+from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "FLAPPING_MEMBER"
@@ -115,13 +116,13 @@ def _hit(found: Flapping) -> RuleHit:
         client_id=found.subject,
         view=ALL_HOSTS,
         minimum_seconds=0.0,
-        severity="WARN",
+        severity=WARN,
         measures={
-            "comings": float(found.comings),
-            "goings": float(found.goings),
-            "least_moves": float(least),
+            "comings": found.comings,
+            "goings": found.goings,
+            "least_moves": least,
             "moved_per_least_move": moved / least if least > 0 else None,
-            "queues_moved": float(moved),
+            "queues_moved": moved,
         },
         parties=(Party(found.subject, tuple(sorted({one.client_id for one in found.passages}))),),
     )

@@ -8,9 +8,10 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_spans import client_spans, symptoms
 from spark_jobs.domain.model.clients import ThrottleCause, Throttled
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules import client_hung, slow_listener
-from spark_jobs.domain.rules.follows import Follows, clients
+from spark_jobs.domain.rules.roots import Follows, clients
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 NAME = "FLOW_CONTROLLED"
@@ -23,8 +24,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     The measures are those of the queue that is furthest beyond its limit.
     """
     for client_id, spans in client_spans(step).items():
-        for start, end, seen_at, held in symptoms(spans, lambda one: one.trouble.throttled, lambda one: one.queue):
-            cached = {name: getattr(held, name) for name in ("cached_count", "cached_mib", "cached_span")}
+        for start, end, seen_at, held in symptoms(spans, lambda one: one.symptoms.throttled, lambda one: one.queue):
             yield RuleHit(
                 start,
                 end,
@@ -34,9 +34,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 seen_at=seen_at,
                 queue=FindingQueue(*held.queue, THROTTLED),
                 implicated=client_id,
-                severity="WARN",
+                severity=WARN,
                 weight=_beyond(held, step.settings.thresholds),
-                measures={name: None if value is None else float(value) for name, value in cached.items()},
+                measures={name: getattr(held, name) for name in ("cached_count", "cached_mib", "cached_span")},
             )
 
 

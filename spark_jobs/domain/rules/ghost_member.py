@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.kernel.client_spans import Statement, client_spans
+from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import Connection
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import common
-from spark_jobs.domain.rules.follows import subjects
+from spark_jobs.domain.rules.roots import subjects
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 NAME = "GHOST_MEMBER"
@@ -23,14 +23,14 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     condition per client.
     """
     for client_id, spans in client_spans(step).items():
-        ghostly = [one for one in spans if not one.state.said.in_group and one.seen_at > one.start]
+        ghostly = [one for one in spans if not one.state.reported.in_group and one.seen_at > one.start]
         for interval in step.replayed if ghostly else ():
             for span in ghostly:
                 yield from _owned_meanwhile(interval, client_id, span, step.settings.thresholds.silent_after_seconds)
 
 
 def _owned_meanwhile(
-    interval: RebalanceInterval, client_id: str, span: Span[Statement], seconds: int
+    interval: RebalanceInterval, client_id: str, span: Span[ClientReport], seconds: int
 ) -> Iterator[RuleHit]:
     time = common((interval.start, interval.end), (span.start, span.end))
     if time is None or interval.allocation is None:
@@ -45,7 +45,7 @@ def _owned_meanwhile(
             queue=FindingQueue(interval.topic, *place, GHOST),
             implicated=client_id,
             connections=tuple(Connection(*one[:4]) for one in interval.members or () if one.client_id == client_id),
-            minimum_seconds=float(seconds),
+            minimum_seconds=seconds,
         )
 
 

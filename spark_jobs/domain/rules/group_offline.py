@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, REPLAYED, AuditedStep
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.model.severities import ERROR
+from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.model.window import offline_times
 from spark_jobs.domain.rules.rule import Cause, Rule
 
@@ -27,14 +29,19 @@ class MissedMessages(NamedTuple):
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
     """One hit per maximal span in which a group with messages to consume had no connection; one condition each."""
-    nobody = [(one.start, one.end) for one in step.intervals if one.status == REPLAYED and not one.members]
-    if not nobody:
+    empty = [one for one in step.intervals if one.status == Status.REPLAYED and not one.members]
+    if not empty:
         return []
     memberships = (span for spans in step.memberships.values() for span in spans)
     somebody = [(span.start, span.end) for span in memberships if span.state.connections]
-    offline = offline_times(nobody, somebody)
-    found = ((start, end, missed(step.history.offsets, max(start, step.window.start), end)) for start, end in offline)
-    return [_hit(start, end, messages) for start, end, messages in found if is_missed(messages)]
+    found = []
+    for start, end in offline_times(((one.start, one.end) for one in empty), somebody):
+        messages = missed(step.history.offsets, max(start, step.window.start), end)
+        if is_missed(messages):
+            seen = (one.seen_at for one in empty if one.start < end and one.end > start)
+            seen_at = min(max((at for at in seen if at is not None), default=start), end)
+            found.append(_hit(start, end, seen_at, step.settings.thresholds.settled_seconds, messages))
+    return found
 
 
 def missed(offsets: Mapping[str, OffsetReadings], start: int, end: int) -> MissedMessages:
@@ -70,17 +77,16 @@ def _known_sum(parts: list[Matrix]) -> int | None:
     return sum(int(part.sum()) for part in known) if any(len(part) for part in known) else None
 
 
-def _hit(start: int, end: int, messages: MissedMessages) -> RuleHit:
+def _hit(start: int, end: int, seen_at: int, minimum: int, messages: MissedMessages) -> RuleHit:
     return RuleHit(
         start,
         end,
         cause=NOBODY_CONNECTED,
         view=ALL_HOSTS,
-        severity="ERROR",
-        measures={
-            "backlog_end": None if messages.backlog_end is None else float(messages.backlog_end),
-            "produced": None if messages.produced is None else float(messages.produced),
-        },
+        seen_at=seen_at,
+        minimum_seen_seconds=minimum,
+        severity=ERROR,
+        measures={"backlog_end": messages.backlog_end, "produced": messages.produced},
     )
 
 
@@ -90,10 +96,10 @@ RULE = Rule(
     meaning="No consumer of the group is connected, while its topics receive messages or have a backlog. One finding "
     "per group; `measures` say how many messages were produced (`produced`) and how many were waiting "
     "(`backlog_end`), as far as is known.",
-    decided_by="no broker lists a member, whether or not it hosts a topic of the group, and offset readings of that "
-    "time show messages. Unknown offsets are no evidence: such a group has no finding of this rule, but its "
-    "queues are still UNASSIGNED_QUEUE. The rule does not apply to BROADCASTING, to POP without recorded "
-    "request modes, or while unseen members consume (MEMBERS_UNSEEN). ERROR.",
+    decided_by="no broker lists a member, whether or not it hosts a topic of the group; snapshots show it for longer "
+    "than a restart takes (50 s), and offset readings of that time show messages. Unknown offsets are no evidence: "
+    "such a group has no finding of this rule, but its queues are still UNASSIGNED_QUEUE. The rule does not apply to "
+    "BROADCASTING, to POP without recorded request modes, or while unseen members consume (MEMBERS_UNSEEN). ERROR.",
     causes={
         NOBODY_CONNECTED: Cause(
             "no broker lists a connection of the group",

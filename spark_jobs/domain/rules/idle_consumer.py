@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep
 from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.rules import broker_not_readable
-from spark_jobs.domain.rules.follows import Follows, everything
 from spark_jobs.domain.rules.member_loads import agreed_intervals, member_loads
+from spark_jobs.domain.rules.roots import Follows, everything
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "IDLE_CONSUMER"
@@ -34,7 +35,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 implicated=load.client_id,
                 member_count=load.member_count,
                 queue_count=load.queue_count,
-                severity="WARN",
+                severity=WARN,
             )
 
 

@@ -8,10 +8,10 @@ from enum import StrEnum
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.window import SECOND, AuditSettings
 from spark_jobs.domain.rocketmq.strategies import CONFIG, CONSISTENT_HASH, is_popped
 from spark_jobs.domain.rules import broker_not_readable, duplicate_client_id, producer_skew
-from spark_jobs.domain.rules.follows import Follows, clients, everything, topics
 from spark_jobs.domain.rules.member_loads import (
     MemberLoad,
     MemberTraffic,
@@ -21,6 +21,7 @@ from spark_jobs.domain.rules.member_loads import (
     subscribed_loads,
 )
 from spark_jobs.domain.rules.parties import parties
+from spark_jobs.domain.rules.roots import Follows, clients, everything, topics
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "LOAD_IMBALANCE"
@@ -99,7 +100,7 @@ def _uneven(
         topic=interval.topic if interval else None,
         view=ALL_HOSTS,
         seen_at=interval.seen_at if interval else None,
-        severity="INFO" if has_twins else severity(cause, queues),
+        severity=INFO if has_twins else severity(cause, queues),
         weight=max(queues) - min(queues),
         measures={"fewest_queues": min(queues), "most_queues": max(queues)},
         parties=parties(loads, "{} queues".format, descending=True),
@@ -117,7 +118,7 @@ def _by_messages(step: AuditedStep) -> Iterator[RuleHit]:
             max(one.end for one in members),
             cause=ImbalanceCause.UNEQUAL_TRAFFIC,
             view=ALL_HOSTS,
-            severity="INFO",
+            severity=INFO,
             measures={"least_consumed": found[1].consumed, "most_consumed": found[0].consumed},
             parties=parties(said, "{} messages".format, descending=True),
         )
@@ -134,7 +135,7 @@ def severity(cause: ImbalanceCause, queues: Sequence[int]) -> str:
     A hash ring is uneven by nature: INFO.
     """
     uneven = max(queues) > 2 * min(queues) + 2
-    return "WARN" if uneven and cause != ImbalanceCause.HASH_RING else "INFO"
+    return WARN if uneven and cause != ImbalanceCause.HASH_RING else INFO
 
 
 def topic_cause(strategy: str) -> ImbalanceCause:
@@ -218,11 +219,7 @@ RULE = Rule(
     example="`near-service`: `b-1` alone owns the queues of broker-b, while `a-1` and `a-2` share those of broker-a.",
     hits=hits,
     follows=(
-        Follows(
-            duplicate_client_id.NAME,
-            clients,
-            (ImbalanceCause.HASH_RING, ImbalanceCause.ROOMS, ImbalanceCause.REMAINDERS),
-        ),
+        Follows(duplicate_client_id.NAME, clients, _BY_MEMBERS),
         Follows(broker_not_readable.NAME, topics, (ImbalanceCause.HASH_RING, ImbalanceCause.ROOMS)),
         Follows(producer_skew.NAME, everything, (ImbalanceCause.UNEQUAL_TRAFFIC,)),
     ),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, CONSUMED_UNSEEN, AuditedStep
-from spark_jobs.domain.kernel.unseen import UnseenReason
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep
 from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.severities import INFO
+from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN, Reason
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "MEMBERS_UNSEEN"
@@ -25,8 +26,8 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
             cause=one.reason,
             view=ALL_HOSTS,
             seen_at=one.seen_at,
-            severity="INFO",
-            minimum_seconds=float(thresholds.convergence_seconds + thresholds.heartbeat_seconds),
+            severity=INFO,
+            minimum_seconds=thresholds.settled_seconds,
         )
         for one in step.intervals
         if one.is_ordinary and one.reason in CONSUMED_UNSEEN
@@ -47,12 +48,12 @@ RULE = Rule(
     "as may happen with POP, or no messages produced). The condition ends when no offset advances for "
     "`stalled_after_seconds` while messages are produced: the group is offline from the last advance on.",
     causes={
-        UnseenReason.CONSUMED_THROUGH_PROXY: Cause(
+        Reason.CONSUMED_THROUGH_PROXY: Cause(
             "the cluster has a proxy",
             "To see the members, also record the group's consumer connections from every proxy (on its remoting port). "
             "The proxies are the connections of CID_DefaultHeartBeatSyncerTopic.",
         ),
-        UnseenReason.CONSUMED_BY_UNSEEN: Cause(
+        Reason.CONSUMED_BY_UNSEEN: Cause(
             "no proxy was seen in the cluster",
             "A consumer that no recorded broker lists commits offsets. Record the consumer connections of every "
             "broker, and the group CID_DefaultHeartBeatSyncerTopic, whose connections are the proxies.",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from dataclasses import replace
+from itertools import combinations, groupby
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.finding import Party, RuleHit
+from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "MEMBERSHIP_VIEW_SPLIT"
@@ -18,20 +20,13 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
     All views of a split begin with it, so the moment with the most views tells who lists whom.
     """
-    for together in split_views(step):
-        first = together[0]
-        yield RuleHit(
-            first.start,
-            max(one.end for one in together),
+    for together, split in split_views(step):
+        yield replace(
+            split,
             cause=BROKERS_DISAGREE,
-            topic=first.topic,
-            view=first.view,
-            severity="ERROR",
+            severity=ERROR,
             weight=len(together),
-            parties=tuple(
-                Party(one.view, tuple(dict.fromkeys(member.client_id for member in one.members or ())))
-                for one in together
-            ),
+            parties=tuple(Party(one.view, tuple(dict.fromkeys(_ids(one)))) for one in together),
         )
 
 
@@ -42,9 +37,10 @@ RULE = Rule(
     "so the clients disagree for as long as this lasts: some queues are consumed twice, others by nobody. One "
     "finding per group and topic, except retry topics; `parties` are the brokers with the client ids that each "
     "listed at the start.",
-    decided_by="the brokers of the topic list different members for longer than a group takes to agree plus the next "
-    "heartbeats (50 s), and at least two of them were asked since it began. A broker that lists no member "
-    "does not count while another lists some. ERROR.",
+    decided_by="the brokers of the topic list different members, and snapshots of two of them show it until later than "
+    "a group takes to agree plus the next heartbeats (50 s). Where they list the same ids, but some more often, "
+    "as a broker does with a stale connection for up to 130 s, they must show it for 150 s. A broker that lists no "
+    "member does not count while another lists some. ERROR.",
     causes={
         BROKERS_DISAGREE: Cause(
             "two brokers of the topic list different client ids",
@@ -57,8 +53,9 @@ RULE = Rule(
 )
 
 
-def split_views(step: AuditedStep) -> Iterator[list[RebalanceInterval]]:
-    """The replayed intervals of single brokers that begin together, by their view; of ordinary topics.
+def split_views(step: AuditedStep) -> Iterator[tuple[list[RebalanceInterval], RuleHit]]:
+    """The replayed intervals of single brokers that begin together, by their view, with the hit that they are; of
+    ordinary topics.
 
     Where the lists of that time were seen to differ: a broker that was not asked since may not differ any more.
     """
@@ -68,11 +65,46 @@ def split_views(step: AuditedStep) -> Iterator[list[RebalanceInterval]]:
         for start, together in groupby(of_topic, key=lambda one: one.start):
             views = {one.view: one for one in together}
             last |= views
-            if _differ([one for one in last.values() if one.end > start], start):
-                yield [views[name] for name in sorted(views)]
+            lists = [one for one in last.values() if one.end > start]
+            seen_at = _seen_to_differ(step, lists, start)
+            if seen_at is not None:
+                in_order = [views[name] for name in sorted(views)]
+                yield in_order, _hit(step, in_order, lists, seen_at)
 
 
-def _differ(views: Sequence[RebalanceInterval], start: int) -> bool:
-    """Whether two lists that brokers were seen to give since then are different; of one view nobody can say."""
-    asked = [one for one in views if one.seen_at is None or one.seen_at >= start]
-    return len(views) == 1 or len({tuple(member.client_id for member in one.members or ()) for one in asked}) > 1
+def _seen_to_differ(step: AuditedStep, views: Sequence[RebalanceInterval], start: int) -> int | None:
+    """Until when two brokers were seen to list different members since then, each asked while the other listed that;
+    None: never. Of one view nobody can say.
+    """
+    if len(views) == 1:
+        return views[0].seen_at
+    found = []
+    for one, other in combinations(views, 2):
+        until = min(one.seen_at or start, other.seen_at or start)
+        if _ids(one) != _ids(other) and all(_was_asked(step, each.view, start, until) for each in (one, other)):
+            found.append(until)
+    return max(found, default=None)
+
+
+def _was_asked(step: AuditedStep, broker_name: str, start: int, until: int) -> bool:
+    asked = step.history.memberships[broker_name].inside(start, until + 1)
+    return bool(asked.start < asked.stop)
+
+
+def _hit(
+    step: AuditedStep, together: Sequence[RebalanceInterval], lists: Sequence[RebalanceInterval], seen_at: int
+) -> RuleHit:
+    thresholds = step.settings.thresholds
+    only_twins = len(lists) > 1 and len({frozenset(_ids(one)) for one in lists}) == 1
+    return RuleHit(
+        together[0].start,
+        max(one.end for one in together),
+        topic=together[0].topic,
+        view=together[0].view,
+        seen_at=seen_at,
+        minimum_seen_seconds=thresholds.persistent_after_seconds if only_twins else thresholds.settled_seconds,
+    )
+
+
+def _ids(view: RebalanceInterval) -> list[str]:
+    return [member.client_id for member in view.members or ()]

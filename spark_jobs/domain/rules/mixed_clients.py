@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, Member
 from spark_jobs.domain.model.finding import Party, RuleHit
+from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.rocketmq.strategies import MACHINE_ROOM, Variant
 from spark_jobs.domain.rocketmq.variants import UNIQUE_INSTANCE_NAME_VERSION, variant_of
 from spark_jobs.domain.rules.parties import flaps, parties
@@ -26,9 +27,9 @@ class MixedClientsCause(StrEnum):
 
 
 _SEVERITY = {
-    MixedClientsCause.DIFFERENT_RULES: "ERROR",
-    MixedClientsCause.DIFFERENT_LANGUAGES: "WARN",
-    MixedClientsCause.DIFFERENT_INSTANCE_NAMES: "INFO",
+    MixedClientsCause.DIFFERENT_RULES: ERROR,
+    MixedClientsCause.DIFFERENT_LANGUAGES: WARN,
+    MixedClientsCause.DIFFERENT_INSTANCE_NAMES: INFO,
 }
 
 
@@ -65,9 +66,9 @@ def _of_models(step: AuditedStep) -> Iterator[RuleHit]:
     """What the clients themselves say, and a broker that says now one and now the other of the same clients."""
     cause = MixedClientsCause.DIFFERENT_MESSAGE_MODELS
     for interval in step.intervals:
-        for start, end, told in interval.mixtures:
-            who = parties(((model, client_id) for client_id, model in told), str)
-            yield RuleHit(start, end, cause=cause, view=interval.view, severity="ERROR", weight=1, parties=who)
+        for start, end, answers in interval.model_conflicts:
+            who = parties(((model, client_id) for client_id, model in answers), str)
+            yield RuleHit(start, end, cause=cause, view=interval.view, severity=ERROR, weight=1, parties=who)
     for spans in step.memberships.values():
         for before, now in flaps(spans, lambda said: said.message_model):
             models = (before.state.message_model, now.state.message_model)
@@ -79,7 +80,7 @@ def _of_models(step: AuditedStep) -> Iterator[RuleHit]:
                     cause=cause,
                     view=ALL_HOSTS,
                     seen_at=now.seen_at,
-                    severity="ERROR",
+                    severity=ERROR,
                     parties=either,
                 )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.rules.parties import parties
 from spark_jobs.domain.rules.rule import Cause, Rule
 
@@ -24,7 +25,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 cause=DIFFERENT_STRATEGIES,
                 view=interval.view,
                 seen_at=interval.seen_at,
-                severity="ERROR",
+                severity=ERROR,
                 parties=parties(((member.strategy, member.client_id) for member in members), str),
             )
 

@@ -8,14 +8,15 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
-from spark_jobs.domain.kernel.consume_statuses import held
+from spark_jobs.domain.kernel.consume_statuses import span_of_snapshot
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.phrases import count, percent_text
 from spark_jobs.domain.rules import producer_skew, slow_listener
-from spark_jobs.domain.rules.follows import Follows, clients, queues
 from spark_jobs.domain.rules.queue_owners import queue_at
+from spark_jobs.domain.rules.roots import Follows, clients, queues
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 from spark_jobs.domain.status.throughput import AS_SET, Changes, Rates, Throughput, throughputs
 from spark_jobs.domain.status.utilisation import Bottleneck, owners_of, queue_limit, read_rows
@@ -73,7 +74,7 @@ def _runs(step: AuditedStep, member: _Member) -> Iterator[list[Span[int]]]:
     snapshots = np.searchsorted(client.series.times, member.told.responses.times[near])
     run: list[Span[int]] = []
     for snapshot, place in zip(snapshots.tolist(), near.tolist(), strict=True):
-        span = held(client, snapshot, step.window, step.settings.max_gap, place)
+        span = span_of_snapshot(client, snapshot, step.window, step.settings.max_gap, place)
         if span.end <= span.start:
             continue
         if run and run[-1].end < span.start:
@@ -183,8 +184,8 @@ def _hit(
         seen_at=seen_at,
         queue=queue,
         implicated=member.client_id,
-        minimum_seconds=float(step.settings.thresholds.near_capacity_seconds),
-        severity="WARN",
+        minimum_seconds=step.settings.thresholds.near_capacity_seconds,
+        severity=WARN,
         weight=measures["utilisation"],
         measures=measures,
         hint=best_change(measures),

@@ -8,16 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
-from spark_jobs.domain.kernel.switches import Switch
+from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress, Switch
 from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Place
 from spark_jobs.domain.model.intervals import format_utc
+from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.rules import client_hung, duplicate_client_id, flapping_member
-from spark_jobs.domain.rules.follows import Follows, clients, everything, queues
 from spark_jobs.domain.rules.queue_owners import number, queue_at
+from spark_jobs.domain.rules.roots import Follows, clients, everything, queues
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "OFFSET_REWOUND"
@@ -63,29 +63,24 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
         for one in rewinds.values():
             above[one.at] = max(above.get(one.at, -np.inf), one.above_minimum)
         for place, rewind in rewinds.items():
-            cause = _cause(step, progress, place, rewind, above[rewind.at])
-            if cause:
-                yield _hit(step, progress, place, cause, rewind)
+            yield _hit(step, progress, place, _cause(step, progress, place, rewind, above[rewind.at]), rewind)
 
 
 def rewind_cause(
-    rewound: int,
-    tolerance: int,
     *,
+    tolerance: int,
     owned_by_twins: bool,
     switched: bool,
     above_minimum: float,
     to_rebalance: float,
     settled_after: float,
-) -> RewindCause | None:
-    """Why an offset went back by so many messages at most; None where that is no more than the tolerance.
+) -> RewindCause:
+    """Why an offset went back by more than the tolerance.
 
     Twins overwrite each other's commits. A process that begins to serve a broker has the offsets that it last got. A
     consumer that finds no offset starts at the oldest message. One that lost a queue without knowing it (frozen, cut
     off) commits what it had when it comes back, which shows around a rebalance. What is left is a reset by an operator.
     """
-    if rewound <= tolerance:
-        return None
     if owned_by_twins:
         return RewindCause.TWINS
     if switched:
@@ -105,12 +100,12 @@ def _rewind(step: AuditedStep, progress: IntervalProgress, place: int) -> Rewind
 
 
 def _minimum(step: AuditedStep, topic: str, queue: Place, at: int) -> int | None:
-    """By the topic's last snapshot of the window until then."""
+    """The queue's oldest offset in the topic's last snapshot of the window until then that tells it."""
     readings = step.history.topics.get(topic)
     if readings is None or queue not in readings.columns:
         return None
-    seen = readings.min_offset[readings.inside(step.window.read_from, at + 1), readings.columns[queue]]
-    known = seen[seen != UNKNOWN]
+    offsets = readings.min_offset[readings.inside(step.window.read_from, at + 1), readings.columns[queue]]
+    known = offsets[offsets != UNKNOWN]
     return int(known[-1]) if len(known) else None
 
 
@@ -123,9 +118,7 @@ def _switch(step: AuditedStep, topic: str, queue: Place, since: int, at: int) ->
     return next((one for one in reversed(of_broker) if one.before <= latest and one.at >= earliest), None)
 
 
-def _cause(
-    step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind, above: float
-) -> RewindCause | None:
+def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind, above: float) -> RewindCause:
     """`above`: the most that any queue which went back together with it is above its oldest message: a reset to a time
     takes a young queue to its oldest, but not all of them.
     """
@@ -134,8 +127,7 @@ def _cause(
     since = at - progress.start if progress.start > step.window.start else np.inf
     until = progress.end - at if progress.end < step.window.end else np.inf
     return rewind_cause(
-        int(progress.rewound_max[place]),
-        thresholds.rewind_tolerance,
+        tolerance=thresholds.rewind_tolerance,
         owned_by_twins=_owned_by_twins(progress, place),
         switched=rewind.switch is not None,
         above_minimum=above,
@@ -146,7 +138,7 @@ def _cause(
 
 def _hit(step: AuditedStep, progress: IntervalProgress, place: int, cause: RewindCause, rewind: Rewind) -> RuleHit:
     at, minimum, switch = rewind.at, rewind.minimum, rewind.switch
-    fell_to = {"consumer_offset": float(rewind.to), "min_offset": float(minimum)} if minimum is not None else {}
+    fell_to = {"consumer_offset": rewind.to, "min_offset": minimum} if minimum is not None else {}
     return RuleHit(
         at,
         min(at + step.settings.cadence, progress.end),
@@ -156,7 +148,7 @@ def _hit(step: AuditedStep, progress: IntervalProgress, place: int, cause: Rewin
         queue=queue_at(progress, place, REWOUND),
         implicated=_first_owner(progress, place),
         minimum_seconds=0.0,
-        severity="WARN",
+        severity=WARN,
         weight=number(progress.rewound_max, place),
         measures={
             "rewinds": number(progress.rewinds, place),

@@ -8,7 +8,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_spans import client_spans, symptoms
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.rules import client_hung, duplicate_client_id, membership_view_split
-from spark_jobs.domain.rules.follows import Follows, clients, queues, topics
+from spark_jobs.domain.rules.roots import Follows, clients, queues, topics
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 NAME = "ORDERLY_LOCK_MISSING"
@@ -19,7 +19,7 @@ NOT_LOCKED = "NOT_LOCKED"
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (orderly client, span, queue that it owns unlocked); one condition per client and topic."""
     for client_id, spans in client_spans(step).items():
-        for start, end, seen_at, queue in symptoms(spans, lambda one: one.said.unlocked, lambda queue: queue):
+        for start, end, seen_at, queue in symptoms(spans, lambda one: one.reported.unlocked, lambda queue: queue):
             yield RuleHit(
                 start,
                 end,

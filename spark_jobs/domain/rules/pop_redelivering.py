@@ -10,10 +10,11 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.reading_windows import reading_pairs
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.window import SECOND, Time
 from spark_jobs.domain.rocketmq.pop import popped_topic
 from spark_jobs.domain.rules import client_hung, consume_failing, slow_listener
-from spark_jobs.domain.rules.follows import Follows, everything
+from spark_jobs.domain.rules.roots import Follows, everything
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "POP_REDELIVERING"
@@ -51,8 +52,8 @@ def _of_topic(
                 topic=topic,
                 queue=FindingQueue(retry, *readings.queues[column], REDELIVERED),
                 minimum_seconds=0.0,
-                severity="ERROR" if again * 100 >= consumed * consume_failing.MOST_PERCENT else "WARN",
-                measures={"consumed": float(consumed), "redelivered": float(again)},
+                severity=ERROR if again * 100 >= consumed * consume_failing.MOST_PERCENT else WARN,
+                measures={"consumed": consumed, "redelivered": again},
             )
 
 

@@ -10,9 +10,10 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.reading_windows import age_ms
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.pop import is_revive
-from spark_jobs.domain.rules.follows import brokers
+from spark_jobs.domain.rules.roots import brokers
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "POP_REVIVE_STUCK"
@@ -65,12 +66,12 @@ def _of_queue(
             cause=REVIVE_STANDS,
             topic=queue.topic,
             queue=queue,
-            minimum_seconds=float(_LONGEST_WAIT),
-            severity="ERROR",
+            minimum_seconds=_LONGEST_WAIT,
+            severity=ERROR,
             weight=float(lag),
             measures={
                 "age_seconds": None if age == UNKNOWN else age / 1000,
-                "came_meanwhile": float(came),
+                "came_meanwhile": came,
                 "lag": float(lag),
             },
         )

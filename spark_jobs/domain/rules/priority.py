@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from spark_jobs.domain.kernel.audited_step import REPLAYED, AuditedStep, IntervalProgress
+from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.verdicts import VerdictSpan
 from spark_jobs.domain.model.message_queue import PRIORITY
+from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.rules.rule import Cause
 
 STARVATION = "PRIORITY_STARVATION"
@@ -26,7 +27,7 @@ def is_starved(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan)
     Source: `SendMessageProcessor`, `PopMessageProcessor.popMsgFromTopic`.
     """
     topic, (broker_name, queue_id) = progress.interval.topic, progress.queues[span.place]
-    if progress.interval.status == REPLAYED or step.topic_type(topic) != PRIORITY:
+    if progress.interval.status == Status.REPLAYED or step.topic_type(topic) != PRIORITY:
         return False
     readings = step.history.offsets[topic]
     of_broker = ((other, column) for (name, other), column in readings.columns.items() if name == broker_name)

@@ -13,8 +13,9 @@ from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, Interv
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, Place
 from spark_jobs.domain.model.message_queue import PERM_WRITE, RouteEntry
+from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.rules.follows import topics
+from spark_jobs.domain.rules.roots import topics
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "PRODUCER_SKEW"
@@ -132,7 +133,7 @@ def _of_topic(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]) 
         if made.queues[place] in unwritten:
             yield _hit(topic, made, place, BROKER_WITHOUT_MESSAGES, WITHOUT_MESSAGES, {"mean": found.mean})
         elif produced is not None and produced >= found.mean * thresholds.skew_ratio and not is_shared_out:
-            measures = {"max_over_mean": found.ratio, "mean": found.mean, "produced_max": float(produced)}
+            measures = {"max_over_mean": found.ratio, "mean": found.mean, "produced_max": produced}
             yield _hit(topic, made, place, HOT_QUEUES, HOT, measures)
 
 
@@ -151,7 +152,7 @@ def _hit(topic: str, made: Production, place: int, cause: str, role: str, measur
         topic=topic,
         view=ALL_HOSTS,
         queue=FindingQueue(topic, *made.queues[place], role),
-        severity="WARN",
+        severity=WARN,
         weight=measures.get("produced_max"),
         measures=measures,
     )

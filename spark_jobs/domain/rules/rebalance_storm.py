@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, Rebalance
 from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules import broker_not_readable, flapping_member
-from spark_jobs.domain.rules.follows import Follows, everything
+from spark_jobs.domain.rules.roots import Follows, everything
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "REBALANCE_STORM"
@@ -70,11 +71,11 @@ def _hit(storm: Sequence[RebalanceMoment]) -> RuleHit:
         cause=MEMBER_CHANGES if by_members else ROUTE_CHANGES,
         view=ALL_HOSTS,
         minimum_seconds=0.0,
-        severity="WARN",
+        severity=WARN,
         measures={
-            "least_moves": float(sum(one.least_moves for one in storm)),
-            "queues_moved": float(sum(one.queues_moved for one in storm)),
-            "rebalances": float(len(storm)),
+            "least_moves": sum(one.least_moves for one in storm),
+            "queues_moved": sum(one.queues_moved for one in storm),
+            "rebalances": len(storm),
         },
     )
 

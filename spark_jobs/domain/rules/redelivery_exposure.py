@@ -10,9 +10,10 @@ import numpy as np
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, Moves
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules import flapping_member, rebalance_storm
-from spark_jobs.domain.rules.follows import Follows, everything
+from spark_jobs.domain.rules.roots import Follows, everything
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "REDELIVERY_EXPOSURE"
@@ -83,13 +84,13 @@ def _hit(step: AuditedStep, exposed: dict[int, Exposure]) -> RuleHit:
         cause=QUEUES_MOVED,
         view=ALL_HOSTS,
         minimum_seconds=0.0,
-        severity="WARN" if greatest >= thresholds.redelivery_messages else "INFO",
+        severity=WARN if greatest >= thresholds.redelivery_messages else INFO,
         measures={
-            "in_flight_max": float(greatest),
-            "in_flight_total": float(sum(one.in_flight for one in found)),
-            "queues_handed_over": float(sum(one.queues for one in found)),
-            "rebalances": float(len(exposed)),
-            "unknown_queues": float(sum(one.unknown for one in found)),
+            "in_flight_max": greatest,
+            "in_flight_total": sum(one.in_flight for one in found),
+            "queues_handed_over": sum(one.queues for one in found),
+            "rebalances": len(exposed),
+            "unknown_queues": sum(one.unknown for one in found),
         },
     )
 

@@ -11,6 +11,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.retention import Minimums, QueueOffsets, seconds_left_by_age
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import Matrix
+from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.rules import (
     client_hung,
     consumer_lagging,
@@ -20,8 +21,8 @@ from spark_jobs.domain.rules import (
     group_offline,
     unassigned_queue,
 )
-from spark_jobs.domain.rules.follows import Follows, everything, queues
 from spark_jobs.domain.rules.queue_owners import queue_at
+from spark_jobs.domain.rules.roots import Follows, everything, queues
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "RETENTION_RISK"
@@ -85,11 +86,11 @@ def _aged(step: AuditedStep, progress: IntervalProgress, behind: Matrix) -> Iter
             view=progress.interval.view,
             queue=queue_at(progress, place, AT_RISK),
             minimum_seconds=0.0,
-            severity="WARN",
+            severity=WARN,
             weight=float(progress.age_ms[place]),
             measures={
                 "oldest_message_seconds": float(progress.age_ms[place]) / 1000,
-                "reserved_seconds": float(thresholds.reserved_seconds),
+                "reserved_seconds": thresholds.reserved_seconds,
             },
         )
 
@@ -105,14 +106,14 @@ def _hit(
         topic=progress.interval.topic,
         view=progress.interval.view,
         queue=queue_at(progress, place, AT_RISK),
-        minimum_seconds=None if lost else float(step.settings.thresholds.stalled_after_seconds),
-        severity="ERROR" if lost else "WARN",
-        weight=float(queue.min_offset - queue.consumer_offset),
+        minimum_seconds=None if lost else step.settings.thresholds.stalled_after_seconds,
+        severity=ERROR if lost else WARN,
+        weight=queue.min_offset - queue.consumer_offset,
         measures={
             "consumed_per_second": queue.consumed_per_second,
-            "consumer_offset": float(queue.consumer_offset),
+            "consumer_offset": queue.consumer_offset,
             "deleted_per_second": queue.deleted_per_second,
-            "min_offset": float(queue.min_offset),
+            "min_offset": queue.min_offset,
         },
     )
 

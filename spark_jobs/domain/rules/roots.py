@@ -3,62 +3,115 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
+from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules.follows import Follows
-from spark_jobs.domain.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from spark_jobs.domain.model.finding import Finding
+    from spark_jobs.domain.rules.rule import Rule
 
-#: A consequence may be seen before its cause is: by another source, or over another window. What had stood for longer
-#: when the cause came is no consequence of it.
+#: A consequence may be seen before its cause: by another source, or over another window. What began longer before the
+#: cause is no consequence of it.
 LEAD = 600 * SECOND
+#: What a finding has; it shares at least one of these with its root.
+Shares = Callable[[Finding], Iterable[Hashable]]
 
-#: Findings by what they have, in the order in which a root is chosen.
-_Index = Mapping[Hashable, Sequence["Finding"]]
+
+class Follows(NamedTuple):
+    """Findings of a rule follow from those of the rule `root` that stand at the same time and share one of `shares`.
+
+    `causes`: only findings with one of these causes follow, None: all do.
+    """
+
+    root: str
+    shares: Shares
+    causes: tuple[str, ...] | None = None
 
 
-def with_roots(found: Sequence[Finding], rules: Iterable[Rule]) -> list[Finding]:
+def everything(_: Finding) -> Iterable[Hashable]:
+    """All findings share it: of the step of a group as consequences, of a cluster as parts of one incident."""
+    return ((),)
+
+
+def topics(finding: Finding) -> Iterable[Hashable]:
+    """The topic, or those of its queues."""
+    return {finding.topic, *(queue.topic for queue in finding.evidence.queues)} - {None}
+
+
+def queues(finding: Finding) -> Iterable[Hashable]:
+    """Its queues."""
+    return {(queue.topic, queue.broker_name, queue.queue_id) for queue in finding.evidence.queues}
+
+
+def brokers(finding: Finding) -> Iterable[Hashable]:
+    """The brokers of its queues."""
+    return {queue.broker_name for queue in finding.evidence.queues}
+
+
+def clients(finding: Finding) -> Iterable[Hashable]:
+    """The client ids that it is about or names."""
+    parties = (client_id for party in finding.evidence.parties or () for client_id in party.client_ids or ())
+    return {finding.subject, *finding.evidence.client_ids, *parties}
+
+
+def subjects(finding: Finding) -> Iterable[Hashable]:
+    """Its subject."""
+    return (finding.subject,)
+
+
+def hosts(finding: Finding) -> Iterable[Hashable]:
+    """The hosts of the client ids that it names: the text before the `@`."""
+    return {client_id.partition("@")[0] for client_id in finding.evidence.client_ids}
+
+
+#: Findings by what they share with their consequences, in the order in which a root is chosen.
+_Index = Mapping[Hashable, Sequence[Finding]]
+
+
+def with_roots(findings: Sequence[Finding], rules: Iterable[Rule]) -> list[Finding]:
     """The findings of one step of one group, in their order, each with the root that it follows from, if any.
 
     Of several the rule's first `Follows` counts, then the earliest start, then the id. A root's own root is the root:
     so all that one cause brought about names one finding. The rules' links have no cycle, which a test says.
     """
-    if len(found) < 2:
-        return list(found)
-    follows = {rule.name: rule.follows for rule in rules}
-    linked = {each for name in {one.rule for one in found} for each in follows.get(name, ())}
-    indexes = {each: _index(found, each) for each in linked}
-    causes = {one.finding_id: _cause(one, follows.get(one.rule, ()), indexes) for one in found}
-    return [one._replace(root_finding_id=_root(one.finding_id, causes)) for one in found]
+    if len(findings) < 2:
+        return list(findings)
+    links_of = {rule.name: rule.follows for rule in rules}
+    links = {link for name in {finding.rule for finding in findings} for link in links_of.get(name, ())}
+    indexes = {link: _index(findings, link) for link in links}
+    causes = {finding.finding_id: _cause(finding, links_of.get(finding.rule, ()), indexes) for finding in findings}
+    return [finding._replace(root_finding_id=_root(finding.finding_id, causes)) for finding in findings]
 
 
-def _index(found: Iterable[Finding], link: Follows) -> _Index:
+def _index(findings: Iterable[Finding], link: Follows) -> _Index:
     by_share: dict[Hashable, list[Finding]] = defaultdict(list)
-    for one in sorted((one for one in found if one.rule == link.root), key=lambda one: (one.start, one.finding_id)):
-        for share in link.shares(one):
-            by_share[share].append(one)
+    for root in sorted((each for each in findings if each.rule == link.root), key=_by_start):
+        for share in link.shares(root):
+            by_share[share].append(root)
     return by_share
 
 
-def _cause(one: Finding, links: Iterable[Follows], indexes: Mapping[Follows, _Index]) -> str | None:
-    """The finding that brought this one about, be it a consequence itself."""
+def _cause(finding: Finding, links: Iterable[Follows], indexes: Mapping[Follows, _Index]) -> str | None:
+    """The id of the finding that caused this one, be it a consequence itself."""
     for link in links:
         index = indexes[link]
-        if index and (link.causes is None or one.cause in link.causes):
-            shared = (root for share in link.shares(one) for root in index.get(share, ()) if is_in_time(one, root))
-            found = min(shared, key=lambda root: (root.start, root.finding_id), default=None)
-            if found is not None:
-                return found.finding_id
+        if index and (link.causes is None or finding.cause in link.causes):
+            shared = (root for share in link.shares(finding) for root in index.get(share, ()))
+            cause = min((root for root in shared if is_in_time(finding, root)), key=_by_start, default=None)
+            if cause is not None:
+                return cause.finding_id
     return None
 
 
-def is_in_time(one: Finding, root: Finding) -> bool:
-    """Whether both stand at the same time, and the one did not long before the root."""
-    return root.start < one.end and one.start < root.end and root.start <= one.start + LEAD
+def _by_start(finding: Finding) -> tuple[int, str]:
+    return finding.start, finding.finding_id
+
+
+def is_in_time(finding: Finding, root: Finding) -> bool:
+    """Whether both stand at the same time, and the finding began no more than `LEAD` before the root."""
+    return root.start < finding.end and finding.start < root.end and root.start <= finding.start + LEAD
 
 
 def _root(finding_id: str, causes: Mapping[str, str | None]) -> str | None:

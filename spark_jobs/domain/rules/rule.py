@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.finding import Condition, RuleHit
-from spark_jobs.domain.rules.follows import Follows, Shares
+from spark_jobs.domain.model.severities import ERROR, INFO
+from spark_jobs.domain.rules.roots import Follows, Shares
 
 #: Source tables that a run can do without; a rule may need one.
 CLIENT_SNAPSHOTS = "client_snapshots"
@@ -28,7 +29,7 @@ def severity_by_harm(condition: Condition) -> str:
     """
     nothing_happened = condition.produced == 0 and not condition.backlog_max
     ends_by_itself = condition.cause == UnassignedCause.DUPLICATE_CLIENT_ID and not condition.is_persistent
-    return "INFO" if nothing_happened or ends_by_itself else "ERROR"
+    return INFO if nothing_happened or ends_by_itself else ERROR
 
 
 @dataclass(frozen=True, eq=False)

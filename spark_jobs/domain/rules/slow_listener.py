@@ -10,6 +10,7 @@ from spark_jobs.domain.kernel.consume_statuses import ResponseTimes, slowed_list
 from spark_jobs.domain.model.clients import BusyClient
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 NAME = "SLOW_LISTENER"
@@ -21,9 +22,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (client, span in which nearly all its threads were busy), one condition per client; and one per
     (client, topic, snapshot at which its listener was slower than usual), one condition per client and topic.
     """
-    seconds = float(step.settings.thresholds.busy_after_seconds)
+    seconds = step.settings.thresholds.busy_after_seconds
     for client_id, spans in client_spans(step).items():
-        busy = [Span(*span[:3], span.state.trouble.busy) for span in spans if span.state.trouble.busy]
+        busy = [Span(*span[:3], span.state.symptoms.busy) for span in spans if span.state.symptoms.busy]
         for one in seen_twice(busy):
             weight = one.state.busy_threads / one.state.consume_threads
             yield _hit(client_id, None, ALL_THREADS_BUSY, one, weight, seconds)
@@ -50,9 +51,9 @@ def _hit(
         seen_at=shown.seen_at,
         implicated=client_id,
         minimum_seconds=seconds,
-        severity="WARN",
+        severity=WARN,
         weight=weight,
-        measures={name: None if value is None else float(value) for name, value in shown.state._asdict().items()},
+        measures=shown.state._asdict(),
     )
 
 

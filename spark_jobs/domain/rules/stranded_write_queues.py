@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.finding import RuleHit
-from spark_jobs.domain.rules.follows import topics
 from spark_jobs.domain.rules.queue_owners import queue_hit, unassigned_queues
+from spark_jobs.domain.rules.roots import topics
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "STRANDED_WRITE_QUEUES"

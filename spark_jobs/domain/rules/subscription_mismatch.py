@@ -9,6 +9,7 @@ from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, Rebala
 from spark_jobs.domain.model.finding import Party, RuleHit
 from spark_jobs.domain.model.history import Membership, Subscriptions
 from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.rules.parties import flaps, parties
 from spark_jobs.domain.rules.rule import Cause, Rule
 
@@ -31,7 +32,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     condition per group and cause.
     """
     for interval in step.intervals:
-        if interval.mismatches:
+        if interval.subscription_conflicts:
             yield from _told(interval)
     for spans in step.memberships.values():
         for before, now in flaps(spans, lambda said: said.subscriptions):
@@ -39,14 +40,14 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _told(interval: RebalanceInterval) -> Iterator[RuleHit]:
-    for found in interval.mismatches:
-        said = [(_sorted(subscriptions), client_id) for client_id, subscriptions in found.told]
+    for conflict in interval.subscription_conflicts:
+        said = [(_sorted(subscriptions), client_id) for client_id, subscriptions in conflict.answers]
         yield RuleHit(
-            found.start,
-            found.end,
+            conflict.start,
+            conflict.end,
             cause=mismatch(subscriptions for subscriptions, _ in said),
             view=interval.view,
-            severity="ERROR",
+            severity=ERROR,
             weight=1,
             parties=parties(said, _text),
         )
@@ -61,7 +62,7 @@ def _flap(before: Span[Membership], now: Span[Membership]) -> RuleHit:
         cause=mismatch(either),
         view=ALL_HOSTS,
         seen_at=now.seen_at,
-        severity="ERROR",
+        severity=ERROR,
         parties=tuple(Party(_text(one), None) for one in either),
     )
 

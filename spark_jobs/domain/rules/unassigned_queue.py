@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.finding import Condition, FindingQueue, RuleHit
 from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.model.severities import ERROR, WARN
+from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules import (
     broker_not_readable,
     duplicate_client_id,
@@ -18,9 +21,9 @@ from spark_jobs.domain.rules import (
     mixed_strategies,
     subscription_mismatch,
 )
-from spark_jobs.domain.rules.follows import Follows, clients, everything, queues, topics
 from spark_jobs.domain.rules.membership_view_split import split_views
 from spark_jobs.domain.rules.queue_owners import DISPUTED, queue_hit, unassigned_queues
+from spark_jobs.domain.rules.roots import Follows, clients, everything, queues, topics
 from spark_jobs.domain.rules.rule import Cause, Rule, severity_by_harm
 
 NAME = "UNASSIGNED_QUEUE"
@@ -35,36 +38,31 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     Queues beyond the read queues have a rule of their own, STRANDED_WRITE_QUEUES.
     """
     for interval in step.replayed:
-        yield from _certainly(interval)
-    for together in split_views(step):
-        yield from _perhaps(together)
+        yield from _certainly(interval, step.settings.thresholds)
+    for together, split in split_views(step):
+        yield from _perhaps(together, split)
 
 
-def _certainly(interval: RebalanceInterval) -> Iterator[RuleHit]:
+def _certainly(interval: RebalanceInterval, thresholds: Thresholds) -> Iterator[RuleHit]:
     for queue, cause, client_id in unassigned_queues(interval):
-        if cause != UnassignedCause.BEYOND_READ_QUEUES:
-            yield queue_hit(interval, queue, cause, client_id)
+        hit = queue_hit(interval, queue, cause, client_id)
+        if cause == UnassignedCause.GROUP_OFFLINE:
+            yield replace(hit, minimum_seen_seconds=thresholds.settled_seconds)
+        elif cause != UnassignedCause.BEYOND_READ_QUEUES:
+            yield hit
 
 
-def _perhaps(together: Sequence[RebalanceInterval]) -> Iterator[RuleHit]:
+def _perhaps(together: Sequence[RebalanceInterval], split: RuleHit) -> Iterator[RuleHit]:
     """The views of a split begin with it: its first moment tells which owners each of them gives a queue."""
     owners: dict[Place, list[Collection[str]]] = defaultdict(list)
     for interval in together:
         if interval.allocation:
             for queue, ids in zip(interval.allocation.queues, interval.allocation.owner_ids, strict=True):
                 owners[queue].append(ids)
-    first, end = together[0], max(one.end for one in together)
     for queue, by_view in owners.items():
         if may_be_unassigned(by_view):
-            yield RuleHit(
-                first.start,
-                end,
-                cause=VIEWS_DISAGREE,
-                topic=first.topic,
-                view=first.view,
-                queue=FindingQueue(first.topic, *queue, DISPUTED),
-                severity="WARN",
-            )
+            disputed = FindingQueue(together[0].topic, *queue, DISPUTED)
+            yield replace(split, cause=VIEWS_DISAGREE, queue=disputed, severity=WARN)
 
 
 def may_be_unassigned(owners: Sequence[Collection[str]]) -> bool:
@@ -79,7 +77,7 @@ def may_be_unassigned(owners: Sequence[Collection[str]]) -> bool:
 def severity(condition: Condition) -> str:
     """ERROR; WARN for what is so by design, INFO where no message was touched."""
     by_harm = severity_by_harm(condition)
-    return "WARN" if by_harm == "ERROR" and condition.cause == UnassignedCause.ROOM_FILTER else by_harm
+    return WARN if by_harm == ERROR and condition.cause == UnassignedCause.ROOM_FILTER else by_harm
 
 
 RULE = Rule(
@@ -89,7 +87,8 @@ RULE = Rule(
     "and cause; `subject` names the queues.",
     decided_by="the replayed allocation gives the queue to no connection. WARN for `ROOM_FILTER`, which is by design. "
     "INFO if nothing was produced to the queues and no backlog is known, and for a duplicate client id that "
-    "no two snapshots 150 s apart show: after a reconnect, brokers list the old connection for up to 130 s.",
+    "no two snapshots 150 s apart show: after a reconnect, brokers list the old connection for up to 130 s. "
+    "`GROUP_OFFLINE` must be seen for as long as GROUP_OFFLINE itself, `VIEWS_DISAGREE` as MEMBERSHIP_VIEW_SPLIT.",
     causes={
         UnassignedCause.DUPLICATE_CLIENT_ID: Cause(
             "the queue is in the share of a second (or later) position of a duplicate client id; nobody computes that "

@@ -11,7 +11,8 @@ from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep
 from spark_jobs.domain.model.finding import Party, RuleHit
 from spark_jobs.domain.model.history import Matrix, OffsetReadings
 from spark_jobs.domain.model.series import last_hour_before
-from spark_jobs.domain.rules.follows import everything
+from spark_jobs.domain.model.severities import INFO, WARN
+from spark_jobs.domain.rules.roots import everything
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "UNOBSERVED"
@@ -37,7 +38,7 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
             end,
             cause=NO_SNAPSHOTS,
             view=ALL_HOSTS,
-            severity="WARN" if end < step.window.end else "INFO",
+            severity=WARN if end < step.window.end else INFO,
             parties=tuple(Party(source, None) for source in sources),
         )
         for start, end, sources in together(snapshot_gaps(step))

@@ -109,44 +109,36 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
     Limit.LISTENER: _SLOW_LISTENER,
     Limit.LISTENER_AND_QUEUES: _SLOW_LISTENER,
 }
-_YES, _NO = "More consumers would have helped", "More consumers would not have helped"
+_YES = "Yes, at least {more}, up to {readable} in all"
+_CAN_HANDLE = "if what the listener calls (a database, for example) can handle it"
+#: Behind "Would more consumers have helped?": the answer, what limited the group, and the one thing to do.
 ADVICE: dict[Limit, str] = {
-    Limit.UNKNOWN_BACKLOG: "Whether more consumers would have helped is unknown, because the backlog of {unknown} is "
-    "unknown.",
-    Limit.UNKNOWN_MEMBERS: "Whether more consumers would have helped is unknown, because the members are unknown; "
-    "{piled}.",
-    Limit.UNKNOWN_OWNERS: "Whether more consumers would have helped is unknown, because the owners of the queues are "
-    "unknown; {piled}.",
-    Limit.NO_BACKLOG: f"{_NO}: {{members}} kept up with {{queues}}.",
-    Limit.NOBODY_ONLINE: "Any consumer would have helped: none was connected, and {piled}.",
-    Limit.DUPLICATE_IDS: f"{_NO}: consumers shared a client id, and {{piled}}. Give every consumer its own client id "
-    "first: one more with a shared id only consumes messages again.",
-    Limit.SUBSCRIPTIONS: f"{_NO}: members did not subscribe to the same topics, and {{piled}}. Make all of them "
-    "subscribe to the same topics first: nobody owns the share of a member that does not "
-    "subscribe to a topic.",
-    Limit.ALLOCATION: f"{_NO}: the strategy or its configuration left queues without an owner, and {{piled}}. Fix that "
-    "first.",
-    Limit.UNREADABLE_QUEUES: f"{_NO}: consumers could not read some queues, and {{piled}}. Make them readable first "
+    Limit.UNKNOWN_BACKLOG: "Unknown: the backlog of {unknown} is not known.",
+    Limit.UNKNOWN_MEMBERS: "Unknown: the members are not known, and {piled}.",
+    Limit.UNKNOWN_OWNERS: "Unknown: the owners of the queues are not known, and {piled}.",
+    Limit.NO_BACKLOG: "No: {members} kept up with {queues}.",
+    Limit.NOBODY_ONLINE: "Yes, any consumer: nobody was connected, and {piled}.",
+    Limit.DUPLICATE_IDS: "No: consumers shared a client id, and {piled}. Give every consumer its own.",
+    Limit.SUBSCRIPTIONS: "No: members did not subscribe to the same topics, and {piled}. Make all of them subscribe to "
+    "the same topics.",
+    Limit.ALLOCATION: "No: the strategy or its configuration left queues without an owner, and {piled}. Correct it.",
+    Limit.UNREADABLE_QUEUES: "No: consumers could not read some queues, and {piled}. Make them readable "
     "(readQueueNums, the broker's read permission).",
-    Limit.STUCK_CONSUMER: f"{_NO}: a consumer was stuck while it owned queues, and {{piled}}. Take a thread dump of "
-    "it, and restart it.",
-    Limit.PRODUCER_SKEW: f"{_NO}: few of the queues received the messages, and {{piled}}. Spread the keys over more "
-    "queues.",
-    Limit.ORDERLY_LOCKS: f"{_NO}: an orderly consumer waited for the broker's lock on its queues, and {{piled}}.",
-    Limit.LISTENER: f"{_YES}, up to {{readable}} of them, if what the listener calls (a database, for example) can "
-    "handle it: the listener was the limit, {members} shared {queues}, and {piled}.{threads}",
-    Limit.LISTENER_AND_QUEUES: f"{_NO}: the listener was the limit, {{members}} shared {{queues}}, and {{piled}}. Make "
-    "the listener faster, or give the clients more consume threads: one more member would "
-    "have been idle.{threads}",
-    Limit.QUEUES: f"{_NO}: {{members}} shared {{queues}}, and {{piled}}. One more member would have been idle: add "
-    "queues.",
-    Limit.MEMBERS: f"{_YES}, up to {{readable}} of them: {{members}} shared {{queues}}, and {{piled}}. With {{next}}, "
-    "the busiest member would have owned {share_then} instead of {share}.",
-    Limit.POP_MEMBERS: f"{_YES}, if what the listener calls (a database, for example) can handle it: {{members}} "
-    "popped from {queues}, and {piled}. Several members can pop from one queue.{threads}",
+    Limit.STUCK_CONSUMER: "No: a consumer was stuck while it owned queues, and {piled}. Take a thread dump of it, and "
+    "restart it.",
+    Limit.PRODUCER_SKEW: "No: few of the queues received the messages, and {piled}. Spread the keys over more queues.",
+    Limit.ORDERLY_LOCKS: "No: an orderly consumer waited for the broker's lock on its queues, and {piled}.",
+    Limit.LISTENER: f"{_YES}, {_CAN_HANDLE}: the listener was the limit, {{members}} shared {{queues}}, and "
+    "{piled}.{threads}",
+    Limit.LISTENER_AND_QUEUES: "No: the listener was the limit, {members} shared {queues}, and {piled}. Make it "
+    "faster, or give the clients more consume threads.{threads}",
+    Limit.QUEUES: "Only after queues are added: {members} shared {queues}, and {piled}.",
+    Limit.MEMBERS: f"{_YES}: {{members}} shared {{queues}}, and {{piled}}.",
+    Limit.POP_MEMBERS: f"Yes, any number more, {_CAN_HANDLE}: {{members}} popped from {{queues}}, and "
+    "{piled}.{threads}",
 }
-_NOTHING_WAITED = f"{_NO}: no consumer was connected, but no messages waited in {{queues}}."
-_SOMEBODY_KEPT_UP = f"{_NO}: the members kept up, though the owners of the queues are unknown."
+_NOTHING_WAITED = "No: nobody was connected, but no messages waited in {queues}."
+_SOMEBODY_KEPT_UP = "No: the members kept up, though the owners of the queues are not known."
 
 
 def with_shares(signed: Limit | None, members: int, queues: int, *, popped: bool = False) -> Limit:
@@ -181,27 +173,43 @@ def busiest_share(queues: int, members: int | None) -> int | None:
 
 
 def advice(group: GroupInStep) -> str:
-    """The answer in words and numbers; it says of how many queues the backlog is not known, or was not at first."""
-    at_first = count(group.unknown_at_first, "queue")
-    never = f"The backlog of {at_first} was unknown at first: the group had not committed an offset there."
-    return f"{_answer(group)} {never}" if group.unknown_at_first else _answer(group)
-
-
-def _answer(group: GroupInStep) -> str:
-    found, unknown = limit(group), group.unknown_queues
+    """The answer in words, and of how many queues the backlog is not known, or else was not at first."""
+    found = limit(group)
     if found is Limit.UNKNOWN_BACKLOG:
-        return ADVICE[found].format(unknown=count(unknown, "queue") if unknown else "the group")
-    if found is Limit.NO_BACKLOG:
-        kept_up = _SOMEBODY_KEPT_UP if group.members is None else _NOTHING_WAITED
-        answer = ADVICE[found] if group.members else kept_up
-        told = answer.format(members=count(group.members or 0, "member"), queues=count(group.queues, "queue"))
-        return f"{told} What was wrong is of another kind: {names_text(group.wrong, 3)}." if group.wrong else told
-    held = worst(group.held_back)
+        unknown = count(group.unknown_queues, "queue") if group.unknown_queues else "the group"
+        return ADVICE[found].format(unknown=unknown)
+    answer = _kept_up(group) if found is Limit.NO_BACKLOG else _held_back(group, worst(group.held_back))
+    return " ".join(filter(None, (answer, _unknown(group))))
+
+
+def _kept_up(group: GroupInStep) -> str:
+    kept_up = _SOMEBODY_KEPT_UP if group.members is None else _NOTHING_WAITED
+    answer = ADVICE[Limit.NO_BACKLOG] if group.members else kept_up
+    told = answer.format(members=count(group.members or 0, "member"), queues=count(group.queues, "queue"))
+    return f"{told} What was wrong is of another kind: {names_text(group.wrong, 3)}." if group.wrong else told
+
+
+def _held_back(group: GroupInStep, held: HeldBack) -> str:
     if not held.queues:
         # Nothing was measured, so no time tells more than the end.
         held = held._replace(readable=group.queues, members=group.members or 0)
-    told = ADVICE[found].format(**_numbers(held))
-    return f"{told} The backlog of {count(unknown, 'queue')} is unknown." if unknown else told
+    return ADVICE[held.limit].format(
+        members=count(held.members, "member"),
+        queues=count(held.readable, "queue"),
+        readable=f"{held.readable:,}",
+        piled=_piled(held),
+        more=count(more_members(held), "more consumer"),
+        threads=_threads(held),
+    )
+
+
+def _unknown(group: GroupInStep) -> str | None:
+    if group.unknown_queues:
+        return f"The backlog of {count(group.unknown_queues, 'queue')} is unknown."
+    if group.unknown_at_first:
+        at_first = count(group.unknown_at_first, "queue")
+        return f"The backlog of {at_first} was unknown at first: the group had not committed an offset there."
+    return None
 
 
 def worst(held_back: Sequence[HeldBack]) -> HeldBack:
@@ -209,25 +217,10 @@ def worst(held_back: Sequence[HeldBack]) -> HeldBack:
     return max(held_back, key=lambda one: one.waited)
 
 
-def enough_members(held: HeldBack) -> int:
-    """As many members as it takes to give the busiest one less."""
+def more_members(held: HeldBack) -> int:
+    """As many more as it takes to give the busiest one less, 1 at least."""
     share = busiest_share(held.readable, held.members) or 0
-    return -(-held.readable // (share - 1)) if share > 1 else held.members
-
-
-def _numbers(held: HeldBack) -> dict[str, str]:
-    share = busiest_share(held.readable, held.members) or 0
-    enough = enough_members(held)
-    return {
-        "members": count(held.members, "member"),
-        "queues": count(held.readable, "queue"),
-        "readable": f"{held.readable:,}",
-        "piled": _piled(held),
-        "next": count(enough, "member"),
-        "share": f"{share:,}",
-        "share_then": count(busiest_share(held.readable, enough) or 0, "queue"),
-        "threads": _threads(held),
-    }
+    return max(-(-held.readable // (share - 1)) - held.members, 1) if share > 1 else 1
 
 
 def _piled(held: HeldBack) -> str:

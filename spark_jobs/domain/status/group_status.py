@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import Allocation, AuditedStep, RebalanceInterval
-from spark_jobs.domain.kernel.progress import LagQuality
+from spark_jobs.domain.kernel.members import queues_per_connection
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.severities import SEVERITIES
+from spark_jobs.domain.model.statuses import LagQuality
 from spark_jobs.domain.status import capacity
 from spark_jobs.domain.status.attribution import TopicGrowth, attribution
 from spark_jobs.domain.status.backlog import queue_intervals
@@ -157,18 +158,6 @@ def _ownership(ordinary: Sequence[_TopicEnd]) -> _Ownership:
 
 
 def _idle_members(ordinary: Sequence[_TopicEnd]) -> int:
-    """Connections that own no queue of any topic.
-
-    A connection goes by its number among those of its id: its address is that at the start of a topic's interval.
-    """
-    present, busy = set(), set()
-    for end in ordinary:
-        first_of: dict[str, int] = {}
-        for number, (client_id, queues) in enumerate(
-            zip(end.client_ids, end.allocation.queues_per_member, strict=True)
-        ):
-            connection = client_id, number - first_of.setdefault(client_id, number)
-            present.add(connection)
-            if queues:
-                busy.add(connection)
-    return len(present - busy)
+    """Connections that own no queue of any topic."""
+    queues = queues_per_connection((end.client_ids, end.allocation) for end in ordinary)
+    return sum(count == 0 for count in queues.values())

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from spark_jobs.domain.kernel.audited_step import CONSUMED_UNSEEN, AuditedStep, IntervalProgress
-from spark_jobs.domain.model.finding import Finding
+from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.model.finding import Finding, Persistence
 from spark_jobs.domain.model.history import ClientHistory
 from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.severities import INFO
+from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN
 from spark_jobs.domain.model.window import StepWindow
 from spark_jobs.domain.rocketmq.strategies import is_popped
 from spark_jobs.domain.status.backlog import QueueIntervals
 from spark_jobs.domain.status.capacity import SIGNS, HeldBack, Limit, sign, with_shares
-from spark_jobs.domain.status.piled_up import Growth, PiledUp, most_together, piled_up
+from spark_jobs.domain.status.lagging_queues import Growth, LaggingQueue, highest_together, lagging_queues
 
 _ORDER: dict[Limit | None, int] = {limit: number for number, limit in enumerate(Limit)}
 
@@ -38,7 +40,7 @@ class _Sign:
 
 @dataclass
 class _SoFar:
-    queues: list[PiledUp] = field(default_factory=list)
+    queues: list[LaggingQueue] = field(default_factory=list)
     waited: int = 0
     #: Growth of the interval that tells most, with the readable queues and the members of its time.
     most: tuple[int, int, int] = (-1, 0, 0)
@@ -55,7 +57,7 @@ def held_back(
     """
     signs = sorted(_signs(findings), key=lambda one: _ORDER[one.limit])
     found: dict[Limit, _SoFar] = {}
-    for queue in piled_up(queues, step.history.offsets, step.window, step.settings):
+    for queue in lagging_queues(queues, step.history.offsets, step.window, step.settings):
         _add(found, signs, queue)
     for one in signs:
         if one.finding.rule in _NOBODY_CONSUMES and not one.queues.isdisjoint(unknown):
@@ -72,7 +74,7 @@ def held_back(
             threads=_threads(step, so_far.client_ids),
         )
         for limit, so_far in sorted(found.items(), key=lambda each: _ORDER[each[0]])
-        for messages, in_queues in [most_together(so_far.queues) if so_far.queues else (0, 0)]
+        for messages, in_queues in [highest_together(so_far.queues) if so_far.queues else (0, 0)]
     ]
 
 
@@ -85,7 +87,7 @@ _NOBODY_CONSUMES = ("UNASSIGNED_QUEUE", "STRANDED_WRITE_QUEUES")
 def _signs(findings: Iterable[Finding]) -> Iterator[_Sign]:
     """What ends by itself, or did no harm, stands for nothing."""
     for found in findings:
-        if found.severity != "INFO" and found.evidence.persistence != "TRANSIENT":
+        if found.severity != INFO and found.evidence.persistence != Persistence.TRANSIENT:
             said = sign(found.rule, found.cause)
             queues = frozenset(MessageQueue(*one[:3]) for one in found.evidence.queues)
             for limit, signs in SIGNS.items():
@@ -93,7 +95,7 @@ def _signs(findings: Iterable[Finding]) -> Iterator[_Sign]:
                     yield _Sign(limit, found, queues, frozenset(found.evidence.client_ids))
 
 
-def _add(found: dict[Limit, _SoFar], signs: Sequence[_Sign], queue: PiledUp) -> None:
+def _add(found: dict[Limit, _SoFar], signs: Sequence[_Sign], queue: LaggingQueue) -> None:
     """To the limit under which the backlog of the queue grew most, of equals the first; to none, if that is none."""
     told = [(growth, *_limit(signs, growth)) for growth in queue.growths]
     grown: dict[Limit | None, int] = {}

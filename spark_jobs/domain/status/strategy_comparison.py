@@ -11,8 +11,7 @@ from typing import NamedTuple
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, Allocation, AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.ownership import Inputs, allocated
 from spark_jobs.domain.kernel.triggers import Movement, moved_between
-from spark_jobs.domain.model.message_queue import MessageQueue
-from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, by_room
+from spark_jobs.domain.rocketmq.allocation import unresolvable_room
 from spark_jobs.domain.rocketmq.strategies import (
     AVG,
     AVG_BY_CIRCLE,
@@ -81,12 +80,9 @@ class OtherStrategies:
 def _allocation(interval: RebalanceInterval, strategy: str, settings: StrategySettings) -> Allocation | None:
     members = tuple(member.under(strategy) for member in interval.members or ())
     inputs = Inputs(interval.topic, members, interval.queues or (), ())
-    if strategy.startswith(MACHINE_ROOM_NEARBY):
-        queues = [MessageQueue(inputs.topic, *queue) for queue in inputs.queues]
-        try:
-            by_room(settings.named(strategy), queues, [member.client_id for member in members])
-        except KeepsWhatItHad:
-            return None
+    client_ids = [member.client_id for member in members]
+    if unresolvable_room(settings.named(strategy), inputs.topic, inputs.queues, client_ids):
+        return None
     return allocated(inputs, settings)
 
 

@@ -139,7 +139,7 @@ class Throughput:
     messages (`pulls`).
     """
 
-    said: Series[ConsumeSettings]
+    settings: Series[ConsumeSettings]
     responses: MinuteAverages
     loads: MinuteLoads
     pulls: MinuteAverages
@@ -159,16 +159,16 @@ class Throughput:
 
     def between(self, start: int, end: int) -> Throughput | None:
         """What it told in `[start, end)`; None: not enough."""
-        rows, minutes = self.said.inside(start, end), self.responses.rows(start, end)
+        rows, minutes = self.settings.inside(start, end), self.responses.rows(start, end)
         if minutes.start == minutes.stop or rows.start == rows.stop:
             return None
-        said = Series(self.said.times[rows], self.said.codes[rows], self.said.states)
+        said = Series(self.settings.times[rows], self.settings.codes[rows], self.settings.states)
         loads = MinuteLoads(*(column[minutes] for column in self.loads))
         return Throughput(said, self.responses.inside(start, end), loads, self.pulls.inside(start, end))
 
     def on_average(self, changes: Changes = AS_SET) -> tuple[float, float]:
         """`Rates` of the listener and of a queue, with the settings that it said last."""
-        rates = self.rates(self.said.times[-1:], changes.over(Changes(response_ms=self.response_ms)))
+        rates = self.rates(self.settings.times[-1:], changes.over(Changes(response_ms=self.response_ms)))
         return float(rates.listener[0]), float(rates.queue[0])
 
     def by_minute(self, changes: Changes = AS_SET) -> Rates:
@@ -179,11 +179,11 @@ class Throughput:
         """Between two minutes of which the response time is known it goes from one to the other, and before the first
         and after the last it stays.
         """
-        places = np.searchsorted(self.said.times, times, side="right") - 1
-        codes = self.said.codes[np.maximum(places, 0)]
+        places = np.searchsorted(self.settings.times, times, side="right") - 1
+        codes = self.settings.codes[np.maximum(places, 0)]
         rows = [
             (one.threads, one.batch, one.pulled, one.pull_interval_ms, one.orderly)
-            for one in (changes.of(one) for one in self.said.states)
+            for one in (changes.of(one) for one in self.settings.states)
         ]
         threads, batch, pulled, interval, orderly = np.array(rows, float)[codes].T
         if changes.response_ms is None:

@@ -110,7 +110,7 @@ def queue_limit(told: Throughput, listener: float, of_queue: float, hottest: flo
     """
     if 2 * average < hottest:
         return Bottleneck.HOT_QUEUE
-    last = told.said.states[told.said.codes[-1]]
+    last = told.settings.states[told.settings.codes[-1]]
     return Bottleneck.LISTENER if last.orderly and isclose(of_queue, listener / last.threads) else Bottleneck.PULLS
 
 

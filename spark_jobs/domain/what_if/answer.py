@@ -1,4 +1,4 @@
-"""The capacity answer in numbers: a step's greatest backlog with more members, or without what held them back."""
+"""The capacity answer in a number: a step's greatest backlog, had been done what the answer says."""
 
 from __future__ import annotations
 
@@ -11,25 +11,22 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings
 from spark_jobs.domain.model.window import StepWindow
 from spark_jobs.domain.phrases import count
-from spark_jobs.domain.rocketmq.strategies import StrategySettings, is_popped
-from spark_jobs.domain.status.capacity import GroupInStep, HeldBack, Limit, enough_members, worst
+from spark_jobs.domain.rocketmq.strategies import AVG, StrategySettings, is_popped
+from spark_jobs.domain.status.capacity import GroupInStep, HeldBack, Limit, more_members, more_members_help, worst
 from spark_jobs.domain.status.throughput import Changes, throughputs
 from spark_jobs.domain.what_if.cases import EVERYBODY, Case, Change
 from spark_jobs.domain.what_if.outcome import CaseOutcome, Comparison, compare
+from spark_jobs.domain.what_if.rooms import with_new_room
 from spark_jobs.errors import StrategyError
 
-#: What else would have helped, by what held the group back.
+#: What would have helped, by what held the group back, where members would not.
 _CURES = {
     Limit.DUPLICATE_IDS: Case("unique ids", unique_ids=True),
     Limit.SUBSCRIPTIONS: Case("the same subscriptions", same_subscriptions=True),
+    Limit.ALLOCATION: Case("AVG for all members", strategy=AVG),
+    Limit.LISTENER_AND_QUEUES: Case("twice the consume threads", changes={EVERYBODY: Changes(threads_times=2)}),
+    Limit.QUEUES: Case("twice the queues and members", members=Change("x", 2), queues=Change("x", 2)),
 }
-#: What else would have helped, where members tell how fast they are.
-_FASTER = dict.fromkeys(
-    (Limit.LISTENER, Limit.LISTENER_AND_QUEUES),
-    Case("twice the consume threads", changes={EVERYBODY: Changes(threads_times=2)}),
-)
-#: Their advice says already that it is unknown.
-_SAID = (Limit.UNKNOWN_MEMBERS, Limit.UNKNOWN_OWNERS)
 #: The model explains a backlog if, on average, it is no further from it than this part of the highest, or so many
 #: messages.
 _ERROR, _ERROR_MESSAGES = 0.1, 20
@@ -41,20 +38,31 @@ _PLAYED = 0.5
 
 
 def in_numbers(step: AuditedStep, group: GroupInStep, configured: StrategySettings) -> str | None:
-    """In words, or why it is unknown; None where nothing is known to have piled up, or the advice says enough.
+    """In words, or why it is unknown, if the advice does not say yet that something is; None where nothing is known to
+    have piled up, or nothing that can be simulated would have helped.
 
     It goes by the snapshots of the step's own window, whatever else the history holds.
     """
     held = worst(group.held_back) if group.held_back else None
-    if held is None or not held.queues or held.limit in _SAID:
+    case = _case(held) if held and held.queues else None
+    if held is None or case is None:
         return None
     own = replace(step, history=replace(step.history, offsets=_own_readings(step)))
-    compared = _compared(own, held, configured)
+    compared = _compared(own, held, case, configured)
     if isinstance(compared, str):
-        return f"How large the backlog would have been otherwise is unknown: {compared}."
-    lowest = min(one.highest or 0 for one in compared.cases)
-    did_not_help = lowest >= _NO_HELP * (compared.recorded.highest or 0)
-    return " ".join([_sentence(compared), *(_hot_queue(own) if did_not_help else ())])
+        says_so = group.unknown_queues or group.unknown_at_first
+        return None if says_so else f"How large the backlog would have been otherwise is unknown: {compared}."
+    (played,), highest = compared.cases, compared.recorded.highest or 0
+    told = f"With {case.label} the highest backlog would have been {_about(played)} instead of {highest:,}."
+    did_not_help = (played.highest or 0) >= _NO_HELP * highest
+    return " ".join([told, *(_hot_queue(own) if did_not_help else ())])
+
+
+def _case(held: HeldBack) -> Case | None:
+    if not more_members_help(held.limit):
+        return _CURES.get(held.limit)
+    more = more_members(held)
+    return Case(count(more, "more member" if held.members else "member"), members=Change("+", more))
 
 
 def _own_readings(step: AuditedStep) -> dict[str, OffsetReadings]:
@@ -77,55 +85,34 @@ def _own_readings(step: AuditedStep) -> dict[str, OffsetReadings]:
     return found
 
 
-def _compared(step: AuditedStep, held: HeldBack, configured: StrategySettings) -> Comparison | str:
-    """What really happened, beside more members and what else would have helped; or why nothing can be said."""
+def _compared(step: AuditedStep, held: HeldBack, case: Case, configured: StrategySettings) -> Comparison | str:
+    """What really happened, beside the case; or why nothing can be said."""
     if any(is_popped(member.strategy) for one in step.intervals for member in one.members or ()):
         return "the simulation does not cover POP"
-    told = throughputs(step.history.clients, step.window.read_from, step.window.end)
-    cure = (_CURES | _FASTER if told else _CURES).get(held.limit)
+    if case.changes and not throughputs(step.history.clients, step.window.read_from, step.window.end):
+        return "the members do not tell how fast they are"
     try:
-        compared = compare([step], [_more_members(held), *([cure] if cure else [])], configured)
+        compared = compare([step], [case], with_new_room(configured, [step]))
     except StrategyError:
-        return "the room of one more member is unknown"
+        return "the pattern for rooms does not find that of a member with an id of its own"
     if compared is None:
         return "the owners of the queues were never known"
     return _why_unknown(compared, held) or compared
 
 
-def _more_members(held: HeldBack) -> Case:
-    """As many as it takes to give the busiest one less, where shares are the limit; else one."""
-    more = max(enough_members(held) - held.members, 1) if held.limit in (Limit.MEMBERS, Limit.LISTENER) else 1
-    return Case(count(more, "more member" if held.members else "member"), members=Change("+", more))
-
-
 def _why_unknown(compared: Comparison, held: HeldBack) -> str | None:
     """None: something can be said."""
     highest, error = compared.recorded.highest, compared.error
+    (case,) = compared.cases
     if highest is None or highest < held.messages * _PLAYED:
         return "most of it was in queues with an unknown offset or owner, or in retry topics"
-    if any(one.highest is None for one in compared.cases):
+    if case.highest is None:
         return "no member was seen to consume, or tells how fast it is"
     if error is None or error > max(_ERROR * highest, _ERROR_MESSAGES):
         return "the simulation does not reproduce the recorded backlog either"
-    if not any(_tells(one, highest) for one in compared.cases):
+    if case.at_most and case.highest >= highest:
         return "the members do not tell how fast they are, and were never seen at their limit"
     return None
-
-
-def _tells(case: CaseOutcome, highest: int) -> bool:
-    """A bound above what really happened tells nothing."""
-    return not case.at_most or (case.highest or 0) < highest
-
-
-def _sentence(compared: Comparison) -> str:
-    """What can be told first, and what cannot behind it."""
-    highest = compared.recorded.highest or 0
-    told = [one for one in compared.cases if _tells(one, highest)]
-    untold = [f"; with {one.label} it is unknown" for one in compared.cases if one not in told]
-    first, *others = [(one.label, _about(one)) for one in told]
-    further = [f", with {label} {messages}" for label, messages in others]
-    start = f"With {first[0]} the highest backlog would have been {first[1]} instead of {highest:,}"
-    return "".join([start, *further, *untold, "."])
 
 
 def _about(case: CaseOutcome) -> str:
@@ -137,15 +124,15 @@ def _about(case: CaseOutcome) -> str:
 
 
 def _hot_queue(step: AuditedStep) -> Iterator[str]:
-    """Says so, if most of the messages came into one of the queues."""
-    came = [messages for one in step.history.offsets.values() for messages in _came(one, step.window)]
-    most, total = max(came, default=0), sum(came)
-    if total and most >= max(_HOT, 2 / len(came)) * total:
+    """Says so, if most of the messages were produced to one of the queues."""
+    produced = [messages for one in step.history.offsets.values() for messages in _produced(one, step.window)]
+    most, total = max(produced, default=0), sum(produced)
+    if total and most >= max(_HOT, 2 / len(produced)) * total:
         yield f"One queue received {round(100 * most / total)} % of the messages."
 
 
-def _came(readings: OffsetReadings, window: StepWindow) -> list[int]:
-    """Messages that came into each queue between the step's first and last reading of it."""
+def _produced(readings: OffsetReadings, window: StepWindow) -> list[int]:
+    """Messages that were produced to each queue between the step's first and last reading of it."""
     ends = readings.end_offset[readings.inside(window.start, window.end)]
     first = np.where(ends == UNKNOWN, np.iinfo(np.int64).max, ends).min(axis=0, initial=np.iinfo(np.int64).max)
     last = ends.max(axis=0, initial=UNKNOWN)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from spark_jobs.domain.kernel.replays import Replays
-from spark_jobs.domain.what_if.cases import NEW, Autoscaler, Case, Change
+from spark_jobs.domain.kernel.ownership import Replays
+from spark_jobs.domain.rocketmq.strategies import NEW
+from spark_jobs.domain.what_if.assignments import Assignment, assignment_of
+from spark_jobs.domain.what_if.cases import Autoscaler, Case, Change
 from spark_jobs.domain.what_if.fluid import inflow
-from spark_jobs.domain.what_if.owned import Owned, owned_by
-from spark_jobs.domain.what_if.play import KnownMembers, Run, Simulation
-from spark_jobs.domain.what_if.recorded import Held, Recorded, spans_of
+from spark_jobs.domain.what_if.recorded import Recorded, ReplayedSpan, spans_of
+from spark_jobs.domain.what_if.simulation import KnownMembers, Run, Simulation
 
 #: Nothing is changed within this part of what is wanted (`--horizontal-pod-autoscaler-tolerance`).
 _TOLERANCE = 0.1
@@ -31,26 +32,26 @@ class _Scaled:
     asked: int
     starting: list[tuple[int, int]] = field(default_factory=list)
     wanted: list[tuple[int, int]] = field(default_factory=list)
-    owned: dict[str, list[Owned]] = field(default_factory=dict)
+    owned: dict[str, list[Assignment]] = field(default_factory=dict)
 
-    def spans(self) -> Iterator[tuple[int, int, list[Owned]]]:
+    def spans(self) -> Iterator[tuple[int, int, list[Assignment]]]:
         """Who owns what until the autoscaler looks again, or members are there that it has asked for."""
         look_at = 0
-        for start, end, held in spans_of(self.recorded.held):
+        for start, end, replayed in spans_of(self.recorded.replayed):
             now = start
             while now < end:
                 while self.starting and self.starting[0][0] <= now:
                     self.members = self.starting.pop(0)[1]
                 if now >= look_at:
-                    self._look(now, held)
+                    self._look(now, replayed)
                     look_at = now + self.scaler.every
                 until = min(end, look_at, *(ready for ready, _ in self.starting[:1]))
-                yield now, until, self._owned(held, now, until)
+                yield now, until, self._owned(replayed, now, until)
                 now = until
 
-    def _look(self, now: int, held: Sequence[Held]) -> None:
+    def _look(self, now: int, replayed: Sequence[ReplayedSpan]) -> None:
         lag, scaler = float(self.run.waits.sum()), self.scaler
-        most = min(scaler.most, max((len(one.interval.queues or ()) for one in held), default=scaler.most))
+        most = min(scaler.most, max((len(one.interval.queues or ()) for one in replayed), default=scaler.most))
         wanted = self.asked
         if abs(lag / scaler.lag / self.asked - 1) > _TOLERANCE:
             wanted = -int(-lag // scaler.lag)
@@ -64,11 +65,11 @@ class _Scaled:
             self.starting.append((now + scaler.start, asked))
         self.asked = asked
 
-    def _owned(self, held: Sequence[Held], start: int, end: int) -> list[Owned]:
+    def _owned(self, replayed: Sequence[ReplayedSpan], start: int, end: int) -> list[Assignment]:
         case = replace(self.case, members=Change("=", self.members))
         found = []
-        for one in held:
-            owned = owned_by(case, one._replace(start=start, end=end), self.replays)
+        for one in replayed:
+            owned = assignment_of(case, one._replace(start=start, end=end), self.replays)
             self.owned.setdefault(owned.topic, []).append(owned)
             found.append(owned)
         return found
@@ -79,11 +80,11 @@ def autoscaled(case: Case, recorded: Recorded, known: KnownMembers, replays: Rep
     or nothing tells how fast some of them could be. Raises `StrategyError`.
     """
     run = Run(case, inflow(case, recorded), known)
-    intervals = [held.interval for of_topic in recorded.held.values() for held in of_topic]
+    intervals = [replayed.interval for of_topic in recorded.replayed.values() for replayed in of_topic]
     ids = {member.client_id for one in intervals for member in one.members or ()}
     if case.scaler is None or any(run.rates_of(client_id) is None for client_id in (*ids, f"{NEW}0000")):
         return None
-    first = min((of_topic[0] for of_topic in recorded.held.values()), key=lambda held: held.start).interval
+    first = min((of_topic[0] for of_topic in recorded.replayed.values()), key=lambda replayed: replayed.start).interval
     members = max(len(first.members or ()), case.scaler.least, 1)
     scaled = _Scaled(case.scaler, case, recorded, replays, run, members, members)
     return run.played(scaled.spans(), scaled.owned)

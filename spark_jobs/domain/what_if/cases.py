@@ -11,11 +11,10 @@ from spark_jobs.domain.kernel.ownership import TWIN, Inputs, with_own_ids
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.message_queue import java_order
-from spark_jobs.domain.rocketmq.strategies import AVG, CONSISTENT_HASH, UNKNOWN_STRATEGY, StrategySettings
+from spark_jobs.domain.rocketmq.strategies import AVG, CONSISTENT_HASH, NEW, UNKNOWN_STRATEGY, StrategySettings
 from spark_jobs.domain.status.throughput import AS_SET, Changes
+from spark_jobs.errors import CaseError
 
-#: Client ids of members that were not there end like this; they come last in every client's order.
-NEW = "~new-"
 #: Stands for all members whose client id is not named.
 EVERYBODY = ""
 
@@ -54,7 +53,8 @@ class Case:
     """A history played otherwise; what is None or empty stays as it was. `label`: how it was asked for.
 
     `members`: connections, of whom the last in allocation order leave first. `queues`: readable ones of each topic.
-    `strategy`: of all members, by its name; its settings are those of the group but for `virtual_node_cnt`. `speed`:
+    `room`: that of members that were not there. `strategy`: of all members, by its name; its settings are those of the
+    group but for `virtual_node_cnt`. `speed`:
     messages a second, by client id. `without`: client ids that are not there. `changes`: settings that members would
     have instead, by client id, `EVERYBODY` for all others. `load`: so many times the messages that came in. `scaler`:
     what asks for members, instead of `members`.
@@ -62,6 +62,7 @@ class Case:
 
     label: str = "as it was"
     members: Change | None = None
+    room: str | None = None
     strategy: str | None = None
     virtual_node_cnt: int | None = None
     unique_ids: bool = False
@@ -74,10 +75,11 @@ class Case:
     scaler: Autoscaler | None = None
 
     def settings(self, configured: StrategySettings) -> StrategySettings:
-        """The strategy's settings in this case."""
-        if self.virtual_node_cnt is None:
-            return configured
-        return replace(configured, virtual_node_cnt=self.virtual_node_cnt)
+        """The strategy's settings in this case; raises `CaseError` for a room where members have none."""
+        if self.room is not None and configured.client_room is None:
+            raise CaseError(f"the case '{self.label}': no client_room is configured for the group: leave out --room")
+        nodes = configured.virtual_node_cnt if self.virtual_node_cnt is None else self.virtual_node_cnt
+        return replace(configured, virtual_node_cnt=nodes, new_room=self.room or configured.new_room)
 
     def changes_of(self, client_id: str) -> Changes:
         """The settings that a member would have instead: its own, and of what these leave open, everybody's."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.what_if.cases import Case
-from spark_jobs.domain.what_if.recorded import BacklogCourse, Held, Messages, Recorded
+from spark_jobs.domain.what_if.recorded import BacklogCourse, Messages, Recorded, ReplayedSpan
 
 Amounts = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -43,19 +43,19 @@ class FlowResult(NamedTuple):
 
 
 def flow(
-    start: Amounts, came: Amounts, service: Service, capacity: Amounts, pulls: Amounts | float = np.inf
+    start: Amounts, produced: Amounts, service: Service, capacity: Amounts, pulls: Amounts | float = np.inf
 ) -> FlowResult:
-    """`start`: messages in each queue before the first time; `came`: up to each time, since the one before;
+    """`start`: messages in each queue before the first time; `produced`: up to each time, since the one before;
     `capacity`: messages that each server can serve in that time, times × servers; `pulls`: that it can get of each of
     its queues, times × entries.
 
     A server that cannot serve all that it has pulled serves the same part of each of its queues. Of a queue with
     several servers, each serves all messages, and what waits is what the fastest has left.
     """
-    waiting = start + np.cumsum(came, axis=0)
+    waiting = start + np.cumsum(produced, axis=0)
     if not len(service.queue):
         return FlowResult(waiting, np.zeros(0), np.zeros(0, bool), np.zeros(0, bool))
-    had, new = start[service.queue], came[:, service.queue]
+    had, new = start[service.queue], produced[:, service.queue]
     firsts = np.flatnonzero(np.diff(service.server, prepend=-1))
     unpulled = _queued(had, new, np.broadcast_to(pulls, new.shape))
     pulled = new - np.diff(unpulled, axis=0, prepend=had[None])
@@ -66,24 +66,25 @@ def flow(
     of_entry = unpulled + _decayed(pulled, left[:, service.server])
     waiting[:, service.queue] = np.inf
     np.minimum.at(waiting.T, service.queue, of_entry.T)
-    held = np.add.reduceat(unpulled, firsts, axis=1)
-    strained = (waits + held).max(axis=0) >= 1
-    return FlowResult(waiting, had + new.sum(axis=0) - of_entry[-1], strained, held.sum(axis=0) > waits.sum(axis=0))
+    behind_pulls = np.add.reduceat(unpulled, firsts, axis=1)
+    strained = (waits + behind_pulls).max(axis=0) >= 1
+    by_pulls = behind_pulls.sum(axis=0) > waits.sum(axis=0)
+    return FlowResult(waiting, had + new.sum(axis=0) - of_entry[-1], strained, by_pulls)
 
 
-def _queued(start: Amounts, came: Amounts, capacity: Amounts) -> Amounts:
+def _queued(start: Amounts, produced: Amounts, capacity: Amounts) -> Amounts:
     """What waits at each time, for each server on its own.
 
-    The sum of what came less what could be served, reflected at zero: Lindley's recursion without a loop. More than
-    there ever is cannot be served, so that an unlimited capacity stays a number.
+    The sum of what was produced less what could be served, reflected at zero: Lindley's recursion without a loop.
+    More than there ever is cannot be served, so that an unlimited capacity stays a number.
     """
-    free = start + np.cumsum(came - np.minimum(capacity, start + came.sum(axis=0) + 1), axis=0)
+    free = start + np.cumsum(produced - np.minimum(capacity, start + produced.sum(axis=0) + 1), axis=0)
     return np.asarray(free - np.minimum(np.minimum.accumulate(free, axis=0), 0))
 
 
-def _decayed(came: Amounts, left: Amounts) -> Amounts:
-    """`x(t) = left(t)·(x(t−1) + came(t))` for all times: neighbours are put together, then pairs of them, and so on."""
-    amounts, left = came * left, left.copy()
+def _decayed(produced: Amounts, left: Amounts) -> Amounts:
+    """`x(t) = left(t)·(x(t−1) + produced(t))` for all times: neighbours are joined, then pairs of them, and so on."""
+    amounts, left = produced * left, left.copy()
     step = 1
     while step < len(amounts):
         amounts[step:] += left[step:] * amounts[:-step]
@@ -105,28 +106,29 @@ def inflow(case: Case, recorded: Recorded) -> BacklogCourse:
     k times as many queues: the messages of queue i go to i, i + n, … in equal parts, as those of many keys would.
     Another number: all messages of the topic are spread evenly. What waited already stays where it is.
     """
-    course = replace(recorded.course, came=recorded.course.came * case.load)
+    course = replace(recorded.course, produced=recorded.course.produced * case.load)
     if case.queues is None:
         return course
-    columns = {queue: column for column, queue in enumerate(course.queues)}
-    for topic, held in recorded.held.items():
-        for one in held:
-            for place in case.queues_of(one.interval.queues or ()):
+    columns = dict(course.columns)
+    for topic, replayed in recorded.replayed.items():
+        for one in replayed:
+            readable = one.interval.queues or ()
+            for place in (*readable, *case.queues_of(readable)):
                 columns.setdefault(MessageQueue(topic, *place), len(columns))
     new = ((0, 0), (0, len(columns) - len(course.queues)))
-    grown = np.diff(course.came, axis=0, prepend=course.came[:1])
-    came, known = np.pad(grown, new), np.pad(course.known, new)
-    for topic, held in recorded.held.items():
-        for one in held:
+    grown = np.pad(np.diff(course.produced, axis=0, prepend=course.produced[:1]), new)
+    produced, known = grown.copy(), np.pad(course.known, new)
+    for topic, replayed in recorded.replayed.items():
+        for one in replayed:
             rows = slice(*np.searchsorted(course.times, (one.start, one.end), side="right").tolist())
-            _spread(list(_splits(case, topic, one, columns)), grown[rows], came[rows], known[rows])
-    taken, waiting = np.pad(course.taken, new), np.pad(course.waiting, new)
-    return BacklogCourse(course.times, list(columns), np.cumsum(came, axis=0), taken, waiting, known)
+            _spread(list(_splits(case, topic, one, columns)), grown[rows], produced[rows], known[rows])
+    consumed, waiting = np.pad(course.consumed, new), np.pad(course.waiting, new)
+    return BacklogCourse(course.times, list(columns), np.cumsum(produced, axis=0), consumed, waiting, known)
 
 
-def _splits(case: Case, topic: str, held: Held, columns: Mapping[MessageQueue, int]) -> Iterator[_Split]:
+def _splits(case: Case, topic: str, replayed: ReplayedSpan, columns: Mapping[MessageQueue, int]) -> Iterator[_Split]:
     """Of the readable queues of one interval."""
-    before = held.interval.queues or ()
+    before = replayed.interval.queues or ()
 
     def column(broker: str, queue_id: int) -> int:
         return columns[MessageQueue(topic, broker, queue_id)]
@@ -141,10 +143,10 @@ def _splits(case: Case, topic: str, held: Held, columns: Mapping[MessageQueue, i
         yield _Split([column(*place) for place in before], [column(*place) for place in case.queues_of(before)])
 
 
-def _spread(splits: list[_Split], grown: Messages, came: Messages, known: NDArray[np.bool_]) -> None:
+def _spread(splits: list[_Split], grown: Messages, produced: Messages, known: NDArray[np.bool_]) -> None:
     """In place, of the rows of one interval: into the targets, which are known where all sources are."""
     for sources, _ in splits:
-        came[:, sources] = 0
+        produced[:, sources] = 0
     for sources, targets in splits:
-        came[:, targets] += grown[:, sources].sum(axis=1, keepdims=True) / len(targets)
+        produced[:, targets] += grown[:, sources].sum(axis=1, keepdims=True) / len(targets)
         known[:, targets] = known[:, sources].all(axis=1, keepdims=True)

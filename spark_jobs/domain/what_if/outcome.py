@@ -4,7 +4,6 @@ was recorded at all, and how long a queue that changes hands stands still.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -14,20 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.kernel.replays import Replays
+from spark_jobs.domain.kernel.members import queues_per_connection
+from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.kernel.triggers import moved_between
 from spark_jobs.domain.model.history import OffsetReadings
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.phrases import count, did_you_mean, names_text
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
+from spark_jobs.domain.status.utilisation import Bottleneck
+from spark_jobs.domain.what_if.assignments import Assignment, assignments_in, rebalances
 from spark_jobs.domain.what_if.autoscale import autoscaled
 from spark_jobs.domain.what_if.cases import AS_IT_WAS, Case, origin
 from spark_jobs.domain.what_if.fluid import Amounts
-from spark_jobs.domain.what_if.owned import Owned, owned_in, rebalances
 from spark_jobs.domain.what_if.pace import MemberPace, members_of, uncommitted_seconds
-from spark_jobs.domain.what_if.play import KnownMembers, Simulation, play
 from spark_jobs.domain.what_if.recorded import BacklogCourse, Recorded, recorded, spans_of, within
+from spark_jobs.domain.what_if.simulation import KnownMembers, Simulation, simulate
 from spark_jobs.errors import CaseError
 
 RECORDED = "really happened"
@@ -101,15 +102,15 @@ def compare(steps: Sequence[AuditedStep], cases: Iterable[Case], configured: Str
     if found is None:
         return None
     known = KnownMembers(members_of(found), pause, uncommitted_seconds(found.course))
-    owned = owned_in(AS_IT_WAS, found, Replays(configured))
-    again = play(AS_IT_WAS, owned, found, known)
+    owned = assignments_in(AS_IT_WAS, found, Replays(configured))
+    again = simulate(AS_IT_WAS, owned, found, known)
     real = _outcome(RECORDED, owned, found, _really(found, owned))
     played = []
     for case in cases:
         check_case(case, found)
         replays = Replays(case.settings(configured))
-        owned = owned_in(case, found, replays)
-        one = autoscaled(case, found, known, replays) if case.scaler else play(case, owned, found, known)
+        owned = assignments_in(case, found, replays)
+        one = autoscaled(case, found, known, replays) if case.scaler else simulate(case, owned, found, known)
         outcome = _outcome(case.label, one.owned if one else owned, found, one)
         scaled = _Shares(one.owned).scaled if one and case.scaler else None
         played.append(replace(outcome, scaled=scaled))
@@ -138,18 +139,17 @@ def happened(
     found = every and within(every, start, end)
     if found is None:
         return None
-    owned = owned_in(AS_IT_WAS, found, Replays(configured))
-    spans = sum(last - first for first, last, held in spans_of(owned) if held)
+    owned = assignments_in(AS_IT_WAS, found, Replays(configured))
+    spans = sum(last - first for first, last, replayed in spans_of(owned) if replayed)
     course, outcome = found.course, _outcome(label, owned, found, _really(found, owned))
-    return RecordedOutcome(outcome, _rate(course, course.came), _rate(course, course.taken), spans / SECOND)
+    return RecordedOutcome(outcome, _rate(course, course.produced), _rate(course, course.consumed), spans / SECOND)
 
 
 def _rate(course: BacklogCourse, amounts: Amounts) -> float | None:
     """Messages a second of all queues together, each over the time in which it is known."""
-    known = course.known[1:]
-    seconds = np.where(known, np.diff(course.times)[:, None], 0).sum(axis=0) / SECOND
-    messages = np.where(known, np.diff(amounts, axis=0), 0).sum(axis=0)
-    return float((messages[seconds > 0] / seconds[seconds > 0]).sum()) if seconds.any() else None
+    rates = course.rates(amounts)
+    known = ~np.isnan(rates)
+    return float(rates[known].sum()) if known.any() else None
 
 
 def _error(found: Recorded, again: Simulation | None) -> float | None:
@@ -158,23 +158,22 @@ def _error(found: Recorded, again: Simulation | None) -> float | None:
     return float(np.nanmean(np.abs(again.waiting - found.course.total)))
 
 
-def _really(found: Recorded, owned: Mapping[str, Sequence[Owned]]) -> Simulation:
+def _really(found: Recorded, owned: Mapping[str, Sequence[Assignment]]) -> Simulation:
     """What was recorded, in the form of what is played."""
     course, twice = found.course, 0.0
-    columns = {queue: column for column, queue in enumerate(course.queues)}
-    for one in (held for of_topic in owned.values() for held in of_topic):
+    for one in (replayed for of_topic in owned.values() for replayed in of_topic):
         first, last = np.searchsorted(course.times, (one.start, one.end)).clip(0, len(course.times) - 1)
         for queue, owners in zip(one.allocation.queues, one.allocation.owners, strict=True):
-            column = columns.get(MessageQueue(one.topic, *queue))
+            column = course.columns.get(MessageQueue(one.topic, *queue))
             if len(owners) > 1 and column is not None:
-                taken = course.taken[last, column] - course.taken[first, column]
-                twice += float(taken) * (len(owners) - 1)
+                consumed = course.consumed[last, column] - course.consumed[first, column]
+                twice += float(consumed) * (len(owners) - 1)
     return Simulation(owned, course.total, twice)
 
 
 def _outcome(
     label: str,
-    owned: Mapping[str, Sequence[Owned]],
+    owned: Mapping[str, Sequence[Assignment]],
     found: Recorded,
     played: Simulation | None,
 ) -> CaseOutcome:
@@ -203,7 +202,7 @@ def _outcome(
 def _limited_by(played: Simulation) -> str | None:
     if not played.strained:
         return None
-    return "PULLS" if 2 * len(played.by_pulls) > len(played.strained) else "LISTENER"
+    return Bottleneck.PULLS if 2 * len(played.by_pulls) > len(played.strained) else Bottleneck.LISTENER
 
 
 def drained_after(curve: Amounts, times: NDArray[np.int64], allowed_lag: int) -> int | None:
@@ -213,21 +212,21 @@ def drained_after(curve: Amounts, times: NDArray[np.int64], allowed_lag: int) ->
     return int(times[top + drained[0]] - times[top]) // SECOND if len(drained) else None
 
 
-def _rebalances(owned: Mapping[str, Sequence[Owned]]) -> Iterator[tuple[Owned, Owned]]:
+def _rebalances(owned: Mapping[str, Sequence[Assignment]]) -> Iterator[tuple[Assignment, Assignment]]:
     return (pair for of_topic in owned.values() for pair in rebalances(of_topic))
 
 
 class _Shares:
     """Queues and members over all topics, span by span; each distinct state is counted once."""
 
-    def __init__(self, owned: Mapping[str, Sequence[Owned]]) -> None:
+    def __init__(self, owned: Mapping[str, Sequence[Assignment]]) -> None:
         known: dict[tuple[int, ...], tuple[int, int, int, int, int]] = {}
         self._seconds, self._counts = [], []
-        for start, end, held in spans_of(owned):
-            if held:
-                state = tuple(id(one.allocation) for one in held)
+        for start, end, replayed in spans_of(owned):
+            if replayed:
+                state = tuple(id(one.allocation) for one in replayed)
                 if state not in known:
-                    known[state] = _counts(held)
+                    known[state] = _counts(replayed)
                 self._seconds.append(end - start)
                 self._counts.append(known[state])
 
@@ -249,18 +248,10 @@ class _Shares:
         return tuple(found.tolist())
 
 
-def _counts(held: Sequence[Owned]) -> tuple[int, int, int, int, int]:
-    """Members, queues without and with several owners, idle members, and the most queues of one connection.
-
-    A connection goes by its number among those of its id.
-    """
-    queues: Counter[tuple[str, int]] = Counter()
-    for one in held:
-        numbers: Counter[str] = Counter()
-        for client_id, queue_count in zip(one.client_ids, one.allocation.queues_per_member, strict=True):
-            queues[client_id, numbers[client_id]] += queue_count
-            numbers[client_id] += 1
-    counts = [one.allocation.counts for one in held]
+def _counts(replayed: Sequence[Assignment]) -> tuple[int, int, int, int, int]:
+    """Members, queues without and with several owners, idle members, and the most queues of one connection."""
+    queues = queues_per_connection((one.client_ids, one.allocation) for one in replayed)
+    counts = [one.allocation.counts for one in replayed]
     return (
         len(queues),
         sum(one.unassigned_queues for one in counts),
@@ -276,7 +267,7 @@ _NAMED = 8
 
 def check_case(case: Case, found: Recorded) -> None:
     """Raises `CaseError` for a client id that no member has, or where more members leave than there ever were."""
-    intervals = [one.interval for of_topic in found.held.values() for one in of_topic]
+    intervals = [one.interval for of_topic in found.replayed.values() for one in of_topic]
     seen = {member.client_id for one in intervals for member in one.members or ()}
     there = {member.client_id for one in intervals for member in case.inputs(one).members}
     _check_ids(case, case.without, seen)

@@ -57,13 +57,13 @@ class StalledTime(NamedTuple):
 
 @dataclass
 class Members:
-    """What is known of a group's members: what they `told` and the `paces` that were seen, by client id, and when one
-    of them stood still.
+    """What is known of a group's members: the throughput that they `reported` and the `paces` that were seen, by client
+    id, and when one of them stood still.
     """
 
     paces: dict[str, Pace] = field(default_factory=dict)
     stood_still: list[StalledTime] = field(default_factory=list)
-    told: Mapping[str, Throughput] = field(default_factory=dict)
+    reported: Mapping[str, Throughput] = field(default_factory=dict)
 
     @cached_property
     def usual(self) -> Pace | None:
@@ -74,24 +74,28 @@ class Members:
 
     def of_each(self) -> list[MemberPace]:
         """One per member of which anything is known, by client id."""
-        return [self._of(client_id) for client_id in sorted(self.paces.keys() | self.told.keys())]
+        return [self._of(client_id) for client_id in sorted(self.paces.keys() | self.reported.keys())]
 
     def _of(self, client_id: str) -> MemberPace:
-        seen, told = self.paces.get(client_id), self.told.get(client_id)
+        seen, reported = self.paces.get(client_id), self.reported.get(client_id)
         by_sight = (seen.rate, seen.reached) if seen else (None, False)
-        if told is None:
+        if reported is None:
             return MemberPace(client_id, None, None, None, None, 0, *by_sight)
-        times, took = told.responses
+        times, took = reported.responses
         response_ms = float(np.median(took))
-        listener, per_queue = (float(one[0]) for one in told.rates(times[-1:], Changes(response_ms=response_ms)))
-        threads = told.said.states[told.said.codes[-1]].threads
+        listener, per_queue = (float(one[0]) for one in reported.rates(times[-1:], Changes(response_ms=response_ms)))
+        threads = reported.settings.states[reported.settings.codes[-1]].threads
         return MemberPace(client_id, listener, per_queue, threads, response_ms, len(times), *by_sight)
 
     @cached_property
-    def usually_told(self) -> Throughput | None:
+    def typical(self) -> Throughput | None:
         """That of the member whose listener is neither among the fast nor the slow ones: the lower median."""
-        every = sorted(self.told.values(), key=lambda one: float(np.median(one.rates(one.responses.times).listener)))
-        return every[(len(every) - 1) // 2] if every else None
+
+        def median_rate(one: Throughput) -> float:
+            return float(np.median(one.rates(one.responses.times).listener))
+
+        by_rate = sorted(self.reported.values(), key=median_rate)
+        return by_rate[(len(by_rate) - 1) // 2] if by_rate else None
 
 
 def members_of(recorded: Recorded) -> Members:
@@ -100,7 +104,7 @@ def members_of(recorded: Recorded) -> Members:
 
     It had a backlog at a time if more waited in its queues than came in since the time before, and than is allowed.
     """
-    found = Members(told=recorded.told)
+    found = Members(reported=recorded.reported)
     for first, last, client_id, columns in _owned(recorded):
         rows = slice(first, min(last + 1, len(recorded.course.times)))
         if rows.stop - rows.start < 2:
@@ -116,11 +120,11 @@ def members_of(recorded: Recorded) -> Members:
 
 def _owned(recorded: Recorded) -> Iterator[tuple[int, int, str, list[int]]]:
     """Spans in which no topic's allocation changed: first and last place in the times, client id, columns it owns."""
-    columns = {queue: column for column, queue in enumerate(recorded.course.queues)}
-    for start, end, held in spans_of(recorded.held):
+    columns = recorded.course.columns
+    for start, end, replayed in spans_of(recorded.replayed):
         first, last = np.searchsorted(recorded.course.times, (start, end)).tolist()
         own: dict[str, list[int]] = {}
-        for one in held:
+        for one in replayed:
             for client_id, queues in _queues_of(one.interval).items():
                 own.setdefault(client_id, []).extend(columns[queue] for queue in queues if queue in columns)
         yield from ((first, last, client_id, of_client) for client_id, of_client in own.items())
@@ -142,10 +146,10 @@ class _Span:
         course = recorded.course
         self._times, self._max_gap = course.times[rows], recorded.max_gap
         self._known = np.asarray(course.known[rows][:, columns].all(axis=1))
-        came, self._taken, self._waiting = (
-            matrix[rows][:, columns].sum(axis=1) for matrix in (course.came, course.taken, course.waiting)
+        produced, self._taken, self._waiting = (
+            matrix[rows][:, columns].sum(axis=1) for matrix in (course.produced, course.consumed, course.waiting)
         )
-        grown = np.diff(came, prepend=came[0])
+        grown = np.diff(produced, prepend=produced[0])
         self._backlogged = self._waiting > np.maximum(grown, recorded.allowed_lag)
 
     def paces(self) -> Iterator[Pace]:
@@ -181,8 +185,8 @@ def uncommitted_seconds(course: BacklogCourse) -> float:
     in, is mostly that, or there is a backlog most of the time, and nothing is known: 0.
     """
     seconds = np.diff(course.times) / SECOND
-    rates = np.diff(course.came, axis=0) / seconds[:, None]
-    told = course.known[1:] & (rates > 0)
-    every = course.waiting[1:][told] / rates[told]
+    rates = np.diff(course.produced, axis=0) / seconds[:, None]
+    reported = course.known[1:] & (rates > 0)
+    every = course.waiting[1:][reported] / rates[reported]
     usual = float(np.quantile(every, 0.5, method="lower")) if len(every) else 0.0
     return usual if usual <= KEPT_UP_SECONDS else 0.0

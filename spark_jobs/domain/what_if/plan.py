@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import NamedTuple
 
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.replays import Replays
+from spark_jobs.domain.kernel.members import connections_of
+from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.model.message_queue import MessageQueue
-from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
+from spark_jobs.domain.what_if.assignments import assignments_in
 from spark_jobs.domain.what_if.cases import Case, Change
-from spark_jobs.domain.what_if.owned import owned_in
 from spark_jobs.domain.what_if.pace import members_of
-from spark_jobs.domain.what_if.play import KnownMembers, KnownRates
 from spark_jobs.domain.what_if.recorded import Recorded, recorded
+from spark_jobs.domain.what_if.simulation import KnownMembers, KnownRates
 
 
 class PlannedMember(NamedTuple):
@@ -61,10 +61,10 @@ def plan(steps: Sequence[AuditedStep], most: int, configured: StrategySettings) 
     found = recorded(steps)
     if found is None:
         return None
-    end = max(of_topic[-1].end for of_topic in found.held.values())
-    newest = {topic: of_topic[-1:] for topic, of_topic in found.held.items() if of_topic[-1].end == end}
-    last = replace(found, held=newest)
-    present = max(len(held[0].interval.members or ()) for held in newest.values())
+    end = max(of_topic[-1].end for of_topic in found.replayed.values())
+    newest = {topic: of_topic[-1:] for topic, of_topic in found.replayed.items() if of_topic[-1].end == end}
+    last = replace(found, replayed=newest)
+    present = max(len(replayed[0].interval.members or ()) for replayed in newest.values())
     rates, known = _in_rates(found), KnownMembers(members_of(found))
     changes = range(-min(most, present), most + 1)
     return Plan(end, [_size(change, end, last, rates, known, configured) for change in changes])
@@ -79,15 +79,12 @@ def _size(
     configured: StrategySettings,
 ) -> PlannedSize:
     case = Case(f"{change:+}", members=Change("+" if change >= 0 else "-", abs(change)))
-    owned = [of_topic[0] for of_topic in owned_in(case, last, Replays(configured)).values()]
+    owned = [of_topic[0] for of_topic in assignments_in(case, last, Replays(configured)).values()]
     queues: dict[tuple[str, int], list[MessageQueue]] = {}
     for one in owned:
-        numbers: Counter[str] = Counter()
-        connections = []
-        for client_id in one.client_ids:
-            connections.append((client_id, numbers[client_id]))
-            numbers[client_id] += 1
-            queues.setdefault(connections[-1], [])
+        connections = connections_of(one.client_ids)
+        for connection in connections:
+            queues.setdefault(connection, [])
         for queue, owners in zip(one.allocation.queues, one.allocation.owners, strict=True):
             for owner in owners:
                 queues[connections[owner]].append(MessageQueue(one.topic, *queue))
@@ -107,23 +104,20 @@ def _member(
     client_id: str, queues: Sequence[MessageQueue], rates: Mapping[MessageQueue, float], known: KnownRates | None
 ) -> PlannedMember:
     every = [rates.get(queue) for queue in queues]
-    told = [one for one in every if one is not None]
-    in_rate = sum(told) if len(told) == len(every) else None
+    reported = [one for one in every if one is not None]
+    in_rate = sum(reported) if len(reported) == len(every) else None
     if known is None:
         return PlannedMember(client_id, len(queues), in_rate, None, False, None)
     listener, of_queue = (float(one[0]) for one in known.rates)
     pace = min(listener, len(queues) * of_queue) if queues else listener
     keeps_up = None
     if in_rate is not None:
-        manages = in_rate <= listener and max(told, default=0) <= of_queue
+        manages = in_rate <= listener and max(reported, default=0) <= of_queue
         keeps_up = manages if manages or known.known else None
     return PlannedMember(client_id, len(queues), in_rate, pace if np.isfinite(pace) else None, known.known, keeps_up)
 
 
 def _in_rates(found: Recorded) -> dict[MessageQueue, float]:
-    """Messages a second that came into each queue, over the time in which it was known."""
-    course = found.course
-    seconds = np.where(course.known[1:], np.diff(course.times)[:, None], 0).sum(axis=0) / SECOND
-    came = np.where(course.known[1:], np.diff(course.came, axis=0), 0).sum(axis=0)
-    pairs = zip(course.queues, came.tolist(), seconds.tolist(), strict=True)
-    return {queue: messages / time for queue, messages, time in pairs if time}
+    """Messages a second that were produced to each queue, over the time in which it was known."""
+    rates = found.course.rates(found.course.produced).tolist()
+    return {queue: rate for queue, rate in zip(found.course.queues, rates, strict=True) if not isnan(rate)}

@@ -1,9 +1,10 @@
-"""What was recorded of a group's ordinary topics: who held the queues when, and every queue's messages over time."""
+"""What was recorded of a group's ordinary topics: who owned the queues when, and every queue's messages over time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -14,13 +15,14 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.progress import one_at_a_time
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
 from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.status.throughput import Throughput, throughputs
 
 Messages = NDArray[np.float64]
 Times = NDArray[np.int64]
 
 
-class Held(NamedTuple):
+class ReplayedSpan(NamedTuple):
     """A replayed interval, and the part `[start, end)` of its time in which no other view counts; microseconds."""
 
     start: int
@@ -32,18 +34,30 @@ class Held(NamedTuple):
 class BacklogCourse:
     """Every queue's messages at each of the `times` (microseconds): matrices of times × queues.
 
-    `came`: messages that came in since the first reading, and those that an operator's reset of the offset brought
-    back; `taken`: those by which the consumer offset went forward; `waiting`: the lag. Between two readings they are
+    `produced`: messages since the first reading, and those that an operator's reset of the offset brought back;
+    `consumed`: those by which the consumer offset went forward; `waiting`: the lag. Between two readings they are
     interpolated. `known`: from the time before to this one its topic was replayed, and the queue lies between two
     readings with a known lag that are no further apart than `max_gap`; the other numbers mean something only there.
     """
 
     times: Times
     queues: Sequence[MessageQueue]
-    came: Messages
-    taken: Messages
+    produced: Messages
+    consumed: Messages
     waiting: Messages
     known: NDArray[np.bool_]
+
+    @cached_property
+    def columns(self) -> Mapping[MessageQueue, int]:
+        """Column of each queue."""
+        return {queue: column for column, queue in enumerate(self.queues)}
+
+    def rates(self, messages: Messages) -> Messages:
+        """Per queue `messages` (one of the matrices) a second, over the time in which it is known; NaN: it never is."""
+        known = self.known[1:]
+        seconds = np.where(known, np.diff(self.times)[:, None], 0).sum(axis=0) / SECOND
+        grown = np.where(known, np.diff(messages, axis=0), 0).sum(axis=0)
+        return np.asarray(np.divide(grown, seconds, out=np.full(len(seconds), np.nan), where=seconds > 0))
 
     @property
     def total(self) -> Messages:
@@ -51,30 +65,35 @@ class BacklogCourse:
         return np.where(self.known.any(axis=1), np.where(self.known, self.waiting, 0).sum(axis=1), np.nan)
 
 
+_MATRICES = ("produced", "consumed", "waiting", "known")
+
+
 @dataclass(frozen=True)
 class Recorded:
-    """What was recorded of one group. `held`: by topic, in order of time; time in which nothing was replayed is in
-    none of them. `told`: by client id, what it said of its throughput.
+    """What was recorded of one group. `replayed`: by topic, in order of time; time in which nothing was replayed is in
+    none of them. `reported`: by client id, what it said of its throughput.
     """
 
     course: BacklogCourse
-    held: Mapping[str, Sequence[Held]]
+    replayed: Mapping[str, Sequence[ReplayedSpan]]
     max_gap: int
     allowed_lag: int
-    told: Mapping[str, Throughput]
+    reported: Mapping[str, Throughput]
 
 
 def within(found: Recorded, start: int, end: int) -> Recorded | None:
     """What was recorded from `start` to `end` (microseconds); None where nothing was replayed then."""
-    held: dict[str, list[Held]] = {}
-    for topic, of_topic in found.held.items():
+    replayed: dict[str, list[ReplayedSpan]] = {}
+    for topic, of_topic in found.replayed.items():
         cut = [one._replace(start=max(one.start, start), end=min(one.end, end)) for one in of_topic]
         if inside := [one for one in cut if one.start < one.end]:
-            held[topic] = inside
+            replayed[topic] = inside
+    if not replayed:
+        return None
     rows = (found.course.times >= start) & (found.course.times <= end)
-    matrices = {name: getattr(found.course, name)[rows] for name in ("times", "came", "taken", "waiting", "known")}
-    told = {client_id: part for client_id, one in found.told.items() if (part := one.between(start, end))}
-    return replace(found, course=replace(found.course, **matrices), held=held, told=told) if held else None
+    course = {name: getattr(found.course, name)[rows] for name in ("times", *_MATRICES)}
+    reported = {client_id: part for client_id, one in found.reported.items() if (part := one.between(start, end))}
+    return replace(found, course=replace(found.course, **course), replayed=replayed, reported=reported)
 
 
 def recorded(steps: Sequence[AuditedStep], pause: int = 0) -> Recorded | None:
@@ -82,27 +101,30 @@ def recorded(steps: Sequence[AuditedStep], pause: int = 0) -> Recorded | None:
 
     The times are those of the readings, of all changes, and `pause` (microseconds) after each change.
     """
-    held = _held(steps)
-    if not held:
+    replayed = _replayed(steps)
+    if not replayed:
         return None
-    offsets = {topic: one for topic in held if (one := steps[0].history.offsets.get(topic))}
+    offsets = {topic: one for topic in replayed if (one := steps[0].history.offsets.get(topic))}
     start, end = steps[0].window.start, steps[-1].window.end
-    changes = [moment for of_topic in held.values() for one in of_topic for moment in (one.start, one.end)]
-    changes += [one.start + pause for of_topic in held.values() for one in of_topic]
+    changes = [moment for of_topic in replayed.values() for one in of_topic for moment in (one.start, one.end)]
+    changes += [one.start + pause for of_topic in replayed.values() for one in of_topic]
     times = np.unique(np.concatenate([np.array(changes, np.int64), *(one.times for one in offsets.values())]))
     times = times[(times >= start) & (times <= end)]
     settings = steps[0].settings
     tolerance = settings.thresholds.rewind_tolerance
     none = np.zeros((len(times), 0))
     parts = [BacklogCourse(times, (), none, none, none, none.astype(bool))]
-    parts += [_course(topic, one, held[topic], times, settings.max_gap, tolerance) for topic, one in offsets.items()]
+    parts += [
+        _course(topic, readings, replayed[topic], times, settings.max_gap, tolerance)
+        for topic, readings in offsets.items()
+    ]
     course = BacklogCourse(
         times,
         [queue for part in parts for queue in part.queues],
-        *(np.hstack([getattr(part, name) for part in parts]) for name in ("came", "taken", "waiting", "known")),
+        *(np.hstack([getattr(part, name) for part in parts]) for name in _MATRICES),
     )
-    told = throughputs(steps[0].history.clients, steps[0].window.read_from, end)
-    return Recorded(course, held, settings.max_gap, settings.thresholds.allowed_lag, told)
+    reported = throughputs(steps[0].history.clients, steps[0].window.read_from, end)
+    return Recorded(course, replayed, settings.max_gap, settings.thresholds.allowed_lag, reported)
 
 
 class HasTimes(Protocol):
@@ -118,10 +140,10 @@ class HasTimes(Protocol):
 Thing = TypeVar("Thing", bound=HasTimes)
 
 
-def spans_of(held: Mapping[str, Sequence[Thing]]) -> Iterator[tuple[int, int, list[Thing]]]:
+def spans_of(replayed: Mapping[str, Sequence[Thing]]) -> Iterator[tuple[int, int, list[Thing]]]:
     """The spans between two changes of any topic, with what holds in each of them, at most one of a topic."""
-    cuts = sorted({moment for of_topic in held.values() for one in of_topic for moment in (one.start, one.end)})
-    following = {topic: iter(of_topic) for topic, of_topic in held.items()}
+    cuts = sorted({moment for of_topic in replayed.values() for one in of_topic for moment in (one.start, one.end)})
+    following = {topic: iter(of_topic) for topic, of_topic in replayed.items()}
     current = {topic: next(of_topic) for topic, of_topic in following.items()}
     for start, end in pairwise(cuts):
         for topic, one in list(current.items()):
@@ -134,38 +156,39 @@ def spans_of(held: Mapping[str, Sequence[Thing]]) -> Iterator[tuple[int, int, li
         yield start, end, [one for one in current.values() if one.start <= start]
 
 
-def _held(steps: Iterable[AuditedStep]) -> dict[str, list[Held]]:
-    found: dict[str, list[Held]] = {}
+def _replayed(steps: Iterable[AuditedStep]) -> dict[str, list[ReplayedSpan]]:
+    found: dict[str, list[ReplayedSpan]] = {}
     for step in steps:
         ordinary = [one for one in step.intervals if one.is_ordinary]
         for topic, of_topic in groupby(ordinary, key=lambda one: one.topic):
-            for interval, start, end in one_at_a_time(list(of_topic), step.window):
+            for interval, start, end in one_at_a_time(list(of_topic), step.window.start):
                 if interval.allocation is not None and start < end:
-                    found.setdefault(topic, []).append(Held(start, end, interval))
+                    found.setdefault(topic, []).append(ReplayedSpan(start, end, interval))
     return found
 
 
 def _course(
-    topic: str, readings: OffsetReadings, held: Sequence[Held], times: Times, max_gap: int, tolerance: int
+    topic: str, readings: OffsetReadings, replayed: Sequence[ReplayedSpan], times: Times, max_gap: int, tolerance: int
 ) -> BacklogCourse:
     """Of one topic."""
-    shared = _shared_times(held)
+    shared = _shared_times(replayed)
     columns = [
         _queue(readings, place, times, max_gap, shared.get(queue, ()), tolerance)
         for place, queue in enumerate(readings.queues)
     ]
-    came, taken, waiting, known = (np.column_stack(part) for part in zip(*columns, strict=True))
-    replayed = np.zeros((len(times), 1), bool)
-    for start, end, _ in held:
-        replayed[slice(*np.searchsorted(times, (start, end), side="right").tolist())] = True
-    known &= replayed
-    return BacklogCourse(times, [MessageQueue(topic, *queue) for queue in readings.queues], came, taken, waiting, known)
+    produced, consumed, waiting, known = (np.column_stack(part) for part in zip(*columns, strict=True))
+    is_replayed = np.zeros((len(times), 1), bool)
+    for start, end, _ in replayed:
+        is_replayed[slice(*np.searchsorted(times, (start, end), side="right").tolist())] = True
+    known &= is_replayed
+    queues = [MessageQueue(topic, *queue) for queue in readings.queues]
+    return BacklogCourse(times, queues, produced, consumed, waiting, known)
 
 
-def _shared_times(held: Iterable[Held]) -> dict[Place, list[tuple[int, int]]]:
+def _shared_times(replayed: Iterable[ReplayedSpan]) -> dict[Place, list[tuple[int, int]]]:
     """When a queue had several connections as owners: each commits its own offset, so it goes back and forth."""
     found: dict[Place, list[tuple[int, int]]] = {}
-    for start, end, interval in held:
+    for start, end, interval in replayed:
         if interval.allocation is not None:
             for queue, owners in zip(interval.allocation.queues, interval.allocation.owners, strict=True):
                 if len(owners) > 1:
@@ -192,8 +215,8 @@ def _queue(
     for start, end in shared:
         back[(at > start) & (at <= end)] = 0
     grown = np.maximum(np.diff(readings.end_offset[rows, place], prepend=readings.end_offset[rows[0], place]), 0)
-    came, taken = np.cumsum(grown + back), np.cumsum(np.maximum(moved, 0))
+    produced, consumed = np.cumsum(grown + back), np.cumsum(np.maximum(moved, 0))
     after = np.searchsorted(at, times, side="left")
     inside = (after > 0) & (after < len(at))
     known = inside & (np.diff(at)[np.clip(after - 1, 0, len(at) - 2)] <= max_gap)
-    return *(np.interp(times, at, one) for one in (came, taken, readings.lag[rows, place])), known
+    return *(np.interp(times, at, one) for one in (produced, consumed, readings.lag[rows, place])), known

@@ -1,28 +1,25 @@
-"""How many members a group needs: the fewest with which the recorded time would have gone well; for all groups at once
-by what was published of their steps.
-"""
+"""How many members a group needs: the fewest with which the recorded time would have gone well."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.replays import Replays
+from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
+from spark_jobs.domain.what_if.assignments import Assignment, assignments_in
 from spark_jobs.domain.what_if.cases import Case, Change
 from spark_jobs.domain.what_if.fluid import Amounts, Places, inflow
 from spark_jobs.domain.what_if.outcome import drained_after
-from spark_jobs.domain.what_if.owned import Owned, owned_in
 from spark_jobs.domain.what_if.pace import Members, members_of, uncommitted_seconds
-from spark_jobs.domain.what_if.play import KnownMembers, play
 from spark_jobs.domain.what_if.recorded import BacklogCourse, Recorded, recorded
+from spark_jobs.domain.what_if.simulation import KnownMembers, simulate
 
 #: A peak is the highest rate over so many seconds, looked at once per so many.
 PEAK_SECONDS, _EVERY_SECONDS = 300, 60
@@ -87,14 +84,14 @@ def size(steps: Sequence[AuditedStep], goals: Goals, load: float, configured: St
     found = recorded(steps)
     if found is None:
         return None
-    last = [of_topic[-1].interval for of_topic in found.held.values()]
+    last = [of_topic[-1].interval for of_topic in found.replayed.values()]
     trials = _Trials(found, load, configured, max(len(one.queues or ()) for one in last))
     members = max(len(one.members or ()) for one in last)
     wanted = [(name, value) for name, value in goals._asdict().items() if value is not None]
     # What is allowed in each of the queues is no backlog, and need not be drained.
     allowed = found.allowed_lag * len(found.course.queues)
     needs = [GoalSize(name, value, trials.smallest(_reaches(name, value, allowed))) for name, value in wanted]
-    course = replace(found.course, came=found.course.came * load)
+    course = replace(found.course, produced=found.course.produced * load)
     peaks = _window_rates(course).sum(axis=1)
     return Size(
         members, trials.queues, float(peaks.max()) if peaks.size else None, trials.tried_with(members, 1), needs
@@ -128,7 +125,7 @@ class _Trials:
 
     def __post_init__(self) -> None:
         seen = members_of(self.found)
-        members = Members(seen.paces, [], seen.told)
+        members = Members(seen.paces, [], seen.reported)
         self.known = KnownMembers(members, 0, uncommitted_seconds(self.found.course))
         self.rates = Replays(self.configured)
 
@@ -161,8 +158,8 @@ class _Trials:
             queues=Change("x", times) if times > 1 else None,
             load=self.load,
         )
-        owned = owned_in(case, self.found, self.rates)
-        played = play(case, owned, self.found, self.known)
+        owned = assignments_in(case, self.found, self.rates)
+        played = simulate(case, owned, self.found, self.known)
         tried = self._at_peak(case, owned, SizeOutcome(members, self.queues * times, 0, None, False, None, None, False))
         if played is None or np.isnan(played.waiting).all():
             return tried
@@ -171,17 +168,16 @@ class _Trials:
         drained = drained_after(curve, self.found.course.times[rows], self.found.allowed_lag)
         return tried._replace(backlog=round(float(curve.max())), drained=drained, at_most=played.at_most)
 
-    def _at_peak(self, case: Case, owned: Mapping[str, Sequence[Owned]], tried: SizeOutcome) -> SizeOutcome:
+    def _at_peak(self, case: Case, owned: Mapping[str, Sequence[Assignment]], tried: SizeOutcome) -> SizeOutcome:
         """How busy the busiest member is in its busiest five minutes, as the queues were shared at the end."""
         course = inflow(case, self.found)
         rates, times = _window_rates(course), course.times[_window_rows(course)[0]]
-        columns = {queue: column for column, queue in enumerate(course.queues)}
         own: dict[str, list[int]] = {}
         unowned = 0
         for of_topic in owned.values():
             one = of_topic[-1]
             for place, owners in zip(one.allocation.queues, one.allocation.owners, strict=True):
-                column = columns.get(MessageQueue(one.topic, *place))
+                column = course.columns.get(MessageQueue(one.topic, *place))
                 if column is not None:
                     unowned += not owners and bool(rates[:, column].any())
                     for owner in owners:
@@ -191,9 +187,9 @@ class _Trials:
             known = self.known.rates_of(client_id, case, times)
             if known is None or not known.known:
                 return tried._replace(unowned=unowned)
-            came = rates[:, of_client]
-            listener = float((came.sum(axis=1) / known.rates.listener).max(initial=0))
-            pulls = float((came.max(axis=1) / known.rates.queue).max(initial=0))
+            produced = rates[:, of_client]
+            listener = float((produced.sum(axis=1) / known.rates.listener).max(initial=0))
+            pulls = float((produced.max(axis=1) / known.rates.queue).max(initial=0))
             found.append((max(listener, pulls), pulls > listener))
         utilisation, by_pulls = max(found, default=(None, False))
         return tried._replace(unowned=unowned, utilisation=utilisation, by_pulls=by_pulls)
@@ -210,83 +206,15 @@ def _window_rows(course: BacklogCourse) -> tuple[Places, Places]:
 
 
 def _window_rates(course: BacklogCourse) -> Amounts:
-    """Messages a second that came into each queue in each window; of time in which a queue is unknown, nothing."""
+    """Messages a second produced to each queue in each window; of time in which a queue is unknown, nothing."""
     first, last = _window_rows(course)
     known = course.known[1:]
-    came = _summed(np.where(known, np.diff(course.came, axis=0), 0))
+    produced = _summed(np.where(known, np.diff(course.produced, axis=0), 0))
     seconds = _summed(np.where(known, np.diff(course.times)[:, None], 0)) / SECOND
     spans = seconds[last] - seconds[first]
-    return np.divide(came[last] - came[first], spans, out=np.zeros_like(spans), where=spans >= PEAK_SECONDS / 2)
+    return np.divide(produced[last] - produced[first], spans, out=np.zeros_like(spans), where=spans >= PEAK_SECONDS / 2)
 
 
 def _summed(steps: Amounts) -> Amounts:
     """From the first row on: 0, then what was added up to each further one."""
     return np.vstack([np.zeros((1, steps.shape[1])), np.cumsum(steps, axis=0)])
-
-
-class SizeVerdict(StrEnum):
-    """What is to be done about the size of a group."""
-
-    TOO_FEW = "TOO_FEW"
-    NOT_BY_MEMBERS = "NOT_BY_MEMBERS"
-    UNEVEN = "UNEVEN"
-    ENOUGH = "ENOUGH"
-    TOO_MANY = "TOO_MANY"
-    UNKNOWN = "UNKNOWN"
-
-
-class PublishedStep(NamedTuple):
-    """A step of a group in `group_status`; None is unknown."""
-
-    members: int | None
-    queues: int | None
-    utilisation: float | None
-    busiest_utilisation: float | None
-    busiest_limit: str | None
-
-
-class FleetNeed(NamedTuple):
-    """A group at its busiest step: connections, queues, how busy all of them and the busiest of them were, what limits
-    that one, and the fewest `needed`. None: unknown, or no number of members is enough.
-    """
-
-    verdict: SizeVerdict
-    members: int | None = None
-    queues: int | None = None
-    utilisation: float | None = None
-    busiest: float | None = None
-    limit: str | None = None
-    needed: int | None = None
-
-
-def fleet_need(steps: Sequence[PublishedStep], wanted: float, load: float) -> FleetNeed:
-    """Of the steps of one group, with `load` times the messages: the busiest member has at most the part `wanted` of
-    what it can consume.
-
-    Queues are taken to be shared evenly, and members to be as fast as they are together. `NOT_BY_MEMBERS`: one queue
-    is the limit, or there are too few. `UNEVEN`: members are enough, but one of them is slower, or has more to do.
-    """
-    known = [one for one in steps if one.utilisation is not None and one.busiest_utilisation is not None]
-    if not known:
-        return FleetNeed(SizeVerdict.UNKNOWN)
-    peak = max(known, key=lambda one: one.busiest_utilisation or 0)
-    utilisation, busiest = load * (peak.utilisation or 0), load * (peak.busiest_utilisation or 0)
-    found = FleetNeed(SizeVerdict.UNKNOWN, peak.members, peak.queues, utilisation, busiest, peak.busiest_limit)
-    if not peak.members or not peak.queues:
-        return found
-    needed = _fewest(utilisation * peak.members, peak.queues, wanted)
-    if busiest > wanted and peak.busiest_limit != "LISTENER":
-        return found._replace(verdict=SizeVerdict.NOT_BY_MEMBERS)
-    if needed is None:
-        return found._replace(verdict=SizeVerdict.NOT_BY_MEMBERS)
-    if busiest > wanted and needed <= peak.members:
-        return found._replace(verdict=SizeVerdict.UNEVEN, needed=needed)
-    order = (needed > peak.members) - (needed < peak.members)
-    verdict = {1: SizeVerdict.TOO_FEW, 0: SizeVerdict.ENOUGH, -1: SizeVerdict.TOO_MANY}[order]
-    return found._replace(verdict=verdict, needed=needed)
-
-
-def _fewest(work: float, queues: int, wanted: float) -> int | None:
-    """`work`: what there is to do, in what one member can. The busiest member has the most queues of an even share."""
-    enough = (count for count in range(1, queues + 1) if work * -(-queues // count) / queues <= wanted)
-    return next(enough, None)

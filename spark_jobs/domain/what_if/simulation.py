@@ -15,9 +15,9 @@ from spark_jobs.domain.kernel.triggers import moved_between
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.status.throughput import Rates, Times
+from spark_jobs.domain.what_if.assignments import Assignment
 from spark_jobs.domain.what_if.cases import Case, origin
 from spark_jobs.domain.what_if.fluid import Amounts, Service, flow, inflow
-from spark_jobs.domain.what_if.owned import Owned
 from spark_jobs.domain.what_if.pace import Members, Pace
 from spark_jobs.domain.what_if.recorded import BacklogCourse, Recorded, spans_of
 
@@ -35,19 +35,19 @@ class KnownMembers:
     def rates_of(self, client_id: str, case: Case, times: Times) -> KnownRates | None:
         """Of a member in a case at these times (microseconds); None: nothing tells how fast it could be.
 
-        What the case says of it; else what it told itself; else what it was seen to do at its limit; else what the
-        others told; else what it, or another, was seen to do.
+        What the case says of it; else what it reported itself; else what it was seen to do at its limit; else what the
+        others reported; else what it, or another, was seen to do.
         """
         names = (client_id, origin(client_id))
         speed = next((case.speed[name] for name in names if name in case.speed), None)
         if speed is not None:
             return _steady(Pace(speed, True), times)
         seen = self.members.paces.get(origin(client_id))
-        told = self.members.told.get(origin(client_id))
-        if told is None and not (seen and seen.reached):
-            told = self.members.usually_told
-        if told is not None:
-            return KnownRates(told.rates(times, case.changes_of(client_id)), True)
+        reported = self.members.reported.get(origin(client_id))
+        if reported is None and not (seen and seen.reached):
+            reported = self.members.typical
+        if reported is not None:
+            return KnownRates(reported.rates(times, case.changes_of(client_id)), True)
         pace = seen or self.members.usual
         return _steady(pace, times) if pace else None
 
@@ -70,7 +70,7 @@ class Simulation:
     their listeners (`by_pulls`); `at_most`: of one of them it is not known how fast it could be.
     """
 
-    owned: Mapping[str, Sequence[Owned]]
+    owned: Mapping[str, Sequence[Assignment]]
     waiting: Amounts
     twice: float
     strained: set[str] = field(default_factory=set)
@@ -78,12 +78,12 @@ class Simulation:
     at_most: bool = False
 
 
-def play(
-    case: Case, owned: Mapping[str, Sequence[Owned]], recorded: Recorded, known: KnownMembers
+def simulate(
+    case: Case, owned: Mapping[str, Sequence[Assignment]], recorded: Recorded, known: KnownMembers
 ) -> Simulation | None:
     """What waits, given who owns what; None: of some owner nothing tells how fast it could be."""
     run = Run(case, inflow(case, recorded), known)
-    owners = {one for of_topic in owned.values() for held in of_topic for one in run.entries(held).client_ids}
+    owners = {one for of_topic in owned.values() for replayed in of_topic for one in run.entries(replayed).client_ids}
     if any(run.rates_of(client_id) is None for client_id in owners):
         return None
     return run.played(spans_of(owned), owned)
@@ -112,7 +112,6 @@ class Run:
         count = len(self.course.queues)
         self.waits, self.claimed = np.zeros(count), np.zeros(count, bool)
         self.paused = np.zeros(count, np.int64)
-        self.columns = {queue: column for column, queue in enumerate(self.course.queues)}
         self.of_allocation: dict[tuple[str, int], _Entries] = {}
 
     def rates_of(self, client_id: str) -> KnownRates | None:
@@ -121,13 +120,13 @@ class Run:
             self.rates[client_id] = self.known.rates_of(client_id, self.case, self.course.times)
         return self.rates[client_id]
 
-    def entries(self, owned: Owned) -> _Entries:
+    def entries(self, owned: Assignment) -> _Entries:
         """Of one topic; queues that were never recorded are left out."""
         key = owned.topic, id(owned.allocation)
         if key not in self.of_allocation:
             found = self.of_allocation[key] = _Entries([], [], [])
             for place, owners in zip(owned.allocation.queues, owned.allocation.owners, strict=True):
-                column = self.columns.get(MessageQueue(owned.topic, *place))
+                column = self.course.columns.get(MessageQueue(owned.topic, *place))
                 for client_id, count in Counter(owned.client_ids[owner] for owner in owners).items():
                     if column is not None:
                         found.client_ids.append(client_id)
@@ -136,36 +135,36 @@ class Run:
         return self.of_allocation[key]
 
     def played(
-        self, spans: Iterable[tuple[int, int, Sequence[Owned]]], owned: Mapping[str, Sequence[Owned]]
+        self, spans: Iterable[tuple[int, int, Sequence[Assignment]]], owned: Mapping[str, Sequence[Assignment]]
     ) -> Simulation:
         """Span by span, each of which is asked for when those before it were played. Of all owners it is known how fast
         they are.
         """
         result = Simulation(owned, np.full(len(self.course.times), np.nan), 0.0)
-        cuts, before = self._cuts(), dict[str, Owned]()
+        cuts, before = self._cuts(), dict[str, Assignment]()
         resumed: list[int] = []
-        for start, end, held in spans:
-            if columns := self._handed_over(before, held):
+        for start, end, replayed in spans:
+            if columns := self._handed_over(before, replayed):
                 self.paused[columns] = start + self.known.pause
                 resumed.append(start + self.known.pause)
-            before = {one.topic: one for one in held}
+            before = {one.topic: one for one in replayed}
             first, last = np.searchsorted(self.course.times, (start, end), side="right").tolist()
             inside = cuts[slice(*np.searchsorted(cuts, (first + 1, last)).tolist())].tolist()
             resumed = [one for one in resumed if one >= start]
             again = np.searchsorted(self.course.times, np.array(resumed, np.int64), side="right").tolist()
             inside += [one for one in again if first < one < last]
             for row, behind in pairwise(sorted({max(first, 1), *inside, max(last, 1)})):
-                self._span(result, slice(row, behind), held, start)
+                self._span(result, slice(row, behind), replayed, start)
         return result
 
-    def _handed_over(self, before: Mapping[str, Owned], held: Iterable[Owned]) -> list[int]:
+    def _handed_over(self, before: Mapping[str, Assignment], replayed: Iterable[Assignment]) -> list[int]:
         """The columns of the queues that changed hands."""
         return [
-            self.columns[queue]
-            for after in held
+            self.course.columns[queue]
+            for after in replayed
             if (earlier := before.get(after.topic)) and earlier.allocation is not after.allocation
             for place in moved_between(earlier.allocation, after.allocation).handed_over
-            if (queue := MessageQueue(after.topic, *place)) in self.columns
+            if (queue := MessageQueue(after.topic, *place)) in self.course.columns
         ]
 
     def _cuts(self) -> NDArray[np.int64]:
@@ -175,7 +174,7 @@ class Run:
         changed = np.flatnonzero((self.course.known[1:] != self.course.known[:-1]).any(axis=1)) + 1
         return np.unique(np.concatenate([times, changed]))
 
-    def _span(self, result: Simulation, rows: slice, held: Sequence[Owned], since: int) -> None:
+    def _span(self, result: Simulation, rows: slice, replayed: Sequence[Assignment], since: int) -> None:
         """Plays the rows of one span, in which only the messages change. Who is there `since` a time between two
         rows is there from the first.
         """
@@ -185,8 +184,8 @@ class Run:
         self.claimed = known
         if not known.any():
             return
-        came = np.where(known, np.diff(course.came[rows.start - 1 : rows.stop], axis=0), 0)
-        ids, service, connections = self._service(held, known & (self.paused <= start))
+        produced = np.where(known, np.diff(course.produced[rows.start - 1 : rows.stop], axis=0), 0)
+        ids, service, connections = self._service(replayed, known & (self.paused <= start))
         idle = {one.client_id for one in self.known.members.stood_still if one.start <= start < one.end}
         rates = [known_rates for one in ids if (known_rates := self.rates_of(one))]
         seconds = np.diff(course.times[rows.start - 1 : rows.stop])[:, None] / SECOND
@@ -195,24 +194,24 @@ class Run:
         ]
         capacity = seconds * _columns(listeners, len(seconds))
         pulls = seconds * _columns([one.rates.queue[rows] for one in rates], len(seconds))
-        flowed = flow(self.waits, came, service, capacity, pulls[:, service.server])
+        flowed = flow(self.waits, produced, service, capacity, pulls[:, service.server])
         served = np.unique(service.queue)
-        needed = (self.waits + came.sum(axis=0) - flowed.waiting[-1])[served].sum()
+        needed = (self.waits + produced.sum(axis=0) - flowed.waiting[-1])[served].sum()
         result.twice += float((flowed.served * connections).sum() - needed)
         result.strained.update(np.array(ids, object)[flowed.strained].tolist())
         result.by_pulls.update(np.array(ids, object)[flowed.strained & flowed.by_pulls].tolist())
         result.at_most |= any(strained and not one.known for strained, one in zip(flowed.strained, rates, strict=True))
         self.waits = flowed.waiting[-1]
-        uncommitted = came[:, served] / seconds * self.known.uncommitted
+        uncommitted = produced[:, served] / seconds * self.known.uncommitted
         seen = flowed.waiting.copy()
         seen[:, served] = np.maximum(seen[:, served], uncommitted)
         result.waiting[rows] = seen[:, known].sum(axis=1)
 
     def _service(
-        self, held: Sequence[Owned], served: NDArray[np.bool_]
+        self, replayed: Sequence[Assignment], served: NDArray[np.bool_]
     ) -> tuple[list[str], Service, NDArray[np.int64]]:
         """Client ids of the servers, who serves what, and per entry its connections."""
-        found = [self.entries(one) for one in held]
+        found = [self.entries(one) for one in replayed]
         ids, columns, connections = (
             [one for of_topic in part for one in of_topic] for part in zip(*found, strict=True)
         )

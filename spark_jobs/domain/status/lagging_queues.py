@@ -29,12 +29,12 @@ class Growth(NamedTuple):
     end: int
 
 
-class PiledUp(NamedTuple):
+class LaggingQueue(NamedTuple):
     """One queue in which messages piled up: how many waited at the top of its greatest rise, and message-milliseconds
     that they waited in all.
 
     `growths`: the intervals in which that rise came about; if the backlog only stayed as it was, or none of them was
-    replayed, the last interval. `times` and `piles`: its readings (microseconds), and what of that was there at each.
+    replayed, the last interval. `times` and `backlog`: its readings (microseconds), and what of that was there at each.
     """
 
     topic: str
@@ -43,7 +43,7 @@ class PiledUp(NamedTuple):
     waited: int
     growths: list[Growth]
     times: Numbers
-    piles: Numbers
+    backlog: Numbers
 
 
 class BacklogReadings(NamedTuple):
@@ -58,14 +58,14 @@ class BacklogReadings(NamedTuple):
     without_rewinds: Numbers
 
 
-def piled_up(
+def lagging_queues(
     queues: QueueIntervals, offsets: Mapping[str, OffsetReadings], window: StepWindow, settings: AuditSettings
-) -> Iterator[PiledUp]:
+) -> Iterator[LaggingQueue]:
     """One per queue in which more than `allowed_lag` messages waited, and more than its owner consumes in a minute.
 
-    The backlog rose by as much at some time of the step, or at least it did not shrink over the step: a backlog that
-    is only worked off has grown before. Where the group never committed, what came in since the first reading waits, if
-    it was ever known who owns the queue.
+    The backlog rose by as much at some time of the step, or at its end there is as much, and no less than at its begin:
+    a backlog that is only worked off has grown before. Where the group never committed, what came in since the first
+    reading waits, if it was ever known who owns the queue.
     """
     firsts = np.flatnonzero(begins(queues.queue))
     enough = _enough(queues, firsts, settings.thresholds.allowed_lag)
@@ -82,24 +82,24 @@ def piled_up(
 
 def _of_queue(
     topic: str, queue: Place, waiting: BacklogReadings, entries: list[tuple[IntervalProgress, int]], enough: int
-) -> PiledUp | None:
+) -> LaggingQueue | None:
     times, messages, without_rewinds = waiting
     bottom, top = greatest_rise(without_rewinds)
     rose = without_rewinds[top] - without_rewinds[bottom] > enough
-    if not rose and (messages[-1] < messages[0] or not messages[-1]):
+    if not rose and messages[-1] <= max(messages[0] - 1, enough):
         return None
     waited = int((messages[:-1] * np.diff(times)).sum()) // MILLISECOND
     row, place = entries[-1]
     growths = _growths(waiting, bottom, top, entries) if rose else []
     growths = growths or [Growth(row, place, 0, row.start, row.end)]
     most = int(messages[top if rose else -1])
-    piles = np.minimum(messages, most)
-    piles[: bottom if rose else 0] = 0
-    piles[piles <= min(enough, most - 1)] = 0
-    return PiledUp(topic, queue, most, waited, growths, times, piles)
+    backlog = np.minimum(messages, most)
+    backlog[: bottom if rose else 0] = 0
+    backlog[backlog <= enough] = 0
+    return LaggingQueue(topic, queue, most, waited, growths, times, backlog)
 
 
-def most_together(found: Iterable[PiledUp]) -> tuple[int, int]:
+def highest_together(found: Iterable[LaggingQueue]) -> tuple[int, int]:
     """The messages that waited in these queues at the moment at which they were most, and in how many queues then.
 
     A reading holds until the queue's next one.
@@ -109,7 +109,7 @@ def most_together(found: Iterable[PiledUp]) -> tuple[int, int]:
     messages, queues = np.zeros_like(moments), np.zeros_like(moments)
     for one in found:
         last = np.searchsorted(one.times, moments, side="right") - 1
-        pile = np.where(last >= 0, one.piles[last], 0)
+        pile = np.where(last >= 0, one.backlog[last], 0)
         messages, queues = messages + pile, queues + (pile > 0)
     most = int(messages.argmax())
     return int(messages[most]), int(queues[most])
@@ -150,8 +150,8 @@ def _waiting(readings: OffsetReadings, queue: Place, window: StepWindow, max_gap
     times = times[known]
     if not is_committed:
         # An offset that shrank is that of a topic made anew.
-        came_in = np.append(0, np.maximum(np.diff(end[known]), 0).cumsum())
-        return BacklogReadings(times, came_in, came_in)
+        produced = np.append(0, np.maximum(np.diff(end[known]), 0).cumsum())
+        return BacklogReadings(times, produced, produced)
     went_back = np.maximum(-np.diff(readings.consumed_to[seen, column][known]), 0)
     return BacklogReadings(times, lag[known], lag[known] - np.append(0, went_back.cumsum()))
 

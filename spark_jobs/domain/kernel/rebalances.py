@@ -1,0 +1,71 @@
+"""Which intervals one change of a group began: all its topics show it, each when its own brokers were asked."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, Moves, Rebalance, RebalanceInterval
+from spark_jobs.domain.model.statuses import Trigger
+from spark_jobs.domain.model.window import AuditSettings
+
+
+@dataclass
+class _Change:
+    """A rebalance: when it began, and when the last interval that is another part of it; what changed in it, and the
+    topics that have shown it.
+    """
+
+    moment: int
+    last: int
+    changed: set[Hashable] = field(default_factory=set)
+    topics: set[str] = field(default_factory=set)
+
+
+def rebalances(intervals: Iterable[RebalanceInterval], settings: AuditSettings) -> list[Rebalance]:
+    """The intervals that a known change began, by moment, which is the first one's time, and start.
+
+    A start less than half a cadence after the one before belongs to the same rebalance: the recorder asks one thing
+    after another. So does what another topic has shown already, as long as a snapshot of its brokers may hold. Only
+    what all hosts agree on counts: a broker that came back lists the members one by one.
+    """
+    changes: list[_Change] = []
+    found = []
+    for interval, moves in sorted(_begun(intervals), key=lambda each: each[0].start):
+        changed = _changed(moves)
+        shown = _shown(changes, interval, changed, settings.max_gap)
+        if not shown:
+            if not changes or interval.start - changes[-1].last >= settings.cadence / 2:
+                changes.append(_Change(interval.start, interval.start))
+            shown = changes[-1:]
+            shown[0].last = interval.start
+            shown[0].changed |= changed
+        for one in shown:
+            one.topics.add(interval.topic)
+        found.append(Rebalance(shown[0].moment, interval, moves))
+    return sorted(found, key=lambda one: one.moment)
+
+
+def _begun(intervals: Iterable[RebalanceInterval]) -> Iterator[tuple[RebalanceInterval, Moves]]:
+    for one in intervals:
+        moves = one.moves if one.view == ALL_HOSTS else None
+        if moves and moves.triggers and moves.triggers[0][0] != Trigger.FIRST_OBSERVATION:
+            yield one, moves
+
+
+def _changed(moves: Moves) -> set[Hashable]:
+    """Who came and who went, and what else triggered it: whether somebody expired may depend on when it is seen."""
+    others = (one for one in moves.triggers if not one[0].startswith(("MEMBER_", Trigger.BROKER_SWITCHED)))
+    return {*others, *((True, one) for one in moves.joined), *((False, one) for one in moves.left)}
+
+
+def _shown(
+    changes: Sequence[_Change], interval: RebalanceInterval, changed: set[Hashable], holds: int
+) -> list[_Change]:
+    """The changes, latest first, that other topics have shown and this one has not, if they make all that changed here:
+    a broker that was asked once may show two of them at once.
+    """
+    recent = takewhile(lambda one: interval.start - one.moment < holds, reversed(changes))
+    found = [one for one in recent if interval.topic not in one.topics and one.changed & changed]
+    return found if changed <= set().union(*(one.changed for one in found)) else []

@@ -1,0 +1,77 @@
+"""Whether each group of a fleet has the members it needs, by what was published of its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from spark_jobs.domain.status.utilisation import Bottleneck
+
+
+class SizeVerdict(StrEnum):
+    """What is to be done about the size of a group."""
+
+    TOO_FEW = "TOO_FEW"
+    NOT_BY_MEMBERS = "NOT_BY_MEMBERS"
+    UNEVEN = "UNEVEN"
+    ENOUGH = "ENOUGH"
+    TOO_MANY = "TOO_MANY"
+    UNKNOWN = "UNKNOWN"
+
+
+class PublishedStep(NamedTuple):
+    """A step of a group in `group_status`; None is unknown."""
+
+    members: int | None
+    queues: int | None
+    utilisation: float | None
+    busiest_utilisation: float | None
+    busiest_limit: str | None
+
+
+class FleetNeed(NamedTuple):
+    """A group at its busiest step: connections, queues, how busy all of them and the busiest of them were, what limits
+    that one, and the fewest `needed`. None: unknown, or no number of members is enough.
+    """
+
+    verdict: SizeVerdict
+    members: int | None = None
+    queues: int | None = None
+    utilisation: float | None = None
+    busiest: float | None = None
+    limit: str | None = None
+    needed: int | None = None
+
+
+def fleet_need(steps: Sequence[PublishedStep], wanted: float, load: float) -> FleetNeed:
+    """Of the steps of one group, with `load` times the messages: the busiest member has at most the part `wanted` of
+    what it can consume.
+
+    Queues are consumed to be shared evenly, and members to be as fast as they are together. `NOT_BY_MEMBERS`: one queue
+    is the limit, or there are too few. `UNEVEN`: members are enough, but one of them is slower, or has more to do.
+    """
+    known = [one for one in steps if one.utilisation is not None and one.busiest_utilisation is not None]
+    if not known:
+        return FleetNeed(SizeVerdict.UNKNOWN)
+    peak = max(known, key=lambda one: one.busiest_utilisation or 0)
+    utilisation, busiest = load * (peak.utilisation or 0), load * (peak.busiest_utilisation or 0)
+    found = FleetNeed(SizeVerdict.UNKNOWN, peak.members, peak.queues, utilisation, busiest, peak.busiest_limit)
+    if not peak.members or not peak.queues:
+        return found
+    needed = _fewest(utilisation * peak.members, peak.queues, wanted)
+    if busiest > wanted and peak.busiest_limit != Bottleneck.LISTENER:
+        return found._replace(verdict=SizeVerdict.NOT_BY_MEMBERS)
+    if needed is None:
+        return found._replace(verdict=SizeVerdict.NOT_BY_MEMBERS)
+    if busiest > wanted and needed <= peak.members:
+        return found._replace(verdict=SizeVerdict.UNEVEN, needed=needed)
+    order = (needed > peak.members) - (needed < peak.members)
+    verdict = {1: SizeVerdict.TOO_FEW, 0: SizeVerdict.ENOUGH, -1: SizeVerdict.TOO_MANY}[order]
+    return found._replace(verdict=verdict, needed=needed)
+
+
+def _fewest(work: float, queues: int, wanted: float) -> int | None:
+    """`work`: what there is to do, in what one member can. The busiest member has the most queues of an even share."""
+    enough = (count for count in range(1, queues + 1) if work * -(-queues // count) / queues <= wanted)
+    return next(enough, None)
