@@ -89,17 +89,25 @@ def days_before(moment: datetime, days: int) -> str:
     return f"{end - timedelta(days=int(days)):%F}/{end:%F}"
 
 
+def of_project(name: str) -> Any:
+    """`module:object` of the installed project: a wheel has its modules in `rebalance_audit`, a checkout beside it."""
+    try:
+        in_wheel = find_spec("rebalance_audit.spark_jobs") is not None
+    except ModuleNotFoundError:
+        raise AirflowFailException(
+            f"rebalance-audit is not installed for {sys.executable}: pip install it there"
+        ) from None
+    return resolve_name(f"rebalance_audit.{name}" if in_wheel else name)
+
+
 def application() -> str:
     """The script of the installed project that spark-submit is given."""
-    found = find_spec("spark_jobs")
-    if found is None or found.origin is None:
-        raise AirflowFailException(f"rebalance-audit is not installed for {sys.executable}: pip install it there")
-    return str(Path(found.origin).with_name("submit") / "main.py")
+    return str(of_project("spark_jobs.installation:ROOT") / "spark_jobs" / "submit" / "main.py")
 
 
 def delta_jars() -> str:
-    """Delta's jars, where `python -m spark_jobs.setup.jars` puts them; empty: the cluster has them."""
-    jars = Path(sys.prefix, "share", "rebalance-audit", "jars").glob("*.jar")
+    """Delta's jars, where `rebalance-audit setup` puts them; empty: the cluster has them."""
+    jars = of_project("spark_jobs.installation:fetched")("jars").glob("*.jar")
     return ",".join(sorted(map(str, jars)))
 
 
@@ -195,8 +203,8 @@ class SourcesSensor(BaseOperator):
         self.defer(trigger=DateTimeTrigger(moment=moment), method_name="look")
 
     def _missing(self) -> list[str] | None:
-        look = resolve_name("spark_jobs.operate.arrivals:missing_sources")
-        known = resolve_name("spark_jobs.errors:RebalanceAuditError")
+        look = of_project("spark_jobs.operate.arrivals:missing_sources")
+        known = of_project("spark_jobs.errors:RebalanceAuditError")
         try:
             found: list[str] | None = look(
                 Variable.get("rebalance_audit_warehouse"),
@@ -226,7 +234,7 @@ class NotifyOperator(BaseOperator):
 
     def execute(self, context: Any) -> None:
         """Notifies first: also where it then fails because of the incidents, for good."""
-        known = resolve_name("spark_jobs.errors:RebalanceAuditError")
+        known = of_project("spark_jobs.errors:RebalanceAuditError")
         try:
             self._tell(context)
             failing = [] if self.fail_on == "NEVER" else self._failing()
@@ -238,21 +246,21 @@ class NotifyOperator(BaseOperator):
     def _tell(self, context: Any) -> None:
         settings = json.loads(Variable.get("rebalance_audit_notifier", default="{}"))
         config = Variable.get("rebalance_audit_config", default="") or None
-        routes = resolve_name("spark_jobs.config.file:load")(config).routes
+        routes = of_project("spark_jobs.config.file:load")(config).routes
         if not ("class" in settings or os.environ.get("REBALANCE_AUDIT_NOTIFY_URL") or routes):
             self.log.info("no notice: neither rebalance_audit_notifier nor REBALANCE_AUDIT_NOTIFY_URL is set")
             return
-        request = resolve_name("spark_jobs.operate.notices:NoticeRequest")(
+        request = of_project("spark_jobs.operate.notices:NoticeRequest")(
             settings.get("target", "default"), settings.get("severity", "WARN"), routes
         )
-        told = resolve_name("spark_jobs.operate.notices:tell_without_spark")(
+        told = of_project("spark_jobs.operate.notices:tell_without_spark")(
             Variable.get("rebalance_audit_warehouse"), request, lambda message: _send(settings, message, context)
         )
         for message in told:
             self.log.info("sent: %s\n%s", message.title, message.text)
 
     def _failing(self) -> list[str]:
-        severities = resolve_name("spark_jobs.show.incidents:severities_in")(
+        severities = of_project("spark_jobs.show.incidents:severities_in")(
             Variable.get("rebalance_audit_warehouse"), self.interval, self.cluster, self.group
         )
         severe = _SEVERITIES[_SEVERITIES.index(self.fail_on) :]
@@ -275,12 +283,12 @@ def _send(settings: dict[str, Any], message: Any, context: Any) -> None:
         _notify(settings, message, context)
         return
     file = Path(message.target) if is_routed else None
-    resolve_name("spark_jobs.operate.deliver:deliver")(os.environ, file, message.title, message.text)
+    of_project("spark_jobs.operate.deliver:deliver")(os.environ, file, message.title, message.text)
 
 
 def _notify(settings: dict[str, Any], message: Any, context: Any) -> None:
     """Not by calling the notifier: that swallows what goes wrong."""
-    row = resolve_name("spark_jobs.operate.notices:notice_row")
+    row = of_project("spark_jobs.operate.notices:notice_row")
     own = {"cluster": message.cluster, "title": message.title, "text": message.text}
     told = {**context, **own, "notices": [row(one) for one in message.notices]}
     notifier = resolve_name(settings["class"])(**settings.get("kwargs", {}))
@@ -315,5 +323,5 @@ def _local_settings(connection: Connection, own: dict[str, str]) -> dict[str, st
     """What makes a local Spark start as fast as that of the command line, unless some of it is set otherwise."""
     if _master(connection).partition("[")[0] != "local":
         return {}
-    settings: dict[str, str] = resolve_name("spark_jobs.runtime.session:submit_settings")()
+    settings: dict[str, str] = of_project("spark_jobs.runtime.session:submit_settings")()
     return settings if settings.keys().isdisjoint(own) else {}

@@ -18,10 +18,10 @@ _NS_PER_MS = 1_000_000
 
 
 class CallResults(NamedTuple):
-    """What calls have brought: lines, how many calls had which fate, and `times`, ms UTC, when each was told."""
+    """What calls have brought: lines, how many calls had which outcome, and when each call ended (ms UTC)."""
 
     lines: list[str]
-    fates: Counter[CallOutcome]
+    outcomes: Counter[CallOutcome]
     times: list[int]
 
 
@@ -37,16 +37,16 @@ class CallRunner:
     def ask(self, call: Call, beside: Callable[[Answer], Mapping[str, str]] = lambda _: {}) -> Answer:
         """What came of the call; its lines are kept. `beside`: further fields of its line, by more calls if need be."""
         answer = self._made(call) if self._backoff.is_due(call.called.name) else _not_asked()
-        if call.request is not Request.RUNNING and answer.fate is not CallOutcome.NOT_ASKED:
+        if call.request is not Request.RUNNING and answer.outcome is not CallOutcome.NOT_ASKED:
             # A client that does not answer is no word about its broker.
-            self._backoff.heard(call.called.name, silent=answer.fate.is_silence)
+            self._backoff.heard(call.called.name, silent=answer.outcome.is_silence)
         recorded = lines.answered(call, answer, **beside(answer)) if lines.is_recorded(call, answer) else None
         with self._lock:
-            self._taken.fates[answer.fate] += 1
+            self._taken.outcomes[answer.outcome] += 1
             self._taken.times.append(answer.at)
             if recorded:
                 self._taken.lines.append(recorded)
-            self._taken.lines.append(lines.fate(call, answer))
+            self._taken.lines.append(lines.call_made(call, answer))
         return answer
 
     def keep(self, line: str) -> None:

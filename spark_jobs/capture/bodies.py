@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
+from spark_jobs.domain.model.message_queue import MessageModel
 from spark_jobs.ingest import fastjson
 from spark_jobs.ingest.fields import Record
 from spark_jobs.ingest.references import ObjectKeyMap
@@ -33,7 +34,7 @@ def members(body: str) -> ConnectionAnswer:
     return ConnectionAnswer(
         frozenset(connection.text("clientId") for connection in connections),
         frozenset(topic for topic, _ in record.named_records_or_none("subscriptionTable") or ()),
-        record.text_or_none("messageModel") == "BROADCASTING",
+        record.text_or_none("messageModel") == MessageModel.BROADCASTING,
         tuple(sorted(filter(None, (connection.text_or_none("clientAddr") for connection in connections)))),
     )
 
@@ -84,8 +85,8 @@ def topic_offsets(body: str) -> list[list[object]]:
 def modes_per_group(body: str) -> dict[str, str]:
     """Consumer group → what is the group's in the broker's request modes, in the same form."""
     found: dict[str, dict[str, object]] = defaultdict(dict)
-    for topic, groups in _objects(_object(fastjson.parse(body)).get(_MODES)):
-        for group, mode in groups.items():
+    for topic, groups in _object(_object(fastjson.parse(body)).get(_MODES)).items():
+        for group, mode in _object(groups).items():
             found[group][topic] = {group: mode}
     return {group: as_json({_MODES: topics}) for group, topics in found.items()}
 
@@ -95,10 +96,6 @@ def _queues(body: str) -> Iterator[tuple[dict[str, object], dict[str, object]]]:
     table = _object(fastjson.parse(body)).get("offsetTable")
     for queue, offsets in table.entries if isinstance(table, ObjectKeyMap) else ():
         yield _object(queue), _object(offsets)
-
-
-def _objects(value: object) -> Iterator[tuple[str, dict[str, object]]]:
-    return ((name, _object(child)) for name, child in _object(value).items())
 
 
 def _object(value: object) -> dict[str, object]:

@@ -74,7 +74,7 @@ class Call:
 class Answer:
     """What came: RocketMQ's text, or an error. `at`: ms UTC when it came; `took_ms` is null where nothing was asked."""
 
-    fate: CallOutcome
+    outcome: CallOutcome
     at: int
     took_ms: int | None
     body: str = ""
@@ -82,7 +82,7 @@ class Answer:
 
 
 #: Words of `org.apache.rocketmq.remoting.exception`, and ResponseCode.CONSUMER_NOT_ONLINE.
-_FATES = (
+_OUTCOMES = (
     (CallOutcome.NOT_ONLINE, re.compile(r"\bcode:? 206\b", re.IGNORECASE)),
     (CallOutcome.NOT_IN_GROUP, HAS_NO_CONSUMER),
     (CallOutcome.TIMED_OUT, re.compile(r"^\w*TimeoutException\b|\bwait response on the channel\b")),
@@ -95,7 +95,7 @@ _FATES = (
 
 def outcome_of(error: str) -> CallOutcome:
     """What the text of an exception, `<class> <message>`, says of the call."""
-    return next((fate for fate, words in _FATES if words.search(error)), CallOutcome.FAILED)
+    return next((outcome for outcome, words in _OUTCOMES if words.search(error)), CallOutcome.FAILED)
 
 
 class CallError(Exception):

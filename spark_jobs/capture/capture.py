@@ -57,14 +57,16 @@ class Round:
     """What one round did, for whoever watches; `lag`: seconds behind the cadence."""
 
     groups: int
-    fates: Counter[CallOutcome]
+    outcomes: Counter[CallOutcome]
     lag: float
     written: bool
 
     def __str__(self) -> str:
-        calls = sum(self.fates.values())
-        missed = [f"{count} {fate.value.lower().replace('_', ' ')}" for fate, count in sorted(self.fates.items())]
-        told = ", ".join(text for text in missed if not text.endswith("answered"))
+        calls = sum(self.outcomes.values())
+        unanswered = sorted(
+            (outcome, count) for outcome, count in self.outcomes.items() if outcome is not CallOutcome.ANSWERED
+        )
+        told = ", ".join(f"{count} {outcome.value.lower().replace('_', ' ')}" for outcome, count in unanswered)
         lost = "" if self.written else "; NOT WRITTEN"
         return f"{self.groups} groups, {calls} calls ({told or 'all answered'}), {self.lag:.1f} s behind{lost}"
 
@@ -106,9 +108,9 @@ class Capture:
         while not self._stopped.is_set():
             lag = monotonic() - due
             self._round(number, spread=0.0 if self._settings.once else cadence * _SPREAD)
-            fates, written = self._flush()
+            outcomes, written = self._flush()
             self._files.rotate()
-            say(str(Round(len(self._cluster.groups), fates, max(lag, 0.0), written)))
+            say(str(Round(len(self._cluster.groups), outcomes, max(lag, 0.0), written)))
             number, due = number + 1, max(due + cadence, monotonic() - cadence)
             if self._settings.once or self._is_over(due, begun):
                 break
@@ -172,11 +174,11 @@ class Capture:
             _LOG.error(
                 "the clock was set back by %d s: nothing is written until it has passed the last recorded time", back
             )
-            return taken.fates, False
+            return taken.outcomes, False
         written = self._files.append(taken.lines)
         if written:
             self._written_until = max([self._written_until, *taken.times])
-        return taken.fates, written
+        return taken.outcomes, written
 
     def _head(self) -> str:
         clusters = self._cluster.clusters

@@ -9,12 +9,15 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from typing import TypeVar
 
 from spark_jobs.capture import bodies
 from spark_jobs.capture.asking import CallRunner
 from spark_jobs.capture.calls import NAME_SERVER, Answer, Call, Callee, CallOutcome, Request
 from spark_jobs.domain.kernel.unseen import PROXIES_GROUP, PROXY
+from spark_jobs.domain.model.history import RETRY
 from spark_jobs.errors import CaptureError
 from spark_jobs.ingest.fastjson import FastjsonError
 from spark_jobs.ingest.reasons import RejectedError
@@ -53,17 +56,17 @@ class Cluster:
         if found := understood(answer, bodies.addresses):
             self.brokers = {name: Callee(name, address) for name, (_, address) in found.items()}
             self.clusters = {name: cluster for name, (cluster, _) in found.items()}
-        knows: dict[str, set[str]] = defaultdict(set)
-        for group, names in self.groups.items():
-            knows[group] = set(names) & self.brokers.keys()
+        known = {(group, name) for group, names in self.groups.items() for name in names if name in self.brokers}
         answers = [answer]
         for name, broker in self.brokers.items():
             answers.append(asking.ask(Call(Request.GROUPS, broker)))
-            if answers[-1].fate is CallOutcome.ANSWERED:
-                self._knows(knows, name, groups_to_ask(answers[-1].body.split("\n"), self.groups_pattern))
+            if answers[-1].outcome is CallOutcome.ANSWERED:
+                groups = groups_to_ask(answers[-1].body.split("\n"), self.groups_pattern)
+                known = {pair for pair in known if pair[1] != name} | {(group, name) for group in groups}
             modes = understood(asking.ask(Call(Request.REQUEST_MODES, broker)), bodies.modes_per_group)
             self.modes |= {} if modes is None else {name: modes}
-        self.groups = {group: tuple(sorted(names)) for group, names in sorted(knows.items()) if names}
+        by_group = groupby(sorted(known), key=itemgetter(0))
+        self.groups = {group: tuple(name for _, name in pairs) for group, pairs in by_group}
         return answers
 
     def brokers_of(self, group: str) -> list[Callee]:
@@ -86,17 +89,10 @@ class Cluster:
         """Of all groups that are captured."""
         return sorted({topic for group in self.groups for topic in self.consumed.get(group, ())})
 
-    @staticmethod
-    def _knows(knows: dict[str, set[str]], broker: str, groups: Iterable[str]) -> None:
-        for names in knows.values():
-            names.discard(broker)
-        for group in groups:
-            knows[group].add(broker)
-
 
 def understood(answer: Answer, read: Callable[[str], Found]) -> Found | None:
     """What the answer says; None where there is none, or RocketMQ's text is not as expected."""
-    if answer.fate is not CallOutcome.ANSWERED:
+    if answer.outcome is not CallOutcome.ANSWERED:
         return None
     try:
         return read(answer.body)
@@ -113,7 +109,7 @@ def check_reached(answers: Sequence[Answer], namesrv: str) -> None:
         raise CaptureError(
             "the cluster does not accept the access key and secret key: check them and their permissions"
         )
-    if answers[0].fate is not CallOutcome.ANSWERED:
+    if answers[0].outcome is not CallOutcome.ANSWERED:
         reason = answers[0].error.partition("\n")[0]
         raise CaptureError(f"{namesrv} does not answer ({reason}): check --namesrv, TLS and the network")
 
@@ -153,7 +149,6 @@ _SYSTEM_TOPICS = frozenset(
     )
 )
 _SYSTEM_TOPIC = "rmq_sys_"
-_RETRY = "%RETRY%"
 #: Source: org.apache.rocketmq.common.MixAll.LMQ_PREFIX.
 _LIGHT_QUEUE = "%LMQ%"
 
@@ -167,13 +162,12 @@ def groups_to_ask(names: Iterable[str], pattern: re.Pattern[str] | None) -> froz
     return frozenset(
         name
         for name in names
-        if name == PROXIES_GROUP or (is_users_group(name) and (pattern is None or pattern.fullmatch(name)))
+        if name == PROXIES_GROUP or (_is_of_users(name) and (pattern is None or pattern.fullmatch(name)))
     )
 
 
-def is_users_group(name: str) -> bool:
-    """Not one that RocketMQ makes for itself."""
-    return bool(name) and name not in _SYSTEM_GROUPS and not name.startswith(_SYSTEM_GROUP)
+def _is_of_users(group: str) -> bool:
+    return bool(group) and group not in _SYSTEM_GROUPS and not group.startswith(_SYSTEM_GROUP)
 
 
 def is_topic_of(topic: str, group: str) -> bool:
@@ -181,24 +175,14 @@ def is_topic_of(topic: str, group: str) -> bool:
 
     POP keeps a retry topic per topic, `%RETRY%<group>_<topic>`, which nobody subscribes.
     """
-    if is_retry_topic(topic):
-        return topic == retry_topic(group)
+    if topic.startswith(RETRY):
+        return topic == RETRY + group
     return topic not in _SYSTEM_TOPICS and not topic.startswith(_SYSTEM_TOPIC)
-
-
-def is_retry_topic(topic: str) -> bool:
-    """Whether it holds what some group is to get again."""
-    return topic.startswith(_RETRY)
 
 
 def is_light_queue(topic: str) -> bool:
     """Whether it is no topic but a light message queue, such as that of a lite topic: a group may have very many."""
     return topic.startswith(_LIGHT_QUEUE)
-
-
-def retry_topic(group: str) -> str:
-    """The topic of the messages that the group is to get again."""
-    return _RETRY + group
 
 
 def proxies(addresses: Iterable[str], given: Iterable[str] = ()) -> tuple[Callee, ...]:

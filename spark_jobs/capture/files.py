@@ -57,9 +57,8 @@ class RecordingFiles:
         if not lines:
             return True
         try:
-            if self._file is None:
-                self._begin()
-            _append_member(self._file or Path(), gzip.compress("".join(lines).encode(errors="surrogatepass"), 6))
+            file = self._file or self._begin()
+            _append_member(file, gzip.compress("".join(lines).encode(errors="surrogatepass"), 6))
         except OSError as error:
             _LOG.error("%d lines could not be written to %s: %s", len(lines), self._folder, error.strerror)
             return False
@@ -76,7 +75,8 @@ class RecordingFiles:
         self.rotate(at_once=True)
         self._lock.release()
 
-    def _begin(self) -> None:
+    def _begin(self) -> Path:
+        """A new file, with its first line in it."""
         name = f"{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}{_ENDING}"
         file = self._folder / (name + PARTIAL)
         try:
@@ -85,6 +85,7 @@ class RecordingFiles:
             file.unlink(missing_ok=True)
             raise
         self._file, self._opened_at = file, monotonic()
+        return file
 
     def _recover(self, partial: Path) -> None:
         """Cuts off what a killed process has half written."""

@@ -38,9 +38,9 @@ def topic_stats(at: int, topic: str, body: str) -> str:
     return _line(Request.TOPIC_STATS.value, at=at, topic=topic, body=body)
 
 
-def fate(call: Call, answer: Answer) -> str:
-    """What became of a call."""
-    told: dict[str, object] = {"fate": answer.fate.value, "tookMs": answer.took_ms, "error": answer.error or None}
+def call_made(call: Call, answer: Answer) -> str:
+    """The outcome of a call."""
+    told: dict[str, object] = {"fate": answer.outcome.value, "tookMs": answer.took_ms, "error": answer.error or None}
     body = _json({name: value for name, value in told.items() if value is not None})
     about = {"called": call.called.name, "request": call.request.value, "subject": call.subject}
     return _line("call", at=answer.at, **about, body=body)
@@ -48,7 +48,7 @@ def fate(call: Call, answer: Answer) -> str:
 
 def is_recorded(call: Call, answer: Answer) -> bool:
     """Whether the call has a line of its own kind: it was made, and the kind is one call each."""
-    return call.request in _KEY_FIELDS and answer.fate is not CallOutcome.NOT_ASKED
+    return call.request in _KEY_FIELDS and answer.outcome is not CallOutcome.NOT_ASKED
 
 
 def _line(kind: str, **fields: object) -> str:

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from spark_jobs.capture import bodies, lines
 from spark_jobs.capture.asking import CallRunner
 from spark_jobs.capture.calls import NAME_SERVER, Answer, Call, Callee, CallOutcome, Request
-from spark_jobs.capture.cluster import Cluster, is_light_queue, is_retry_topic, is_topic_of, retry_topic, understood
+from spark_jobs.capture.cluster import Cluster, is_light_queue, is_topic_of, understood
+from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP, is_redelivery
 
 #: ResponseCode.TOPIC_NOT_EXIST, as the name server says of a topic that no broker hosts.
@@ -27,7 +28,7 @@ def ask_group(cluster: Cluster, asking: CallRunner, group: str) -> None:
     subscribed = frozenset(topic for members in told for topic in members.topics)
     broadcasting = any(members.broadcasting for members in told)
     committed = _ask_offsets(cluster, asking, group, brokers, frozenset() if broadcasting else subscribed)
-    topics = subscribed | committed | {retry_topic(group)}
+    topics = subscribed | committed | {RETRY + group}
     cluster.consumed[group] = frozenset(topic for topic in topics if is_topic_of(topic, group))
 
 
@@ -38,7 +39,7 @@ def ask_topic(cluster: Cluster, asking: CallRunner, topic: str, *, offsets: bool
         hosts = understood(answer, bodies.brokers_of_route)
         if hosts is not None or _NO_ROUTE in answer.error:
             cluster.hosts[topic] = hosts or ()
-        if (attributes or topic not in cluster.attributes) and not is_retry_topic(topic):
+        if (attributes or topic not in cluster.attributes) and not topic.startswith(RETRY):
             _ask_attributes(cluster, asking, topic)
         known = cluster.attributes.get(topic)
         return {} if known is None else {"attributes": known}
@@ -60,7 +61,7 @@ def _ask_attributes(cluster: Cluster, asking: CallRunner, topic: str) -> None:
         if told is not None:
             cluster.attributes[topic] = told
             return
-        if answer.fate is CallOutcome.FAILED:
+        if answer.outcome is CallOutcome.FAILED:
             cluster.attributes.setdefault(topic, None)
 
 
@@ -92,7 +93,7 @@ def _ask_members(cluster: Cluster, asking: CallRunner, group: str, called: Calle
     members = understood(answer, bodies.members)
     if members is not None:
         cluster.members[group][called.name] = members
-    elif answer.fate is CallOutcome.NOT_ONLINE:
+    elif answer.outcome is CallOutcome.NOT_ONLINE:
         cluster.members[group].pop(called.name, None)
 
 

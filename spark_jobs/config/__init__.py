@@ -4,19 +4,7 @@ docs/configuration.md and examples/demo.yaml show a file; nothing in it is requi
 imported here, because executors need the values but have no YAML.
 """
 
-from spark_jobs.config.groups import GroupSettings, audit_settings, settings_for, strategy_settings
-from spark_jobs.config.model import Configuration, GroupEntry, MuteEntry, Quality, QueueList
-from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.config.groups import audit_settings, strategy_settings
+from spark_jobs.config.model import Configuration
 
-__all__ = [
-    "Configuration",
-    "GroupEntry",
-    "GroupSettings",
-    "MuteEntry",
-    "Quality",
-    "QueueList",
-    "Thresholds",
-    "audit_settings",
-    "settings_for",
-    "strategy_settings",
-]
+__all__ = ["Configuration", "audit_settings", "strategy_settings"]

@@ -12,14 +12,13 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import LongType, StructField, StructType
 
 from schemas import Table
 from spark_jobs.ingest.files import KEPT_CONTENT
 from spark_jobs.ingest.recording import Outcome, Quarantined
+from spark_jobs.store.arrow_types import arrow_schema
+from spark_jobs.store.columns import same_key
 from spark_jobs.store.conflicts import unless_outrun
-from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
 
 #: A chunk is full with the first of the two; the second bounds memory where lines are long.
@@ -46,9 +45,9 @@ def chunks(found: Iterable[Outcome]) -> Iterator[list[Outcome]]:
 
 def arrow_table(table: Table, rows: Sequence[Mapping[str, object]], line_numbers: Sequence[int]) -> pa.Table:
     """The rows with the columns that jobs write, timestamps in UTC microseconds, and `LINE_NUMBER`."""
-    fields = [spark_schema(table)[name] for name in table.columns] + [StructField(LINE_NUMBER, LongType(), False)]
-    numbered = [{**row, LINE_NUMBER: number} for row, number in zip(rows, line_numbers, strict=True)]
-    return pa.Table.from_pylist(numbered, schema=to_arrow_schema(StructType(fields)))
+    schema = pa.schema([arrow_schema(table).field(name) for name in table.columns])
+    numbers = pa.array(line_numbers, pa.int64())
+    return pa.Table.from_pylist([*map(dict, rows)], schema).append_column(LINE_NUMBER, numbers)
 
 
 def quarantine_row(rejected: Quarantined, file_name: str) -> dict[str, object]:
@@ -78,7 +77,7 @@ def known(spark: SparkSession, warehouse: Warehouse, table: Table, source: pa.Ta
     """
     target = warehouse.read(spark, table).alias("t").where(within)
     same = _columns("s", table).eqNullSafe(_columns("t", table))
-    pairs = spark.createDataFrame(source).alias("s").join(target, on=_same_key(table), how="inner")
+    pairs = spark.createDataFrame(source).alias("s").join(target, on=same_key(table), how="inner")
     return dict(pairs.select(LINE_NUMBER, same).collect())
 
 
@@ -94,16 +93,9 @@ def insert(spark: SparkSession, warehouse: Warehouse, table: Table, source: pa.T
 
 
 def _merge(spark: SparkSession, warehouse: Warehouse, table: Table, frame: DataFrame, within: Column) -> int:
-    merge = warehouse.delta_table(spark, table).alias("t").merge(frame, within & _same_key(table))
+    merge = warehouse.delta_table(spark, table).alias("t").merge(frame, within & same_key(table))
     result = merge.whenNotMatchedInsert(values={name: F.col(f"s.{name}") for name in table.columns}).execute()
     return int(result.collect()[0]["num_inserted_rows"])
-
-
-def _same_key(table: Table) -> Column:
-    condition = F.lit(True)
-    for name in table.key:
-        condition = condition & (F.col(f"t.{name}") == F.col(f"s.{name}"))
-    return condition
 
 
 def _columns(alias: str, table: Table) -> Column:

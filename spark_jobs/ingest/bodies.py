@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from spark_jobs.domain.model.message_queue import MESSAGE_MODELS
-from spark_jobs.ingest.fields import COUNT, INT32, INT64, Record, check_range, check_storable, items, wrong_type
+from spark_jobs.domain.model.message_queue import MessageModel
+from spark_jobs.domain.rocketmq.pop import PULL
+from spark_jobs.domain.rocketmq.strategies import POP
+from spark_jobs.ingest.fields import COUNT, INT32, INT64, Record, integer, items, text
 from spark_jobs.ingest.reasons import RejectedError, RejectReason
 
 Columns = dict[str, object]
 
-REQUEST_MODES: Final = ("PULL", "POP")
+REQUEST_MODES: Final = (PULL, POP)
 
 
 def connections(body: object) -> Columns:
@@ -162,12 +164,12 @@ def subscription(topic: str, data: Record) -> Columns:
 
 
 def message_model(record: Record, name: str) -> str | None:
-    """One of `MESSAGE_MODELS`, null where absent."""
+    """One of `MessageModel`, null where absent."""
     model = record.text_or_none(name)
-    if model is not None and model not in MESSAGE_MODELS:
+    if model is not None and model not in tuple(MessageModel):
         raise RejectedError(
             RejectReason.OUT_OF_RANGE,
-            f"{record.path}.{name} is {model!a}, not one of {', '.join(MESSAGE_MODELS)}",
+            f"{record.path}.{name} is {model!a}, not one of {', '.join(MessageModel)}",
         )
     return model
 
@@ -190,15 +192,13 @@ def _topic_queue(entry: object, path: str) -> Columns:
     fields = items(entry, path)
     if len(fields) != 4:
         raise RejectedError(RejectReason.MISSING_FIELD, f"{path} has {len(fields)} elements, not 4")
-    broker_name, *numbers = fields
-    if type(broker_name) is not str:
-        raise wrong_type(f"{path}[0]", broker_name, "text")
-    check_storable(broker_name, f"{path}[0]")
-    for i, (number, within) in enumerate(zip(numbers, (COUNT, INT64, INT64), strict=True), start=1):
-        if type(number) is not int:
-            raise wrong_type(f"{path}[{i}]", number, "an integer")
-        check_range(number, within, f"{path}[{i}]")
-    return dict(zip(("broker_name", "queue_id", "min_offset", "max_offset"), fields, strict=True))
+    broker_name, queue_id, min_offset, max_offset = fields
+    return {
+        "broker_name": text(broker_name, f"{path}[0]"),
+        "queue_id": integer(queue_id, COUNT, f"{path}[1]"),
+        "min_offset": integer(min_offset, INT64, f"{path}[2]"),
+        "max_offset": integer(max_offset, INT64, f"{path}[3]"),
+    }
 
 
 def _check_distinct(rows: list[Columns], key: tuple[str, ...], path: str) -> None:

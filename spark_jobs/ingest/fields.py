@@ -53,16 +53,12 @@ class Record:
     def text_or_none(self, name: str) -> str | None:
         """A text that UTF-8 can hold; a lone surrogate is rejected."""
         value = self._fields.get(name)
-        return None if value is None else _text(value, f"{self.path}.{name}")
+        return None if value is None else text(value, f"{self.path}.{name}")
 
     def integer_or_none(self, name: str, within: range = INT64) -> int | None:
         """An integer within the range, else `OUT_OF_RANGE`."""
         value = self._fields.get(name)
-        if value is None:
-            return None
-        if type(value) is not int:
-            raise wrong_type(f"{self.path}.{name}", value, "an integer")
-        return check_range(value, within, f"{self.path}.{name}")
+        return None if value is None else integer(value, within, f"{self.path}.{name}")
 
     def number_or_none(self, name: str) -> float | None:
         """A finite number, integers included."""
@@ -96,7 +92,8 @@ class Record:
     def records_or_none(self, name: str) -> list[Record] | None:
         """The objects of an array."""
         value = self._fields.get(name)
-        return None if value is None else records(value, f"{self.path}.{name}")
+        path = f"{self.path}.{name}"
+        return None if value is None else [Record(item, f"{path}[{i}]") for i, item in enumerate(items(value, path))]
 
     def records(self, name: str) -> list[Record]:
         """As `records_or_none`, required."""
@@ -108,7 +105,7 @@ class Record:
         if value is None:
             return None
         path = f"{self.path}.{name}"
-        return [(_map_key(key, path), Record(child, f"{path}.{key}")) for key, child in _items(value, path)]
+        return [(text(key, f"a key of {path}"), Record(child, f"{path}.{key}")) for key, child in _entries(value, path)]
 
     def numbered_texts_or_none(self, name: str) -> list[tuple[int, str]] | None:
         """The texts of a map from integers from 0 on."""
@@ -116,7 +113,10 @@ class Record:
         if value is None:
             return None
         path = f"{self.path}.{name}"
-        return [(_number(key, path), _text(text, f"{path}.{key}")) for key, text in _items(value, path)]
+        return [
+            (integer(key, range(2**63), f"a key of {path}"), text(child, f"{path}.{key}"))
+            for key, child in _entries(value, path)
+        ]
 
     def keyed_records_or_none(self, name: str) -> list[tuple[Record, Record]] | None:
         """The entries of a map with objects as keys, equal keys kept."""
@@ -137,11 +137,6 @@ class Record:
         if value is None:
             raise RejectedError(RejectReason.MISSING_FIELD, f"{self.path}.{name} is missing")
         return value
-
-
-def records(value: object, path: str) -> list[Record]:
-    """The objects of an array."""
-    return [Record(item, f"{path}[{i}]") for i, item in enumerate(items(value, path))]
 
 
 def items(value: object, path: str) -> list[object]:
@@ -165,42 +160,30 @@ def check_range(value: int, within: range, path: str) -> int:
     return value
 
 
-def check_storable(text: str, path: str) -> None:
-    """Rejects a lone surrogate, which Java's strings can hold and UTF-8 cannot."""
-    if text.isascii():
-        return
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise RejectedError(
-            RejectReason.LONE_SURROGATE, f"{path} holds a lone surrogate at character {error.start}"
-        ) from None
-
-
-def _text(value: object, path: str) -> str:
+def text(value: object, path: str) -> str:
+    """The value as a text. Rejects a lone surrogate, which Java's strings can hold and UTF-8 cannot."""
     if type(value) is not str:
         raise wrong_type(path, value, "text")
-    check_storable(value, path)
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            problem = f"{path} holds a lone surrogate at character {error.start}"
+            raise RejectedError(RejectReason.LONE_SURROGATE, problem) from None
     return value
 
 
-def _items(value: object, path: str) -> Iterable[tuple[object, object]]:
+def integer(value: object, within: range, path: str) -> int:
+    """The value as an integer within the range, else `OUT_OF_RANGE`."""
+    if type(value) is not int:
+        raise wrong_type(path, value, "an integer")
+    return check_range(value, within, path)
+
+
+def _entries(value: object, path: str) -> Iterable[tuple[object, object]]:
     if type(value) is not dict:
         raise wrong_type(path, value, "an object")
     return value.items()
-
-
-def _number(key: object, path: str) -> int:
-    if type(key) is not int:
-        raise wrong_type(f"a key of {path}", key, "an integer")
-    return check_range(key, range(2**63), f"a key of {path}")
-
-
-def _map_key(key: object, path: str) -> str:
-    if type(key) is not str:
-        raise wrong_type(f"a key of {path}", key, "text")
-    check_storable(key, f"a key of {path}")
-    return key
 
 
 _MILLISECOND: Final = timedelta(milliseconds=1)

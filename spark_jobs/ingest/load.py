@@ -153,7 +153,7 @@ class IngestReport:
 
     @property
     def accounted_for(self) -> int:
-        """The lines whose fate is known; equals `lines` whenever a chunk is done."""
+        """The lines that have been counted; equals `lines` whenever a chunk is done."""
         by_name = (self.no_observation, self.new, self.already_there, self.quarantined)
         return self.meta + self.blank + sum(map(_total, by_name))
 

@@ -90,7 +90,7 @@ class Quarantined:
 
 
 def conflicting(row: Row) -> Quarantined:
-    """The fate of a row whose key is taken by another row."""
+    """What becomes of a row whose key is taken by another row."""
     key = dict(zip(row.table.key, row.key, strict=True))
     moment = row.values["captured_at"]
     key |= {"captured_at": format_utc(moment)} if isinstance(moment, datetime) else {}

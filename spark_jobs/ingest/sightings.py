@@ -12,12 +12,12 @@ from pyspark.sql import functions as F
 from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS
 from spark_jobs.domain.model.message_queue import PERM_READ
 from spark_jobs.ingest.recording import Row
+from spark_jobs.store.columns import same_key
 from spark_jobs.store.conflicts import unless_outrun
 from spark_jobs.store.warehouse import Warehouse
 
 #: Cluster, consumer group, topic, broker name.
 _Thing = tuple[str, str | None, str | None, str | None]
-_NAMES = SIGHTINGS.key[:-1]
 
 
 def sightings(rows: Iterable[Row]) -> list[dict[str, object]]:
@@ -64,23 +64,15 @@ def remember(spark: SparkSession, warehouse: Warehouse, seen: DataFrame, within:
     """
     target = warehouse.read(spark, SIGHTINGS).alias("t").where(within)
     is_wider = (F.col("s.first_at") < F.col("t.first_at")) | (F.col("s.last_at") > F.col("t.last_at"))
-    compared = seen.alias("s").join(target, on=_same_key(), how="left")
+    compared = seen.alias("s").join(target, on=same_key(SIGHTINGS), how="left")
     new = compared.where(F.col("t.hour").isNull() | is_wider).select("s.*").localCheckpoint()
     if new.isEmpty():
         return
-    merge = warehouse.delta_table(spark, SIGHTINGS).alias("t").merge(new.alias("s"), within & _same_key())
-    wider = {"first_at": F.least("t.first_at", "s.first_at"), "last_at": F.greatest("t.last_at", "s.last_at")}
-    insert = {name: F.col(f"s.{name}") for name in SIGHTINGS.columns}
-    merge = merge.whenMatchedUpdate(set=dict(wider)).whenNotMatchedInsert(values=dict(insert))
+    merge = warehouse.delta_table(spark, SIGHTINGS).alias("t").merge(new.alias("s"), within & same_key(SIGHTINGS))
+    both = {"first_at": F.least("t.first_at", "s.first_at"), "last_at": F.greatest("t.last_at", "s.last_at")}
+    merge = merge.whenMatchedUpdate(set=dict(both)).whenNotMatchedInsertAll()
     unless_outrun(merge.execute, f"bring {SIGHTINGS.name} up to date")
 
 
 def _nothing(*names: str) -> Iterator[Column]:
     return (F.lit(None).cast("string").alias(name) for name in names)
-
-
-def _same_key() -> Column:
-    same = (F.col("t.hour") == F.col("s.hour")) & (F.col("t.cluster") == F.col("s.cluster"))
-    for name in _NAMES[1:]:
-        same = same & F.col(f"t.{name}").eqNullSafe(F.col(f"s.{name}"))
-    return same

@@ -16,7 +16,7 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import ExitCode, RebalanceAuditError
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.publish.runs import PublishedRun
-from spark_jobs.pipeline.run import run, told_severities
+from spark_jobs.pipeline.run import run
 from spark_jobs.store.read.published import runs_of
 from spark_jobs.store.read.through_spark import stored_in
 from spark_jobs.store.warehouse import Warehouse
@@ -105,7 +105,7 @@ def backfill(
             result = run(spark, warehouse, RunRequest(step), configuration, say)
         except RebalanceAuditError as error:
             return Failed(type(error).__name__, str(error), error.exit_code)
-        findings = Counter(told_severities(result.findings))
+        findings = Counter(result.reported_severities())
         return Audited(result.run["run_id"], dict(findings), result.warnings, result.quality_warnings)
 
     outcomes: dict[Interval, Audited | Failed] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from spark_jobs.config.file import load
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import InputFileError
 from spark_jobs.ingest.load import ingest
+from spark_jobs.installation import ROOT
 from spark_jobs.pipeline.run import RunRequest, RunResult, run
 from spark_jobs.store.read.through_spark import SparkTables
 from spark_jobs.store.warehouse import Warehouse
@@ -22,7 +22,7 @@ from spark_jobs.store.warehouse import Warehouse
 INTERVAL = Interval.parse("2026-11-21T02:00/2026-11-21T03:00")
 #: The part of it that was recorded.
 RECORDED = Interval.parse("2026-11-21T02:02/2026-11-21T02:27")
-_EXAMPLES = Path(__file__).parents[2] / "examples"
+_EXAMPLES = ROOT / "examples"
 
 
 class ExampleFiles(NamedTuple):
@@ -65,18 +65,11 @@ def demo(spark: SparkSession, warehouse: Warehouse, files: ExampleFiles, progres
     return Demo(result, file)
 
 
-def next_steps(warehouse: Warehouse, command: str, from_here: Callable[[Path], str]) -> list[tuple[str, str]]:
-    """What to try after the demo: (what it is for, shell command); `command` is ours, `from_here` writes a path."""
-    configuration = shlex.quote(from_here(example_files().configuration))
-    audit = f"{command} run --warehouse {shlex.quote(warehouse.location)} --interval {INTERVAL}"
-    audit += f" --config {configuration}"
-    query = f"SELECT rule, consumer_group, subject, start, end FROM {warehouse.identifier('findings')}"
-    script = f'from spark_jobs.runtime.session import get_session; get_session().sql("{query}").show(50, False)'
-    explain = f"{command} explain --warehouse {shlex.quote(warehouse.location)} --group payment-service"
+def next_steps(warehouse: str, command: str) -> list[tuple[str, str]]:
+    """What to try after the demo: (what it is for, shell command); the warehouse is named as it was typed."""
+    of_warehouse = f"--warehouse {shlex.quote(warehouse)}"
     return [
-        ("one group at one moment, in words", f"{explain} --at 2026-11-21T02:10"),
-        ("one group only", f"{audit} --group payment-service"),
-        ("for a program: one JSON document", f"{audit} --json"),
-        ("the tables, with SQL", f"{shlex.quote(from_here(Path(sys.executable)))} -c {shlex.quote(script)}"),
+        ("what needs attention", f"{command} status {of_warehouse}"),
+        ("one group at one moment", f"{command} explain {of_warehouse} --group payment-service --at 2026-11-21T02:10"),
         ("everything else", f"{command} --help"),
     ]

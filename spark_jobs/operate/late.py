@@ -19,7 +19,7 @@ from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import RebalanceAuditError, WarehouseError
 from spark_jobs.operate.validate import check_step
-from spark_jobs.pipeline.audit import Progress
+from spark_jobs.pipeline.audit_run import Progress
 from spark_jobs.pipeline.publish.content import Content, content_of_steps
 from spark_jobs.pipeline.publish.runs import PublishedRun
 from spark_jobs.pipeline.run import RunRequest, RunResult, run

@@ -22,7 +22,7 @@ from spark_jobs.operate.upkeep import (
     upkeep_of,
     wrong_constraints,
 )
-from spark_jobs.pipeline.audit import Progress
+from spark_jobs.pipeline.audit_run import Progress
 from spark_jobs.pipeline.publish.claims import drop_dead_claims
 from spark_jobs.pipeline.publish.turns import undo_unfinished
 from spark_jobs.store.columns import keeps
@@ -31,6 +31,7 @@ from spark_jobs.store.delta_log import LocalLog
 from spark_jobs.store.read.delta import DeltaTables, is_surely_reached
 from spark_jobs.store.read.through_spark import stored_in
 from spark_jobs.store.sql import literal
+from spark_jobs.store.staging import drop_staged, staged_times
 from spark_jobs.store.warehouse import Warehouse
 
 _LOG = logging.getLogger(__name__)
@@ -75,10 +76,10 @@ def maintain(
         progress(f"compacting {table.name}")
         days = days_to_keep(_made(spark, warehouse, table, oldest.get(table.name)), retention)
         maintained.append(_maintained(spark, warehouse, table, days))
-    for name, touched in warehouse.stages(spark).items():
+    for name, touched in staged_times(spark, warehouse).items():
         if touched < datetime.now(UTC) - _STAGED_FOR:
             _LOG.info("removing the staged %s, last touched on %s", name, touched)
-            warehouse.drop_stage(spark, name)
+            drop_staged(spark, warehouse, name)
     drop_dead_claims(warehouse.folder(spark))
     progress("checking the constraints")
     if broken := [problem for table in tables for problem in _broken_constraints(spark, warehouse, table)]:

@@ -11,9 +11,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from schemas import SOURCES, TABLES, Table
-from schemas.additions import missing_columns
+from schemas.differences import missing_columns
 from schemas.types import Field
-from spark_jobs.pipeline.audit import Progress
+from spark_jobs.pipeline.audit_run import Progress
 from spark_jobs.runtime.version import code_version
 from spark_jobs.store.columns import keeps
 from spark_jobs.store.conflicts import unless_outrun

@@ -19,19 +19,17 @@ from schemas import AUDIT_RUNS, OUTPUTS, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import EVER, Interval, StepGrid
 from spark_jobs.errors import ConfigurationError
-from spark_jobs.pipeline.audit import Progress
-from spark_jobs.pipeline.check import record, site, usual_in
-from spark_jobs.pipeline.gather.counted import counted_in
+from spark_jobs.pipeline.audit_run import Progress
+from spark_jobs.pipeline.check import record_results, validated
 from spark_jobs.pipeline.gather.judged import IN_PART, Gathered, checked_outputs, checked_snapshots
-from spark_jobs.pipeline.gather.sources import Sources
+from spark_jobs.pipeline.gather.packed import counted_in
 from spark_jobs.pipeline.publish.claims import claim
 from spark_jobs.pipeline.publish.content import Content, content_of_steps, together
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.publish.runs import PublishedRun, of_one_topic, published_runs
-from spark_jobs.pipeline.quality.checks import AsPublished, Check, Result
-from spark_jobs.pipeline.quality.drift import Usual
+from spark_jobs.pipeline.quality.checks import AsPublished, Check, Result, checks_of, settings_of
+from spark_jobs.pipeline.quality.drift import Usual, usual_values
 from spark_jobs.pipeline.quality.facts import Facts
-from spark_jobs.pipeline.quality.gate import output_checks, settings_of, source_checks
 from spark_jobs.pipeline.sources import during
 from spark_jobs.store.read.through_spark import stored_in
 from spark_jobs.store.spark_types import spark_schema
@@ -77,14 +75,10 @@ def validate(
     interval = interval or _hull((frames[one] for one in wanted), runs, configuration)
     if interval is None:
         return Validation(run_id, None, [], None)
-    from spark_jobs.pipeline.quality.validation import Validator  # takes seconds to import
-
-    validator = Validator(run_id, site(warehouse))
-    usual = usual_in(stored_in(spark, warehouse), interval, configuration)
+    usual = usual_values(stored_in(spark, warehouse), interval, configuration.quality)
     checks = [one for one in _checks(frames, runs, interval, configuration, usual) if one.suite.table in wanted]
-    results = validator.validate(checks, _facts(frames, runs, interval, configuration, wanted, progress))
-    record(spark, warehouse, run_id, results)
-    return Validation(run_id, interval, results, validator.write_pages())
+    results = validated(warehouse, run_id, checks, _facts(frames, runs, interval, configuration, wanted, progress))
+    return Validation(run_id, interval, results, record_results(spark, warehouse, run_id, results))
 
 
 def _rows(spark: SparkSession, warehouse: Warehouse, table: Table, interval: Interval | None) -> DataFrame:
@@ -141,7 +135,7 @@ def _facts(
     facts: dict[Table, Sequence[Mapping[str, object]]] = {}
     if not set(SOURCES).isdisjoint(wanted):
         progress("checking the sources")
-        gathered = Gathered.of(Sources(*(frames[table] for table in SOURCES)))
+        gathered = Gathered.of({table: frames[table] for table in SOURCES})
         facts |= counted_in(checked_snapshots(gathered, settings)).facts
     if not set(OUTPUTS).isdisjoint(wanted):
         progress("checking the outputs")
@@ -159,8 +153,8 @@ def _checks(
     usual: Usual,
 ) -> Iterator[Check]:
     """The checks that a run makes; of outputs also whether they are what was published."""
-    yield from source_checks(interval, configuration, usual)
-    for check in output_checks(interval, configuration, usual):
+    yield from checks_of(SOURCES, interval, configuration, usual)
+    for check in checks_of(OUTPUTS, interval, configuration, usual):
         table = check.suite.table
         found = content_of_steps(frames[table].select(*table.columns))
         published = as_published(table, found, runs, interval, configuration.grid)

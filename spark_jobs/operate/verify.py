@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from spark_jobs.config import Configuration
-from spark_jobs.pipeline.audit import Progress, audit, window_of
-from spark_jobs.pipeline.check import Gate
+from spark_jobs.pipeline.audit_run import AuditRun, Progress
+from spark_jobs.pipeline.check import usual_of
 from spark_jobs.pipeline.publish.content import NOTHING, contents_of
 from spark_jobs.pipeline.publish.runs import PublishedRun
-from spark_jobs.pipeline.sightings import EarlierHistory
-from spark_jobs.pipeline.sources import read_sources
+from spark_jobs.pipeline.quality.gate import raise_if_critical
+from spark_jobs.pipeline.run import judge
 from spark_jobs.runtime.version import code_version
 from spark_jobs.store.read.published import published_run
 from spark_jobs.store.read.through_spark import stored_in
@@ -44,13 +45,11 @@ def verify(spark: SparkSession, warehouse: Warehouse, run_id: str, progress: Pro
     published = PublishedRun.of(run)
     request, versions = published.request, published.source_versions
     configuration = Configuration.model_validate_json(run["configuration"])
-    gate = Gate(spark, warehouse, request, configuration, run_id)
-    window = window_of(request, configuration)
-    sources = read_sources(spark, warehouse, versions, window.read, request)
-    past = EarlierHistory(spark, warehouse, versions, request, configuration)
-    outputs = audit(gate, sources, past, progress).outputs()
+    again = AuditRun(spark, warehouse, request, configuration, run_id, datetime.now(UTC), versions, progress)
+    judged = judge(again, usual_of(again))
+    raise_if_critical(judged.results)
     progress("comparing")
-    found = contents_of(outputs)
+    found = contents_of(judged.outputs())
     now = {table.name: content for table, content in found.items()}
     differs = {}
     for name, then in published.contents.items():

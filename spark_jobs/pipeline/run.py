@@ -1,29 +1,69 @@
-"""The main job: read the snapshots of whole steps, replay, find what was wrong, publish."""
+"""The main job: read the snapshots of whole steps, replay, find what was wrong, publish.
+
+`run` is the list of its steps, each a function of what the one before gave; `tasks` does the same in two processes.
+"""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from expectations.suite import Severity
+from schemas import CLIENT_SNAPSHOTS, OUTPUTS, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.incidents.team_routes import findings_with_teams
 from spark_jobs.domain.model.mutes import untold
-from spark_jobs.pipeline.audit import Progress, audit, window_of
-from spark_jobs.pipeline.check import Gate
-from spark_jobs.pipeline.outcome import publish_checked, rejected_if_closed
-from spark_jobs.pipeline.publish.claims import claim
+from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.pipeline.audit_run import AuditRun, Progress
+from spark_jobs.pipeline.check import (
+    check,
+    record_results,
+    reject_if_critical,
+    set_rejected_aside,
+    unused_sources,
+    usual_of,
+)
+from spark_jobs.pipeline.gather.judged import Gathered, judged_steps
+from spark_jobs.pipeline.gather.packed import Counted, counted_in, unpacked
+from spark_jobs.pipeline.publish.claims import check_claimed, claim
+from spark_jobs.pipeline.publish.publisher import publish
 from spark_jobs.pipeline.publish.request import RunRequest
-from spark_jobs.pipeline.record import asked, not_evaluated, what_was_not_audited
-from spark_jobs.pipeline.sightings import EarlierHistory
-from spark_jobs.pipeline.sources import pinned_versions, read_sources
+from spark_jobs.pipeline.publish.turns import publishing
+from spark_jobs.pipeline.quality.checks import Result
+from spark_jobs.pipeline.quality.drift import Usual
+from spark_jobs.pipeline.quality.gate import failures
+from spark_jobs.pipeline.record import published_row, write
+from spark_jobs.pipeline.sightings import with_sightings
+from spark_jobs.pipeline.sources import read_sources
+from spark_jobs.store.parallel import run_in_parallel
 from spark_jobs.store.warehouse import Warehouse
 
-__all__ = ["RunRequest", "RunResult", "run", "told_severities"]
+__all__ = ["JudgedRun", "RunRequest", "RunResult", "judge", "publish_judged", "run"]
+
+_LOG = logging.getLogger(__name__)
+#: Makes a frame stay, as it is or as what was written of it.
+Keep = Callable[[DataFrame], DataFrame]
+
+
+@dataclass(frozen=True)
+class JudgedRun:
+    """What one pass over the sources gave: the rows of every output table, packed and kept, and what was counted;
+    names of the rules that could not be evaluated; what the checks of the sources saw, and what failed in words.
+    """
+
+    packed: DataFrame
+    counted: Counted
+    not_evaluated: list[str]
+    results: list[Result]
+    quality_warnings: list[str]
+
+    def outputs(self) -> dict[Table, DataFrame]:
+        """The output tables that have rows."""
+        return {table: unpacked(self.packed, table) for table in OUTPUTS if self.counted.facts[table]}
 
 
 @dataclass(frozen=True)
@@ -37,11 +77,10 @@ class RunResult:
     warnings: list[str]
     quality_warnings: list[str]
 
-
-def told_severities(findings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The severities of findings that somebody is told of: neither they are muted nor their roots."""
-    left_out = untold((one["finding_id"], one["root_finding_id"], one["muted"]) for one in findings)
-    return [one["severity"] for one in findings if one["finding_id"] not in left_out]
+    def reported_severities(self) -> list[str]:
+        """The severities of the findings that are reported: neither they are muted nor their roots."""
+        muted = untold((row["finding_id"], row["root_finding_id"], row["muted"]) for row in self.findings)
+        return [row["severity"] for row in self.findings if row["finding_id"] not in muted]
 
 
 def run(
@@ -57,18 +96,88 @@ def run(
     `PublishConflictError` where another run has the same steps, `QualityError` where a critical expectation fails:
     nothing is published then, and `audit_runs` says so.
     """
-    configuration.grid.check_whole_steps(request.interval)
-    run_id, versions = uuid.uuid4().hex, pinned_versions(spark, warehouse)
-    asks = asked(run_id, datetime.now(UTC), request, versions, configuration)
-    window = window_of(request, configuration)
-    with claim(warehouse.folder(spark), request, run_id):
-        gate = Gate(spark, warehouse, request, configuration, run_id)
-        with rejected_if_closed(gate, asks):
-            sources = read_sources(spark, warehouse, versions, window.read, request)
-            found = audit(gate, sources, EarlierHistory(spark, warehouse, versions, request, configuration), progress)
-            gate.outputs(found.counted.facts)
-        outputs, missing = found.outputs(), not_evaluated(gate.empty_sources)
-        warnings = what_was_not_audited(found.counted, request, missing)
-        row = publish_checked(gate, outputs, asks, missing, warnings, progress)
-    findings = findings_with_teams(configuration.routes, found.counted.findings)
-    return RunResult(row, findings, warnings, gate.warnings)
+    this = AuditRun.begin(spark, warehouse, request, configuration, progress)
+    with claim(warehouse.folder(spark), request, this.run_id):
+        usual = usual_of(this)
+        judged = judge(this, usual)
+        reject_if_critical(this, judged.results)
+        return publish_judged(this, judged, usual)
+
+
+def in_memory(frame: DataFrame) -> DataFrame:
+    """The frame, kept by the executors."""
+    return frame.localCheckpoint()
+
+
+def judge(this: AuditRun, usual: Usual | None, keep: Keep = in_memory) -> JudgedRun:
+    """Reads, folds, gathers, checks and judges every group in one pass over the sources, and sets rows aside that break
+    a rule. `keep` makes the judged rows stay.
+    """
+    this.progress("reading the snapshots")
+    sources = read_sources(this)
+    gathered = with_sightings(this, Gathered.of(sources))
+    this.progress("checking and judging every group")
+    packed = keep(judged_steps(gathered, this.request, this.configuration, this.check_settings))
+    _LOG.info("%s: judged", this.request.interval)
+    this.progress("checking what was counted")
+    counted = counted_in(packed)
+    results = check(this, SOURCES, counted.facts, usual)
+    quarantined = set_rejected_aside(this, sources, packed, counted.facts)
+    unused = unused_sources(counted.facts)
+    if len(unused) == len(SOURCES) and not _was_captured_before(gathered):
+        counted = counted.without_outputs()
+    not_evaluated = sorted(rule.name for rule in RULES if not unused.isdisjoint(rule.needs))
+    aside = [f"{count} rows of {name} are in quarantine" for name, count in quarantined.items()]
+    return JudgedRun(packed, counted, not_evaluated, results, aside + failures(results, Severity.WARNING))
+
+
+def _was_captured_before(gathered: Gathered) -> bool:
+    """Whether any group was captured in the days before."""
+    return gathered.sightings is not None and not gathered.sightings.where("consumer_group IS NOT NULL").isEmpty()
+
+
+def publish_judged(this: AuditRun, judged: JudgedRun, usual: Usual | None) -> RunResult:
+    """Checks the judged rows, publishes them, and records the run and the results of its checks. The run holds its
+    `claim`.
+
+    Raises `QualityError` if a critical expectation fails, `WarehouseError`, `PublishConflictError` or `PublishError`
+    where they cannot be published.
+    """
+    results = judged.results + check(this, OUTPUTS, judged.counted.facts, usual)
+    reject_if_critical(this, results)
+    warnings = what_was_not_audited(judged, this.request)
+    quality_warnings = judged.quality_warnings + failures(results[len(judged.results) :], Severity.WARNING)
+    this.progress("publishing")
+    one_step = this.configuration.grid.is_one_step(this.request.interval)
+    with publishing(this.spark, this.warehouse, this.request, this.run_id):
+        tables = publish(this.spark, this.warehouse, this.request, judged.outputs(), this.run_id, one_step=one_step)
+        # A run does not write itself down in a place from which the warehouse has vanished.
+        check_claimed(this.warehouse.folder(this.spark), this.run_id)
+        row = published_row(this, tables, judged.not_evaluated, warnings + quality_warnings)
+        this.progress("recording the results of the checks")
+        run_in_parallel(
+            lambda: write(this, row), lambda: record_results(this.spark, this.warehouse, this.run_id, results)
+        )
+    findings = findings_with_teams(this.configuration.routes, judged.counted.findings)
+    return RunResult(row, findings, warnings, quality_warnings)
+
+
+def what_was_not_audited(judged: JudgedRun, request: RunRequest) -> list[str]:
+    """What the reader of the findings should know of what was not audited."""
+    counted = judged.counted
+    if not counted.observed:
+        return [
+            f"nothing was observed in {request.interval}: there are no snapshots, so nothing is known about that time"
+        ]
+    warnings = [
+        f"{cluster}/{group} could not be replayed for {', '.join(topics)}: {reason}"
+        for cluster, group, reason, topics in counted.skipped
+    ]
+    if counted.assumed:
+        warnings.append(
+            f"AVG was assumed for {counted.assumed} groups, as neither clients nor configuration name their strategy "
+            "(see strategy_source)"
+        )
+    if judged.not_evaluated:
+        warnings.append(f"not evaluated, as {CLIENT_SNAPSHOTS.name} has no rows: {', '.join(judged.not_evaluated)}")
+    return warnings

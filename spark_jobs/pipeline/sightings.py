@@ -3,113 +3,94 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from datetime import datetime
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import reduce
 from operator import or_
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from schemas import OFFSET_SNAPSHOTS, SIGHTINGS
-from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import HOUR, from_micros, to_micros
-from spark_jobs.pipeline.gather.fold import folded, stated_table
+from spark_jobs.pipeline.audit_run import AuditRun
+from spark_jobs.pipeline.gather.fold import folded, with_state
 from spark_jobs.pipeline.gather.judged import Gathered
 from spark_jobs.pipeline.gather.kinds import OFFSET_QUEUES
 from spark_jobs.pipeline.gather.sightings import gone_brokers, offsets_of_gone, route_brokers, sighted
-from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.sources import during
 from spark_jobs.store.read.stored import Filter
 from spark_jobs.store.read.through_spark import stored_in
-from spark_jobs.store.warehouse import Warehouse
 
 _LOG = logging.getLogger(__name__)
 _GONE = "cluster string, topic string, brokers array<string>, hours array<bigint>"
 
 
-@dataclass(frozen=True)
-class EarlierHistory:
-    """What was recorded before the read window of a run, in the versions of the tables that it reads."""
-
-    spark: SparkSession
-    warehouse: Warehouse
-    versions: Mapping[str, int]
-    request: RunRequest
-    configuration: Configuration
-
-    def joined(self, gathered: Gathered) -> Gathered:
-        """What was gathered, with the sightings; and, where a route lacks a broker that it named before, with the last
-        offsets that were read of it. As it was where no sightings are in their table, or there is none.
-        """
-        if SIGHTINGS.name not in self.versions or not self.configuration.sightings_days:
-            self._say_why()
-            return gathered
-        sightings = self._sightings()
-        if not sightings.num_rows:
-            return gathered
-        seen = sighted(sightings, self._read_from)
-        gathered = replace(gathered, sightings=self.spark.createDataFrame(seen))
-        gone = gone_brokers(seen, self._routes(gathered), self._read_from)
-        if not gone:
-            return gathered
-        _LOG.info("%d topics lack a broker that their route named before: reading what it held", len(gone))
-        near = self._offsets({hour for one in gone for hour in one.hours})
-        few = self.spark.createDataFrame(gone, _GONE)
-        earlier = stated_table(OFFSET_SNAPSHOTS, offsets_of_gone(near, few, self._max_gap))
-        return replace(
-            gathered,
-            snapshots={
-                **gathered.snapshots,
-                OFFSET_QUEUES: gathered.snapshots[OFFSET_QUEUES].unionByName(earlier, allowMissingColumns=True),
-            },
-            folded=gathered.folded.unionByName(folded({OFFSET_QUEUES: earlier}), allowMissingColumns=True),
+def with_sightings(run: AuditRun, gathered: Gathered) -> Gathered:
+    """What was gathered, with what was seen before the read window; and, where a route lacks a broker that it named
+    before, with the last offsets that were read of that broker. As it was where the table has no rows of that time.
+    """
+    if not run.configuration.sightings_days:
+        return gathered
+    if SIGHTINGS.name not in run.versions:
+        _LOG.warning(
+            "there is no table %s: a group that nobody captures any more, and a broker that is gone, are forgotten "
+            "after %s; `rebalance-audit maintain` makes the table from the sources",
+            SIGHTINGS.name,
+            run.configuration.look_back,
         )
+        return gathered
+    rows = _sightings(run)
+    if not rows.num_rows:
+        return gathered
+    seen = sighted(rows, run.read_window.start)
+    gathered = replace(gathered, sightings=run.spark.createDataFrame(seen))
+    gone = gone_brokers(seen, _routes(gathered), run.read_window.start)
+    if not gone:
+        return gathered
+    _LOG.info("%d topics lack a broker that their route named before: reading what it held", len(gone))
+    near = _offsets_around(run, {hour for broker in gone for hour in broker.hours})
+    queues = offsets_of_gone(near, run.spark.createDataFrame(gone, _GONE), run.configuration.audit_settings.max_gap)
+    return _with_queues(gathered, with_state(OFFSET_SNAPSHOTS, queues))
 
-    def _routes(self, gathered: Gathered) -> Iterator[tuple[str, str, list[str]]]:
-        yield from route_brokers(gathered.folded).collect()
 
-    @property
-    def _read_from(self) -> datetime:
-        return self.request.interval.start - self.configuration.look_back
+def _routes(gathered: Gathered) -> Iterator[tuple[str, str, list[str]]]:
+    """Collected only if somebody iterates: a Spark action."""
+    yield from route_brokers(gathered.folded).collect()
 
-    @property
-    def _max_gap(self) -> int:
-        return self.configuration.audit_settings.max_gap
 
-    def _sightings(self) -> pa.Table:
-        """Of the request's cluster and group, and of all topics."""
-        run, cluster, group = self.request.interval, self.request.cluster, self.request.consumer_group
-        first_hour = (run.start - self.configuration.sightings).replace(minute=0, second=0, microsecond=0)
-        kept = [Filter("hour", ">=", first_hour), Filter("hour", "<", run.end)]
-        if cluster is not None:
-            kept.append(Filter("cluster", "=", cluster))
-        tables, version = stored_in(self.spark, self.warehouse), self.versions[SIGHTINGS.name]
-        found = tables.read(SIGHTINGS, SIGHTINGS.columns, kept, version)
-        if group is None:
-            return found
-        return found.filter(pc.fill_null(pc.equal(found["consumer_group"], group), True))
+def _with_queues(gathered: Gathered, queues: DataFrame) -> Gathered:
+    """What was gathered, and further rows of queues' offsets."""
+    known = gathered.snapshots[OFFSET_QUEUES]
+    return replace(
+        gathered,
+        snapshots={**gathered.snapshots, OFFSET_QUEUES: known.unionByName(queues, allowMissingColumns=True)},
+        folded=gathered.folded.unionByName(folded({OFFSET_QUEUES: queues}), allowMissingColumns=True),
+    )
 
-    def _offsets(self, hours: Iterable[int]) -> DataFrame:
-        """The request's rows of `offset_snapshots` around these hours, before the read window."""
-        until = to_micros(self._read_from)
-        around = [(hour - self._max_gap, min(hour + HOUR + self._max_gap, until)) for hour in sorted(hours)]
-        is_near: Column = reduce(
-            or_, (during(Interval(from_micros(start), from_micros(end)), "captured_at") for start, end in around)
-        )
-        frame = self.warehouse.read(self.spark, OFFSET_SNAPSHOTS, self.versions[OFFSET_SNAPSHOTS.name]).where(is_near)
-        for condition in self.request.filters():
-            frame = frame.where(condition)
-        return frame
 
-    def _say_why(self) -> None:
-        if self.configuration.sightings_days:
-            _LOG.warning(
-                "there is no table %s: a group that nobody captures any more, and a broker that is gone, are forgotten "
-                "after %s; `rebalance-audit maintain` makes the table from the sources",
-                SIGHTINGS.name,
-                self.configuration.look_back,
-            )
+def _sightings(run: AuditRun) -> pa.Table:
+    """Of the request's cluster and group, and of all topics."""
+    steps, request = run.request.interval, run.request
+    first_hour = (steps.start - run.configuration.sightings).replace(minute=0, second=0, microsecond=0)
+    conditions = [Filter("hour", ">=", first_hour), Filter("hour", "<", steps.end)]
+    if request.cluster is not None:
+        conditions.append(Filter("cluster", "=", request.cluster))
+    tables, version = stored_in(run.spark, run.warehouse), run.versions[SIGHTINGS.name]
+    rows = tables.read(SIGHTINGS, SIGHTINGS.columns, conditions, version)
+    if request.consumer_group is None:
+        return rows
+    return rows.filter(pc.fill_null(pc.equal(rows["consumer_group"], request.consumer_group), True))
+
+
+def _offsets_around(run: AuditRun, hours: Iterable[int]) -> DataFrame:
+    """The request's rows of `offset_snapshots` around these hours, before the read window."""
+    gap, until = run.configuration.audit_settings.max_gap, to_micros(run.read_window.start)
+    around = [(hour - gap, min(hour + HOUR + gap, until)) for hour in sorted(hours)]
+    is_near = reduce(
+        or_, (during(Interval(from_micros(start), from_micros(end)), "captured_at") for start, end in around)
+    )
+    frame = run.warehouse.read(run.spark, OFFSET_SNAPSHOTS, run.versions[OFFSET_SNAPSHOTS.name]).where(is_near)
+    return reduce(DataFrame.where, run.request.filters(), frame)

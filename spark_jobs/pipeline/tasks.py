@@ -1,129 +1,32 @@
 """One audit as two tasks, each a process of its own that a scheduler starts, retries and runs again.
 
-`audit` checks the sources, judges and stages, with what its checks have counted; `publish` lets the gate judge that,
-and publishes. Run again, `audit` stages anew and `publish` has nothing to do; out of turn, or while another process
-does a task of the run, it refuses.
+They do what `run` does, with its results staged in between: `audit` judges and stages, `publish` checks and publishes.
+Run again, `audit` stages again and `publish` has nothing to do; out of turn, or while another process does a task of
+the run, it refuses.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
-from typing import Any, TypeVar
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import TypeVar
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import SparkSession
 
 from schemas import AUDIT_RUNS
 from spark_jobs.config import Configuration
 from spark_jobs.errors import WarehouseError
-from spark_jobs.pipeline import record
-from spark_jobs.pipeline.audit import JudgedRun, Progress, audit, window_of
-from spark_jobs.pipeline.check import Gate
-from spark_jobs.pipeline.outcome import Write, publish_checked, rejected_if_closed
+from spark_jobs.pipeline.audit_run import AuditRun, Progress
+from spark_jobs.pipeline.check import record_results, reject_if_critical, usual_of
+from spark_jobs.pipeline.gather.packed import counted_in
 from spark_jobs.pipeline.publish.claims import claim, claim_task
 from spark_jobs.pipeline.publish.request import RunRequest
-from spark_jobs.pipeline.sightings import EarlierHistory
-from spark_jobs.pipeline.sources import pinned_versions, read_sources
+from spark_jobs.pipeline.run import JudgedRun, judge, publish_judged
+from spark_jobs.store.staging import drop_staged, stage, staged
 from spark_jobs.store.warehouse import Warehouse
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a task has to say: in a sentence; warnings."""
-
-    says: str
-    warnings: tuple[str, ...] = ()
-
-
-def audit_sources(run: ScheduledRun) -> Outcome:
-    """Begins a run: checks the sources, sets rows aside that break a rule, audits, and stages the results.
-
-    Raises `QualityError` if a table has too many of those: `audit_runs` then says rejected.
-    """
-    run.configuration.grid.check_whole_steps(run.request.interval)
-    drop_audited(run)
-    versions = pinned_versions(run.spark, run.warehouse)
-    begun = StagedAudit(uuid.uuid4().hex, datetime.now(UTC).isoformat(), run.configuration.hash(), versions)
-    window, gate = window_of(run.request, run.configuration), _gate(run, begun)
-    with rejected_if_closed(gate, _asked(run, begun)):
-        past = EarlierHistory(run.spark, run.warehouse, versions, run.request, run.configuration)
-        sources = read_sources(run.spark, run.warehouse, versions, window.read, run.request)
-        found = audit(gate, sources, past, run.progress, lambda judged: leave_results(run, judged))
-    gate.record()
-    missing, observed = record.not_evaluated(gate.empty_sources), bool(found.outputs())
-    leave_audited(run, replace(begun, observed=observed, not_evaluated=missing, warnings=gate.warnings))
-    read = ", ".join(f"{name} {version}" for name, version in versions.items())
-    return Outcome(f"run {begun.run_id} has read {read}, and staged its results", tuple(gate.warnings))
-
-
-def publish_results(run: ScheduledRun) -> Outcome:
-    """Judges what was counted of the staged rows, and replaces the request's steps in the tables by them; run again, it
-    only says the same.
-
-    Raises `QualityError` if a critical expectation fails: nothing is published, and `audit_runs` says rejected;
-    `PublishConflictError` where another run is publishing the same steps.
-    """
-    audited = audited_by(run)
-    row, warnings = _row(run, audited.run_id), list[str]()
-    if row is not None and row.outcome == "published":
-        says = f"run {audited.run_id} is already published"
-    else:
-        with claim(run.warehouse.folder(run.spark), run.request, audited.run_id):
-            counts, warnings = _publish(run, audited, record.append if row is None else record.replace)
-        rows = ", ".join(f"{name} {count}" for name, count in counts.items())
-        says = f"run {audited.run_id} published {rows} rows"
-    drop_results(run)
-    return Outcome(says, tuple(warnings))
-
-
-def _alone(task: Callable[[ScheduledRun], Outcome]) -> Callable[[ScheduledRun], Outcome]:
-    """The task, which raises `PublishConflictError` while another process does one of the same run."""
-
-    def done(run: ScheduledRun) -> Outcome:
-        with claim_task(run.warehouse.folder(run.spark), run.name, run.staging):
-            return task(run)
-
-    return done
-
-
-#: In the order in which they are run.
-TASKS: Mapping[str, Callable[[ScheduledRun], Outcome]] = {
-    "audit": _alone(audit_sources),
-    "publish": _alone(publish_results),
-}
-
-
-def _publish(run: ScheduledRun, audited: StagedAudit, write: Write) -> tuple[dict[str, int], list[str]]:
-    """How many rows were published, by table name, and what the reader should know of them."""
-    gate, asks, missing = _gate(run, audited), _asked(run, audited), audited.not_evaluated
-    run.progress("checking what was counted")
-    found = JudgedRun.of(staged_results(run), is_observed=audited.observed)
-    with rejected_if_closed(gate, asks, write):
-        gate.outputs(found.counted.facts)
-    warnings = record.what_was_not_audited(found.counted, run.request, missing)
-    row = publish_checked(gate, found.outputs(), asks, missing, warnings + audited.warnings, run.progress, write)
-    return row["row_counts"], warnings + gate.warnings
-
-
-def _gate(run: ScheduledRun, audited: StagedAudit) -> Gate:
-    return Gate(run.spark, run.warehouse, run.request, run.configuration, audited.run_id)
-
-
-def _asked(run: ScheduledRun, audited: StagedAudit) -> dict[str, Any]:
-    began = datetime.fromisoformat(audited.started_at)
-    return record.asked(audited.run_id, began, run.request, audited.versions, run.configuration)
-
-
-def _row(run: ScheduledRun, run_id: str) -> Row | None:
-    """What `audit_runs` says of the run so far."""
-    if not run.warehouse.exists(run.spark, AUDIT_RUNS):
-        return None
-    return run.warehouse.read(run.spark, AUDIT_RUNS).where(f"run_id = '{run_id}'").head()
-
 
 T = TypeVar("T")
 
@@ -142,71 +45,146 @@ class ScheduledRun:
     @property
     def staging(self) -> str:
         """Under which name its tasks stage: no other run of the same steps has it."""
-        return hashlib.sha256(f"{self.name}\n{self.request.key}".encode()).hexdigest()[:16]
+        return hashlib.sha256(f"{self.name}\n{self.request.as_json()}".encode()).hexdigest()[:16]
+
+    @property
+    def results(self) -> str:
+        """Under which name the judged rows are staged."""
+        return f"{self.staging}_results"
+
+    @property
+    def document(self) -> str:
+        """Under which name the `StagedAudit` is staged: it is there when everything is, and only then."""
+        return f"{self.staging}_audited"
 
 
 @dataclass(frozen=True)
 class StagedAudit:
-    """Which run an audit was, what it read, and what the reader of its results should know."""
+    """Which run an audit was, what it read, and what the task `publish` should know of it."""
 
     run_id: str
     started_at: str
     configuration_hash: str
     versions: dict[str, int]
-    #: Whether there was anything to judge: where there was not, there are no results.
-    observed: bool = False
-    not_evaluated: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    #: Whether there was anything to judge.
+    observed: bool
+    not_evaluated: list[str]
+    warnings: list[str]
 
 
-def leave_results(run: ScheduledRun, judged: DataFrame) -> DataFrame:
-    """Stages the judged steps, over those of an earlier try; as they were written."""
-    return run.warehouse.stage(run.spark, _results(run), judged)
+@dataclass(frozen=True)
+class Outcome:
+    """What a task has to say: in a sentence; warnings."""
+
+    says: str
+    warnings: tuple[str, ...] = ()
 
 
-def leave_audited(run: ScheduledRun, audited: StagedAudit) -> None:
-    """Says that all is staged: from now on it can be published."""
-    rows = run.spark.createDataFrame([(json.dumps(asdict(audited)),)], "document string").coalesce(1)
-    run.warehouse.stage(run.spark, _document(run), rows)
+def audit_sources(scheduled: ScheduledRun) -> Outcome:
+    """Begins a run: checks the sources, sets rows aside that break a rule, audits, and stages the results.
+
+    Raises `QualityError` if a table has too many of those: `audit_runs` then says rejected.
+    """
+    spark, warehouse, configuration = scheduled.spark, scheduled.warehouse, scheduled.configuration
+    drop_staged(spark, warehouse, scheduled.document)
+    run = AuditRun.begin(spark, warehouse, scheduled.request, configuration, scheduled.progress)
+    judged = judge(run, usual_of(run), lambda packed: stage(spark, warehouse, scheduled.results, packed))
+    reject_if_critical(run, judged.results)
+    record_results(spark, warehouse, run.run_id, judged.results)
+    audited = StagedAudit(
+        run.run_id,
+        run.started_at.isoformat(),
+        configuration.hash(),
+        dict(run.versions),
+        bool(judged.outputs()),
+        judged.not_evaluated,
+        judged.quality_warnings,
+    )
+    document = spark.createDataFrame([(json.dumps(asdict(audited)),)], "document string").coalesce(1)
+    stage(spark, warehouse, scheduled.document, document)
+    read = ", ".join(f"{name} {version}" for name, version in run.versions.items())
+    return Outcome(f"run {run.run_id} has read {read}, and staged its results", tuple(judged.quality_warnings))
 
 
-def drop_audited(run: ScheduledRun) -> None:
-    """Nothing can be published before the next `leave_audited`."""
-    run.warehouse.drop_stage(run.spark, _document(run))
+def publish_results(scheduled: ScheduledRun) -> Outcome:
+    """Judges what was counted of the staged rows, and replaces the request's steps in the tables by them; run again, it
+    only says the same.
+
+    Raises `QualityError` if a critical expectation fails: nothing is published, and `audit_runs` says rejected;
+    `PublishConflictError` where another run is publishing the same steps.
+    """
+    run, audited = _audited(scheduled)
+    outcome = _outcome(run)
+    if outcome == "published":
+        says, warnings = f"run {run.run_id} is already published", list[str]()
+    else:
+        with claim(run.warehouse.folder(run.spark), run.request, run.run_id):
+            run.progress("checking what was counted")
+            judged = _judged(scheduled, audited)
+            result = publish_judged(replace(run, is_recorded=outcome is not None), judged, usual_of(run))
+        rows = ", ".join(f"{name} {count}" for name, count in result.run["row_counts"].items())
+        says = f"run {run.run_id} published {rows} rows"
+        # What the sources broke, the task `audit` has said.
+        warnings = result.warnings + result.quality_warnings[len(judged.quality_warnings) :]
+    drop_staged(run.spark, run.warehouse, scheduled.results)
+    return Outcome(says, tuple(warnings))
 
 
-def drop_results(run: ScheduledRun) -> None:
-    """Removes the results, once they are published and `audit_runs` says so."""
-    run.warehouse.drop_stage(run.spark, _results(run))
+def _alone(task: Callable[[ScheduledRun], Outcome]) -> Callable[[ScheduledRun], Outcome]:
+    """The task, which raises `PublishConflictError` while another process does one of the same run."""
+
+    def done(scheduled: ScheduledRun) -> Outcome:
+        with claim_task(scheduled.warehouse.folder(scheduled.spark), scheduled.name, scheduled.staging):
+            return task(scheduled)
+
+    return done
 
 
-def audited_by(run: ScheduledRun) -> StagedAudit:
-    """What its task `audit` left; raises `WarehouseError` where it left nothing, or had another configuration."""
-    row = _there(run, _there(run, run.warehouse.staged(run.spark, _document(run))).head())
-    audited = StagedAudit(**json.loads(row.document))
-    if audited.configuration_hash != run.configuration.hash():
+#: In the order in which they are run.
+TASKS: Mapping[str, Callable[[ScheduledRun], Outcome]] = {
+    "audit": _alone(audit_sources),
+    "publish": _alone(publish_results),
+}
+
+
+def _audited(scheduled: ScheduledRun) -> tuple[AuditRun, StagedAudit]:
+    """The run that the task `audit` began; raises `WarehouseError` where it has staged nothing, or had another
+    configuration.
+    """
+    spark, warehouse, configuration = scheduled.spark, scheduled.warehouse, scheduled.configuration
+    document = _required(scheduled, staged(spark, warehouse, scheduled.document))
+    audited = StagedAudit(**json.loads(_required(scheduled, document.head()).document))
+    if audited.configuration_hash != configuration.hash():
         raise WarehouseError(
-            f"run {run.name} was audited with another configuration than this one: run its task audit again"
+            f"run {scheduled.name} was audited with another configuration than this one: run its task audit again"
         )
-    return audited
+    began = datetime.fromisoformat(audited.started_at)
+    run = AuditRun(
+        spark, warehouse, scheduled.request, configuration, audited.run_id, began, audited.versions, scheduled.progress
+    )
+    return run, audited
 
 
-def staged_results(run: ScheduledRun) -> DataFrame:
-    """The judged steps that its task `audit` left."""
-    return _there(run, run.warehouse.staged(run.spark, _results(run)))
+def _judged(scheduled: ScheduledRun, audited: StagedAudit) -> JudgedRun:
+    """What the task `audit` gave; the results of its checks are recorded already."""
+    packed = _required(scheduled, staged(scheduled.spark, scheduled.warehouse, scheduled.results))
+    counted = counted_in(packed)
+    if not audited.observed:
+        counted = counted.without_outputs()
+    return JudgedRun(packed, counted, audited.not_evaluated, [], audited.warnings)
 
 
-def _document(run: ScheduledRun) -> str:
-    return f"{run.staging}_audited"
-
-
-def _results(run: ScheduledRun) -> str:
-    return f"{run.staging}_results"
-
-
-def _there(run: ScheduledRun, staged: T | None) -> T:
-    if staged is None:
+def _required(scheduled: ScheduledRun, found: T | None) -> T:
+    if found is None:
         raise WarehouseError(
-            f"the task audit of run {run.name} has staged nothing for {run.request.interval}: run it first"
+            f"the task audit of run {scheduled.name} has staged nothing for {scheduled.request.interval}: run it first"
         )
-    return staged
+    return found
+
+
+def _outcome(run: AuditRun) -> str | None:
+    """What `audit_runs` says has become of the run so far."""
+    if not run.warehouse.exists(run.spark, AUDIT_RUNS):
+        return None
+    row = run.warehouse.read(run.spark, AUDIT_RUNS).where(f"run_id = '{run.run_id}'").head()
+    return None if row is None else row.outcome

@@ -9,12 +9,11 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from pyspark.sql import SparkSession
 
-import expectations
-import schemas
+from spark_jobs.installation import PREFIX, ROOT
 from spark_jobs.runtime.scratch import scratch_folder
 
 #: Packages of this project that a Python worker imports.
-_PACKAGES = (Path(__file__).parents[1], Path(schemas.__file__).parent, Path(expectations.__file__).parent)
+_PACKAGES = tuple(ROOT / name for name in ("spark_jobs", "schemas", "expectations"))
 _NAME = "rebalance-audit-modules.zip"
 
 
@@ -47,6 +46,9 @@ def write_modules(file: Path) -> None:
 
 def _modules() -> Iterator[tuple[str, Path]]:
     """Name in the zip and path of every module."""
+    folder = PREFIX.replace(".", "/")
+    if folder:
+        yield f"{folder}__init__.py", ROOT / "__init__.py"
     for package in _PACKAGES:
         for module in package.rglob("*.py"):
-            yield module.relative_to(package.parent).as_posix(), module
+            yield folder + module.relative_to(ROOT).as_posix(), module

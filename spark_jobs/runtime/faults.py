@@ -58,7 +58,7 @@ def explained(error: BaseException, folder: Path | None) -> str | None:
     text = "\n".join(map(_text, chain))
     if any(name in text for name in _OF_MEMORY):
         return _MORE_MEMORY
-    lost = any(type(one).__name__ in _OF_CONNECTION for one in chain)
+    lost = any(type(cause).__name__ in _OF_CONNECTION for cause in chain)
     code = _java_exit_code(_ENDING if lost else 0.0)
     if code is not None:
         return _MORE_MEMORY if code == _LACKS_MEMORY else _java_ended(code)
@@ -102,8 +102,9 @@ def _java_ended(code: int) -> str:
 
 def _of_files(chain: list[BaseException], text: str, folder: Path | None) -> str | None:
     """By what is said, else by how things are now."""
-    codes = {one.errno for one in chain if isinstance(one, OSError)}
-    files = [str(one.filename) for one in chain if isinstance(one, OSError) and one.filename]
+    of_system = [cause for cause in chain if isinstance(cause, OSError)]
+    codes = {cause.errno for cause in of_system}
+    files = [str(cause.filename) for cause in of_system if cause.filename]
     files += [name.rstrip(".,:;") for name in _JAVA_FILE.findall(text)]
     where = f"the warehouse {folder or ''}".strip() + (f" ({files[0]})" if files else "")
     said = (kind for kind, (numbers, words) in _SAID.items() if codes & numbers or any(word in text for word in words))
@@ -121,12 +122,12 @@ def _state_of(folder: Path | None, files: list[str]) -> str | None:
 
 
 def _state(place: Path) -> str | None:
-    there = next(one for one in (place, *place.parents) if one.exists())
-    if os.statvfs(there).f_flag & os.ST_RDONLY:
+    folder = next(path for path in (place, *place.parents) if path.exists())
+    if os.statvfs(folder).f_flag & os.ST_RDONLY:
         return "read-only"
-    if not os.access(there, os.W_OK):
+    if not os.access(folder, os.W_OK):
         return "forbidden"
-    return "full" if min(map(_free, (there, _scratch()))) < _A_COMMIT else None
+    return "full" if min(map(_free, (folder, _scratch()))) < _A_COMMIT else None
 
 
 def _scratch() -> Path:
@@ -135,8 +136,8 @@ def _scratch() -> Path:
 
 
 def _free(place: Path) -> int:
-    found = os.statvfs(place if place.exists() else "/")
-    return found.f_bavail * found.f_frsize
+    file_system = os.statvfs(place if place.exists() else "/")
+    return file_system.f_bavail * file_system.f_frsize
 
 
 _SAID: Mapping[str, tuple[set[int], tuple[str, ...]]] = {

@@ -13,17 +13,18 @@ import pyspark
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from spark_jobs.installation import fetched
 from spark_jobs.runtime.executors import ship_modules
 from spark_jobs.runtime.scratch import scratch_folder
 from spark_jobs.store.s3.jars import installed
 from spark_jobs.store.s3.settings import s3_settings
 
 #: Where set-up puts Delta's jars, once; nothing is resolved at start.
-JARS_DIR = Path(sys.prefix) / "share" / "rebalance-audit" / "jars"
+JARS_DIR = fetched("jars")
 
 #: Spark's classes as the JVM wants them, made by `class_archive` at set-up: a cold process works a quarter less.
 #: A JVM that they do not fit (another Java, other jars) ignores them.
-ARCHIVE = JARS_DIR.with_name(f"classes-{pyspark.__version__}.jsa")
+ARCHIVE = fetched(f"classes-{pyspark.__version__}.jsa")
 
 _SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",

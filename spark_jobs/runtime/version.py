@@ -7,9 +7,10 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from spark_jobs.installation import ROOT
+
 #: The folders whose code decides what is published.
 _CODE = ("expectations", "schemas", "spark_jobs")
-_ROOT = Path(__file__).parents[2]
 
 
 @cache
@@ -19,7 +20,7 @@ def code_version() -> str:
         installed = version("rebalance-audit")
     except PackageNotFoundError:
         installed = "not installed"
-    return f"{installed}+{_code_hash(_ROOT)}"
+    return f"{installed}+{_code_hash(ROOT)}"
 
 
 def _code_hash(root: Path) -> str:

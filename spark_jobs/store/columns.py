@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from functools import reduce
+from operator import and_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+
+from schemas import Table
 
 Transformation = Callable[[DataFrame], DataFrame]
 
@@ -20,6 +23,19 @@ def union_of(frames: Iterable[DataFrame]) -> DataFrame:
 def keeps(check: str) -> Column:
     """Whether a row keeps a constraint, as Delta judges one that is written: it must be true, and unknown is not."""
     return F.coalesce(F.expr(check), F.lit(False))
+
+
+def same_key(table: Table) -> Column:
+    """Whether the rows `t` and `s` have one key of the table; where a part of it may be null, null is a value."""
+    return reduce(
+        and_,
+        (
+            F.col(f"t.{name}").eqNullSafe(F.col(f"s.{name}"))
+            if table.schema[name].nullable
+            else F.col(f"t.{name}") == F.col(f"s.{name}")
+            for name in table.key
+        ),
+    )
 
 
 def step_of(moment: Column | str, step: timedelta) -> Column:

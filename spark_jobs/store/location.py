@@ -10,8 +10,7 @@ from typing import Any, Self
 from urllib.parse import urlparse
 
 from schemas import AUDIT_RUNS, OUTPUTS, SOURCES, Table
-from schemas.additions import lasting_differences
-from schemas.types import differences
+from schemas.differences import differences, lasting_differences
 from spark_jobs.errors import SchemaMismatchError, WarehouseError
 
 _CATALOG_SCHEMA = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*")
@@ -77,12 +76,12 @@ class Location:
             "load one with `rebalance-audit ingest FILE… --warehouse URI`, or check the URI"
         )
 
-    def check_schema(self, found: Any, table: Table, *, older: bool = False) -> None:
+    def check_schema(self, columns: Any, table: Table, *, older: bool = False) -> None:
         """Raises `SchemaMismatchError` listing every difference between a table's columns, as JSON, and its module in
         `schemas`; with `older` only where some would last after `maintain --upgrade`.
         """
-        lasting = lasting_differences(found, table)
-        if differ := lasting if older else list(differences(found, table.schema)):
+        lasting = lasting_differences(columns, table)
+        if differ := lasting if older else list(differences(columns, table.schema)):
             raise SchemaMismatchError(
                 f"the table {self.location}/{table.name} is not as schemas/{table.name}.py says: {'; '.join(differ)}. "
                 f"{self._remedy(table) if lasting else self._upgrade}"
@@ -95,9 +94,9 @@ class Location:
 
     def _remedy(self, table: Table) -> str:
         """Of a table that no upgrade can help."""
-        told = "Nothing can bring it up to date"
+        beyond_help = "Nothing can bring it up to date"
         if table in SOURCES:
-            return f"{told}: point --warehouse at another one, and load the recordings there with `ingest`"
+            return f"{beyond_help}: point --warehouse at another one, and load the recordings there with `ingest`"
         of_runs = table in (*OUTPUTS, AUDIT_RUNS)
         filled = ", and `rebalance-audit backfill` fills it from the snapshots" if of_runs else ""
-        return f"{told}: move it away; `rebalance-audit maintain --upgrade` creates it again{filled}"
+        return f"{beyond_help}: move it away; `rebalance-audit maintain --upgrade` creates it again{filled}"

@@ -47,7 +47,7 @@ def spark_schema(table: Table) -> StructType:
 
 def spark_type(type: Type) -> DataType:
     """The type of one column."""
-    return StructType.fromJson(as_json(Struct([Field("it", type)])))["it"].dataType
+    return StructType.fromJson(as_json(Struct(Field("it", type))))["it"].dataType
 
 
 def with_nulls(frame: DataFrame, table: Table) -> DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import Any
 from urllib.parse import unquote
@@ -19,7 +19,6 @@ from spark_jobs.domain.model.intervals import Interval, parse_utc
 from spark_jobs.errors import IntervalError, WarehouseError
 from spark_jobs.store.conflicts import unless_outrun
 from spark_jobs.store.delta_log import DeltaLog, JavaLog, LocalLog
-from spark_jobs.store.hadoop_files import delete, newest_files
 from spark_jobs.store.location import Location
 from spark_jobs.store.parallel import run_in_parallel
 from spark_jobs.store.s3.commits import check_commits
@@ -30,9 +29,6 @@ _LAST_COMMITS = 100
 
 #: The warehouses of which `check_commits` had nothing to say.
 _checked: set[str] = set()
-
-#: Of the tables that `stage` makes in a catalog.
-_STAGED = "_staging_"
 
 
 @dataclass(frozen=True)
@@ -127,35 +123,6 @@ class Warehouse(Location):
         else:
             writer.save(f"{self.location}/{table.name}")
 
-    def stage(self, spark: SparkSession, name: str, frame: DataFrame) -> DataFrame:
-        """The frame, written beside the tables (over whatever stood there) and read back."""
-        writer = frame.write.mode("overwrite")
-        if self.in_catalog:
-            writer.format("delta").option("overwriteSchema", "true").saveAsTable(f"{self.location}.{_STAGED}{name}")
-            return spark.read.table(f"{self.location}.{_STAGED}{name}")
-        writer.parquet(f"{self.location}/_staging/{name}")
-        return spark.read.schema(frame.schema).parquet(f"{self.location}/_staging/{name}")
-
-    def staged(self, spark: SparkSession, name: str) -> DataFrame | None:
-        """What `stage` wrote under the name; None where nothing is (any more)."""
-        try:
-            if self.in_catalog:
-                return spark.read.table(f"{self.location}.{_STAGED}{name}")
-            return spark.read.parquet(f"{self.location}/_staging/{name}")
-        except AnalysisException as error:
-            if error.getCondition() in ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND"):
-                return None
-            raise
-
-    def stages(self, spark: SparkSession) -> dict[str, datetime]:
-        """When what `stage` wrote under each name was last touched, UTC."""
-        if self.in_catalog:
-            tables = spark.sql(f"SHOW TABLES IN {self.location} LIKE '{_STAGED}*'").collect()
-            names = [row.tableName for row in tables]
-            told = {name: spark.sql(f"DESCRIBE DETAIL {self.identifier(name)}").collect()[0] for name in names}
-            return {name.removeprefix(_STAGED): row.lastModified.replace(tzinfo=UTC) for name, row in told.items()}
-        return newest_files(spark, f"{self.location}/_staging")
-
     def folder(self, spark: SparkSession) -> Location:
         """Where claims are: the warehouse itself, or the folder of a catalog's schema if the catalog names one;
         raises `WarehouseError` where there is no such schema.
@@ -176,13 +143,6 @@ class Warehouse(Location):
         if self.location not in _checked:
             check_commits(spark, self.folder(spark))
             _checked.add(self.location)
-
-    def drop_stage(self, spark: SparkSession, name: str) -> None:
-        """Remove what `stage` wrote."""
-        if self.in_catalog:
-            spark.sql(f"DROP TABLE IF EXISTS {self.location}.{_STAGED}{name}")
-            return
-        delete(spark, f"{self.location}/_staging/{name}")
 
     def create(self, spark: SparkSession, tables: Iterable[Table]) -> None:
         """Make the tables that are missing, from their schemas; existing ones are left as they are."""

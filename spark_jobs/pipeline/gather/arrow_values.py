@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from spark_jobs.domain.model.history import UNKNOWN
@@ -44,32 +45,6 @@ def from_numbers(numbers: NDArray[np.int64], data_type: pa.DataType) -> pa.Array
     return pa.array(numbers, mask=numbers == UNKNOWN).cast(data_type)
 
 
-class Shared:
-    """Values that are used many times: each is converted once, however often it is used.
-
-    A value is known by `key`, by default its identity: it must live as long as this does.
-    """
-
-    def __init__(self) -> None:
-        self.values: list[Any] = []
-        self.uses: list[int | None] = []
-        self._places: dict[Hashable, int] = {}
-
-    def use(self, value: Any, key: Hashable = None) -> None:
-        """Adds one use; of None, a null."""
-        if value is None:
-            self.uses.append(None)
-            return
-        place = self._places.setdefault(id(value) if key is None else key, len(self.values))
-        if place == len(self.values):
-            self.values.append(value)
-        self.uses.append(place)
-
-    def column(self, data_type: pa.DataType) -> pa.Array:
-        """One entry per use."""
-        return from_values(self.values, data_type).take(pa.array(self.uses, type=pa.int64()))
-
-
 def ranges(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     """The numbers of all ranges `start … start + size − 1`, one range after the other."""
     before = np.cumsum(sizes) - sizes
@@ -79,3 +54,22 @@ def ranges(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.in
 def offsets_of(sizes: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
     """Where each of the consecutive parts begins, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(np.asarray(sizes, dtype=np.int64))]).astype(np.int64)
+
+
+def list_offsets(sizes: NDArray[np.int64], is_null: pa.Array) -> pa.Array:
+    """The offsets of a list array: a null offset makes a list null."""
+    mask = np.append(is_null.to_numpy(zero_copy_only=False), False)
+    return pa.array(offsets_of(sizes), type=pa.int32(), mask=mask)
+
+
+def structs_of(lists: Sequence[pa.ListArray], names: Sequence[str]) -> pa.ListArray:
+    """Lists of equal sizes as one of structs with these fields; null where the first is."""
+    first = lists[0]
+    sizes = pc.fill_null(pc.list_value_length(first), 0).to_numpy()
+    values = pa.StructArray.from_arrays([one.flatten() for one in lists], names=list(names))
+    return pa.ListArray.from_arrays(list_offsets(sizes, pc.is_null(first)), values)
+
+
+def lists_of(structs: pa.ListArray, name: str) -> pa.ListArray:
+    """Lists of one field, of lists of structs; empty where the list is null."""
+    return pa.ListArray.from_arrays(structs.offsets, pc.struct_field(structs.values, name))

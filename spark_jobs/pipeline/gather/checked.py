@@ -17,7 +17,7 @@ from expectations.rows import CheckSettings, Flags, Numbers, Rows, codes, first_
 from expectations.suite import KEYS_ARE_UNIQUE, Expectation
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SOURCES, TOPIC_SNAPSHOTS, Table
 from spark_jobs.domain.model.window import from_micros, to_micros
-from spark_jobs.pipeline.gather.arrow_values import offsets_of, ranges
+from spark_jobs.pipeline.gather.arrow_values import list_offsets, ranges, structs_of
 from spark_jobs.pipeline.gather.kinds import KIND_OF, MEASURED, MEMBERSHIP, NAME_OF, PROXY, ROUTE, TOPIC_QUEUES, VALUES
 from spark_jobs.pipeline.quality.facts import CheckCounts, Fact, any_of, broken_by, repeats, unknown_in
 
@@ -50,15 +50,15 @@ def checked(states: pa.Table, readings: pa.Table, settings: CheckSettings) -> Ch
     A group is handed copies of its topics' states and of its proxies: they are checked here, too, but counted where
     they are by themselves. Those of a topic by itself have no group: nothing of them is left to be judged.
     """
-    found = [_SourceSnapshots(states, readings, settings, *part) for part in _parts(states)]
-    routes = _routes([one for one in found if one.table is ROUTE_SNAPSHOTS], settings)
+    sources = [_SourceSnapshots(states, readings, settings, *part) for part in _parts(states)]
+    routes = _routes([source for source in sources if source.table is ROUTE_SNAPSHOTS], settings)
     facts, rejected = list[Fact](), list[Rejected]()
-    for one in found:
-        one.look({ROUTE_SNAPSHOTS: routes})
-        if one.is_counted:
-            facts += one.facts()
-            rejected += one.rejected()
-    return Checked(*_kept(states, readings, found), facts, rejected)
+    for source in sources:
+        source.check({ROUTE_SNAPSHOTS: routes})
+        if source.is_counted:
+            facts += source.facts()
+            rejected += source.rejected()
+    return Checked(*_kept(states, readings, sources), facts, rejected)
 
 
 def _parts(states: pa.Table) -> Iterator[tuple[Table, str, bool, Numbers]]:
@@ -84,7 +84,7 @@ def _parts(states: pa.Table) -> Iterator[tuple[Table, str, bool, Numbers]]:
 
 
 def _places(condition: pa.Array) -> Numbers:
-    return np.flatnonzero(condition.to_numpy(zero_copy_only=False))
+    return np.flatnonzero(_flags(condition))
 
 
 class _SourceSnapshots:
@@ -106,9 +106,9 @@ class _SourceSnapshots:
         self.is_measured = table in MEASURED
         self._states, self._readings, self._settings = states.take(pa.array(places)), readings, settings
         self._column = MEMBERSHIP if kind == PROXY else kind
-        times, of_source = _flat_times(states), self._of_readings() if self.is_measured else _of_times(states, places)
-        self.every_state, self.every_position = of_source
-        at = (readings["at"].to_numpy() if self.is_measured else times)[self.every_position]
+        self.every_state, self.every_position = self._of_readings() if self.is_measured else _of_times(states, places)
+        times = readings["at"] if self.is_measured else states["times"].combine_chunks().values
+        at = times.to_numpy()[self.every_position]
         inside = (at >= to_micros(settings.read_start)) & (at < to_micros(settings.read_end))
         self.state, self.at, self.position = self.every_state[inside], at[inside], self.every_position[inside]
 
@@ -144,12 +144,12 @@ class _SourceSnapshots:
         if self.is_measured:
             (array, names), places = MEASURED[self.table], pa.array(self.position)
             lists = [self._readings[name].combine_chunks().take(places) for name in VALUES[: len(names)]]
-            columns[array] = _structs(lists, names)
+            columns[array] = structs_of(lists, names)
             if self.table is CLIENT_SNAPSHOTS:
                 columns["consume_status"] = self._readings["statuses"].combine_chunks().take(places)
         return Rows(columns, len(self.at), self._settings)
 
-    def look(self, others: Mapping[Table, Rows]) -> None:
+    def check(self, others: Mapping[Table, Rows]) -> None:
         """Asks every expectation, or of a copy those that a snapshot must keep, and finds what is to be left out."""
         rows, of_snapshot = self._folded
         suite = self.suite
@@ -180,11 +180,11 @@ class _SourceSnapshots:
         places = np.flatnonzero(np.isin(keys, keys[repeated]) & ~self.breaking)
         places = places[np.argsort(keys[places], kind="stable")]
         for same in np.split(places, np.flatnonzero(np.diff(keys[places])) + 1):
-            if len({self._said(place) for place in same.tolist()}) > 1:
+            if len({self._content(place) for place in same.tolist()}) > 1:
                 found[same] = True
         return found
 
-    def _said(self, place: int) -> str:
+    def _content(self, place: int) -> str:
         """All that the audit reads of a snapshot, as a text."""
         if not self.is_measured:
             return str(self.state[place])
@@ -229,39 +229,15 @@ def _content(table: Table, states: pa.Array) -> dict[str, pa.Array]:
     array, _ = MEASURED[table]
     missing = fields.pop("missing").flatten()
     sizes = pc.fill_null(pc.list_value_length(fields["broker_name"]), 0).to_numpy()
-    structs = _structs([*fields.values()], tuple(fields))
+    structs = structs_of([*fields.values()], tuple(fields))
     if len(missing):  # of the lists that have null elements
         is_there = np.ones(int(sizes.sum()), bool)
-        with_missing = np.repeat(_has_missing(states), sizes)
-        is_there[with_missing] = ~missing.to_numpy(zero_copy_only=False)
+        with_missing = _flags(pc.is_valid(pc.struct_field(states, "missing")))
+        is_there[np.repeat(with_missing, sizes)] = ~_flags(missing)
         values = structs.flatten()
         whole = pa.StructArray.from_arrays(values.flatten(), fields=list(values.type), mask=pa.array(~is_there))
-        structs = pa.ListArray.from_arrays(_offsets(sizes, pc.is_null(structs)), whole)
+        structs = pa.ListArray.from_arrays(list_offsets(sizes, pc.is_null(structs)), whole)
     return {array: structs}
-
-
-def _has_missing(states: pa.Array) -> Flags:
-    found: Flags = pc.is_valid(pc.struct_field(states, "missing")).to_numpy(zero_copy_only=False)
-    return found
-
-
-def _structs(lists: Sequence[pa.ListArray], names: Sequence[str]) -> pa.ListArray:
-    """Lists of equal sizes as one of structs with these fields; null where the first is."""
-    first = lists[0]
-    sizes = pc.fill_null(pc.list_value_length(first), 0).to_numpy()
-    values = pa.StructArray.from_arrays([one.flatten() for one in lists], names=list(names))
-    return pa.ListArray.from_arrays(_offsets(sizes, pc.is_null(first)), values)
-
-
-def _offsets(sizes: Numbers, is_null: pa.Array) -> pa.Array:
-    """Of a list array: a null offset makes a list null."""
-    mask = np.append(is_null.to_numpy(zero_copy_only=False), False)
-    return pa.array(offsets_of(sizes), type=pa.int32(), mask=mask)
-
-
-def _flat_times(states: pa.Table) -> Numbers:
-    found: Numbers = states["times"].combine_chunks().values.to_numpy()
-    return found
 
 
 def _of_times(states: pa.Table, places: Numbers) -> tuple[Numbers, Numbers]:
@@ -273,7 +249,7 @@ def _of_times(states: pa.Table, places: Numbers) -> tuple[Numbers, Numbers]:
 
 def _kept(states: pa.Table, readings: pa.Table, found: Sequence[_SourceSnapshots]) -> tuple[pa.Table, pa.Table]:
     """The states and readings of groups, without what is left out, and without states of which all is."""
-    keep = ~_is_null(states, "consumer_group") & ~_is_null(states, "cluster")
+    keep = states["consumer_group"].is_valid().to_numpy() & states["cluster"].is_valid().to_numpy()
     if not any(one.left_out.any() for one in found):
         return states.filter(pa.array(keep)), readings
     times = states["times"].combine_chunks()
@@ -294,6 +270,6 @@ def _kept(states: pa.Table, readings: pa.Table, found: Sequence[_SourceSnapshots
     return states.set_column(place, "times", fewer).filter(pa.array(keep)), there
 
 
-def _is_null(states: pa.Table, name: str) -> Flags:
-    found: Flags = states[name].is_null().to_numpy()
+def _flags(values: pa.Array) -> Flags:
+    found: Flags = values.to_numpy(zero_copy_only=False)
     return found

@@ -10,30 +10,36 @@ from pyspark.sql.types import ArrayType, DataType, IntegerType, StructType
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
 from spark_jobs.pipeline.gather.kinds import KIND_OF, KINDS, MEMBERSHIP, NAME_OF, ROUTE, SETTINGS
-from spark_jobs.pipeline.gather.sources import Sources
 from spark_jobs.store.columns import union_of
 
+#: The snapshots that a run reads, of each table of `schemas.SOURCES`.
+Sources = Mapping[Table, DataFrame]
 GROUP = ("cluster", "consumer_group")
 _SUBSCRIPTION = ("topic", "expression_type", "sub_string")
 _STATE = ("kind", *GROUP, "name", "fingerprint")
 _OWNED = ("topic", "broker_name", "queue_id", "locked", "dropped")
 
 
-def stated(sources: Sources) -> dict[str, DataFrame]:
+def with_states(sources: Sources) -> dict[str, DataFrame]:
     """The snapshots by kind, each with its columns and `name`, `at`, the state that it shows, named like the kind, and
     the state's `fingerprint`.
 
     What lists connections, subscriptions or brokers does so in any order: they are sorted. The state of an offset or
     topic snapshot is the list of its queues.
     """
-    return {KIND_OF[table]: stated_table(table, frame) for table, frame in sources.by_table.items()}
+    return {KIND_OF[table]: with_state(table, frame) for table, frame in sources.items()}
 
 
-def stated_table(table: Table, snapshots: DataFrame) -> DataFrame:
-    """The snapshots of one source as `stated` gives them; queues that clients own are sorted, as in their state."""
+def with_state(table: Table, snapshots: DataFrame) -> DataFrame:
+    """The snapshots of one source as `with_states` gives them; queues that clients own are in their state's order."""
     if table is CLIENT_SNAPSHOTS:
         snapshots = snapshots.withColumn("owned_queues", F.sort_array("owned_queues"))
-    return _stated(snapshots, KIND_OF[table], NAME_OF[table], _STATES[table]())
+    kind = KIND_OF[table]
+    columns = {"name": F.col(NAME_OF[table]), "at": F.unix_micros("captured_at"), kind: _STATES[table]()}
+    shown = snapshots.withColumns(columns)
+    key = [name for name in (*GROUP, "name") if name in shown.columns]
+    parts = _hashed_parts(F.col(kind), shown.schema[kind].dataType)
+    return shown.withColumn("fingerprint", F.xxhash64(F.lit(kind), *key, *parts))
 
 
 def folded(snapshots: Mapping[str, DataFrame]) -> DataFrame:
@@ -79,18 +85,11 @@ def _of_kind(snapshots: DataFrame, kind: str) -> DataFrame:
     return snapshots.select(F.lit(kind).alias("kind"), *key, "fingerprint", "at", kind)
 
 
-def _stated(snapshots: DataFrame, kind: str, name: str, state: Column) -> DataFrame:
-    shown = snapshots.withColumns({"name": F.col(name), "at": F.unix_micros("captured_at"), kind: state})
-    key = [name for name in (*GROUP, "name") if name in shown.columns]
-    parts = _told_apart(F.col(kind), shown.schema[kind].dataType)
-    return shown.withColumn("fingerprint", F.xxhash64(F.lit(kind), *key, *parts))
-
-
-def _told_apart(value: Column, data_type: DataType) -> Iterator[Column]:
+def _hashed_parts(value: Column, data_type: DataType) -> Iterator[Column]:
     """What a hash has to see of a value. Spark's own skips nulls, and does not see where one part ends."""
     if isinstance(data_type, StructType):
         for field in data_type:
-            yield from _told_apart(value[field.name], field.dataType)
+            yield from _hashed_parts(value[field.name], field.dataType)
         return
     yield from (value, value.isNull())
     if isinstance(data_type, ArrayType) and isinstance(data_type.elementType, StructType):

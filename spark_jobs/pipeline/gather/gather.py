@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from schemas import CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
 from spark_jobs.domain.kernel.unseen import PROXIES_GROUP
 from spark_jobs.domain.model.history import DEAD_LETTERS
-from spark_jobs.pipeline.gather.fold import GROUP, stated_table
+from spark_jobs.pipeline.gather.fold import GROUP, with_state
 from spark_jobs.pipeline.gather.kinds import (
     CLIENT,
     KINDS,
@@ -114,9 +114,9 @@ def _dead_letters() -> Column:
 
 
 def rejected_snapshots(packed: DataFrame, table: Table, snapshots: DataFrame) -> DataFrame:
-    """The snapshots of a source, as `fold.stated` gives them, of the keys that the checks have rejected."""
+    """The snapshots of a source, as `fold.with_states` gives them, of the keys that the checks have rejected."""
     keys = packed.select(F.inline(REJECTED)).where(F.col("table_name") == table.name)
-    shown = stated_table(table, snapshots)
+    shown = with_state(table, snapshots)
     same = F.col("keys.captured_at") == F.col("shown.at")
     for name in ("cluster", "consumer_group", "name"):
         if name in shown.columns:
@@ -124,8 +124,8 @@ def rejected_snapshots(packed: DataFrame, table: Table, snapshots: DataFrame) ->
     return shown.alias("shown").join(F.broadcast(keys.alias("keys")), on=same, how="left_semi")
 
 
-def said(table: Table) -> Column:
-    """A hash of all that the audit reads of a snapshot, as `fold.stated` gives it, beside its time."""
+def content_hash(table: Table) -> Column:
+    """A hash of all that the audit reads of a snapshot, as `fold.with_states` gives it, beside its time."""
     array, names = MEASURED.get(table, ("", ()))
     measured = [F.col(array)[name] for name in names] + ([F.col("consume_status")] if table is CLIENT_SNAPSHOTS else [])
     return F.xxhash64("fingerprint", *(F.to_json(one) for one in measured))

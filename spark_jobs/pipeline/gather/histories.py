@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +25,7 @@ from spark_jobs.domain.model.history import (
     normal_expression,
 )
 from spark_jobs.domain.model.message_queue import STATIC, RouteEntry, java_order
-from spark_jobs.domain.model.series import NEVER, Series, Sightings
+from spark_jobs.domain.model.series import NEVER, Series, Sightings, State, coded
 from spark_jobs.pipeline.gather.kinds import (
     CAPTURED,
     CLIENT,
@@ -38,8 +38,6 @@ from spark_jobs.pipeline.gather.kinds import (
     TOPIC_QUEUES,
 )
 from spark_jobs.pipeline.gather.readings import Layout, Numbers, Readings
-
-State = TypeVar("State")
 
 
 class Folded(NamedTuple):
@@ -100,13 +98,13 @@ def _history(cluster: str, group: str, found: _Group, measured: Readings) -> Gro
 
 def _series(folded: Sequence[Folded], value: Callable[[Any], State]) -> Series[State]:
     """States that are the same in their normal form have one code; of each time the gate let one snapshot through."""
-    codes, states = _coded([value(one.state) for one in folded])
+    codes, states = coded(value(one.state) for one in folded)
     times, first = np.unique(np.concatenate([one.times for one in folded]), return_index=True)
     return Series(times, np.repeat(codes, [len(one.times) for one in folded])[first], states)
 
 
 def _client(folded: Sequence[Folded], measured: Readings) -> ClientHistory:
-    codes, states = _coded([client_state(one.state) for one in folded])
+    codes, states = coded(client_state(one.state) for one in folded)
     found = [measured.of(one.fingerprint) for one in folded]
     places = np.concatenate(found)
     order = measured.in_order(places)
@@ -115,32 +113,26 @@ def _client(folded: Sequence[Folded], measured: Readings) -> ClientHistory:
     return ClientHistory(series, measured.clients(places[order]))
 
 
-def _coded(states: Sequence[State]) -> tuple[Numbers, list[State]]:
-    """The distinct states, and for each given one its place among them."""
-    codes: dict[State, int] = {}
-    return np.array([codes.setdefault(state, len(codes)) for state in states], dtype=np.int64), list(codes)
-
-
 Struct = Mapping[str, Any]
 
 
-def membership(said: Struct) -> Membership:
+def membership(row: Struct) -> Membership:
     """One broker's answer: message model, consume type, connections, subscriptions, request modes."""
-    connections = [Connection(*(one[name] for name in Connection._fields)) for one in said["connections"]]
+    connections = [Connection(*(one[name] for name in Connection._fields)) for one in row["connections"]]
     return Membership(
         tuple(sorted(connections, key=_unknown_first)),
-        _topics(said["subscriptions"]),
-        _normal(said["subscriptions"]),
-        said["message_model"],
-        said["consume_type"],
-        _request_modes(said["request_modes"]),
+        _topics(row["subscriptions"]),
+        _normal(row["subscriptions"]),
+        row["message_model"],
+        row["consume_type"],
+        _request_modes(row["request_modes"]),
     )
 
 
-def route(said: Struct) -> tuple[RouteEntry, ...]:
+def route(row: Struct) -> tuple[RouteEntry, ...]:
     """A topic's route, sorted as clients sort its brokers."""
-    topic_type = STATIC if said["is_static"] else said["message_type"]
-    found = [RouteEntry(**one, topic_type=topic_type) for one in said["queues"]]
+    topic_type = STATIC if row["is_static"] else row["message_type"]
+    found = [RouteEntry(**one, topic_type=topic_type) for one in row["queues"]]
     return tuple(sorted(found, key=lambda one: java_order(one.broker_name)))
 
 
@@ -154,13 +146,13 @@ def serving(addresses: Sequence[Struct] | None) -> Serving | None:
     return frozenset({one["broker_name"]: one["address"] for one in by_id}.items())
 
 
-def client_state(said: Struct) -> ClientState:
+def client_state(row: Struct) -> ClientState:
     """What one client said; its queues stay in their order, which is that of its readings."""
-    subscribed, owned = said["subscriptions"], said["owned_queues"]
+    subscribed, owned = row["subscriptions"], row["owned_queues"]
     return ClientState(
-        said["answered"],
-        in_group=said["in_group"],
-        **{name: said[name] for name in SETTINGS},
+        row["answered"],
+        in_group=row["in_group"],
+        **{name: row[name] for name in SETTINGS},
         topics=None if subscribed is None else _topics(subscribed),
         subscriptions=None if subscribed is None else _normal(subscribed),
         owned=None if owned is None else tuple(OwnedQueue(*(one[n] for n in OwnedQueue._fields)) for one in owned),

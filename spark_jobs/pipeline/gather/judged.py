@@ -18,14 +18,13 @@ from spark_jobs.domain.judge import judge
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.pipeline.gather.checked import checked
-from spark_jobs.pipeline.gather.fold import folded, stated
+from spark_jobs.pipeline.gather.fold import Sources, folded, with_states
 from spark_jobs.pipeline.gather.gather import KEY, Partitioning, group_topics, readings_per_group, states_per_group
 from spark_jobs.pipeline.gather.histories import histories
 from spark_jobs.pipeline.gather.kinds import READABLE
 from spark_jobs.pipeline.gather.packed import PACKED, STEP_KEY, own_columns
 from spark_jobs.pipeline.gather.rows import packed, packed_facts, rows_of, tables, tables_of
 from spark_jobs.pipeline.gather.sightings import sighted_states
-from spark_jobs.pipeline.gather.sources import Sources
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.quality.facts import facts_of_outputs
 from spark_jobs.store.columns import union_of
@@ -36,8 +35,8 @@ IN_PART = "in_part"
 
 @dataclass(frozen=True)
 class Gathered:
-    """The snapshots of a run as `fold.stated` gives them, and what these were folded to, kept. `sightings`: what was
-    seen before and meanwhile, as `sightings.sighted` gives it, kept; None: nothing tells.
+    """The snapshots of a run as `fold.with_states` gives them, and what these were folded to, kept. `sightings`: what
+    was seen before and meanwhile, as `sightings.sighted` gives it, kept; None: there is no such table.
     """
 
     snapshots: Mapping[str, DataFrame]
@@ -47,7 +46,7 @@ class Gathered:
     @classmethod
     def of(cls, sources: Sources) -> Gathered:
         """The snapshots of the sources, folded: one scan of each."""
-        snapshots = stated(sources)
+        snapshots = with_states(sources)
         return cls(snapshots, folded(snapshots).localCheckpoint())
 
 
@@ -69,11 +68,11 @@ def judged_steps(
 def checked_snapshots(gathered: Gathered, settings: CheckSettings) -> DataFrame:
     """One row per part with what its checks counted and left out (`packed.PACKED`); nothing is judged."""
 
-    def looked_at(states: pa.Table, readings: pa.Table) -> pa.Table:
+    def checked_part(states: pa.Table, readings: pa.Table) -> pa.Table:
         found = checked(states, readings, settings)
         return packed_facts(found.facts, found.rejected)
 
-    return over_groups(gathered, looked_at, PACKED)
+    return over_groups(gathered, checked_part, PACKED)
 
 
 def checked_outputs(outputs: Mapping[Table, DataFrame], settings: CheckSettings) -> DataFrame:
@@ -81,7 +80,7 @@ def checked_outputs(outputs: Mapping[Table, DataFrame], settings: CheckSettings)
     whether their group was published for one topic only.
     """
 
-    def looked_at(rows: pa.Table) -> pa.Table:
+    def checked_part(rows: pa.Table) -> pa.Table:
         of_group = replace(settings, whole_groups=not rows[IN_PART][0].as_py())
         return packed_facts(facts_of_outputs(tables_of(rows), of_group), [])
 
@@ -89,7 +88,7 @@ def checked_outputs(outputs: Mapping[Table, DataFrame], settings: CheckSettings)
         frame.select(*STEP_KEY, IN_PART, F.struct(*own_columns(table)).alias(table.name))
         for table, frame in outputs.items()
     )
-    return union_of(every).groupBy(*STEP_KEY).applyInArrow(looked_at, PACKED)
+    return union_of(every).groupBy(*STEP_KEY).applyInArrow(checked_part, PACKED)
 
 
 def over_groups(
@@ -129,8 +128,8 @@ def _judged(
     rows = rows_of(judged, request.topic)
     written = tables(judged, rows)
     facts = [*found.facts, *facts_of_outputs(written, settings)]
-    said = packed_facts(facts, found.rejected, written[REBALANCE_INTERVALS.name])
-    return pa.concat_tables([packed(judged, rows), said])
+    checks = packed_facts(facts, found.rejected, written[REBALANCE_INTERVALS.name])
+    return pa.concat_tables([packed(judged, rows), checks])
 
 
 def _is_asked(request: RunRequest, history: GroupHistory) -> bool:

@@ -1,102 +1,101 @@
-"""The source rows of one group as the history that the kernel judges, without Spark: for one group and few hours.
+"""The snapshots of one group brought together without Spark, in the shape in which Spark gathers all groups
+(`gather.states_per_group`, `gather.readings_per_group`): for one group and few hours.
 
-What only rules look at is left out: topics' own offsets, and what clients cache.
+A snapshot is a state of its own here, unless it is of offsets: of these, snapshots that list the same queues are one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
+from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from spark_jobs.domain.kernel.unseen import PROXIES_GROUP
-from spark_jobs.domain.model.history import UNKNOWN, ClientHistory, ClientReadings, GroupHistory, OffsetReadings
-from spark_jobs.domain.model.series import Series
-from spark_jobs.domain.model.window import to_micros
-from spark_jobs.pipeline.gather.histories import client_state, membership, route
-from spark_jobs.pipeline.gather.readings import STATUSES, statuses
+from spark_jobs.domain.model.history import GroupHistory
+from spark_jobs.pipeline.gather.arrow_values import lists_of
+from spark_jobs.pipeline.gather.histories import histories
+from spark_jobs.pipeline.gather.kinds import KIND_OF, MEASURED, NAME_OF, OFFSET_QUEUES, PROXY, VALUES
 
-Row = Mapping[str, Any]
-#: More than RocketMQ's queues of one topic and broker.
-_QUEUE_IDS = 1 << 32
+#: Columns of clients' snapshots that are no part of their state.
+_NOT_IN_STATES = ["captured_at", "captured_date", "started_at", "consume_status"]
 
 
-def one_group(
-    cluster: str, consumer_group: str, rows: Mapping[Table, Iterable[Row]], offsets: pa.Table
-) -> GroupHistory:
-    """`rows`: the snapshots of the group's memberships and clients, of its topics' routes, and the memberships of the
-    cluster's proxies, as dicts; `offsets`: its offset snapshots.
+def one_group(cluster: str, consumer_group: str, snapshots: Mapping[Table, pa.Table]) -> GroupHistory:
+    """The history of a group in one cluster, without topics' own offsets. `snapshots`: those of its memberships,
+    offsets and clients, of its topics' routes, and the memberships of the cluster's proxies, with all their columns.
     """
-    memberships = list(rows[MEMBERSHIP_SNAPSHOTS])
-    return GroupHistory(
-        cluster,
-        consumer_group,
-        memberships=_by(_of(memberships, consumer_group), "broker_name", membership),
-        routes=_by(rows[ROUTE_SNAPSHOTS], "topic", route),
-        clients={name: _client(seen) for name, seen in _seen(rows[CLIENT_SNAPSHOTS], "client_id").items()},
-        offsets={topic: _readings(offsets, topic) for topic in sorted(pc.unique(offsets["topic"]).to_pylist())},
-        proxies=_by(_of(memberships, PROXIES_GROUP), "broker_name", membership),
+    memberships, routes = snapshots[MEMBERSHIP_SNAPSHOTS], snapshots[ROUTE_SNAPSHOTS]
+    clients, offsets = snapshots[CLIENT_SNAPSHOTS], snapshots[OFFSET_SNAPSHOTS]
+    queues, fingerprints = _queue_lists(offsets)
+    of_clients = pa.array(np.arange(len(clients)) + len(queues))
+    states = pa.concat_tables(
+        [
+            _states(MEMBERSHIP_SNAPSHOTS, _of(memberships, consumer_group)),
+            _states(MEMBERSHIP_SNAPSHOTS, _of(memberships, PROXIES_GROUP), PROXY),
+            _states(ROUTE_SNAPSHOTS, routes),
+            _states(CLIENT_SNAPSHOTS, clients).append_column("fingerprint", of_clients),
+            queues,
+        ],
+        promote_options="default",
     )
+    readings = [
+        _readings(OFFSET_SNAPSHOTS, offsets, fingerprints),
+        _readings(CLIENT_SNAPSHOTS, clients, of_clients).append_column("statuses", clients["consume_status"]),
+    ]
+    key = {"cluster": pa.repeat(cluster, len(states)), "consumer_group": pa.repeat(consumer_group, len(states))}
+    states = pa.table(key | dict(zip(states.column_names, states.columns, strict=True)))
+    found = histories(states, pa.concat_tables(readings, promote_options="default"))
+    return found[0] if found else GroupHistory(cluster, consumer_group)
 
 
-def _of(memberships: Iterable[Row], consumer_group: str) -> Iterator[Row]:
-    return (row for row in memberships if row["consumer_group"] == consumer_group)
+def _of(memberships: pa.Table, consumer_group: str) -> pa.Table:
+    return memberships.filter(pc.equal(memberships["consumer_group"], consumer_group))
 
 
-def _by(rows: Iterable[Row], name: str, state: Callable[[Row], Any]) -> dict[str, Series[Any]]:
-    """The states that were seen, by the value of a column."""
-    return {key: _series(seen, state) for key, seen in _seen(rows, name).items()}
+def _states(table: Table, rows: pa.Table, kind: str | None = None) -> pa.Table:
+    """One row per snapshot: `kind` (by default the table's), `name`, `times`, and the state in the table's column."""
+    state = rows.drop_columns([name for name in _NOT_IN_STATES if name in rows.column_names]).to_struct_array()
+    times = pa.ListArray.from_arrays(np.arange(len(rows) + 1, dtype=np.int32), _times(rows))
+    key = {"kind": pa.repeat(kind or KIND_OF[table], len(rows)), "name": rows[NAME_OF[table]]}
+    return pa.table({**key, "times": times, KIND_OF[table]: state})
 
 
-def _seen(rows: Iterable[Row], name: str) -> dict[str, dict[int, Row]]:
-    """The rows by the value of a column and by time, in order; of equal times the first."""
-    seen: dict[str, dict[int, Row]] = {}
-    for row in rows:
-        seen.setdefault(row[name], {}).setdefault(to_micros(row["captured_at"]), row)
-    return {key: dict(sorted(of_key.items())) for key, of_key in sorted(seen.items())}
+def _queue_lists(offsets: pa.Table) -> tuple[pa.Table, pa.Array]:
+    """One row per (topic, list of queues), as `_states`; and for each snapshot the fingerprint of its row."""
+    lists = offsets["offsets"].combine_chunks()
+    names = ("broker_name", "queue_id")
+    brokers, ids = (lists_of(lists, name) for name in names)
+    texts = pc.binary_join_element_wise(ids.values.cast(pa.string()), brokers.values, "\0", null_handling="replace")
+    joined = pc.binary_join(pa.ListArray.from_arrays(lists.offsets, texts), "\0")
+    keys = pc.binary_join_element_wise(offsets["topic"].combine_chunks(), joined, "\0")
+    _, first, fingerprints = np.unique(
+        keys.dictionary_encode().indices.to_numpy(), return_index=True, return_inverse=True
+    )
+    queues = pa.StructArray.from_arrays([brokers, ids], names)
+    every = pa.table(
+        {
+            "kind": pa.repeat(OFFSET_QUEUES, len(offsets)),
+            "name": offsets["topic"],
+            "times": pa.nulls(len(offsets), pa.list_(pa.int64())),
+            OFFSET_QUEUES: queues,
+        }
+    )
+    states = every.take(pa.array(first)).append_column("fingerprint", pa.array(np.arange(len(first))))
+    return states, pa.array(fingerprints)
 
 
-def _series(seen: Mapping[int, Row], state: Callable[[Row], Any]) -> Series[Any]:
-    codes = dict[Any, int]()
-    places = [codes.setdefault(state(row), len(codes)) for row in seen.values()]
-    return Series(np.array([*seen], np.int64), np.array(places, np.int64), list(codes))
+def _readings(table: Table, rows: pa.Table, fingerprints: pa.Array) -> pa.Table:
+    """One row per snapshot: `at`, the `fingerprint` of its state, and its numbers in parallel lists."""
+    array, fields = MEASURED[table]
+    lists = rows[array].combine_chunks()
+    numbers = (lists_of(lists, name).cast(pa.list_(pa.int64())) for name in fields)
+    values = dict(zip(VALUES, numbers, strict=False))
+    return pa.table({"fingerprint": fingerprints, "at": _times(rows), **values})
 
 
-def _client(seen: Mapping[int, Row]) -> ClientHistory:
-    none, told = np.zeros(0, np.int64), pa.array([row["consume_status"] for row in seen.values()], STATUSES)
-    cached = (np.zeros(len(seen) + 1, np.int64), none, none, none, none, none)
-    return ClientHistory(_series(seen, client_state), ClientReadings(*cached, statuses(told)))
-
-
-def _readings(offsets: pa.Table, topic: str) -> OffsetReadings:
-    """One topic's matrices, from all its snapshots at once."""
-    found = offsets.filter(pc.equal(offsets["topic"], topic))
-    times, first = np.unique(found["captured_at"].cast(pa.int64()).to_numpy(), return_index=True)
-    lists = found["offsets"].combine_chunks().take(pa.array(first))
-    row = np.repeat(np.arange(len(times)), pc.fill_null(pc.list_value_length(lists), 0).to_numpy())
-    values = lists.flatten()
-    brokers = pc.dictionary_encode(values.field("broker_name"))
-    names = brokers.dictionary.to_pylist()
-    codes = _numbers(brokers.indices) * _QUEUE_IDS + _numbers(values.field("queue_id"))
-    distinct, which = np.unique(codes, return_inverse=True)
-    places = [(names[code // _QUEUE_IDS], code % _QUEUE_IDS) for code in distinct.tolist()]
-    order = sorted(range(len(places)), key=places.__getitem__)
-    column = np.argsort(order)[which] if order else which
-
-    def matrix(name: str) -> Any:
-        filled = np.full((len(times), len(places)), UNKNOWN)
-        filled[row, column] = _numbers(values.field(name))
-        return filled
-
-    present = np.zeros((len(times), len(places)), bool)
-    present[row, column] = True
-    end, consumer, pull, last = map(matrix, ("broker_offset", "consumer_offset", "pull_offset", "last_timestamp"))
-    return OffsetReadings(times, [places[place] for place in order], end, consumer, pull, last, present)
-
-
-def _numbers(array: pa.Array) -> Any:
-    return pc.fill_null(array.cast(pa.int64()), UNKNOWN).to_numpy()
+def _times(rows: pa.Table) -> pa.Array:
+    """Microseconds since 1970."""
+    return rows["captured_at"].combine_chunks().cast(pa.timestamp("us", "UTC")).cast(pa.int64())

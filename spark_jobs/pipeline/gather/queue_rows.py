@@ -13,10 +13,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from schemas import ALLOCATIONS, QUEUE_PROGRESS, REBALANCE_INTERVALS
-from spark_jobs.domain.kernel.audited_step import REPLAYED, Allocation, IntervalProgress, Member, RebalanceInterval
+from spark_jobs.domain.kernel.audited_step import Allocation, IntervalProgress, Member, RebalanceInterval
 from spark_jobs.domain.kernel.progress import lag_qualities
 from spark_jobs.domain.model.history import Place
-from spark_jobs.pipeline.gather.arrow_values import Shared, from_numbers, from_values, offsets_of, ranges
+from spark_jobs.domain.model.series import coded
+from spark_jobs.domain.model.statuses import Status
+from spark_jobs.pipeline.gather.arrow_values import from_numbers, from_values, offsets_of, ranges
 from spark_jobs.pipeline.gather.packed import TABLES_ARROW, own_columns
 
 _ALLOCATIONS, _PROGRESS = TABLES_ARROW[ALLOCATIONS.name], TABLES_ARROW[QUEUE_PROGRESS.name]
@@ -29,38 +31,33 @@ _NUMBERS = (
 )
 _Owned = tuple[Allocation, tuple[Member, ...]]
 _Queues = Sequence[Place]
+_Codes = NDArray[np.int64]
 
 
 def allocation_columns(placed: Sequence[Placed]) -> dict[str, pa.Array]:
     """One row per (interval with an allocation, queue)."""
-    owned = Shared()
     replayed = [one for one in placed if one[0].allocation is not None]
-    for interval, _, _ in replayed:
-        allocation, members = interval.allocation, interval.members or ()
-        owned.use((allocation, members), key=(id(allocation), id(members)))
-    queues = [allocation.queues for allocation, _ in owned.values]
-    return _of_intervals(replayed, _sizes(owned, queues)) | _per_use(owned, queues, _owners(owned.values))
+    owned = [(one.allocation, one.members or ()) for one, _, _ in replayed if one.allocation is not None]
+    codes, distinct = coded(owned, key=lambda pair: (id(pair[0]), id(pair[1])))
+    queues = [allocation.queues for allocation, _ in distinct]
+    return _of_intervals(replayed, _sizes(queues, codes)) | _per_interval(queues, codes, _owners(distinct))
 
 
 def progress_columns(progress: Sequence[IntervalProgress]) -> dict[str, pa.Array]:
     """One row per (interval with progress, queue that is measured)."""
-    measured = Shared()
-    for one in progress:
-        measured.use(one.queues, key=id(one.queues))
-    queues = measured.values
+    codes, queues = coded((one.queues for one in progress), key=id)
     placed = [(one.interval, one.start, one.end) for one in progress]
     return (
-        _of_intervals(placed, _sizes(measured, queues))
-        | _per_use(measured, queues, _places(queues))
+        _of_intervals(placed, _sizes(queues, codes))
+        | _per_interval(queues, codes, _places(queues))
         | {name: _numbers(progress, name) for name in _NUMBERS}
         | {"lag_quality": _quality(progress), "verdict": _verdicts(progress)}
     )
 
 
-def _sizes(shared: Shared, queues: Sequence[_Queues]) -> NDArray[np.int64]:
-    """Number of queues of each use; `queues`: those of each distinct value."""
-    sizes = np.array([len(one) for one in queues], dtype=np.int64)
-    return sizes[np.array(shared.uses, dtype=np.int64)]
+def _sizes(queues: Sequence[_Queues], codes: _Codes) -> NDArray[np.int64]:
+    """Number of queues of each interval, which has the queues at the place of its code."""
+    return np.array([len(one) for one in queues], dtype=np.int64)[codes]
 
 
 def _of_intervals(placed: Sequence[Placed], sizes: NDArray[np.int64]) -> dict[str, pa.Array]:
@@ -75,11 +72,10 @@ def _of_intervals(placed: Sequence[Placed], sizes: NDArray[np.int64]) -> dict[st
     return {name: from_values(values, _ALLOCATIONS.field(name).type).take(rows) for name, values in shared.items()}
 
 
-def _per_use(shared: Shared, queues: Sequence[_Queues], columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
-    """The queues' columns of each use, from those of the distinct values."""
+def _per_interval(queues: Sequence[_Queues], codes: _Codes, columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
+    """The columns of each interval's queues, from those of the distinct lists of queues."""
     starts = offsets_of([len(one) for one in queues])
-    uses = np.array(shared.uses, dtype=np.int64)
-    rows = pa.array(ranges(starts[uses], _sizes(shared, queues)))
+    rows = pa.array(ranges(starts[codes], _sizes(queues, codes)))
     return {name: column.take(rows) for name, column in columns.items()}
 
 
@@ -127,7 +123,7 @@ def _verdicts(progress: Sequence[IntervalProgress]) -> pa.Array:
     return pa.array(chain.from_iterable(one.verdicts for one in progress), type=pa.string())
 
 
-UNOBSERVED, MIXED = "UNOBSERVED", "MIXED"
+MIXED = "MIXED"
 #: An interval with its start and end inside its step.
 Placed = tuple[RebalanceInterval, int, int]
 _SCHEMA = TABLES_ARROW[REBALANCE_INTERVALS.name]
@@ -135,17 +131,22 @@ _SCHEMA = TABLES_ARROW[REBALANCE_INTERVALS.name]
 
 def interval_columns(placed: Sequence[Placed]) -> dict[str, pa.Array]:
     """One row per (interval, start, end). Members and queues, which many intervals share, are converted once."""
-    observed = [one if one.status != UNOBSERVED else None for one, _, _ in placed]
+    observed = [one if one.status != Status.UNOBSERVED else None for one, _, _ in placed]
     rows = [_row(*one) for one in placed]
-    shared = {"members": Shared(), "queues": Shared()}
-    for one in observed:
-        shared["members"].use(one and one.members)
-        shared["queues"].use(one and one.queues)
-    found = {name: column.column(_SCHEMA.field(name).type) for name, column in shared.items()}
+    found = {
+        "members": _shared([one and one.members for one in observed], _SCHEMA.field("members").type),
+        "queues": _shared([one and one.queues for one in observed], _SCHEMA.field("queues").type),
+    }
     for name in own_columns(REBALANCE_INTERVALS):
         if name not in found:
             found[name] = from_values([row.get(name) for row in rows], _SCHEMA.field(name).type)
     return found
+
+
+def _shared(values: Sequence[object], data_type: pa.DataType) -> pa.Array:
+    """One entry per value; a value that several intervals share is converted once."""
+    codes, distinct = coded(values, key=id)
+    return from_values(distinct, data_type).take(pa.array(codes))
 
 
 def _row(interval: RebalanceInterval, start: int, end: int) -> dict[str, Any]:
@@ -157,9 +158,9 @@ def _row(interval: RebalanceInterval, start: int, end: int) -> dict[str, Any]:
         "status": interval.status,
         "reason": interval.reason,
     }
-    if interval.status != UNOBSERVED:
+    if interval.status != Status.UNOBSERVED:
         row |= _known_inputs(interval)
-    if interval.status == REPLAYED:
+    if interval.status == Status.REPLAYED:
         row |= {"strategy": _strategy(interval), "strategy_source": interval.strategy_source}
     if interval.allocation is not None:
         row |= _totals(interval.allocation)

@@ -21,9 +21,10 @@ from schemas import (
     Table,
 )
 from spark_jobs.domain.judge import JudgedStep
+from spark_jobs.domain.model.statuses import Status
 from spark_jobs.pipeline.gather.arrow_values import from_values, offsets_of
 from spark_jobs.pipeline.gather.packed import FACTS, PACKED_ARROW, REJECTED, SEEN, STEP_KEY, TABLES_ARROW, own_columns
-from spark_jobs.pipeline.gather.queue_rows import UNOBSERVED, allocation_columns, interval_columns, progress_columns
+from spark_jobs.pipeline.gather.queue_rows import allocation_columns, interval_columns, progress_columns
 
 #: Rows of one table that one packed row holds at most: Spark keeps a row in one piece of memory.
 PART = 50_000
@@ -91,14 +92,14 @@ def packed(judged: Sequence[JudgedStep], rows: Mapping[Table, TableRows], part: 
 
 def packed_facts(facts: Sequence[object], rejected: Sequence[object], intervals: pa.Table | None = None) -> pa.Table:
     """One row of the same shape, with what the checks have to say, and of groups what was seen of their intervals."""
-    said = {FACTS: facts, REJECTED: rejected, SEEN: None if intervals is None else _seen(intervals)}
-    return _packed({name: from_values([values], PACKED_ARROW.field(name).type) for name, values in said.items()}, 1)
+    checked = {FACTS: facts, REJECTED: rejected, SEEN: None if intervals is None else _seen(intervals)}
+    return _packed({name: from_values([values], PACKED_ARROW.field(name).type) for name, values in checked.items()}, 1)
 
 
 def _seen(intervals: pa.Table) -> dict[str, Any]:
     names = ("cluster", "consumer_group", "topic", "status", "reason", "strategy_source", "member_count")
     rows = intervals.select(names).to_pylist()
-    observed = [row for row in rows if row["status"] != UNOBSERVED]
+    observed = [row for row in rows if row["status"] != Status.UNOBSERVED]
     assumed = {
         (row["cluster"], row["consumer_group"])
         for row in observed
@@ -106,7 +107,7 @@ def _seen(intervals: pa.Table) -> dict[str, Any]:
     }
     skipped: dict[tuple[str, str, str], set[str]] = {}
     for row in observed:
-        if row["status"] == "NOT_REPLAYABLE":
+        if row["status"] == Status.NOT_REPLAYABLE:
             skipped.setdefault((row["cluster"], row["consumer_group"], row["reason"]), set()).add(row["topic"])
     return {
         "observed": bool(observed),

@@ -9,9 +9,11 @@ Elsewhere there are none, and Delta's own conflict detection is what keeps two p
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Protocol
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from spark_jobs.errors import PublishConflictError, WarehouseError
 from spark_jobs.pipeline.publish.claim_files import ClaimFiles, ConflictCheck
@@ -27,10 +29,8 @@ _AT_ONCE, _NOTICES_TIMEOUT, _TURN_TIMEOUT = 5.0, 60.0, 1800.0
 class Claims(Protocol):
     """The claims of one warehouse: texts by name."""
 
-    def held(self, name: str, content: str, refuse: ConflictCheck, timeout: float) -> AbstractContextManager[None]:
-        """Holds a claim; raises what `refuse` does of those that others hold, where that has not ended within
-        `timeout` seconds.
-        """
+    def held(self, name: str, content: str, refuse: ConflictCheck) -> AbstractContextManager[None]:
+        """Holds a claim; raises what `refuse` raises of those that others hold."""
 
     def has(self, name: str) -> bool:
         """Whether the claim is there."""
@@ -122,11 +122,22 @@ def _alone(warehouse: Location, kind: str, says: str, timeout: float) -> Abstrac
     return _held(warehouse, f"{kind}{uuid.uuid4().hex}", "", refuse, timeout)
 
 
-def _held(
-    warehouse: Location, name: str, content: str, refuse: ConflictCheck, timeout: float
-) -> AbstractContextManager[None]:
+@contextmanager
+def _held(warehouse: Location, name: str, content: str, refuse: ConflictCheck, timeout: float) -> Iterator[None]:
+    """Holds the claim; tries for so many seconds, then raises what `refuse` raises."""
     claims = claims_of(warehouse)
-    return claims.held(name, content, refuse, timeout) if claims else nullcontext()
+    if claims is None:
+        yield
+        return
+    retrying = Retrying(
+        retry=retry_if_exception_type(PublishConflictError),
+        stop=stop_after_delay(timeout),
+        wait=wait_random_exponential(multiplier=0.05, max=0.5),
+        reraise=True,
+    )
+    with ExitStack() as claimed:
+        retrying(lambda: claimed.enter_context(claims.held(name, content, refuse)))
+        yield
 
 
 def _at_once(warehouse: Location) -> float:

@@ -53,8 +53,8 @@ def content_of_steps(frame: DataFrame) -> dict[datetime, Content]:
 def contents_of(frames: Mapping[Table, DataFrame]) -> dict[Table, Content]:
     """The `content` of each table; one Spark action for all."""
     counted = [frame.agg(F.lit(table.name).alias("name"), *_counted(frame)) for table, frame in frames.items()]
-    found = {row["name"]: row for row in reduce(DataFrame.union, counted).collect()} if counted else {}
-    return {table: of_sum(found[table.name]["rows"], found[table.name]["sum"]) for table in frames}
+    rows = {row["name"]: row for row in reduce(DataFrame.union, counted).collect()} if counted else {}
+    return {table: of_sum(rows[table.name]["rows"], rows[table.name]["sum"]) for table in frames}
 
 
 def of_sum(rows: int, total: Decimal | int) -> Content:
@@ -64,19 +64,19 @@ def of_sum(rows: int, total: Decimal | int) -> Content:
 
 def together(contents: Iterable[Content]) -> Content:
     """The content of a run from those of its steps."""
-    found = list(contents)
-    return of_sum(sum(one.rows for one in found), sum(int(one.hash, 16) for one in found))
+    steps = list(contents)
+    return of_sum(sum(step.rows for step in steps), sum(int(step.hash, 16) for step in steps))
 
 
 def observed_content(frame: DataFrame) -> tuple[DataFrame, Callable[[], Content]]:
     """The frame, and its `content` once it was written: it is counted on the way, without a look at the rows again."""
     observation = Observation()
 
-    def found() -> Content:
-        seen = observation.get
-        return of_sum(seen["rows"], seen["sum"])
+    def written() -> Content:
+        counted = observation.get
+        return of_sum(counted["rows"], counted["sum"])
 
-    return frame.observe(observation, *_counted(frame)), found
+    return frame.observe(observation, *_counted(frame)), written
 
 
 def _counted(frame: DataFrame) -> tuple[Column, Column]:

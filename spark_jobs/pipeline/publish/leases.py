@@ -7,10 +7,9 @@ both take theirs back, and try again a little later. How old another's is, its s
 from __future__ import annotations
 
 import logging
-import random
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING
 import obstore
 from obstore.store import ObjectStore
 
-from spark_jobs.errors import PublishConflictError, WarehouseError
+from spark_jobs.errors import WarehouseError
 from spark_jobs.store.location import Location
 from spark_jobs.store.s3.objects import object_store
 
@@ -33,15 +32,13 @@ _LOG = logging.getLogger(__name__)
 LEASE = timedelta(seconds=120)
 #: Seconds; several may fail before others take it for dead.
 _RENEWED_EVERY = 20.0
-#: Seconds between two looks for others.
-_PAUSE = (0.1, 1.0)
 #: The folder of notes, in that of claims.
-_NOTES = "notes"
+_NOTES = "notes/"
 
 
 @dataclass(frozen=True)
 class Leases:
-    """The claims of a warehouse in an object store."""
+    """The claims of a warehouse in an object store, as `claims.Claims` says."""
 
     location: Location
     store: ObjectStore
@@ -52,66 +49,61 @@ class Leases:
         return cls(location, object_store(location))
 
     @contextmanager
-    def held(self, name: str, content: str, refuse: ConflictCheck, timeout: float) -> Iterator[None]:
-        """Holds the claim of this name; raises what `refuse` does if that does not end within so many seconds."""
-        self._take(name, content, refuse, time.monotonic() + timeout)
+    def held(self, name: str, content: str, refuse: ConflictCheck) -> Iterator[None]:
+        """As `Claims.held`."""
         ended = threading.Event()
         renewing = threading.Thread(target=self._renew, args=(name, content, ended), daemon=True)
-        renewing.start()
         try:
+            refuse(self._others(name, content))
+            renewing.start()
             yield
         finally:
             ended.set()
-            renewing.join()
+            if renewing.is_alive():
+                renewing.join()
             self._drop(name)
 
-    def _take(self, name: str, content: str, refuse: ConflictCheck, until: float) -> None:
-        while True:
-            try:
-                obstore.put(self.store, name, content.encode())
-                others = self._others(name)
-            except Exception as error:
-                self._drop(name)
-                raise self._failed(error) from error
-            try:
-                return refuse(others)
-            except PublishConflictError:
-                self._drop(name)
-                if time.monotonic() > until:
-                    raise
-            time.sleep(random.uniform(*_PAUSE))
-
-    def _others(self, name: str) -> dict[str, str]:
-        """The claims of others that live."""
-        modified = {entry["path"]: entry["last_modified"] for entry in self._entries()}
-        now = modified.pop(name)
-        alive = (other for other, at in modified.items() if now - at <= LEASE)
-        return {other: content for other in alive if (content := self._content(other)) is not None}
+    def _others(self, name: str, content: str) -> Mapping[str, str]:
+        """The claims of others that live, once the own one is written."""
+        self._put(name, content)
+        try:
+            modified = {entry["path"]: entry["last_modified"] for entry in self._entries()}
+            now = modified.pop(name)
+            alive = (other for other, at in modified.items() if now - at <= LEASE)
+            return {other: text for other in alive if (text := self._content(other)) is not None}
+        except Exception as error:
+            raise self._failed(error) from error
 
     def has(self, name: str) -> bool:
         """As `Claims.has`."""
         return self._content(name) is not None
 
+    def drop_dead(self) -> None:
+        """As `Claims.drop_dead`."""
+        with self.held(name := f"look-{time.time_ns()}", "", lambda _: None):
+            modified = {entry["path"]: entry["last_modified"] for entry in self._entries()}
+            for other, at in modified.items():
+                if modified[name] - at > LEASE:
+                    _LOG.warning("%s is of a killed process: it is removed", other)
+                    self._drop(other)
+
     def write_note(self, name: str, text: str) -> None:
         """As `Claims.write_note`."""
-        try:
-            obstore.put(self.store, f"{_NOTES}/{name}", text.encode())
-        except Exception as error:
-            raise self._failed(error) from error
+        self._put(f"{_NOTES}{name}", text)
 
     def notes(self) -> dict[str, str]:
         """As `Claims.notes`."""
-        names = [entry["path"] for page in obstore.list(self.store, _NOTES) for entry in page]
-        return {name.removeprefix(f"{_NOTES}/"): self._content(name) or "" for name in sorted(names)}
+        names = sorted(entry["path"] for page in obstore.list(self.store, _NOTES) for entry in page)
+        return {name.removeprefix(_NOTES): self._content(name) or "" for name in names}
 
     def drop_note(self, name: str) -> None:
         """As `Claims.drop_note`."""
-        obstore.delete(self.store, f"{_NOTES}/{name}")
+        obstore.delete(self.store, f"{_NOTES}{name}")
 
     def _entries(self) -> list[ObjectMeta]:
         """What the store says of each claim."""
-        entries = [entry for page in obstore.list(self.store) for entry in page]
-        return [entry for entry in entries if not entry["path"].startswith(f"{_NOTES}/")]
+        entries = (entry for page in obstore.list(self.store) for entry in page)
+        return [entry for entry in entries if not entry["path"].startswith(_NOTES)]
 
     def _content(self, name: str) -> str | None:
         try:
@@ -119,11 +111,17 @@ class Leases:
         except FileNotFoundError:
             return None  # its holder has just ended
 
+    def _put(self, name: str, text: str) -> None:
+        try:
+            obstore.put(self.store, name, text.encode())
+        except Exception as error:
+            raise self._failed(error) from error
+
     def _renew(self, name: str, content: str, ended: threading.Event) -> None:
         while not ended.wait(_RENEWED_EVERY):
             try:
-                obstore.put(self.store, name, content.encode())
-            except Exception as error:
+                self._put(name, content)
+            except WarehouseError as error:
                 _LOG.warning("the claim %s could not be renewed: %s", name, error)
 
     def _drop(self, name: str) -> None:
@@ -131,16 +129,6 @@ class Leases:
             obstore.delete(self.store, name)
         except Exception as error:
             _LOG.warning("the claim %s could not be removed, it ends by itself: %s", name, error)
-
-    def drop_dead(self) -> None:
-        """Removes what killed processes have left."""
-        with self.held(name := f"look-{time.time_ns()}", "", lambda _: None, 0.0):
-            entries = self._entries()
-            now = max(entry["last_modified"] for entry in entries if entry["path"] == name)
-            for entry in entries:
-                if now - entry["last_modified"] > LEASE:
-                    _LOG.warning("%s is of a killed process: it is removed", entry["path"])
-                    self._drop(entry["path"])
 
     def _failed(self, error: Exception) -> WarehouseError:
         return WarehouseError(f"the claims of {self.location.location} cannot be written: {error}")

@@ -45,21 +45,21 @@ def publish(
         return frame.coalesce(1) if one_step else frame.repartition("step_start")
 
     def published(table: Table) -> Published:
-        found = NOTHING
+        written = NOTHING
         if table in outputs:
-            found = _replace(warehouse, table, outputs[table].transform(in_files), request, run_id)
+            written = _replace(warehouse, table, outputs[table].transform(in_files), request, run_id)
         elif not warehouse.is_free(table, request.interval):
             nothing = spark.createDataFrame([], spark_schema(table)).select(*table.columns)
             _replace(warehouse, table, nothing, request, run_id)
-        _LOG.info("%s: %d rows published for %s", table.name, found.rows, request.interval)
-        return Published(found, warehouse.version_of(spark, table, run_id))
+        _LOG.info("%s: %d rows published for %s", table.name, written.rows, request.interval)
+        return Published(written, warehouse.version_of(spark, table, run_id))
 
     # Much of a small write is waiting for Delta's log, so the tables do not queue up. Findings last: who reads one
     # finds everything it speaks of.
     others = [table for table in OUTPUTS if table is not FINDINGS]
-    found = dict(zip(others, run_in_parallel(*(partial(published, table) for table in others)), strict=True))
-    found[FINDINGS] = published(FINDINGS)
-    return {table.name: one for table, one in found.items()}
+    results = dict(zip(others, run_in_parallel(*(partial(published, table) for table in others)), strict=True))
+    results[FINDINGS] = published(FINDINGS)
+    return {table.name: result for table, result in results.items()}
 
 
 def _replace(warehouse: Warehouse, table: Table, frame: DataFrame, request: RunRequest, run_id: str) -> Content:
@@ -79,8 +79,8 @@ def _replace(warehouse: Warehouse, table: Table, frame: DataFrame, request: RunR
     try:
         return unless_outrun(commit, f"publish {table.name}")
     except (PySparkException, Py4JJavaError) as error:
-        told = explained(error, warehouse.local_path) or _first_line(error)
-        raise PublishError(f"{table.name} could not be published: {told}") from error
+        why = explained(error, warehouse.local_path) or _first_line(error)
+        raise PublishError(f"{table.name} could not be published: {why}") from error
 
 
 def _with_content(warehouse: Warehouse, frame: DataFrame) -> tuple[DataFrame, Callable[[], Content]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from typing import Self
@@ -22,7 +21,7 @@ class RunRequest:
     topic: str | None = None
 
     def as_json(self) -> str:
-        """What `from_json` reads."""
+        """What `from_json` reads; the same every time."""
         return json.dumps([str(self.interval), self.cluster, self.consumer_group, self.topic])
 
     @classmethod
@@ -30,12 +29,6 @@ class RunRequest:
         """The request that `as_json` wrote; raises `json.JSONDecodeError` where it was not written whole."""
         interval, cluster, consumer_group, topic = json.loads(text)
         return cls(Interval.parse(interval), cluster, consumer_group, topic)
-
-    @property
-    def key(self) -> str:
-        """A short name of the request, the same every time: where its results are staged."""
-        parts = (str(self.interval), self.cluster, self.consumer_group, self.topic)
-        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
     @property
     def is_of_everything(self) -> bool:

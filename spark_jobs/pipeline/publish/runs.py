@@ -57,11 +57,13 @@ def of_one_topic(runs: Sequence[PublishedRun]) -> str:
     published, and its other topics are as an earlier run left them, or not there.
     """
     conditions = []
-    for place, run in enumerate(runs):
-        if run.request.topic is not None:
-            later = [one for one in runs[:place] if one.request.topic is None and one.request.overlaps(run.request)]
-            again = " OR ".join(f"({one.rows_of_its_groups()})" for one in later) or "false"
-            conditions.append(f"({run.rows_of_its_groups()} AND NOT ({again}))")
+    for place, topic_run in enumerate(runs):
+        if topic_run.request.topic is not None:
+            later = [
+                run for run in runs[:place] if run.request.topic is None and run.request.overlaps(topic_run.request)
+            ]
+            again = " OR ".join(f"({run.rows_of_its_groups()})" for run in later) or "false"
+            conditions.append(f"({topic_run.rows_of_its_groups()} AND NOT ({again}))")
     return " OR ".join(conditions) or "false"
 
 

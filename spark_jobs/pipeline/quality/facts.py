@@ -28,8 +28,8 @@ _TOTALS = (ROWS, SERIES, SPANS, REJECTED, LEFT_OUT)
 _MOST_EXAMPLES = 5
 #: Written as JSON escapes in examples: markup, and the marks that change the direction of writing.
 _ESCAPED = {
-    ord(one): f"\\u{ord(one):04x}"
-    for one in "<>&\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+    ord(character): f"\\u{ord(character):04x}"
+    for character in "<>&\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 }
 #: Characters of an example's key that are shown: a key of the longest names that are allowed is not cut.
 _LONGEST_KEY = 1_500
@@ -73,16 +73,17 @@ class CheckCounts:
             rows = of_row if flags is None else of_row[flags]
             return np.bincount(rows, minlength=len(steps)).astype(np.int64)
 
-        nothing = np.zeros(len(steps), np.int64)
         series, spans = self._series(of_row, len(steps))
         counts = {ROWS: count(None), SERIES: series, SPANS: spans, REJECTED: count(self.rejected)}
-        counts[LEFT_OUT] = nothing if self.left_out is None else count(self.left_out)
+        if self.left_out is not None:
+            counts[LEFT_OUT] = count(self.left_out)
         counts |= {name: count(flags) for name, flags in self.broken.items()}
         counts |= {_nulls(name): count(flags) for name, flags in self.unknown.items()}
-        found = np.stack([counts.get(name, nothing) for name in counted(self.suite)], axis=1)
+        none = np.zeros(len(steps), np.int64)
+        by_step = np.stack([counts.get(name, none) for name in counted(self.suite)], axis=1).tolist()
         examples = self._examples(of_row)
         for place, step in enumerate(steps.tolist()):
-            yield Fact(self.suite.table.name, step, found[place].tolist(), examples.get(place, []))
+            yield Fact(self.suite.table.name, step, by_step[place], examples.get(place, []))
 
     def _series(self, of_row: Numbers, steps: int) -> tuple[Numbers, Numbers]:
         """By step, how many series there are, and the sum of their spans."""
@@ -98,14 +99,14 @@ class CheckCounts:
 
     def _examples(self, of_row: Numbers) -> dict[int, list[tuple[str, str]]]:
         """By the place of the step."""
-        found: dict[int, list[tuple[str, str]]] = {}
+        examples: dict[int, list[tuple[str, str]]] = {}
         for name, flags in self.broken.items():
-            places = np.flatnonzero(flags)
-            for step in np.unique(of_row[places]).tolist():
-                few = places[of_row[places] == step][:_MOST_EXAMPLES].tolist()
-                keys = dict.fromkeys(shown_key(self.key(place)) for place in few)
-                found.setdefault(step, []).extend((name, key) for key in keys)
-        return found
+            rows = np.flatnonzero(flags)
+            for step in np.unique(of_row[rows]).tolist():
+                first = rows[of_row[rows] == step][:_MOST_EXAMPLES].tolist()
+                keys = dict.fromkeys(shown_key(self.key(row)) for row in first)
+                examples.setdefault(step, []).extend((name, key) for key in keys)
+        return examples
 
 
 def looked(rows: Rows, suite: Suite) -> CheckCounts:
@@ -122,25 +123,33 @@ def looked(rows: Rows, suite: Suite) -> CheckCounts:
 def facts_of_outputs(tables: Mapping[str, pa.Table], settings: CheckSettings) -> list[Fact]:
     """What is counted of the rows of some groups in all output tables, as they are written; the tables by name."""
     rows = {table: Rows.of(tables[table.name], settings) for table in OUTPUTS}
-    every = (
-        looked(BY_TABLE[table].prepare(rows[table], rows), BY_TABLE[table]) for table in OUTPUTS if len(rows[table])
-    )
-    return [fact for one in every for fact in one.facts()]
+    return [
+        fact
+        for table in OUTPUTS
+        if len(rows[table])
+        for fact in looked(BY_TABLE[table].prepare(rows[table], rows), BY_TABLE[table]).facts()
+    ]
 
 
 def broken_by(rows: Rows, expectations: Iterable[Expectation]) -> dict[str, Flags]:
     """By expectation that is broken at all, which rows break it."""
-    every = ((one.name, ~one.holds(rows).or_else(True).flags()) for one in expectations)
-    return {name: flags for name, flags in every if flags.any()}
+    broken = {expectation.name: ~expectation.holds(rows).or_else(True).flags() for expectation in expectations}
+    return {name: flags for name, flags in broken.items() if flags.any()}
 
 
 def any_of(broken: Mapping[str, Flags], expectations: Iterable[Expectation], size: int) -> Flags:
     """Which of so many rows break any of these expectations."""
-    found = np.zeros(size, bool)
-    for one in expectations:
-        if one.name in broken:
-            found |= broken[one.name]
-    return found
+    flags = np.zeros(size, bool)
+    for expectation in expectations:
+        flags |= broken.get(expectation.name, False)
+    return flags
+
+
+def keeping_rules(table: Table, rows: pa.Table, settings: CheckSettings) -> pa.Table:
+    """The rows of a source that break no rule by themselves; of equal keys all stay."""
+    rejecting = BY_TABLE[table].rejecting
+    broken = broken_by(Rows.of(rows, settings), rejecting)
+    return rows.filter(pa.array(~any_of(broken, rejecting, len(rows))))
 
 
 def unknown_in(rows: Rows, columns: Iterable[str]) -> dict[str, Flags]:
@@ -150,10 +159,10 @@ def unknown_in(rows: Rows, columns: Iterable[str]) -> dict[str, Flags]:
 
 def repeats(keys: Numbers, among: Flags) -> Flags:
     """Which of these rows have the key of an earlier one of them."""
-    places = np.flatnonzero(among)
-    found = np.zeros(len(keys), bool)
-    found[np.delete(places, np.unique(keys[places], return_index=True)[1])] = True
-    return found
+    rows = np.flatnonzero(among)
+    is_repeat = np.zeros(len(keys), bool)
+    is_repeat[np.delete(rows, np.unique(keys[rows], return_index=True)[1])] = True
+    return is_repeat
 
 
 def _key_of(rows: Rows, table: Table) -> Callable[[int], Mapping[str, Any]]:
@@ -176,7 +185,7 @@ def _shown(value: Any) -> Any:
 
 def counted(suite: Suite) -> list[str]:
     """What is counted of a suite's rows, in the order of `Fact.counts`."""
-    expected = [one.name for one in (*suite.expectations, KEYS_ARE_UNIQUE)]
+    expected = [expectation.name for expectation in (*suite.expectations, KEYS_ARE_UNIQUE)]
     return [*_TOTALS, *expected, *map(_nulls, suite.nullable)]
 
 
@@ -196,7 +205,7 @@ def by_name(suite: Suite, fact: Fact) -> dict[str, Any]:
     return {
         STEP: datetime.fromtimestamp(fact.step_start / 1_000_000, UTC).isoformat(),
         **{name: counts[name] for name in _TOTALS},
-        BROKEN: {one.name: counts[one.name] for one in (*suite.expectations, KEYS_ARE_UNIQUE)},
+        BROKEN: {rule.name: counts[rule.name] for rule in (*suite.expectations, KEYS_ARE_UNIQUE)},
         NULLS: {name: counts[_nulls(name)] for name in suite.nullable},
         EXAMPLES: {name: keys[:_MOST_EXAMPLES] for name, keys in examples.items()},
     }

@@ -24,17 +24,17 @@ def handbook() -> str:
 def _section(suite: Suite) -> Iterator[str]:
     yield from (f"### {suite.table.name}", "", f"{suite.table.comment}.", "")
     yield from ("| expectation | what is expected | if it fails |", "|---|---|---|")
-    yield from (_line(suite, one) for one in suite.expectations)
+    yield from (_line(suite, expectation) for expectation in suite.expectations)
     key = ", ".join(f"`{name}`" for name in suite.table.key)
     yield f"| `{KEYS_ARE_UNIQUE.name}` | {KEYS_ARE_UNIQUE.says} The key: {key} | {_fails(suite, KEYS_ARE_UNIQUE)} |"
 
 
-def _line(suite: Suite, one: Expectation) -> str:
-    return f"| `{one.name}` | {one.says} | {_fails(suite, one)} |"
+def _line(suite: Suite, expectation: Expectation) -> str:
+    return f"| `{expectation.name}` | {expectation.says} | {_fails(suite, expectation)} |"
 
 
-def _fails(suite: Suite, one: Expectation) -> str:
-    return "the row is quarantined" if suite.table in SOURCES else _FAILS[suite.severity_of(one)]
+def _fails(suite: Suite, expectation: Expectation) -> str:
+    return "the row is quarantined" if suite.table in SOURCES else _FAILS[suite.severity_of(expectation)]
 
 
 if __name__ == "__main__":

@@ -68,8 +68,9 @@ class _OfSteps(BatchExpectation):
 
     def _validate(self, metrics: dict[str, Any], *_: object, **__: object) -> dict[str, Any]:
         steps = [
-            {STEP: one[STEP], ROWS: one[ROWS], EXAMPLES: one.get(EXAMPLES, {}).get(self.name, [])} | self._judged(one)
-            for one in self._looked_at(metrics[_METRIC])
+            {STEP: step[STEP], ROWS: step[ROWS], EXAMPLES: step.get(EXAMPLES, {}).get(self.name, [])}
+            | self._judged(step)
+            for step in self._looked_at(metrics[_METRIC])
         ]
         rows, unexpected = sum(step[ROWS] for step in steps), sum(step.get("unexpected") or 0 for step in steps)
         failed = [step for step in steps if not step["success"]]

@@ -32,8 +32,8 @@ def with_reasons(suite: Suite, rows: DataFrame, said: Column, settings: CheckSet
 
     def flag(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            found = reasons_of(suite, Rows.of(pa.table(batch), settings))
-            yield batch.append_column("reasons", pa.array(found, pa.list_(pa.string())))
+            broken = reasons_of(suite, Rows.of(pa.table(batch), settings))
+            yield batch.append_column("reasons", pa.array(broken, pa.list_(pa.string())))
 
     same_key = Window.partitionBy(*suite.table.key, "breaks_nothing")
     contents = F.size(F.collect_set("said").over(same_key))

@@ -40,47 +40,41 @@ from spark_jobs.pipeline.quality.metric import ExpectAsPublished, ExpectRowsToKe
 _RUNS_SHOWN = 50
 
 
-class Validator:
-    """Validates the tables of one run, and writes the pages about it.
+def validate(checks: Sequence[Check], facts: Facts, run_id: str, site: Path | None) -> list[Result]:
+    """One row per (check, expectation, step), by what was counted; each check is one checkpoint.
 
     `site`: folder of the results and Data Docs; None where the warehouse is no local folder, and there are no pages.
     Raises `QualitySiteError` if it cannot be written.
     """
-
-    def __init__(self, run_id: str, site: Path | None) -> None:
-        self._run = gx.RunIdentifier(run_name=run_id)
-        self._site = site
-        self._seen: list[ValidationResultIdentifier] = []
-        self._context = _context(site)
-        self._source = self._context.data_sources.add_pandas("facts")
-
-    def validate(self, checks: Sequence[Check], facts: Facts) -> list[Result]:
-        """One row per (check, expectation, step), by what was counted; each check is one checkpoint."""
-        return [result for check in checks for result in self._validate(check, facts[check.suite.table])]
-
-    def _validate(self, check: Check, steps: Sequence[Mapping[str, Any]]) -> Iterator[Result]:
+    context, run = _context(site), gx.RunIdentifier(run_name=run_id)
+    source = context.data_sources.add_pandas("facts")
+    results: list[Result] = []
+    for check in checks:
         name = check.suite.table.name
-        asset = self._source.add_dataframe_asset(name)
-        suite = self._context.suites.add(gx.ExpectationSuite(name=name, expectations=_expectations(check)))
-        definition = self._context.validation_definitions.add(
-            gx.ValidationDefinition(name=name, data=asset.add_batch_definition_whole_dataframe(name), suite=suite)
-        )
-        checkpoint = self._context.checkpoints.add(gx.Checkpoint(name=name, validation_definitions=[definition]))
-        with _writing(self._site):
-            found = checkpoint.run(batch_parameters={"dataframe": as_batch(steps)}, run_id=self._run)
-        for identifier, validated in found.run_results.items():
-            self._seen.append(identifier)
-            for one in validated.results:
-                yield from _results(name, one)
+        batch = source.add_dataframe_asset(name).add_batch_definition_whole_dataframe(name)
+        suite = context.suites.add(gx.ExpectationSuite(name=name, expectations=_expectations(check)))
+        definition = gx.ValidationDefinition(name=name, data=batch, suite=suite)
+        context.validation_definitions.add(definition)
+        checkpoint = context.checkpoints.add(gx.Checkpoint(name=name, validation_definitions=[definition]))
+        with _writing(site):
+            checked = checkpoint.run(batch_parameters={"dataframe": as_batch(facts[check.suite.table])}, run_id=run)
+        for validated in checked.run_results.values():
+            results += (result for expectation in validated.results for result in _results(name, expectation))
+    return results
 
-    def write_pages(self) -> Path | None:
-        """Data Docs with this run's pages; their index, or None without a site."""
-        if self._site is None:
-            return None
-        with _writing(self._site), FileLock(self._site / "pages.lock"):  # runs side by side forget the same old ones
-            _forget_old_runs(self._site)
-            self._context.build_data_docs(resource_identifiers=self._seen)
-        return self._site / "data_docs" / "index.html"
+
+def write_pages(run_id: str, site: Path) -> Path:
+    """Data Docs with the pages of this run; their index."""
+    with _writing(site), FileLock(site / "pages.lock"):  # runs side by side forget the same old ones
+        _forget_old_runs(site)
+        context = _context(site)
+        of_run = [
+            key
+            for key in context.validation_results_store.list_keys()
+            if isinstance(key, ValidationResultIdentifier) and key.run_id.run_name == run_id
+        ]
+        context.build_data_docs(resource_identifiers=of_run)
+    return site / "data_docs" / "index.html"
 
 
 @contextmanager
@@ -142,11 +136,13 @@ def _folder(path: Path) -> dict[str, str]:
 def _expectations(check: Check) -> list[Any]:
     suite = check.suite
     of_rows = [
-        ExpectRowsToKeep(name=one.name, says=one.says, severity=FailureSeverity(suite.severity_of(one)))
-        for one in (*suite.expectations, KEYS_ARE_UNIQUE)
+        ExpectRowsToKeep(name=rule.name, says=rule.says, severity=FailureSeverity(suite.severity_of(rule)))
+        for rule in (*suite.expectations, KEYS_ARE_UNIQUE)
     ]
     kinds = {StepsWithin: ExpectStepsWithin, AsPublished: ExpectAsPublished}
-    of_steps = (kinds[type(one)](**asdict(one) | {"severity": FailureSeverity(one.severity)}) for one in check.of_steps)
+    of_steps = (
+        kinds[type(rule)](**asdict(rule) | {"severity": FailureSeverity(rule.severity)}) for rule in check.of_steps
+    )
     return [*of_rows, *of_steps]
 
 
@@ -172,9 +168,9 @@ def _results(table: str, validated: ExpectationValidationResult) -> Iterator[Res
 
 def _raise_what_was_caught(caught: Mapping[str, Any]) -> None:
     """Great Expectations makes a failed expectation of an error; an error is none."""
-    for one in (caught, *caught.values()):
-        if isinstance(one, Mapping) and one.get("raised_exception"):
-            raise RuntimeError(str(one["exception_message"]).partition("\n")[0])
+    for exception in (caught, *caught.values()):
+        if isinstance(exception, Mapping) and exception.get("raised_exception"):
+            raise RuntimeError(str(exception["exception_message"]).partition("\n")[0])
 
 
 _VIEWS = Path(__file__).with_name("views")

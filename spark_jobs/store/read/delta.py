@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
-from deltalake import DeltaTable, QueryBuilder, Schema, write_deltalake
+from deltalake import DeltaTable, QueryBuilder, write_deltalake
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from schemas import Table
-from schemas.types import as_json
 from spark_jobs.errors import PublishError, WarehouseError
+from spark_jobs.store.arrow_types import arrow_schema, delta_schema
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.stored import Filter
 
@@ -56,11 +56,12 @@ class DeltaTables:
         """As `StoredTables.read` says."""
         opened = self.open(table, version)
         there = {field.name for field in opened.schema().fields}
-        names = ", ".join(f'"{name}"' for name in columns if name in there)
+        # A version from before an upgrade has null in the columns that came by it.
+        names = ", ".join(f'"{name}"' if name in there else f'NULL AS "{name}"' for name in columns)
         kept = " AND ".join(["true", *map(_sql, conditions)])
         found = self.query(f"SELECT {names} FROM {table.name} WHERE {kept}", {table: opened})
-        found = found.cast(pa.schema([pa.field(one.name, _plain(one.type)) for one in found.schema]))
-        return found if there.issuperset(columns) else self._with_nulls(found, table, columns)
+        # DataFusion gives views of texts, which Arrow's functions do not take.
+        return found.cast(pa.schema([arrow_schema(table).field(name).with_nullable(True) for name in columns]))
 
     def query(self, sql: str, opened: Mapping[Table, DeltaTable]) -> pa.Table:
         """What DataFusion answers about these tables; raises `WarehouseError` where one cannot be read."""
@@ -72,14 +73,6 @@ class DeltaTables:
         except Exception as error:
             raise self._unreadable(table, error) from error
 
-    def _with_nulls(self, found: pa.Table, table: Table, columns: Sequence[str]) -> pa.Table:
-        """The rows of a version from before an upgrade, with null in the columns that came by it."""
-        today = pa.schema(self.open(table).schema().to_arrow())
-        for name in columns:
-            if name not in found.column_names:
-                found = found.append_column(name, pa.nulls(len(found), _plain(today.field(name).type)))
-        return found.select(columns)
-
     def version(self, table: Table) -> int:
         """As `StoredTables.version` says."""
         return int(self.open(table).version())
@@ -90,12 +83,12 @@ class DeltaTables:
 
     def append(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
         """As `StoredTables.append` says."""
-        schema = Schema.from_json(json.dumps(as_json(table.schema)))
         # Without comments: delta-rs refuses rows where those of the table have other words.
-        fields = [field.remove_metadata() for field in pa.schema(schema.to_arrow())]
-        made = pa.Table.from_pylist([*map(dict, rows)], pa.schema(fields))
+        made = pa.Table.from_pylist([*map(dict, rows)], arrow_schema(table))
         try:
-            DeltaTable.create(self.uri(table), schema, mode="ignore", name=table.name, description=table.comment)
+            DeltaTable.create(
+                self.uri(table), delta_schema(table), mode="ignore", name=table.name, description=table.comment
+            )
             opened = self.open(table)
             write_deltalake(opened, made, mode="append")
         except DeltaError as error:
@@ -174,16 +167,3 @@ def _literal(value: Any) -> str:
         doubled = value.replace("'", "''")
         return f"'{doubled}'"
     return str(value)
-
-
-def _plain(type: pa.DataType) -> pa.DataType:
-    """The type with texts as Arrow's functions take them: DataFusion gives views of texts."""
-    if pa.types.is_string_view(type):
-        return pa.string()
-    if pa.types.is_struct(type):
-        return pa.struct([pa.field(one.name, _plain(one.type)) for one in type])
-    if pa.types.is_list(type):
-        return pa.list_(_plain(type.value_type))
-    if pa.types.is_map(type):
-        return pa.map_(_plain(type.key_type), _plain(type.item_type))
-    return type

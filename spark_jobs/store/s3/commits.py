@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import uuid
 from contextlib import suppress
 
@@ -25,7 +24,7 @@ def check_commits(spark: SparkSession, location: Location) -> None:
         if not _is_loaded(spark):
             raise SetupError(
                 f"the warehouse {location.location} is on S3, where Delta alone lets two writers overwrite each "
-                f"other's commits: run `{sys.executable} -m spark_jobs.setup.jars --s3` once, with network access, and "
+                f"other's commits: run `rebalance-audit setup --s3` once, with network access, and "
                 f"give spark-submit its jars, or set {log_store_key(location.scheme)} to a log store of your own"
             )
         check_puts(location)

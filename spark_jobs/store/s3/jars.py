@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
@@ -12,8 +11,10 @@ from zipfile import ZipFile
 from pyspark.conf import SparkConf
 from pyspark.java_gateway import launch_gateway
 
+from spark_jobs.installation import fetched
+
 #: Set-up puts them there, once; nothing is resolved at start.
-S3_DIR = Path(sys.prefix) / "share" / "rebalance-audit" / "s3"
+S3_DIR = fetched("s3")
 
 #: Of Amazon's SDK, as Hadoop 3.4.2 was made with; newer ones do not get along with other makers' stores.
 _SDK = "2.29.52"

@@ -1,0 +1,92 @@
+"""One run of the audit: what it audits, where, with which configuration, and which versions of the sources it reads."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Self
+
+from pyspark.sql import SparkSession
+
+from expectations.rows import CheckSettings
+from schemas import OPTIONAL_SOURCES, SIGHTINGS, SOURCES
+from spark_jobs.config import Configuration
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.pipeline.quality.checks import settings_of
+from spark_jobs.runtime.version import code_version
+from spark_jobs.store.warehouse import Warehouse
+
+#: Says what a command is doing now.
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class AuditRun:
+    """What every step of a run is given. `versions`: the Delta version of each source table, and of `sightings`, by
+    name; a table that does not exist has none.
+    """
+
+    spark: SparkSession
+    warehouse: Warehouse
+    request: RunRequest
+    configuration: Configuration
+    run_id: str
+    started_at: datetime
+    versions: Mapping[str, int]
+    progress: Progress = lambda _: None
+    #: Whether `audit_runs` has a row of this run already: a task that was rejected is run again.
+    is_recorded: bool = False
+
+    @classmethod
+    def begin(
+        cls,
+        spark: SparkSession,
+        warehouse: Warehouse,
+        request: RunRequest,
+        configuration: Configuration,
+        progress: Progress = lambda _: None,
+    ) -> Self:
+        """A new run, of the newest version of every source.
+
+        Raises `IntervalError` off the grid, `WarehouseError` where a table is missing that is not optional.
+        """
+        configuration.grid.check_whole_steps(request.interval)
+        versions = {
+            table.name: warehouse.version(spark, table)
+            for table in (*SOURCES, SIGHTINGS)
+            if table not in (*OPTIONAL_SOURCES, SIGHTINGS) or warehouse.exists(spark, table)
+        }
+        run_id, now = uuid.uuid4().hex, datetime.now(UTC)
+        return cls(spark, warehouse, request, configuration, run_id, now, versions, progress)
+
+    @property
+    def read_window(self) -> Interval:
+        """The time whose snapshots are read: the steps, and the look-back of the first."""
+        steps = self.request.interval
+        return Interval(steps.start - self.configuration.look_back, steps.end)
+
+    @property
+    def check_settings(self) -> CheckSettings:
+        """What expectations know of the run."""
+        return settings_of(self.request.interval, self.configuration, whole_groups=self.request.topic is None)
+
+    def row(self) -> dict[str, Any]:
+        """The columns of its row of `audit_runs` that are known from its beginning."""
+        request = self.request
+        return {
+            "run_id": self.run_id,
+            "started_at": self.started_at,
+            "interval_start": request.interval.start,
+            "interval_end": request.interval.end,
+            "step_seconds": int(self.configuration.grid.length.total_seconds()),
+            "cluster": request.cluster,
+            "consumer_group": request.consumer_group,
+            "topic": request.topic,
+            "source_versions": dict(self.versions),
+            "configuration_hash": self.configuration.hash(),
+            "configuration": self.configuration.canonical_json(),
+            "code_version": code_version(),
+        }
