@@ -7,21 +7,22 @@ import os
 import sys
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from rich.console import Console
 
 from schemas import OUTPUTS, SOURCES, Table
+from spark_jobs.api.start import is_small, snapshots_of, start_spark
+from spark_jobs.api.warehouse import AuditedWarehouse, open_warehouse
 from spark_jobs.cli.before import table_named
 from spark_jobs.cli.documents import as_json, run_document
 from spark_jobs.cli.exit_codes import quality_exit_code, run_exit_code
-from spark_jobs.cli.reading import stored_tables
+from spark_jobs.cli.reading import opened
 from spark_jobs.cli.show_failures import show_failures
 from spark_jobs.cli.show_findings import show_findings
 from spark_jobs.cli.show_incidents import show_incidents
-from spark_jobs.cli.start import is_small, start_spark
 from spark_jobs.cli.terminal import from_here, own_command, printable, progress_on, show_next, show_steps
 from spark_jobs.config.file import load
 from spark_jobs.domain.incidents.values import Incident
@@ -32,9 +33,9 @@ from spark_jobs.operate.demo import INTERVAL, demo, example_files, next_steps
 from spark_jobs.operate.validate import Validation, validate
 from spark_jobs.operate.verify import verify
 from spark_jobs.pipeline.quality.checks import Result
-from spark_jobs.pipeline.run import RunRequest, RunResult, run
-from spark_jobs.show.incidents import IncidentQuery, incidents_of
+from spark_jobs.pipeline.run import RunResult
 from spark_jobs.show.text.incident_text import worst_first
+from spark_jobs.store.location import Location
 from spark_jobs.store.read.amount import bytes_in
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.read.published import published_run
@@ -44,8 +45,10 @@ from spark_jobs.store.warehouse import Warehouse
 def ingest_command(arguments: Namespace) -> int:
     """Exit code 2 where lines were quarantined, or nothing was there to be loaded."""
     warehouse = Warehouse.parse(arguments.warehouse)
-    with progress_on(Console(stderr=True)) as say:
-        spark = start_spark(say, is_small(arguments, lambda _: sum(map(os.path.getsize, arguments.FILE))))
+    with progress_on() as say:
+        spark = start_spark(
+            say, is_small(warehouse, arguments.scale, lambda _: sum(map(os.path.getsize, arguments.FILE)))
+        )
         report = ingest(spark, warehouse, arguments.FILE, arguments.cluster_name, progress=say)
     lines = [as_json(dataclasses.asdict(report))] if arguments.json else map(printable, str(report).splitlines())
     print(*lines, sep="\n")
@@ -64,13 +67,11 @@ def _hours(first: datetime, last: datetime) -> Interval:
 
 def run_command(arguments: Namespace) -> int:
     """The `run_exit_code` of one run."""
-    configuration, warehouse = load(arguments.config), Warehouse.parse(arguments.warehouse)
-    configuration.grid.check_whole_steps(arguments.interval)
-    request = RunRequest(arguments.interval, arguments.cluster, arguments.group, arguments.topic)
-    with progress_on(Console(stderr=True)) as say:
-        result = run(start_spark(say, is_small(arguments), checks=True), warehouse, request, configuration, say)
-        found = None if arguments.findings or arguments.json else _incidents(arguments, arguments.interval, say)
-    _show(result, warehouse, found, as_document=arguments.json)
+    named = {"cluster": arguments.cluster, "group": arguments.group}
+    with opened(arguments) as warehouse:
+        result = warehouse.run(arguments.interval, **named, topic=arguments.topic, scale=arguments.scale)
+        found = None if arguments.findings or arguments.json else _incidents(warehouse, arguments.interval, **named)
+    _show(result, warehouse.location, found, as_document=arguments.json)
     if not arguments.json:
         show_next("report", {"warehouse": arguments.warehouse, "interval": str(arguments.interval)})
     return run_exit_code(result, arguments.fail_on)
@@ -82,9 +83,11 @@ def validate_command(arguments: Namespace) -> int:
     table = table_named(arguments.table) if arguments.table is not None else None
     if arguments.interval:
         configuration.grid.check_whole_steps(arguments.interval)
-    with progress_on(Console(stderr=True)) as say:
+    with progress_on() as say:
         spark = start_spark(
-            say, is_small(arguments, lambda tables: _validated(tables, table, arguments.interval)), checks=True
+            say,
+            is_small(warehouse, arguments.scale, lambda tables: _validated(tables, table, arguments.interval)),
+            checks=True,
         )
         found = validate(spark, warehouse, configuration, table, arguments.interval, say)
     failed = [one for one in found.results if not one.success]
@@ -119,8 +122,10 @@ def _validated(tables: DeltaTables, table: Table | None, interval: Interval | No
 def verify_command(arguments: Namespace) -> int:
     """Exit code 0 where everything is as it was published, else 1."""
     warehouse = Warehouse.parse(arguments.warehouse)
-    with progress_on(Console(stderr=True)) as say:
-        spark = start_spark(say, is_small(arguments, lambda tables: _verified(tables, arguments.RUN_ID)), checks=True)
+    with progress_on() as say:
+        spark = start_spark(
+            say, is_small(warehouse, arguments.scale, lambda tables: _verified(tables, arguments.RUN_ID)), checks=True
+        )
         found = verify(spark, warehouse, arguments.RUN_ID, say)
     if arguments.json:
         print(as_json(dataclasses.asdict(found)))
@@ -143,28 +148,28 @@ def _verified(tables: DeltaTables, run_id: str) -> int:
 def demo_command(arguments: Namespace) -> int:
     """Exit code 0 also with findings: the recording is full of them, and the demo has worked."""
     warehouse, files = Warehouse.parse(arguments.warehouse), example_files()
-    with progress_on(Console(stderr=True)) as say:
-        spark = start_spark(say, is_small(arguments, lambda tables: bytes_in(tables, SOURCES, INTERVAL)), checks=True)
+    with progress_on() as say:
+        spark = start_spark(say, is_small(warehouse, arguments.scale, snapshots_of(INTERVAL)), checks=True)
         made = demo(spark, warehouse, files, say)
-        found = None if arguments.findings else _incidents(arguments, INTERVAL, say)
+        audited = open_warehouse(arguments.warehouse, progress=say)
+        found = None if arguments.findings else _incidents(audited, INTERVAL)
     _show(made.result, warehouse, found, as_document=False)
-    print(f"The report is in {printable(str(made.report))}: open it in a browser")
-    show_steps(Console(), next_steps(warehouse, own_command(), from_here))
+    print(f"The report is in {printable(from_here(made.report))}: open it in a browser")
+    show_steps(Console(), next_steps(arguments.warehouse, own_command()))
     return ExitCode.CLEAN
 
 
-def _incidents(arguments: Namespace, interval: Interval, say: Callable[[str], None]) -> list[Incident]:
+def _incidents(
+    warehouse: AuditedWarehouse, interval: Interval, group: str | None = None, cluster: str | None = None
+) -> list[Incident]:
     """What was seen in the interval, from its beginning: it may be long before."""
-    named = vars(arguments)
-    routes = load(named.get("config")).routes
-    query = IncidentQuery(interval, cluster=named.get("cluster"), consumer_group=named.get("group"), routes=routes)
     try:
-        return worst_first(incidents_of(stored_tables(arguments.warehouse, say), query, say))
+        return worst_first(warehouse.incidents(group, cluster=cluster, since=interval.start, until=interval.end))
     except NothingPublishedError:
         return []  # of a name that nothing was recorded of
 
 
-def _show(result: RunResult, warehouse: Warehouse, found: Sequence[Incident] | None, *, as_document: bool) -> None:
+def _show(result: RunResult, warehouse: Location, found: Sequence[Incident] | None, *, as_document: bool) -> None:
     if as_document:
         print(as_json(run_document(result)))
     else:

@@ -19,7 +19,7 @@ from spark_jobs.capture.jars import TOOLS_DIR, check_tools
 from spark_jobs.capture.java_admin import ClusterAddress, start
 from spark_jobs.cli.terminal import print_line, printable, show_next
 from spark_jobs.errors import ExitCode
-from spark_jobs.setup.jars import check_java
+from spark_jobs.setup.java import check_java
 
 if TYPE_CHECKING:
     from spark_jobs.cli.loading import Loading

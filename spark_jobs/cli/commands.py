@@ -3,276 +3,282 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import metadata
 from pkgutil import resolve_name
 
+from spark_jobs.cli.options import COMMON
 from spark_jobs.errors import ExitCode
 
 
 @dataclass(frozen=True)
-class LazyFunction:
-    """The function `module:function` of this package, imported when it is called: --help does not wait for it."""
-
-    name: str
-    first_word: str = field(default="opening the tables", kw_only=True)
-
-    def function(self) -> Callable[[Namespace], int]:
-        """The function itself; raises where there is none of that name."""
-        found: Callable[[Namespace], int] = resolve_name(f"spark_jobs.cli.{self.name}")
-        return found
-
-    def __call__(self, arguments: Namespace) -> int:
-        """The exit code of the command; its first word does not wait for what it imports."""
-        with _progress() as say:
-            say(self.first_word)
-            function = self.function()
-        return function(arguments)
-
-
-@dataclass(frozen=True)
-class WithSpark(LazyFunction):
-    """A command that needs Spark: first a function of `before` looks for what is wrong without it."""
-
-    check: str
-
-    def __call__(self, arguments: Namespace) -> int:
-        """The exit code of the command."""
-        with _progress() as say:
-            say("checking paths and tables")
-            resolve_name(f"spark_jobs.cli.before:{self.check}")(arguments)
-            say("loading the audit")
-            function = self.function()
-        return function(arguments)
-
-
-def _progress() -> AbstractContextManager[Callable[[str], None]]:
-    from rich.console import Console
-
-    from spark_jobs.cli.terminal import progress_on
-
-    return progress_on(Console(stderr=True))
-
-
-@dataclass(frozen=True)
 class Command:
-    """One command: what it does, takes and assumes, and how it is used."""
+    """One command: what it does, by which functions, what it must and may be given, and how it is used.
+
+    `handler` and `check` are functions, as `module:function` of this package: --help does not import them. A command
+    with a `check` needs Spark: the check looks for what is wrong before Spark is imported. An optional option has its
+    default behind it, where it has one: `--fail-on=ERROR`; where each command has its own choices, these: `--sort=a|b`.
+    """
 
     summary: str
-    execute: Callable[[Namespace], int]
-    options: tuple[str, ...] = ()
+    handler: str
+    required: str = ""
+    optional: str = ""
+    check: str = ""
+    first_word: str = "opening the tables"
     examples: tuple[str, ...] = ()
-    defaults: Mapping[str, str] = field(default_factory=dict)
-    optional: tuple[str, ...] = ()
-    required: tuple[str, ...] = ()
+
+    @property
+    def choices(self) -> Mapping[str, Sequence[str]]:
+        """What stands behind every option, the default first: those of the command, and those of all commands."""
+        words = (*self.required.split(), *self.optional.split(), *COMMON)
+        return {option: told.split("|") for option, _, told in (word.partition("=") for word in words)}
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """The default of every option, empty where it has none."""
+        return {option: first for option, (first, *_) in self.choices.items()}
+
+    def execute(self, arguments: Namespace) -> int:
+        """The exit code; the first word does not wait for what the handler imports."""
+        from spark_jobs.cli.terminal import progress_on
+
+        with progress_on() as say:
+            if self.check:
+                say("checking paths and tables")
+                function_named(self.check)(arguments)
+            if self.first_word:
+                say("loading the audit" if self.check else self.first_word)
+            handler = function_named(self.handler)
+        return handler(arguments)
 
 
-def _version(_: Namespace) -> int:
+def function_named(name: str) -> Callable[[Namespace], int]:
+    """The `module:function` of this package."""
+    function: Callable[[Namespace], int] = resolve_name(f"{__package__}.{name}")
+    return function
+
+
+def version_command(_: Namespace) -> int:
+    """Exit code 0 whatever is installed."""
     for package in ("rebalance-audit", "pyspark", "delta-spark"):
-        found = [distribution.version for distribution in metadata.distributions(name=package)]
-        print(package, *(found[:1] or ["not installed"]))
+        versions = [distribution.version for distribution in metadata.distributions(name=package)]
+        print(package, *(versions[:1] or ["not installed"]))
     return ExitCode.CLEAN
 
 
 COMMANDS: Mapping[str, Command] = {
     "capture": Command(
         "Record what a live cluster reports about its consumer groups, until the time is up or Ctrl-C.",
-        LazyFunction("capturing:capture_command", first_word="starting RocketMQ's admin client"),
-        (
-            *("--namesrv", "--out", "--warehouse", "--cadence", "--for", "--once", "--groups", "--rate", "--at-once"),
-            *("--proxy", "--cluster-name", "--access", "--tls", "--tls-config"),
+        "capturing:capture_command",
+        required="--namesrv",
+        optional=(
+            "--out=recordings --warehouse --cadence=20s --for --once --groups --rate=300 --at-once=12 "
+            "--proxy --cluster-name --access --tls --tls-config"
         ),
-        (
+        first_word="starting RocketMQ's admin client",
+        examples=(
             "--namesrv 10.0.0.1:9876 --for 10m",
             "--namesrv '10.0.0.1:9876;10.0.0.2:9876' --out /data/recordings --warehouse s3a://lake/audit",
         ),
-        {"--out": "recordings", "--cadence": "20s", "--rate": "300", "--at-once": "12"},
-        optional=("--warehouse",),
     ),
     "ingest": Command(
         "Load recordings of RocketMQ's answers into the source tables; loading one again changes nothing.",
-        WithSpark("auditing:ingest_command", "check_ingest"),
-        ("FILE", "--warehouse", "--cluster-name", "--scale", "--json"),
-        (
+        "auditing:ingest_command",
+        required="FILE --warehouse",
+        optional="--cluster-name --scale --json",
+        check="before:check_ingest",
+        examples=(
             "examples/recording.jsonl.gz --warehouse ./warehouse",
             "day1.jsonl.gz day2.jsonl.gz --warehouse s3a://lake/audit --cluster-name eu",
         ),
     ),
     "run": Command(
         "Audit whole steps of the recorded history, publish the tables, and show the incidents.",
-        WithSpark("auditing:run_command", "check_audit"),
-        (
-            *("--warehouse", "--interval", "--cluster", "--group", "--topic", "--config", "--fail-on", "--findings"),
-            *("--scale", "--json"),
-        ),
-        (
+        "auditing:run_command",
+        required="--warehouse --interval",
+        optional="--cluster --group --topic --config --fail-on=ERROR --findings --scale --json",
+        check="before:check_audit",
+        examples=(
             "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00",
             "--warehouse /data/audit --interval 2026-11-21/2026-11-22 --config audit.yaml",
             "--warehouse lake.audit --interval 2026-11-21/2026-11-22 --group G --json",
         ),
-        {"--fail-on": "ERROR"},
     ),
     "task": Command(
         "One task of a scheduled run, audit or publish: what the hourly Airflow DAG submits, one after the other.",
-        WithSpark("scheduled:task_command", "check_audit"),
-        ("TASK", "--run", "--warehouse", "--interval", "--cluster", "--group", "--config", "--scale"),
-        (
+        "scheduled:task_command",
+        required="TASK --run --warehouse --interval",
+        optional="--cluster --group --config --scale",
+        check="before:check_audit",
+        examples=(
             "audit --run nightly-1 --warehouse /data/audit --interval 2026-11-21/2026-11-22",
             "publish --run nightly-1 --warehouse /data/audit --interval 2026-11-21/2026-11-22",
         ),
     ),
     "notify": Command(
         "Send notices of the incidents that opened, got worse or were resolved since the last notice, each once.",
-        LazyFunction("notifying:notify_command"),
-        ("--warehouse", "--config", "--to", "--target", "--at-least", "--dry-run"),
-        (
+        "notifying:notify_command",
+        required="--warehouse",
+        optional="--config --to --target=default --at-least=WARN --dry-run",
+        examples=(
             "--warehouse ./warehouse --dry-run",
             "--warehouse /data/audit --to /etc/rebalance-audit/pager.url --target pager --at-least ERROR",
         ),
-        {"--target": "default", "--at-least": "WARN"},
     ),
     "backfill": Command(
         "Audit whole steps of a long history, one run per step; a step that fails does not stop the others.",
-        WithSpark("scheduled:backfill_command", "check_audit"),
-        ("--warehouse", "--interval", "--config", "--jobs", "--only-missing", "--fail-on", "--scale", "--json"),
-        (
+        "scheduled:backfill_command",
+        required="--warehouse --interval",
+        optional="--config --jobs --only-missing --fail-on=ERROR --scale --json",
+        check="before:check_audit",
+        examples=(
             "--warehouse /data/audit --interval 2026-11-01/2026-12-01 --jobs 2",
             "--warehouse /data/audit --interval 2026-11-01/2026-12-01 --only-missing --json",
         ),
-        {"--fail-on": "ERROR"},
     ),
     "late": Command(
         "Audit again the steps whose snapshots arrived, or changed, after they were published.",
-        WithSpark("scheduled:late_command", "check_audit"),
-        ("--warehouse", "--interval", "--config", "--fail-on", "--scale", "--json"),
-        (
+        "scheduled:late_command",
+        required="--warehouse --interval",
+        optional="--config --fail-on=ERROR --scale --json",
+        check="before:check_audit",
+        examples=(
             "--warehouse ./warehouse --interval 2026-11-21/2026-11-22",
             "--warehouse lake.audit --interval 2026-11-14/2026-11-21 --config audit.yaml --json",
         ),
-        {"--fail-on": "ERROR"},
     ),
     "validate": Command(
         "Run the data-quality expectations on what is in the warehouse, without auditing.",
-        WithSpark("auditing:validate_command", "check_validate"),
-        ("--warehouse", "--table", "--interval", "--config", "--scale", "--json"),
-        (
+        "auditing:validate_command",
+        required="--warehouse",
+        optional="--table --interval --config --scale --json",
+        check="before:check_validate",
+        examples=(
             "--warehouse ./warehouse",
             "--warehouse /data/audit --interval 2026-11-21/2026-11-22 --config audit.yaml",
             "--warehouse lake.audit --table allocations --json",
         ),
-        optional=("--interval",),
     ),
     "verify": Command(
         "Audit a published run again from the same versions of its sources, and compare the results.",
-        WithSpark("auditing:verify_command", "check_verify"),
-        ("RUN_ID", "--warehouse", "--scale", "--json"),
-        ("7f3a0c5e6b4d41a9 --warehouse ./warehouse", "7f3a0c5e6b4d41a9 --warehouse lake.audit --json"),
+        "auditing:verify_command",
+        required="RUN_ID --warehouse",
+        optional="--scale --json",
+        check="before:check_verify",
+        examples=("7f3a0c5e6b4d41a9 --warehouse ./warehouse", "7f3a0c5e6b4d41a9 --warehouse lake.audit --json"),
     ),
     "status": Command(
-        "Show the newest step of every group: what needs attention, its backlog, and what limits it.",
-        LazyFunction("reading:status_command"),
-        ("--warehouse", "--cluster", "--group", "--tz", "--json", "--format"),
-        ("--warehouse ./warehouse", "--warehouse lake.audit --cluster eu --json"),
+        "Show the groups that need attention in their newest step, a line each, and count the others.",
+        "reading:status_command",
+        required="--warehouse",
+        optional="--cluster --group --all --sort=severity|backlog|utilisation --tz --json --format",
+        examples=(
+            "--warehouse ./warehouse",
+            "--warehouse ./warehouse --group payment-service",
+            "--warehouse lake.audit --cluster eu --all --sort backlog",
+        ),
     ),
     "incidents": Command(
         "List what went wrong, the worst first, one line per incident: a cause and its consequences in all groups.",
-        LazyFunction("reading:incidents_command"),
-        (
-            *("--warehouse", "--interval", "--last", "--open", "--cluster", "--group", "--rule", "--severity"),
-            *("--config", "--client", "--id", "--sort", "--tz", "--json", "--format"),
+        "reading:incidents_command",
+        required="--warehouse",
+        optional=(
+            "--interval --last --open --cluster --group --rule --severity --config --client --id "
+            "--sort=worst|newest|oldest|longest|piled-up --tz --json --format"
         ),
-        (
+        examples=(
             "--warehouse ./warehouse",
             "--warehouse ./warehouse --last 1h --severity ERROR --sort newest --tz Europe/Berlin",
             "--warehouse ./warehouse --id 9c1f0a52d7be4410",
             "--warehouse lake.audit --interval 2026-11-21/2026-11-22 --open --json",
         ),
-        {"--sort": "worst"},
-        optional=("--interval",),
     ),
     "trends": Command(
         "Compare the last weeks of every group: incidents, queues without one owner, rebalances; what got worse comes "
         "first.",
-        LazyFunction("reading:trends_command"),
-        ("--warehouse", "--days", "--cluster", "--group", "--tz", "--json", "--format"),
-        ("--warehouse ./warehouse", "--warehouse lake.audit --days 14 --cluster eu --json"),
-        {"--days": "30"},
+        "reading:trends_command",
+        required="--warehouse",
+        optional="--days=30 --cluster --group --tz --json --format",
+        examples=("--warehouse ./warehouse", "--warehouse lake.audit --days 14 --cluster eu --json"),
     ),
     "suggest": Command(
         "Suggest thresholds for each group by what was found in the last days, as YAML to paste; changes nothing.",
-        LazyFunction("reading:suggest_command"),
-        ("--warehouse", "--days", "--cluster", "--group", "--config"),
-        ("--warehouse ./warehouse", "--warehouse lake.audit --days 30 --config audit.yaml"),
-        {"--days": "14"},
+        "reading:suggest_command",
+        required="--warehouse",
+        optional="--days=14 --cluster --group --config",
+        examples=("--warehouse ./warehouse", "--warehouse lake.audit --days 30 --config audit.yaml"),
     ),
     "runs": Command(
         "List the runs, newest first: what was audited when, with which configuration and code, by which run.",
-        LazyFunction("searching:runs_command"),
-        ("--warehouse", "--interval", "--last", "--tz", "--json", "--format"),
-        ("--warehouse ./warehouse", "--warehouse lake.audit --interval 2026-11-21/2026-11-22 --json"),
-        optional=("--interval",),
+        "searching:runs_command",
+        required="--warehouse",
+        optional="--interval --last --tz --json --format",
+        examples=("--warehouse ./warehouse", "--warehouse lake.audit --interval 2026-11-21/2026-11-22 --json"),
     ),
     "clients": Command(
         "Search a consumer by its client id or host over all groups: of which it was a member, and when.",
-        LazyFunction("searching:clients_command"),
-        ("TEXT", "--warehouse", "--interval", "--last", "--cluster", "--group", "--tz", "--json", "--format"),
-        ("10.31.79.121 --warehouse ./warehouse", "'@7177#' --warehouse lake.audit --last 7d --format csv"),
-        optional=("--interval",),
+        "searching:clients_command",
+        required="TEXT --warehouse",
+        optional="--interval --last --cluster --group --tz --json --format",
+        examples=("10.31.79.121 --warehouse ./warehouse", "'@7177#' --warehouse lake.audit --last 7d --format csv"),
     ),
     "compare": Command(
         "Compare two times of a group, before and after a deploy: owners, rebalances, backlog, incidents.",
-        LazyFunction("searching:compare_command"),
-        ("BEFORE", "AFTER", "--warehouse", "--cluster", "--group", "--tz", "--json", "--format"),
-        (
+        "searching:compare_command",
+        required="BEFORE AFTER --warehouse --group",
+        optional="--cluster --tz --json --format",
+        examples=(
             "2026-11-21T02:03/2026-11-21T02:07 2026-11-21T02:07/2026-11-21T02:17 --warehouse ./warehouse --group G",
             "2026-11-20/2026-11-21 2026-11-21/2026-11-22 --warehouse lake.audit --cluster eu --group G --format csv",
         ),
-        required=("--group",),
     ),
     "metrics": Command(
         "Write the newest step of every group and its open incidents as metrics that Prometheus reads.",
-        LazyFunction("reading:metrics_command"),
-        ("--warehouse", "--textfile", "--cluster", "--group", "--config"),
-        (
+        "reading:metrics_command",
+        required="--warehouse",
+        optional="--textfile --cluster --group --config",
+        examples=(
             "--warehouse ./warehouse",
             "--warehouse lake.audit --textfile /var/lib/node_exporter/textfile/rebalance_audit.prom",
         ),
     ),
     "explain": Command(
         "Explain in words who owned what in a group at one moment, why, and what was wrong.",
-        LazyFunction("reading:explain_command"),
-        ("--warehouse", "--cluster", "--group", "--topic", "--at", "--tz", "--json"),
-        (
+        "reading:explain_command",
+        required="--warehouse --group --at",
+        optional="--cluster --topic --tz --json",
+        examples=(
             "--warehouse ./warehouse --group payment-service --at 2026-11-21T02:10Z",
             "--warehouse lake.audit --cluster eu --group G --topic T --at 2026-11-21T02:10:30Z --json",
         ),
-        required=("--group",),
     ),
     "what-if": Command(
         "Simulate a group's recorded history with other members, strategy or queues, and compare the backlogs.",
-        LazyFunction("what_if:what_if_command"),
-        (
-            *("--warehouse", "--interval", "--last", "--cluster", "--group", "--members", "--strategy", "--unique-ids"),
-            *("--same-subscriptions", "--queues", "--without", "--speed", "--threads", "--pull-batch"),
-            *("--pull-interval", "--response-time", "--load", "--autoscale", "--case", "--plan", "--size"),
-            *("--utilisation-below", "--backlog-below", "--drained-within", "--html", "--json"),
+        "what_if:what_if_command",
+        required="--warehouse",
+        optional=(
+            "--interval --last --cluster --group --members --room --strategy --unique-ids --same-subscriptions "
+            "--queues --without --speed --threads --pull-batch --pull-interval --response-time --load "
+            "--autoscale --case --plan --size --utilisation-below --backlog-below --drained-within --html "
+            "--json"
         ),
-        (
+        examples=(
             "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00 --group payment-service --unique-ids",
             "--warehouse ./warehouse --group G --case '--members +2' --case '--strategy AVG_BY_CIRCLE' --html G.html",
             "--warehouse lake.audit --cluster eu --group G --plan 3",
             "--warehouse ./warehouse --group G --size --backlog-below 10000 --load x2",
             "--warehouse lake.audit --size --cluster eu",
         ),
-        optional=("--interval",),
     ),
     "maintain": Command(
         "Compact small files, remove old ones, and check the constraints of all tables; their rows stay the same.",
-        WithSpark("scheduled:maintain_command", "check_maintain"),
-        ("--warehouse", "--retention-days", "--upgrade", "--scale", "--json"),
-        (
+        "scheduled:maintain_command",
+        required="--warehouse",
+        optional="--retention-days --upgrade --scale --json",
+        check="before:check_maintain",
+        examples=(
             "--warehouse ./warehouse",
             "--warehouse ./warehouse --upgrade",
             "--warehouse lake.audit --retention-days 90 --json",
@@ -280,22 +286,38 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "report": Command(
         "Write what was published of an interval as one HTML file: who owned each queue when, findings, backlog.",
-        LazyFunction("reading:report_command"),
-        ("--warehouse", "--interval", "--last", "--cluster", "--group", "--out", "--details", "--trace", "--config"),
-        (
+        "reading:report_command",
+        required="--warehouse --interval",
+        optional="--last --cluster --group --out=report.html --details --trace --config",
+        examples=(
             "--warehouse ./warehouse --last 1d",
             "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00",
             "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00 --trace report.pftrace",
             "--warehouse lake.audit --interval 2026-11-21/2026-11-22 --group G --out G.html",
         ),
-        {"--out": "report.html"},
     ),
     "demo": Command(
         "Load the recording of a real cluster that ships with the project, audit it, and show the incidents.",
-        WithSpark("auditing:demo_command", "check_warehouse"),
-        ("--warehouse", "--findings", "--scale"),
-        ("", "--warehouse /data/demo"),
-        {"--warehouse": "./warehouse"},
+        "auditing:demo_command",
+        optional="--warehouse=./warehouse --findings --scale",
+        check="before:check_warehouse",
+        examples=("", "--warehouse /data/demo"),
     ),
-    "version": Command("Print the versions of the audit, Spark and Delta.", _version, examples=("",)),
+    "setup": Command(
+        "Fetch Delta's jars, once, and prepare Java's classes, so that audits start fast and need no network.",
+        "setting_up:setup_command",
+        optional="--capture --s3 --from --remove",
+        first_word="looking for Java and jars",
+        examples=("", "--capture", "--from /mnt/jars"),
+    ),
+    "dags": Command(
+        "Write the DAG files for Airflow into a folder.",
+        "setting_up:dags_command",
+        required="--to",
+        first_word="",
+        examples=("--to ~/airflow/dags",),
+    ),
+    "version": Command(
+        "Print the versions of the audit, Spark and Delta.", "commands:version_command", first_word="", examples=("",)
+    ),
 }

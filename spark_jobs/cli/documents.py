@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import io
 import json
+import re
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.domain.model.intervals import Interval, format_utc
-from spark_jobs.domain.model.window import from_micros
+from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.phrases import printable
 from spark_jobs.errors import OutputError
 
 if TYPE_CHECKING:
-    from spark_jobs.domain.incidents.trends import GroupTrend, GroupWeek
-    from spark_jobs.domain.incidents.values import Incident
     from spark_jobs.pipeline.run import RunResult
+    from spark_jobs.show.incidents import Incidents
+    from spark_jobs.show.trends import Trends
 
 
 def as_json(document: Mapping[str, Any]) -> str:
@@ -29,13 +28,11 @@ def as_json(document: Mapping[str, Any]) -> str:
 
 
 def answered(arguments: Namespace, document: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> bool:
-    """Prints what a program asked for: the document as JSON, or its rows as CSV or Parquet; False: a person asked."""
+    """Prints what a program asked for: the document as JSON, or its rows in a format; False: a person asked."""
     if arguments.json:
         print(as_json(document))
-    elif arguments.format == "csv":
-        _write_csv(list(rows))
-    elif arguments.format == "parquet":
-        _write_parquet(list(rows))
+    elif arguments.format:
+        _FORMATS[arguments.format]([*map(_flat, rows)])
     return bool(arguments.json or arguments.format)
 
 
@@ -44,11 +41,25 @@ def _write_csv(rows: Sequence[Mapping[str, Any]]) -> None:
         text = io.StringIO()
         out = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
         out.writeheader()
-        for row in map(_flat, rows):
-            out.writerow({name: format_utc(one) if isinstance(one, datetime) else one for name, one in row.items()})
+        out.writerows(map(_with_times, rows))
         # On a terminal no name steers it.
         lines = text.getvalue().split("\n")
         print("\n".join(map(printable, lines) if sys.stdout.isatty() else lines), end="")
+
+
+def _write_logfmt(rows: Sequence[Mapping[str, Any]]) -> None:
+    """A line per row; what is unknown has no value, and text that is not one plain word is quoted, as in JSON."""
+    for row in map(_with_times, rows):
+        texts = {name: "" if one is None else str(one) for name, one in row.items()}
+        print(" ".join(f"{name}={_word(text)}" for name, text in texts.items()))
+
+
+def _word(text: str) -> str:
+    return text if re.fullmatch(r"[!#-<>-\[\]-~]*", text) else json.dumps(text)
+
+
+def _with_times(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: format_utc(one) if isinstance(one, datetime) else one for name, one in row.items()}
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,8 +74,18 @@ def _write_parquet(rows: Sequence[Mapping[str, Any]]) -> None:
     if sys.stdout.isatty():
         raise OutputError("Parquet is not for a terminal: write it to a file, with > FILE")
     written = pa.BufferOutputStream()
-    parquet.write_table(pa.Table.from_pylist([*map(_flat, rows)]), written)
+    parquet.write_table(pa.Table.from_pylist(rows), written)
     sys.stdout.buffer.write(written.getvalue())
+
+
+_FORMATS = {"csv": _write_csv, "logfmt": _write_logfmt, "parquet": _write_parquet}
+
+
+def trends_document(found: Trends) -> dict[str, Any]:
+    """Trends for `as_json`."""
+    from spark_jobs.show.trends import week_row
+
+    return {"groups": [{**one._asdict(), "weeks": [*map(week_row, one.weeks)]} for one in found]}
 
 
 def _json_value(value: object) -> str:
@@ -79,42 +100,7 @@ def run_document(result: RunResult) -> dict[str, Any]:
     return {"run": result.run, "findings": result.findings} | warnings
 
 
-def incidents_document(
-    incidents: Iterable[Incident], not_audited: Iterable[Interval], not_recorded: Iterable[Interval]
-) -> dict[str, Any]:
+def incidents_document(found: Incidents) -> dict[str, Any]:
     """Incidents for `as_json`, and the time in which nothing was audited, or recorded."""
-    unknown = {"not_audited": [*map(str, not_audited)], "not_recorded": [*map(str, not_recorded)]}
-    return {"incidents": [_incident(one) for one in incidents]} | unknown
-
-
-def trend_rows(found: Iterable[GroupTrend]) -> list[dict[str, Any]]:
-    """A row per group and week."""
-    return [
-        {"cluster": one.cluster, "consumer_group": one.consumer_group, **_week(week)}
-        for one in found
-        for week in one.weeks
-    ]
-
-
-def trends_document(found: Iterable[GroupTrend]) -> dict[str, Any]:
-    """Trends for `as_json`."""
-    return {"groups": [{**one._asdict(), "weeks": [*map(_week, one.weeks)]} for one in found]}
-
-
-def _week(one: GroupWeek) -> dict[str, Any]:
-    return {**one._asdict(), "start": from_micros(one.start), "end": from_micros(one.end)}
-
-
-def _incident(one: Incident) -> dict[str, Any]:
-    times = {"opened_at": one.opened_at, "resolved_at": one.resolved_at, "last_seen_at": one.last_seen_at}
-    told = {name: None if at is None else from_micros(at) for name, at in times.items()}
-    queues = [{"topic": topic, "broker_name": broker, "queue_id": number} for topic, broker, number in one.queues]
-    parts = {
-        name: [
-            {**part._asdict(), "start": from_micros(part.start), "end": from_micros(part.end)}
-            for part in getattr(one, name)
-        ]
-        for name in ("roots", "consequences")
-    }
-    costs = [cost._asdict() for cost in one.costs]
-    return {**dataclasses.asdict(one), **told, "queues": queues, **parts, "costs": costs, "teams": one.teams}
+    unknown = {"not_audited": [*map(str, found.not_audited)], "not_recorded": [*map(str, found.not_recorded)]}
+    return {"incidents": found.rows()} | unknown

@@ -10,7 +10,7 @@ from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.errors import ExitCode
 from spark_jobs.operate.backfill import Backfill
 from spark_jobs.pipeline.quality.checks import Result
-from spark_jobs.pipeline.run import RunResult, told_severities
+from spark_jobs.pipeline.run import RunResult
 
 
 def exit_code(severities: Iterable[str], fail_on: str, *, doubtful: bool = False) -> ExitCode:
@@ -25,7 +25,7 @@ def exit_code(severities: Iterable[str], fail_on: str, *, doubtful: bool = False
 
 def run_exit_code(result: RunResult, fail_on: str) -> ExitCode:
     """The `exit_code` of a run; findings that are muted do not count, nor does what follows from them."""
-    return exit_code(told_severities(result.findings), fail_on, doubtful=bool(result.quality_warnings))
+    return exit_code(result.reported_severities(), fail_on, doubtful=bool(result.quality_warnings))
 
 
 def backfill_exit_code(found: Backfill, fail_on: str) -> ExitCode:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from spark_jobs.cli.start import start_spark
+from spark_jobs.api.start import start_spark
 from spark_jobs.errors import RebalanceAuditError
 from spark_jobs.ingest.load import ingest
 from spark_jobs.store.warehouse import Warehouse

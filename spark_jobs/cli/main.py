@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from rich_argparse import RawDescriptionRichHelpFormatter
 
 from spark_jobs.cli.commands import COMMANDS, Command
-from spark_jobs.cli.options import COMMON, EXCLUSIVE, OPTIONS, REQUIRED, VARIABLE, VERBATIM
+from spark_jobs.cli.options import EXCLUSIVE, OPTIONS, VARIABLE, VERBATIM
 from spark_jobs.errors import ExitCode, RebalanceAuditError
 
 # PYTHON_ARGCOMPLETE_OK
@@ -39,7 +39,9 @@ def _run(argv: Sequence[str]) -> int:
     try:
         parser = build_parser(COMMANDS)
         if "_ARGCOMPLETE" in os.environ:
-            _complete(parser)
+            import argcomplete
+
+            argcomplete.autocomplete(parser)  # answers the shell, and ends this process
         arguments = parser.parse_args(with_environment(argv, COMMANDS, os.environ))
         _configure_logging(logging.INFO if arguments.verbose else logging.WARNING)
         if zone := getattr(arguments, "tz", None):
@@ -52,6 +54,8 @@ def _run(argv: Sequence[str]) -> int:
         return int(leaving.code or 0)
     except RebalanceAuditError as error:
         return _failed(error.exit_code, str(error))
+    except ImportError as error:
+        return _failed_import(error, arguments)
     except KeyboardInterrupt as interrupt:
         how_things_are = getattr(interrupt, "__notes__", ["the published tables are as they were"])
         return _failed(INTERRUPTED, "; ".join(("interrupted", *how_things_are)))
@@ -82,13 +86,6 @@ def _leave(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _complete(parser: ArgumentParser) -> None:
-    """Answers a shell that asks how what is typed may go on, and ends this process."""
-    import argcomplete
-
-    argcomplete.autocomplete(parser)
-
-
 def _configure_logging(level: int) -> None:
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     # What py4j logs (as the root logger, too) it also raises.
@@ -108,6 +105,13 @@ def _failed(code: int, message: str) -> int:
     for line in message.splitlines():
         print(f"rebalance-audit: {printable(line)}", file=sys.stderr)
     return code
+
+
+def _failed_import(error: ImportError, arguments: Namespace) -> int:
+    from spark_jobs.runtime.extras import needed_extra
+
+    missing = needed_extra(error)
+    return _unexpected(error, arguments) if missing is None else _failed(missing.exit_code, str(missing))
 
 
 def _unexpected(error: Exception, arguments: Namespace) -> int:
@@ -157,17 +161,27 @@ def build_parser(commands: Mapping[str, Command]) -> ArgumentParser:
         epilog = "\n".join(("examples:", *examples, "", _EXIT_CODES))
         summary = command.summary
         sub = subparsers.add_parser(name, help=summary, description=summary, epilog=epilog, **_STYLE)
-        pairs = [pair for pair in EXCLUSIVE if set(pair) <= set(command.options)]
-        for option in (*command.options, *COMMON):
-            if not any(option in pair for pair in pairs):
-                sub.add_argument(option, **_settings(command, option))
-        for pair in pairs:
-            settings = {option: _settings(command, option) for option in pair}
-            required = [one.pop("required", False) for one in settings.values()]
-            one_of = sub.add_mutually_exclusive_group(required=any(required))
-            for option in pair:
-                one_of.add_argument(option, **settings[option])
+        _add_options(sub, command)
     return parser
+
+
+def _add_options(parser: ArgumentParser, command: Command) -> None:
+    """Those of a command; of two that exclude each other one is required if either is."""
+    required = command.required.split()
+    groups: dict[str, Any] = {}
+    for pair in EXCLUSIVE:
+        if command.options.keys() >= set(pair):
+            group = parser.add_mutually_exclusive_group(required=not set(pair).isdisjoint(required))
+            groups |= dict.fromkeys(pair, group)
+    for option, default in command.options.items():
+        settings = dict(OPTIONS[option])
+        if len(command.choices[option]) > 1:
+            settings["choices"] = command.choices[option]
+        if default:
+            settings |= {"default": default, "help": f"{settings['help']} (default: {default})"}
+        elif option.startswith("--") and option in required and option not in groups:
+            settings["required"] = True
+        groups.get(option, parser).add_argument(option, **settings)
 
 
 def with_environment(argv: Sequence[str], commands: Mapping[str, Command], environment: Mapping[str, str]) -> list[str]:
@@ -176,7 +190,7 @@ def with_environment(argv: Sequence[str], commands: Mapping[str, Command], envir
     """
     command = commands.get(argv[0]) if argv else None
     given = []
-    for option in (*command.options, *COMMON) if command else ():
+    for option in command.options if command else ():
         value = environment.get(VARIABLE + option.strip("-").replace("-", "_").upper(), "")
         if option.startswith("--") and value:
             is_switch = OPTIONS[option].get("action") == "store_true"
@@ -190,11 +204,3 @@ def _joined(words: Sequence[str]) -> Iterator[str]:
     for word in left:
         value = next(left, None) if word in VERBATIM else None
         yield word if value is None else f"{word}={value}"
-
-
-def _settings(command: Command, option: str) -> dict[str, Any]:
-    settings = dict(OPTIONS[option])
-    if default := command.defaults.get(option):
-        return settings | {"default": default, "help": f"{settings['help']} (default: {default})"}
-    required = option in command.required or (option in REQUIRED and option not in command.optional)
-    return settings | ({"required": True} if required else {})

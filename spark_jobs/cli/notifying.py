@@ -8,8 +8,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from spark_jobs.cli.reading import stored_tables
-from spark_jobs.cli.terminal import print_line, printable, progress_on, show_next
+from spark_jobs.cli.reading import opened
+from spark_jobs.cli.terminal import print_line, printable, show_next
 from spark_jobs.config.file import load
 from spark_jobs.errors import ExitCode
 from spark_jobs.operate.deliver import deliver, notify_url
@@ -24,8 +24,8 @@ def notify_command(arguments: Namespace) -> int:
     def send(message: Message) -> None:
         deliver(os.environ, files[message.target], message.title, message.text)
 
-    with progress_on(Console(stderr=True)) as say:
-        stored = stored_tables(arguments.warehouse, say)
+    with opened(arguments) as warehouse:
+        stored, say = warehouse.stored, warehouse.progress
         sent = messages(stored, request, say) if arguments.dry_run else tell(stored, request, send, say)
     for message in sent:
         _show(message, request, whole=arguments.dry_run)

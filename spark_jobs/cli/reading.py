@@ -5,89 +5,83 @@ from __future__ import annotations
 import dataclasses
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from spark_jobs.cli.documents import answered, as_json, incidents_document, trend_rows, trends_document
+from spark_jobs.api.warehouse import AuditedWarehouse, open_warehouse
+from spark_jobs.cli import show_status
+from spark_jobs.cli.documents import answered, as_json, incidents_document, trends_document
 from spark_jobs.cli.show_incidents import ORDERS, show_incidents
-from spark_jobs.cli.show_status import show_statuses
 from spark_jobs.cli.show_trends import show_trends
 from spark_jobs.cli.terminal import SEVERITY_STYLES, printable, progress_on, show_next, zone_name
-from spark_jobs.config.file import load
 from spark_jobs.domain.incidents.values import Incident
-from spark_jobs.domain.model.intervals import Interval, format_utc
+from spark_jobs.domain.model.intervals import EVER, Interval, format_utc
+from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.rules import unobserved
 from spark_jobs.errors import ExitCode
-from spark_jobs.show.explain import ExplainRequest, explain_group
-from spark_jobs.show.incidents import IncidentQuery, check_rule, not_audited, not_recorded, published_incidents
 from spark_jobs.show.recorder import calls_in, recorder_lines
-from spark_jobs.show.status import statuses
-from spark_jobs.show.suggest import suggestions_of
-from spark_jobs.show.text.explanation import lines, unknowns
+from spark_jobs.show.suggest import suggestion_lines, suggestions_of
+from spark_jobs.show.text.explanation_text import lines, unknowns
 from spark_jobs.show.text.incident_text import incident_lines, unknown_text
-from spark_jobs.show.text.suggestion_text import suggestion_lines
-from spark_jobs.show.text.text_view import TextLine
-from spark_jobs.show.trends import TrendQuery, trends_of
-from spark_jobs.store.location import Location
-from spark_jobs.store.read.delta import DeltaTables, is_reached
-from spark_jobs.store.read.published import PublishedTables, published_tables
+from spark_jobs.show.text.interval_text import TextLine
+from spark_jobs.show.trends import TrendQuery
 from spark_jobs.store.read.stored import StoredTables
 
 
-def stored_tables(warehouse: str, say: Callable[[str], None]) -> StoredTables:
-    """The tables of the warehouse that a user names."""
-    location = Location.parse(warehouse)
-    if is_reached(location):
-        return DeltaTables(location)
-    kind = "a catalog" if location.in_catalog else f"{location.scheme}://"
-    say(f"only Spark reads {kind}: this takes longer than a path or an object store")
-    from spark_jobs.cli.start import start_spark
-    from spark_jobs.store.read.through_spark import SparkTables
-    from spark_jobs.store.warehouse import Warehouse
-
-    return SparkTables(start_spark(say), Warehouse.parse(warehouse))
+@contextmanager
+def opened(arguments: Namespace) -> Iterator[AuditedWarehouse]:
+    """The command's warehouse, with its configuration where it has one; what is being done with it is shown."""
+    with progress_on() as say:
+        yield open_warehouse(arguments.warehouse, vars(arguments).get("config"), say)
 
 
-def time_asked(arguments: Namespace, tables: PublishedTables) -> Interval | None:
-    """What `--interval` or `--last` says; None: neither."""
-    asked: Interval | None = arguments.interval
-    return asked if arguments.last is None else tables.last(timedelta(seconds=arguments.last))
+def time_of(arguments: Namespace) -> dict[str, Any]:
+    """What `--interval` or `--last` says, as the questions of a warehouse take it; neither: no time."""
+    if arguments.last is not None:
+        return {"since": timedelta(seconds=arguments.last)}
+    return {} if arguments.interval is None else {"since": arguments.interval.start, "until": arguments.interval.end}
 
 
 def explain_command(arguments: Namespace) -> int:
     """Exit code 0 also where something was wrong: the question has been answered; 2 where nothing worse than INFO was
     found, and what is not known may have been wrong.
     """
-    question = ExplainRequest(arguments.group or "", arguments.at, arguments.cluster, arguments.topic)
-    with progress_on(Console(stderr=True)) as say:
-        stored = stored_tables(arguments.warehouse, say)
-        story = explain_group(stored, question, say)
+    with opened(arguments) as warehouse:
+        group, named = arguments.group or "", {"cluster": arguments.cluster, "topic": arguments.topic}
+        story = warehouse.explain(group, arguments.at, **named).facts
     unknown = unknowns(story)
     if arguments.json:
         print(as_json(dataclasses.asdict(story) | {"unknown": unknown}))
     else:
         told = [*lines(story, zone_name())]
         for one in story.findings:
-            told += _recorder(stored, one["rule"], story.cluster, one["start"], one["end"])
+            told += _recorder(warehouse.stored, one["rule"], story.cluster, one["start"], one["end"])
         show_explanation(Console(), told)
         of_step = {"interval": story.step, "group": story.consumer_group, "cluster": story.cluster}
         show_next("report", {"warehouse": arguments.warehouse, **of_step})
-    found = {one["severity"] for one in story.findings} - {"INFO"}
+    found = {one["severity"] for one in story.findings} - {INFO}
     return ExitCode.WARNINGS if unknown and not found else ExitCode.CLEAN
 
 
 def status_command(arguments: Namespace) -> int:
     """Exit code 0 also with findings: `run` and `validate` are for gates; 2 where no group was audited."""
-    with progress_on(Console(stderr=True)) as say:
-        found = statuses(stored_tables(arguments.warehouse, say), arguments.cluster, arguments.group, say)
+    with opened(arguments) as warehouse:
+        found = warehouse.status(arguments.group, cluster=arguments.cluster)
+    found.groups.sort(key=show_status.ORDERS[arguments.sort], reverse=True)
     if not answered(arguments, dataclasses.asdict(found), found.groups):
-        show_statuses(Console(), found)
+        if arguments.group is None:
+            show_status.show_statuses(Console(), found, every=arguments.all)
+        else:
+            show_status.show_group(Console(), found)
         for group in found.groups[:1]:
             of_group = {"group": group["consumer_group"], "cluster": group["cluster"]}
             worst = group["worst"]
@@ -105,28 +99,22 @@ def middle(start: datetime, end: datetime) -> str:
 
 def incidents_command(arguments: Namespace) -> int:
     """Exit code 0 also with incidents: `run` and `validate` are for gates; 2 where something was not audited."""
-    check_rule(arguments.rule)
-    with progress_on(Console(stderr=True)) as say:
-        stored = stored_tables(arguments.warehouse, say)
-        say("reading the findings")
-        tables = published_tables(stored)
-        query = IncidentQuery(
-            time_asked(arguments, tables),
-            arguments.open,
-            arguments.cluster,
+    with opened(arguments) as warehouse:
+        found = warehouse.incidents(
             arguments.group,
-            arguments.id,
-            arguments.rule,
-            arguments.severity,
-            arguments.client,
-            load(arguments.config).routes,
+            cluster=arguments.cluster,
+            **time_of(arguments),
+            is_open=arguments.open,
+            incident_id=arguments.id,
+            rule=arguments.rule,
+            severity=arguments.severity,
+            client=arguments.client,
         )
-        found = sorted(published_incidents(tables, query), key=ORDERS[arguments.sort], reverse=True)
-        unaudited = not_audited(tables, query)
-        unrecorded = [] if found or unaudited else not_recorded(tables, query)
-    document, unknown = incidents_document(found, unaudited, unrecorded), unknown_text(unaudited, unrecorded)
+    found = replace(found, found=sorted(found, key=ORDERS[arguments.sort], reverse=True))
+    unknown = unknown_text(found.not_audited, found.not_recorded)
+    document = incidents_document(found)
     if not answered(arguments, document, document["incidents"]):
-        _show_incidents(arguments, stored, found, unknown)
+        _show_incidents(arguments, warehouse.stored, found.found, unknown)
     return ExitCode.WARNINGS if unknown else ExitCode.CLEAN
 
 
@@ -152,12 +140,11 @@ def _recorder(stored: StoredTables, rule: str, cluster: str, start: datetime, en
 
 def trends_command(arguments: Namespace) -> int:
     """Exit code 0 whatever got worse."""
-    query = TrendQuery(arguments.days, arguments.cluster, arguments.group)
-    with progress_on(Console(stderr=True)) as say:
-        found = trends_of(stored_tables(arguments.warehouse, say), query, say)
-    if not answered(arguments, trends_document(found), trend_rows(found)):
-        show_trends(Console(), found)
-        for one in found[:1]:
+    with opened(arguments) as warehouse:
+        found = warehouse.trends(arguments.group, cluster=arguments.cluster, days=arguments.days)
+    if not answered(arguments, trends_document(found), found.rows()):
+        show_trends(Console(), found.groups)
+        for one in found.groups[:1]:
             named = {"cluster": one.cluster, "group": one.consumer_group}
             show_next("incidents", {"warehouse": arguments.warehouse, **named})
     return ExitCode.CLEAN
@@ -166,39 +153,32 @@ def trends_command(arguments: Namespace) -> int:
 def suggest_command(arguments: Namespace) -> int:
     """Exit code 0 also where nothing is suggested."""
     query = TrendQuery(arguments.days, arguments.cluster, arguments.group)
-    with progress_on(Console(stderr=True)) as say:
-        configuration = load(arguments.config)
-        interval, found = suggestions_of(stored_tables(arguments.warehouse, say), query, configuration, say)
+    with opened(arguments) as warehouse:
+        interval, found = suggestions_of(warehouse.stored, query, warehouse.configuration, warehouse.progress)
     print(*suggestion_lines(interval, found), sep="\n")
     return ExitCode.CLEAN
 
 
 def report_command(arguments: Namespace) -> int:
     """Exit code 0 whatever the page shows: it has been written."""
-    with progress_on(Console(stderr=True)) as say:
-        from spark_jobs.show.report import ReportRequest, report, write_page
-
-        file = Path(arguments.out)
-        stored = stored_tables(arguments.warehouse, say)
-        arguments.interval = time_asked(arguments, published_tables(stored))
-        routes = load(arguments.config).routes
-        request = ReportRequest(arguments.interval, arguments.cluster, arguments.group, arguments.details, routes)
-        page = report(stored, request, say)
-    write_page(page, file)
-    print(f"The report is in {printable(str(file))}: open it in a browser")
+    with opened(arguments) as warehouse:
+        time = time_of(arguments)
+        page = warehouse.report(arguments.group, cluster=arguments.cluster, **time, detailed=arguments.details)
+    page.save(arguments.out)
+    print(f"The report is in {printable(arguments.out)}: open it in a browser")
     if arguments.trace is not None:
-        _write_trace(stored, arguments)
+        _write_trace(arguments, time)
     show_next("status", {"warehouse": arguments.warehouse})
     return ExitCode.CLEAN
 
 
-def _write_trace(stored: StoredTables, arguments: Namespace) -> None:
+def _write_trace(arguments: Namespace, time: Mapping[str, Any]) -> None:
     file = Path(arguments.trace)
-    with progress_on(Console(stderr=True)) as say:
+    with opened(arguments) as warehouse:
         from spark_jobs.show.trace import TraceRequest, trace
 
-        request = TraceRequest(arguments.interval, arguments.cluster, arguments.group)
-        left_out = trace(stored, request, file, say)
+        request = TraceRequest(warehouse.time(**time) or EVER, arguments.cluster, arguments.group)
+        left_out = trace(warehouse.stored, request, file, warehouse.progress)
     print(f"The trace is in {printable(str(file))}: open it in ui.perfetto.dev, or with trace_processor")
     for note in left_out:
         print(printable(note))
@@ -206,13 +186,12 @@ def _write_trace(stored: StoredTables, arguments: Namespace) -> None:
 
 def metrics_command(arguments: Namespace) -> int:
     """Exit code 0 whatever the metrics tell: they have been written."""
-    with progress_on(Console(stderr=True)) as say:
+    with opened(arguments) as warehouse:
         from prometheus_client import generate_latest
 
-        from spark_jobs.show.metrics import metrics, write_metrics
+        from spark_jobs.show.metrics import write_metrics
 
-        routes = load(arguments.config).routes
-        found = metrics(stored_tables(arguments.warehouse, say), arguments.cluster, arguments.group, routes, say)
+        found = warehouse.metrics(arguments.group, cluster=arguments.cluster)
     if arguments.textfile is None:
         # Line by line: on a terminal no name steers it, and a program reads what it would in a file.
         text = generate_latest(found).decode()

@@ -11,14 +11,13 @@ from datetime import timedelta
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from schemas import TABLES
+from spark_jobs.api.start import is_small, snapshots_of, start_spark
 from spark_jobs.cli.documents import as_json, run_document
 from spark_jobs.cli.exit_codes import backfill_exit_code, run_exit_code, worst
 from spark_jobs.cli.show_backfill import bar_on, show_backfill
-from spark_jobs.cli.start import is_small, start_spark
-from spark_jobs.cli.terminal import Heading, printable, progress_on, show_next, show_rows, table
+from spark_jobs.cli.terminal import Column, printable, progress_on, show_next, show_table
 from spark_jobs.config.file import load
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.severities import SEVERITIES
@@ -39,8 +38,8 @@ def task_command(arguments: Namespace) -> int:
     configuration, warehouse = load(arguments.config), Warehouse.parse(arguments.warehouse)
     configuration.grid.check_whole_steps(arguments.interval)
     request = RunRequest(arguments.interval, arguments.cluster, arguments.group)
-    with progress_on(Console(stderr=True)) as say:
-        spark = start_spark(say, is_small(arguments), checks=True)
+    with progress_on() as say:
+        spark = start_spark(say, is_small(warehouse, arguments.scale, snapshots_of(arguments.interval)), checks=True)
         scheduled = ScheduledRun(spark, warehouse, request, configuration, arguments.run, say)
         outcome = TASKS[arguments.TASK](scheduled)
     print(printable(outcome.says))
@@ -54,7 +53,7 @@ def backfill_command(arguments: Namespace) -> int:
     configuration, warehouse = load(arguments.config), Warehouse.parse(arguments.warehouse)
     steps, console = list(configuration.grid.steps(arguments.interval)), Console(stderr=True)
     with progress_on(console) as say:
-        spark = start_spark(say, is_small(arguments), checks=True)
+        spark = start_spark(say, is_small(warehouse, arguments.scale, snapshots_of(arguments.interval)), checks=True)
         done = published_steps(spark, warehouse, arguments.interval, configuration) if arguments.only_missing else set()
     missing = [step for step in steps if step not in done]
     with bar_on(console, len(missing)) as tell:
@@ -86,11 +85,13 @@ def late_command(arguments: Namespace) -> int:
     """The worst of the exit codes that the late steps have, each by itself."""
     configuration, warehouse = load(arguments.config), Warehouse.parse(arguments.warehouse)
     configuration.grid.check_whole_steps(arguments.interval)
-    with progress_on(Console(stderr=True)) as say:
+    with progress_on() as say:
         say("looking for late snapshots")
         late = []
         if not is_nothing_late(warehouse, configuration, arguments.interval):
-            spark = start_spark(say, is_small(arguments), checks=True)
+            spark = start_spark(
+                say, is_small(warehouse, arguments.scale, snapshots_of(arguments.interval)), checks=True
+            )
             late = reaudit_late(spark, warehouse, configuration, arguments.interval, say)
     if arguments.json:
         print(as_json({"interval": str(arguments.interval), "late": [_reaudit_document(one) for one in late]}))
@@ -118,11 +119,11 @@ def maintain_command(arguments: Namespace) -> int:
     """Exit code 0 where every table was maintained; what does not hold is an error."""
     warehouse, retention = Warehouse.parse(arguments.warehouse), timedelta(days=arguments.retention_days)
     check_retention(retention)
-    with progress_on(Console(stderr=True)) as say:
+    with progress_on() as say:
         say("looking for what is to be done")
         maintained, upgraded = None if arguments.upgrade else untouched(warehouse, retention), list[Upgraded]()
         if maintained is None:
-            spark = start_spark(say, is_small(arguments, lambda tables: bytes_in(tables, TABLES)))
+            spark = start_spark(say, is_small(warehouse, arguments.scale, lambda tables: bytes_in(tables, TABLES)))
             upgraded = upgrade(spark, warehouse, say) if arguments.upgrade else []
             maintained = maintain(spark, warehouse, retention, say)
     if arguments.json:
@@ -137,35 +138,21 @@ def maintain_command(arguments: Namespace) -> int:
     return ExitCode.CLEAN
 
 
-_HEADINGS = (
-    Heading("table", fold=True),
-    *(Heading(text, right=True, fixed=True) for text in ("files", "MB", "version", "days kept")),
+_MAINTAINED: tuple[Column[Maintained], ...] = (
+    Column("table", lambda one: one.table, "{}", fold=True),
+    Column("files", lambda one: f"{one.files_before}→{one.files_after}", "files={}", right=True, fixed=True),
+    Column(
+        "MB", lambda one: f"{one.bytes_before / 1e6:.1f}→{one.bytes_after / 1e6:.1f}", "MB={}", right=True, fixed=True
+    ),
+    Column("version", lambda one: f"{one.version_before}→{one.version_after}", "version={}", right=True, fixed=True),
+    Column("days kept", lambda one: str(one.retention_days), "days_kept={}", right=True, fixed=True),
 )
 
 
 def show_maintained(console: Console, maintained: Sequence[Maintained]) -> None:
-    """Files and MB before and after, and how long versions stay readable; one line per table where the console is no
-    terminal.
-    """
-    show_rows(console, maintained, _table, _line, f"{len(maintained)} tables maintained; their constraints hold.")
-
-
-def _table(maintained: Sequence[Maintained]) -> Table:
-    return table("Maintained tables", _HEADINGS, ((one.table, *_cells(one)) for one in maintained))
-
-
-def _line(one: Maintained) -> str:
-    files, megabytes, versions, days = _cells(one)
-    return f"{one.table} files={files} MB={megabytes} version={versions} days_kept={days}"
-
-
-def _cells(one: Maintained) -> tuple[str, str, str, str]:
-    return (
-        f"{one.files_before}→{one.files_after}",
-        f"{one.bytes_before / 1e6:.1f}→{one.bytes_after / 1e6:.1f}",
-        f"{one.version_before}→{one.version_after}",
-        str(one.retention_days),
-    )
+    """Files and MB before and after, and how long versions stay readable."""
+    summary = f"{len(maintained)} tables maintained; their constraints hold."
+    show_table(console, "Maintained tables", _MAINTAINED, maintained, summary)
 
 
 def show_upgraded(console: Console, upgraded: Sequence[Upgraded]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -12,15 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from spark_jobs.cli.documents import answered
-from spark_jobs.cli.reading import middle, stored_tables, time_asked
+from spark_jobs.cli.reading import middle, opened, time_of
 from spark_jobs.cli.terminal import (
-    Heading,
+    Column,
     local,
     print_line,
-    progress_on,
     show_next,
     show_rows,
-    stacked,
+    show_table,
     table,
     zone_name,
 )
@@ -30,7 +29,7 @@ from spark_jobs.domain.phrases import UNKNOWN, count, names_text, number_text, r
 from spark_jobs.errors import ExitCode
 from spark_jobs.show.clients import ClientSeen, clients_named
 from spark_jobs.show.compare import GroupTime, compared_times
-from spark_jobs.store.read.published import published_tables, runs_of
+from spark_jobs.store.read.published import runs_of
 
 #: How far back clients are searched where nothing else is asked for.
 _SEARCHED = timedelta(days=1)
@@ -38,10 +37,9 @@ _SEARCHED = timedelta(days=1)
 
 def runs_command(arguments: Namespace) -> int:
     """Exit code 0 whatever became of the runs; 2 where there is none."""
-    with progress_on(Console(stderr=True)) as say:
-        stored = stored_tables(arguments.warehouse, say)
-        say("reading the runs")
-        found = runs_of(stored, time_asked(arguments, published_tables(stored)), rejected=True)
+    with opened(arguments) as warehouse:
+        warehouse.progress("reading the runs")
+        found = runs_of(warehouse.stored, warehouse.time(**time_of(arguments)), rejected=True)
     if not answered(arguments, {"runs": found}, found):
         show_runs(Console(), found)
         for one in [run for run in found if run["outcome"] == "published"][:1]:
@@ -51,11 +49,10 @@ def runs_command(arguments: Namespace) -> int:
 
 def clients_command(arguments: Namespace) -> int:
     """Exit code 0 where somebody was found, else 2."""
-    with progress_on(Console(stderr=True)) as say:
-        stored = stored_tables(arguments.warehouse, say)
-        say("reading the members of the groups")
-        tables = published_tables(stored)
-        interval = time_asked(arguments, tables) or tables.last(_SEARCHED)
+    with opened(arguments) as warehouse:
+        warehouse.progress("reading the members of the groups")
+        tables = warehouse.published
+        interval = warehouse.time(**time_of(arguments)) or tables.last(_SEARCHED)
         found = clients_named(tables, arguments.TEXT, interval, arguments.cluster, arguments.group)
     every = [one._asdict() for one in found]
     if not answered(arguments, {"interval": str(interval), "clients": every}, every):
@@ -69,10 +66,9 @@ def clients_command(arguments: Namespace) -> int:
 
 def compare_command(arguments: Namespace) -> int:
     """Exit code 0 whatever differs; 2 where the owners of the queues were not known in one of the intervals."""
-    with progress_on(Console(stderr=True)) as say:
-        stored = stored_tables(arguments.warehouse, say)
+    with opened(arguments) as warehouse:
         intervals = (arguments.BEFORE, arguments.AFTER)
-        found = compared_times(stored, arguments.group, arguments.cluster, intervals, say)
+        found = compared_times(warehouse.stored, arguments.group, arguments.cluster, intervals, warehouse.progress)
     rows = compared_rows(found)
     if not answered(arguments, {"compared": rows}, rows):
         show_compared(Console(), found)
@@ -104,7 +100,7 @@ def show_compared(console: Console, found: Sequence[GroupTime]) -> None:
     """A line per measure, or one per interval where nobody watches; and the incidents that began."""
     title = f"{found[0].consumer_group} (cluster {found[0].cluster}), {zone_name()}"
     began = sum(len(one.incidents) for one in found)
-    show_rows(console, found, lambda some: _table(title, some), _line, f"{count(began, 'incident')} began.")
+    show_rows(console, found, lambda: _table(title, found), _line, f"{count(began, 'incident')} began.")
     for one in (incident for time in found for incident in time.incidents):
         print_line(
             console, f"{one.severity} {format_utc(from_micros(one.opened_at))} {one.headline} ({one.incident_id})"
@@ -112,11 +108,13 @@ def show_compared(console: Console, found: Sequence[GroupTime]) -> None:
 
 
 def _table(title: str, found: Sequence[GroupTime]) -> Table:
-    rows = [measures(one) for one in found]
-    headings = (Heading("", fold=True), *(Heading(str(one.interval).replace("/", " –\n"), right=True) for one in found))
-    return table(
-        title, headings, ([text, *(_text(name, row[name]) for row in rows)] for name, text in _MEASURES.items())
-    )
+    def measured(one: GroupTime) -> Column[tuple[str, str]]:
+        values = measures(one)
+        heading = str(one.interval).replace("/", " –\n")
+        return Column(heading, lambda measure: _text(measure[0], values[measure[0]]), right=True)
+
+    named = Column[tuple[str, str]]("", lambda measure: measure[1], fold=True)
+    return table(title, (named, *map(measured, found)), _MEASURES.items())
 
 
 def _line(one: GroupTime) -> str:
@@ -173,79 +171,66 @@ def compared_rows(found: Sequence[GroupTime]) -> list[dict[str, Any]]:
 #: A row of `audit_runs`.
 Run = Mapping[str, Any]
 
-_RUN_HEADINGS = (
-    Heading("run\noutcome", fixed=True),
-    Heading("audited\nof", fold=True),
-    Heading("finished", fold=True),
-    Heading("code\nconfiguration", fold=True),
-)
-_CLIENT_HEADINGS = (
-    Heading("group\ncluster", fold=True),
-    Heading("client id\naddress", fold=True),
-    Heading("from\nto", fixed=True),
-    Heading("topics", fold=True),
-)
 _TOPICS = 3
 
 
 def show_runs(console: Console, runs: Sequence[Run]) -> None:
     """The runs in the order given."""
     title = f"Runs, newest first ({zone_name()})"
-    summary = f"{count(len(runs), 'run')}."
-    show_rows(console, runs, lambda some: table(title, _RUN_HEADINGS, map(_run, some), ruled=True), _run_line, summary)
+    show_table(console, title, _RUN_COLUMNS, runs, f"{count(len(runs), 'run')}.", ruled=True)
 
 
-def _run(one: Run) -> Iterable[Text]:
-    yield Text.assemble(one["run_id"], (f"\n{one['outcome']}", "dim" if one["outcome"] == "published" else "bold red"))
-    yield stacked(str(Interval(one["interval_start"], one["interval_end"])), _of(one))
-    yield stacked(format_utc(one["finished_at"]))
-    yield stacked(one["code_version"], one["configuration_hash"][:16])
+def _outcome(run: Run) -> Text:
+    style = "dim" if run["outcome"] == "published" else "bold red"
+    return Text.assemble(run["run_id"], (f"\n{run['outcome']}", style))
 
 
-def _of(one: Run) -> str:
-    return " ".join(one[name] for name in ("cluster", "consumer_group", "topic") if one[name]) or "everything"
+def _audited(run: Run) -> tuple[str, str]:
+    """The interval, and of what."""
+    of = " ".join(run[name] for name in ("cluster", "consumer_group", "topic") if run[name]) or "everything"
+    return str(Interval(run["interval_start"], run["interval_end"])), of
 
 
-def _run_line(one: Run) -> str:
-    return " ".join(
-        (
-            one["outcome"],
-            f"run={one['run_id']}",
-            f"interval={Interval(one['interval_start'], one['interval_end'])}",
-            f"of={_of(one)}",
-            f"finished={format_utc(one['finished_at'])}",
-            f"code={one['code_version']}",
-            f"configuration={one['configuration_hash'][:16]}",
-        )
-    )
+def _made_with(run: Run) -> tuple[str, str]:
+    """The version of the code, and the beginning of the configuration's hash."""
+    return run["code_version"], run["configuration_hash"][:16]
+
+
+_RUN_COLUMNS: tuple[Column[Run], ...] = (
+    Column("run\noutcome", _outcome, lambda run: f"{run['outcome']} run={run['run_id']}", fixed=True),
+    Column("audited\nof", _audited, "interval={} of={}", fold=True),
+    Column("finished", lambda run: format_utc(run["finished_at"]), "finished={}", fold=True),
+    Column("code\nconfiguration", _made_with, "code={} configuration={}", fold=True),
+)
 
 
 def show_clients(console: Console, found: Sequence[ClientSeen], interval: Interval) -> None:
     """The connections in the order given, and where they were searched."""
-    title = f"Members of groups ({zone_name()})"
     groups = len({(one.cluster, one.consumer_group) for one in found})
     told = f"{count(len(found), 'connection')} in {count(groups, 'group')}" if found else "no such client id or address"
-    drawn = f"{told}, as audited in {interval}."
-    show_rows(
-        console, found, lambda some: table(title, _CLIENT_HEADINGS, map(_client, some), ruled=True), _client_line, drawn
-    )
+    title, summary = f"Members of groups ({zone_name()})", f"{told}, as audited in {interval}."
+    show_table(console, title, _CLIENT_COLUMNS, found, summary, ruled=True)
 
 
-def _client(one: ClientSeen) -> Iterable[Text]:
-    yield stacked(one.consumer_group, one.cluster)
-    yield stacked(one.client_id, one.client_addr)
-    yield Text("\n".join(f"{local(moment):%m-%d %H:%M:%S}" for moment in (one.first_seen, one.last_seen)))
-    yield stacked(names_text(one.topics, _TOPICS))
+def _seen(one: ClientSeen) -> str:
+    return "\n".join(f"{local(moment):%m-%d %H:%M:%S}" for moment in (one.first_seen, one.last_seen))
 
 
-def _client_line(one: ClientSeen) -> str:
-    return " ".join(
-        (
-            f"cluster={one.cluster}",
-            f"group={one.consumer_group}",
-            f"client={one.client_id}",
-            f"address={one.client_addr or UNKNOWN}",
-            f"{format_utc(one.first_seen)}/{format_utc(one.last_seen)}",
-            f"topics={','.join(one.topics)}",
-        )
-    )
+_CLIENT_COLUMNS: tuple[Column[ClientSeen], ...] = (
+    Column("group\ncluster", lambda one: (one.consumer_group, one.cluster), "cluster={1} group={0}", fold=True),
+    Column(
+        "client id\naddress",
+        lambda one: (one.client_id, one.client_addr),
+        lambda one: f"client={one.client_id} address={one.client_addr or UNKNOWN}",
+        fold=True,
+    ),
+    Column(
+        "from\nto",
+        lambda one: Text(_seen(one)),
+        lambda one: f"{format_utc(one.first_seen)}/{format_utc(one.last_seen)}",
+        fixed=True,
+    ),
+    Column(
+        "topics", lambda one: names_text(one.topics, _TOPICS), lambda one: f"topics={','.join(one.topics)}", fold=True
+    ),
+)

@@ -5,18 +5,17 @@ watches.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from typing import TypeAlias
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from rich.text import Text
 
 from spark_jobs.cli.show_findings import findings_text
-from spark_jobs.cli.terminal import Heading, print_line, printable, show_rows, stacked, table
+from spark_jobs.cli.terminal import Column, print_line, printable, show_table
 from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.operate import backfill
 from spark_jobs.operate.backfill import Audited, Backfill, Failed
@@ -67,22 +66,29 @@ def show_backfill(console: Console, found: Backfill, left_out: int) -> None:
     together = sum((Counter(one.findings) for one in found.audited.values()), Counter[str]())
     told = f"Steps: {len(found.audited)} audited, {left_out} left out, {len(found.failed)} failed. "
     ended: list[Ended] = [*found.audited.items(), *found.failed.items()]
-    show_rows(console, ended, _table, _line, told + findings_text(together))
+    show_table(console, "Steps (UTC)", _COLUMNS, ended, told + findings_text(together))
 
 
-def _table(ended: Sequence[Ended]) -> Table:
-    headings = (Heading(text, fold=True) for text in ("", "step", "findings"))
-    return table("Steps (UTC)", headings, (_cells(*one) for one in ended))
+def _ending(ended: Ended) -> Text:
+    return Text("failed", "bold red") if isinstance(ended[1], Failed) else Text("audited")
 
 
-def _cells(step: Interval, outcome: Audited | Failed) -> tuple[Text | str, ...]:
+def _findings(ended: Ended) -> str | tuple[str, ...]:
+    _, outcome = ended
     if isinstance(outcome, Failed):
-        return Text("failed", "bold red"), str(step), stacked(outcome.error, *outcome.reason.splitlines())
-    return "audited", str(step), findings_text(outcome.findings)
+        return outcome.error, *outcome.reason.splitlines()
+    return findings_text(outcome.findings)
 
 
-def _line(ended: Ended) -> str:
-    step, outcome = ended
+def _findings_word(ended: Ended) -> str:
+    _, outcome = ended
     if isinstance(outcome, Failed):
-        return f"failed {step} {outcome.error}: {' '.join(outcome.reason.split())}"
-    return f"audited {step} run={outcome.run_id} {findings_text(outcome.findings)}"
+        return f"{outcome.error}: {' '.join(outcome.reason.split())}"
+    return f"run={outcome.run_id} {findings_text(outcome.findings)}"
+
+
+_COLUMNS = (
+    Column("", _ending, "{}", fold=True),
+    Column[Ended]("step", lambda ended: str(ended[0]), "{}", fold=True),
+    Column("findings", _findings, _findings_word, fold=True),
+)

@@ -5,14 +5,13 @@ The keys in them hold names that come from clients: nothing of them reaches the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from spark_jobs.cli.terminal import Heading, show_rows, stacked, table
+from spark_jobs.cli.terminal import Column, show_table
 from spark_jobs.domain.model.intervals import format_utc
 
 #: A result of an expectation that failed in a step, as its row of `quality_results`.
@@ -21,49 +20,16 @@ Failure = Mapping[str, Any]
 _STYLES = {"critical": "bold red", "warning": "yellow"}
 
 
-_HEADINGS = tuple(
-    Heading(text, fold=True)
-    for text in ("", "expectation\ntable", "first step\nfailed steps", "observed", "for example")
-)
-
-
 def show_failures(console: Console, failures: Sequence[Failure], checked: int) -> None:
     """Which expectations failed, of so many checked, critical ones first: each with its first step, what was seen
-    there, and a key; one line each where the console is no terminal.
+    there, and a key.
     """
     by_name: dict[tuple[str, ...], list[Failure]] = {}
     for one in sorted(failures, key=lambda f: (f["severity"], f["table_name"], f["expectation"], f["step_start"])):
         by_name.setdefault((one["table_name"], one["expectation"], one["column_name"] or ""), []).append(one)
     told = f"{len(by_name)} failed" if by_name else "all hold"
     summary = f"{checked} expectations × steps checked: {told}."
-    show_rows(console, list(by_name.values()), _table, _line, summary)
-
-
-def _table(failures: Sequence[Sequence[Failure]]) -> Table:
-    return table("Failed expectations", _HEADINGS, map(_cells, failures), ruled=True)
-
-
-def _cells(of_one: Sequence[Failure]) -> Iterable[Text | str]:
-    first = of_one[0]
-    yield Text(first["severity"], _STYLES[first["severity"]])
-    yield stacked(_expectation(first), first["table_name"])
-    yield stacked(format_utc(first["step_start"]), str(len(of_one)))
-    yield _observed(first)
-    yield next(iter(first["examples"]), "")
-
-
-def _line(of_one: Sequence[Failure]) -> str:
-    first = of_one[0]
-    parts = (
-        first["severity"],
-        _expectation(first),
-        f"table={first['table_name']}",
-        f"steps={len(of_one)}",
-        f"first={format_utc(first['step_start'])}",
-        f"observed={_observed(first)}",
-        *(f"example={key}" for key in first["examples"][:1]),
-    )
-    return " ".join(parts)
+    show_table(console, "Failed expectations", _COLUMNS, list(by_name.values()), summary, ruled=True)
 
 
 def _expectation(failure: Failure) -> str:
@@ -74,3 +40,29 @@ def _expectation(failure: Failure) -> str:
 def _observed(failure: Failure) -> str:
     rows = failure["unexpected_count"]
     return f"{failure['observed_value']:g}" if rows is None else f"{rows} rows ({failure['unexpected_percent']:.2g} %)"
+
+
+def _example(failure: Failure) -> str:
+    return next(iter(failure["examples"]), "")
+
+
+#: Of the failures of one expectation, the first step first.
+_COLUMNS: tuple[Column[Sequence[Failure]], ...] = (
+    Column("", lambda steps: Text(steps[0]["severity"], _STYLES[steps[0]["severity"]]), "{}", fold=True),
+    Column(
+        "expectation\ntable", lambda steps: (_expectation(steps[0]), steps[0]["table_name"]), "{} table={}", fold=True
+    ),
+    Column(
+        "first step\nfailed steps",
+        lambda steps: (format_utc(steps[0]["step_start"]), str(len(steps))),
+        "steps={1} first={0}",
+        fold=True,
+    ),
+    Column("observed", lambda steps: _observed(steps[0]), "observed={}", fold=True),
+    Column(
+        "for example",
+        lambda steps: _example(steps[0]),
+        lambda steps: f"example={_example(steps[0])}" if steps[0]["examples"] else "",
+        fold=True,
+    ),
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC
 from typing import Any
 
@@ -11,21 +11,14 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from spark_jobs.cli.terminal import SEVERITY_STYLES, Heading, printable, show_rows, stacked, table
+from spark_jobs.cli.terminal import SEVERITY_STYLES, Column, known, printable, show_rows, table
 from spark_jobs.domain.model.intervals import duration_text, format_utc
-from spark_jobs.domain.phrases import UNKNOWN, count, number_text
+from spark_jobs.domain.phrases import count, number_text
 
 #: A row of `findings`.
 Finding = Mapping[str, Any]
 
 _WORST_FIRST = tuple(SEVERITY_STYLES)
-_HEADINGS = (
-    Heading("", fixed=True),
-    Heading("rule\ncause", fixed=True),
-    Heading("group\ntopic\nsubject", fold=True),
-    Heading("from – to\nduration", fixed=True),
-    Heading("messages\npiled up", right=True, fixed=True),
-)
 
 
 def show_findings(console: Console, findings: Sequence[Finding]) -> None:
@@ -36,7 +29,7 @@ def show_findings(console: Console, findings: Sequence[Finding]) -> None:
     counts = Counter(finding["severity"] for finding in findings if not finding["muted"])
     muted = sum(1 for finding in findings if finding["muted"])
     told = f"; {count(muted, 'finding')} muted" if muted else ""
-    show_rows(console, findings, _drawn, _line, findings_text(counts) + told)
+    show_rows(console, findings, lambda: _drawn(findings), _line, findings_text(counts) + told)
 
 
 def findings_text(counts: Mapping[str, int]) -> str:
@@ -53,21 +46,35 @@ def _drawn(findings: Sequence[Finding]) -> Group:
 def _table(findings: Sequence[Finding]) -> Table:
     dated = len({moment.astimezone(UTC).date() for f in findings for moment in (f["start"], f["end"])}) > 1
     day = "" if dated else f" of {findings[0]['start'].astimezone(UTC):%Y-%m-%d}"
-    rows = (_cells(number, finding, dated) for number, finding in enumerate(findings, start=1))
-    return table(f"Findings{day} (UTC)", _HEADINGS, rows, ruled=True)
+    columns: tuple[Column[tuple[int, Finding]], ...] = (
+        Column("", lambda row: _severity(*row), fixed=True),
+        Column("rule\ncause", lambda row: (row[1]["rule"], row[1]["cause"]), fixed=True),
+        Column("group\ntopic\nsubject", lambda row: _subject(row[1]), fold=True),
+        Column("from – to\nduration", lambda row: _span(row[1], dated), fixed=True),
+        Column(
+            "messages\npiled up",
+            lambda row: known(number_text(row[1]["evidence"]["backlog_max"])),
+            right=True,
+            fixed=True,
+        ),
+    )
+    return table(f"Findings{day} (UTC)", columns, enumerate(findings, start=1), ruled=True)
 
 
-def _cells(number: int, finding: Finding, dated: bool) -> Iterable[Text]:
-    severity, backlog = finding["severity"], finding["evidence"]["backlog_max"]
+def _severity(number: int, finding: Finding) -> Text:
+    told = "muted" if finding["muted"] else finding["severity"]
+    return Text.assemble((told, SEVERITY_STYLES.get(told, "dim")), (f"\n#{number}", "dim"))
+
+
+def _subject(finding: Finding) -> tuple[str | None, ...]:
+    team = f"team {finding['team']}" if finding["team"] else None
+    return finding["consumer_group"], finding["topic"], finding["subject"], team
+
+
+def _span(finding: Finding, dated: bool) -> Text:
     start, end = (finding[name].astimezone(UTC) for name in ("start", "end"))
     form, dash = ("%m-%d %H:%M:%S", " –\n") if dated else ("%H:%M:%S", "–")
-    told = "muted" if finding["muted"] else severity
-    yield Text.assemble((told, SEVERITY_STYLES.get(told, "dim")), (f"\n#{number}", "dim"))
-    yield stacked(finding["rule"], finding["cause"])
-    team = f"team {finding['team']}" if finding["team"] else None
-    yield stacked(finding["consumer_group"], finding["topic"], finding["subject"], team)
-    yield Text.assemble(f"{start:{form}}{dash}{end:{form}}", (f"\n{duration_text(end - start)}", "dim"))
-    yield Text(number_text(backlog), style="dim" if backlog is None else "")
+    return Text.assemble(f"{start:{form}}{dash}{end:{form}}", (f"\n{duration_text(end - start)}", "dim"))
 
 
 def _advice(findings: Sequence[Finding]) -> Group:
@@ -80,20 +87,15 @@ def _advice(findings: Sequence[Finding]) -> Group:
 
 
 def _line(finding: Finding) -> str:
-    backlog = finding["evidence"]["backlog_max"]
     parts = (
         finding["severity"],
         finding["rule"],
-        f"cluster={finding['cluster']}",
         f"group={finding['consumer_group']}",
         *((f"team={finding['team']}",) if finding["team"] else ()),
-        f"topic={finding['topic'] or '-'}",
-        f"subject={finding['subject']}",
-        f"{format_utc(finding['start'])}/{format_utc(finding['end'])}",
+        f"since={format_utc(finding['start'].replace(microsecond=0))}",
         f"({duration_text(finding['end'] - finding['start'])})",
-        f"cause={finding['cause'] or '-'}",
-        f"piled_up={UNKNOWN if backlog is None else backlog}",
-        f"advice: {finding['advice']}",
+        *((finding["topic"],) if finding["topic"] else ()),
+        f"{finding['subject']}: {finding['advice']}",
         *((f"muted: {finding['muted']}",) if finding["muted"] else ()),
     )
     return " ".join(parts)

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from spark_jobs.cli.terminal import Heading, show_rows, stacked, table
+from spark_jobs.cli.terminal import Column, show_table
 from spark_jobs.domain.model.intervals import Interval, duration_text
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text
-from spark_jobs.domain.what_if.size import FleetNeed, GoalSize, Size, SizeOutcome, SizeVerdict
+from spark_jobs.domain.what_if.fleet_size import FleetNeed, SizeVerdict
+from spark_jobs.domain.what_if.size import GoalSize, Size, SizeOutcome
 from spark_jobs.show.what_if import GroupSteps
 
-_HEADINGS = (
-    Heading("wanted", fold=True),
-    *(
-        Heading(text, right=True)
-        for text in ("members", "queues", "busiest\nmember", "highest\nbacklog", "drained\nafter")
-    ),
-)
-_NAMES = ("members", "queues", "busiest_member", "highest", "drained_after")
 _NOTE = (
     "Sized with client ids and subscriptions in order. Busiest member: what came into its queues over five minutes, of "
     "what it can consume. More queues than today help if their messages can be spread. See docs/what-if.md."
@@ -38,7 +29,7 @@ def show_size(console: Console, found: GroupSteps, needed: Size) -> None:
     had = f"{count(needed.members, 'member')}, {count(needed.queues, 'queue')}, {peak}"
     title = f"{found.consumer_group} in {found.interval} (UTC): {had}"
     rows = [("as it is", needed.today), *((_wanted(one), one.group) for one in needed.needs)]
-    show_rows(console, rows, lambda some: _table(title, some), _line, _NOTE)
+    show_table(console, title, _COLUMNS, rows, _NOTE)
 
 
 def _wanted(one: GoalSize) -> str:
@@ -49,29 +40,37 @@ def _wanted(one: GoalSize) -> str:
     return f"drained within {duration_text(timedelta(seconds=one.wanted))}"
 
 
-def _table(title: str, rows: Iterable[tuple[str, SizeOutcome | None]]) -> Table:
-    return table(title, _HEADINGS, ((wanted, *_cells(one)) for wanted, one in rows))
+#: What is wanted, and the group that does it; None: none does.
+_SizeRow = tuple[str, SizeOutcome | None]
 
 
-def _line(row: tuple[str, SizeOutcome | None]) -> str:
-    wanted, one = row
-    return f"{wanted}: " + " ".join(f"{name}={cell}" for name, cell in zip(_NAMES, _cells(one), strict=True))
+def _size_column(heading: str, text: Callable[[SizeOutcome], str], name: str, none: str = "") -> Column[_SizeRow]:
+    return Column(heading, lambda row: none if row[1] is None else text(row[1]), f"{name}={{}}", right=True)
 
 
-def _cells(one: SizeOutcome | None) -> Sequence[str]:
-    if one is None:
-        return (_NONE, "", "", "", "")
-    unowned = f" ({one.unowned} without owner)" if one.unowned else ""
-    busiest = _percent(one.utilisation)
+def _queues(one: SizeOutcome) -> str:
+    return f"{one.queues} ({one.unowned} without owner)" if one.unowned else str(one.queues)
+
+
+def _busiest(one: SizeOutcome) -> str:
     by = "" if one.utilisation is None else (" (pulls)" if one.by_pulls else " (listener)")
-    drained = UNKNOWN if one.backlog is None else "not by the end"
-    return (
-        str(one.members),
-        f"{one.queues}{unowned}",
-        busiest + by,
-        f"{'≤ ' if one.at_most else ''}{number_text(one.backlog)}",
-        drained if one.drained is None else duration_text(timedelta(seconds=one.drained)),
-    )
+    return _percent(one.utilisation) + by
+
+
+def _drained(one: SizeOutcome) -> str:
+    if one.drained is None:
+        return UNKNOWN if one.backlog is None else "not by the end"
+    return duration_text(timedelta(seconds=one.drained))
+
+
+_COLUMNS = (
+    Column[_SizeRow]("wanted", lambda row: row[0], "{}:", fold=True),
+    _size_column("members", lambda one: str(one.members), "members", _NONE),
+    _size_column("queues", _queues, "queues"),
+    _size_column("busiest\nmember", _busiest, "busiest_member"),
+    _size_column("highest\nbacklog", lambda one: f"{'≤ ' if one.at_most else ''}{number_text(one.backlog)}", "highest"),
+    _size_column("drained\nafter", _drained, "drained_after"),
+)
 
 
 def size_document(found: GroupSteps, needed: Size) -> dict[str, Any]:
@@ -92,14 +91,6 @@ def size_document(found: GroupSteps, needed: Size) -> dict[str, Any]:
 
 #: Of one group: its cluster, its name, what it needs.
 _FleetRow = tuple[str, str, FleetNeed]
-_FLEET_HEADINGS = (
-    Heading("group\ncluster", fold=True),
-    Heading("verdict", fixed=True),
-    *(
-        Heading(text, right=True)
-        for text in ("members", "queues", "all\nmembers", "busiest\nmember", "members\nneeded")
-    ),
-)
 _FLEET_NOTE = (
     "How busy members were in the busiest step, by their listeners and pulls. UNEVEN: enough members, of which one is "
     "slower or has more to do. NOT_BY_MEMBERS: one queue is the limit, or there are too few. See docs/what-if.md."
@@ -111,36 +102,29 @@ def show_fleet(console: Console, interval: Interval, found: Sequence[_FleetRow])
     counts = Counter(need.verdict for _, _, need in found)
     told = ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in SizeVerdict if counts[verdict])
     summary = f"{count(len(found), 'group')} in {interval}: {told}. {_FLEET_NOTE}"
-    show_rows(
-        console,
-        found,
-        lambda some: table(f"{interval} (UTC)", _FLEET_HEADINGS, map(_fleet_cells, some)),
-        _fleet_line,
-        summary,
-    )
+    show_table(console, f"{interval} (UTC)", _FLEET_COLUMNS, found, summary)
 
 
-def _fleet_cells(row: _FleetRow) -> Sequence[Text | str]:
-    cluster, group, need = row
-    return (stacked(group, cluster), *_fleet_texts(need))
-
-
-def _fleet_line(row: _FleetRow) -> str:
-    names = ("verdict", "members", "queues", "all_members", "busiest_member", "needed")
-    cluster, group, need = row
-    told = (f"{name}={text}" for name, text in zip(names, _fleet_texts(need), strict=True))
-    return " ".join((f"cluster={cluster} group={group}", *told))
-
-
-def _fleet_texts(need: FleetNeed) -> Sequence[str]:
-    limit = "" if need.limit is None else f" ({need.limit.lower()})"
-    needed = "-" if need.needed is None else f"{need.needed:,}"
-    counts = (number_text(need.members), number_text(need.queues))
-    return (need.verdict.value, *counts, _percent(need.utilisation), _percent(need.busiest) + limit, needed)
+def _busiest_of_fleet(row: _FleetRow) -> str:
+    need = row[2]
+    return _percent(need.busiest) + ("" if need.limit is None else f" ({need.limit.lower()})")
 
 
 def _percent(part: float | None) -> str:
     return UNKNOWN if part is None else f"{100 * part:.0f} %"
+
+
+_FLEET_COLUMNS: tuple[Column[_FleetRow], ...] = (
+    Column("group\ncluster", lambda row: (row[1], row[0]), "cluster={1} group={0}", fold=True),
+    Column("verdict", lambda row: row[2].verdict.value, "verdict={}", fixed=True),
+    Column("members", lambda row: number_text(row[2].members), "members={}", right=True),
+    Column("queues", lambda row: number_text(row[2].queues), "queues={}", right=True),
+    Column("all\nmembers", lambda row: _percent(row[2].utilisation), "all_members={}", right=True),
+    Column("busiest\nmember", _busiest_of_fleet, "busiest_member={}", right=True),
+    Column(
+        "members\nneeded", lambda row: "-" if row[2].needed is None else f"{row[2].needed:,}", "needed={}", right=True
+    ),
+)
 
 
 def fleet_document(interval: Interval, found: Sequence[_FleetRow]) -> dict[str, Any]:

@@ -1,18 +1,19 @@
-"""What a person sees of all groups: a table of their newest steps, or plain lines where nobody watches."""
+"""What a person sees of all groups: a line for each that needs attention, or a paragraph about one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import timedelta
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from spark_jobs.cli.terminal import SEVERITY_STYLES, Heading, print_line, show_rows, stacked, table, zone_name
-from spark_jobs.domain.kernel.progress import LagQuality
+from spark_jobs.cli.terminal import SEVERITY_STYLES, Column, known, local, print_line, show_table, zone_name
 from spark_jobs.domain.model.intervals import duration_text, format_utc
+from spark_jobs.domain.model.severities import ERROR, WARN
+from spark_jobs.domain.model.statuses import LagQuality
 from spark_jobs.domain.phrases import (
     UNKNOWN,
     catch_up_text,
@@ -27,68 +28,179 @@ from spark_jobs.show.status import Statuses
 #: A row of `group_status`.
 Group = Mapping[str, Any]
 
+#: A terminal narrower than this has no room for limits and utilisation; for rules and times.
+_MIDDLE, _WIDE = 90, 150
+#: By `--sort`, what comes first is greatest; those that are equal stay in the order of the report.
+ORDERS: Mapping[str, Callable[[Group], float]] = {
+    "severity": lambda _: 0,
+    "backlog": lambda group: _or_less(group["backlog_end"]),
+    "utilisation": lambda group: _or_less(group["busiest_utilisation"]),
+}
 
-#: Rules named in a cell; the others are counted.
-_RULES = 3
-#: A terminal narrower than this has no room for limits, rates and ages.
-_WIDE = 110
-_HEADINGS = (
-    Heading("worst", fixed=True),
-    Heading("group\nrules", fold=True),
-    Heading("members\nidle", right=True),
-    Heading("queues owned\n1 / 2+ / 0", right=True),
-    Heading("backlog", right=True),
+
+def _or_less(value: float | None) -> float:
+    """Unknown comes last."""
+    return -1 if value is None else value
+
+
+def show_statuses(console: Console, found: Statuses, *, every: bool = False) -> None:
+    """A line for each group that needs attention, or for `every` one, in the order given; the others are counted."""
+    shown = [group for group in found.groups if every or _state(group, found) == _ATTENTION]
+    title = f"Newest step of every group ({zone_name()})"
+    show_table(console, title, [*_columns(found)], shown, _counts(found, is_all=len(shown) == len(found.groups)))
+
+
+def _counts(found: Statuses, *, is_all: bool) -> str:
+    newest = f"newest step {format_utc(found.newest_step)}" if found.newest_step else "nothing was audited"
+    counts = Counter(_state(group, found) for group in found.groups)
+    told = ", ".join(f"{counts[state]:,} {state}" for state in _STATES if counts[state]) or "none"
+    return f"{count(len(found.groups), 'group')}; {newest}: {told}{'' if is_all else '; --all shows them'}"
+
+
+_STATES = _ATTENTION, _OLD, _UNSEEN, _INFO, _CALM = (
+    "with warnings or errors",
+    "not in that step",
+    "with unknown owners",
+    "with INFO only",
+    "without findings",
 )
-_MORE = (
-    Heading("limit"),
-    Heading("in/s\nout/s", right=True),
-    Heading("busiest\nheadroom", right=True),
-    Heading("oldest message\ncaught up in\ndeleted in", right=True),
-)
 
 
-def show_statuses(console: Console, found: Statuses) -> None:
-    """One row per group in the order given; whose newest step is not the newest of all is marked as old. Of one group
-    alone its advice, too.
-    """
-    newest = f"the newest step began at {format_utc(found.newest_step)}" if found.newest_step else "nothing was audited"
-    summary = f"{count(len(found.groups), 'group')}; {newest}."
-    wide = console.width >= _WIDE
-    show_rows(
-        console, found.groups, lambda _: _table(found, wide), lambda group: _line(group, found.newest_step), summary
-    )
-    if console.is_terminal:
-        for group in found.groups if len(found.groups) == 1 else ():
-            print_line(console, f"Would more consumers have helped? {group['advice']}")
+def _state(group: Group, found: Statuses) -> str:
+    """What is not known is not healthy."""
+    if group["worst_severity"] in (WARN, ERROR):
+        return _ATTENTION
+    if group["step_start"] != found.newest_step:
+        return _OLD
+    if group["queues"] is None:
+        return _UNSEEN
+    return _INFO if group["worst_severity"] else _CALM
 
 
-def _table(found: Statuses, wide: bool) -> Table:
-    clusters = {group["cluster"] for group in found.groups}
-    rows = (_cells(group, found.newest_step, wide, len(clusters) > 1) for group in found.groups)
-    headings = (*_HEADINGS, *(_MORE if wide else ()))
-    return table(f"Newest step of every group ({zone_name()})", headings, rows, ruled=True)
+def _columns(found: Statuses) -> Iterator[Column[Group]]:
+    yield Column("", _severity, lambda group: group["worst_severity"] or "-", fixed=True)
+    yield Column("rule", _rule, "{}", fixed=True, least_width=_WIDE)
+    if len({group["cluster"] for group in found.groups}) > 1:
+        yield Column("cluster", lambda group: group["cluster"], "cluster={}", fold=True)
+    yield Column("group", lambda group: group["consumer_group"], "group={}", fold=True)
+    if any(group["step_start"] != found.newest_step for group in found.groups):
+        yield Column("step", lambda group: f"{local(group['step_start']):%m-%d %H:%M}", _step, fixed=True)
+    yield from _COLUMNS
+    if any(group["busiest_utilisation"] is not None for group in found.groups):
+        yield _BUSIEST
 
 
-def _cells(group: Group, newest: datetime | None, wide: bool, with_cluster: bool) -> Iterable[Text]:
+def _severity(group: Group) -> Text:
     severity = group["worst_severity"]
-    old = None if group["step_start"] == newest else f"{format_utc(group['step_start'])} (old)"
-    yield Text(severity or "-", SEVERITY_STYLES.get(severity, "dim"))
-    yield stacked(group["consumer_group"], group["cluster"] if with_cluster else None, old, *_rules(group))
-    yield stacked(number_text(group["members"]), number_text(group["idle_members"]))
-    yield Text(_owned(group))
-    yield stacked(_backlog(group), *_beside(group))
-    if wide:
-        yield Text(group["limit"].replace("_", " ").lower())
-        yield stacked(rate_text(group["in_rate"]), rate_text(group["out_rate"]))
-        yield stacked(percent_text(group["busiest_utilisation"]), rate_text(group["headroom"]))
-        yield stacked(_oldest(group), _catch_up(group), _retention(group))
+    return Text(severity or "-", SEVERITY_STYLES.get(severity, "dim"))
 
 
-def _rules(group: Group) -> list[str]:
-    """The worst first."""
-    found = group["rules"] or ()
-    rules = [f"{one['rule']} × {one['findings']}" if one["findings"] > 1 else one["rule"] for one in found]
-    return [*rules[:_RULES], *([f"and {len(rules) - _RULES} more"] if rules[_RULES:] else [])]
+def _rule(group: Group) -> str:
+    return group["worst"]["rule"] if group["worst"] else "-"
+
+
+def _step(group: Group) -> str:
+    return f"step={format_utc(group['step_start'])}"
+
+
+def _or_earlier(group: Group) -> bool:
+    """Whether what was found may have begun before the step."""
+    return bool(group["worst"]["start"] <= group["step_start"])
+
+
+def _since(group: Group) -> str:
+    worst = group["worst"]
+    return f"{'≤ ' if _or_earlier(group) else ''}{local(worst['start']):%m-%d %H:%M}" if worst else "-"
+
+
+def _since_word(group: Group) -> str:
+    if not group["worst"]:
+        return ""
+    earlier = " or earlier" if _or_earlier(group) else ""
+    return f"since={format_utc(group['worst']['start'].replace(microsecond=0))}{earlier} ({_lasted(group)})"
+
+
+def _lasted(group: Group) -> str:
+    worst = group["worst"]
+    return duration_text(worst["end"] - worst["start"]) if worst else "-"
+
+
+def _owned(group: Group) -> str:
+    """Queues with one owner, with several, with none."""
+    if group["queues"] is None:
+        return UNKNOWN
+    return "/".join(f"{group[name]:,}" for name in ("owned_once", "owned_twice", "owned_never"))
+
+
+#: By whether queues are unknown, and whether messages of others count.
+_BOUNDS = {(False, False): "", (True, False): "≥ ", (False, True): "≤ ", (True, True): "~ "}
+
+
+def _backlog(group: Group) -> str:
+    """At the end of the step; a bound where not all queues are known, or not only the group's messages count."""
+    bound = _BOUNDS[bool(group["unknown_queues"]), group["lag_quality"] == LagQuality.UNFILTERED]
+    return UNKNOWN if group["backlog_end"] is None else f"{bound}{group['backlog_end']:,}"
+
+
+def _change(group: Group) -> str:
+    start, end = group["backlog_start"], group["backlog_end"]
+    return UNKNOWN if start is None or end is None else f"{end - start:+,}"
+
+
+def _limit(group: Group) -> str:
+    return str(group["limit"].replace("_", " ").lower())
+
+
+_COLUMNS: tuple[Column[Group], ...] = (
+    Column("since", _since, _since_word, fixed=True, least_width=_WIDE),
+    Column("lasted", _lasted, right=True, fixed=True, least_width=_WIDE),
+    Column("members", lambda group: known(number_text(group["members"])), "{} members,", right=True, fixed=True),
+    Column("queues owned\n1 / 2+ / 0", lambda group: known(_owned(group)), "queues owned {},", right=True, fixed=True),
+    Column("backlog", lambda group: known(_backlog(group)), "backlog {}", right=True, fixed=True),
+    Column("change", lambda group: known(_change(group)), "({}),", right=True, fixed=True),
+    Column("limit", _limit, "limit: {}", fold=True, least_width=_MIDDLE),
+)
+
+
+_BUSIEST: Column[Group] = Column(
+    "busiest\nmember",
+    lambda group: known(percent_text(group["busiest_utilisation"])),
+    right=True,
+    fixed=True,
+    least_width=_MIDDLE,
+)
+
+
+def show_group(console: Console, found: Statuses) -> None:
+    """A paragraph about the group (of each cluster that is asked for)."""
+    for group in found.groups:
+        name = f"{group['consumer_group']} (cluster {group['cluster']})"
+        old = "" if group["step_start"] == found.newest_step else " (old)"
+        print_line(console, f"{group['worst_severity'] or '-'} {name}, step {format_utc(group['step_start'])}{old}")
+        for heading, text in _paragraph(group):
+            print_line(console, f"  {heading:<15} {text}")
+
+
+def _paragraph(group: Group) -> Iterator[tuple[str, str]]:
+    rules = (
+        f"{one['rule']} × {one['findings']}" if one["findings"] > 1 else one["rule"] for one in group["rules"] or ()
+    )
+    yield "found", ", ".join(rules) or "-"
+    yield "members", f"{number_text(group['members'])}, {number_text(group['idle_members'])} idle"
+    yield "queues owned", f"{_owned(group)} (once/more often/never)"
+    yield "backlog", ", ".join((_between(group), *_beside(group)))
+    yield "oldest message", _oldest(group)
+    yield "caught up in", catch_up_text(group["catch_up_seconds"], group["catches_up"])
+    yield "deleted in", retention_text(group["retention_left_seconds"], group["catch_up_seconds"])
+    yield "rates", f"{rate_text(group['in_rate'])}/s in, {rate_text(group['out_rate'])}/s out"
+    yield "utilisation", _utilisation(group)
+    yield "limit", _limit(group)
+    yield "more consumers?", group["advice"]
+
+
+def _between(group: Group) -> str:
+    start, end = group["backlog_start"], group["backlog_end"]
+    return UNKNOWN if start is None and end is None else f"{number_text(start)} → {number_text(end)}"
 
 
 def _beside(group: Group) -> Iterable[str]:
@@ -101,59 +213,12 @@ def _beside(group: Group) -> Iterable[str]:
         yield f"{count(group['unknown_queues'], 'queue')} unknown"
 
 
-def _line(group: Group, newest: datetime | None) -> str:
-    return " ".join(
-        (
-            group["worst_severity"] or "-",
-            f"cluster={group['cluster']}",
-            f"group={group['consumer_group']}",
-            f"step={format_utc(group['step_start'])}{'' if group['step_start'] == newest else ' (old)'}",
-            f"findings={group['finding_count']}",
-            f"rules={','.join(one['rule'] for one in group['rules'] or ()) or '-'}",
-            f"members={number_text(group['members'])}",
-            f"queues={_owned(group)}",
-            f"backlog={_backlog(group)}",
-            *(["unfiltered"] if group["lag_quality"] == LagQuality.UNFILTERED else []),
-            f"caught_up_in={_catch_up(group)}",
-            f"deleted_in={_retention(group)}",
-            f"unknown_queues={group['unknown_queues']}",
-            *([f"stranded={group['stranded']}"] if group["stranded"] else []),
-            f"oldest={_oldest(group)}",
-            f"in={rate_text(group['in_rate'])}/s",
-            f"out={rate_text(group['out_rate'])}/s",
-            f"utilisation={_utilisation(group)}",
-            f"limit={group['limit']}",
-            f"advice: {group['advice']}",
-        )
-    )
-
-
-def _owned(group: Group) -> str:
-    """Queues with one owner, with several, with none."""
-    if group["queues"] is None:
-        return UNKNOWN
-    return "/".join(f"{group[name]:,}" for name in ("owned_once", "owned_twice", "owned_never"))
-
-
 def _utilisation(group: Group) -> str:
     """Of all members, and of the one that is nearest to its limit; how many more messages a second that leaves."""
     if group["utilisation"] is None:
         return UNKNOWN
     busiest = f"busiest {percent_text(group['busiest_utilisation'])} of its {group['busiest_limit']}"
-    return f"{percent_text(group['utilisation'])} ({busiest}) headroom={rate_text(group['headroom'])}/s"
-
-
-def _backlog(group: Group) -> str:
-    start, end = group["backlog_start"], group["backlog_end"]
-    return UNKNOWN if start is None and end is None else f"{number_text(start)} → {number_text(end)}"
-
-
-def _catch_up(group: Group) -> str:
-    return catch_up_text(group["catch_up_seconds"], group["catches_up"])
-
-
-def _retention(group: Group) -> str:
-    return retention_text(group["retention_left_seconds"], group["catch_up_seconds"])
+    return f"{percent_text(group['utilisation'])} ({busiest}), headroom {rate_text(group['headroom'])}/s"
 
 
 def _oldest(group: Group) -> str:

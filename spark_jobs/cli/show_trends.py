@@ -2,59 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from spark_jobs.cli.terminal import Heading, local, show_rows, stacked, table, zone_name
+from spark_jobs.cli.terminal import Column, known, local, show_table, zone_name
 from spark_jobs.domain.incidents.trends import GroupTrend, GroupWeek
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.window import from_micros
-from spark_jobs.domain.phrases import UNKNOWN
-from spark_jobs.show.text.trend_text import is_told, trends_text, week_texts
+from spark_jobs.show.trends import is_told, trends_text, week_texts
 
-_HEADINGS = (
-    Heading("group\ncluster", fold=True),
-    Heading("week from", fixed=True),
-    *(
-        Heading(text, right=True)
-        for text in (
-            "incidents",
-            "minutes with queues\nunowned or owned twice",
-            "rebalances",
-            "queues\nmoved",
-            "time to resolve\n(median)",
-            "observed",
-        )
-    ),
-)
 #: A week of a group, and whose it is.
 _Row = tuple[GroupTrend, GroupWeek]
 
 
 def show_trends(console: Console, found: Sequence[GroupTrend]) -> None:
     """A row per group in the order given, and per week of which anything is known, the newest first."""
-    every = [(one, week) for one in found for week in reversed(one.weeks) if is_told(week)]
-    show_rows(console, every, _table, _line, trends_text(found))
+    rows = [(trend, week) for trend in found for week in reversed(trend.weeks) if is_told(week)]
+    title = f"Week by week; what got worse comes first ({zone_name()})"
+    show_table(console, title, _COLUMNS, rows, trends_text(found), ruled=True)
 
 
-def _table(rows: Sequence[_Row]) -> Table:
-    return table(f"Week by week; what got worse comes first ({zone_name()})", _HEADINGS, map(_cells, rows), ruled=True)
+def _measure(place: int, heading: str, name: str) -> Column[_Row]:
+    """The column of one of the `week_texts`."""
+    return Column(heading, lambda row: known([*week_texts(row[1])][place]), f"{name}={{}}", right=True)
 
 
-def _cells(row: _Row) -> Iterable[Text]:
-    one, week = row
-    yield stacked(one.consumer_group, one.cluster)
-    yield Text(f"{local(from_micros(week.start)):%m-%d %H:%M}")
-    for text in week_texts(week):
-        yield Text(text, style="dim" if text == UNKNOWN else "")
+def _span(row: _Row) -> str:
+    return "/".join(format_utc(from_micros(moment)) for moment in (row[1].start, row[1].end))
 
 
-def _line(row: _Row) -> str:
-    one, week = row
-    names = ("incidents", "wrong_minutes", "rebalances", "queues_moved", "time_to_resolve", "observed")
-    span = "/".join(format_utc(from_micros(moment)) for moment in (week.start, week.end))
-    told = (f"{name}={text}" for name, text in zip(names, week_texts(week), strict=True))
-    return " ".join((f"cluster={one.cluster}", f"group={one.consumer_group}", f"week={span}", *told))
+_COLUMNS = (
+    Column[_Row](
+        "group\ncluster", lambda row: (row[0].consumer_group, row[0].cluster), "cluster={1} group={0}", fold=True
+    ),
+    Column[_Row](
+        "week from",
+        lambda row: f"{local(from_micros(row[1].start)):%m-%d %H:%M}",
+        lambda row: f"week={_span(row)}",
+        fixed=True,
+    ),
+    _measure(0, "incidents", "incidents"),
+    _measure(1, "minutes with queues\nunowned or owned twice", "wrong_minutes"),
+    _measure(2, "rebalances", "rebalances"),
+    _measure(3, "queues\nmoved", "queues_moved"),
+    _measure(4, "time to resolve\n(median)", "time_to_resolve"),
+    _measure(5, "observed", "observed"),
+)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from math import isinf, isnan
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from spark_jobs.cli.terminal import Heading, print_line, printable, show_rows, table
-from spark_jobs.domain.kernel.progress import LagQuality
+from spark_jobs.cli.terminal import Column, print_line, printable, show_table
 from spark_jobs.domain.model.intervals import duration_text, format_utc
+from spark_jobs.domain.model.statuses import LagQuality
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text
 from spark_jobs.domain.what_if.outcome import CaseOutcome, Comparison, Scaled
@@ -22,23 +20,6 @@ from spark_jobs.domain.what_if.pace import MemberPace
 from spark_jobs.domain.what_if.plan import Plan, PlannedMember, PlannedSize
 from spark_jobs.show.what_if import GroupSteps
 
-_HEADINGS = (
-    Heading("case", fold=True),
-    *(
-        Heading(text, right=True)
-        for text in (
-            "queues\nwithout owner",
-            "queues\nowned twice",
-            "idle\nmembers",
-            "busiest\nmember",
-            "moves per\nrebalance",
-            "highest\nbacklog",
-            "last\nbacklog",
-            "drained\nafter",
-            "consumed\ntwice",
-        )
-    ),
-)
 #: Members whose pace is told in words.
 _NAMED = 8
 #: Clients measure whole milliseconds: a shorter average tells only that the listener does next to nothing.
@@ -51,7 +32,7 @@ def show_comparison(console: Console, found: GroupSteps, compared: Comparison) -
     """What really happened first, then the cases; below it how far the model can be trusted here."""
     outcomes = [compared.recorded, *compared.cases]
     title = f"{found.consumer_group} in {found.interval} (UTC)"
-    show_rows(console, outcomes, lambda some: _table(title, some), _line, _summary(compared))
+    show_table(console, title, _COLUMNS, outcomes, _summary(compared))
     for one in compared.cases:
         if one.unknown:
             print_line(console, f"{one.label}: the backlog is unknown: {one.unknown}.")
@@ -80,29 +61,6 @@ def _pace(one: MemberPace) -> str:
     return f"{one.client_id}: {listener} by its listener ({by}), {pulls}{seen}"
 
 
-def _table(title: str, outcomes: Iterable[CaseOutcome]) -> Table:
-    return table(title, _HEADINGS, (_cells(one) for one in outcomes))
-
-
-def _cells(one: CaseOutcome) -> Sequence[str]:
-    return (
-        one.label,
-        *(f"{number:.1f}" for number in (one.unowned, one.owned_twice, one.idle)),
-        count(one.busiest, "queue"),
-        f"{one.moves / one.rebalances:.1f}" if one.rebalances else "-",
-        *(_messages(one, number) for number in (one.highest, one.last)),
-        _drained(one),
-        number_text(one.consumed_twice),
-    )
-
-
-def _line(one: CaseOutcome) -> str:
-    names = ("unowned", "owned_twice", "idle", "busiest", "moves_per_rebalance", "highest", "last", "drained_after")
-    label, *cells = _cells(one)
-    told = (f"{name}={cell}" for name, cell in zip((*names, "consumed_twice"), cells, strict=True))
-    return " ".join((f"{label}:", *told))
-
-
 def _messages(one: CaseOutcome, number: int | None) -> str:
     return f"{'≤ ' if one.at_most else ''}{number_text(number)}"
 
@@ -111,6 +69,25 @@ def _drained(one: CaseOutcome) -> str:
     if one.highest is None:
         return UNKNOWN
     return "not by the end" if one.drained_after is None else duration_text(timedelta(seconds=one.drained_after))
+
+
+_COLUMNS: tuple[Column[CaseOutcome], ...] = (
+    Column("case", lambda one: one.label, "{}:", fold=True),
+    Column("queues\nwithout owner", lambda one: f"{one.unowned:.1f}", "unowned={}", right=True),
+    Column("queues\nowned twice", lambda one: f"{one.owned_twice:.1f}", "owned_twice={}", right=True),
+    Column("idle\nmembers", lambda one: f"{one.idle:.1f}", "idle={}", right=True),
+    Column("busiest\nmember", lambda one: count(one.busiest, "queue"), "busiest={}", right=True),
+    Column(
+        "moves per\nrebalance",
+        lambda one: f"{one.moves / one.rebalances:.1f}" if one.rebalances else "-",
+        "moves_per_rebalance={}",
+        right=True,
+    ),
+    Column("highest\nbacklog", lambda one: _messages(one, one.highest), "highest={}", right=True),
+    Column("last\nbacklog", lambda one: _messages(one, one.last), "last={}", right=True),
+    Column("drained\nafter", _drained, "drained_after={}", right=True),
+    Column("consumed\ntwice", lambda one: number_text(one.consumed_twice), "consumed_twice={}", right=True),
+)
 
 
 def _summary(compared: Comparison) -> str:
@@ -144,42 +121,15 @@ def _outcome(one: CaseOutcome) -> dict[str, Any]:
 
 def _of_group(found: GroupSteps) -> dict[str, Any]:
     named = {"cluster": found.cluster, "consumer_group": found.consumer_group, "interval": str(found.interval)}
-    return named | {"lag_quality": LagQuality.UNFILTERED if found.is_filtered else LagQuality.MEASURED}
-
-
-_PLAN_HEADINGS = (
-    *(Heading(text, right=True) for text in ("change", "members", "idle", "without\nowner", "owned\ntwice")),
-    Heading("queues of each member: in/s of known pace/s", fold=True),
-)
+    quality = LagQuality.UNFILTERED if found.is_filtered else LagQuality.MEASURED
+    return named | {"lag_quality": quality, "new_room": found.configured.new_room}
 
 
 def show_plan(console: Console, found: GroupSteps, plan: Plan) -> None:
     """One row per size of the group."""
     title = f"{found.consumer_group} as it was at {format_utc(from_micros(plan.at))}, with fewer and more members"
     summary = "≥: the member was never seen at its limit; !: more than the member can consume. See docs/what-if.md."
-    show_rows(console, plan.sizes, lambda some: _plan_table(title, some), _plan_line, summary)
-
-
-def _plan_table(title: str, sizes: Iterable[PlannedSize]) -> Table:
-    return table(title, _PLAN_HEADINGS, map(_plan_cells, sizes), ruled=True)
-
-
-def _plan_cells(one: PlannedSize) -> list[Text | str]:
-    return [*_plan_counts(one), Text("\n".join(map(printable, _plan_members(one))))]
-
-
-def _plan_counts(one: PlannedSize) -> Sequence[str]:
-    return (f"{one.change:+}", *map(str, (len(one.members), one.idle, one.unowned, one.owned_twice)))
-
-
-def _plan_members(one: PlannedSize) -> Sequence[str]:
-    return [*map(_member, one.members)]
-
-
-def _plan_line(one: PlannedSize) -> str:
-    names = ("change", "members", "idle", "unowned", "owned_twice")
-    cells = zip(names, _plan_counts(one), strict=True)
-    return " ".join((*(f"{name}={cell}" for name, cell in cells), "; ".join(_plan_members(one))))
+    show_table(console, title, _PLAN_COLUMNS, plan.sizes, summary, ruled=True)
 
 
 def _member(one: PlannedMember) -> str:
@@ -188,6 +138,21 @@ def _member(one: PlannedMember) -> str:
     pace = UNKNOWN if one.pace is None else f"{'' if one.reached else '≥ '}{rate_text(one.pace)}"
     too_much = {False: " !", None: " ?", True: ""}[one.keeps_up]
     return f"{one.client_id}: {count(one.queues, 'queue')}, {rate_text(one.in_rate)} of {pace}{too_much}"
+
+
+_PLAN_COLUMNS: tuple[Column[PlannedSize], ...] = (
+    Column("change", lambda one: f"{one.change:+}", "change={}", right=True),
+    Column("members", lambda one: str(len(one.members)), "members={}", right=True),
+    Column("idle", lambda one: str(one.idle), "idle={}", right=True),
+    Column("without\nowner", lambda one: str(one.unowned), "unowned={}", right=True),
+    Column("owned\ntwice", lambda one: str(one.owned_twice), "owned_twice={}", right=True),
+    Column(
+        "queues of each member: in/s of known pace/s",
+        lambda one: Text("\n".join(printable(_member(member)) for member in one.members)),
+        lambda one: "; ".join(map(_member, one.members)),
+        fold=True,
+    ),
+)
 
 
 def plan_document(found: GroupSteps, plan: Plan) -> dict[str, Any]:

@@ -12,9 +12,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from rich.box import HORIZONTALS
 from rich.console import Console, RenderableType
@@ -24,9 +25,14 @@ from rich.text import Text
 
 from spark_jobs.domain import phrases
 from spark_jobs.domain.model.intervals import parse_utc
+from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 
 _NAME = "rebalance-audit"
-SEVERITY_STYLES = {"ERROR": "bold red", "WARN": "yellow", "INFO": "cyan"}
+SEVERITY_STYLES: dict[str, str] = {
+    ERROR: "bold red",
+    WARN: "yellow",
+    INFO: "cyan",
+}
 
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{3})?)?Z")
@@ -67,8 +73,11 @@ def print_line(console: Console, text: str) -> None:
 
 
 @contextmanager
-def progress_on(console: Console) -> Iterator[Callable[[str], None]]:
-    """A function that says what is being done: a spinner with its time on a terminal, else one line each."""
+def progress_on(console: Console | None = None) -> Iterator[Callable[[str], None]]:
+    """A function that says on the console, stderr by default, what is being done: a spinner with its time on a
+    terminal, else one line each.
+    """
+    console = console or Console(stderr=True)
     if not console.is_terminal:
         yield lambda message: print_line(console, message)
         return
@@ -119,54 +128,95 @@ def _joined(value: str) -> str:
 
 
 def show_steps(console: Console, steps: Iterable[tuple[str, str]]) -> None:
-    """What to try next: what it is for, and below it the command, ready to be copied."""
+    """What to try next: a line for each command, ready to be copied, with what it is for."""
     console.print(Text("\nTry next", style="bold"))
     for purpose, command in steps:
-        console.print(Text(f"# {purpose}", style="dim"))
-        console.print(Text(command), soft_wrap=True)
+        console.print(Text.assemble(command, (f"  # {purpose}", "dim")), soft_wrap=True)
 
 
 T = TypeVar("T")
 
 
-class Heading(NamedTuple):
-    """A column of a table. One that folds breaks its text anywhere, one that is fixed nowhere."""
+@dataclass(frozen=True)
+class Column(Generic[T]):
+    """One thing that is said of each row: in a table a cell below the heading, in a plain line a word.
 
-    text: str
+    The texts of a cell stand one below the other. `word` has {} where each of them comes, or makes the word of the row;
+    an empty word is left out. Text that folds is broken anywhere, text that is fixed nowhere, and text that is cut ends
+    with its line. Terminals that are narrower than the least width do not show the column.
+    """
+
+    heading: str
+    cell: Callable[[T], Text | str | tuple[str | None, ...]]
+    word: str | Callable[[T], str] = ""
     right: bool = False
     fold: bool = False
     fixed: bool = False
+    cut: bool = False
+    least_width: int = 0
+
+    def drawn(self, row: T) -> Text:
+        """The cell; all but the first of its texts are dim, and none is there for null."""
+        cell = self.cell(row)
+        if isinstance(cell, Text):
+            return cell
+        return stacked(*cell) if isinstance(cell, tuple) else Text(printable(cell), no_wrap=self.cut or None)
+
+    def worded(self, row: T) -> str:
+        """The word of the plain line."""
+        if not isinstance(self.word, str):
+            return self.word(row)
+        cell = self.cell(row)
+        return self.word.format(*cell) if isinstance(cell, tuple) else self.word.format(cell)
 
 
-def table(
-    title: str, headings: Iterable[Heading], rows: Iterable[Iterable[Text | str]], *, ruled: bool = False
-) -> Table:
-    """The rows under their headings; `ruled` draws a line between any two."""
+def table(title: str, columns: Iterable[Column[T]], rows: Iterable[T], *, ruled: bool = False) -> Table:
+    """The rows under the headings of the columns; `ruled` draws a line between any two."""
     drawn = Table(title=title, title_justify="left", box=HORIZONTALS, show_lines=ruled)
     drawn.pad_edge, drawn.padding = False, (0, 1, 0, 0)
-    for text, right, fold, fixed in headings:
-        justify, overflow = "right" if right else "left", "fold" if fold else "ellipsis"
-        drawn.add_column(text, justify=justify, overflow=overflow, no_wrap=fixed)  # type: ignore[arg-type]
+    columns = list(columns)
+    for one in columns:
+        justify, overflow = "right" if one.right else "left", "fold" if one.fold else "ellipsis"
+        drawn.add_column(one.heading, justify=justify, overflow=overflow, no_wrap=one.fixed)  # type: ignore[arg-type]
     for row in rows:
-        drawn.add_row(*(cell if isinstance(cell, Text) else Text(printable(cell)) for cell in row))
+        drawn.add_row(*(one.drawn(row) for one in columns))
     return drawn
 
 
-def stacked(first: str, *below: str | None) -> Text:
+def stacked(first: str | None, *below: str | None) -> Text:
     """A cell: the first line, and below it, dim, the others."""
-    return Text.assemble(printable(first), *(("\n" + printable(text), "dim") for text in below if text))
+    return Text.assemble(printable(first or ""), *(("\n" + printable(text), "dim") for text in below if text))
+
+
+def known(text: str) -> Text:
+    """A cell that is dim where its text says that it is unknown."""
+    return Text(text, style="dim" if text == phrases.UNKNOWN else "")
+
+
+def plain_line(columns: Iterable[Column[T]], row: T) -> str:
+    """What the columns say of the row, in words."""
+    return " ".join(word for word in (one.worded(row) for one in columns) if word)
+
+
+def show_table(
+    console: Console, title: str, columns: Sequence[Column[T]], rows: Sequence[T], summary: str, *, ruled: bool = False
+) -> None:
+    """The rows as a table, or one plain line each where the console is no terminal; below them the summary."""
+    show_rows(
+        console,
+        rows,
+        lambda: table(title, [one for one in columns if console.width >= one.least_width], rows, ruled=ruled),
+        lambda row: plain_line(columns, row),
+        summary,
+    )
 
 
 def show_rows(
-    console: Console,
-    rows: Sequence[T],
-    drawn: Callable[[Sequence[T]], RenderableType],
-    line: Callable[[T], str],
-    summary: str,
+    console: Console, rows: Sequence[T], drawn: Callable[[], RenderableType], line: Callable[[T], str], summary: str
 ) -> None:
-    """The rows drawn as a table, or one line each where the console is no terminal; below them the summary."""
+    """As `show_table`, of what is drawn or said otherwise."""
     if rows and console.is_terminal:
-        console.print(drawn(rows))
+        console.print(drawn())
     else:
         for row in rows:
             print_line(console, line(row))

@@ -31,7 +31,7 @@ def make_archive(archive: Path) -> bool:
         return True
     with tempfile.TemporaryDirectory(dir=archive.parent, prefix=".classes-") as scratch:
         made = Path(scratch, "classes.jsa")
-        command = [sys.executable, "-m", "spark_jobs.setup.class_archive", str(made)]
+        command = [sys.executable, "-m", f"{__package__}.class_archive", str(made)]
         try:
             subprocess.run(command, check=True, capture_output=True, timeout=_TIMEOUT)
             made.rename(archive)

@@ -1,12 +1,9 @@
-"""Set-up: is Java there, and are Delta's jars? Fetches them and archives classes, once; nothing is resolved later.
-
-With --capture it fetches RocketMQ's admin client instead, which only `rebalance-audit capture` needs; with --s3 what
-only a warehouse on S3 needs.
+"""The jars that set-up fetches, once, so that nothing is resolved later: Delta's, RocketMQ's admin client for
+`capture`, Hadoop's S3A for a warehouse on S3.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import shutil
@@ -17,35 +14,27 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
+from typing import NamedTuple
+from zipfile import is_zipfile
 
-from spark_jobs.capture.jars import TOOLS_DIR
-from spark_jobs.errors import RebalanceAuditError, SetupError
-
-JAVA_VERSIONS = (17, 21)
+from spark_jobs.errors import SetupError
 
 #: Needed only by Delta's preview connector and Unity Catalog; the Hadoop client ships with Spark.
 _EXCLUDES = "io.delta:delta-kernel-*,io.unitycatalog:*,org.apache.hadoop:*"
 
-#: The version of RocketMQ's admin client that is fetched unless another one is asked for.
-ROCKETMQ = "5.4.0"
 #: What the admin client never loads: gRPC is for clients of proxies, RocksDB for stores.
 _CAPTURE_EXCLUDES = "io.grpc:*,org.apache.rocketmq:rocketmq-rocksdb"
 
 
-def check_java() -> None:
-    """Raises `SetupError` unless the Java that Spark will start is one it supports (JAVA_HOME, else PATH)."""
-    wanted = f"install Java {' or '.join(map(str, JAVA_VERSIONS))} (any OpenJDK), or point JAVA_HOME at one"
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home, "bin", "java")) if home else "java"
-    try:
-        answer = subprocess.run([java, "-version"], check=False, capture_output=True, text=True, timeout=60)
-    except (OSError, subprocess.TimeoutExpired):
-        where = f"in JAVA_HOME ({home})" if home else "on the PATH"
-        raise SetupError(f"no Java {where}: {wanted}") from None
-    version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
-    if not version or int(version[1]) not in JAVA_VERSIONS:
-        found = f"is version {version[1]}" if version else "does not tell its version"
-        raise SetupError(f"{shutil.which(java) or java} {found}: {wanted}")
+class _Package(NamedTuple):
+    """What is fetched: its name in a sentence; Maven's coordinates, of it and of what it needs but must not bring; the
+    file names, as Ivy makes them (`group_artifact-version.jar`), without which it is no use.
+    """
+
+    title: str
+    coordinates: str
+    excluded: str
+    needed: Sequence[str]
 
 
 def jar_names() -> tuple[str, ...]:
@@ -60,12 +49,13 @@ def check_jars(directory: Path) -> None:
     if missing := [name for name in jar_names() if not (directory / name).is_file()]:
         raise SetupError(
             f"Delta's jars are not installed ({directory} has no {missing[0]}): "
-            f"run `{sys.executable} -m spark_jobs.setup.jars` once, with network"
+            "run `rebalance-audit setup` once, with network access, or with --from FOLDER"
         )
 
 
-def fetch_jars(directory: Path) -> None:
-    """Put Delta's jars, checksums verified, into the directory: all of them or none.
+def fetch_jars(directory: Path, source: Path | None = None) -> None:
+    """Put Delta's jars into the directory: all of them or none. They come from the folder `source`, else from Maven
+    Central, checksums verified.
 
     Does nothing if they are there. Raises `SetupError` if they cannot be had.
     """
@@ -73,7 +63,8 @@ def fetch_jars(directory: Path) -> None:
         return
     delta_jar = jar_names()[0].removesuffix(".jar").removeprefix("io.delta_")
     artifact, _, version = delta_jar.rpartition("-")
-    with _resolved(directory, f"io.delta:{artifact}:{version}", _EXCLUDES, jar_names(), "Delta's jars") as jars:
+    package = _Package("Delta's jars", f"io.delta:{artifact}:{version}", _EXCLUDES, jar_names())
+    with _found(package, directory, source) as jars:
         complete = jars.with_name("complete")
         complete.mkdir()
         for name in jar_names():
@@ -81,7 +72,7 @@ def fetch_jars(directory: Path) -> None:
         _replace(directory, complete)
 
 
-def fetch_tools(directory: Path, version: str) -> None:
+def fetch_tools(directory: Path, version: str, source: Path | None = None) -> None:
     """Put RocketMQ's admin client of the version, and what it needs, into the directory, in place of what was there.
 
     Does nothing if it is there. Raises `SetupError` if it cannot be had.
@@ -89,23 +80,25 @@ def fetch_tools(directory: Path, version: str) -> None:
     name = f"org.apache.rocketmq_rocketmq-tools-{version}.jar"
     if (directory / name).is_file():
         return
-    package = f"org.apache.rocketmq:rocketmq-tools:{version}"
-    with _resolved(directory, package, _CAPTURE_EXCLUDES, (name,), "RocketMQ's admin client") as jars:
+    coordinates = f"org.apache.rocketmq:rocketmq-tools:{version}"
+    package = _Package("RocketMQ's admin client", coordinates, _CAPTURE_EXCLUDES, (name,))
+    with _found(package, directory, source) as jars:
         _replace(directory, jars)
 
 
-def fetch_s3(directory: Path, delta: Path) -> None:
+def fetch_s3(directory: Path, delta: Path, source: Path | None = None) -> None:
     """Put Hadoop's S3A, and the log store that goes with it, into the directory, in place of what was there; `delta` is
     the folder of Delta's jars.
 
     Does nothing if they are there. Raises `SetupError` if they cannot be had.
     """
-    from spark_jobs.store.s3 import jars as s3  # imports pyspark, which the check of Java must not need
+    from spark_jobs.store.s3 import jars as s3  # imports pyspark, which `capture` does not need
 
     if directory / s3.module_jar() in s3.installed(directory):
         return
     check_jars(delta)
-    with _resolved(directory, s3.packages(), s3.EXCLUDES, (s3.module_jar(),), "Hadoop's S3A") as jars:
+    package = _Package("Hadoop's S3A", s3.packages(), s3.EXCLUDES, (s3.module_jar(),))
+    with _found(package, directory, source) as jars:
         s3.compile_log_store(jars, delta)
         _replace(directory, jars)
 
@@ -116,26 +109,48 @@ def _replace(directory: Path, complete: Path) -> None:
 
 
 @contextmanager
-def _resolved(directory: Path, package: str, excludes: str, wanted: Sequence[str], what: str) -> Iterator[Path]:
-    """A folder beside the directory, soon gone, into which Spark's own Ivy has downloaded the package as
-    spark-defaults.conf and its ivysettings say.
-    """
+def _found(package: _Package, directory: Path, source: Path | None) -> Iterator[Path]:
+    """A folder beside the directory, soon gone, with the jars of the package and what they need."""
     directory.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".jars-") as scratch:
-        jars, nothing = Path(scratch, "jars"), Path(scratch, "nothing.py")
-        nothing.touch()
-        home = Path(str(metadata.distribution("pyspark").locate_file("pyspark")))
-        command = [str(home / "bin" / "spark-submit"), "--master", "local[1]"]
-        command += ["--packages", package, "--exclude-packages", excludes]
-        command += ["--conf", f"spark.jars.ivy={scratch}", str(nothing)]
-        environment = os.environ | {"SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable}
-        answer = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
-        if answer.returncode or any(not (jars / name).is_file() for name in wanted):
-            raise SetupError(
-                f"{what} could not be downloaded, nothing was changed: {_reason(answer.stderr)}. "
-                "Is there network, and (behind a proxy) is spark.jars.ivySettings set in spark-defaults.conf?"
-            )
+        jars = Path(scratch, "jars")
+        if source is None:
+            _download(package, jars)
+        else:
+            _copy(package, source / directory.name if (source / directory.name).is_dir() else source, jars)
         yield jars
+
+
+def _copy(package: _Package, source: Path, jars: Path) -> None:
+    """Copies all jars of a folder; in it those that are needed may have Maven's names, without their group."""
+    jars.mkdir()
+    for file in source.glob("*.jar"):
+        shutil.copyfile(file, jars / file.name)
+    for name in package.needed:
+        mavens = jars / name.partition("_")[2]
+        if mavens.is_file():
+            mavens.rename(jars / name)
+        if not is_zipfile(jars / name):
+            raise SetupError(
+                f"{package.title} cannot be copied, nothing was changed: {source} lacks {mavens.name}, or a part of it"
+            )
+
+
+def _download(package: _Package, jars: Path) -> None:
+    """Spark's own Ivy downloads into the folder `jars`, as spark-defaults.conf and its ivysettings say."""
+    nothing = jars.with_name("nothing.py")
+    nothing.touch()
+    home = Path(str(metadata.distribution("pyspark").locate_file("pyspark")))
+    command = [str(home / "bin" / "spark-submit"), "--master", "local[1]"]
+    command += ["--packages", package.coordinates, "--exclude-packages", package.excluded]
+    command += ["--conf", f"spark.jars.ivy={jars.parent}", str(nothing)]
+    environment = os.environ | {"SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable}
+    answer = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+    if answer.returncode or any(not (jars / name).is_file() for name in package.needed):
+        raise SetupError(
+            f"{package.title} could not be downloaded, nothing was changed: {_reason(answer.stderr)}. "
+            "Is there network, and (behind a proxy) is spark.jars.ivySettings set in spark-defaults.conf?"
+        )
 
 
 def _reason(log: str) -> str:
@@ -143,41 +158,3 @@ def _reason(log: str) -> str:
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     telling = [line for line in lines if re.search(r"not found|Exception|Error|denied|No space", line)]
     return (telling or lines or ["nothing"])[-1][:300].rstrip(".")
-
-
-def main(argv: list[str]) -> int:
-    """Fetch the jars, or with --check-java only look for Java; the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m spark_jobs.setup.jars", description=__doc__)
-    parser.add_argument("--check-java", action="store_true", help="only check that Java is there")
-    parser.add_argument(
-        "--capture",
-        nargs="?",
-        const=ROCKETMQ,
-        metavar="VERSION",
-        help=f"fetch RocketMQ's admin client for `rebalance-audit capture` (default: {ROCKETMQ})",
-    )
-    parser.add_argument("--s3", action="store_true", help="fetch what a warehouse on S3 needs (12 MB)")
-    asked = parser.parse_args(argv)
-    try:
-        check_java()
-        if asked.capture:
-            fetch_tools(TOOLS_DIR, asked.capture)
-        elif asked.s3:
-            from spark_jobs.runtime.session import JARS_DIR
-            from spark_jobs.store.s3.jars import S3_DIR
-
-            fetch_s3(S3_DIR, JARS_DIR)
-        elif not asked.check_java:
-            from spark_jobs.runtime.session import ARCHIVE, JARS_DIR
-            from spark_jobs.setup.class_archive import make_archive  # imports pyspark, which the check must not need
-
-            fetch_jars(JARS_DIR)
-            make_archive(ARCHIVE)
-    except RebalanceAuditError as error:
-        print(f"rebalance-audit: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from typing import Any, ClassVar
+
+import pyarrow as pa
 
 from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.domain.incidents.fold import incidents
 from spark_jobs.domain.incidents.team_routes import TeamRoute, with_teams
 from spark_jobs.domain.incidents.threads import QUIET
 from spark_jobs.domain.incidents.values import AuditedTime, Incident
-from spark_jobs.domain.kernel.timeline import Status
 from spark_jobs.domain.model.intervals import EVER, Interval
-from spark_jobs.domain.model.window import to_micros
+from spark_jobs.domain.model.statuses import Status
+from spark_jobs.domain.model.window import from_micros, to_micros
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.errors import NothingPublishedError
+from spark_jobs.show.tabular import Tabular
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.finding_rows import published_findings
 from spark_jobs.store.read.published import PublishedTables, check_names, published_tables
@@ -29,7 +33,8 @@ _STEP = ("cluster", "consumer_group", "step_start")
 class IncidentQuery:
     """Which incidents are asked for: those that were seen in the interval (None: ever), only open ones, of a name.
 
-    `rule`: of which one of its findings is; `severity`: exactly this; `client`: a part of a client id that it names.
+    `incident_id`: its beginning is enough. `rule`: of which one of its findings is; `severity`: exactly this; `client`:
+    a part of a client id that it names.
     `routes`: say which team each group is of.
     """
 
@@ -42,6 +47,97 @@ class IncidentQuery:
     severity: str | None = None
     client: str | None = None
     routes: tuple[TeamRoute, ...] = ()
+
+
+_TIME = pa.timestamp("us", "UTC")
+_TEXTS = pa.list_(pa.string())
+_PARTS = pa.list_(
+    pa.struct(
+        {
+            **dict.fromkeys(("consumer_group", "rule", "cause", "severity", "topic", "subject"), pa.string()),
+            "start": _TIME,
+            "end": _TIME,
+            "finding_ids": _TEXTS,
+        }
+    )
+)
+_COST = {"consumer_group": pa.string(), "piled_up": pa.int64(), "unowned_queue_minutes": pa.float64()}
+_QUEUE = {"topic": pa.string(), "broker_name": pa.string(), "queue_id": pa.int32()}
+_SCHEMA = pa.schema(
+    {
+        **dict.fromkeys(("incident_id", "cluster", "rule", "cause"), pa.string()),
+        "causes": _TEXTS,
+        **dict.fromkeys(("severity", "headline"), pa.string()),
+        **dict.fromkeys(("opened_at", "resolved_at", "last_seen_at"), _TIME),
+        **dict.fromkeys(("groups", "topics"), _TEXTS),
+        "queues": pa.list_(pa.struct(_QUEUE)),
+        "members": _TEXTS,
+        "piled_up": pa.int64(),
+        "unowned_queue_minutes": pa.float64(),
+        "advice": pa.string(),
+        "roots": _PARTS,
+        "consequences": _PARTS,
+        "costs": pa.list_(pa.struct({**_COST, "team": pa.string()})),
+        "teams": _TEXTS,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Incidents(Tabular):
+    """Incidents, and the time that was asked for in which nothing was audited, or recorded: whole steps, in order.
+
+    As a table: a row per incident, its fields as columns. `roots` and `consequences`: its conditions, one per group;
+    `costs`: one per group; `teams`: whose the groups are.
+    """
+
+    shown: ClassVar = ("severity", "rule", "groups", "opened_at", "resolved_at", "headline", "advice")
+
+    found: Sequence[Incident]
+    not_audited: Sequence[Interval]
+    not_recorded: Sequence[Interval]
+
+    def __iter__(self) -> Iterator[Incident]:
+        return iter(self.found)
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A dict per incident."""
+        return [_row(one) for one in self.found]
+
+    def to_arrow(self) -> pa.Table:
+        """A row per incident."""
+        return pa.Table.from_pylist(self.rows(), _SCHEMA)
+
+
+def _row(one: Incident) -> dict[str, Any]:
+    times = {"opened_at": one.opened_at, "resolved_at": one.resolved_at, "last_seen_at": one.last_seen_at}
+    told = {name: None if at is None else from_micros(at) for name, at in times.items()}
+    queues = [{"topic": topic, "broker_name": broker, "queue_id": number} for topic, broker, number in one.queues]
+    parts = {
+        name: [
+            {**part._asdict(), "start": from_micros(part.start), "end": from_micros(part.end)}
+            for part in getattr(one, name)
+        ]
+        for name in ("roots", "consequences")
+    }
+    costs = [cost._asdict() for cost in one.costs]
+    return {**asdict(one), **told, "queues": queues, **parts, "costs": costs, "teams": one.teams}
+
+
+def incidents_and_unknown(
+    stored: StoredTables, query: IncidentQuery, progress: Callable[[str], None] = lambda _: None
+) -> Incidents:
+    """The incidents of the query, the newest first, and the time of which nothing is known; raises as
+    `published_incidents` does, and for a rule that does not exist.
+    """
+    check_rule(query.rule)
+    progress("reading the findings")
+    tables = published_tables(stored)
+    found, unaudited = published_incidents(tables, query), not_audited(tables, query)
+    return Incidents(found, unaudited, [] if found or unaudited else not_recorded(tables, query))
 
 
 def incidents_of(
@@ -118,7 +214,7 @@ def open_incidents(
 
 def _is_wanted(one: Incident, query: IncidentQuery) -> bool:
     return (
-        (query.incident_id is None or one.incident_id == query.incident_id)
+        (query.incident_id is None or one.incident_id.startswith(query.incident_id))
         and (query.consumer_group is None or query.consumer_group in one.groups)
         and not (query.is_open and one.resolved_at is not None)
         and (query.interval is None or stood_in(one, query.interval))

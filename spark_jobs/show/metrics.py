@@ -21,7 +21,7 @@ from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.errors import ReportFileError
 from spark_jobs.show.incidents import open_incidents
-from spark_jobs.show.page.keys import GROUP, Row, values_of
+from spark_jobs.show.rows import GROUP, Row, values_of
 from spark_jobs.show.status import published_statuses
 from spark_jobs.show.trends import observed_shares
 from spark_jobs.store.read.published import PublishedTables, published_tables

@@ -9,8 +9,8 @@ from datetime import timedelta
 from schemas import CAPTURE_CALLS
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.phrases import count
+from spark_jobs.show.text.interval_text import TextLine
 from spark_jobs.show.text.phrases import joined
-from spark_jobs.show.text.text_view import TextLine
 from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 
 #: Fates of calls that brought no answer, in words.

@@ -17,12 +17,12 @@ from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.model.severities import WORST_FIRST
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.runtime.version import code_version
+from spark_jobs.show import fleet, spans
 from spark_jobs.show.files import whole_file
 from spark_jobs.show.incidents import IncidentQuery, published_incidents, stood_in
-from spark_jobs.show.page import fleet, history, ownership
 from spark_jobs.show.page.groups import GroupRows
-from spark_jobs.show.page.keys import GROUP, Row, by_key, values_of
 from spark_jobs.show.page.page import PageContent, page
+from spark_jobs.show.rows import GROUP, Row, by_key, values_of
 from spark_jobs.show.trends import TrendQuery, last_days, published_trends
 from spark_jobs.store.read.published import PublishedTables, check_names, published_tables, runs_of
 from spark_jobs.store.read.stored import Filter, StoredTables, rows, tuples
@@ -111,18 +111,17 @@ def _sections(
     """The rows of each section, in their order, by (cluster, group): already folded to what the page shows."""
     of_groups = [Filter(name, "IN", sorted({row[name] for row in groups})) for name in GROUP]
 
-    def read(table: Table, *columns: Sequence[str]) -> list[Row]:
-        wanted = sorted({name for names in columns for name in names}) or None
-        return [*rows(tables.read(table, interval, wanted, conditions=of_groups))]
+    def read(table: Table, columns: Sequence[str] | None = None) -> list[Row]:
+        return [*rows(tables.read(table, interval, columns, conditions=of_groups))]
 
-    intervals = read(REBALANCE_INTERVALS, ownership.INTERVAL_COLUMNS, history.INTERVAL_COLUMNS)
-    allocations = read(ALLOCATIONS, ownership.ALLOCATION_COLUMNS)
-    progress = read(QUEUE_PROGRESS, ownership.PROGRESS_COLUMNS, history.PROGRESS_COLUMNS)
+    intervals = read(REBALANCE_INTERVALS, spans.INTERVAL_COLUMNS)
+    allocations = read(ALLOCATIONS, spans.ALLOCATION_COLUMNS)
+    progress = read(QUEUE_PROGRESS, spans.PROGRESS_COLUMNS)
     in_order: dict[str, tuple[Sequence[Row], Callable[[Row], Any]]] = {
-        "members": (ownership.members(intervals), _by("start", "client_id", "client_addr")),
-        "ownership": (ownership.ownership(allocations, progress), _by("start", *_QUEUE)),
-        "states": (history.states(intervals), _by("start", "topic", "membership_view")),
-        "backlog": (history.backlog(progress, interval), _by("start", *_QUEUE)),
+        "members": (spans.members(intervals), _by("start", "client_id", "client_addr")),
+        "ownership": (spans.ownership(allocations, progress), _by("start", *_QUEUE)),
+        "states": (spans.states(intervals), _by("start", "topic", "membership_view")),
+        "backlog": (spans.backlog(progress, interval), _by("start", *_QUEUE)),
         "findings": (findings_with_teams(routes, read(FINDINGS)), _worst_first),
         "status": (read(GROUP_STATUS), _by("step_start")),
     }

@@ -5,29 +5,55 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
+
+import pyarrow as pa
 
 from schemas import FINDINGS, GROUP_STATUS, Table
 from spark_jobs.domain.model.intervals import EVER
 from spark_jobs.domain.model.severities import WORST_FIRST
 from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.rules import stranded_write_queues, unobserved
-from spark_jobs.show.page.fleet import FINDING_COLUMNS, attention, found_in
-from spark_jobs.show.page.keys import GROUP, Row, by_key, values_of
+from spark_jobs.show.fleet import FINDING_COLUMNS, attention, found_in
+from spark_jobs.show.rows import GROUP, Row, by_key, values_of
+from spark_jobs.show.tabular import Tabular
+from spark_jobs.store.arrow_types import arrow_schema
 from spark_jobs.store.read.published import PublishedTables, check_cluster, check_group, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables, rows
 
 _FINDING = (*FINDING_COLUMNS, "step_start", "start", "end")
 
 
+_COUNTS = dict.fromkeys(("rank", "errors", "piled_up", "stranded"), pa.int64())
+_RULE = {"rule": pa.string(), "findings": pa.int64()}
+_WORST = {"rule": pa.string(), **dict.fromkeys(("start", "end"), pa.timestamp("us", "UTC"))}
+
+
 @dataclass(frozen=True)
-class Statuses:
+class Statuses(Tabular):
     """A row of `group_status` per group, those that need attention first; `newest_step`: of all groups together, None
     where no group was audited.
     """
 
+    shown: ClassVar = (
+        *GROUP,
+        "worst_severity",
+        "members",
+        "queues",
+        "owned_twice",
+        "owned_never",
+        "backlog_end",
+        "advice",
+    )
+
     newest_step: datetime | None
     groups: list[dict[str, Any]]
+
+    def to_arrow(self) -> pa.Table:
+        """A row per group: the columns of `group_status`, and what was found, as `statuses` says."""
+        found = {"rules": pa.list_(pa.struct(_RULE)), "worst": pa.struct(_WORST)}
+        schema = [*arrow_schema(GROUP_STATUS), *pa.schema({**_COUNTS, **found})]
+        return pa.Table.from_pylist(self.groups, pa.schema(schema))
 
 
 def statuses(

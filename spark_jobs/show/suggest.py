@@ -1,20 +1,31 @@
-"""Reads what was published of the last days, and suggests thresholds for each group."""
+"""Thresholds that the published rows of the last days suggest for each group, as values and as YAML."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
 from schemas import FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
 from spark_jobs.config import Configuration, audit_settings
-from spark_jobs.domain.incidents.suggestions import LEAST, GroupPast, GroupSuggestions, suggestions
+from spark_jobs.domain.incidents.suggestions import (
+    LEAST,
+    MARGIN,
+    QUANTILE,
+    GroupPast,
+    GroupSuggestions,
+    Suggestion,
+    suggestions,
+)
 from spark_jobs.domain.incidents.trends import Group
 from spark_jobs.domain.incidents.values import PublishedFinding
-from spark_jobs.domain.kernel.verdicts import Verdict
-from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.intervals import Interval, duration_text
+from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.model.window import to_micros
+from spark_jobs.domain.phrases import count, printable
 from spark_jobs.domain.rules import consumer_lagging, rebalance_storm
 from spark_jobs.show.trends import TrendQuery, last_days
 from spark_jobs.store.read.finding_rows import published_findings
@@ -86,3 +97,48 @@ def _by_group(
     for cluster, group, *values in tuples(read):
         found[cluster, group].append(tuple(values))
     return found
+
+
+#: Of what 95 % stayed within the number.
+_VALUES = {
+    "allowed_lag": "the highest lags of queues that made progress",
+    "skew_ratio": "steps, by the greatest ratio found",
+    "storm_rebalances": "steps, by the most rebalances of a storm in storm_seconds",
+    "flapping_times": "steps, by how often a member joined and left",
+}
+_SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
+
+
+def suggestion_lines(interval: Interval, found: Iterable[GroupSuggestions]) -> Iterator[str]:
+    """A whole configuration: entries of `groups`, and as comments the groups without one."""
+    every = list(found)
+    suggested = [one for one in every if one.suggestions]
+    yield f"# Thresholds by what was found in {interval}: {QUANTILE:.0%} of a group's values stayed within a number;"
+    yield f"# suggested is {MARGIN} times as much. Nothing is suggested that hides a queue whose consumer stopped."
+    for one in every:
+        if one.suggestions is None:
+            told = f"{_span(one.audited)} audited, {_span(LEAST)} are needed"
+            yield printable(f"# {one.cluster} {one.consumer_group}: no suggestion: {told}")
+    fine = sum(one.suggestions == [] for one in every)
+    yield f"# {count(fine, 'group')}: no threshold to raise"
+    yield "groups:" if suggested else "groups: []"
+    for one in suggested:
+        yield f"  - cluster: {_pattern(one.cluster)}"
+        yield f"    group: {_pattern(one.consumer_group)}"
+        yield "    thresholds:"
+        yield from map(_line, one.suggestions or ())
+
+
+def _line(one: Suggestion) -> str:
+    why = f"{QUANTILE:.0%} of {_VALUES[one.key]}: up to {round(one.usual, 2):.12g}"
+    would = f"would have kept {one.kept} and dropped {one.dropped} of {count(one.kept + one.dropped, 'finding')}"
+    return f"      {one.key}: {one.value:.12g}  # {why}; {would}"
+
+
+def _span(micros: int) -> str:
+    return duration_text(timedelta(microseconds=micros))
+
+
+def _pattern(name: str) -> str:
+    """A pattern of exactly this name, as YAML has it."""
+    return json.dumps(_SPECIAL.sub(r"\\\g<0>", name))

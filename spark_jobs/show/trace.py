@@ -10,10 +10,10 @@ from schemas import ALLOCATIONS, GROUP_STATUS, QUEUE_PROGRESS, Table
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.phrases import count
+from spark_jobs.show import spans
 from spark_jobs.show.files import whole_file
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
-from spark_jobs.show.page import history, ownership
-from spark_jobs.show.page.keys import GROUP, Key, Row, by_key, values_of
+from spark_jobs.show.rows import GROUP, Key, Row, by_key, values_of
 from spark_jobs.show.status import in_order
 from spark_jobs.show.trace_tracks import TracedGroup, TraceWriter, add_group, add_incidents
 from spark_jobs.store.read.published import PublishedTables, published_tables
@@ -24,7 +24,6 @@ GROUPS, AT_A_TIME = 500, 50
 #: Spans of ownership of all groups together, at most; each group may have as many as the others.
 SPANS = 500_000
 _STATUS = (*GROUP, "step_start", "worst_severity", "backlog_end")
-_PROGRESS = sorted({*history.PROGRESS_COLUMNS, *ownership.PROGRESS_COLUMNS})
 Group = tuple[str, str]
 
 
@@ -77,11 +76,11 @@ def _groups(tables: PublishedTables, interval: Interval, groups: Sequence[Group]
     """What a trace shows of each; so many of them are in memory at a time."""
     for first in range(0, len(groups), AT_A_TIME):
         some = groups[first : first + AT_A_TIME]
-        allocations = _rows(tables, ALLOCATIONS, ownership.ALLOCATION_COLUMNS, interval, some)
-        progress = _rows(tables, QUEUE_PROGRESS, _PROGRESS, interval, some)
+        allocations = _rows(tables, ALLOCATIONS, spans.ALLOCATION_COLUMNS, interval, some)
+        progress = _rows(tables, QUEUE_PROGRESS, spans.PROGRESS_COLUMNS, interval, some)
         for group in some:
             of_group = progress.get(group, [])
-            yield TracedGroup(*group, ownership.ownership(allocations.get(group, []), of_group), of_group)
+            yield TracedGroup(*group, spans.ownership(allocations.get(group, []), of_group), of_group)
 
 
 def _rows(

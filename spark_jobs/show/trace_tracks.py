@@ -19,8 +19,8 @@ from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.model.window import from_micros, to_micros
 from spark_jobs.domain.phrases import UNKNOWN, names_text
-from spark_jobs.show.page.incident_lanes import in_rows
-from spark_jobs.show.page.keys import QUEUE, Key, Row, by_key, values_of
+from spark_jobs.show.page.incident_chart import in_rows
+from spark_jobs.show.rows import QUEUE, Key, Row, by_key, values_of
 
 #: Everything is written by one producer.
 _SEQUENCE = 1

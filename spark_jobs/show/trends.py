@@ -1,8 +1,8 @@
-"""Reads what was published of the last weeks, and folds it to trends."""
+"""How each group fared in the last weeks, from published rows; as values, and in plain English."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,12 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas import GROUP_STATUS, REBALANCE_INTERVALS
-from spark_jobs.domain.incidents.trends import Group, GroupTrend, IntervalColumns, trends, weeks
+from spark_jobs.domain.incidents.trends import Group, GroupTrend, GroupWeek, IntervalColumns, trends, weeks
 from spark_jobs.domain.incidents.values import Incident
-from spark_jobs.domain.model.intervals import EVER, Interval
-from spark_jobs.domain.model.window import to_micros
+from spark_jobs.domain.model.intervals import EVER, Interval, duration_text
+from spark_jobs.domain.model.statuses import Status
+from spark_jobs.domain.model.window import from_micros, to_micros
+from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
+from spark_jobs.show.tabular import Tabular
 from spark_jobs.store.read.published import PublishedTables, check_names, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables
 
@@ -41,16 +44,53 @@ class TrendQuery:
     before: datetime | None = None
 
 
-def trends_of(
-    stored: StoredTables, query: TrendQuery, progress: Callable[[str], None] = lambda _: None
-) -> list[GroupTrend]:
+_SCHEMA = pa.schema(
+    {
+        **dict.fromkeys(_GROUP, pa.string()),
+        **dict.fromkeys(("start", "end"), pa.timestamp("us", "UTC")),
+        "incidents": pa.int64(),
+        "wrong_minutes": pa.float64(),
+        **dict.fromkeys(("rebalances", "queues_moved"), pa.int64()),
+        **dict.fromkeys(("seconds_to_resolve", "observed_share"), pa.float64()),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Trends(Tabular):
+    """How groups fared week by week, what got worse first. As a table: a row per group and week."""
+
+    groups: Sequence[GroupTrend]
+
+    def __iter__(self) -> Iterator[GroupTrend]:
+        return iter(self.groups)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A dict per group and week."""
+        return [
+            {"cluster": one.cluster, "consumer_group": one.consumer_group, **week_row(week)}
+            for one in self.groups
+            for week in one.weeks
+        ]
+
+    def to_arrow(self) -> pa.Table:
+        """A row per group and week."""
+        return pa.Table.from_pylist(self.rows(), _SCHEMA)
+
+
+def week_row(week: GroupWeek) -> dict[str, Any]:
+    """The week's fields, with datetimes."""
+    return {**week._asdict(), "start": from_micros(week.start), "end": from_micros(week.end)}
+
+
+def trends_of(stored: StoredTables, query: TrendQuery, progress: Callable[[str], None] = lambda _: None) -> Trends:
     """What got worse first. Raises `NothingPublishedError` for names that nobody has."""
     tables = published_tables(stored)
     interval = last_days(tables, query)
     progress("reading the findings")
     found = published_incidents(tables, IncidentQuery(interval, False, query.cluster, query.consumer_group))
     progress("reading the rebalance intervals")
-    return published_trends(tables, query, interval, found)
+    return Trends(published_trends(tables, query, interval, found))
 
 
 def published_trends(
@@ -96,7 +136,7 @@ def _columns(read: pa.Table, groups: Sequence[Group]) -> IntervalColumns:
         start=_numbers(read["interval_start"]),
         end=_numbers(read["interval_end"]),
         is_wrong=wrong,
-        is_observed=np.array([one != "UNOBSERVED" for one in states], dtype=np.bool_)[state],
+        is_observed=np.array([one != Status.UNOBSERVED for one in states], dtype=np.bool_)[state],
         is_rebalance=_known(read["trigger"]),
         queues_moved=_numbers(read["queues_moved"]),
     )
@@ -133,3 +173,50 @@ def _known(column: pa.ChunkedArray) -> Any:
 
 def _array(values: pa.Array) -> Any:
     return np.from_dlpack(values) if len(values) else np.empty(0, np.int64)
+
+
+def trends_text(found: Sequence[GroupTrend]) -> str:
+    """How many groups there are, how many of them can be compared, and how many of these got worse."""
+    compared = [one for one in found if is_compared(one)]
+    if not compared:
+        none = "none was observed in the last week and the one before: unknown what got worse"
+        return f"{count(len(found), 'group')}; {none}."
+    worse = sum(1 for one in compared if one.worsening > (0, 0, 0))
+    others = f" of {len(compared):,} that can be compared" if len(compared) < len(found) else ""
+    return f"{count(len(found), 'group')}; {worse:,}{others} got worse in the last week."
+
+
+def is_told(week: GroupWeek) -> bool:
+    """Whether anything is known of the week."""
+    return bool(week.incidents) or week.wrong_minutes is not None
+
+
+def is_compared(one: GroupTrend) -> bool:
+    """Whether the group was observed in the last two weeks."""
+    return len(one.weeks) > 1 and all(week.wrong_minutes is not None for week in one.weeks[-2:])
+
+
+def week_texts(week: GroupWeek) -> Iterator[str]:
+    """Incidents, wrong minutes, rebalances, queues moved, time to resolve, share of time observed."""
+    yield number_text(week.incidents)
+    yield rate_text(week.wrong_minutes)
+    yield number_text(week.rebalances)
+    yield number_text(week.queues_moved)
+    seconds = week.seconds_to_resolve
+    yield UNKNOWN if seconds is None else duration_text(timedelta(seconds=seconds))
+    yield "<1%" if 0 < week.observed_share < 0.005 else f"{week.observed_share:.0%}"
+
+
+def change_text(one: GroupTrend) -> str:
+    """How its last week differs from the one before; empty where one of them was not observed, or nothing differs."""
+    minutes, incidents, rebalances = one.worsening
+    parts = (
+        (round(minutes, 1), "minutes with wrong owners"),
+        (incidents, "incident{s}"),
+        (rebalances, "rebalance{s}"),
+    )
+    return ", ".join(_more(more, things) for more, things in parts if more)
+
+
+def _more(more: float, things: str) -> str:
+    return f"{abs(more):,} {'more' if more > 0 else 'fewer'} {things.format(s='' if abs(more) == 1 else 's')}"

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from pathlib import Path
-from typing import Any
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,18 +13,23 @@ from schemas import CLIENT_SNAPSHOTS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, OFFSET
 from spark_jobs.config import Configuration, audit_settings, strategy_settings
 from spark_jobs.domain.judge import audited_step
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.replays import Replays
+from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.kernel.unseen import PROXIES_GROUP
 from spark_jobs.domain.model.history import RETRY, GroupHistory
 from spark_jobs.domain.model.intervals import EVER, Interval
-from spark_jobs.domain.model.window import AuditSettings, from_micros, to_micros
+from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.what_if.cases import Case
+from spark_jobs.domain.what_if.fleet_size import FleetNeed, PublishedStep, SizeVerdict, fleet_need
 from spark_jobs.domain.what_if.outcome import Comparison, compare
 from spark_jobs.domain.what_if.plan import Plan, plan
-from spark_jobs.domain.what_if.size import FleetNeed, Goals, PublishedStep, Size, SizeVerdict, fleet_need, size
+from spark_jobs.domain.what_if.rooms import with_new_room
+from spark_jobs.domain.what_if.size import Goals, Size, size
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.pipeline.gather.one_group import one_group
+from spark_jobs.pipeline.quality.checks import settings_of
+from spark_jobs.pipeline.quality.facts import keeping_rules
+from spark_jobs.store.arrow_types import arrow_schema
 from spark_jobs.store.read.published import check_cluster, check_group, published_tables, run_of_step
 from spark_jobs.store.read.stored import Filter, StoredTables, rows
 
@@ -36,14 +39,11 @@ _GROUP = ("cluster", "consumer_group")
 
 @dataclass(frozen=True)
 class GroupAsked:
-    """Which group, and which time of it: whole steps; so many `last` seconds before the end of the newest step of all
-    groups, or without an interval its own newest step.
-    """
+    """Which group, and which time of it: whole steps; without an interval its own newest step."""
 
     consumer_group: str
     interval: Interval | None = None
     cluster: str | None = None
-    last: float | None = None
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def fleet_needs(
     """
     say("reading how busy the groups were")
     tables = published_tables(stored)
-    interval = asked.interval or tables.last(timedelta(seconds=asked.last or 0))
+    interval = asked.interval or tables.last(tables.grid.length)
     if asked.cluster is not None:
         check_cluster(tables, asked.cluster)
     found: dict[tuple[str, str], list[PublishedStep]] = {}
@@ -110,14 +110,6 @@ def fleet_needs(
     needs = [(*key, fleet_need(steps, wanted, load)) for key, steps in found.items()]
     order = list(SizeVerdict)
     return interval, sorted(needs, key=lambda one: (order.index(one[2].verdict), -(one[2].busiest or 0), *one[:2]))
-
-
-def draw(found: GroupSteps, compared: Comparison, file: Path) -> None:
-    """Writes the page with the backlogs over each other; raises `ReportFileError`."""
-    from spark_jobs.show.page.what_if import what_if_page
-    from spark_jobs.show.report import write_page
-
-    write_page(what_if_page(found.consumer_group, found.interval, compared), file)
 
 
 def _not_replayed(found: GroupSteps) -> str:
@@ -131,7 +123,7 @@ def group_steps(stored: StoredTables, asked: GroupAsked, say: Say) -> GroupSteps
     """Reads the snapshots, at the versions and with the configuration of the newest run of the last step."""
     say("looking for the group")
     tables = published_tables(stored)
-    interval = asked.interval if asked.last is None else tables.last(timedelta(seconds=asked.last))
+    interval = asked.interval
     cluster = check_group(tables, interval or EVER, asked.cluster, asked.consumer_group)
     if interval is None:
         names = (cluster, asked.consumer_group)
@@ -146,51 +138,56 @@ def group_steps(stored: StoredTables, asked: GroupAsked, say: Say) -> GroupSteps
     settings = audit_settings(configuration, cluster, asked.consumer_group)
     configured = strategy_settings(configuration, cluster, asked.consumer_group)
     say("reading its snapshots")
-    read = _Snapshots(stored, run["source_versions"], cluster, asked.consumer_group, _window(interval, settings))
+    checked = settings_of(interval, configuration, whole_groups=True)
+    window, usable = Interval(checked.read_start, checked.read_end), partial(keeping_rules, settings=checked)
+    read = _Snapshots(stored, run["source_versions"], cluster, asked.consumer_group, window, usable)
     history, replays = read.history(), Replays(configured)
     starts = range(to_micros(interval.start), to_micros(interval.end), settings.step)
     steps = [audited_step(history, replays, settings, start) for start in starts]
-    return GroupSteps(cluster, asked.consumer_group, interval, steps, configured)
-
-
-def _window(interval: Interval, settings: AuditSettings) -> Interval:
-    """What the steps read."""
-    return Interval(from_micros(settings.window(to_micros(interval.start)).read_from), interval.end)
+    return GroupSteps(cluster, asked.consumer_group, interval, steps, with_new_room(configured, steps))
 
 
 @dataclass(frozen=True)
 class _Snapshots:
-    """The source rows of one group."""
+    """The source rows of one group that the gate would not set aside; of rows with one key it would, if they differ."""
 
     stored: StoredTables
     versions: Mapping[str, int]
     cluster: str
     consumer_group: str
     window: Interval
+    usable: Callable[[Table, pa.Table], pa.Table]
 
     def history(self) -> GroupHistory:
-        """Of all its topics but retry topics. Snapshots that the gate would reject for a missing list are left out."""
+        """Of all its topics but retry topics."""
         of_group = Filter("consumer_group", "=", self.consumer_group)
-        both = Filter("consumer_group", "IN", [self.consumer_group, PROXIES_GROUP])
-        members = _with(self._rows(MEMBERSHIP_SNAPSHOTS, both), "connections", "subscriptions")
-        clients = self._rows(CLIENT_SNAPSHOTS, of_group)
+        or_proxies = Filter("consumer_group", "IN", [self.consumer_group, PROXIES_GROUP])
+        members = self._read(MEMBERSHIP_SNAPSHOTS, or_proxies)
+        clients = self._read(CLIENT_SNAPSHOTS, of_group)
         offsets = self._read(OFFSET_SNAPSHOTS, of_group)
         offsets = offsets.filter(pc.invert(pc.starts_with(offsets["topic"], RETRY)))
-        own = [row for row in (*members, *clients) if row["consumer_group"] == self.consumer_group]
-        topics = {one["topic"] for row in own for one in row["subscriptions"] or ()}
-        topics = {one for one in topics.union(offsets["topic"].to_pylist()) if not one.startswith(RETRY)}
-        routes = _with(self._rows(ROUTE_SNAPSHOTS, Filter("topic", "IN", sorted(topics))), "queues")
-        found = {MEMBERSHIP_SNAPSHOTS: members, CLIENT_SNAPSHOTS: clients, ROUTE_SNAPSHOTS: routes}
-        return one_group(self.cluster, self.consumer_group, found, offsets)
-
-    def _rows(self, table: Table, condition: Filter) -> list[dict[str, Any]]:
-        return rows(self._read(table, condition)) if table.name in self.versions else []
+        own = members.filter(pc.equal(members["consumer_group"], self.consumer_group))
+        topics = {*_subscribed(own), *_subscribed(clients), *offsets["topic"].to_pylist()}
+        routed = sorted(topic for topic in topics if not topic.startswith(RETRY))
+        routes = self._read(ROUTE_SNAPSHOTS, Filter("topic", "IN", routed))
+        found = {
+            MEMBERSHIP_SNAPSHOTS: members,
+            CLIENT_SNAPSHOTS: clients,
+            OFFSET_SNAPSHOTS: offsets,
+            ROUTE_SNAPSHOTS: routes,
+        }
+        return one_group(self.cluster, self.consumer_group, found)
 
     def _read(self, table: Table, condition: Filter) -> pa.Table:
+        """The group's rows; none where the run read no such table."""
+        if table.name not in self.versions:
+            return arrow_schema(table).empty_table()
         time = (Filter("captured_at", ">=", self.window.start), Filter("captured_at", "<", self.window.end))
         conditions = (Filter("cluster", "=", self.cluster), condition, *time)
-        return self.stored.read(table, table.columns, conditions, self.versions[table.name])
+        return self.usable(table, self.stored.read(table, table.columns, conditions, self.versions[table.name]))
 
 
-def _with(found: Sequence[dict[str, Any]], *arrays: str) -> list[dict[str, Any]]:
-    return [row for row in found if all(row[name] is not None for name in arrays)]
+def _subscribed(found: pa.Table) -> set[str]:
+    """The topics of the `subscriptions` of all rows."""
+    topics = pc.struct_field(pc.list_flatten(found["subscriptions"]), "topic")
+    return {topic for topic in pc.unique(topics).to_pylist() if topic is not None}

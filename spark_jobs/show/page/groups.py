@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.severities import WORST_FIRST
+from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.phrases import number_text
-from spark_jobs.show.page.axes import time_range
 from spark_jobs.show.page.lines import backlog_chart, is_known, rates_chart
-from spark_jobs.show.page.models import Figure, Model
-from spark_jobs.show.page.packing import packed
-from spark_jobs.show.page.texts import clock, milliseconds
+from spark_jobs.show.page.models import Figure, Model, packed
+from spark_jobs.show.page.style import clock, milliseconds, time_range
 from spark_jobs.show.page.timelines import ROWS, Numbers, members_timeline, numbers_of, ownership_timeline
-
-Row = Mapping[str, Any]
+from spark_jobs.show.rows import Row
 
 #: Topics of a group that have charts, at most: those with most queues in trouble first.
 TOPICS = 12
@@ -135,13 +133,13 @@ def _unreplayed(states: Sequence[Row], *, drawn: bool) -> list[str]:
         f"{state['status'].replace('_', ' ').capitalize()} ({state['reason']}): {clock(state['start'])} – "
         f"{clock(state['end'])} UTC."
         for state in states
-        if state["status"] != "REPLAYED" and not (drawn and state["status"] == "UNOBSERVED")
+        if state["status"] != Status.REPLAYED and not (drawn and state["status"] == Status.UNOBSERVED)
     ]
 
 
 def _rebalances(states: Sequence[Row]) -> list[tuple[float, str]]:
     """(moment in ms, text) of each rebalance, and the last moment that was replayed."""
-    replayed = sorted((row for row in states if row["status"] == "REPLAYED"), key=lambda row: row["start"])
+    replayed = sorted((row for row in states if row["status"] == Status.REPLAYED), key=lambda row: row["start"])
     found = [
         (
             milliseconds(row["start"]),

@@ -13,10 +13,10 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import count, names_text, number_text
 from spark_jobs.domain.rules.catalog import RULES
-from spark_jobs.show.page.incident_chart import incident_chart, incident_id
-from spark_jobs.show.page.incident_lanes import ROWS, lanes
-from spark_jobs.show.page.packing import packed
-from spark_jobs.show.page.texts import clock, milliseconds
+from spark_jobs.show.page.incident_chart import ROWS, incident_chart, incident_id, lanes
+from spark_jobs.show.page.models import packed
+from spark_jobs.show.page.style import clock, milliseconds
+from spark_jobs.show.rows import Row
 from spark_jobs.show.text.incident_text import (
     causes_text,
     cost_texts,
@@ -27,7 +27,6 @@ from spark_jobs.show.text.incident_text import (
     worst_first,
 )
 
-Row = Mapping[str, Any]
 #: (cluster, consumer group) → id of its page, of those that have one.
 GroupIds = Mapping[tuple[str, str], str]
 

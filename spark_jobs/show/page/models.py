@@ -1,4 +1,4 @@
-"""Bokeh's models as its documents hold them: a type, an id and the properties that are said.
+"""Charts as a page holds them: Bokeh's models (a type, an id, the properties that are said) as its JSON, compressed.
 
 Bokeh's own classes take half a millisecond for each model, and a report has thousands of them. What is not said here
 has the default of BokehJS; a test reads the documents back with Bokeh, which knows every property.
@@ -6,10 +6,15 @@ has the default of BokehJS; a test reads the documents back with Bokeh, which kn
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from importlib.metadata import distribution
 from itertools import count
 from math import isnan
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 _NUMBERS = count(1)
@@ -135,3 +140,22 @@ def encoded(value: Any, told: set[str]) -> Any:
     if isinstance(value, list | tuple):
         return [encoded(one, told) for one in value]
     return {"type": "number", "value": "nan"} if isinstance(value, float) and isnan(value) else value
+
+
+#: Its files are read where they are: importing it takes half a second.
+_BOKEH = distribution("bokeh")
+BOKEH_VERSION = _BOKEH.version
+
+
+def packed(roots: Sequence[Model]) -> str:
+    """The charts as Bokeh embeds them, compressed: names and times repeat in every span."""
+    told: set[str] = set()
+    charts = {"version": BOKEH_VERSION, "title": "charts", "roots": [encoded(root, told) for root in roots]}
+    item = {"docid": "charts", "root_ids": [root.id for root in roots]}
+    text = json.dumps({"docs": {"charts": charts}, "item": item}, separators=(",", ":"))
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+
+
+def bokeh_js() -> str:
+    """What draws the charts in a browser."""
+    return Path(str(_BOKEH.locate_file("bokeh/server/static/js/bokeh.min.js"))).read_text(encoding="utf-8")

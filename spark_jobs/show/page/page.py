@@ -13,19 +13,18 @@ from spark_jobs.domain.incidents.trends import GroupTrend
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.severities import SEVERITIES
-from spark_jobs.show.page.fleet import PARTS
+from spark_jobs.show.fleet import PARTS
 from spark_jobs.show.page.groups import GroupRows, group_page
 from spark_jobs.show.page.incident_chart import incident_id
 from spark_jobs.show.page.incident_pages import incident_section, incidents_of_groups, shown_of
-from spark_jobs.show.page.packing import BOKEH_VERSION
+from spark_jobs.show.page.models import BOKEH_VERSION
+from spark_jobs.show.page.style import clock
 from spark_jobs.show.page.templates import rendered
-from spark_jobs.show.page.texts import clock
 from spark_jobs.show.page.trend_rows import GROUPS as TRENDS
 from spark_jobs.show.page.trend_rows import trend_rows
+from spark_jobs.show.rows import Row
 from spark_jobs.show.text.incident_text import state_text
-from spark_jobs.show.text.trend_text import trends_text
-
-Row = Mapping[str, Any]
+from spark_jobs.show.trends import trends_text
 
 _SPARK = (96, 22)
 #: Runs that the footer names, at most.

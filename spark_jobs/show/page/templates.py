@@ -13,9 +13,8 @@ from markupsafe import Markup
 
 from spark_jobs.domain.model.intervals import duration_text
 from spark_jobs.domain.phrases import UNKNOWN, catch_up_text, number_text, percent_text, rate_text, retention_text
-from spark_jobs.show.page.colours import SCHEMES
-from spark_jobs.show.page.packing import bokeh_js
-from spark_jobs.show.page.texts import clock, milliseconds
+from spark_jobs.show.page.models import bokeh_js
+from spark_jobs.show.page.style import SCHEMES, clock, milliseconds
 
 _VIEWS = Path(__file__).with_name("views")
 

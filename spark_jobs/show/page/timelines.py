@@ -9,13 +9,24 @@ from typing import Any
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS
 from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.phrases import UNKNOWN, number_text
-from spark_jobs.show.page.axes import time_figure
-from spark_jobs.show.page.colours import INK, NOBODY, NOT_REPLAYED, PAPER, UNOBSERVED, ink_on, owner_colour
 from spark_jobs.show.page.models import Figure, Model, field, hover, marks, source_of_rows
-from spark_jobs.show.page.texts import clock, milliseconds, shortened
+from spark_jobs.show.page.style import (
+    INK,
+    NOBODY,
+    NOT_REPLAYED,
+    PAPER,
+    UNOBSERVED,
+    clock,
+    ink_on,
+    milliseconds,
+    owner_colour,
+    shortened,
+    time_figure,
+)
+from spark_jobs.show.rows import Row
 
-Row = Mapping[str, Any]
 #: (client id, address) → number of the connection: its colour and its label.
 Numbers = Mapping[tuple[str, str], int]
 
@@ -124,9 +135,9 @@ def _queue_span(span: Row, places: Mapping[tuple[str, str, int], int], numbers: 
 
 def _unreplayed_spans(state: Row, places: Mapping[tuple[str, str, int], int]) -> Iterable[dict[str, Any]]:
     """What was not observed (grey) or not replayed (light), in all rows of its view; nothing where not applicable."""
-    if state["status"] not in ("UNOBSERVED", "NOT_REPLAYABLE"):
+    if state["status"] not in (Status.UNOBSERVED, Status.NOT_REPLAYABLE):
         return
-    colour = UNOBSERVED if state["status"] == "UNOBSERVED" else NOT_REPLAYED
+    colour = UNOBSERVED if state["status"] == Status.UNOBSERVED else NOT_REPLAYED
     name = state["status"].lower().replace("_", " ")
     for key, place in places.items():
         if key[0] == _view(state):

@@ -8,8 +8,8 @@ from typing import Any
 from spark_jobs.domain.incidents.trends import GroupTrend, GroupWeek
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import rate_text
-from spark_jobs.show.page.texts import clock
-from spark_jobs.show.text.trend_text import change_text, is_compared, is_told, week_texts
+from spark_jobs.show.page.style import clock
+from spark_jobs.show.trends import change_text, is_compared, is_told, week_texts
 
 #: Groups that are shown, at most.
 GROUPS = 500

@@ -193,7 +193,7 @@ def how_it_was_cut(members: Sequence[AllocatingMember], topic: str, queues: Sequ
     client_ids = [member.client_id for member in members]
     strategies = sorted({member.strategy for member in members}, key=lambda strategy: (strategy.name, strategy.variant))
     if len(strategies) < 2:
-        strategy = strategies[0] if strategies else Strategy("AVG")
+        strategy = strategies[0] if strategies else Strategy(AVG)
         return [*arithmetic(strategy, queues, client_ids), *_losses(strategy, members, topic, queues)]
     what = "its own strategy" if len({one.name for one in strategies}) > 1 else "the rules of its language and version"
     told = [f"Each member computes with {what}, and takes only the share of its own position."]

@@ -7,17 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from spark_jobs.domain.kernel.progress import LagQuality
-from spark_jobs.domain.kernel.verdicts import Verdict
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.message_queue import queue_ranges
+from spark_jobs.domain.model.statuses import LagQuality, Verdict
 from spark_jobs.domain.phrases import count, known_sum, number_text, sum_before
-from spark_jobs.show.text.given import Row
+from spark_jobs.show.rows import Row
 
-_WHY_UNKNOWN = {"NEVER_COMMITTED": "the group has never committed an offset there", "NO_READING": "no offset was read"}
+_WHY_UNKNOWN: Mapping[str, str] = {
+    LagQuality.NEVER_COMMITTED: "the group has never committed an offset there",
+    LagQuality.NO_READING: "no offset was read",
+}
 
 
-_VERDICTS = tuple(verdict.value for verdict in Verdict)
 #: Said instead of OK of a queue that ends behind by more than is allowed, and by more than it began with: it was caught
 #: up a while before, so that no window of readings says otherwise.
 GROWING = "GROWING"
@@ -42,8 +43,8 @@ class Unknown:
 @dataclass(frozen=True)
 class ViewBacklog:
     """Messages of the queues whose backlog is known: at the interval's first and last reading, and what came and went
-    (None: no pair of readings); `verdicts` counts these queues by verdict, which takes two readings (`GROWING`: none of
-    those that are not OK, yet); `last_reading_at`: the last reading of any of them. `unknown_at_first`: those whose
+    (None: no pair of readings); `verdicts` counts these queues by verdict, given two readings (`GROWING`: none of those
+    that are not OK, yet); `last_reading_at`: the last reading of any of them. `unknown_at_first`: those whose
     first reading does not tell, so that the sum at first is unknown. `is_unfiltered`: messages that the group does not
     subscribe count, too.
     """
@@ -66,7 +67,7 @@ def backlog_of(rows: Sequence[Row]) -> ViewBacklog | None:
         return None
     known = [row for row in rows if row["lag_last"] is not None]
     unread = [row for row in rows if row["lag_last"] is None]
-    counted = Counter(row["verdict"] for row in known if row["verdict"])
+    counted = Counter(row["verdict"] for row in known if row["verdict"] and row["readings"] > 1)
     return ViewBacklog(
         queue_count=len(known),
         first=sum_before((row["lag_first"], row["lag_last"]) for row in known),
@@ -74,7 +75,7 @@ def backlog_of(rows: Sequence[Row]) -> ViewBacklog | None:
         last=known_sum(row["lag_last"] for row in known),
         produced=known_sum(row["produced"] for row in known),
         consumed=known_sum(row["consumed"] for row in known),
-        verdicts={verdict: counted[verdict] for verdict in (*_VERDICTS, GROWING) if counted[verdict]},
+        verdicts={verdict: counted[verdict] for verdict in (*map(str, Verdict), GROWING) if counted[verdict]},
         last_reading_at=max((row["last_reading_at"] for row in known if row["last_reading_at"]), default=None),
         unknown=[_unknown(quality, unread) for quality in sorted({row["lag_quality"] for row in unread})],
         is_unfiltered=any(row["lag_quality"] == LagQuality.UNFILTERED for row in known),

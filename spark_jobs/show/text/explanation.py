@@ -1,145 +1,178 @@
-"""The explanation as lines of plain English."""
+"""What an explanation is made of, the published rows of a group and step, and what it says; `--json` prints the latter.
+
+Null is unknown.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
-from spark_jobs.domain.kernel.timeline import Reason, Status
-from spark_jobs.domain.model.intervals import duration_text, format_utc
-from spark_jobs.domain.model.severities import WORST_FIRST
-from spark_jobs.domain.phrases import UNFILTERED, count, number_text, rate_text
-from spark_jobs.show.text.backlog import backlog_text
-from spark_jobs.show.text.phrases import joined
-from spark_jobs.show.text.story import GroupStory, TopicStory
-from spark_jobs.show.text.text_view import TextLine, view_lines
-
-_UNKNOWN = (Status.UNOBSERVED, Status.NOT_REPLAYABLE)
-#: Somebody owns the queues then, but who is not recorded.
-_OWNERS_UNKNOWN = (Reason.BROKER_REBALANCE, Reason.CONSUMED_THROUGH_PROXY, Reason.CONSUMED_BY_UNSEEN)
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.statuses import Status
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
+from spark_jobs.show.rows import Row
+from spark_jobs.show.text.backlog import ViewBacklog
 
 
-def lines(story: GroupStory, zone: str = "UTC") -> Iterator[TextLine]:
-    """One line per statement; the names in them are as the clients gave them. `zone`: of the times shown."""
-    yield TextLine(f"{story.consumer_group} (cluster {story.cluster}) at {format_utc(story.at)}", 0, "title")
-    yield TextLine(f"{_verdict(story)} All times are {zone}; the audited step is {story.step}.", 0)
-    for topic in story.topics:
-        yield TextLine("", 0)
-        yield from _topic(topic)
-    if story.quiet_topics:
-        yield TextLine("", 0)
-        yield TextLine(_quiet(story.quiet_topics), 0)
-    yield TextLine("", 0)
-    yield from _findings(story)
-    if story.status:
-        yield TextLine("", 0)
-        yield from _step(story.status)
+@dataclass(frozen=True)
+class GroupStep:
+    """One group, one moment and the step that holds it.
+
+    `intervals`: all of the step; `allocations` and `progress`: at least those of the intervals that hold the moment
+    and, where one is unobserved, of the last one known before it; `findings`: those that hold the moment; `status`:
+    the row of `group_status`. `settings`, `allowed_lag`: as configured in the run that published the step. `topic`:
+    tell of no other one.
+    """
+
+    cluster: str
+    consumer_group: str
+    at: datetime
+    step: Interval
+    intervals: Sequence[Row]
+    allocations: Sequence[Row] = ()
+    progress: Sequence[Row] = ()
+    findings: Sequence[Row] = ()
+    status: Row | None = None
+    settings: StrategySettings = field(default_factory=StrategySettings)
+    allowed_lag: int = Thresholds().allowed_lag
+    topic: str | None = None
 
 
-def _verdict(story: GroupStory) -> str:
-    counts = Counter(one["severity"] for one in story.findings)
-    told = [f"{counts[severity]} {severity}" for severity in WORST_FIRST if counts[severity]]
-    if not told:
-        return "No finding covers this moment."
-    covers = "covers" if len(story.findings) == 1 else "cover"
-    return f"{count(len(story.findings), 'finding')} {covers} this moment: {joined(told)}."
+def holding(rows: Sequence[Row], at: datetime) -> list[Row]:
+    """The rows whose interval holds the moment, by view."""
+    held = [row for row in rows if row["interval_start"] <= at < row["interval_end"]]
+    return sorted(held, key=lambda row: str(row["membership_view"]))
 
 
-def _topic(topic: TopicStory) -> Iterator[TextLine]:
-    yield TextLine(topic.topic, 0, "title")
-    if len(topic.views) > 1:
-        names = joined([view.membership_view for view in topic.views])
-        yield TextLine(
-            f"The brokers disagreed: {names} listed different members. Each client asks a random one of them.", 1
-        )
-    for view in topic.views:
-        told = view_lines(view)
-        if len(topic.views) > 1:
-            yield TextLine(f"As {view.membership_view} listed them:", 1, "heading")
-            told = (line._replace(indent=line.indent + 1) for line in told)
-        yield from told
-    if topic.backlog or _has_owners(topic):
-        yield TextLine(f"Whole topic: {_lower(backlog_text(topic.backlog, owned=not _has_owners(topic)))}", 1)
-    if topic.backlog and topic.backlog.is_unfiltered:
-        yield TextLine(UNFILTERED, 1)
+def last_before(rows: Sequence[Row], at: datetime) -> Row | None:
+    """The last observed interval that was over at the moment; of views that ended together the first by name."""
+    over = [row for row in rows if row["interval_end"] <= at and row["status"] != Status.UNOBSERVED]
+    return min(over, key=lambda row: (-row["interval_end"].timestamp(), row["membership_view"]), default=None)
 
 
-def _has_owners(topic: TopicStory) -> bool:
-    """Whether any view says who owned the queues, with their verdicts."""
-    return any(view.status == "REPLAYED" for view in topic.views)
+def first_after(rows: Sequence[Row], at: datetime) -> Row | None:
+    """The first observed interval that begins after the moment; of views that begin together the first by name."""
+    later = [row for row in rows if row["interval_start"] > at and row["status"] != Status.UNOBSERVED]
+    return min(later, key=lambda row: (row["interval_start"], row["membership_view"]), default=None)
 
 
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
+@dataclass(frozen=True)
+class MemberShare:
+    """One connection at its position; `twin`: another connection has its client id. `backlog` is that of its queues."""
+
+    position: int
+    client_id: str
+    client_addr: str | None
+    language: str | None
+    version: int | None
+    strategy: str | None
+    subscribes: bool | None
+    twin: bool
+    queues: str
+    queue_count: int
+    backlog: ViewBacklog | None
 
 
-def _quiet(topics: list[str]) -> str:
-    if len(topics) == 1:
-        return f"1 retry topic has no finding above INFO: --topic {topics[0]} shows it."
-    return f"{count(len(topics), 'retry topic')} have no finding above INFO: --topic NAME shows one of them."
+@dataclass(frozen=True)
+class UnhealthyQueues:
+    """Queues that nobody owned, or more than one connection, for one cause; `why` is that cause as a clause.
+
+    `client_id`: in whose share they lie, if that is the cause; `owners`: positions.
+    """
+
+    queues: str
+    queue_count: int
+    cause: str
+    why: str
+    client_id: str | None
+    owners: list[int]
+    backlog: ViewBacklog | None
 
 
-def _findings(story: GroupStory) -> Iterator[TextLine]:
-    if not story.findings:
-        unknown = "; ".join(unknowns(story))
-        yield TextLine(f"No finding, but unknown: {unknown}." if unknown else "Nothing was wrong then.", 0, "title")
-        return
-    yield TextLine("What was wrong", 0, "title")
-    for finding in story.findings:
-        yield from _finding(finding)
+@dataclass(frozen=True)
+class IntervalStart:
+    """Why an interval began; `triggers` are sentences' parts, empty where nothing differs from what held before.
+
+    `known` is False where the step cannot tell: it stands since before its window.
+    """
+
+    known: bool
+    trigger: str | None
+    triggers: list[str]
+    queues_moved: int | None
+    queues_preserved: int | None
+    least_moves: int | None
 
 
-def unknowns(story: GroupStory) -> list[str]:
-    """What is not known of the topics that are told of, so that nobody can say that it was right."""
-    found = []
-    for topic in story.topics:
-        if any(view.status in _UNKNOWN or view.reason in _OWNERS_UNKNOWN for view in topic.views):
-            found.append(f"who owned the queues of {topic.topic}")
-        if topic.backlog is None:
-            found.append(f"the backlog of {topic.topic}")
-        elif queues := sum(one.queue_count for one in topic.backlog.unknown):
-            found.append(f"the backlog of {count(queues, 'queue')} of {topic.topic}")
-    return found
+@dataclass(frozen=True)
+class ObservedNeighbour:
+    """An observed interval next to an unobserved moment: its end that is nearer, and its totals."""
+
+    at: datetime
+    status: str
+    reason: str | None
+    strategy: str | None
+    member_count: int | None
+    queue_count: int | None
+    unassigned_queues: int | None
+    double_owned_queues: int | None
+    backlog: ViewBacklog | None
 
 
-def _finding(finding: Mapping[str, Any]) -> Iterator[TextLine]:
-    evidence = finding["evidence"]
-    cause = f" ({finding['cause']})" if finding["cause"] else ""
-    about = f"{cause} in {finding['topic']}" if finding["topic"] else cause
-    yield TextLine(f"{finding['severity']} {finding['rule']}{about}: {finding['subject']}", 1, finding["severity"])
-    span = f"From {format_utc(finding['start'])} to {format_utc(finding['end'])}"
-    yield TextLine(f"{span} ({duration_text(finding['end'] - finding['start'])}).{_piled_up(evidence)}", 2)
-    if evidence["measures"]:
-        told = (f"{one['name'].replace('_', ' ')} {_measure(one['value'])}" for one in evidence["measures"])
-        yield TextLine(f"Measured: {', '.join(told)}.", 2)
-    for party in evidence["parties"] or ():
-        ids = ", ".join(party["client_ids"] or ())
-        yield TextLine(f"{party['name']}: {ids}" if ids else party["name"], 2)
-    yield TextLine(f"What to do: {finding['advice']}", 2, "advice")
-    if finding["muted"]:
-        yield TextLine(f"Muted: {finding['muted']}", 2)
+@dataclass(frozen=True)
+class IntervalExplanation:
+    """The interval that holds the moment, as all hosts of the topic list the members (`*`) or one broker does.
+
+    `or_earlier`, `or_later`: it is cut by the step. `arithmetic`: how the strategy cuts the queues, sentences.
+    `missing`: client ids that other views list and this one does not.
+    """
+
+    membership_view: str
+    status: str
+    reason: str | None
+    start: datetime
+    end: datetime
+    or_earlier: bool
+    or_later: bool
+    began: IntervalStart
+    strategy: str | None
+    strategy_source: str | None
+    members: list[MemberShare]
+    missing: list[str]
+    queues: str
+    queue_count: int | None
+    arithmetic: list[str]
+    unassigned: list[UnhealthyQueues]
+    double_owned: list[UnhealthyQueues]
+    last_known: ObservedNeighbour | None
+    first_known: ObservedNeighbour | None
 
 
-def _piled_up(evidence: Mapping[str, Any]) -> str:
-    end, unknown = evidence["backlog_end"], evidence["unknown_queues"]
-    if end is not None:
-        told = f" Backlog {number_text(evidence['backlog_start'])} → {end:,}"
-        return f"{told}, unknown for {count(unknown, 'queue')}." if unknown else f"{told}."
-    return f" Backlog unknown for {count(unknown, 'queue')}." if unknown else ""
+@dataclass(frozen=True)
+class TopicExplanation:
+    """One topic: a view if its hosts agree, else one each. `backlog` is that of the whole topic in the interval."""
+
+    topic: str
+    is_retry: bool
+    views: list[IntervalExplanation]
+    backlog: ViewBacklog | None
 
 
-def _measure(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:,.2f}".removesuffix("0").removesuffix("0").removesuffix(".")
+@dataclass(frozen=True)
+class GroupExplanation:
+    """One group at one moment. `quiet_topics`: topics of which nothing has to be told; `findings`, the worst first, and
+    `status` (None: the group has none in this step) as published.
+    """
 
-
-def _step(status: Mapping[str, Any]) -> Iterator[TextLine]:
-    yield TextLine("The step as a whole", 0, "title")
-    yield TextLine(f"Would more consumers have helped? {status['advice']} ({status['limit']})", 1, "advice")
-    if status["backlog_end"] is None and status["in_rate"] is None:
-        yield TextLine("Its backlog and rates are unknown.", 1)
-        return
-    unknown = f", unknown for {count(status['unknown_queues'], 'queue')}" if status["unknown_queues"] else ""
-    backlog = f"Backlog {number_text(status['backlog_start'])} → {number_text(status['backlog_end'])}{unknown}"
-    in_rate, out_rate = rate_text(status["in_rate"]), rate_text(status["out_rate"])
-    yield TextLine(f"{backlog}. Messages per second: {in_rate} produced, {out_rate} consumed.", 1)
+    cluster: str
+    consumer_group: str
+    at: datetime
+    step: str
+    topics: list[TopicExplanation]
+    quiet_topics: list[str]
+    findings: list[dict[str, Any]]
+    status: dict[str, Any] | None

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from spark_jobs.domain.glossary import TERMS, Term
-from spark_jobs.domain.rules import follows
+from spark_jobs.domain.rules import roots
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.rules.rule import Rule
 from spark_jobs.domain.status.capacity import ADVICE, SIGNS, Limit
 
 #: What a consequence shares with its root, in words.
 SHARED = {
-    follows.everything: "of the group",
-    follows.topics: "of the same topic",
-    follows.queues: "of the same queues",
-    follows.clients: "of the same clients",
+    roots.everything: "of the group",
+    roots.topics: "of the same topic",
+    roots.queues: "of the same queues",
+    roots.clients: "of the same clients",
 }
 _DOCS = Path(__file__).parents[3] / "docs"
 PAGE, GLOSSARY = _DOCS / "findings.md", _DOCS / "glossary.md"

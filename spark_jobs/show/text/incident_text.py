@@ -13,7 +13,7 @@ from spark_jobs.domain.model.severities import SEVERITIES, WORST_FIRST
 from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.phrases import count, names_text
 from spark_jobs.domain.rules import unobserved
-from spark_jobs.show.text.text_view import TextLine
+from spark_jobs.show.text.interval_text import TextLine
 
 #: Groups of which the same is said are told together where it began, and ended, less than this apart; microseconds.
 _APART = 60 * SECOND

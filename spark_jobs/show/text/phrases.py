@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from spark_jobs.domain.kernel.moves import Trigger
-from spark_jobs.domain.kernel.timeline import Reason
 from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
+from spark_jobs.domain.model.statuses import Reason, Trigger
 from spark_jobs.domain.rocketmq.strategies import Variant
 
 #: More parts than so many are told by their extremes.

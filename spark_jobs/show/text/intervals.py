@@ -1,63 +1,62 @@
-"""One interval of one view: its rows as a `ViewStory`."""
+"""One interval of one view: its rows as a `IntervalExplanation`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from spark_jobs.config import GroupSettings
 from spark_jobs.domain.model.message_queue import MessageQueue, queue_ranges
-from spark_jobs.domain.rocketmq.strategies import AVG, ConfigQueues, Strategy, Variant
+from spark_jobs.domain.model.statuses import Status
+from spark_jobs.domain.rocketmq.strategies import AVG, Strategy, StrategySettings
 from spark_jobs.domain.rocketmq.variants import variant_of
+from spark_jobs.show.rows import Row
 from spark_jobs.show.text.arithmetic import AllocatingMember, how_it_was_cut
 from spark_jobs.show.text.backlog import ViewBacklog, backlog_of
-from spark_jobs.show.text.given import GroupStep, Row, first_after, holding, last_before
+from spark_jobs.show.text.explanation import (
+    GroupStep,
+    IntervalExplanation,
+    IntervalStart,
+    MemberShare,
+    ObservedNeighbour,
+    UnhealthyQueues,
+    first_after,
+    holding,
+    last_before,
+)
 from spark_jobs.show.text.phrases import DOUBLE_OWNED, TRIGGERS, UNASSIGNED
-from spark_jobs.show.text.story import IntervalStart, MemberStory, ObservedNeighbour, UnhealthyQueues, ViewStory
 
 #: A queue by its broker and number.
 _Key = tuple[str, int]
 
 
-def view_story(given: GroupStep, of_topic: Sequence[Row], row: Row, others: Sequence[Row]) -> ViewStory:
+def interval_explanation(
+    group: GroupStep, of_topic: Sequence[Row], row: Row, others: Sequence[Row]
+) -> IntervalExplanation:
     """The interval `row`, which holds the moment; `of_topic`: all intervals of its topic; `others`: the intervals of
     other views that hold the moment.
     """
-    owned = _allocations(given, row)
-    progress = {_key(one): one for one in holding(given.progress, given.at) if one["topic"] == row["topic"]}
+    owned = _allocations(group, row)
+    progress = {_key(one): one for one in holding(group.progress, group.at) if one["topic"] == row["topic"]}
     start, end = _snapshot_gap(of_topic, row) if _is_unobserved(row) else (row["interval_start"], row["interval_end"])
-    return ViewStory(
+    return IntervalExplanation(
         **{name: row[name] for name in _AS_PUBLISHED},
         start=start,
         end=end,
-        or_earlier=start <= given.step.start,
-        or_later=end >= given.step.end,
+        or_earlier=start <= group.step.start,
+        or_later=end >= group.step.end,
         began=_began(row),
         members=_members(row, owned, progress),
         missing=sorted(_ids(*others) - _ids(row)),
         queues=queue_ranges(map(_key, row["queues"] or ())),
-        arithmetic=_arithmetic(row, given.settings) if row["status"] == "REPLAYED" else [],
+        arithmetic=_arithmetic(row, group.settings) if row["status"] == Status.REPLAYED else [],
         unassigned=_unassigned(owned, progress),
         double_owned=_double_owned(row, owned, progress),
-        last_known=_known(given, last_before(of_topic, given.at), "interval_end") if _is_unobserved(row) else None,
-        first_known=_known(given, first_after(of_topic, given.at), "interval_start") if _is_unobserved(row) else None,
+        last_known=_known(group, last_before(of_topic, group.at), "interval_end") if _is_unobserved(row) else None,
+        first_known=_known(group, first_after(of_topic, group.at), "interval_start") if _is_unobserved(row) else None,
     )
 
 
 _AS_PUBLISHED = ("membership_view", "status", "reason", "strategy", "strategy_source", "queue_count")
-
-
-def strategy_of(name: str, settings: GroupSettings, variant: Variant = Variant.JAVA) -> Strategy:
-    """A strategy with the settings that are configured for the group."""
-    return Strategy(
-        name,
-        settings.virtual_node_count,
-        None if settings.rooms is None else frozenset(settings.rooms),
-        settings.broker_room,
-        settings.client_room,
-        tuple(ConfigQueues(one.client, one.topic, one.broker, one.queues) for one in settings.config_queues),
-        variant,
-    )
 
 
 def _key(row: Row) -> _Key:
@@ -65,16 +64,16 @@ def _key(row: Row) -> _Key:
 
 
 def _is_unobserved(row: Row) -> bool:
-    return bool(row["status"] == "UNOBSERVED")
+    return bool(row["status"] == Status.UNOBSERVED)
 
 
 def _ids(*rows: Row) -> set[str]:
     return {member["client_id"] for row in rows for member in row["members"] or ()}
 
 
-def _allocations(given: GroupStep, row: Row) -> list[Row]:
+def _allocations(group: GroupStep, row: Row) -> list[Row]:
     same = ("topic", "membership_view", "interval_start")
-    return [one for one in given.allocations if all(one[name] == row[name] for name in same)]
+    return [one for one in group.allocations if all(one[name] == row[name] for name in same)]
 
 
 def _snapshot_gap(of_topic: Sequence[Row], row: Row) -> tuple[datetime, datetime]:
@@ -96,7 +95,7 @@ def _began(row: Row) -> IntervalStart:
     return IntervalStart(known=row["triggers"] is not None, trigger=row["trigger"], triggers=triggers, **counts)
 
 
-def _members(row: Row, owned: Sequence[Row], progress: Mapping[_Key, Row]) -> list[MemberStory]:
+def _members(row: Row, owned: Sequence[Row], progress: Mapping[_Key, Row]) -> list[MemberShare]:
     ids = [member["client_id"] for member in row["members"] or ()]
     queues_of: dict[tuple[str, str | None], list[_Key]] = {}
     for one in owned:
@@ -111,9 +110,9 @@ def _members(row: Row, owned: Sequence[Row], progress: Mapping[_Key, Row]) -> li
 
 def _member(
     position: int, member: Row, twin: bool, queues: Sequence[_Key], progress: Mapping[_Key, Row]
-) -> MemberStory:
+) -> MemberShare:
     names = ("client_id", "client_addr", "language", "version", "strategy", "subscribes")
-    return MemberStory(
+    return MemberShare(
         **{name: member[name] for name in names},
         position=position,
         twin=twin,
@@ -127,7 +126,7 @@ def _backlog(queues: Sequence[_Key], progress: Mapping[_Key, Row]) -> ViewBacklo
     return backlog_of([progress[queue] for queue in queues if queue in progress])
 
 
-def _arithmetic(row: Row, settings: GroupSettings) -> list[str]:
+def _arithmetic(row: Row, settings: StrategySettings) -> list[str]:
     members = [
         AllocatingMember(one["client_id"], one["client_addr"], _run_by(one, settings), one["subscribes"] is not False)
         for one in row["members"]
@@ -136,9 +135,9 @@ def _arithmetic(row: Row, settings: GroupSettings) -> list[str]:
     return how_it_was_cut(members, row["topic"], queues)
 
 
-def _run_by(member: Row, settings: GroupSettings) -> Strategy:
+def _run_by(member: Row, settings: StrategySettings) -> Strategy:
     name = member["strategy"] or AVG
-    return strategy_of(name, settings, variant_of(name, member["language"], member["version"]))
+    return settings.named(name, variant_of(name, member["language"], member["version"]))
 
 
 def _unassigned(owned: Sequence[Row], progress: Mapping[_Key, Row]) -> list[UnhealthyQueues]:
@@ -179,10 +178,10 @@ def _double_owned(row: Row, owned: Sequence[Row], progress: Mapping[_Key, Row]) 
     ]
 
 
-def _known(given: GroupStep, row: Row | None, nearest: str) -> ObservedNeighbour | None:
+def _known(group: GroupStep, row: Row | None, nearest: str) -> ObservedNeighbour | None:
     if row is None:
         return None
     same = ("topic", "interval_start")
-    progress = [one for one in given.progress if all(one[name] == row[name] for name in same)]
+    progress = [one for one in group.progress if all(one[name] == row[name] for name in same)]
     names = ("status", "reason", "strategy", "member_count", "queue_count", "unassigned_queues", "double_owned_queues")
     return ObservedNeighbour(at=row[nearest], **{name: row[name] for name in names}, backlog=backlog_of(progress))

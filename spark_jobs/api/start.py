@@ -1,11 +1,10 @@
-"""How a command starts Spark: for small or for large work, as the user says or Delta's log tells."""
+"""How Spark is started: for small or for large work, as the user says or Delta's log tells."""
 
 from __future__ import annotations
 
 import logging
 import os
 import signal
-from argparse import Namespace
 from collections.abc import Callable
 from importlib import import_module
 from threading import Thread
@@ -13,16 +12,19 @@ from threading import Thread
 from pyspark.sql import SparkSession
 
 from schemas import SOURCES
+from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import SchemaMismatchError, WarehouseError
+from spark_jobs.installation import PREFIX
 from spark_jobs.runtime.session import JARS_DIR, get_session
-from spark_jobs.setup.jars import check_jars, check_java
+from spark_jobs.setup.jars import check_jars
+from spark_jobs.setup.java import check_java
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.amount import bytes_in
 from spark_jobs.store.read.delta import DeltaTables, is_surely_reached
 
 #: PySpark imports pandas by it, when Python first gives Java a value.
 _OF_PYSPARK = "pyspark.testing"
-_CHECKS = "spark_jobs.pipeline.quality.validation"
+_CHECKS = f"{PREFIX}spark_jobs.pipeline.quality.validation"
 
 
 def start_spark(say: Callable[[str], None], small: bool = False, *, checks: bool = False) -> SparkSession:
@@ -63,22 +65,26 @@ SMALL, LARGE = "small", "large"
 SMALL_BYTES = 20_000_000
 
 
-def is_small(arguments: Namespace, amount: Callable[[DeltaTables], int] | None = None) -> bool:
-    """Whether the work of a command is small: as --scale says, else by the bytes of what it is about, which are the
-    snapshots of its interval if it has no other `amount`. Not small where the log is not read cheaply (a catalog).
+def is_small(location: Location, scale: str | None, amount: Callable[[DeltaTables], int]) -> bool:
+    """Whether the work is small: as `scale` says, else by the bytes that it is about. Not small where the log is not
+    read cheaply (a catalog).
     """
-    location = Location.parse(arguments.warehouse)
-    if arguments.scale is not None:
-        _LOG.info("Spark is started for %s work, as --scale says", arguments.scale)
-        return bool(arguments.scale == SMALL)
+    if scale is not None:
+        _LOG.info("Spark is started for %s work, as --scale says", scale)
+        return scale == SMALL
     if not is_surely_reached(location):
         _LOG.info("Spark is started for large work: only Spark knows how much there is in %s", location.location)
         return False
     try:
-        found = (amount or (lambda tables: bytes_in(tables, SOURCES, arguments.interval)))(DeltaTables(location))
+        found = amount(DeltaTables(location))
     except (WarehouseError, SchemaMismatchError) as error:  # whether that is one, the command says
         _LOG.info("Spark is started for large work: %s", error)
         return False
     scale = SMALL if found <= SMALL_BYTES else LARGE
     _LOG.info("Spark is started for %s work: %.1f MB, small is up to %.1f MB", scale, found / 1e6, SMALL_BYTES / 1e6)
     return scale == SMALL
+
+
+def snapshots_of(interval: Interval) -> Callable[[DeltaTables], int]:
+    """The amount of a run: the bytes of the snapshots of its interval."""
+    return lambda tables: bytes_in(tables, SOURCES, interval)

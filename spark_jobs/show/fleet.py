@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.domain.model.severities import SEVERITIES
+from spark_jobs.domain.model.severities import ERROR, SEVERITIES
 from spark_jobs.domain.rules.evidence import highest_backlog
-from spark_jobs.show.page.keys import GROUP, TOPIC, Key, Row, by_key, part_of, values_of
+from spark_jobs.show.rows import GROUP, TOPIC, Key, Row, by_key, part_of, values_of
 
 #: Points that a small line of backlog is drawn with, at most.
 PARTS = 48
@@ -76,7 +76,7 @@ def found_in(findings: Sequence[Row]) -> Row:
         (-max(map(_severity, rows)), rule, len({values_of(row, _CONDITION) for row in rows}))
         for (rule,), rows in per_rule.items()
     ]
-    errors = {(row["rule"], *values_of(row, _CONDITION)) for row in findings if row["severity"] == "ERROR"}
+    errors = {(row["rule"], *values_of(row, _CONDITION)) for row in findings if row["severity"] == ERROR}
     backlogs = [(row["evidence"]["backlog_max"], row["evidence"]["unknown_queues"]) for row in findings]
     return {
         "rank": max(map(_severity, findings)),

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.intervals import duration_text, format_utc
+from spark_jobs.domain.model.statuses import Status, Trigger
 from spark_jobs.domain.phrases import count
+from spark_jobs.domain.rocketmq.strategies import StrategySource
 from spark_jobs.show.text.backlog import backlog_text
+from spark_jobs.show.text.explanation import (
+    IntervalExplanation,
+    IntervalStart,
+    MemberShare,
+    ObservedNeighbour,
+    UnhealthyQueues,
+)
 from spark_jobs.show.text.phrases import REASONS, joined, positions_text
-from spark_jobs.show.text.story import IntervalStart, MemberStory, ObservedNeighbour, UnhealthyQueues, ViewStory
 
-_SOURCES = {
-    "CLIENT": "as reported by the clients",
-    "CONFIGURATION": "as configured",
-    "DEFAULT": "assumed, as neither clients nor configuration name one",
+_SOURCES: Mapping[str, str] = {
+    StrategySource.CLIENT: "as reported by the clients",
+    StrategySource.CONFIGURATION: "as configured",
+    StrategySource.DEFAULT: "assumed, as neither clients nor configuration name one",
 }
 
 
@@ -27,37 +35,37 @@ class TextLine(NamedTuple):
     part: str = ""
 
 
-def view_lines(view: ViewStory) -> Iterator[TextLine]:
+def interval_lines(view: IntervalExplanation) -> Iterator[TextLine]:
     """What the view says of the interval that holds the moment."""
-    if view.status == "UNOBSERVED":
+    if view.status == Status.UNOBSERVED:
         yield from _gap(view)
         return
     yield TextLine(_span(view), 1)
-    if view.status == "REPLAYED":
+    if view.status == Status.REPLAYED:
         yield TextLine(_began(view.began), 1)
     else:
         yield TextLine(REASONS[view.reason or ""], 1)
     yield from _members(view)
     if view.queue_count is not None:
         yield TextLine(f"{count(view.queue_count, 'queue')}, sorted the same way: {view.queues or 'none'}", 1)
-    if view.status == "REPLAYED":
+    if view.status == Status.REPLAYED:
         yield from _cut(view)
         yield from _owned(view)
 
 
-def _span(view: ViewStory) -> str:
+def _span(view: IntervalExplanation) -> str:
     start, end = _bounds(view)
     return f"Unchanged from {start} to {end} ({duration_text(view.end - view.start)})."
 
 
-def _bounds(view: ViewStory) -> tuple[str, str]:
+def _bounds(view: IntervalExplanation) -> tuple[str, str]:
     earlier = " or earlier (the step begins there)" if view.or_earlier else ""
     later = " or later (the step ends there)" if view.or_later else ""
     return f"{format_utc(view.start)}{earlier}", f"{format_utc(view.end)}{later}"
 
 
 def _began(began: IntervalStart) -> str:
-    if began.trigger == "FIRST_OBSERVATION":
+    if began.trigger == Trigger.FIRST_OBSERVATION:
         return "This is the first interval that was recorded, so its trigger is unknown."
     if not began.known:
         return "Its trigger is unknown: the interval began before this step."
@@ -77,7 +85,7 @@ def _moved(began: IntervalStart) -> str:
     return f"{told}; {began.least_moves or 0:,} would have been enough with these shares."
 
 
-def _members(view: ViewStory) -> Iterator[TextLine]:
+def _members(view: IntervalExplanation) -> Iterator[TextLine]:
     members = view.members
     if not members:
         yield TextLine("No member was connected.", 1)
@@ -92,7 +100,7 @@ def _members(view: ViewStory) -> Iterator[TextLine]:
         yield TextLine(f"Listed by other brokers only: {', '.join(view.missing)}", 1)
 
 
-def _member(member: MemberStory, view: ViewStory, mixed: bool) -> str:
+def _member(member: MemberShare, view: IntervalExplanation, mixed: bool) -> str:
     twins = [one.position for one in view.members if one.client_id == member.client_id and one is not member]
     marks = [
         *([f"shares its client id with {positions_text(twins)}"] if twins else []),
@@ -103,7 +111,7 @@ def _member(member: MemberStory, view: ViewStory, mixed: bool) -> str:
     return f"{member.position}  {member.client_id}  {member.client_addr or 'address unknown'}{told}"
 
 
-def _cut(view: ViewStory) -> Iterator[TextLine]:
+def _cut(view: IntervalExplanation) -> Iterator[TextLine]:
     if not view.members:
         return
     name = "Different strategies" if view.strategy == "MIXED" else f"Strategy {view.strategy}"
@@ -112,7 +120,7 @@ def _cut(view: ViewStory) -> Iterator[TextLine]:
         yield TextLine(sentence, 2)
 
 
-def _owned(view: ViewStory) -> Iterator[TextLine]:
+def _owned(view: IntervalExplanation) -> Iterator[TextLine]:
     yield TextLine("Owners, and the backlog in messages from the first to the last reading of this time:", 1)
     for member in view.members:
         if member.queues:
@@ -137,7 +145,7 @@ def _shared(odd: UnhealthyQueues) -> str:
     )
 
 
-def _gap(view: ViewStory) -> Iterator[TextLine]:
+def _gap(view: IntervalExplanation) -> Iterator[TextLine]:
     start, end = _bounds(view)
     what = REASONS[view.reason or ""]
     yield TextLine(f"There are no snapshots from {start} to {end}, so at this moment {what} is known.", 1)
@@ -151,7 +159,7 @@ def _gap(view: ViewStory) -> Iterator[TextLine]:
 def _known(known: ObservedNeighbour) -> str:
     at = format_utc(known.at)
     members, queues = count(known.member_count or 0, "member"), count(known.queue_count or 0, "queue")
-    if known.status != "REPLAYED":
+    if known.status != Status.REPLAYED:
         return f"{at}: {members}, {queues}. {REASONS[known.reason or '']}"
     by = f" by {known.strategy}" if known.strategy else ""
     odd = f"{known.unassigned_queues or 0:,} without owner, {known.double_owned_queues or 0:,} with several owners"

@@ -1,0 +1,34 @@
+"""A Spark-native audit of RocketMQ consumer load balancing.
+
+    import rebalance_audit as ra
+
+    warehouse = ra.open("s3://bucket/audit")
+    warehouse.incidents(since="2026-03-01T10:00")
+
+An installed wheel holds `spark_jobs`, `schemas`, `expectations`, `dags` and `examples` in this package; a checkout has
+them beside it. Spark's executors import this module too: nothing is imported before it is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spark_jobs.api.warehouse import AuditedWarehouse
+    from spark_jobs.api.warehouse import open_warehouse as open
+    from spark_jobs.errors import RebalanceAuditError
+
+__all__ = ["AuditedWarehouse", "RebalanceAuditError", "open"]
+
+
+def __getattr__(name: str) -> Any:
+    """What `__all__` names."""
+    if name == "RebalanceAuditError":
+        from spark_jobs.errors import RebalanceAuditError
+
+        return RebalanceAuditError
+    if name in __all__:
+        from spark_jobs.api import warehouse
+
+        return {"open": warehouse.open_warehouse, "AuditedWarehouse": warehouse.AuditedWarehouse}[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,316 @@
+"""A warehouse that was audited, and the questions that it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schemas import FINDINGS, OUTPUTS, Table
+from spark_jobs.api.answers import Explanation, FleetSize, GroupPlan, GroupSize, Report, WhatIf
+from spark_jobs.config import Configuration
+from spark_jobs.config.file import load
+from spark_jobs.domain.model.intervals import EVER, Interval, parse_utc
+from spark_jobs.domain.phrases import did_you_mean
+from spark_jobs.errors import WarehouseError
+from spark_jobs.runtime.extras import needed_extra
+from spark_jobs.show.explain import ExplainRequest, explain_group
+from spark_jobs.show.incidents import IncidentQuery, Incidents, incidents_and_unknown
+from spark_jobs.show.status import Statuses, statuses
+from spark_jobs.show.tabular import PublishedRows
+from spark_jobs.show.trends import TrendQuery, Trends, trends_of
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.delta import DeltaTables, is_reached
+from spark_jobs.store.read.published import PublishedTables, check_names, published_tables
+from spark_jobs.store.read.stored import StoredTables
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from spark_jobs.pipeline.run import RunResult
+    from spark_jobs.show.what_if import GroupAsked
+
+#: A time in UTC, or as ISO 8601: without an offset it is UTC.
+Moment = datetime | str
+_A_DAY = timedelta(days=1)
+
+
+def open_warehouse(
+    warehouse: Path | str, config: Path | str | None = None, progress: Callable[[str], None] = lambda _: None
+) -> AuditedWarehouse:
+    """The warehouse at a path, an object store's URI or a catalog's name. `config`: the YAML file of its runs, which
+    also says whose the groups are; `progress` is told what is being done.
+
+    Nothing is read yet. Raises `WarehouseError` for a name that cannot be one, `ConfigurationError`.
+    """
+    return AuditedWarehouse(Location.parse(str(warehouse)), load(config), progress)
+
+
+@dataclass(frozen=True)
+class AuditedWarehouse:
+    """The questions that a warehouse answers. Each answer is of what is published when it is asked.
+
+    `since` and `until` are the time of a question: until the end of the newest audited step where `until` is not given,
+    from the first one where `since` is not; a `since` that is a timedelta is so long before that end. Where neither is
+    given the whole history counts, if the question says nothing else. `cluster` is only needed where two have a
+    group of one name.
+
+    Every question raises `NothingPublishedError` for a name or time of which nothing was published, `WarehouseError`
+    where the tables cannot be read, `SchemaMismatchError` where they are of another version, `IntervalError` for a time
+    that cannot be read.
+    """
+
+    location: Location
+    configuration: Configuration
+    progress: Callable[[str], None]
+
+    @cached_property
+    def stored(self) -> StoredTables:
+        """The tables as they are: by delta-rs, else by Spark, which takes longer."""
+        if is_reached(self.location):
+            return DeltaTables(self.location)
+        kind = "a catalog" if self.location.in_catalog else f"{self.location.scheme}://"
+        self.progress(f"only Spark reads {kind}: this takes longer than a path or an object store")
+        return _tables_of_spark(self.location.location, self.progress)
+
+    @property
+    def published(self) -> PublishedTables:
+        """The tables as the newest run published them."""
+        return published_tables(self.stored)
+
+    def status(self, group: str | None = None, *, cluster: str | None = None) -> Statuses:
+        """The newest step of every group, or of one: a row each, what needs attention first."""
+        return statuses(self.stored, cluster, group, self.progress)
+
+    def incidents(
+        self,
+        group: str | None = None,
+        *,
+        cluster: str | None = None,
+        since: Moment | timedelta | None = None,
+        until: Moment | None = None,
+        is_open: bool = False,
+        incident_id: str | None = None,
+        rule: str | None = None,
+        severity: str | None = None,
+        client: str | None = None,
+    ) -> Incidents:
+        """What was seen in the time, whole from its beginning, the newest first: a row each.
+
+        `is_open`: only what is not over; `rule`: of which one of its findings is; `client`: a part of a client id that
+        it names.
+        """
+        time = self.time(since, until)
+        names = (cluster, group, incident_id, rule, severity, client)
+        query = IncidentQuery(time, is_open, *names, self.configuration.routes)
+        return incidents_and_unknown(self.stored, query, self.progress)
+
+    def findings(
+        self,
+        group: str | None = None,
+        *,
+        cluster: str | None = None,
+        since: Moment | timedelta | None = None,
+        until: Moment | None = None,
+    ) -> PublishedRows:
+        """A row per finding and step: the table `findings`."""
+        return self.rows(FINDINGS.name, group, cluster=cluster, since=since, until=until)
+
+    def rows(
+        self,
+        table: str,
+        group: str | None = None,
+        *,
+        cluster: str | None = None,
+        since: Moment | timedelta | None = None,
+        until: Moment | None = None,
+    ) -> PublishedRows:
+        """The rows of a published table whose steps meet the time, in any order."""
+        tables, time = self.published, self.time(since, until) or EVER
+        found = tables.read(_output(table), time, None, cluster, group)
+        if not found.num_rows:
+            check_names(tables, time, cluster, group)
+        return PublishedRows(found)
+
+    def explain(self, group: str, at: Moment, *, cluster: str | None = None, topic: str | None = None) -> Explanation:
+        """Who owned which queue at that moment and why, and what was wrong; of all topics, or of one."""
+        request = ExplainRequest(group, _utc(at), cluster, topic)
+        return Explanation(explain_group(self.stored, request, self.progress))
+
+    def what_if(
+        self,
+        group: str,
+        *cases: str,
+        cluster: str | None = None,
+        since: Moment | timedelta | None = None,
+        until: Moment | None = None,
+        **options: object,
+    ) -> WhatIf:
+        """The recorded history beside what it would have been; without a time the group's newest step.
+
+        The options are one case, `members="+2", unique_ids=True`; each of `cases` is a further one, as on the command
+        line: `"--strategy CONSISTENT_HASH --load x2"`. docs/what-if.md lists them. Raises `CaseError`, also without a
+        case, and `TypeError` for an option that does not exist.
+        """
+        from spark_jobs.domain.what_if.case_words import CASE_OPTIONS, case_words, cases_of
+        from spark_jobs.show.what_if import what_if
+
+        if unknown := options.keys() - CASE_OPTIONS:
+            raise TypeError(f"what_if has no {', '.join(sorted(unknown))}: its options are {', '.join(CASE_OPTIONS)}")
+        wanted = cases_of(case_words(options), cases)
+        return WhatIf(*what_if(self.stored, self._asked(group, cluster, since, until), wanted, self.progress))
+
+    def plan(
+        self,
+        group: str,
+        members: int,
+        *,
+        cluster: str | None = None,
+        since: Moment | timedelta | None = None,
+        until: Moment | None = None,
+    ) -> GroupPlan:
+        """What becomes of the group as it was at last, with up to so many members less and more."""
+        from spark_jobs.show.what_if import planned
+
+        return GroupPlan(*planned(self.stored, self._asked(group, cluster, since, until), members, self.progress))
+
+    def size(
+        self,
+        group: str,
+        *,
+        utilisation: float | None = 0.7,
+        backlog: int | None = None,
+        drained: float | None = None,
+        load: float = 1.0,
+        cluster: str | None = None,
+        since: Moment | timedelta | None = None,
+        until: Moment | None = None,
+    ) -> GroupSize:
+        """The fewest members for each goal, with so many times the messages; of the last day if no time is given.
+
+        The goals: that the busiest member does at most that share of what it can at the peak (0 to 1), never more
+        messages behind, and drained within so many seconds.
+        """
+        from spark_jobs.domain.what_if.size import Goals
+        from spark_jobs.show.what_if import sized
+
+        goals = Goals(utilisation, backlog, drained)
+
+        asked = self._asked(group, cluster, _a_day_or(since, until), until)
+        return GroupSize(*sized(self.stored, asked, goals, load, self.progress))
+
+    def fleet_size(
+        self,
+        utilisation: float,
+        *,
+        load: float = 1.0,
+        cluster: str | None = None,
+        since: Moment | timedelta | None = None,
+        until: Moment | None = None,
+    ) -> FleetSize:
+        """The members that every group needs so that its busiest does at most that share of what it can (0 to 1), from
+        published steps; of the last day if no time is given.
+        """
+        from spark_jobs.show.what_if import fleet_needs
+
+        asked = self._asked("", cluster, _a_day_or(since, until), until)
+        return FleetSize(*fleet_needs(self.stored, asked, utilisation, load, self.progress))
+
+    def trends(self, group: str | None = None, *, cluster: str | None = None, days: int = 28) -> Trends:
+        """How every group fared week by week, what got worse first: a row per group and week."""
+        return trends_of(self.stored, TrendQuery(days, cluster, group), self.progress)
+
+    def metrics(self, group: str | None = None, *, cluster: str | None = None) -> CollectorRegistry:
+        """What Prometheus is given: gauges of the newest steps, and of open incidents."""
+        from spark_jobs.show.metrics import metrics
+
+        return metrics(self.stored, cluster, group, self.configuration.routes, self.progress)
+
+    def report(
+        self,
+        group: str | None = None,
+        *,
+        cluster: str | None = None,
+        since: Moment | timedelta | None = None,
+        until: Moment | None = None,
+        detailed: int = 20,
+    ) -> Report:
+        """The page of the time, of the last day if none is given, with charts of the `detailed` worst groups."""
+        from spark_jobs.show.report import ReportRequest, report
+
+        time = self.time(since, until) or self.published.last(_A_DAY)
+        request = ReportRequest(time, cluster, group, detailed, self.configuration.routes)
+        return Report(report(self.stored, request, self.progress))
+
+    def run(
+        self,
+        interval: Interval | str,
+        config: Path | str | None = None,
+        *,
+        cluster: str | None = None,
+        group: str | None = None,
+        topic: str | None = None,
+        scale: str | None = None,
+    ) -> RunResult:
+        """Audits whole steps and publishes them: the same run again gives the same tables. It starts Spark, which stays
+        started. `config` counts in the place of that of the warehouse.
+
+        Raises `SetupError` where Spark, Java or Delta's jars are missing, else as `pipeline.run.run` does.
+        """
+        configuration = self.configuration if config is None else load(config)
+        time = Interval.parse(interval) if isinstance(interval, str) else interval
+        configuration.grid.check_whole_steps(time)
+        try:
+            from spark_jobs.api.start import is_small, snapshots_of, start_spark
+            from spark_jobs.pipeline.run import RunRequest, run
+            from spark_jobs.store.warehouse import Warehouse
+        except ImportError as error:
+            raise (needed_extra(error) or error) from error
+        warehouse = Warehouse.parse(self.location.location)
+        spark = start_spark(self.progress, is_small(self.location, scale, snapshots_of(time)), checks=True)
+        return run(spark, warehouse, RunRequest(time, cluster, group, topic), configuration, self.progress)
+
+    def time(self, since: Moment | timedelta | None = None, until: Moment | None = None) -> Interval | None:
+        """The time of a question; None where nothing of it is given."""
+        if since is None and until is None:
+            return None
+        tables = self.published
+        end = tables.last(tables.grid.length).end if until is None else _utc(until)
+        if isinstance(since, timedelta):
+            return Interval(end - since, end)
+        return Interval(min(one.first_step for one in tables.groups()) if since is None else _utc(since), end)
+
+    def _asked(
+        self, group: str, cluster: str | None, since: Moment | timedelta | None, until: Moment | None
+    ) -> GroupAsked:
+        from spark_jobs.show.what_if import GroupAsked
+
+        return GroupAsked(group, self.time(since, until), cluster)
+
+
+def _utc(moment: Moment) -> datetime:
+    return parse_utc(moment) if isinstance(moment, str) else moment
+
+
+def _a_day_or(since: Moment | timedelta | None, until: Moment | None) -> Moment | timedelta | None:
+    return _A_DAY if since is None and until is None else since
+
+
+def _output(name: str) -> Table:
+    known = {table.name: table for table in OUTPUTS}
+    if name not in known:
+        raise WarehouseError(f"no run publishes a table {name}: {did_you_mean(name, known) or ', '.join(known)}")
+    return known[name]
+
+
+def _tables_of_spark(warehouse: str, progress: Callable[[str], None]) -> StoredTables:
+    try:
+        from spark_jobs.api.start import start_spark
+        from spark_jobs.store.read.through_spark import SparkTables
+        from spark_jobs.store.warehouse import Warehouse
+    except ImportError as error:
+        raise (needed_extra(error) or error) from error
+    return SparkTables(start_spark(progress), Warehouse.parse(warehouse))

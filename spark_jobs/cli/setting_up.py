@@ -1,0 +1,63 @@
+"""The commands that make an installation ready: what it needs besides Python packages, and the DAGs for an Airflow."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from argparse import Namespace
+from pathlib import Path
+
+from spark_jobs.capture.jars import TOOLS_DIR
+from spark_jobs.cli.terminal import printable
+from spark_jobs.errors import ExitCode, OutputError
+from spark_jobs.installation import places
+from spark_jobs.setup.dags import copy_dags
+from spark_jobs.setup.jars import fetch_jars, fetch_s3, fetch_tools
+from spark_jobs.setup.java import check_java
+
+
+def setup_command(arguments: Namespace) -> int:
+    """Says where it is what was fetched, or was there already."""
+    if arguments.remove:
+        return _remove()
+    check_java()
+    folder = getattr(arguments, "from")
+    source = Path(folder) if folder else None
+    if arguments.capture:
+        fetch_tools(TOOLS_DIR, arguments.capture, source)
+        return _said("RocketMQ's admin client is in", TOOLS_DIR)
+    # They import pyspark, which `capture` does not need.
+    from spark_jobs.runtime.session import ARCHIVE, JARS_DIR
+    from spark_jobs.setup.class_archive import make_archive
+    from spark_jobs.store.s3.jars import S3_DIR
+
+    if arguments.s3:
+        fetch_s3(S3_DIR, JARS_DIR, source)
+        return _said("Hadoop's S3A is in", S3_DIR)
+    fetch_jars(JARS_DIR, source)
+    make_archive(ARCHIVE)
+    return _said("Delta's jars are in", JARS_DIR)
+
+
+def dags_command(arguments: Namespace) -> int:
+    """Raises `OutputError` where the files cannot be written."""
+    try:
+        files = copy_dags(Path(arguments.to))
+    except OSError as error:
+        raise OutputError(f"the DAGs cannot be written to {arguments.to}: {error.strerror}") from error
+    print(*(printable(str(file)) for file in files), sep="\n")
+    return ExitCode.CLEAN
+
+
+def _remove() -> int:
+    """Removes what set-up has fetched, as far as it is this user's; pip does not know of it."""
+    for place in places():
+        if place.exists() and os.access(place, os.W_OK):
+            shutil.rmtree(place)
+            _said("removed", place)
+    return ExitCode.CLEAN
+
+
+def _said(sentence: str, place: Path) -> int:
+    print(sentence, printable(str(place)))
+    return ExitCode.CLEAN

@@ -1,0 +1,32 @@
+"""Where this installation is: its own files, in a checkout or in a wheel, and what set-up has fetched."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+#: Folder of `spark_jobs`, `schemas`, `expectations`, `dags` and `examples`.
+ROOT = Path(__file__).parents[1]
+#: What the names of its modules begin with: nothing in a checkout, `rebalance_audit.` in a wheel.
+PREFIX = __name__.removesuffix("spark_jobs.installation")
+
+
+def fetched(name: str) -> Path:
+    """Where set-up puts the file or folder of that name, and where it is looked for later: in the Python environment,
+    or, where that belongs to somebody else who has not fetched it, in the user's cache.
+    """
+    environment, cache = places()
+    return (environment if (environment / name).exists() or _is_writable(environment) else cache) / name
+
+
+def places() -> tuple[Path, Path]:
+    """The folders of what was fetched: in the Python environment, and in the user's cache."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(sys.prefix, "share", "rebalance-audit"), Path(cache, "rebalance-audit")
+
+
+def _is_writable(folder: Path) -> bool:
+    """Whether this user may write into the folder, or make it."""
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    return os.access(existing, os.W_OK)

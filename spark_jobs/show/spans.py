@@ -1,0 +1,154 @@
+"""Published rows as spans of time, for charts: owners of queues, members, states of topics, backlog."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.statuses import Status
+from spark_jobs.domain.phrases import known_sum
+from spark_jobs.show.rows import GROUP, QUEUE, TOPIC, Key, Row, by_key, part_of, values_of
+
+#: Points per line of backlog, at most.
+PARTS = 240
+_INTERVAL = ("step_start", *TOPIC, "membership_view", "interval_start", "broker_name", "queue_id")
+_OWNED = (*QUEUE, "membership_view", "readable", "unassigned_cause", "unassigned_client_id", "double_owned_cause")
+_LAGS = ("lag_first", "lag_last", "lag_max")
+_CLIENT = ("client_id", "client_addr")
+_FACTS = (
+    *("status", "reason", "strategy", "strategy_source", "member_count", "distinct_members", "queue_count"),
+    *("unassigned_queues", "double_owned_queues", "idle_members"),
+)
+_CHANGE = ("trigger", "trigger_subject", "queues_moved", "queues_preserved", "least_moves")
+_STATE = (*TOPIC, "membership_view", *_FACTS, *_CHANGE)
+#: The columns that are looked at here.
+ALLOCATION_COLUMNS = sorted({*_INTERVAL, *_OWNED, "interval_end", "owners"})
+PROGRESS_COLUMNS = (*_INTERVAL, "interval_end", *_LAGS, "produced", "consumed")
+INTERVAL_COLUMNS = (*_STATE, "interval_start", "interval_end", "members")
+
+
+def ownership(allocations: Iterable[Row], progress: Iterable[Row]) -> list[Row]:
+    """One row per (queue, membership view, maximal time with the same owners): `start`, `end`.
+
+    `lag_first` and `lag_last` are the first and last known lag inside it, `lag_max` the highest, in messages.
+    """
+    lags = {values_of(row, _INTERVAL): _picked(row, _LAGS) for row in progress}
+    unknown = dict.fromkeys(_LAGS)
+    rows = ({**row, **_time(row), **lags.get(values_of(row, _INTERVAL), unknown)} for row in allocations)
+
+    def owned(row: Row) -> Key:
+        return *values_of(row, _OWNED), tuple(values_of(owner, _CLIENT) for owner in row["owners"])
+
+    names = (*_OWNED, "owners")
+    return [_picked(span[0], names) | _whole_time(span) | _known_lags(span) for span in _without_gaps(rows, owned)]
+
+
+def members(intervals: Iterable[Row]) -> list[Row]:
+    """One row per (group, connection, maximal time in which some topic's allocation counted it): `start`, `end`.
+
+    `strategy` and `version` are those it was last seen with; `twins` whether another connection had its client id then.
+    """
+    names = (*GROUP, *_CLIENT, "twins")
+    spans = _without_gaps(_connections(intervals), lambda row: values_of(row, names))
+    return [_picked(span[0], names) | _whole_time(span) | _picked(span[-1], ("strategy", "version")) for span in spans]
+
+
+def _connections(intervals: Iterable[Row]) -> Iterator[Row]:
+    for row in intervals:
+        if row["status"] == Status.REPLAYED:
+            connections = Counter(member["client_id"] for member in row["members"])
+            for member in row["members"]:
+                client = _picked(member, (*_CLIENT, "strategy", "version"))
+                yield _picked(row, GROUP) | client | _time(row) | {"twins": connections[member["client_id"]] > 1}
+
+
+def _without_gaps(rows: Iterable[Row], key: Callable[[Row], Key]) -> Iterator[list[Row]]:
+    """Of each key the rows that together cover a time without a gap, in the order of time."""
+    for of_key in by_key(rows, key).values():
+        span: list[Row] = []
+        covered_until: datetime | None = None
+        for row in sorted(of_key, key=lambda row: (row["start"], row["end"])):
+            if covered_until is not None and row["start"] > covered_until:
+                yield span
+                span, covered_until = [], None
+            span.append(row)
+            covered_until = row["end"] if covered_until is None else max(covered_until, row["end"])
+        yield span
+
+
+def states(intervals: Iterable[Row]) -> list[Row]:
+    """One row per (topic, membership view, maximal time without a rebalance): `start`, `end`, facts and what began it.
+
+    An interval without trigger that follows one with the same facts (a new step began) goes on with it.
+    """
+    found: list[dict[str, Any]] = []
+    for of_view in by_key(intervals, lambda row: values_of(row, (*TOPIC, "membership_view"))).values():
+        last = None
+        for row in sorted(of_view, key=lambda row: row["interval_start"]):
+            if last is not None and _goes_on(last, row):
+                found[-1]["end"] = row["interval_end"]
+            else:
+                found.append(_picked(row, _STATE) | _time(row))
+            last = row
+    return [*found]
+
+
+def _goes_on(last: Row, row: Row) -> bool:
+    follows = last["interval_end"] == row["interval_start"]
+    return follows and row["trigger"] is None and _facts(last) == _facts(row)
+
+
+def _facts(row: Row) -> Key:
+    """Of what was not replayed nothing is shown but why."""
+    return values_of(row, _FACTS if row["status"] == Status.REPLAYED else ("status", "reason"))
+
+
+def backlog(progress: Iterable[Row], interval: Interval) -> list[Row]:
+    """One row per (queue, one of `PARTS` parts of the interval in which an interval of it begins): `start`, `end`.
+
+    `lag_first` and `lag_last` are its first and last known lag then, `lag_max` the highest, `produced` and `consumed`
+    what went in and out, all in messages; null is unknown. `seconds` is the time in which they were counted.
+    """
+
+    def part(row: Row) -> Key:
+        return *values_of(row, QUEUE), part_of(row["interval_start"], interval, PARTS)
+
+    in_order = sorted(progress, key=lambda row: row["interval_start"])
+    return [
+        _picked(rows[0], QUEUE)
+        | {"start": rows[0]["interval_start"], "end": max(row["interval_end"] for row in rows)}
+        | _known_lags(rows)
+        | {name: known_sum(row[name] for row in rows) for name in ("produced", "consumed")}
+        | {"seconds": known_sum(_seconds(row) for row in rows if row["produced"] is not None)}
+        for rows in by_key(in_order, part).values()
+    ]
+
+
+def _seconds(row: Row) -> float:
+    seconds: float = (row["interval_end"] - row["interval_start"]).total_seconds()
+    return seconds
+
+
+def _known_lags(rows: Sequence[Row]) -> dict[str, int | None]:
+    """Of rows in the order of time the first, the last and the highest known lag; null where none is known."""
+    first, last, highest = ([row[name] for row in rows if row[name] is not None] for name in _LAGS)
+    return {
+        "lag_first": first[0] if first else None,
+        "lag_last": last[-1] if last else None,
+        "lag_max": max(highest, default=None),
+    }
+
+
+def _picked(row: Row, names: Iterable[str]) -> dict[str, Any]:
+    return {name: row[name] for name in names}
+
+
+def _time(row: Row) -> dict[str, datetime]:
+    return {"start": row["interval_start"], "end": row["interval_end"]}
+
+
+def _whole_time(rows: Sequence[Row]) -> dict[str, datetime]:
+    return {"start": rows[0]["start"], "end": max(row["end"] for row in rows)}

@@ -1,0 +1,94 @@
+"""Answers that are tables: as Arrow, and so as what pandas, Polars, DuckDB and a notebook make of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
+from markupsafe import Markup, escape
+
+from spark_jobs.domain.model.intervals import format_utc
+from spark_jobs.store.read.stored import tuples
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Rows that a notebook shows, at most.
+_ROWS = 100
+
+
+class Tabular(ABC):
+    """Rows of one grain. Times are UTC, unknown is null.
+
+    It has Arrow's stream interface: `pyarrow.table(answer)`, `polars.DataFrame(answer)` and DuckDB read it as it is.
+    """
+
+    #: The columns that a notebook shows; empty: all.
+    shown: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def to_arrow(self) -> pa.Table:
+        """All rows and columns."""
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The same; raises `ImportError` where pandas is not installed."""
+        found: pd.DataFrame = self.to_arrow().to_pandas()
+        return found
+
+    def to_polars(self) -> Any:
+        """The same, a `polars.DataFrame`; raises `ImportError` where Polars is not installed."""
+        return import_module("polars").from_arrow(self.to_arrow())
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __len__(self) -> int:
+        return int(self.to_arrow().num_rows)
+
+    def _repr_html_(self) -> str:
+        found = self.to_arrow().select(list(self.shown)) if self.shown else self.to_arrow()
+        return str(Markup("<table><thead>{}</thead><tbody>{}</tbody></table>{}").format(
+            _line("th", found.column_names),
+            Markup("").join(_line("td", map(_cell, row)) for row in tuples(found.slice(0, _ROWS))),
+            f"{found.num_rows:,} rows, of which {_ROWS} are shown" if found.num_rows > _ROWS else "",
+        ))  # fmt: skip
+
+
+def _line(cell: str, texts: Any) -> Markup:
+    return Markup("<tr>{}</tr>").format(Markup("").join(Markup(f"<{cell}>{{}}</{cell}>").format(one) for one in texts))
+
+
+def _cell(value: Any) -> Markup:
+    """Several values one below the other."""
+    if isinstance(value, (list, tuple)):
+        return Markup("<br>").join(map(_cell, value))
+    if isinstance(value, dict):
+        return Markup("<br>").join(Markup("{}: {}").format(name, _cell(one)) for name, one in value.items())
+    if value is None:
+        return Markup("")
+    return escape(format_utc(value) if isinstance(value, datetime) else value)
+
+
+@dataclass(frozen=True)
+class PublishedRows(Tabular):
+    """Rows of a published table, with its columns (docs/tables.md)."""
+
+    rows: pa.Table
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as they were read: nothing is copied."""
+        return self.rows
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        names = self.rows.column_names
+        return (dict(zip(names, row, strict=True)) for row in tuples(self.rows))
+
+
+def framed(page: str, height: int = 560) -> str:
+    """A whole page as an element of a notebook: its scripts and styles stay its own. `height`: pixels."""
+    return f'<iframe srcdoc="{escape(page)}" style="width: 100%; height: {height}px; border: 0"></iframe>'

@@ -1,0 +1,160 @@
+"""The explanation as lines of plain English."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from spark_jobs.domain.model.intervals import duration_text, format_utc
+from spark_jobs.domain.model.severities import INFO, WORST_FIRST
+from spark_jobs.domain.model.statuses import Reason, Status
+from spark_jobs.domain.phrases import UNFILTERED, count, number_text, rate_text
+from spark_jobs.show.text.backlog import backlog_text
+from spark_jobs.show.text.explanation import GroupExplanation, TopicExplanation
+from spark_jobs.show.text.interval_text import TextLine, interval_lines
+from spark_jobs.show.text.phrases import joined
+
+_UNKNOWN = (Status.UNOBSERVED, Status.NOT_REPLAYABLE)
+#: Somebody owns the queues then, but who is not recorded.
+_OWNERS_UNKNOWN = (Reason.BROKER_REBALANCE, Reason.CONSUMED_THROUGH_PROXY, Reason.CONSUMED_BY_UNSEEN)
+
+
+def lines(story: GroupExplanation, zone: str = "UTC") -> Iterator[TextLine]:
+    """One line per statement: the causes and what to do, how that was computed, what else was found; the names in them
+    are as the clients gave them. `zone`: of the times shown.
+    """
+    yield TextLine(f"{story.consumer_group} (cluster {story.cluster}) at {format_utc(story.at)}", 0, "title")
+    yield TextLine(f"{_verdict(story)} All times are {zone}; the audited step is {story.step}.", 0)
+    answer = _causes(story.findings)
+    yield from _section(_findings("What was wrong", answer) if answer else [_nothing_wrong(story)])
+    for topic in story.topics:
+        yield from _section(_topic(topic))
+    if story.quiet_topics:
+        yield from _section([TextLine(_quiet(story.quiet_topics), 0)])
+    if other := [one for one in story.findings if one not in answer]:
+        yield from _section(_findings("What else was found", other))
+    if story.status:
+        yield from _section(_step(story.status))
+
+
+def _section(told: Iterable[TextLine]) -> Iterator[TextLine]:
+    yield TextLine("", 0)
+    yield from told
+
+
+def _causes(findings: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Those that are worse than INFO, and no consequence of another such one."""
+    worse = {one["finding_id"]: one for one in findings if one["severity"] != INFO}
+    return [one for one in worse.values() if one["root_finding_id"] not in worse]
+
+
+def _verdict(story: GroupExplanation) -> str:
+    counts = Counter(one["severity"] for one in story.findings)
+    told = [f"{counts[severity]} {severity}" for severity in WORST_FIRST if counts[severity]]
+    if not told:
+        return "No finding covers this moment."
+    covers = "covers" if len(story.findings) == 1 else "cover"
+    return f"{count(len(story.findings), 'finding')} {covers} this moment: {joined(told)}."
+
+
+def _topic(topic: TopicExplanation) -> Iterator[TextLine]:
+    yield TextLine(topic.topic, 0, "title")
+    if len(topic.views) > 1:
+        names = joined([view.membership_view for view in topic.views])
+        yield TextLine(
+            f"The brokers disagreed: {names} listed different members. Each client asks a random one of them.", 1
+        )
+    for view in topic.views:
+        told = interval_lines(view)
+        if len(topic.views) > 1:
+            yield TextLine(f"As {view.membership_view} listed them:", 1, "heading")
+            told = (line._replace(indent=line.indent + 1) for line in told)
+        yield from told
+    if topic.backlog or _has_owners(topic):
+        yield TextLine(f"Whole topic: {_lower(backlog_text(topic.backlog, owned=not _has_owners(topic)))}", 1)
+    if topic.backlog and topic.backlog.is_unfiltered:
+        yield TextLine(UNFILTERED, 1)
+
+
+def _has_owners(topic: TopicExplanation) -> bool:
+    """Whether any view says who owned the queues, with their verdicts."""
+    return any(view.status == Status.REPLAYED for view in topic.views)
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _quiet(topics: list[str]) -> str:
+    if len(topics) == 1:
+        return f"1 retry topic has no finding above INFO: --topic {topics[0]} shows it."
+    return f"{count(len(topics), 'retry topic')} have no finding above INFO: --topic NAME shows one of them."
+
+
+def _nothing_wrong(story: GroupExplanation) -> TextLine:
+    found = "No finding above INFO" if story.findings else "No finding"
+    unknown = "; ".join(unknowns(story))
+    well = f"{found}." if story.findings else "Nothing was wrong then."
+    return TextLine(f"{found}, but unknown: {unknown}." if unknown else well, 0, "title")
+
+
+def _findings(title: str, findings: Iterable[Mapping[str, Any]]) -> Iterator[TextLine]:
+    yield TextLine(title, 0, "title")
+    for finding in findings:
+        yield from _finding(finding)
+
+
+def unknowns(story: GroupExplanation) -> list[str]:
+    """What is not known of the topics that are told of, so that nobody can say that it was right."""
+    found = []
+    for topic in story.topics:
+        if any(view.status in _UNKNOWN or view.reason in _OWNERS_UNKNOWN for view in topic.views):
+            found.append(f"who owned the queues of {topic.topic}")
+        if topic.backlog is None:
+            found.append(f"the backlog of {topic.topic}")
+        elif queues := sum(one.queue_count for one in topic.backlog.unknown):
+            found.append(f"the backlog of {count(queues, 'queue')} of {topic.topic}")
+    return found
+
+
+def _finding(finding: Mapping[str, Any]) -> Iterator[TextLine]:
+    evidence = finding["evidence"]
+    cause = f" ({finding['cause']})" if finding["cause"] else ""
+    about = f"{cause} in {finding['topic']}" if finding["topic"] else cause
+    yield TextLine(f"{finding['severity']} {finding['rule']}{about}: {finding['subject']}", 1, finding["severity"])
+    span = f"From {format_utc(finding['start'])} to {format_utc(finding['end'])}"
+    yield TextLine(f"{span} ({duration_text(finding['end'] - finding['start'])}).{_piled_up(evidence)}", 2)
+    if evidence["measures"]:
+        told = (f"{one['name'].replace('_', ' ')} {_measure(one['value'])}" for one in evidence["measures"])
+        yield TextLine(f"Measured: {', '.join(told)}.", 2)
+    for party in evidence["parties"] or ():
+        ids = ", ".join(party["client_ids"] or ())
+        yield TextLine(f"{party['name']}: {ids}" if ids else party["name"], 2)
+    yield TextLine(f"What to do: {finding['advice']}", 2, "advice")
+    if finding["muted"]:
+        yield TextLine(f"Muted: {finding['muted']}", 2)
+
+
+def _piled_up(evidence: Mapping[str, Any]) -> str:
+    end, unknown = evidence["backlog_end"], evidence["unknown_queues"]
+    if end is not None:
+        told = f" Backlog {number_text(evidence['backlog_start'])} → {end:,}"
+        return f"{told}, unknown for {count(unknown, 'queue')}." if unknown else f"{told}."
+    return f" Backlog unknown for {count(unknown, 'queue')}." if unknown else ""
+
+
+def _measure(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:,.2f}".removesuffix("0").removesuffix("0").removesuffix(".")
+
+
+def _step(status: Mapping[str, Any]) -> Iterator[TextLine]:
+    yield TextLine("The step as a whole", 0, "title")
+    yield TextLine(f"Would more consumers have helped? {status['advice']} ({status['limit']})", 1, "advice")
+    if status["backlog_end"] is None and status["in_rate"] is None:
+        yield TextLine("Its backlog and rates are unknown.", 1)
+        return
+    unknown = f", unknown for {count(status['unknown_queues'], 'queue')}" if status["unknown_queues"] else ""
+    backlog = f"Backlog {number_text(status['backlog_start'])} → {number_text(status['backlog_end'])}{unknown}"
+    in_rate, out_rate = rate_text(status["in_rate"]), rate_text(status["out_rate"])
+    yield TextLine(f"{backlog}. Messages per second: {in_rate} produced, {out_rate} consumed.", 1)
