@@ -5,7 +5,7 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint format fuzz slow reliability live test-airflow bench bench-quick lock licences \
-  advisories clean check-tools
+  site docs dist release-test advisories clean check-tools
 
 help: ## show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -33,11 +33,11 @@ slow: .venv/installed ## tests of whole runs that would make `make test` too lon
 	@$(BIN)/python -m pytest -m slow
 
 reliability: .venv/installed ## hostile lines and rows, no network, old warehouses, S3, a catalog (docs/reliability.md; Maven)
-	@$(BIN)/python -m spark_jobs.setup.jars --s3
+	@$(BIN)/rebalance-audit setup --s3
 	@$(BIN)/python -m pytest -m reliability tests/reliability -s
 
 live: .venv/installed ## a real cluster on loopback, recorded, ingested, audited (30 minutes, Maven; ROCKETMQ=5.5.0)
-	@$(BIN)/python -m spark_jobs.setup.jars --capture $(or $(ROCKETMQ),5.4.0)
+	@$(BIN)/rebalance-audit setup --capture $(or $(ROCKETMQ),5.4.0)
 	@ROCKETMQ=$(or $(ROCKETMQ),5.4.0) $(BIN)/python -m pytest -m live tests/live
 
 test-airflow: .venv/installed ## a real Airflow: a backfill with kills, a closed gate, a cleared run, a cluster (docs/reliability.md)
@@ -49,10 +49,28 @@ bench: .venv/installed ## made fleets: what auditing them costs, beside its goal
 bench-quick: .venv/installed ## the same, small: the fixed costs (3 minutes)
 	@$(BIN)/python -m benchmarks --quick
 
+SITE := $(BIN)/uv tool run --quiet --with mkdocs-material==9.8.1 --from mkdocs==1.6.1 mkdocs
+
+site: .venv/installed ## the documentation as a site, in build/site (fetches MkDocs)
+	@NO_MKDOCS_2_WARNING=1 $(SITE) build --quiet
+
+docs: site ## the site, its links and code blocks, and how it looks in a browser
+	@$(BIN)/python -m pytest tests/test_docs.py
+	@$(BIN)/python -m pytest -m site tests/site
+
+dist: .venv/bin/uv ## the wheel and the sdist, in dist
+	@$(BIN)/uv build --quiet --out-dir dist
+
+release-test: .venv/installed ## the wheel and the sdist in fresh environments (10 minutes; fetches packages)
+	@$(BIN)/python -m pytest -m release tests/release -s
+
 lock: .venv/bin/uv ## pin what setup.cfg asks for; UPGRADE=1 takes the newest versions
 	@$(BIN)/uv pip compile setup.cfg --quiet --all-extras --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --custom-compile-command "make lock" --output-file requirements.lock \
 	  $(if $(UPGRADE),--upgrade)
+	@$(BIN)/uv pip compile setup.cfg --quiet --extra spark --extra s3 --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --constraint requirements.lock --custom-compile-command "make lock" --no-annotate \
+	  --output-file deploy/requirements.lock
 
 licences: .venv/installed ## make docs/licences.md from the lock and the installed packages
 	@$(BIN)/python -m tests.supply_chain.licences
@@ -61,14 +79,14 @@ advisories: .venv/bin/uv ## known vulnerabilities of the lock (asks a vulnerabil
 	@$(BIN)/uv tool run pip-audit==2.10.1 --strict --disable-pip --require-hashes --requirement requirements.lock
 
 clean: ## remove .venv, caches and the demo's warehouse
-	rm -rf .venv warehouse spark-warehouse metastore_db derby.log build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv warehouse spark-warehouse metastore_db derby.log build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 check-tools:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo 'rebalance-audit: needs Python 3.11 or newer, which $(PYTHON) is not:' \
 	    'install it, or name another with make PYTHON=python3.12' >&2; exit 3; }
-	@$(PYTHON) -m spark_jobs.setup.jars --check-java
+	@$(PYTHON) -m spark_jobs.setup.java
 
 .venv/bin/uv: | check-tools
 	@echo 'Making .venv …'
@@ -80,5 +98,5 @@ check-tools:
 	@$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python requirements.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
 	@echo "Fetching Delta's jars and preparing Java's classes, once (a minute) …"
-	@$(BIN)/python -m spark_jobs.setup.jars
+	@$(BIN)/rebalance-audit setup >/dev/null
 	@touch $@

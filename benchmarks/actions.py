@@ -16,11 +16,11 @@ from benchmarks.kernel import allocations, inputs_of_groups, replayed_rows, stra
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.pipeline.audit import window_of
+from spark_jobs.pipeline.audit_run import AuditRun
+from spark_jobs.pipeline.gather.fold import Sources
 from spark_jobs.pipeline.gather.judged import Gathered
-from spark_jobs.pipeline.gather.sources import Sources
 from spark_jobs.pipeline.run import RunRequest, run
-from spark_jobs.pipeline.sources import pinned_versions, read_sources
+from spark_jobs.pipeline.sources import read_sources
 from spark_jobs.store.warehouse import Warehouse
 
 #: What no audit can do without, and therefore what the scan that it is compared with reads.
@@ -58,8 +58,7 @@ class Target:
 
     def sources(self, spark: SparkSession) -> Sources:
         """The snapshots that an audit of the interval reads."""
-        request, versions = RunRequest(self.interval), pinned_versions(spark, self.warehouse)
-        return read_sources(spark, self.warehouse, versions, window_of(request, self.configuration).read, request)
+        return read_sources(AuditRun.begin(spark, self.warehouse, RunRequest(self.interval), self.configuration))
 
 
 #: Does the work once; seconds of its parts, by their names.

@@ -14,18 +14,17 @@ from pyspark.sql.types import BinaryType, DoubleType, StructField, StructType
 from spark_jobs.config import Configuration, strategy_settings
 from spark_jobs.domain.judge import JudgedStep, audited_step
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.ownership import Inputs
-from spark_jobs.domain.kernel.replays import Replays
+from spark_jobs.domain.kernel.ownership import Inputs, Replays
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.status.strategy_comparison import OtherStrategies, strategy_comparison
+from spark_jobs.pipeline.gather.fold import Sources
 from spark_jobs.pipeline.gather.histories import histories
 from spark_jobs.pipeline.gather.judged import Gathered, over_groups
 from spark_jobs.pipeline.gather.packed import PACKED
 from spark_jobs.pipeline.gather.rows import packed, rows_of
-from spark_jobs.pipeline.gather.sources import Sources
 
 #: The inputs of a group's allocations, one per rebalance interval of every step, and how its strategy is configured.
 GroupInputs = tuple[StrategySettings, Sequence[Inputs]]

@@ -1,0 +1,35 @@
+"""For MkDocs: a page of the commands, the files that pages link to, and links that name pages by their titles."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[1]
+PYTHON = ROOT / ".venv" / "bin" / "python"
+_OUTSIDE = re.compile(r"\]\(\.\./([^)#]+)\)")
+_FILE_NAME = re.compile(r"\[[\w-]+\.md\]\(([\w-]+\.md)")
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """The pages, that of the commands, and under `files/` every other file that one of them links to."""
+    commands = subprocess.run([PYTHON, "-m", "spark_jobs.cli.handbook"], cwd=ROOT, check=True, capture_output=True)
+    files.append(File.generated(config, "cli.md", content=commands.stdout.decode()))
+    pages = [page.content_string for page in files.documentation_pages()]
+    for path in sorted({path for text in pages for path in _OUTSIDE.findall(text)}):
+        files.append(File.generated(config, f"files/{path}.txt", abs_src_path=str(ROOT / path)))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """The page, with such links led to the copies, and a link that says `tables.md` saying that page's title."""
+    named = _FILE_NAME.sub(lambda link: f"[{_title(link[1])}]({link[1]}", markdown)
+    return _OUTSIDE.sub(r"](files/\1.txt)", named)
+
+
+def _title(page: str) -> str:
+    return (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
