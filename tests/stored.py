@@ -10,17 +10,7 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from schemas import Table
-from schemas.types import BOOLEAN, DATE, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, Array, Map, Struct, Type
-
-_ARROW = {
-    STRING: pa.string(),
-    INTEGER: pa.int32(),
-    LONG: pa.int64(),
-    DOUBLE: pa.float64(),
-    BOOLEAN: pa.bool_(),
-    TIMESTAMP: pa.timestamp("us", "UTC"),
-    DATE: pa.date32(),
-}
+from spark_jobs.store.arrow_types import arrow_schema
 
 
 def write(warehouse: Path, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -30,17 +20,5 @@ def write(warehouse: Path, table: Table, rows: Iterable[Mapping[str, Any]]) -> N
 
 def arrow_table(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     """The rows as Arrow has them; what is not named is null."""
-    fields = [pa.field(one.name, arrow_type(one.type)) for one in table.schema]
     named = [{name: row.get(name) for name in table.schema.names} for row in rows]
-    return pa.Table.from_pylist(named, pa.schema(fields))
-
-
-def arrow_type(type: Type) -> pa.DataType:
-    """The type as Arrow calls it."""
-    if isinstance(type, Array):
-        return pa.list_(arrow_type(type.element))
-    if isinstance(type, Map):
-        return pa.map_(pa.string(), arrow_type(type.value))
-    if isinstance(type, Struct):
-        return pa.struct([(one.name, arrow_type(one.type)) for one in type])
-    return _ARROW[type]
+    return pa.Table.from_pylist(named, pa.schema([field.with_nullable(True) for field in arrow_schema(table)]))

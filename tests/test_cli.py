@@ -21,17 +21,18 @@ from deltalake import write_deltalake
 from rich.console import Console
 
 from schemas import FINDINGS
-from spark_jobs.cli.commands import COMMANDS, Command, LazyFunction
+from spark_jobs.cli.commands import COMMANDS, Command, function_named
 from spark_jobs.cli.documents import as_json
 from spark_jobs.cli.exit_codes import backfill_exit_code, exit_code, run_exit_code
 from spark_jobs.cli.main import build_parser, main, with_environment
 from spark_jobs.cli.show_backfill import bar_on, show_backfill
 from spark_jobs.cli.show_failures import show_failures
 from spark_jobs.cli.show_findings import show_findings
-from spark_jobs.cli.terminal import printable, progress_on, show_next
+from spark_jobs.cli.terminal import printable, progress_on, show_next, show_steps
 from spark_jobs.domain.model.intervals import Interval, StepGrid, duration_text
 from spark_jobs.errors import ExitCode, SetupError
 from spark_jobs.operate.backfill import Audited, Backfill, Failed
+from spark_jobs.operate.demo import next_steps
 from spark_jobs.pipeline.run import RunResult
 
 HOUR = "2026-11-21T02:00/2026-11-21T03:00"
@@ -93,11 +94,12 @@ def test_wrong_usage_exits_with_3(line: str, message: str, capsys: pytest.Captur
     assert (out, message in err) == ("", True), err
 
 
-def execute_raising(error: BaseException) -> Command:
-    def execute(_: Namespace) -> int:
-        raise error
+def command_raising(error: BaseException) -> Command:
+    class Raising(Command):
+        def execute(self, arguments: Namespace) -> int:
+            raise error
 
-    return Command("", execute)
+    return Raising("", "")
 
 
 def noted(error: BaseException) -> BaseException:
@@ -130,13 +132,13 @@ def test_one_place_turns_errors_into_a_sentence_and_a_code(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("spark_jobs.cli.main.COMMANDS", {"fail": execute_raising(error)})
+    monkeypatch.setattr("spark_jobs.cli.main.COMMANDS", {"fail": command_raising(error)})
     assert main(["fail"]) == code
     assert capsys.readouterr() == ("", message)
 
 
 def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("spark_jobs.cli.main.COMMANDS", {"fail": execute_raising(ZeroDivisionError("x"))})
+    monkeypatch.setattr("spark_jobs.cli.main.COMMANDS", {"fail": command_raising(ZeroDivisionError("x"))})
     assert main(["fail", "--debug"]) == 4
     assert "in execute\n    raise error\n" in capsys.readouterr().err
 
@@ -151,11 +153,10 @@ def test_the_help_does_not_wait_for_spark() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [command for command in COMMANDS.values() if isinstance(command.execute, LazyFunction)]
+    "name", sorted({name for command in COMMANDS.values() for name in (command.handler, command.check) if name})
 )
-def test_a_function_that_is_imported_later_is_there(command: Command) -> None:
-    assert isinstance(command.execute, LazyFunction)
-    assert callable(command.execute.function())
+def test_a_function_that_is_imported_later_is_there(name: str) -> None:
+    assert callable(function_named(name))
 
 
 def test_nobody_reading_is_no_traceback() -> None:
@@ -350,18 +351,14 @@ def test_findings_are_lines_where_nobody_watches() -> None:
     info = finding(severity="INFO", topic=None, cause=None, evidence={"backlog_max": None}, subject="a\x1b[2J")
     info["subject"] += ":bomb:[red]"
     assert shown(Console(file=io.StringIO(), width=40), info, finding()).splitlines() == [
-        "ERROR UNASSIGNED_QUEUE cluster=demo group=payment-service topic=payments subject=broker-a:4-7 "
-        "2026-11-21T02:07:01Z/2026-11-21T02:17:24Z (10 min 23 s) cause=DUPLICATE_CLIENT_ID piled_up=12345 "
-        "advice: Give every client its own name.",
-        "INFO UNASSIGNED_QUEUE cluster=demo group=payment-service topic=- subject=a\\x1b[2J:bomb:[red] "
-        "2026-11-21T02:07:01Z/2026-11-21T02:17:24Z (10 min 23 s) cause=- piled_up=unknown "
-        "advice: Give every client its own name.",
+        "ERROR UNASSIGNED_QUEUE group=payment-service since=2026-11-21T02:07:01Z (10 min 23 s) payments "
+        "broker-a:4-7: Give every client its own name.",
+        "INFO UNASSIGNED_QUEUE group=payment-service since=2026-11-21T02:07:01Z (10 min 23 s) "
+        "a\\x1b[2J:bomb:[red]: Give every client its own name.",
         "2 findings: 1 ERROR, 1 INFO",
     ]
     assert shown(Console(file=io.StringIO())) == "No findings.\n"
-    assert " group=payment-service team=core topic=payments " in shown(
-        Console(file=io.StringIO()), finding(team="core")
-    )
+    assert " group=payment-service team=core since=" in shown(Console(file=io.StringIO()), finding(team="core"))
 
 
 def test_findings_are_a_table_on_a_terminal() -> None:
@@ -542,7 +539,7 @@ def test_muted_findings_are_shown_last_and_count_for_nothing() -> None:
     muted = finding(finding_id="m", rule="SLOW_LISTENER", muted="replaced in December", advice="Later.")
     lines = shown(Console(file=io.StringIO(), width=400), muted, finding(severity="WARN")).splitlines()
     assert [line.split()[:2] for line in lines[:2]] == [["WARN", "UNASSIGNED_QUEUE"], ["ERROR", "SLOW_LISTENER"]]
-    assert lines[1].endswith("advice: Later. muted: replaced in December")
+    assert lines[1].endswith(": Later. muted: replaced in December")
     assert lines[2] == "1 finding: 1 WARN; 1 finding muted"
     result = RunResult({}, [muted, finding(severity="WARN")], [], [])
     assert run_exit_code(result, "ERROR") is ExitCode.WARNINGS
@@ -599,3 +596,12 @@ def test_the_next_command_can_be_typed_as_it_is_told(capsys: pytest.CaptureFixtu
     assert told == "explain --warehouse 'my tables' --group=-2+3 --at 2026-03-01\n"
     arguments = build_parser(COMMANDS).parse_args(shlex.split(told))
     assert (arguments.warehouse, arguments.group) == ("my tables", "-2+3")
+
+
+def test_what_to_try_after_the_demo_can_be_copied(capsys: pytest.CaptureFixture[str]) -> None:
+    show_steps(Console(), next_steps("./my tables", "rebalance-audit"))
+    first, title, *commands = capsys.readouterr().out.splitlines()
+    assert (first, title, len(commands)) == ("", "Try next", 3)
+    assert commands[0] == "rebalance-audit status --warehouse './my tables'  # what needs attention"
+    parsed = [build_parser(COMMANDS).parse_args(shlex.split(line, comments=True)[1:]) for line in commands[:2]]
+    assert [(one.name, one.warehouse) for one in parsed] == [("status", "./my tables"), ("explain", "./my tables")]

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.config import Configuration, GroupSettings, QueueList, audit_settings, settings_for, strategy_settings
+from spark_jobs.config import Configuration, audit_settings, strategy_settings
 from spark_jobs.config.file import load
 from spark_jobs.domain.model.mutes import Mute, mute_reason
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings, to_micros
-from spark_jobs.domain.rocketmq.strategies import ConfigQueues, Strategy
+from spark_jobs.domain.rocketmq.strategies import ConfigQueues, Strategy, StrategySettings
 from spark_jobs.errors import ConfigurationError
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -148,7 +148,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 def test_nothing_is_required(tmp_path: Path) -> None:
     assert load(write(tmp_path, "# nothing\n")) == load(None) == Configuration()
-    assert settings_for(Configuration(), "any", "group") == GroupSettings()
+    assert strategy_settings(Configuration(), "any", "group") == StrategySettings()
 
 
 def test_times_follow_from_each_other() -> None:
@@ -216,24 +216,24 @@ PRECEDENCE = """
 @pytest.mark.parametrize("row", PRECEDENCE.strip().splitlines())
 def test_group_beats_cluster_and_later_beats_earlier(tmp_path: Path, row: str) -> None:
     cluster, group, strategy, nodes, rooms = (None if word == "-" else word for word in row.split())
-    settings = settings_for(load(write(tmp_path, ENTRIES)), str(cluster), str(group))
-    assert settings == GroupSettings(strategy, int(nodes or 0), (rooms,) if rooms else None)
+    settings = strategy_settings(load(write(tmp_path, ENTRIES)), str(cluster), str(group))
+    assert settings == StrategySettings(strategy, int(nodes or 0), frozenset({rooms}) if rooms else None)
 
 
 def test_the_demo_configuration_tells_what_the_recording_cannot() -> None:
     demo = load(EXAMPLES / "demo.yaml")
     assert demo.cadence == timedelta(seconds=10)
-    assert settings_for(demo, "demo", "geo-service") == GroupSettings("MACHINE_ROOM", rooms=("dc1",))
-    assert settings_for(demo, "demo", "order-service") == GroupSettings()
-    config = settings_for(demo, "demo", "config-service")
+    assert strategy_settings(demo, "demo", "geo-service") == StrategySettings("MACHINE_ROOM", rooms=frozenset({"dc1"}))
+    assert strategy_settings(demo, "demo", "order-service") == StrategySettings()
+    config = strategy_settings(demo, "demo", "config-service")
     assert (config.strategy, config.config_queues) == (
         "CONFIG",
         (
-            QueueList(client=r"10\.31\.91\.1@.*", topic="config-feed", broker="broker-a", queues=(0, 1)),
-            QueueList(client=r"10\.31\.91\.2@.*", topic="config-feed", broker="broker-a", queues=(1, 2)),
+            ConfigQueues(r"10\.31\.91\.1@.*", "config-feed", "broker-a", (0, 1)),
+            ConfigQueues(r"10\.31\.91\.2@.*", "config-feed", "broker-a", (1, 2)),
         ),
     )
-    near = settings_for(demo, "demo", "near-service")
+    near = strategy_settings(demo, "demo", "near-service")
     assert (near.strategy, near.broker_room, near.client_room) == (
         "MACHINE_ROOM_NEARBY-AVG",
         "^[^-]*-(.+)$",

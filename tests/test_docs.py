@@ -1,4 +1,4 @@
-"""Pages that are made from the code are up to date, and the first page leads to all others."""
+"""Pages made from the code are up to date, links lead somewhere, and the commands that a reader is to type parse."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ import pytest
 
 from schemas import TABLES
 from schemas.handbook import PAGE, handbook
+from spark_jobs.cli import handbook as command_line
 from spark_jobs.cli.commands import COMMANDS
+from spark_jobs.cli.main import build_parser
 from spark_jobs.cli.options import OPTIONS
 
 DOCS = Path(__file__).parents[1] / "docs"
 FIRST = (DOCS / "README.md").read_text(encoding="utf-8")
 README = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+PAGES = [*DOCS.glob("*.md"), *DOCS.parent.glob("*.md")]
 
 
 def test_the_page_of_tables_is_the_one_the_schemas_make() -> None:
@@ -54,3 +57,39 @@ def test_the_readme_has_every_command_and_is_short() -> None:
     rows = re.findall(r"^\| (`[a-z].*?) \|", README, re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`([a-z-]+)[ `]", row)}
     assert set(COMMANDS) - {"version"} <= named
+
+
+def test_the_reference_of_the_command_line_has_every_command_and_what_it_requires() -> None:
+    page = command_line.handbook()
+    assert re.findall(r"^## (.*)$", page, re.MULTILINE) == list(COMMANDS)
+    run = page.partition("## run\n")[2].partition("\n## ")[0]
+    assert "| **`--warehouse URI`** | where the tables are: a path, a URI, or catalog.schema |" in run
+    assert "| `--fail-on SEVERITY` | " in run
+    assert "(default: ERROR) |" in run
+    assert "$ rebalance-audit run --warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00\n" in run
+
+
+def _anchors(page: Path) -> set[str]:
+    """Of its headings, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+    broken = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        if not re.match(r"https?://", link) and not (target.exists() and (not anchor or anchor in _anchors(target))):
+            broken.append(link)
+    assert not broken
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_in_a_code_block_parses(page: Path) -> None:
+    blocks = "".join(re.findall(r"^```console\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE))
+    for line in re.findall(r"^\$ \S*rebalance-audit (.*)$", re.sub(r"\\\n\s*", "", blocks), re.MULTILINE):
+        words = shlex.split(line, comments=True)
+        assert build_parser(COMMANDS).parse_args(words).name == words[0]

@@ -6,12 +6,14 @@ import io
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from spark_jobs.cli.documents import incidents_document
 from spark_jobs.cli.show_incidents import show_incidents
 from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
 from spark_jobs.domain.model.window import SECOND
+from spark_jobs.show.incidents import Incidents
 from spark_jobs.show.text.incident_text import incident_lines, worst_first
 from tests.domain.audited import at
 
@@ -52,26 +54,28 @@ def shown(console: Console, *incidents: Incident) -> list[str]:
 
 
 def test_incidents_are_lines_where_nobody_watches() -> None:
-    groups = ("a", "b", "c", "d")
+    groups = ("a", "b", "c")
     hostile = incident(severity="WARN", headline="[red]:bomb:\x1b[2J", groups=groups, resolved_at=None, piled_up=None)
+    many = incident(groups=("a", "b", "c", "d"), cluster="us", opened_at=at(0.123456))
     assert shown(Console(file=io.StringIO(), width=40), incident(), hostile) == [
-        "ERROR GROUP_OFFLINE id=0123456789abcdef cluster=eu groups=g 2026-03-01T10:00Z/2026-03-01T10:01:30Z "
-        "(1 min 30 s) cause=NOBODY_CONNECTED piled_up=12345 unowned_queue_minutes=3.0 consequences=1: "
-        "No consumer of g is connected",
-        "WARN GROUP_OFFLINE id=0123456789abcdef cluster=eu groups=4 2026-03-01T10:00Z/open (1 min 30 s) "
-        "cause=NOBODY_CONNECTED piled_up=unknown unowned_queue_minutes=3.0 consequences=1: [red]:bomb:\\x1b[2J",
+        "ERROR GROUP_OFFLINE group=g since=2026-03-01T10:00Z (1 min 30 s) id=01234567 No consumer of g is connected",
+        "WARN GROUP_OFFLINE groups=a,b,c since=2026-03-01T10:00Z (1 min 30 s, open) id=01234567 [red]:bomb:\\x1b[2J",
         "2 incidents: 1 ERROR, 1 WARN; 1 is open",
     ]
+    assert shown(Console(file=io.StringIO()), incident(), many)[1] == (
+        "ERROR GROUP_OFFLINE groups=4 cluster=us since=2026-03-01T10:00Z (1 min 30 s) id=01234567 "
+        "No consumer of g is connected"
+    )
     assert shown(Console(file=io.StringIO())) == ["No incidents."]
 
 
 def test_whose_an_incident_is() -> None:
     one = incident(costs=(GroupCost("g", 12345, 3.0, "a"), GroupCost("h", None, 0, "b"), GroupCost("i", None, 0)))
-    assert "groups=g teams=a,b 2026" in shown(Console(file=io.StringIO()), one)[0]
+    assert " group=g teams=a,b since=" in shown(Console(file=io.StringIO()), one)[0]
     terminal = Console(file=io.StringIO(), width=130, force_terminal=True, color_system=None)
-    assert any("GROUP_OFFLINE, NOBODY_CONNECTED, team a, team b" in line for line in shown(terminal, one))
+    assert any(line.split()[:2] == ["ERROR", "a,b"] for line in shown(terminal, one))
     assert told(one)[7] == "  Teams: a, b"
-    (document,) = incidents_document([one], [], [])["incidents"]
+    (document,) = incidents_document(Incidents([one], [], []))["incidents"]
     assert (document["teams"], [cost["team"] for cost in document["costs"]]) == (("a", "b"), ["a", "b", None])
 
 
@@ -88,17 +92,24 @@ def test_the_worst_comes_first_and_the_end_of_the_recording_last() -> None:
     assert worst_first(reversed(by_hand)) == by_hand
 
 
-def test_incidents_are_a_table_on_a_terminal() -> None:
-    terminal = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
-    lines = shown(terminal, incident(), incident(headline="[red]x\x9b", resolved_at=None, piled_up=None))
+@pytest.mark.parametrize(
+    ("width", "rule", "costs"),
+    [(80, [], [[], []]), (120, [], [["12,345"], ["unknown"]]), (180, ["GROUP_OFFLINE"], [["12,345"], ["unknown"]])],
+)
+def test_an_incident_is_one_line_of_a_table(width: int, rule: list[str], costs: list[list[str]]) -> None:
+    """What a terminal has no room for is left out; a sentence that is too long ends with the line."""
+    terminal = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
+    hostile = incident(headline="[red]x\x9b " + "y" * 200, resolved_at=None, piled_up=None)
+    lines = shown(terminal, incident(), hostile)
     rows = [line.split() for line in lines]
     assert rows[0] == ["Incidents", "(UTC)"]
-    sentence = ["No", "consumer", "of", "g", "is", "connected"]
-    assert ["ERROR", *sentence, "03-01", "10:00:00", "–", "12,345", "1"] in rows
-    assert ["0123456789abcdef", "GROUP_OFFLINE,", "NOBODY_CONNECTED", "03-01", "10:01:30"] in rows
-    assert ["ERROR", "[red]x\\x9b", "03-01", "10:00:00", "–", "unknown", "1"] in rows
-    assert ["0123456789abcdef", "GROUP_OFFLINE,", "NOBODY_CONNECTED", "open"] in rows
+    span = ["03-01", "10:00", "1", "min", "30"]
+    assert " ".join(["ERROR", *rule, *span, "s", *costs[0], "01234567", "No", "consumer"]) in " ".join(rows[4])
+    assert ["ERROR", *rule, *span, "s,", "open", *costs[1], "01234567", "[red]x\\x9b"] == rows[5][:-1]
+    assert rows[5][-1].endswith("y…")
     assert rows[-1] == ["2", "incidents:", "2", "ERROR;", "1", "is", "open"]
+    assert max(map(len, lines)) <= width
+    assert len(lines) == 8
 
 
 def told(one: Incident) -> list[str]:

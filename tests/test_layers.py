@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "architecture.md"
-PACKAGES = ("dags", "spark_jobs", "schemas", "expectations")
+PACKAGES = ("rebalance_audit", "dags", "spark_jobs", "schemas", "expectations")
 #: What product code never imports, beside what its layer may not.
 NOT_PRODUCT = ("tests", "benchmarks")
 

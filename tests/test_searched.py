@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,8 @@ def warehouse(tmp_path: Path) -> Path:
         STATUS | {"cluster": "c", "consumer_group": group, "step_start": at(hour * HOUR)}
         for group, hour in (("G", 0), ("G", 1), ("H", 1))
     ]
+    steps[1] |= {"worst_severity": "WARN", "backlog_end": 5}
+    steps[2] |= {"backlog_end": 90}
     filled = {FINDINGS: found, GROUP_STATUS: steps, REBALANCE_INTERVALS: intervals}
     write_warehouse(tmp_path, filled | {ALLOCATIONS: [], QUEUE_PROGRESS: []}, HOUR)
     return tmp_path
@@ -105,6 +108,7 @@ def test_a_client_is_found_in_all_its_groups(warehouse: Path, capsys: pytest.Cap
         ("--rule client_hung", ["G h1@7", "G h2@7"]),
         ("--severity warn", ["G h2@7"]),
         ("--client H1", ["G h1@7"]),
+        ("--id {beginning}", ["H"]),
         ("--sort newest", ["H", "G h2@7", "G h1@7"]),
         ("--sort oldest", ["G h1@7", "G h2@7", "H"]),
         ("--sort longest", ["H", "G h1@7", "G h2@7"]),
@@ -114,13 +118,30 @@ def test_a_client_is_found_in_all_its_groups(warehouse: Path, capsys: pytest.Cap
 def test_incidents_by_what_they_are_about(
     options: str, expected: list[str], warehouse: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    of_h = json.loads("".join(said(capsys, warehouse, "incidents --group H --json")))["incidents"]
+    options = options.format(beginning=of_h[0]["incident_id"][:8])
     found = json.loads("".join(said(capsys, warehouse, f"incidents {options} --json")))["incidents"]
     assert [" ".join((*one["groups"], *one["members"])) for one in found] == expected
 
 
 @pytest.mark.parametrize(
+    ("options", "expected"),
+    [("", ["G"]), ("--all", ["G", "H"]), ("--all --sort backlog", ["H", "G"]), ("--group H", ["H"])],
+)
+def test_groups_that_are_asked_for(
+    options: str, expected: list[str], warehouse: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = said(capsys, warehouse, f"status {options}")
+    assert re.findall(r"^\S+ .*?(?:group=)?([GH]) ", "\n".join(lines), re.MULTILINE) == expected
+    rows = said(capsys, warehouse, "status --sort backlog --format logfmt")
+    assert [line.split()[2] for line in rows] == ["consumer_group=H", "consumer_group=G"]
+
+
+@pytest.mark.parametrize(
     ("line", "told"),
     [
+        ("status --sort newest", "argument --sort: invalid choice: 'newest' (choose from"),
+        ("incidents --sort backlog", "argument --sort: invalid choice: 'backlog' (choose from"),
         ("incidents --rule HUNG", "there is no rule HUNG: did you mean CLIENT_HUNG?"),
         ("incidents --last 1h --interval 2026-03-01/2026-03-02", "--interval: not allowed with argument --last"),
         ("incidents --json --format csv", "--format: not allowed with argument --json"),
@@ -137,7 +158,7 @@ def test_what_cannot_be_asked(line: str, told: str, warehouse: Path, capsys: pyt
 def test_times_are_shown_in_another_zone(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Winter in Berlin is an hour ahead. For a program it stays UTC, and the next command says it as well."""
     (line, _) = said(capsys, warehouse, "incidents --client h1 --tz Europe/Berlin")
-    assert "2026-03-01T11:10+01:00/2026-03-01T11:20+01:00 (10 min 00 s)" in line
+    assert "since=2026-03-01T11:10+01:00 (10 min 00 s)" in line
     assert "2026-03-01T10:10Z" in "".join(said(capsys, warehouse, "incidents --client h1 --tz Europe/Berlin --json"))
     assert "2026-03-01T10:10Z" in "".join(said(capsys, warehouse, "incidents --client h1"))
     told = said(capsys, warehouse, "explain --group G --at 2026-03-01T10:15 --tz Asia/Kolkata")
@@ -157,6 +178,19 @@ def test_rows_for_programs(
         assert parquet.read_table(io.BytesIO(capsysbinary.readouterr().out)).num_rows == rows
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     assert main(["runs", "--warehouse", str(warehouse), "--format", "parquet"]) == 3
+
+
+def test_logfmt_is_a_line_per_row(capsys: pytest.CaptureFixture[str]) -> None:
+    """Text that is not one plain word is quoted, and nothing steers a terminal; what is unknown has no value."""
+    rows = [
+        {"g": "a=b", "n": 1, "x": None, "at": at(0)},
+        {"g": 'a\x1b[2J\n"\u202e', "n": 0.5, "x": ["c d"], "at": None},
+    ]
+    assert answered(Namespace(json=False, format="logfmt"), {}, rows)
+    assert capsys.readouterr().out.splitlines() == [
+        'g="a=b" n=1 x= at=2026-03-01T10:00Z',
+        r'g="a\u001b[2J\n\"\u202e" n=0.5 x="[\"c d\"]" at=',
+    ]
 
 
 def test_csv_steers_no_terminal(

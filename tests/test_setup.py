@@ -15,7 +15,8 @@ from spark_jobs.capture.jars import check_tools
 from spark_jobs.errors import SetupError
 from spark_jobs.runtime.session import JARS_DIR
 from spark_jobs.setup.class_archive import make_archive
-from spark_jobs.setup.jars import check_jars, check_java, fetch_jars, fetch_s3, fetch_tools, jar_names
+from spark_jobs.setup.jars import check_jars, fetch_jars, fetch_s3, fetch_tools, jar_names
+from spark_jobs.setup.java import check_java
 from spark_jobs.store.s3 import jars as s3
 
 ROOT = Path(__file__).parents[1]
@@ -104,7 +105,7 @@ def test_make_wants_another_java(tmp_path: Path) -> None:
 
 
 def test_missing_jars_are_an_error_that_says_how_to_get_them(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match=rf"{tmp_path} has no io.delta_delta-spark.*setup.jars` once"):
+    with pytest.raises(SetupError, match=rf"{tmp_path} has no io.delta_delta-spark.*rebalance-audit setup` once"):
         check_jars(tmp_path)
 
 
@@ -215,7 +216,7 @@ def test_the_admin_client_comes_in_the_place_of_another_version(
 
 
 def test_a_missing_admin_client_is_an_error_that_says_how_to_get_it(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match=rf"{tmp_path} has no rocketmq-tools.*setup.jars --capture` once"):
+    with pytest.raises(SetupError, match=rf"{tmp_path} has no rocketmq-tools.*rebalance-audit setup --capture` once"):
         check_tools(tmp_path)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,8 @@ from rich.console import Console
 
 from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS
 from spark_jobs.cli.main import main
-from spark_jobs.cli.show_status import show_statuses
-from spark_jobs.show.page.fleet import FINDING_COLUMNS, fleet
+from spark_jobs.cli.show_status import ORDERS, show_group, show_statuses
+from spark_jobs.show.fleet import FINDING_COLUMNS, fleet
 from spark_jobs.show.status import Statuses, in_order
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
@@ -87,86 +87,150 @@ def test_what_needs_attention_comes_first() -> None:
     assert in_order(reversed(by_hand)) == by_hand
 
 
-def shown(console: Console, *groups: dict[str, Any]) -> list[str]:
-    show_statuses(console, Statuses(NEW, list(groups)))
+def shown(console: Console, *groups: dict[str, Any], every: bool = False) -> list[str]:
+    show_statuses(console, Statuses(NEW, list(groups)), every=every)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue().splitlines()
 
 
+def worst(rule: str, start: datetime, minutes: int) -> dict[str, Any]:
+    return {"rule": rule, "start": start, "end": start + timedelta(minutes=minutes)}
+
+
+LATER = NEW + timedelta(minutes=5, seconds=6, milliseconds=789)
+DUPLICATE = worst("DUPLICATE_CLIENT_ID", LATER, 12)
+
+
 def test_groups_are_lines_where_nobody_watches() -> None:
-    hostile = group("[red]:bomb:\x1b[2J\u202e", None, **UNKNOWN, step_start=OLD, unknown_queues=7, rules=None)
-    waits: dict[str, Any] = {"catch_up_seconds": 5400.0, "retention_left_seconds": 172_800.0}
-    plain = group("g", "ERROR", oldest_message_ms=90_500, stranded=11_767, lag_quality="UNFILTERED", **waits)
-    assert shown(Console(file=io.StringIO(), width=40), plain, hostile) == [
-        "ERROR cluster=eu group=g step=2026-11-21T02:00Z findings=1234 rules=GROUP_OFFLINE,UNOBSERVED members=3 "
-        "queues=1,010/4/2 backlog=12 → 0 unfiltered caught_up_in=1 h 30 min deleted_in=2 d 00 h "
-        "unknown_queues=0 stranded=11767 "
-        "oldest=1 min 30 s in=1,234.6/s out=0.0/s "
-        "utilisation=15 % (busiest 157 % of its LISTENER) headroom=12.3/s limit=NO_BACKLOG advice: Nothing to help.",
-        "- cluster=eu group=[red]:bomb:\\x1b[2J\\u202e step=2026-11-20T02:00Z (old) findings=1234 rules=- "
-        "members=unknown queues=unknown backlog=unknown caught_up_in=unknown deleted_in=unknown unknown_queues=7 "
-        "oldest=unknown in=unknown/s out=unknown/s utilisation=unknown limit=NO_BACKLOG "
-        "advice: Nothing to help.",
-        "2 groups; the newest step began at 2026-11-21T02:00Z.",
+    """A group with a warning has one; of the others those that are not known to be well are counted apart."""
+    since = worst("UNASSIGNED_QUEUE", NEW, 60)
+    hostile = group("[red]:bomb:\x1b[2J\u202e", "WARN", None, **UNKNOWN, step_start=OLD, worst=since, cluster="us")
+    calm = (
+        *(group("a"), group("b"), group("c", "INFO"), group("d", queues=None)),
+        *(group("e", step_start=OLD), group("f", "INFO", step_start=OLD)),
+    )
+    plain = group("g", "ERROR", 700, worst=DUPLICATE)
+    assert shown(Console(file=io.StringIO(), width=40), plain, hostile, *calm) == [
+        "ERROR DUPLICATE_CLIENT_ID cluster=eu group=g step=2026-11-21T02:00Z since=2026-11-21T02:05:06Z (12 min 00 s) "
+        "3 members, queues owned 1,010/4/2, backlog 700 (+688), limit: no backlog",
+        "WARN UNASSIGNED_QUEUE cluster=us group=[red]:bomb:\\x1b[2J\\u202e step=2026-11-20T02:00Z "
+        "since=2026-11-21T02:00Z (1 h 00 min) unknown members, queues owned unknown, backlog unknown (unknown), "
+        "limit: no backlog",
+        "8 groups; newest step 2026-11-21T02:00Z: 2 with warnings or errors, 2 not in that step, "
+        "1 with unknown owners, 1 with INFO only, 2 without findings; --all shows them",
     ]
-    assert shown(Console(file=io.StringIO())) == ["0 groups; the newest step began at 2026-11-21T02:00Z."]
+    assert shown(Console(file=io.StringIO()), group("a"), every=True) == [
+        "- - group=a 3 members, queues owned 1,010/4/2, backlog 0 (-12), limit: no backlog",
+        "1 group; newest step 2026-11-21T02:00Z: 1 without findings",
+    ]
+    assert shown(Console(file=io.StringIO())) == ["0 groups; newest step 2026-11-21T02:00Z: none"]
 
 
-RULES = ("DOUBLE_OWNED_QUEUE", "DUPLICATE_CLIENT_ID", "UNASSIGNED_QUEUE", "REDELIVERY_EXPOSURE", "UNOBSERVED")
-MANY = group(
-    "stranded-service",
-    "ERROR",
-    2_724,
-    backlog_start=2_419,
-    unknown_queues=2,
-    stranded=11_767,
-    lag_quality="UNFILTERED",
-    rules=[{"rule": rule, "findings": 1} for rule in RULES],
+def test_what_may_have_begun_before_the_step() -> None:
+    (line, _) = shown(Console(file=io.StringIO()), group("g", "ERROR", worst=worst("UNASSIGNED_QUEUE", NEW, 60)))
+    assert " since=2026-11-21T02:00Z or earlier (1 h 00 min) " in line
+    assert any("≤ 11-21 02:00" in line for line in on_terminal(160, group("g", "ERROR", worst=worst("R", NEW, 60))))
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({}, "backlog 7 (-5)"),
+        ({"unknown_queues": 2}, "backlog ≥ 7 (-5)"),
+        ({"lag_quality": "UNFILTERED"}, "backlog ≤ 7 (-5)"),
+        ({"lag_quality": "UNFILTERED", "unknown_queues": 2}, "backlog ~ 7 (-5)"),
+        ({"backlog_start": None}, "backlog 7 (unknown)"),
+    ],
 )
+def test_a_backlog_that_is_not_exact_says_so(values: dict[str, Any], told: str) -> None:
+    assert f" {told}," in shown(Console(file=io.StringIO()), group("g", "ERROR", 7, worst=DUPLICATE, **values))[0]
 
 
 def on_terminal(width: int, *groups: dict[str, Any]) -> list[str]:
     return shown(Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None), *groups)
 
 
-def test_groups_are_a_table_on_a_terminal() -> None:
-    hostile = group("[red]:bomb:\x1b[2J", "WARN", None, step_start=OLD, unknown_queues=7, backlog_start=None)
-    lines = on_terminal(140, group("<script>", "ERROR"), hostile, group("g" * 255))
-    rows = [line.split() for line in lines]
-    assert rows[0] == ["Newest", "step", "of", "every", "group", "(UTC)"]
-    assert ["ERROR", "<script>", "3", "1,010/4/2", "12", "→", "0", "no", "backlog", "1,234.6", "157", "%", "-"] in rows
-    assert ["GROUP_OFFLINE", "×", "2", "1", "0.0", "12.3", "0", "s"] in rows
-    worst, unread = (
-        ["WARN", "[red]:bomb:\\x1b[2J", "3", "1,010/4/2"],
-        ["unknown", "no", "backlog", "1,234.6", "157", "%", "unknown"],
-    )
-    assert [*worst, *unread] in rows
-    assert any(row[:2] == ["2026-11-20T02:00Z", "(old)"] for row in rows)
-    assert not any("(old)" in line and "2026-11-21" in line for line in lines)
-    assert "".join(lines).count("g" * 20) > 5
-    assert max(map(len, lines)) <= 140
+LIMIT = ["no", "backlog", "157", "%"]
 
 
-@pytest.mark.parametrize(("width", "with_rates"), [(80, False), (100, False), (160, True)])
-def test_rules_and_stranded_messages_fit_in_their_columns(width: int, with_rates: bool) -> None:
-    """A group has five lines, and no word is broken."""
-    lines = on_terminal(width, MANY, MANY | {"consumer_group": "other"})
-    first = next(place for place, line in enumerate(lines) if "stranded-service" in line)
-    told = [" ".join(line.split()) for line in lines[first : first + 6]]
-    assert [line.split("3 1,010")[0].strip() for line in told[:1]] == ["ERROR stranded-service"]
-    assert [line.split()[0] for line in told[1:4]] == list(RULES[:3])
-    assert told[4] == "and 2 more"
-    assert set(told[5]) == {"─"}
-    whole = " ".join(told)
-    for text in ("2,419 → 2,724", "11,767 stranded", "2 queues unknown"):
-        assert text in whole
-    assert ("1,234.6" in whole) is with_rates
-    assert max(map(len, lines)) <= width
+@pytest.mark.parametrize(
+    ("width", "before", "limit"),
+    [
+        (80, [], []),
+        (100, [], LIMIT),
+        (160, ["11-21", "02:05", "12", "min", "00", "s"], LIMIT),
+    ],
+)
+def test_a_group_is_one_line_of_a_table(width: int, before: list[str], limit: list[str]) -> None:
+    """What a terminal has no room for is left out, and no word is broken."""
+    rows = [line.split() for line in on_terminal(width, group("payment-service", "ERROR", 2_724, worst=DUPLICATE))]
+    rule = ["DUPLICATE_CLIENT_ID"] if before else []
+    assert ["ERROR", *rule, "payment-service", *before, "3", "1,010/4/2", "2,724", "+2,712", *limit] in rows
+    assert len(rows) == 8
 
 
-def test_the_advice_of_one_group_is_below_its_row() -> None:
-    assert "Would more consumers have helped? Nothing to help." in on_terminal(80, MANY)
-    assert not any("Nothing to help." in line for line in on_terminal(80, MANY, group("g")))
+def test_names_on_a_terminal() -> None:
+    """They are whole, and inert."""
+    hostile = group("[red]:bomb:\x1b[2J", "WARN", worst=DUPLICATE, step_start=OLD)
+    lines = on_terminal(160, group("<script>", "ERROR", worst=DUPLICATE), hostile, group("g" * 255, "WARN"))
+    assert any("[red]:bomb:\\x1b[2J" in line and "11-20 02:00" in line for line in lines)
+    assert sum(line.count("g") for line in lines) >= 255
+    assert max(map(len, lines[:-1])) <= 160
+
+
+def test_the_utilisation_of_none_is_known() -> None:
+    assert not any("busiest" in line for line in on_terminal(160, group("g", "ERROR", **UNKNOWN)))
+
+
+RULES = ("DOUBLE_OWNED_QUEUE", "DUPLICATE_CLIENT_ID", "UNASSIGNED_QUEUE", "REDELIVERY_EXPOSURE")
+
+
+def test_one_group_is_a_paragraph() -> None:
+    waits: dict[str, Any] = {"catch_up_seconds": 5400.0, "retention_left_seconds": 172_800.0, "unknown_queues": 2}
+    rules = [{"rule": rule, "findings": number} for number, rule in enumerate(RULES, start=1)]
+    known = {"oldest_message_ms": 90_500, "stranded": 11_767, "lag_quality": "UNFILTERED", "rules": rules} | waits
+    console = Console(file=io.StringIO(), width=40)
+    unknown = group("\x1b[2J", **UNKNOWN, step_start=OLD, rules=None)
+    show_group(console, Statuses(NEW, [group("g", "ERROR", 2_724, **known), unknown]))
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue().splitlines() == [
+        "ERROR g (cluster eu), step 2026-11-21T02:00Z",
+        "  found           DOUBLE_OWNED_QUEUE, DUPLICATE_CLIENT_ID × 2, UNASSIGNED_QUEUE × 3, REDELIVERY_EXPOSURE × 4",
+        "  members         3, 1 idle",
+        "  queues owned    1,010/4/2 (once/more often/never)",
+        "  backlog         12 → 2,724, unfiltered, 11,767 stranded, 2 queues unknown",
+        "  oldest message  1 min 30 s",
+        "  caught up in    1 h 30 min",
+        "  deleted in      2 d 00 h",
+        "  rates           1,234.6/s in, 0.0/s out",
+        "  utilisation     15 % (busiest 157 % of its LISTENER), headroom 12.3/s",
+        "  limit           no backlog",
+        "  more consumers? Nothing to help.",
+        "- \\x1b[2J (cluster eu), step 2026-11-20T02:00Z (old)",
+        "  found           -",
+        "  members         unknown, unknown idle",
+        "  queues owned    unknown (once/more often/never)",
+        "  backlog         unknown",
+        "  oldest message  unknown",
+        "  caught up in    unknown",
+        "  deleted in      unknown",
+        "  rates           unknown/s in, unknown/s out",
+        "  utilisation     unknown",
+        "  limit           no backlog",
+        "  more consumers? Nothing to help.",
+    ]
+
+
+@pytest.mark.parametrize(("order", "expected"), [("severity", "abcd"), ("backlog", "bdac"), ("utilisation", "dabc")])
+def test_the_order_of_groups(order: str, expected: str) -> None:
+    """The greatest first, what is unknown last, equal ones as they were."""
+    groups = [
+        group("a", "ERROR", 0, busiest_utilisation=0.5),
+        group("b", "WARN", 9, busiest_utilisation=0.5),
+        group("c", "WARN", None, busiest_utilisation=None),
+        group("d", "INFO", 8, busiest_utilisation=0.6),
+    ]
+    assert "".join(one["consumer_group"] for one in sorted(groups, key=ORDERS[order], reverse=True)) == expected
 
 
 def found(group: str, rule: str, severity: str, minutes: tuple[int, int], **values: Any) -> dict[str, Any]:

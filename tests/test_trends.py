@@ -8,7 +8,7 @@ from rich.console import Console
 
 from spark_jobs.cli.show_trends import show_trends
 from spark_jobs.domain.incidents.trends import WEEK, GroupTrend, GroupWeek
-from spark_jobs.show.text.trend_text import trends_text
+from spark_jobs.show.trends import trends_text
 from tests.domain.audited import START
 
 UNCOMPARED = "{}; none was observed in the last week and the one before: unknown what got worse."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.cli.main import main
-from spark_jobs.domain.kernel.timeline import Reason
-from tests.explain.rows import allocation, at, given, interval, member, progress, unobserved, whole
+from spark_jobs.domain.model.statuses import Reason
+from tests.explain.rows import allocation, at, finding, given, interval, member, progress, unobserved, whole
 from tests.ingest.bodies import line
 from tests.published import STATUS, publish_hours
 from tests.recording.by_kernel import write_warehouse
@@ -118,7 +119,13 @@ OWNED = interval(0, 3600, C1)
 def test_an_explanation_says_what_it_does_not_know(
     row: dict[str, Any], queues: list[dict[str, Any]], told: str
 ) -> None:
-    assert whole(given(60, row, allocations=[allocation(row, "a:0", C1)], progress=queues))[-1] == told
+    """It is the answer, and stands first."""
+    step = given(60, row, allocations=[allocation(row, "a:0", C1)], progress=queues)
+    assert whole(step)[3] == told
+    harmless = replace(step, findings=[finding(severity="INFO")])
+    assert whole(harmless)[3] == told.replace("No finding,", "No finding above INFO,").replace(
+        "Nothing was wrong then.", "No finding above INFO."
+    )
 
 
 def test_a_file_without_snapshots_is_nothing_to_audit(

@@ -16,6 +16,7 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import SchemaMismatchError, WarehouseError
 from spark_jobs.pipeline.publish.claims import claim
 from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.store.staging import drop_staged, stage, staged_times
 from spark_jobs.store.warehouse import Warehouse
 from tests.snapshots import at, load, membership
 
@@ -56,7 +57,7 @@ def test_a_table_from_before_the_request_modes_is_refused_by_name_until_it_has_t
     spark: SparkSession, warehouse: Warehouse
 ) -> None:
     fields = [field for field in MEMBERSHIP_SNAPSHOTS.schema if field.name != "request_modes"]
-    before = replace(MEMBERSHIP_SNAPSHOTS, schema=Struct(fields))
+    before = replace(MEMBERSHIP_SNAPSHOTS, schema=Struct(*fields))
     warehouse.create(spark, [before])
     with pytest.raises(SchemaMismatchError, match=r"column request_modes\[\]\.mode \(string\) is missing"):
         warehouse.read(spark, MEMBERSHIP_SNAPSHOTS)
@@ -86,15 +87,15 @@ def test_a_catalog_schema_is_a_warehouse_too(spark: SparkSession) -> None:
         assert warehouse.in_catalog
         load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(0, "c1")]})
         assert warehouse.read(spark, MEMBERSHIP_SNAPSHOTS).count() == 1
-        staged = warehouse.stage(spark, "x", spark.range(3))
-        assert staged.count() == 3
-        assert list(warehouse.stages(spark)) == ["x"]
+        frame = stage(spark, warehouse, "x", spark.range(3))
+        assert frame.count() == 3
+        assert list(staged_times(spark, warehouse)) == ["x"]
         with claim(warehouse.folder(spark), RunRequest(HOUR), "first"):
             assert [path.name for path in Path("spark-warehouse/audit_test.db/_claims").glob("*.json")] == [
                 "run-first.json"
             ]
-        warehouse.drop_stage(spark, "x")
-        assert warehouse.stages(spark) == {}
+        drop_staged(spark, warehouse, "x")
+        assert staged_times(spark, warehouse) == {}
     finally:
         spark.sql("DROP SCHEMA spark_catalog.audit_test CASCADE")
 

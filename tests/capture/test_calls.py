@@ -11,7 +11,7 @@ GATEWAY = "MQClientException Send request to < 10.0.0.1:9876 > failed"
 
 
 @pytest.mark.parametrize(
-    ("error", "fate"),
+    ("error", "outcome"),
     [
         (fakes.NOT_ONLINE, CallOutcome.NOT_ONLINE),
         ("code 206 the consumer group[g] not online", CallOutcome.NOT_ONLINE),
@@ -27,12 +27,12 @@ GATEWAY = "MQClientException Send request to < 10.0.0.1:9876 > failed"
         ("MQBrokerException CODE: 2067  DESC: another code", CallOutcome.FAILED),
     ],
 )
-def test_what_an_error_says(error: str, fate: CallOutcome) -> None:
-    assert outcome_of(error) is fate
+def test_what_an_error_says(error: str, outcome: CallOutcome) -> None:
+    assert outcome_of(error) is outcome
 
 
 def test_only_silence_is_a_reason_to_wait() -> None:
-    assert [fate for fate in CallOutcome if fate.is_silence] == [CallOutcome.TIMED_OUT, CallOutcome.REFUSED]
+    assert [outcome for outcome in CallOutcome if outcome.is_silence] == [CallOutcome.TIMED_OUT, CallOutcome.REFUSED]
 
 
 def test_what_a_call_is_about() -> None:

@@ -70,7 +70,7 @@ def test_brokers_groups_and_modes_are_discovered_and_what_is_silent_stays_as_it_
     found.discover(asking(admin))
     assert found.groups == {"h": ("a", "b")}
     admin.answers["brokers", "name server"] = TIMED_OUT
-    assert found.discover(asking(admin))[0].fate is CallOutcome.TIMED_OUT
+    assert found.discover(asking(admin))[0].outcome is CallOutcome.TIMED_OUT
     assert found.brokers == {"a": A, "b": B}
 
 

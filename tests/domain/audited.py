@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import (
-    REPLAYED,
     Allocation,
     AuditedStep,
     IntervalProgress,
@@ -18,6 +17,7 @@ from spark_jobs.domain.kernel.audited_step import (
 )
 from spark_jobs.domain.model.finding import Counts
 from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Matrix, OffsetReadings, Place, TopicReadings
+from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings, to_micros
 from tests.snapshots import DAY
@@ -73,7 +73,6 @@ def replayed(
         view=view,
         start=at(begin),
         end=at(end),
-        status=REPLAYED,
         reason=None,
         strategy_source=None,
         members=tuple(map(member, ids)),
@@ -85,7 +84,7 @@ def replayed(
 
 
 def unobserved(begin: float, end: float, topic: str = "t") -> RebalanceInterval:
-    return RebalanceInterval(topic, "*", at(begin), at(end), "UNOBSERVED", None, None, None, None, None, None)
+    return RebalanceInterval(topic, "*", at(begin), at(end), Reason.NO_ROUTE_SNAPSHOT, None, None, None, None, None)
 
 
 def measured(

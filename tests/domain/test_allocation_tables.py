@@ -17,9 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_jobs.domain.model.message_queue import MessageQueue
-from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, allocate, shares
+from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, shares
 from spark_jobs.domain.rocketmq.hash_ring import HashRing
-from spark_jobs.domain.rocketmq.pop import ALL_QUEUES_OF_BROKER, pop_assignment
 from spark_jobs.domain.rocketmq.strategies import (
     AVG,
     AVG_BY_CIRCLE,
@@ -30,6 +29,7 @@ from spark_jobs.domain.rocketmq.strategies import (
     Variant,
 )
 from spark_jobs.errors import StrategyError
+from tests.oracle.client import ALL_QUEUES_OF_BROKER, allocate, pop_assignment
 
 ROOT = Path(__file__).parents[2]
 TABLES = {

@@ -79,85 +79,96 @@ def test_some_findings_are_told_apart_by_their_cause() -> None:
     [
         (
             group(held("MEMBERS", members=3, readable=16)),
-            "More consumers would have helped, up to 16 of them: 3 members shared 16 queues, and 1,200 messages piled "
-            "up in 4 queues. With 4 members, the busiest member would have owned 4 queues instead of 6.",
+            "Yes, at least 1 more consumer, up to 16 in all: 3 members shared 16 queues, and 1,200 messages piled up "
+            "in 4 queues.",
         ),
         (
             # A third member would leave the busiest its 2.
             group(held("MEMBERS", members=2, readable=4)),
-            "More consumers would have helped, up to 4 of them: 2 members shared 4 queues, and 1,200 messages piled up "
-            "in 4 queues. With 4 members, the busiest member would have owned 1 queue instead of 2.",
+            "Yes, at least 2 more consumers, up to 4 in all: 2 members shared 4 queues, and 1,200 messages piled up "
+            "in 4 queues.",
         ),
         (
             group(held("QUEUES", members=5, readable=4)),
-            "More consumers would not have helped: 5 members shared 4 queues, and 1,200 messages piled up in 4 queues. "
-            "One more member would have been idle: add queues.",
+            "Only after queues are added: 5 members shared 4 queues, and 1,200 messages piled up in 4 queues.",
         ),
         (
             group(held("NOBODY_ONLINE", members=0)),
-            "Any consumer would have helped: none was connected, and 1,200 messages piled up in 4 queues.",
+            "Yes, any consumer: nobody was connected, and 1,200 messages piled up in 4 queues.",
+        ),
+        (
+            group(held("DUPLICATE_IDS")),
+            "No: consumers shared a client id, and 1,200 messages piled up in 4 queues. Give every consumer its own.",
+        ),
+        (
+            group(held("ALLOCATION"), unknown=1),
+            "No: the strategy or its configuration left queues without an owner, and 1,200 messages piled up in 4 "
+            "queues. Correct it. The backlog of 1 queue is unknown.",
+        ),
+        (
+            group(held("PRODUCER_SKEW")),
+            "No: few of the queues received the messages, and 1,200 messages piled up in 4 queues. Spread the keys "
+            "over more queues.",
         ),
         (
             group(held("LISTENER", slow=1, threads=1), unknown=1),
-            "More consumers would have helped, up to 8 of them, if what the listener calls (a database, for example) "
-            "can handle it: the listener was the limit, 2 members shared 8 queues, and 1,200 messages piled up in 4 "
+            "Yes, at least 1 more consumer, up to 8 in all, if what the listener calls (a database, for example) can "
+            "handle it: the listener was the limit, 2 members shared 8 queues, and 1,200 messages piled up in 4 "
             "queues. The slow member has 1 consume thread. The backlog of 1 queue is unknown.",
         ),
         (
+            group(held("POP_MEMBERS", members=8)),
+            "Yes, any number more, if what the listener calls (a database, for example) can handle it: 8 members "
+            "popped from 8 queues, and 1,200 messages piled up in 4 queues.",
+        ),
+        (
             group(held("LISTENER_AND_QUEUES", members=8, slow=2, threads=40)),
-            "More consumers would not have helped: the listener was the limit, 8 members shared 8 queues, and 1,200 "
-            "messages piled up in 4 queues. Make the listener faster, or give the clients more consume threads: one "
-            "more member would have been idle. The 2 slow members together have 40 consume threads.",
+            "No: the listener was the limit, 8 members shared 8 queues, and 1,200 messages piled up in 4 queues. Make "
+            "it faster, or give the clients more consume threads. The 2 slow members together have 40 consume threads.",
         ),
         (
             # How many threads they have is not known.
             group(held("LISTENER_AND_QUEUES", members=8, slow=2)),
-            "More consumers would not have helped: the listener was the limit, 8 members shared 8 queues, and 1,200 "
-            "messages piled up in 4 queues. Make the listener faster, or give the clients more consume threads: one "
-            "more member would have been idle.",
+            "No: the listener was the limit, 8 members shared 8 queues, and 1,200 messages piled up in 4 queues. Make "
+            "it faster, or give the clients more consume threads.",
         ),
         (
             group(HeldBack(Limit.UNREADABLE_QUEUES, 0, 0, 0, 0, 0), unknown=3),
-            "More consumers would not have helped: consumers could not read some queues, and messages may wait in "
-            "queues that nobody consumed. Make them readable first (readQueueNums, the broker's read permission). The "
-            "backlog of 3 queues is unknown.",
+            "No: consumers could not read some queues, and messages may wait in queues that nobody consumed. Make them "
+            "readable (readQueueNums, the broker's read permission). The backlog of 3 queues is unknown.",
         ),
         (
             # Nothing was measured: the queues are those at the end.
             group(HeldBack(Limit.NOBODY_ONLINE, 0, 0, 0, 0, 0), members=0, unknown=8),
-            "Any consumer would have helped: none was connected, and messages may wait in "
-            "queues that nobody consumed. The backlog of 8 queues is unknown.",
+            "Yes, any consumer: nobody was connected, and messages may wait in queues that nobody consumed. The "
+            "backlog of 8 queues is unknown.",
         ),
-        (group(), "More consumers would not have helped: 2 members kept up with 8 queues."),
-        (group(members=1), "More consumers would not have helped: 1 member kept up with 8 queues."),
+        (group(), "No: 2 members kept up with 8 queues."),
+        (group(members=1), "No: 1 member kept up with 8 queues."),
+        (group(members=0), "No: nobody was connected, but no messages waited in 8 queues."),
+        (group(members=None), "No: the members kept up, though the owners of the queues are not known."),
+        (group(unknown=2), "Unknown: the backlog of 2 queues is not known."),
+        # What is unknown is said once.
+        (replace(group(unknown=2), unknown_at_first=1), "Unknown: the backlog of 2 queues is not known."),
+        (group(known=False), "Unknown: the backlog of the group is not known."),
         (
-            group(members=0),
-            "More consumers would not have helped: no consumer was connected, but no messages waited in 8 queues.",
-        ),
-        (
-            group(unknown=2),
-            "Whether more consumers would have helped is unknown, because the backlog of 2 queues is unknown.",
-        ),
-        (
-            group(known=False),
-            "Whether more consumers would have helped is unknown, because the backlog of the group is unknown.",
+            group(held("UNKNOWN_MEMBERS")),
+            "Unknown: the members are not known, and 1,200 messages piled up in 4 queues.",
         ),
         (
             replace(group(), wrong=["A", "B", "C", "D"]),
-            "More consumers would not have helped: 2 members kept up with 8 queues. What was wrong is of another kind: "
-            "A, B, C and 1 more.",
+            "No: 2 members kept up with 8 queues. What was wrong is of another kind: A, B, C and 1 more.",
         ),
         (
             replace(group(), unknown_at_first=2),
-            "More consumers would not have helped: 2 members kept up with 8 queues. The backlog of 2 queues was "
-            "unknown at first: the group had not committed an offset there.",
+            "No: 2 members kept up with 8 queues. The backlog of 2 queues was unknown at first: the group had not "
+            "committed an offset there.",
         ),
         (
             # What limited it is what was wrong.
-            replace(group(held("QUEUES", members=5, readable=4)), wrong=["A"], unknown_at_first=1),
-            "More consumers would not have helped: 5 members shared 4 queues, and 1,200 messages piled up in 4 queues. "
-            "One more member would have been idle: add queues. The backlog of 1 queue was unknown at first: the group "
-            "had not committed an offset there.",
+            replace(group(held("QUEUES", members=5, readable=4), unknown=3), wrong=["A"], unknown_at_first=1),
+            "Only after queues are added: 5 members shared 4 queues, and 1,200 messages piled up in 4 queues. The "
+            "backlog of 3 queues is unknown.",
         ),
     ],
 )
@@ -168,4 +179,7 @@ def test_the_words_name_the_numbers(found: GroupInStep, advice: str) -> None:
 def test_every_limit_has_its_words() -> None:
     # One thing, one plural: the words hold together with every number in them.
     for limit in set(Limit) - {Limit.NO_BACKLOG, Limit.UNKNOWN_BACKLOG}:
-        assert "1,200 messages piled up in 4 queues" in capacity.advice(group(held(limit)))
+        advice = capacity.advice(group(held(limit)))
+        assert "1,200 messages piled up in 4 queues" in advice
+        answers = {True: ("Yes, ",), False: ("No: ", "Only after "), None: ("Unknown: ",)}
+        assert advice.startswith(answers[capacity.more_members_help(limit)])

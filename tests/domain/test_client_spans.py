@@ -9,8 +9,8 @@ import pytest
 
 from schemas import CLIENT_SNAPSHOTS
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.client_spans import Statement, client_spans, seen_twice, statements, symptoms
-from spark_jobs.domain.model.clients import NO_TROUBLE, Said, Symptoms, ThrottleCause, said_in
+from spark_jobs.domain.kernel.client_spans import ClientReport, client_reports, client_spans, seen_twice, symptoms
+from spark_jobs.domain.model.clients import NO_SYMPTOMS, ReportedState, Symptoms, ThrottleCause, reported_state
 from spark_jobs.domain.model.history import ClientHistory, ClientReadings, ClientState, OwnedQueue
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Series, Span
@@ -93,7 +93,7 @@ def said_of(row: dict[str, str | None]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("row", rows(_QUEUES), ids=lambda row: " ".join(str(cell) for cell in row.values()))
 def test_what_a_snapshot_shows_of_a_queue(row: dict[str, str | None]) -> None:
-    (statement,) = statements(history(said_of(row)), THRESHOLDS).states[-1:]
+    (statement,) = client_reports(history(said_of(row)), THRESHOLDS).states[-1:]
     said, trouble = statement
     assert trouble.stale == ((place(),) if flag(row["stale"]) else ())
     assert said.unlocked == ((place(),) if flag(row["unlocked"]) else ())
@@ -104,9 +104,9 @@ def test_what_a_snapshot_shows_of_a_queue(row: dict[str, str | None]) -> None:
         assert cached == tuple(number(row[name]) for name in ("messages", "MiB", "span"))
 
 
-def _states(*snapshots: dict[str, Any]) -> list[Statement]:
+def _states(*snapshots: dict[str, Any]) -> list[ClientReport]:
     """What is shown by snapshots 20 s apart."""
-    found = statements(history(*({"captured_at": at(20 * n)} | one for n, one in enumerate(snapshots))), THRESHOLDS)
+    found = client_reports(history(*({"captured_at": at(20 * n)} | one for n, one in enumerate(snapshots))), THRESHOLDS)
     return [found.states[code] for code in found.codes]
 
 
@@ -120,26 +120,26 @@ def test_trouble_is_that_of_its_own_snapshot_and_queue() -> None:
         {"owned_queues": []},
         {"owned_queues": [queue(0, **full), queue(1, dropped=True, **full), queue(2, **full)]},
     )
-    assert [[one.queue for one in state.trouble.throttled] for state in shown] == [
+    assert [[one.queue for one in state.symptoms.throttled] for state in shown] == [
         [],
         [place(1)],
         [],
         [],
         [place(0), place(2)],
     ]
-    assert [state.trouble.stale for state in shown] == [()] * 5
-    assert shown[4].said.owned == (place(0), place(2))
-    assert shown[1].said.owned == (place(0), place(1), place(2))
-    assert shown[2].said == Said(False, (), None, ())
-    assert shown[3].said == Said(True, (), (), ())
+    assert [state.symptoms.stale for state in shown] == [()] * 5
+    assert shown[4].reported.owned == (place(0), place(2))
+    assert shown[1].reported.owned == (place(0), place(1), place(2))
+    assert shown[2].reported == ReportedState(False, (), None, ())
+    assert shown[3].reported == ReportedState(True, (), (), ())
 
 
 def test_a_pull_is_too_old_by_the_clock_of_its_snapshot() -> None:
     """To the millisecond: the microseconds of a snapshot's time do not count."""
     pulled = {"owned_queues": [queue(0, last_pull=SEEN_AT_MS - 100_000), queue(1, last_pull=SEEN_AT_MS - 99_999)]}
     times = (at(20), at(20.000999), at(20.001), at(20.002))
-    found = statements(history(*({"captured_at": moment} | pulled for moment in times)), THRESHOLDS)
-    assert [found.states[code].trouble.stale for code in found.codes] == [
+    found = client_reports(history(*({"captured_at": moment} | pulled for moment in times)), THRESHOLDS)
+    assert [found.states[code].symptoms.stale for code in found.codes] == [
         (),
         (),
         (place(0),),
@@ -152,27 +152,27 @@ def test_topics_and_queues_are_in_order_and_in_holdings() -> None:
     subscribed = [{"topic": name, "expression_type": "TAG", "sub_string": "*", "sub_version": 1} for name in names]
     owned = [queue(1), queue(0), queue(2, dropped=True), queue(0, topic="s")]
     (shown,) = _states({"subscriptions": subscribed, "owned_queues": owned})
-    assert shown.said.topics == ("t", "u")
-    assert shown.said.owned == (MessageQueue("s", "b", 0), place(0), place(1))
-    assert shown.said.holdings == {
+    assert shown.reported.topics == ("t", "u")
+    assert shown.reported.owned == (MessageQueue("s", "b", 0), place(0), place(1))
+    assert shown.reported.holdings == {
         "s": frozenset({("b", 0)}),
         "t": frozenset({("b", 0), ("b", 1)}),
         "u": frozenset(),
     }
-    assert _states({"subscriptions": subscribed})[0].said.holdings == {}
+    assert _states({"subscriptions": subscribed})[0].reported.holdings == {}
 
 
 def test_the_order_in_which_a_client_lists_its_queues_does_not_matter() -> None:
     listed = [OwnedQueue("t", "b", queue_id, None, None) for queue_id in (2, 0, 1)]
-    assert said_in(ClientState(True, owned=tuple(listed))).owned == (place(0), place(1), place(2))
+    assert reported_state(ClientState(True, owned=tuple(listed))).owned == (place(0), place(1), place(2))
 
 
 def test_one_trouble_of_clients_that_say_different_things() -> None:
     full = {"owned_queues": [queue(0, cached_count=1001)]}
     subscribed = [{"topic": "u", "expression_type": "TAG", "sub_string": "*", "sub_version": 1}]
     shown = _states(full, full | {"subscriptions": subscribed})
-    assert [state.said.topics for state in shown] == [(), ("u",)]
-    assert shown[0].trouble == shown[1].trouble != NO_TROUBLE
+    assert [state.reported.topics for state in shown] == [(), ("u",)]
+    assert shown[0].symptoms == shown[1].symptoms != NO_SYMPTOMS
 
 
 def test_what_does_not_concern_the_rules_does_not_end_a_span() -> None:
@@ -182,7 +182,7 @@ def test_what_does_not_concern_the_rules_does_not_end_a_span() -> None:
     full = {"owned_queues": [queue(0, cached_count=1001)]}
     fuller = {"owned_queues": [queue(0, cached_count=1002)]}
     told = (healthy, healthy | other, full, full, fuller)
-    shown = statements(history(*({"captured_at": at(n)} | one for n, one in enumerate(told))), THRESHOLDS)
+    shown = client_reports(history(*({"captured_at": at(n)} | one for n, one in enumerate(told))), THRESHOLDS)
     assert shown.codes.tolist() == [0, 0, 1, 1, 2]
 
 
@@ -197,7 +197,7 @@ def test_a_span_ends_where_a_client_does_not_answer_or_nobody_asks() -> None:
     seconds = {-421: True, -380: True, -350: True, -330: False, -270: False, -59: True, 3590: True, 3600: True}
     step = _step(*({"captured_at": at(one), "answered": answered} for one, answered in seconds.items()))
     found = [
-        (*((moment - to_micros(DAY)) / 1e6 for moment in span[:3]), span.state.said.answered)
+        (*((moment - to_micros(DAY)) / 1e6 for moment in span[:3]), span.state.reported.answered)
         for span in client_spans(step)["c1"]
     ]
     assert found == [
@@ -212,10 +212,10 @@ def test_spans_are_made_once_per_step_and_statements_once_per_thresholds() -> No
     step = _step({"captured_at": DAY, "owned_queues": [queue(cached_count=11)]})
     assert client_spans(step) is client_spans(step)
     client = step.history.clients["c1"]
-    assert statements(client, step.settings.thresholds) is statements(client, step.settings.thresholds)
-    throttled = statements(client, Thresholds(cached_messages=10)).states[-1].trouble.throttled
+    assert client_reports(client, step.settings.thresholds) is client_reports(client, step.settings.thresholds)
+    throttled = client_reports(client, Thresholds(cached_messages=10)).states[-1].symptoms.throttled
     assert [one.cause for one in throttled] == [ThrottleCause.CACHED_MESSAGES]
-    assert statements(client, THRESHOLDS).states[-1].trouble == NO_TROUBLE
+    assert client_reports(client, THRESHOLDS).states[-1].symptoms == NO_SYMPTOMS
 
 
 @pytest.mark.parametrize(
@@ -237,13 +237,13 @@ def test_seen_twice(spans: list[tuple[int, int, int]], kept: list[int]) -> None:
 
 def test_symptoms_are_per_queue_whatever_else_changes() -> None:
     """Queue 0 twice, with queue 1 and then with 2; queue 3 in two spans that do not touch."""
-    said = Said(True, (), (), ())
+    said = ReportedState(True, (), (), ())
 
-    def span(start: int, end: int, *stale: int) -> Span[Statement]:
-        return Span(start, end, start, Statement(said, Symptoms(stale=tuple(map(place, stale)))))
+    def span(start: int, end: int, *stale: int) -> Span[ClientReport]:
+        return Span(start, end, start, ClientReport(said, Symptoms(stale=tuple(map(place, stale)))))
 
     spans = [span(0, 20, 0, 1, 3), span(20, 40, 0, 2), span(40, 60, 3)]
-    found = symptoms(spans, lambda one: one.trouble.stale, lambda one: one)
+    found = symptoms(spans, lambda one: one.symptoms.stale, lambda one: one)
     assert [(one.start, one.end, one.state) for one in found] == [(0, 20, place(0)), (20, 40, place(0))]
 
 
@@ -251,4 +251,4 @@ def test_a_client_of_whom_nothing_was_recorded_says_nothing() -> None:
     nothing = np.empty(0, np.int64)
     readings = ClientReadings(np.zeros(1, np.int64), nothing, nothing, nothing, nothing, nothing, [])
     nobody = ClientHistory(Series(nothing, nothing, []), readings)
-    assert statements(nobody, THRESHOLDS).spans(SETTINGS.window(0), 1) == []
+    assert client_reports(nobody, THRESHOLDS).spans(SETTINGS.window(0), 1) == []

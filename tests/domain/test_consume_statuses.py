@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from schemas import CLIENT_SNAPSHOTS
-from spark_jobs.domain.kernel.client_spans import seen_twice, statements
+from spark_jobs.domain.kernel.client_spans import client_reports, seen_twice
 from spark_jobs.domain.kernel.consume_statuses import busy_threads, slowed_listeners, status_readings
 from spark_jobs.domain.model.clients import BusyClient
 from spark_jobs.domain.model.history import ClientHistory
@@ -92,7 +92,7 @@ def test_threads(line: str) -> None:
     client = history({"consume_status": told, "consume_threads": None if threads == "-" else int(threads)})
     (busy,) = busy_threads(status_readings(client), 1).tolist()
     assert ("-" if busy != busy else f"{busy:.6g}") == (expected if expected == "-" else f"{float(expected):.6g}")
-    shown = statements(client, THRESHOLDS).states[-1].trouble.busy
+    shown = client_reports(client, THRESHOLDS).states[-1].symptoms.busy
     assert (shown is not None) is (enough == "yes")
     assert shown is None or f"{shown.busy_threads:.6g}" == f"{float(expected):.6g}"
 
@@ -106,8 +106,8 @@ def test_each_snapshot_has_its_own_busy_threads_and_the_times_of_its_busiest_top
     client = history(
         *({"captured_at": at(n), "consume_status": one, "consume_threads": 1} for n, one in enumerate(told))
     )
-    found = statements(client, Thresholds(busy_percent=50))
-    assert [found.states[code].trouble.busy for code in found.codes] == [
+    found = client_reports(client, Thresholds(busy_percent=50))
+    assert [found.states[code].symptoms.busy for code in found.codes] == [
         BusyClient(1.0, 1, 500.0, None),
         None,
         None,
@@ -122,8 +122,8 @@ def test_threads_are_always_enough_for_a_limit_of_nothing_if_it_says_what_it_mea
     client = history(
         *({"captured_at": at(n), "consume_status": one, "consume_threads": 4} for n, one in enumerate(told))
     )
-    found = statements(client, Thresholds(busy_percent=0))
-    assert [found.states[code].trouble.busy for code in found.codes] == [BusyClient(0.0, 4, None, None), None]
+    found = client_reports(client, Thresholds(busy_percent=0))
+    assert [found.states[code].symptoms.busy for code in found.codes] == [BusyClient(0.0, 4, None, None), None]
 
 
 def measured(second: int, times: str | None, topic: str = "t") -> dict[str, Any]:

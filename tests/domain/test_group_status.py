@@ -58,7 +58,7 @@ def test_a_group_without_an_interval_in_the_step_has_no_status() -> None:
 
 
 def test_a_group_that_was_never_replayed_is_unknown() -> None:
-    nothing_known = "Whether more consumers would have helped is unknown, because the backlog of the group is unknown."
+    nothing_known = "Unknown: the backlog of the group is not known."
     unknown = GroupStatus(None, 0, *[None] * 10, 0, *[None] * 12, "UNKNOWN_BACKLOG", None, None, None, nothing_known)  # type: ignore[arg-type, call-arg]
     assert status(unobserved(0, 3600)) == unknown
     # What was replayed before the step began is not published.
@@ -130,9 +130,9 @@ def test_findings_are_counted_and_limit_the_group() -> None:
     assert (found.worst_severity, found.finding_count, found.limit) == ("WARN", 2, "ALLOCATION")
     assert (found.more_members_help, found.busiest_share, found.share_after) == (False, 2, 1)
     assert found.advice == (
-        "More consumers would not have helped: the strategy or its configuration left queues without an owner, and 900 "
-        "messages piled up in 1 queue. Fix that first. How large the backlog would have been otherwise is unknown: no "
-        "member was seen to consume, or tells how fast it is."
+        "No: the strategy or its configuration left queues without an owner, and 900 messages piled up in 1 queue. "
+        "Correct it. How large the backlog would have been otherwise is unknown: no member was seen to consume, or "
+        "tells how fast it is."
     )
 
 
@@ -150,9 +150,8 @@ def test_where_nothing_limited_it_the_answer_says_what_is_wrong() -> None:
     assert told is not None
     assert (told.worst_severity, told.finding_count, told.backlog_start, told.backlog_end) == ("ERROR", 5, None, 5)
     assert told.advice == (
-        "More consumers would not have helped: 2 members kept up with 2 queues. What was wrong is of another kind: "
-        "BROKER_NOT_READABLE, IDLE_CONSUMER. The backlog of 1 queue was unknown at first: the group had not committed "
-        "an offset there."
+        "No: 2 members kept up with 2 queues. What was wrong is of another kind: BROKER_NOT_READABLE, IDLE_CONSUMER. "
+        "The backlog of 1 queue was unknown at first: the group had not committed an offset there."
     )
 
 

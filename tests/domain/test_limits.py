@@ -9,6 +9,7 @@ import pytest
 from spark_jobs.domain.kernel.audited_step import RebalanceInterval
 from spark_jobs.domain.model.finding import Evidence, Finding, QueueEvidence
 from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.status.backlog import queue_intervals
 from spark_jobs.domain.status.capacity import HeldBack, Limit
 from spark_jobs.domain.status.limits import held_back
@@ -86,22 +87,22 @@ def test_a_finding_about_the_queue_or_its_owner_at_that_time(found: Finding, lim
 
 
 @pytest.mark.parametrize(
-    ("status", "reason", "found", "limit"),
+    ("reason", "found", "limit"),
     [
-        ("NOT_REPLAYABLE", "UNKNOWN_STRATEGY", (), "UNKNOWN_OWNERS"),
+        (Reason.UNKNOWN_STRATEGY, (), "UNKNOWN_OWNERS"),
         # How many queues a member has, and so what another one would have, is not known.
-        ("NOT_REPLAYABLE", "UNKNOWN_STRATEGY", ("FLOW_CONTROLLED",), "UNKNOWN_OWNERS"),
-        ("NOT_REPLAYABLE", "UNKNOWN_STRATEGY", ("CONSUMER_STALLED",), "STUCK_CONSUMER"),
-        ("NOT_APPLICABLE", "BROKER_REBALANCE", (), "UNKNOWN_OWNERS"),
-        ("NOT_APPLICABLE", "BROKER_REBALANCE", ("CONSUMER_STALLED",), "UNKNOWN_OWNERS"),
-        ("NOT_APPLICABLE", "CONSUMED_BY_UNSEEN", (), "UNKNOWN_MEMBERS"),
-        ("NOT_APPLICABLE", "CONSUMED_BY_UNSEEN", ("CONSUMER_STALLED",), "STUCK_CONSUMER"),
+        (Reason.UNKNOWN_STRATEGY, ("FLOW_CONTROLLED",), "UNKNOWN_OWNERS"),
+        (Reason.UNKNOWN_STRATEGY, ("CONSUMER_STALLED",), "STUCK_CONSUMER"),
+        (Reason.BROKER_REBALANCE, (), "UNKNOWN_OWNERS"),
+        (Reason.BROKER_REBALANCE, ("CONSUMER_STALLED",), "UNKNOWN_OWNERS"),
+        (Reason.CONSUMED_BY_UNSEEN, (), "UNKNOWN_MEMBERS"),
+        (Reason.CONSUMED_BY_UNSEEN, ("CONSUMER_STALLED",), "STUCK_CONSUMER"),
     ],
 )
-def test_where_owners_are_not_known(status: str, reason: str, found: tuple[str, ...], limit: str) -> None:
+def test_where_owners_are_not_known(reason: Reason, found: tuple[str, ...], limit: str) -> None:
     """Queue 0 has a backlog; a finding about it says no owner."""
     owned = replayed(0, 3600, dict.fromkeys(PLACES, ()))
-    unknown = replace(owned, allocation=None, queues=tuple(PLACES), status=status, reason=reason)
+    unknown = replace(owned, allocation=None, queues=tuple(PLACES), reason=reason)
     assert list(held(*(finding(rule, queue=0) for rule in found), intervals=[unknown])) == [limit]
 
 

@@ -6,7 +6,6 @@ from spark_jobs.domain.model.message_queue import (
     RouteEntry,
     all_queues,
     java_order,
-    readable_queues,
     sort_client_ids,
     sort_queues,
 )
@@ -54,11 +53,6 @@ def test_write_queues_are_listed_but_not_readable() -> None:
         ("b", 1, UnassignedCause.BEYOND_READ_QUEUES),
         ("c", 0, None),
         ("c", 1, None),
-    ]
-    assert readable_queues("T", route) == [
-        MessageQueue("T", "b", 0),
-        MessageQueue("T", "c", 0),
-        MessageQueue("T", "c", 1),
     ]
 
 

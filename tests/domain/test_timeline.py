@@ -9,9 +9,9 @@ import pytest
 
 from spark_jobs.domain.judge import judge
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.timeline import Reason, Status
 from spark_jobs.domain.model.history import Connection, GroupHistory, Membership
 from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.statuses import Reason, Status
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import CONFIG, CONSISTENT_HASH, MACHINE_ROOM, POP, StrategySettings
 from tests.domain.histories import (
@@ -138,8 +138,8 @@ def test_members_that_say_different_message_models_are_named_while_they_do() -> 
     told = [ClientSnapshot(one, at(-200), message_model=model) for one, model in models.items()]
     agrees = ClientSnapshot("c2", at(100), message_model="CLUSTERING")
     (one,) = clipped(calm(clients=(*told, agrees)))
-    assert {mixture.told for mixture in one.mixtures} == {(("c1", "CLUSTERING"), ("c2", "BROADCASTING"))}
-    assert max(mixture.end for mixture in one.mixtures) == at(100)
+    assert {mixture.answers for mixture in one.model_conflicts} == {(("c1", "CLUSTERING"), ("c2", "BROADCASTING"))}
+    assert max(mixture.end for mixture in one.model_conflicts) == at(100)
 
 
 def test_who_left_does_not_decide_how_others_consume() -> None:

@@ -15,10 +15,11 @@ from typing import NamedTuple
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import Allocation, Member, RebalanceInterval
-from spark_jobs.domain.kernel.moves import has_expired, least_moves
-from spark_jobs.domain.kernel.triggers import with_moves
+from spark_jobs.domain.kernel.expiry import Unanswered, has_expired
+from spark_jobs.domain.kernel.triggers import least_moves, with_moves
 from spark_jobs.domain.model.finding import Counts
 from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import Variant
 from tests.oracle import moves as oracle
@@ -115,7 +116,7 @@ CASES = [_case(line) for line in _TABLE.strip().splitlines()]
 _NAMES = [line.strip() for line in _TABLE.strip().splitlines()]
 
 
-def interval(held: Held, start: int, view: str = "*", status: str = "REPLAYED", seen_at: int = 0) -> RebalanceInterval:
+def interval(held: Held, start: int, view: str = "*", is_replayed: bool = True, seen_at: int = 0) -> RebalanceInterval:
     """From that second on; one queue that nobody may read besides, which no move counts."""
     ids = held.ids
     every: Owners = {**held.owners, ("w", 0): ()}
@@ -135,8 +136,7 @@ def interval(held: Held, start: int, view: str = "*", status: str = "REPLAYED", 
         view=view,
         start=start * SECOND,
         end=(start + 10) * SECOND,
-        status=status,
-        reason=None,
+        reason=None if is_replayed else Reason.UNKNOWN_STRATEGY,
         strategy_source=None,
         members=tuple(
             Member(one.client_id, None, None, None, one.strategy, one.subscribes, True, one.variant)
@@ -144,7 +144,7 @@ def interval(held: Held, start: int, view: str = "*", status: str = "REPLAYED", 
         ),
         queues=tuple(held.owners),
         seen_at=seen_at * SECOND,
-        allocation=allocation if status == "REPLAYED" else None,
+        allocation=allocation if is_replayed else None,
     )
 
 
@@ -216,7 +216,7 @@ def test_what_an_interval_is_compared_with() -> None:
         (80, "*", "REPLAYED", "a", 40),
     ]
     timeline = [
-        interval(Held("m", {(broker, 0): ("m",)}), start, view, status, seen_at=start)
+        interval(Held("m", {(broker, 0): ("m",)}), start, view, status == "REPLAYED", seen_at=start)
         for start, view, status, broker, _ in history
     ]
     found = with_moves(timeline, 0, nobody_expired, no_switch)
@@ -275,5 +275,5 @@ def test_who_expired(seconds: tuple[int, int, int, int | None], expired: bool) -
     assert left is not None
     assert last is not None
     assert first is not None
-    assert has_expired(left, last, first, following, 10 * SECOND) == expired
+    assert has_expired(left, Unanswered(last, first, following), 10 * SECOND) == expired
     assert oracle.has_expired(left, last, first, following, 10 * SECOND) == expired

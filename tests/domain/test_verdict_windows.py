@@ -143,6 +143,26 @@ def test_another_owner_s_readings_are_in_no_window() -> None:
     assert [[(span.verdict, seconds(span.end)) for span in one.spans] for one in found] == [[("STALL", 60)], []]
 
 
+def test_a_rebalance_that_leaves_a_queue_its_owner_cuts_no_window() -> None:
+    """A is listed twice from 60 s to 80 s: it keeps queue 0, and queue 1 is nobody's meanwhile. The lags only grow."""
+    steady, twins = {("b", 0): (0,), ("b", 1): (1,)}, {("b", 0): (0, 1), ("b", 1): ()}
+    course = [replayed(-100, 60, steady), replayed(60, 80, twins, "A A B"), replayed(80, 200, steady)]
+    read = offsets([("b", 0), ("b", 1)], {10 * one: [f"{9 * one + 9}/{one + 1}"] * 2 for one in range(11)})
+    found = topic_progress(course, read, WINDOW, SETTINGS)
+    told = [[(span.place, seconds(span.start), seconds(span.end)) for span in one.spans] for one in found]
+    assert told == [[(0, 0, 60), (1, 0, 60)], [(0, 0, 80), (1, 60, 80)], [(0, 0, 130), (1, 80, 130)]]
+    assert {span.verdict for one in found for span in one.spans} == {"WARN"}
+
+
+def test_the_same_owner_after_a_gap_or_another_owner_begins_anew() -> None:
+    """A has the queue again: B had it for 10 s, and in the other course nobody knows who."""
+    first, last = (replayed(start, end, {("b", 0): (0,)}) for start, end in ((-100, 60), (70, 90)))
+    read = offsets([("b", 0)], {10 * one: ["9/0"] for one in range(9)})
+    for between in ([replayed(60, 70, {("b", 0): (1,)})], []):
+        found = topic_progress([first, *between, last], read, WINDOW, SETTINGS)
+        assert [seconds(span.start) for one in (found[0], found[-1]) for span in one.spans] == [0, 70]
+
+
 def test_every_queue_has_its_own_spans_and_what_they_cost() -> None:
     """Of the queues of the interval, in its order: one that nobody read, and the columns in another order."""
     interval = replayed(-100, 200, {("a", 0): (0,), ("b", 0): (0,), ("b", 1): (0,)})

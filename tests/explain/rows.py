@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.show.text.explanation import lines
-from spark_jobs.show.text.given import GroupStep, Row
-from spark_jobs.show.text.group import explain
+from spark_jobs.show.explain import explain
+from spark_jobs.show.rows import Row
+from spark_jobs.show.text.explanation import GroupStep
+from spark_jobs.show.text.explanation_text import lines
 
 STEP = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
 
@@ -83,6 +84,7 @@ def progress(row: Row, queue: str, **values: Any) -> dict[str, Any]:
         "consumed": 1006,
         "lag_first": 10,
         "lag_last": 4,
+        "readings": 2,
         "verdict": "OK",
     }
     return {name: row[name] for name in names} | measured | values
@@ -106,6 +108,7 @@ def finding(**values: Any) -> dict[str, Any]:
         "advice": "Start it.",
         "muted": None,
         "root_finding_id": None,
+        "finding_id": values.get("rule"),
     }
     return found | values | {"evidence": evidence | values.get("evidence", {})}
 
@@ -117,7 +120,8 @@ def given(seconds: float, *intervals: Row, **values: Any) -> GroupStep:
 def told(given: GroupStep) -> list[str]:
     """The text of the topics, without header and findings."""
     text = [" " * 2 * line.indent + line.text for line in lines(explain(given))]
-    return text[3 : text.index("", 3)]
+    first = text.index("", 3) + 1
+    return text[first : [*text, ""].index("", first)]
 
 
 def whole(given: GroupStep) -> Sequence[str]:

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from spark_jobs.domain.model.message_queue import MessageQueue
-from spark_jobs.domain.rocketmq.allocation import allocate
 from spark_jobs.domain.rocketmq.strategies import ConfigQueues, Strategy, Variant
 from spark_jobs.show.text.arithmetic import AllocatingMember, arithmetic, how_it_was_cut
+from tests.oracle.client import allocate
 
 AVG, CIRCLE = Strategy("AVG"), Strategy("AVG_BY_CIRCLE")
 ROOMS = Strategy("MACHINE_ROOM", rooms=frozenset({"r1", "r2"}))
@@ -309,7 +309,7 @@ def test_everybody_computes_with_its_own_strategy() -> None:
 
 
 def test_everybody_computes_as_its_language_does() -> None:
-    """The nodes and the queues are those of `tests.cases`."""
+    """The nodes and the queues are those of `tests.domain.allocation_cases`."""
     java = Strategy("CONSISTENT_HASH", 2)
     go = replace(java, variant=Variant.GO)
     assert how_it_was_cut([*members("c1", java), *members("c2", go)], "T", queues("a:6")) == [

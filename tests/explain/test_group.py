@@ -6,14 +6,11 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.config import GroupSettings, QueueList
-from spark_jobs.domain.kernel.timeline import Reason, Status
-from spark_jobs.domain.model.message_queue import MessageQueue, queue_ranges
-from spark_jobs.domain.rocketmq.allocation import allocate
+from spark_jobs.domain.model.message_queue import queue_ranges
+from spark_jobs.domain.model.statuses import Reason, Status
 from spark_jobs.errors import NothingPublishedError
-from spark_jobs.show.text.group import explain, wanted_intervals
+from spark_jobs.show.explain import explain, wanted_intervals
 from spark_jobs.show.text.phrases import joined, positions_text
-from spark_jobs.show.text.views import strategy_of
 from tests.explain.rows import allocation, at, finding, given, interval, member, progress, told, unobserved, whole
 
 C1, C2 = member("c1", "10.0.0.1:1"), member("c2", None)
@@ -235,7 +232,9 @@ def test_findings_are_told_the_worst_first() -> None:
     rows = interval(0, 60, C1), interval(0, 60, C1, topic="U")
     text = whole(given(30, *rows, findings=found))
     assert text[1].startswith("5 findings cover this moment: 3 ERROR, 1 WARN and 1 INFO. ")
-    assert text[text.index("What was wrong") + 1 :] == [
+    assert text[2 : text.index("T") - 1] == [
+        "",
+        "What was wrong",
         "  ERROR C (NOBODY_CONNECTED): G",
         "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min).",
         "    Measured: x max 1,234.5, y unknown.",
@@ -250,6 +249,10 @@ def test_findings_are_told_the_worst_first() -> None:
         "  WARN D in U: G",
         "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min).",
         "    What to do: Start it.",
+    ]
+    assert text[text.index("What else was found") - 1 :] == [
+        "",
+        "What else was found",
         "  INFO A (NOBODY_CONNECTED): G",
         "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min).",
         "    What to do: Start it.",
@@ -259,18 +262,26 @@ def test_findings_are_told_the_worst_first() -> None:
     assert [one.topic for one in only.topics] == ["U"]
 
 
+def test_an_explanation_begins_with_the_causes() -> None:
+    """A consequence stands behind how it was computed, unless its cause does not hold at the moment, or is INFO."""
+    found = [
+        finding(rule="CAUSE", finding_id="a"),
+        finding(rule="CONSEQUENCE", finding_id="b", root_finding_id="a"),
+        finding(rule="ORPHAN", finding_id="c", root_finding_id="z"),
+        finding(rule="ASIDE", finding_id="d", severity="INFO"),
+        finding(rule="OTHER", finding_id="e", root_finding_id="d"),
+    ]
+    text = whole(given(30, interval(0, 60, C1), findings=found))
+    marks = ("What was wrong", "T", "What else was found")
+    named = [words[1] if words[0] in ("ERROR", "INFO") else line for line in text if (words := line.split())]
+    assert [one for one in named if one in marks or one in ("CAUSE", "CONSEQUENCE", "ORPHAN", "ASIDE", "OTHER")] == [
+        *("What was wrong", "CAUSE", "ORPHAN", "OTHER", "T", "What else was found", "CONSEQUENCE", "ASIDE")
+    ]
+
+
 def test_a_topic_that_the_group_does_not_have() -> None:
     with pytest.raises(NothingPublishedError, match=r"^G has no topic order in .*: did you mean orders"):
         explain(given(30, interval(0, 60, topic="orders"), topic="order"))
-
-
-def test_settings_are_those_of_the_configuration() -> None:
-    lists = (QueueList(client="c1", topic="T", broker="a", queues=(1,)),)
-    strategy = strategy_of("CONFIG", GroupSettings(config_queues=lists, rooms=("r",), virtual_node_count=7))
-    queues = [MessageQueue("T", "a", number) for number in range(3)]
-    assert allocate(strategy, "c1", queues, ["c1"]) == queues[1:2]
-    assert (strategy.rooms, strategy.virtual_node_cnt) == (frozenset({"r"}), 7)
-    assert strategy_of("AVG", GroupSettings()).rooms is None
 
 
 def test_a_member_computes_by_the_rules_of_its_language() -> None:

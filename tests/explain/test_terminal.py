@@ -12,10 +12,10 @@ from rich.console import Console
 
 from spark_jobs.cli.documents import as_json
 from spark_jobs.cli.reading import show_explanation
-from spark_jobs.show.text.explanation import lines
-from spark_jobs.show.text.given import GroupStep
-from spark_jobs.show.text.group import explain
-from spark_jobs.show.text.text_view import TextLine
+from spark_jobs.show.explain import explain
+from spark_jobs.show.text.explanation import GroupStep
+from spark_jobs.show.text.explanation_text import lines
+from spark_jobs.show.text.interval_text import TextLine
 from tests.explain.rows import allocation, finding, given, interval, member, progress
 
 HOSTILE = {

@@ -12,12 +12,12 @@ from pyspark.sql.types import StructType
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OUTPUTS, ROUTE_SNAPSHOTS, SOURCES, Table
 from spark_jobs.config import Configuration
+from spark_jobs.pipeline.gather.fold import Sources
 from spark_jobs.pipeline.gather.judged import Gathered, judged_steps
 from spark_jobs.pipeline.gather.packed import unpacked
 from spark_jobs.pipeline.gather.rows import tables
-from spark_jobs.pipeline.gather.sources import Sources
 from spark_jobs.pipeline.publish.request import RunRequest
-from spark_jobs.pipeline.quality.gate import settings_of
+from spark_jobs.pipeline.quality.checks import settings_of
 from spark_jobs.store.spark_types import spark_schema
 from tests.gather.test_histories import HOSTILE, all_groups, client, owned
 from tests.kernel import judged
@@ -33,7 +33,7 @@ def sources_of(spark: SparkSession, rows: Rows) -> Sources:
         whole = [dict.fromkeys(schema.names) | row for row in rows.get(table, [])]
         return spark.createDataFrame(whole, schema)
 
-    return Sources(*map(frame, SOURCES))
+    return {table: frame(table) for table in SOURCES}
 
 
 def nested(value: Any) -> Any:

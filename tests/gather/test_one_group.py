@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS
 from spark_jobs.domain.kernel.unseen import PROXIES_GROUP
@@ -14,7 +13,7 @@ from spark_jobs.pipeline.gather.one_group import one_group
 from tests.gather.test_histories import client
 from tests.kernel import group_histories
 from tests.snapshots import membership, offsets, route
-from tests.stored import arrow_type
+from tests.stored import arrow_table
 
 SECONDS = (0, 20, 40)
 #: Of the recording's clients, each another number.
@@ -52,16 +51,13 @@ def read() -> tuple[GroupHistory, GroupHistory]:
             client(60, consume_status=[MEASURED]),
         ],
     }
-    schema = pa.schema([(field.name, arrow_type(field.type)) for field in OFFSET_SNAPSHOTS.schema])
-    table = pa.Table.from_pylist([{"captured_date": None} | row for row in rows[OFFSET_SNAPSHOTS]], schema)
     expected = next(one for one in group_histories(rows) if one.consumer_group == "g")
-    as_read = {name: [dict.fromkeys(name.columns) | row for row in found] for name, found in rows.items()}
-    return one_group("c", "g", as_read, table), expected
+    return one_group("c", "g", {table: arrow_table(table, found) for table, found in rows.items()}), expected
 
 
 def test_states_are_the_same() -> None:
     found, expected = read()
-    for name in ("memberships", "routes", "proxies"):
+    for name in ("memberships", "routes", "serving", "proxies"):
         both = getattr(found, name), getattr(expected, name)
         assert both[0].keys() == both[1].keys() != set()
         for key, series in both[0].items():
@@ -73,10 +69,13 @@ def test_states_are_the_same() -> None:
 def test_clients_are_the_same() -> None:
     found, expected = (one.clients["c1"] for one in read())
     assert found.series.times.tolist() == expected.series.times.tolist()
-    assert found.series.states == expected.series.states
-    assert found.series.codes.tolist() == expected.series.codes.tolist() == [0, 1, 2, 2]
     first = ClientState(True, "AllocateMessageQueueAveragely", owned=(), **SETTINGS)
-    assert list(found.series.states) == [first, ClientState(False), ClientState(True)]
+    for series in (found.series, expected.series):
+        shown = [series.states[code] for code in series.codes]
+        assert shown == [first, ClientState(False), ClientState(True), ClientState(True)]
+    cached = ("offsets", "cached_count", "cached_mib", "cached_min_offset", "cached_max_offset", "last_pull")
+    for name in cached:
+        np.testing.assert_array_equal(getattr(found.readings, name), getattr(expected.readings, name))
     told = ConsumeStatus("t", 1.5, 2.0, 0.0, 3.0, 4.0)
     assert found.readings.statuses == expected.readings.statuses
     assert found.readings.statuses == [None, None, (told, told._replace(topic="u", consume_rt_ms=None)), ()]

@@ -20,9 +20,9 @@ from spark_jobs.domain.kernel.audited_step import (
     Moves,
     RebalanceInterval,
 )
-from spark_jobs.domain.kernel.moves import Trigger
 from spark_jobs.domain.model.finding import Counts, Evidence, Finding, Party, QueueEvidence
 from spark_jobs.domain.model.history import UNKNOWN, Connection, GroupHistory
+from spark_jobs.domain.model.statuses import Reason, Trigger
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings, from_micros, to_micros
 from spark_jobs.domain.status.attribution import TopicGrowth
@@ -56,7 +56,6 @@ REPLAYED = RebalanceInterval(
     view="*",
     start=START - 5 * SECOND,
     end=START + 10 * SECOND,
-    status="REPLAYED",
     reason=None,
     strategy_source="CLIENT",
     members=MEMBERS,
@@ -70,8 +69,7 @@ UNOBSERVED = replace(
     topic="u",
     start=START + 10 * SECOND,
     end=START + 20 * SECOND,
-    status="UNOBSERVED",
-    reason="NO_ROUTE_SNAPSHOT",
+    reason=Reason.NO_ROUTE_SNAPSHOT,
     members=MEMBERS,
     queues=None,
     allocation=None,

@@ -241,7 +241,7 @@ def test_a_further_member_helps_where_queues_are_popped(found: Published) -> Non
     (status,) = (row for row in found[GROUP_STATUS] if row["consumer_group"] == "slow")
     assert (status["limit"], status["more_members_help"]) == ("POP_MEMBERS", True)
     assert status["advice"] == (
-        "More consumers would have helped, if what the listener calls (a database, for example) can handle it: 6 "
-        "members popped from 4 queues, and 3,000 messages piled up in 1 queue. Several members can pop from one queue. "
-        "How large the backlog would have been otherwise is unknown: the simulation does not cover POP."
+        "Yes, any number more, if what the listener calls (a database, for example) can handle it: 6 members popped "
+        "from 4 queues, and 3,000 messages piled up in 1 queue. How large the backlog would "
+        "have been otherwise is unknown: the simulation does not cover POP."
     )

@@ -109,7 +109,7 @@ def test_what_a_group_has_to_do_is_known_and_by_whom_it_is_done_is_not(found: Pu
     (status,) = (row for row in found[GROUP_STATUS] if row["consumer_group"] == "remoting")
     names = ("worst_severity", "members", "queues", "backlog_end", "limit", "more_members_help")
     assert [status[name] for name in names] == ["INFO", None, None, 10, "NO_BACKLOG", False]
-    told = "More consumers would not have helped: the members kept up, though the owners of the queues are unknown."
+    told = "No: the members kept up, though the owners of the queues are not known."
     assert status["advice"] == told
     (growth,) = status["attribution"]
     assert (growth["growth"], growth["unassigned"]) == (0, 0)
@@ -120,6 +120,4 @@ def test_a_backlog_that_no_offset_tells_is_unknown(found: Published) -> None:
     (status,) = (row for row in found[GROUP_STATUS] if row["consumer_group"] == "grpc")
     names = ("backlog_end", "unknown_queues", "limit", "more_members_help")
     assert [status[name] for name in names] == [None, 1, "UNKNOWN_BACKLOG", None]
-    assert status["advice"] == (
-        "Whether more consumers would have helped is unknown, because the backlog of 1 queue is unknown."
-    )
+    assert status["advice"] == ("Unknown: the backlog of 1 queue is not known.")

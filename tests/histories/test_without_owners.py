@@ -101,22 +101,21 @@ PROGRESS = {
     "broadcasts": [],
     "left behind": [],
 }
-UNKNOWN = "Whether more consumers would have helped is unknown, because "
-KEPT_UP = "More consumers would not have helped: the members kept up, though the owners of the queues are unknown."
+KEPT_UP = "No: the members kept up, though the owners of the queues are not known."
+PILED_UP = "Unknown: the owners of the queues are not known, and 680 messages piled up in 1 queue."
 #: Of POP nobody can say whether one consumer holds the queue up; where queues have owners, one does.
 CAPACITY = {
-    "pop": ("UNKNOWN_OWNERS", f"{UNKNOWN}the owners of the queues are unknown; 680 messages piled up in 1 queue."),
+    "pop": ("UNKNOWN_OWNERS", PILED_UP),
     "pop in time": ("NO_BACKLOG", KEPT_UP),
-    "pop uncommitted": ("UNKNOWN_BACKLOG", f"{UNKNOWN}the backlog of 1 queue is unknown."),
-    "grpc": ("UNKNOWN_OWNERS", f"{UNKNOWN}the owners of the queues are unknown; 680 messages piled up in 1 queue."),
+    "pop uncommitted": ("UNKNOWN_BACKLOG", "Unknown: the backlog of 1 queue is not known."),
+    "grpc": ("UNKNOWN_OWNERS", PILED_UP),
     "own strategy": (
         "STUCK_CONSUMER",
-        "More consumers would not have helped: a consumer was stuck while it owned queues, and 680 messages piled up "
-        "in 1 queue. Take a thread dump of it, and restart it. How large the backlog would have been otherwise is "
-        "unknown: the owners of the queues were never known.",
+        "No: a consumer was stuck while it owned queues, and 680 messages piled up in 1 queue. Take a thread dump of "
+        "it, and restart it.",
     ),
     "rooms unknown": ("NO_BACKLOG", KEPT_UP),
-    "broadcasts": ("UNKNOWN_BACKLOG", f"{UNKNOWN}the backlog of the group is unknown."),
+    "broadcasts": ("UNKNOWN_BACKLOG", "Unknown: the backlog of the group is not known."),
 }
 Published = dict[Table, dict[str, list[dict[str, Any]]]]
 

@@ -63,4 +63,4 @@ def test_the_report_and_the_list_name_the_team(tmp_path: Path, capsys: pytest.Ca
     assert "<dt>team</dt><dd>core</dd>" in page.read_text()
     capsys.readouterr()
     assert main(["incidents", *asked]) == 0
-    assert " groups=G teams=core " in capsys.readouterr().out
+    assert " group=G team=core " in capsys.readouterr().out

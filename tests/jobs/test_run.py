@@ -102,12 +102,16 @@ def test_a_healthy_group_has_intervals_nothing_wrong_and_its_run_is_recorded(
     assert record.not_evaluated == need_clients
 
 
-def test_no_snapshots_is_unobserved_and_not_an_error(spark: SparkSession, warehouse: Warehouse) -> None:
+def test_no_snapshots_is_unobserved_and_not_an_error(
+    spark: SparkSession, warehouse: Warehouse, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of the group that was there the day before nothing is said, as there is no table of sightings."""
     load(spark, warehouse, healthy_group(EVERY_20_S, "c1"))
     result = run(spark, warehouse, RunRequest(Interval.parse("2026-03-02T10:00/2026-03-02T11:00")), Configuration())
     assert result.findings == []
     assert len(result.warnings) == 1
     assert "nothing was observed" in result.warnings[0]
+    assert "there is no table sightings" in caplog.text
 
 
 def test_a_filtered_run_replaces_only_what_it_is_about(spark: SparkSession, copied: Warehouse) -> None:

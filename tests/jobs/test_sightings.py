@@ -98,17 +98,17 @@ LATE = [("t a", 13_200, 14_380), ("g", 13_200, 14_380)]
 
 def test_what_was_seen_hours_ago_is_missed(spark: SparkSession, loaded: Warehouse) -> None:
     assert sightings(spark, loaded) == EARLY + LATE
-    result = run(spark, loaded, RunRequest(hour(3)), Configuration())
-    # Group h says nothing since 10:30; broker b held 7 messages then, and g is back without it.
+    result = run(spark, loaded, RunRequest(Interval(at(2 * HOUR), at(4 * HOUR))), Configuration())
+    # From 12:00 to 13:00 nobody was captured at all. After that group h still says nothing since 10:30; broker b held
+    # 7 messages then, and g is back without it.
     assert told(result.findings) == {
+        ("UNOBSERVED", "g", "INFO", "g", 2 * HOUR),
+        ("UNOBSERVED", "h", "INFO", "h", 2 * HOUR),
         ("UNOBSERVED", "g", "WARN", "g", 3 * HOUR),
         ("UNOBSERVED", "h", "INFO", "h", 3 * HOUR),
         ("BROKER_NOT_READABLE", "g", "ERROR", "b:0", 13_200),
     }
     assert result.run["source_versions"]["sightings"] == loaded.version(spark, SIGHTINGS)
-    # Nobody was captured at all.
-    silent = told(run(spark, loaded, RunRequest(hour(2)), Configuration()).findings)
-    assert silent == {("UNOBSERVED", name, "INFO", name, 2 * HOUR) for name in ("g", "h")}
     failed = loaded.read(spark, QUALITY_RESULTS).where("NOT success AND severity = 'critical'")
     assert failed.count() == 0
     # A run is audited again from the sightings that it read, whatever became of them.
@@ -130,18 +130,14 @@ def test_all_hours_in_one_run_publish_the_same(spark: SparkSession, loaded: Ware
     assert together == alone
 
 
-def test_maintain_brings_what_the_sources_tell(
-    spark: SparkSession, warehouse: Warehouse, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Snapshots that no ingest has loaded, but for some; a run without any of it says so. (`test_reading.py` sees that
-    maintain makes the table, too.)
+def test_maintain_brings_what_the_sources_tell(spark: SparkSession, warehouse: Warehouse) -> None:
+    """Snapshots that no ingest has loaded, but for some. (`test_reading.py` sees that maintain makes the table, too;
+    `test_run.py` that a run without it says so.)
     """
     rows = healthy_group(range(0, 600, 20), "c1")
     unreadable = route(20, 4, topic="u")
     unreadable["queues"][0]["perm"] = 2
     load(spark, warehouse, rows | {ROUTE_SNAPSHOTS: [*rows[ROUTE_SNAPSHOTS], unreadable]})
-    assert run(spark, warehouse, RunRequest(hour(1)), Configuration()).findings == []
-    assert "there is no table sightings" in caplog.text
     warehouse.create(spark, [SIGHTINGS])
     kept = [{"cluster": "c", "consumer_group": "g", "hour": at(0), "first_at": at(20), "last_at": at(580)}]
     warehouse.save(spark.createDataFrame(kept, spark_schema(SIGHTINGS)).write.format("delta").mode("append"), SIGHTINGS)

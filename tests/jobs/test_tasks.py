@@ -16,6 +16,7 @@ from spark_jobs.pipeline.publish.claims import claim_task
 from spark_jobs.pipeline.publish.content import content
 from spark_jobs.pipeline.run import RunRequest, run
 from spark_jobs.pipeline.tasks import TASKS, Outcome, ScheduledRun
+from spark_jobs.store.staging import staged
 from spark_jobs.store.warehouse import Warehouse
 from tests.quality import test_mutations
 from tests.snapshots import HOUR, at, load, membership, offsets, route
@@ -74,7 +75,7 @@ def test_tasks_run_again_leave_the_tables_of_one_run(scheduled: ScheduledRun, mo
     spark, warehouse = scheduled.spark, scheduled.warehouse
     do(scheduled, "audit")
     with monkeypatch.context() as patch:
-        patch.setattr("spark_jobs.pipeline.audit.judged_steps", lambda *_: 1 / 0)
+        patch.setattr("spark_jobs.pipeline.run.judged_steps", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             do(scheduled, "audit")
     with pytest.raises(WarehouseError, match="task audit of run"):
@@ -83,13 +84,13 @@ def test_tasks_run_again_leave_the_tables_of_one_run(scheduled: ScheduledRun, mo
     with pytest.raises(WarehouseError, match="audited with another configuration"):
         do(dataclasses.replace(scheduled, configuration=Configuration(max_gap_seconds=61)), "publish")
     with monkeypatch.context() as patch:
-        patch.setattr("spark_jobs.pipeline.record.append", lambda *_: 1 / 0)
+        patch.setattr("spark_jobs.pipeline.run.write", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             do(scheduled, "publish")
     assert not warehouse.exists(spark, AUDIT_RUNS)
     do(scheduled, "publish")
     assert sorted(row.rule for row in warehouse.read(spark, FINDINGS).collect()) == RULES
-    assert warehouse.staged(spark, f"{scheduled.staging}_results") is None
+    assert staged(spark, warehouse, scheduled.results) is None
     (row,) = warehouse.read(spark, AUDIT_RUNS).collect()
     assert (row.outcome, row.content_hashes) == ("published", hashes(scheduled))
     assert "1 rows of membership_snapshots are in quarantine" in row.message

@@ -25,7 +25,7 @@ from schemas.types import Struct, as_json
 from spark_jobs.cli.main import main
 from spark_jobs.operate.upgrade import Upgraded, upgrade
 from spark_jobs.store.warehouse import Warehouse
-from tests.old_warehouses import BEFORE_MUTES, unpack
+from tests.jobs.old_warehouses import BEFORE_MUTES, unpack
 from tests.snapshots import load, membership
 
 HOUR = "2026-11-21T02:00/2026-11-21T03:00"
@@ -167,7 +167,7 @@ def test_constraints_come_to_say_what_they_say_today(spark: SparkSession, wareho
     """As far as rows keep them; columns are no reason to lose what is known."""
     fields = [field for field in MEMBERSHIP_SNAPSHOTS.schema if field.name != "request_modes"]
     strict = {"known_message_model": "message_model IN ('CLUSTERING', 'BROADCASTING')"}
-    before = replace(MEMBERSHIP_SNAPSHOTS, schema=Struct(fields), checks=strict)
+    before = replace(MEMBERSHIP_SNAPSHOTS, schema=Struct(*fields), checks=strict)
     warehouse.create(spark, [before])
     done = upgrade(spark, warehouse)
     assert done[:2] == [

@@ -6,8 +6,9 @@ import base64
 import gzip
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -63,9 +64,15 @@ def told(tmp_path: Path) -> str:
     return written(tmp_path, told_by(["c1"], threads=1, response_ms=40))
 
 
-def written(tmp_path: Path, clients: Sequence[dict[str, Any]], tags: str = "*") -> str:
+def written(
+    tmp_path: Path,
+    clients: Sequence[dict[str, Any]],
+    tags: str = "*",
+    configuration: Configuration = Configuration(),  # noqa: B008
+    more: Mapping[Table, Sequence[dict[str, Any]]] = MappingProxyType({}),
+) -> str:
     for table, found in snapshots(clients, tags).items():
-        write(tmp_path, table, found)
+        write(tmp_path, table, [*found, *more.get(table, ())])
     for table in OUTPUTS:
         write(tmp_path, table, [])
     status = {
@@ -77,7 +84,7 @@ def written(tmp_path: Path, clients: Sequence[dict[str, Any]], tags: str = "*") 
     }
     write(tmp_path, GROUP_STATUS, [KEY | status])
     run = {"run_id": "r", "finished_at": HOUR.end, "step_seconds": 3600, "outcome": "published"}
-    run |= {"interval_start": HOUR.start, "interval_end": HOUR.end, "configuration": Configuration().model_dump_json()}
+    run |= {"interval_start": HOUR.start, "interval_end": HOUR.end, "configuration": configuration.model_dump_json()}
     run |= {"published_versions": [(table.name, int(table is GROUP_STATUS)) for table in OUTPUTS]}
     write(tmp_path, AUDIT_RUNS, [run | {"source_versions": [(table.name, 0) for table in snapshots(clients)]}])
     return str(tmp_path)
@@ -108,6 +115,16 @@ def test_cases_are_compared_with_what_really_happened(warehouse: str, capsys: py
     ]
 
 
+def test_rows_that_a_run_would_set_aside_are_not_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An offset below 0, and a member without a name: the answer is as it was without them."""
+    bad = {OFFSET_SNAPSHOTS: [offsets(305, *[(-5, 1000, 1)] * 8)], MEMBERSHIP_SNAPSHOTS: [membership(305, "c1", "")]}
+    answers = [
+        said(capsys, "--warehouse", written(tmp_path / name, [], more=more), "--group", "g", "--unique-ids")
+        for name, more in (("good", {}), ("bad", bad))
+    ]
+    assert answers[0] == answers[1]
+
+
 def test_the_answer_says_that_messages_are_those_of_the_queues(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -131,6 +148,17 @@ def test_a_member_that_tells_how_fast_it_is_is_known(told: str, capsys: pytest.C
         "c1: 25.0 messages/s by its listener (1 thread, 40 ms, 11 samples), 32,000.0 a queue by its pulls; seen to do: "
         "10.0"
     )
+
+
+def test_new_members_are_in_a_room(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rooms = {"strategy": "MACHINE_ROOM_NEARBY-AVG", "broker_room": "(b)", "client_room": "(c)"}
+    configuration = Configuration.model_validate({"groups": [{"group": "g", **rooms}]})
+    given = ("--warehouse", written(tmp_path, [], configuration=configuration), "--group", "g")
+    lines = said(capsys, *given, "--members=+1", "--case", "--members +1 --room b").splitlines()
+    # Three of room c share eight queues of room b, until one is in that room.
+    assert [re.findall("busiest=. queues", line) for line in lines[1:3]] == [["busiest=3 queues"], ["busiest=8 queues"]]
+    assert "New members are in room c, where --room names no other." in lines
+    assert json.loads(said(capsys, *given, "--members=+1", "--json"))["new_room"] == "c"
 
 
 def test_an_autoscaler_is_tried_before_it_is_turned_on(told: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -211,6 +239,7 @@ def test_a_case_that_can_be_played(warehouse: str, words: list[str], capsys: pyt
         (["--queues", "+2"], "--queues cannot be '+2': write one of x2, =2"),
         (["--queues", "x0"], "--queues cannot be 'x0'"),
         (["--strategy", "ODD"], "--strategy cannot be 'ODD': choose one of AVG"),
+        (["--members=+1", "--room", "b"], "no client_room is configured for the group: leave out --room"),
         (["--strategy", "AVG:3"], "--strategy cannot be 'AVG:3'"),
         (["--strategy", "MACHINE_ROOM"], "MACHINE_ROOM cannot be replayed without its rooms"),
         (["--speed", "c1"], "--speed cannot be 'c1'"),

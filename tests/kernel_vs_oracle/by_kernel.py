@@ -14,7 +14,7 @@ from spark_jobs.domain.model.history import UNKNOWN, GroupHistory
 from spark_jobs.domain.model.message_queue import topic_type
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.status.backlog import queue_intervals
-from spark_jobs.domain.status.piled_up import piled_up
+from spark_jobs.domain.status.lagging_queues import lagging_queues
 from tests.kernel import Row, group_histories
 from tests.kernel_vs_oracle.forms import IntervalStart, Line, OwnedQueue, ProgressLine, Said
 from tests.oracle.piled_up import PiledUp
@@ -38,7 +38,7 @@ def said(judged: JudgedStep) -> Said:
             (one.topic, one.queue): PiledUp(
                 one.messages, one.waited, tuple((growth.progress.start, growth.messages) for growth in one.growths)
             )
-            for one in piled_up(queues, step.history.offsets, step.window, step.settings)
+            for one in lagging_queues(queues, step.history.offsets, step.window, step.settings)
         },
         sorted((one.topic, one[1:]) for one in queues.unknown()),
     )

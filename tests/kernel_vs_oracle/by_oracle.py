@@ -9,6 +9,7 @@ from spark_jobs.domain.rocketmq.strategies import StrategySettings, Variant
 from tests.kernel_vs_oracle.forms import IntervalStart, Line, OwnedQueue, ProgressLine, Said
 from tests.oracle import status
 from tests.oracle.moves import (
+    Begun,
     Situation,
     brokers_before,
     compared_with,
@@ -36,7 +37,7 @@ def said(group: Group, window: StepWindow, allowed_lag: int) -> Said:
     return Said(
         lines,
         sorted(line for _, line in rows),
-        _rebalances(lines, window.cadence),
+        _rebalances(lines, window),
         status.counts([end for topic in topics if (end := topic.end())]) if has_interval else None,
         status.backlog(row for row, _ in rows) if has_interval else None,
         status.growths([row for row, _ in rows], group.offsets, window),
@@ -111,10 +112,30 @@ class _Topic:
                 for owned in self.owned(one):
                     place = owned.queue[1:]
                     readings = queue_readings(self.history.offsets, self.window, place)
-                    measured = of_interval(readings, self.window, whole.start, one.start, end, allowed_lag)
+                    measured = of_interval(
+                        readings, self.window, self._owned_since(whole, owned), one.start, end, allowed_lag
+                    )
                     moved = began is not None and place in began.handed_over
                     row = status.QueueRow(self.topic, place, one.start, end, len(owned.owners), True, moved, measured)
                     yield row, ProgressLine(self.topic, one.view, one.start, end, place, measured)
+
+    def _owned_since(self, interval: RebalanceInterval, owned: QueueOwnership) -> int:
+        """Since when the queue has had the owners that it has in the interval, without a break."""
+        since, ids = interval.start, self._ids(interval, owned)
+        earlier = [each for each in one_at_a_time(self.intervals) if each[0].start < interval.start]
+        if not any(one is interval for one, _ in one_at_a_time(self.intervals)):
+            return since
+        for one, end in reversed(earlier):
+            if one.status != Status.REPLAYED or end != since:
+                return since
+            same = [each for each in self.owned(one) if each.queue == owned.queue]
+            if not same or self._ids(one, same[0]) != ids:
+                return since
+            since = one.start
+        return since
+
+    def _ids(self, one: RebalanceInterval, owned: QueueOwnership) -> set[str]:
+        return {one.members[owner].client_id for owner in owned.owners}
 
     def _unowned(
         self, one: RebalanceInterval, began: int, end: int, allowed_lag: int
@@ -143,12 +164,20 @@ def owned_queues(owned: Sequence[QueueOwnership]) -> tuple[OwnedQueue, ...]:
     return tuple(OwnedQueue(one.queue[1:], *one[1:]) for one in in_order)
 
 
-def _rebalances(lines: Sequence[Line], cadence: int) -> list[tuple[int, str, int]]:
+def _rebalances(lines: Sequence[Line], window: StepWindow) -> list[tuple[int, str, int]]:
     """What all hosts agree on counts, where a change is known to have begun it."""
     begun = [
         line
         for line in lines
         if line.view == AGREED and line.began and line.began.triggers and line.began.moves is not None
     ]
-    moments = rebalance_moments((line.start for line in begun), cadence)
-    return sorted((moments[line.start], line.topic, line.start) for line in begun)
+    moments = rebalance_moments(map(_begun, begun), window.cadence, window.max_gap)
+    return sorted((at, one.topic, one.start) for one, at in moments.items())
+
+
+def _begun(line: Line) -> Begun:
+    """Who came and went, whatever it is called, and what else triggered it."""
+    assert line.began
+    others = ((what, who or "") for what, who in line.began.triggers if not what.startswith("MEMBER_"))
+    came, went = ((("came", one) for one in line.began.joined), (("went", one) for one in line.began.left))
+    return Begun(line.start, line.topic, frozenset((*others, *came, *went)))

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 
 from spark_jobs.domain.kernel.audited_step import Member
-from spark_jobs.domain.kernel.ownership import Inputs, replayed
-from spark_jobs.domain.kernel.replays import queues_of
+from spark_jobs.domain.kernel.ownership import Inputs, queues_of, replayed
 from spark_jobs.domain.model.message_queue import all_queues
 from tests.kernel_vs_oracle import by_kernel, by_oracle
 from tests.kernel_vs_oracle.allocations import Allocation, allocations

@@ -137,15 +137,41 @@ def test_half_a_cadence_parts_a_disagreement_from_a_recorder_on_its_way(late: in
     assert {one.view for one in found.intervals} == views
 
 
-def test_topics_that_change_within_half_a_cadence_are_one_rebalance() -> None:
+def begun(a: Lists, b: Lists, late: int) -> list[tuple[int, str, int]]:
+    """Moment, topic and start, in seconds, of the rebalances of T on broker a, and S on b."""
+    found = said(group({"a": a, "b": b}, routes={"T": {-100: "a2"}, "S": {-100: "b2"}}, late=late)).rebalances
+    return [((at - START) // SECOND, topic, (start - START) // SECOND) for at, topic, start in found]
+
+
+def test_what_changes_within_half_a_cadence_is_one_rebalance() -> None:
     """The second topic's broker is asked 4 s, and in the other group 5 s, after the first one's."""
-    both = {-100: "p", 0: "p q"}
-    starts = {}
-    for late in (4, 5):
-        found = said(group({"a": both, "b": both}, routes={"T": {-100: "a2"}, "S": {-100: "b2"}}, late=late))
-        starts[late] = found.rebalances
-    assert starts[4] == [(moment(0), "S", moment(4)), (moment(0), "T", moment(0))]
-    assert starts[5] == [(moment(0), "T", moment(0)), (moment(5), "S", moment(5))]
+    a, b = {-100: "p", 0: "p q"}, {-100: "p", 0: "p r"}
+    assert begun(a, b, 4) == [(0, "S", 4), (0, "T", 0)]
+    assert begun(a, b, 5) == [(0, "T", 0), (5, "S", 5)]
+
+
+def test_what_another_topic_showed_already_is_no_rebalance_more() -> None:
+    """A member comes and goes and comes: three rebalances, and each topic shows all of them."""
+    both = {-100: "p", 0: "p q", 10: "p", 20: "p q"}
+    assert begun(both, both, 9) == [
+        *((0, "S", 9), (0, "T", 0)),
+        *((10, "S", 19), (10, "T", 10)),
+        *((20, "S", 29), (20, "T", 20)),
+    ]
+
+
+def test_a_broker_that_was_not_asked_shows_two_changes_at_once() -> None:
+    a, b = {-100: "p", 0: "p q", 10: "q"}, {-100: "p", 0: None, 10: "q"}
+    assert begun(a, b, 6) == [(0, "T", 0), (10, "S", 16), (10, "T", 10)]
+    # What else it shows is news.
+    assert begun(a, {-100: "p", 0: None, 10: "q r"}, 6) == [(0, "T", 0), (10, "T", 10), (16, "S", 16)]
+
+
+def test_what_a_snapshot_no_longer_holds_against_is_a_rebalance_of_its_own() -> None:
+    """It holds for 20 s."""
+    a, b = {-100: "p", -50: "p q"}, {-100: "p", -40: "p q"}
+    assert begun(a, b, 9) == [(-50, "S", -31), (-50, "T", -50)]
+    assert begun(a, b, 10) == [(-50, "T", -50), (-30, "S", -30)]
 
 
 def test_retry_topics_count_for_no_total_however_many_queues_they_have() -> None:

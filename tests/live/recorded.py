@@ -60,7 +60,7 @@ class Recorded(NamedTuple):
         interval = Interval(times[0].replace(**hour), times[-1].replace(**hour) + timedelta(hours=1))
         settings = AuditSettings(3600 * SECOND, cadence * SECOND, 3 * cadence * SECOND, Thresholds())
         found = published(rows, interval, settings)
-        return {table: [_zoned(row) for row in found[table]] for table in (FINDINGS, REBALANCE_INTERVALS)}
+        return {table: [_zoned(row) for row in of_table] for table, of_table in found.items()}
 
     def unobserved(self, cadence: int, topic: str) -> list[tuple[datetime, datetime]]:
         """When nothing is known of the topic in the middle of the recording."""

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
 from tests.made_groups.lives import ALWAYS, BacklogCourse, Hosts, Life, Time
 
-LineKind = Callable[[Random], Life]
+#: A life of so many hours.
+LineKind = Callable[[Random, int], Life]
 
 
-def push(random: Random) -> Life:
+def push(random: Random, hours: int) -> Life:
     """Push consumers on one or two brokers: up to one for two queues, on hosts of their own; half of them are asked
     for their running info. Something happens in most hours.
     """
     queues, brokers = random.choice((4, 6, 8)), random.choice((("broker-a",), ("broker-a", "broker-b")))
     hosts = {broker: queues // len(brokers) for broker in brokers}
-    ids = _ids(random, random.randint(1, queues // 2))
     retry: BacklogCourse[Hosts] = [(ALWAYS, dict.fromkeys(brokers, 1))]
-    members = _members(random, ids)
-    route = _route(random, hosts) if len(members) == 1 else [(ALWAYS, hosts)]
+    members = _members(random, _ids(random, random.randint(1, queues // 2)), hours)
+    is_alone = max(len(ids) for _, ids in members) == 1
+    route = _route(random, hosts, hours) if is_alone else [(ALWAYS, hosts)]
     return replace(
         Life({"topic": route, "%RETRY%group": retry}, members),
         told=random.random() < 0.5,
         rate=random.choice((0, 1, 5, 20)),
-        burst=_burst(random) if len(members) == 1 else None,
+        bursts=_bursts(random, hours) if is_alone else (),
         bystander=random.random() < 0.2,
+        hours=hours,
     )
 
 
@@ -35,114 +37,142 @@ def _ids(random: Random, count: int) -> tuple[str, ...]:
     return tuple(f"10.31.{net}.{host}@{random.randrange(1, 9999)}#{random.randrange(10**15)}" for host in range(count))
 
 
-def _route(random: Random, hosts: Hosts) -> BacklogCourse[Hosts]:
+def _route(random: Random, hosts: Hosts, hours: int) -> BacklogCourse[Hosts]:
     """Now and then every broker gets two queues more."""
     more = {broker: count + 2 for broker, count in hosts.items()}
-    return [(ALWAYS, hosts), *([(random.randrange(300, 3000), more)] if random.random() < 0.1 else [])]
+    second = random.randrange(300, 3600 * hours - 600)
+    return [(ALWAYS, hosts), *([(second, more)] if random.random() < 0.1 else [])]
 
 
-def _members(random: Random, ids: tuple[str, ...]) -> BacklogCourse[tuple[str, ...]]:
-    """They stay, or one comes, goes, or reconnects and is listed twice for 100 s; or all are restarted, one after the
-    other, ten minutes apart and away for 30 s.
+def _members(random: Random, ids: tuple[str, ...], hours: int) -> BacklogCourse[tuple[str, ...]]:
+    """Every hour they stay, or one goes or comes back, or reconnects and is listed twice for 100 s; or all are
+    restarted, one after the other, ten minutes apart and away for 30 s.
     """
-    what, second = random.choice(("stay", "stay", "comes", "goes", "reconnects", "deploy")), random.randrange(200, 900)
-    others = ids[1:]
-    if what == "stay" or not others:
-        return [(ALWAYS, ids)]
-    if what in ("comes", "goes"):
-        return [(ALWAYS, ids if what == "goes" else others), (second, others if what == "goes" else ids)]
-    if what == "reconnects":
-        return [(ALWAYS, ids), (second, (*ids, ids[0])), (second + 100, ids)]
-    found, now = [(ALWAYS, ids)], ids
-    for place, one in enumerate(ids):
-        away = tuple(other for other in now if other != one)
-        now = (*away, f"{one.partition('@')[0]}@1#{random.randrange(10**15)}")
-        found += [(second + 600 * place, away), (second + 600 * place + 30, now)]
+    found, now, gone = [(ALWAYS, ids)], ids, tuple[str, ...]()
+    for hour in range(hours):
+        what = random.choice(("stay", "stay", "moves", "reconnects", "deploy"))
+        second = 3600 * hour + random.randrange(200, 900)
+        if what == "moves" and (gone or len(now) > 1):
+            now, gone = ((*now, *gone), ()) if gone else (now[1:], now[:1])
+            found.append((second, now))
+        elif what == "reconnects":
+            found += [(second, (*now, now[0])), (second + 100, now)]
+        elif what == "deploy":
+            for place, one in enumerate(now):
+                away = tuple(other for other in now if other != one)
+                now = (*away, f"{one.partition('@')[0]}@1#{random.randrange(10**15)}")
+                found += [(second + 600 * place, away), (second + 600 * place + 30, now)]
     return found
 
 
-def _burst(random: Random) -> Time | None:
+def _bursts(random: Random, hours: int) -> Sequence[Time]:
     """Of three minutes, in a third of the hours."""
-    start = random.randrange(0, 3000)
-    return Time(start, start + 180) if random.random() < 0.3 else None
+    starts = [3600 * hour + random.randrange(0, 3000) for hour in range(hours) if random.random() < 0.3]
+    return [Time(start, start + 180) for start in starts]
 
 
-def circle(random: Random) -> Life:
-    return replace(push(random), strategy="AVG_BY_CIRCLE", told=True)
+def one_alone(random: Random, hours: int) -> Life:
+    """The only member is restarted once an hour, and away for 30 s."""
+    (first,) = _ids(random, 1)
+    members: list[tuple[int, tuple[str, ...]]] = [(ALWAYS, (first,))]
+    for hour in range(hours):
+        second = 3600 * hour + random.randrange(200, 3400)
+        again = f"{first.partition('@')[0]}@1#{random.randrange(10**15)}"
+        members += [(second, ()), (second + 30, (again,))]
+    return replace(push(random, hours), members=members)
 
 
-def hash_ring(random: Random) -> Life:
+def one_broker_keeps_a_stale_connection(random: Random, hours: int) -> Life:
+    """Once an hour a member reconnects to one of two brokers, which lists it twice for 130 s."""
+    ids = _ids(random, 2)
+    listed: list[tuple[int, tuple[str, ...]]] = [(ALWAYS, ids)]
+    for hour in range(hours):
+        second = 3600 * hour + random.randrange(200, 3400)
+        listed += [(second, (ids[0], *ids)), (second + 130, ids)]
+    hosts = {"broker-a": 4, "broker-b": 4}
+    routes = {"topic": [(ALWAYS, hosts)], "%RETRY%group": [(ALWAYS, dict.fromkeys(hosts, 1))]}
+    return Life(routes, [(ALWAYS, ids)], listed={"broker-b": listed}, hours=hours)
+
+
+def circle(random: Random, hours: int) -> Life:
+    return replace(push(random, hours), strategy="AVG_BY_CIRCLE", told=True)
+
+
+def hash_ring(random: Random, hours: int) -> Life:
     """16 queues and two members: the ring leaves nobody out."""
     route = [(ALWAYS, {"broker-a": 16})]
-    return Life({"topic": route}, [(ALWAYS, _ids(random, 2))], strategy="CONSISTENT_HASH", rate=random.choice((0, 5)))
+    members = [(ALWAYS, _ids(random, 2))]
+    rate = random.choice((0, 5))
+    return Life({"topic": route}, members, strategy="CONSISTENT_HASH", rate=rate, hours=hours)
 
 
-def orderly(random: Random) -> Life:
-    return replace(push(random), orderly=True, told=True)
+def orderly(random: Random, hours: int) -> Life:
+    return replace(push(random, hours), orderly=True, told=True)
 
 
-def in_go(random: Random) -> Life:
+def in_go(random: Random, hours: int) -> Life:
     """Go clients call themselves ip@pid, and say nothing of their strategy."""
-    life = push(random)
+    life = push(random, hours)
     short = {one: one.partition("#")[0] for one in life.ids}
     members = [(since, tuple(short[one] for one in ids)) for since, ids in life.members]
     return replace(life, members=members, language="GO", told=False)
 
 
-def two_topics(random: Random) -> Life:
+def two_topics(random: Random, hours: int) -> Life:
     """Each topic on a broker of its own, which knows nothing of the other one."""
     retry: BacklogCourse[Hosts] = [(ALWAYS, {"broker-a": 1, "broker-b": 1})]
     routes = {
-        "orders": _route(random, {"broker-a": 4}),
-        "returns": _route(random, {"broker-b": 8}),
+        "orders": _route(random, {"broker-a": 4}, hours),
+        "returns": _route(random, {"broker-b": 8}, hours),
         "%RETRY%group": retry,
     }
-    return Life(routes, _members(random, _ids(random, random.randint(1, 4))), told=random.random() < 0.5)
+    members = _members(random, _ids(random, random.randint(1, 4)), hours)
+    return Life(routes, members, told=random.random() < 0.5, hours=hours)
 
 
-def pull(random: Random) -> Life:
+def pull(random: Random, hours: int) -> Life:
     """DefaultLitePullConsumer: rebalances as others do, and is pulled when the application likes."""
-    return replace(push(random), consume_type="CONSUME_ACTIVELY", told=True)
+    return replace(push(random, hours), consume_type="CONSUME_ACTIVELY", told=True)
 
 
-def pull_by_hand(random: Random) -> Life:
+def pull_by_hand(random: Random, hours: int) -> Life:
     """DefaultMQPullConsumer: it lists no queue, whatever it pulls (`DefaultMQPullConsumerImpl.consumerRunningInfo`)."""
-    return replace(push(random), consume_type="CONSUME_ACTIVELY", told=True, owns=False)
+    return replace(push(random, hours), consume_type="CONSUME_ACTIVELY", told=True, owns=False)
 
 
-def pop(random: Random) -> Life:
+def pop(random: Random, hours: int) -> Life:
     """The broker deals out the queues, and may know of no offset."""
-    life = push(random)
+    life = push(random, hours)
     return replace(life, client_rebalance=False, told=True, owns=False, commits=random.random() < 0.5)
 
 
-def grpc_on_a_broker(random: Random) -> Life:
+def grpc_on_a_broker(random: Random, hours: int) -> Life:
     """A proxy inside the broker; ids as org.apache.rocketmq.client.java.misc.ClientId makes them."""
     ids = tuple(f"host-{place}@{random.randrange(1, 9999)}@{place}@{_base36(random)}" for place in range(3))
-    return replace(push(random), members=[(ALWAYS, ids)], told=False, commits=random.random() < 0.5)
+    return replace(push(random, hours), members=[(ALWAYS, ids)], told=False, commits=random.random() < 0.5)
 
 
 def _base36(random: Random) -> str:
     return "".join(random.choice("0123456789abcdefghijklmnopqrstuvwxyz") for _ in range(10))
 
 
-def behind_a_proxy(random: Random) -> Life:
+def behind_a_proxy(random: Random, hours: int) -> Life:
     """Nobody is connected; offsets advance, were never committed, or nothing is produced."""
     commits = random.random() < 0.7
-    return replace(push(random), connects=False, has_proxy=True, told=False, commits=commits)
+    return replace(push(random, hours), connects=False, has_proxy=True, told=False, commits=commits)
 
 
-def broadcasting(random: Random) -> Life:
-    return replace(push(random), model="BROADCASTING", told=random.random() < 0.5)
+def broadcasting(random: Random, hours: int) -> Life:
+    return replace(push(random, hours), model="BROADCASTING", told=random.random() < 0.5)
 
 
-def quiet(random: Random) -> Life:
+def quiet(random: Random, hours: int) -> Life:
     """Nobody is there, and nothing is missed."""
-    life = push(random)
-    return replace(life, members=[(ALWAYS, tuple(life.ids[:1])), (random.randrange(3000), ())], rate=0, burst=None)
+    life = push(random, hours)
+    return replace(life, members=[(ALWAYS, tuple(life.ids[:1])), (random.randrange(3000), ())], rate=0, bursts=())
 
 
 HEALTHY: tuple[LineKind, ...] = (
-    *(push, push, push, circle, hash_ring, orderly, in_go, two_topics),
+    *(push, push, push, one_alone, one_broker_keeps_a_stale_connection, circle, hash_ring, orderly, in_go, two_topics),
     *(pull, pull_by_hand, pop, grpc_on_a_broker, behind_a_proxy, broadcasting, quiet),
 )

@@ -1,4 +1,4 @@
-"""What is true of one made group over an hour; `recorder.py` makes of it what a recorder sees."""
+"""What is true of one made group over some hours; `recorder.py` makes of it what a recorder sees."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
-#: Values, each from a second of the hour on.
+#: Values, each from a second on.
 BacklogCourse = Sequence[tuple[int, T]]
 #: Queues of a topic by broker.
 Hosts = Mapping[str, int]
-#: What was true before the hour, too.
+#: What was true before the first hour, too.
 ALWAYS = -1_000_000
 
 
 class Time(NamedTuple):
-    """Seconds of the hour, the end not included."""
+    """Seconds since the first hour began, the end not included."""
 
     start: int
     end: int
@@ -39,11 +39,13 @@ class Life:
 
     `routes`: of each topic; `members`: client ids, of twins twice; `language` and `version`: of all. Where `told`,
     clients are asked for their running info: `strategies`, `subscribed` and `failing` (share of messages) are theirs
-    by id, where they differ; `silent`: who does not answer when. `owns`: whether they list their queues.
+    by id, where they differ; `silent`: who does not answer when. `owns`: whether they list their queues. `listed`: what
+    single brokers list instead of the members.
 
     `rate`: messages a second that come into each queue; `commits`: whether the brokers know of any offset;
-    `standing`: queues whose offset stands; `burst`: when a backlog comes and goes. `sources_lost`: when nothing at all
-    was recorded. `connects`: whether brokers list the members; `has_proxy`: whether the cluster has one.
+    `standing`: queues whose offset stands; `slowed`: when half of the messages are left; `bursts`: when a backlog comes
+    and goes. `sources_lost`: when nothing at all was recorded. `connects`: whether brokers list the members;
+    `has_proxy`: whether the cluster has one. `fault`: when something is wrong; None: nothing is. `hours`: how many.
     """
 
     routes: Mapping[str, BacklogCourse[Hosts]]
@@ -64,16 +66,25 @@ class Life:
     rate: int = 5
     commits: bool = True
     standing: Sequence[Standing] = ()
-    burst: Time | None = None
+    slowed: Time | None = None
+    bursts: Sequence[Time] = ()
     sources_lost: Time | None = None
     connects: bool = True
     has_proxy: bool = False
     bystander: bool = False
+    listed: Mapping[str, BacklogCourse[tuple[str, ...]]] = field(default_factory=dict)
+    fault: Time | None = None
+    hours: int = 1
 
     @property
     def ids(self) -> list[str]:
         """All that were ever members."""
         return sorted({one for _, ids in self.members for one in ids})
+
+    @property
+    def end(self) -> int:
+        """The second in which the last hour ends."""
+        return 3600 * self.hours
 
     @property
     def brokers(self) -> list[str]:

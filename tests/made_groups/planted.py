@@ -7,89 +7,131 @@ from dataclasses import replace
 from random import Random
 
 from tests.made_groups.kinds import LineKind
-from tests.made_groups.lives import ALWAYS, Life, Standing, Time
+from tests.made_groups.lives import ALWAYS, BacklogCourse, Life, Standing, Time
 
 
-def _steady(random: Random, members: int = 2, queues: int = 8) -> Life:
-    """Members that stay, and messages that come in."""
+def _steady(random: Random, hours: int, members: int = 2, queues: int = 8) -> Life:
+    """Members that stay, and messages that come in; something is wrong for 15 to 25 minutes of one of the hours."""
     ids = tuple(f"10.31.{random.randrange(200)}.{host}@7#{random.randrange(10**15)}" for host in range(members))
     routes = {"topic": [(ALWAYS, {"broker-a": queues})], "%RETRY%group": [(ALWAYS, {"broker-a": 1})]}
-    return Life(routes, [(ALWAYS, ids)], rate=random.choice((5, 20)))
+    since = random.randrange(hours) * 3600 + random.randrange(600, 1800)
+    fault = Time(since, since + random.randrange(900, 1500))
+    return Life(routes, [(ALWAYS, ids)], rate=random.choice((5, 20)), fault=fault, hours=hours)
 
 
-def _minute(random: Random) -> int:
-    """One in the middle of the hour."""
-    return random.randrange(20, 40) * 60
+def _all_the_time(life: Life) -> Life:
+    return replace(life, fault=Time(0, life.end))
 
 
-def twins(random: Random) -> Life:
-    """A second consumer with the first one's id: queues 3 to 5 of 8 are nobody's from then on."""
-    life, since = _steady(random), _minute(random)
+def _during(life: Life, ids: tuple[str, ...]) -> BacklogCourse[tuple[str, ...]]:
+    """These instead of the members, while the fault lasts."""
+    start, end = _fault(life)
+    return [*life.members, (start, ids), (end, life.members[0][1])]
+
+
+def _fault(life: Life) -> Time:
+    assert life.fault
+    return life.fault
+
+
+def twins(random: Random, hours: int) -> Life:
+    """A second consumer with the first one's id: queues 3 to 5 of 8 are nobody's while it is there."""
+    life = _steady(random, hours)
     first, second = life.ids
-    nobody = Standing("topic", (3, 4, 5), Time(since, 3600))
-    return replace(life, members=[(ALWAYS, (first, second)), (since, (first, first, second))], standing=[nobody])
+    nobody = Standing("topic", (3, 4, 5), _fault(life))
+    return replace(life, members=_during(life, (first, first, second)), standing=[nobody])
 
 
-def offline(random: Random) -> Life:
+def offline(random: Random, hours: int) -> Life:
     """All leave, and messages keep coming."""
-    life, since = _steady(random), _minute(random)
-    nobody = Standing("topic", range(8), Time(since, 3600))
-    return replace(life, members=[*life.members, (since, ())], standing=[nobody])
+    life = _steady(random, hours)
+    return replace(life, members=_during(life, ()), standing=[Standing("topic", range(8), _fault(life))])
 
 
-def stopped_behind_a_proxy(random: Random) -> Life:
-    nobody = Standing("topic", range(8), Time(_minute(random), 3600))
-    return replace(_steady(random), connects=False, has_proxy=True, told=False, standing=[nobody])
+def stopped_behind_a_proxy(random: Random, hours: int) -> Life:
+    life = _steady(random, hours)
+    nobody = Standing("topic", range(8), _fault(life))
+    return replace(life, connects=False, has_proxy=True, told=False, standing=[nobody])
 
 
-def split_subscription(random: Random) -> Life:
+def split_subscription(random: Random, hours: int) -> Life:
     """Each of two members subscribes one topic: by AVG the first has queues 0 and 1 of each, the other 2 and 3."""
-    life = _steady(random)
+    life = _all_the_time(_steady(random, hours))
     first, second = life.ids
     hosts = [(ALWAYS, {"broker-a": 4})]
+    always = Time(ALWAYS, life.end)
     return replace(
         life,
         routes={"retail": hosts, "wholesale": hosts},
         subscribed={first: ["retail"], second: ["wholesale"]},
-        standing=[
-            Standing("retail", (2, 3), Time(ALWAYS, 3600)),
-            Standing("wholesale", (0, 1), Time(ALWAYS, 3600)),
-        ],
+        standing=[Standing("retail", (2, 3), always), Standing("wholesale", (0, 1), always)],
     )
 
 
-def mixed_strategies(random: Random) -> Life:
+def mixed_strategies(random: Random, hours: int) -> Life:
     """Of 8 queues the first takes 0, 2, 4, 6 in a circle, and the second 4 to 7: 1 and 3 are nobody's."""
-    life = _steady(random)
-    nobody = Standing("topic", (1, 3), Time(ALWAYS, 3600))
+    life = _all_the_time(_steady(random, hours))
+    nobody = Standing("topic", (1, 3), Time(ALWAYS, life.end))
     return replace(life, strategies={life.ids[0]: "AVG_BY_CIRCLE"}, standing=[nobody])
 
 
-def more_members_than_queues(random: Random) -> Life:
-    return _steady(random, members=5, queues=4)
+def more_members_than_queues(random: Random, hours: int) -> Life:
+    return _all_the_time(_steady(random, hours, members=5, queues=4))
 
 
-def failing_listener(random: Random) -> Life:
-    life = _steady(random)
+def failing_listener(random: Random, hours: int) -> Life:
+    life = _all_the_time(_steady(random, hours))
     return replace(life, failing={life.ids[0]: random.choice((0.2, 0.6))})
 
 
-def stuck_listener(random: Random) -> Life:
-    """Of one queue nothing is committed any more."""
-    return replace(_steady(random), standing=[Standing("topic", (2,), Time(_minute(random), 3600))])
+def stuck_listener(random: Random, hours: int) -> Life:
+    """Of one queue nothing is committed."""
+    life = _steady(random, hours)
+    return replace(life, standing=[Standing("topic", (2,), _fault(life))])
 
 
-def no_answer(random: Random) -> Life:
-    """The first of two hangs for four minutes, and its queues 0 to 3 of 8 with it."""
-    life, since = _steady(random), _minute(random)
-    time = Time(since, since + 240)
-    return replace(life, silent={life.ids[0]: time}, standing=[Standing("topic", range(4), time)])
+def slow_listener(random: Random, hours: int) -> Life:
+    """Half of the messages are left, so that the lag grows all the time; in half of them a member reconnects meanwhile,
+    and is listed twice for 100 s.
+    """
+    life = _steady(random, hours)
+    start, end = _fault(life)
+    second = random.randrange(start + 120, end - 220)
+    (_, ids), *_ = life.members
+    twice = [(ALWAYS, ids), (second, (*ids, ids[0])), (second + 100, ids)]
+    return replace(life, slowed=Time(start, end), members=twice if random.random() < 0.5 else life.members)
 
 
-def recorder_down(random: Random) -> Life:
-    """Nothing at all was recorded for ten minutes."""
-    since = _minute(random)
-    return replace(_steady(random), sources_lost=Time(since, since + 600))
+def no_answer(random: Random, hours: int) -> Life:
+    """The first of two hangs, and its queues 0 to 3 of 8 with it."""
+    life = _steady(random, hours)
+    return replace(life, silent={life.ids[0]: _fault(life)}, standing=[Standing("topic", range(4), _fault(life))])
+
+
+def recorder_down(random: Random, hours: int) -> Life:
+    """Nothing at all was recorded."""
+    life = _steady(random, hours)
+    return replace(life, sources_lost=life.fault)
+
+
+def flapper(random: Random, hours: int) -> Life:
+    """One of two members leaves every two minutes, and is back under a new id two minutes later."""
+    life = _steady(random, hours)
+    (start, end), (first, second) = _fault(life), life.ids
+    changes: list[tuple[int, tuple[str, ...]]] = [(ALWAYS, (first, second))]
+    for place, at in enumerate(range(start, end - 119, 120)):
+        changes.append((at, (first, f"{second.partition('@')[0]}@7#{place}") if place % 2 else (first,)))
+    return replace(life, members=changes, fault=Time(start, changes[-1][0]))
+
+
+def split_brokers(random: Random, hours: int) -> Life:
+    """One of two brokers lists one of two members only: of 4 and 4 queues, 0 to 3 of broker-a are the first one's by
+    both lists, and those of broker-b may be either one's.
+    """
+    life = _steady(random, hours)
+    hosts = {"broker-a": 4, "broker-b": 4}
+    routes = {"topic": [(ALWAYS, hosts)], "%RETRY%group": [(ALWAYS, dict.fromkeys(hosts, 1))]}
+    return replace(life, routes=routes, listed={"broker-b": _during(life, tuple(life.ids[:1]))})
 
 
 #: What is found beyond INFO, as rule/cause.
@@ -112,5 +154,8 @@ PLANTED: Mapping[LineKind, frozenset[str]] = {
         stuck_listener: "CONSUMER_STOPPED/NO_COMMITS",
         no_answer: "CLIENT_HUNG/NO_ANSWER CONSUMER_STOPPED/NO_COMMITS",
         recorder_down: "UNOBSERVED/NO_SNAPSHOTS",
+        slow_listener: "CONSUMER_LAGGING/FALLING_BEHIND",
+        flapper: "REBALANCE_STORM/MEMBER_CHANGES FLAPPING_MEMBER/NEW_ID_EACH_TIME",
+        split_brokers: "MEMBERSHIP_VIEW_SPLIT/BROKERS_DISAGREE UNASSIGNED_QUEUE/VIEWS_DISAGREE",
     }.items()
 }

@@ -9,17 +9,19 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.model.history import RETRY, UNKNOWN, OffsetReadings, Place, TopicReadings
 from spark_jobs.domain.model.window import MILLISECOND, SECOND
-from tests.made_groups.lives import Hosts, Life, Standing, at
+from tests.made_groups.lives import Hosts, Life, Standing
 
-#: 2026-11-21T03:00Z, and the seconds of the hour that are recorded: a step looks back for eight minutes.
+#: 2026-11-21T03:00Z, and the first second that is recorded: a step looks back for eight minutes.
 START = 1_795_230_000 * SECOND
-MINUTE, FIRST, END = 60, -600, 3600
+FIRST = -600
+#: Messages of a queue at which a client stops to pull.
+CACHED = 1000
 Numbers = NDArray[np.int64]
 Times = NDArray[np.float64]
 
 
 def micros(second: float) -> int:
-    """A second of the hour as microseconds."""
+    """A second since the first hour began as microseconds."""
     return START + round(second * SECOND)
 
 
@@ -31,10 +33,10 @@ def places(hosts: Hosts) -> list[Place]:
 def offset_readings(
     life: Life, topic: str, seconds: Sequence[float], base: int, numbers: np.random.Generator
 ) -> OffsetReadings:
-    """Consumed close behind, but for bursts and what stands; nobody commits in a retry topic that stays empty."""
+    """Consumed close behind, but for what is left and what stands; nobody commits in a retry topic that stays empty."""
     times, queues, present = _rounds(life, topic, seconds)
     end = _written(life, topic, times, len(queues), base)
-    lag = numbers.integers(0, 6 if life.rate else 1, end.shape) + _burst(life, times)[:, None]
+    lag = numbers.integers(0, 6 if life.rate else 1, end.shape) + _left(life, times)[:, None]
     consumed = np.maximum.accumulate(end - np.minimum(lag, end), axis=0)
     for one in life.standing:
         if one.topic == topic:
@@ -42,7 +44,7 @@ def offset_readings(
     if topic.startswith(RETRY) or not life.commits:
         consumed = np.zeros_like(consumed)
     stored = np.where(consumed > 0, (START // MILLISECOND + times * 1000).astype(np.int64)[:, None], 0)
-    pulled = np.maximum(consumed, end) if life.commits else consumed
+    pulled = np.minimum(end, consumed + CACHED) if life.commits else consumed
     end, consumed, pulled, stored = (np.where(present, one, UNKNOWN) for one in (end, consumed, pulled, stored))
     return OffsetReadings(_all_micros(times), queues, end, consumed, pulled, stored, present)
 
@@ -59,8 +61,11 @@ def _rounds(life: Life, topic: str, seconds: Sequence[float]) -> tuple[Times, li
     """Times, all queues that the topic ever has, and which of them each snapshot has."""
     course = life.routes[topic]
     queues = sorted({place for _, hosts in course for place in places(hosts)})
-    present = [[place in places(at(course, second)) for place in queues] for second in seconds]
-    return np.array(seconds), queues, np.array(present, dtype=bool)
+    times = np.array(seconds)
+    present = np.zeros((len(times), len(queues)), dtype=bool)
+    for since, hosts in course:
+        present[times >= since] = [place in places(hosts) for place in queues]
+    return times, queues, present
 
 
 def _written(life: Life, topic: str, times: Times, queues: int, base: int) -> Numbers:
@@ -69,14 +74,15 @@ def _written(life: Life, topic: str, times: Times, queues: int, base: int) -> Nu
     return np.repeat((base + life.rate * (times - FIRST)).astype(np.int64)[:, None], queues, axis=1)
 
 
-def _burst(life: Life, times: Times) -> Numbers:
-    """Up to half a minute's messages, and down again."""
-    if life.burst is None:
-        return np.zeros(len(times), np.int64)
-    start, end = life.burst
-    height = 30 * life.rate * (1 - np.abs(2 * (times - start) / (end - start) - 1))
-    waiting: Numbers = np.maximum(height, 0).astype(np.int64)
-    return waiting
+def _left(life: Life, times: Times) -> Numbers:
+    """Bursts wait up to half a minute, and come down again; what a slow consumer leaves is gone when it is replaced."""
+    waiting = np.zeros(len(times))
+    for start, end in life.bursts:
+        waiting += np.maximum(30 * life.rate * (1 - np.abs(2 * (times - start) / (end - start) - 1)), 0)
+    if life.slowed:
+        start, end = life.slowed
+        waiting += np.where((times >= start) & (times < end), (times - start) * life.rate / 2, 0)
+    return waiting.astype(np.int64)
 
 
 def _let_stand(consumed: Numbers, times: Times, one: Standing) -> None:

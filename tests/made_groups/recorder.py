@@ -1,5 +1,5 @@
-"""What a recorder that asks once a minute sees of a made group: each source at its own second, one broker a few seconds
-after the other; now and then it is down for two rounds, or misses one of a single source.
+"""What a recorder sees of a made group: each source at its own second of a round, one broker a few seconds after the
+other, or, where it is slow, at any; in some hours it is down for two rounds, or misses one or two of a single source.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from spark_jobs.domain.model.history import (
 from spark_jobs.domain.model.message_queue import MessageQueue, RouteEntry, sort_client_ids, sort_queues
 from spark_jobs.domain.model.series import Series
 from spark_jobs.domain.model.window import MILLISECOND
-from spark_jobs.domain.rocketmq.allocation import allocate
 from spark_jobs.domain.rocketmq.strategies import STRATEGY_OF_CLASS, Strategy
 from tests.kernel import series_of
 from tests.made_groups.lives import Hosts, Life, at
-from tests.made_groups.readings import END, FIRST, MINUTE, micros, offset_readings, places, topic_readings
+from tests.made_groups.readings import FIRST, micros, offset_readings, places, topic_readings
+from tests.oracle.client import allocate
 
 CLASS_OF_STRATEGY = {name: class_name for class_name, name in STRATEGY_OF_CLASS.items()}
 
 
-def recorded(name: str, life: Life, random: Random) -> GroupHistory:
-    """The history that the kernel is given."""
-    recorder = _Recorder(name, life, random)
+def recorded(name: str, life: Life, random: Random, cadence: int = 60, *, is_slow: bool = False) -> GroupHistory:
+    """The history that the kernel is given; `cadence`: seconds between two rounds."""
+    recorder = _Recorder(name, life, random, cadence, is_slow=is_slow)
     return GroupHistory(
         "made",
         name,
@@ -49,32 +49,45 @@ def recorded(name: str, life: Life, random: Random) -> GroupHistory:
 
 
 class _Recorder:
-    def __init__(self, name: str, life: Life, random: Random) -> None:
-        self._name, self._life, self._random = name, life, random
+    def __init__(self, name: str, life: Life, random: Random, cadence: int, *, is_slow: bool) -> None:
+        self._name, self._life, self._random, self._cadence, self._is_slow = name, life, random, cadence, is_slow
         self._base, self._numbers = random.randrange(1, 10_000), np.random.default_rng(random.randrange(2**32))
-        # Two rounds are as long as a snapshot holds.
-        first, count = random.randrange(FIRST, END, MINUTE), random.choice((0, 0, 1, 2)) if not life.sources_lost else 0
-        self._down = range(first, first + count * MINUTE, MINUTE)
+        self._down: set[int] = set()
+        for _ in range(life.hours):
+            self._down |= self._few_rounds(random.choice((0, 0, 1, 2)), self._down)
         self._dealt: dict[tuple[object, ...], list[MessageQueue]] = {}
 
+    def _few_rounds(self, count: int, others: set[int]) -> set[int]:
+        """Rounds in a row: two are as long as a snapshot holds. None where others, or where a fault begins or ends, are
+        near.
+        """
+        first, near = self._random.randrange(FIRST, self._life.end, self._cadence), 4 * self._cadence
+        avoided = {*others, *(self._life.fault or ()), *(self._life.sources_lost or ())}
+        if any(first - near < second < first + near for second in avoided):
+            return set()
+        return {first + place * self._cadence for place in range(count)}
+
     def _seconds(self, late: float = 0.0) -> list[float]:
-        """When one source was asked: not while the recorder was down, and perhaps not in one round of its own."""
-        phase, lost = self._random.uniform(0, 15) + late, self._life.sources_lost
-        missed = self._random.randrange(FIRST, END, MINUTE) if self._random.random() < 0.3 else None
-        if missed is not None and self._down.start - 3 * MINUTE <= missed < self._down.stop + 3 * MINUTE:
-            missed = None
+        """When one source was asked: not while the recorder was down, and perhaps not in a few rounds of its own."""
+        cadence, life, random = self._cadence, self._life, self._random
+        phase = random.uniform(0, 0.9 * cadence) if self._is_slow else random.uniform(0, cadence / 4) + late
+        without = set(self._down)
+        for _ in range(life.hours):
+            if random.random() < 0.3:
+                without |= self._few_rounds(2 if self._is_slow else 1, without)
         return [
             second + phase
-            for second in range(FIRST, END, MINUTE)
-            if second != missed and second not in self._down and not (lost and second in lost)
+            for second in range(FIRST, life.end, cadence)
+            if second not in without and not (life.sources_lost and second in life.sources_lost)
         ]
 
     def memberships(self) -> Iterator[tuple[str, Series[Membership]]]:
         life = self._life
         for place, broker in enumerate([*life.brokers, *(["bystander"] if life.bystander else [])]):
-            late = place * self._random.uniform(0, 5)
+            late = place * self._random.uniform(0, self._cadence / 12)
             is_host = broker != "bystander" and life.connects
-            seen = [(second, at(life.members, second) if is_host else ()) for second in self._seconds(late)]
+            members = life.listed.get(broker, life.members)
+            seen = [(second, at(members, second) if is_host else ()) for second in self._seconds(late)]
             yield (
                 broker,
                 series_of([(micros(second), self._listed(ids, number)) for number, (second, ids) in enumerate(seen)]),

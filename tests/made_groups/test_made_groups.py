@@ -25,7 +25,7 @@ from tests.made_groups.recorder import recorded
 HOUR = 3600 * SECOND
 SETTINGS = AuditSettings(HOUR, 60 * SECOND, 180 * SECOND, Thresholds())
 SEED = os.environ.get("SEED", "1")
-GROUPS, UNHEALTHY = 500, 50
+GROUPS, UNHEALTHY = 500, 5 * len(PLANTED)
 
 
 class Group(NamedTuple):
@@ -39,7 +39,7 @@ def made() -> Iterator[Group]:
         for number in range(count):
             kind = of_kind[number % len(of_kind)]
             name, random = f"{kind.__name__}-{number}", Random(f"{SEED} {kind.__name__} {number}")
-            history = recorded(name, kind(random), random)
+            history = recorded(name, kind(random, 1), random)
             (judged,) = judge(history, StrategySettings(), SETTINGS, START, START + HOUR)
             yield Group(kind, judged)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 from tests.oracle.snapshots import ClientSnapshot, StepWindow
@@ -152,12 +151,32 @@ def handed_over(before: Situation, after: Situation) -> set[Place]:
     return {queue for queue in both if before.owners[queue] and before.owners[queue] != after.owners[queue]}
 
 
-def rebalance_moments(starts: Iterable[int], cadence: int) -> dict[int, int]:
-    """When the rebalance began that each start belongs to: one less than half a cadence after another is the same."""
-    moments: dict[int, int] = {}
-    in_order = sorted(set(starts))
-    for before, start in pairwise([None, *in_order]):
-        assert start is not None
-        is_same = before is not None and start - before < cadence / 2
-        moments[start] = moments[before] if is_same and before is not None else start
+class Begun(NamedTuple):
+    """A start of a topic, and what changed with it."""
+
+    start: int
+    topic: str
+    changed: frozenset[tuple[str, str]]
+
+
+def rebalance_moments(begun: Iterable[Begun], cadence: int, max_gap: int) -> dict[Begun, int]:
+    """When the rebalance began that each start belongs to: one less than half a cadence after another that is told for
+    the first time is the same, and one that tells what other topics told in the gap before.
+
+    Per topic and moment of others, the first start that could tell it does.
+    """
+    moments: dict[Begun, int] = {}
+    told_at: dict[int, set[tuple[str, str]]] = {}
+    told_by: set[tuple[int, str]] = set()
+    newest: Begun | None = None
+    for one in sorted(begun, key=lambda each: each.start):
+        recent = [at for at in told_at if one.start - at < max_gap and (at, one.topic) not in told_by]
+        of_others = [at for at in recent if told_at[at] & one.changed]
+        if not all(any(each in told_at[at] for at in of_others) for each in one.changed):
+            is_same = newest is not None and one.start - newest.start < cadence / 2
+            moments[one] = moments[newest] if is_same and newest is not None else one.start
+            told_at[moments[one]] = told_at.get(moments[one], set()) | one.changed
+            newest, of_others = one, [moments[one]]
+        moments[one] = max(of_others)
+        told_by |= {(at, one.topic) for at in of_others}
     return moments

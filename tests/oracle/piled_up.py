@@ -69,7 +69,8 @@ def _of_queue(looks: Sequence[Look], of_queue: Sequence[QueueRow], enough: int) 
             for row in of_queue
         }
         return PiledUp(looks[top].messages, waited, tuple((at, n) for at, n in grown.items() if n > 0) or last)
-    return PiledUp(looks[-1].messages, waited, last) if looks[-1].messages >= max(looks[0].messages, 1) else None
+    left = looks[-1].messages
+    return PiledUp(left, waited, last) if left > enough and left >= looks[0].messages else None
 
 
 def _looks(readings: Sequence[QueueReading], window: StepWindow) -> Iterator[Look]:

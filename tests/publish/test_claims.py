@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 from filelock import FileLock
@@ -44,13 +43,6 @@ def test_overlapping_requests_exclude_each_other(
                 pass
 
 
-def test_a_claim_ends_with_its_run(warehouse: Warehouse) -> None:
-    with claim(warehouse, RunRequest(TEN), "first"):
-        pass
-    with claim(warehouse, RunRequest(TEN), "second"):
-        pass
-
-
 def test_who_looks_at_the_claims_sees_none_half_gone(warehouse: Warehouse) -> None:
     assert warehouse.local_path is not None
     folder = warehouse.local_path / "_claims"
@@ -67,32 +59,42 @@ def test_who_looks_at_the_claims_sees_none_half_gone(warehouse: Warehouse) -> No
     with FileLock(folder / "all.lock"):
         ends.set()
         holder.join(timeout=0.3)
-        assert len(list(folder.glob("run-first.*"))) == 2
+        assert len(list(folder.glob("run-first.*"))) == 1
     holder.join(timeout=10)
     assert list(folder.glob("run-first.*")) == []
 
 
-def test_a_killed_run_blocks_nobody(warehouse: Warehouse, tmp_path: Path) -> None:
-    script = (
-        "import os, signal\n"
-        "from spark_jobs.domain.model.intervals import Interval\n"
-        "from spark_jobs.pipeline.publish.claims import claim\n"
-        "from spark_jobs.pipeline.publish.request import RunRequest\n"
-        "from spark_jobs.store.warehouse import Warehouse\n"
-        f"with claim(Warehouse.parse({warehouse.location!r}), RunRequest(Interval.parse({str(TEN)!r})), 'killed'):\n"
-        "    os.kill(os.getpid(), signal.SIGKILL)\n"
-    )
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9
-    with claim(warehouse, RunRequest(TEN), "next"):
-        assert warehouse.local_path is not None
-        assert sorted(path.name for path in (warehouse.local_path / "_claims").glob("*.json")) == ["run-next.json"]
+#: A process that is killed while it holds a claim.
+KILLED = """
+import os, signal, sys
+from spark_jobs.pipeline.publish.claims import claim_task
+from spark_jobs.store.warehouse import Warehouse
+with claim_task(Warehouse.parse(sys.argv[1]), "killed", "staging"):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_process_leaves_blocks_nobody_and_is_removed(warehouse: Warehouse) -> None:
+    assert warehouse.local_path is not None
+    folder = warehouse.local_path / "_claims"
+
+    def killed() -> None:
+        assert subprocess.run([sys.executable, "-c", KILLED, warehouse.location], check=False).returncode == -9
+        assert len(list(folder.glob("task-staging.*.json"))) == 1
+
+    killed()
+    with claim_task(warehouse, "killed", "staging"):
+        assert len(list(folder.glob("task-staging.*.json"))) == 1
+    killed()
+    drop_dead_claims(warehouse)
+    assert [path.name for path in folder.iterdir()] == ["all.lock"]
 
 
 def test_a_run_killed_while_it_claimed_leaves_nothing(warehouse: Warehouse) -> None:
     assert warehouse.local_path is not None
     folder = warehouse.local_path / "_claims"
     folder.mkdir(parents=True)
-    (folder / "run-killed.lock").touch()
+    (folder / "run-killed.json").touch()
     drop_dead_claims(warehouse)
     assert [path.name for path in folder.iterdir()] == ["all.lock"]
 
@@ -128,25 +130,6 @@ def test_one_process_at_a_time_does_a_task_of_a_run(warehouse: Warehouse) -> Non
             pass
     with claim_task(warehouse, "scheduled__1", "staging"):
         pass
-
-
-def test_what_a_killed_task_leaves_blocks_nobody_and_is_removed(warehouse: Warehouse) -> None:
-    script = (
-        "import os, signal\n"
-        "from spark_jobs.pipeline.publish.claims import claim_task\n"
-        "from spark_jobs.store.warehouse import Warehouse\n"
-        f"with claim_task(Warehouse.parse({warehouse.location!r}), 'killed', 'staging'):\n"
-        "    os.kill(os.getpid(), signal.SIGKILL)\n"
-    )
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9
-    assert warehouse.local_path is not None
-    folder = warehouse.local_path / "_claims"
-    assert len(list(folder.glob("task-staging.*.json"))) == 1
-    with claim_task(warehouse, "killed", "staging"):
-        pass
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9
-    drop_dead_claims(warehouse)
-    assert [path.name for path in folder.iterdir()] == ["all.lock"]
 
 
 def test_turns_wait_and_notes_stay(warehouse: Warehouse) -> None:

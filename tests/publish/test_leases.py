@@ -31,7 +31,6 @@ def store(monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
     monkeypatch.setattr(objects, "object_store", lambda _: made)
     monkeypatch.setattr(claims, "_AT_ONCE", 0.2)
     monkeypatch.setattr(claims, "_NOTICES_TIMEOUT", 0.2)
-    monkeypatch.setattr(leases, "_PAUSE", (0.01, 0.05))
     return made
 
 

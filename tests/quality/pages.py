@@ -16,7 +16,7 @@ from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.pipeline.quality.checks import QUARANTINED_PERCENT, Check, Result, StepsWithin
 from spark_jobs.pipeline.quality.facts import Facts, by_name, looked
-from spark_jobs.pipeline.quality.validation import Validator
+from spark_jobs.pipeline.quality.validation import validate, write_pages
 from tests.expectations import cases
 from tests.expectations.cases import arrow_rows
 from tests.snapshots import at, membership
@@ -61,9 +61,8 @@ def few_quarantined(percent: float) -> StepsWithin:
     )
 
 
-def validated(site: Path | None, run_id: str, facts: Facts, percent: float = 1) -> list[Result]:
+def validated(site: Path, run_id: str, facts: Facts, percent: float = 1) -> list[Result]:
     """What a run sees in the rows; with its pages."""
-    validator = Validator(run_id, site)
-    results = validator.validate([Check(SUITE, (few_quarantined(percent),))], facts)
-    validator.write_pages()
+    results = validate([Check(SUITE, (few_quarantined(percent),))], facts, run_id, site)
+    write_pages(run_id, site)
     return results

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from expectations import BY_TABLE
-from schemas import MEMBERSHIP_SNAPSHOTS, QUALITY_RESULTS
-from spark_jobs.config import Quality
+from schemas import ALLOCATIONS, MEMBERSHIP_SNAPSHOTS, QUALITY_RESULTS
+from spark_jobs.config import Configuration
+from spark_jobs.config.model import Quality
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.pipeline.quality.checks import Check, Result
-from spark_jobs.pipeline.quality.drift import Subject, Usual, as_usual, known_values, usual_values
-from spark_jobs.pipeline.quality.validation import Validator
+from spark_jobs.pipeline.quality.checks import Check, Result, as_usual, checks_of
+from spark_jobs.pipeline.quality.drift import Subject, Usual, usual_values
+from spark_jobs.pipeline.quality.validation import validate
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
 from tests.quality.pages import counted
@@ -81,7 +82,7 @@ ROWS = [
 def usual(tmp_path_factory: pytest.TempPathFactory) -> Usual:
     stored = DeltaTables(Location.parse(str(tmp_path_factory.mktemp("drift"))))
     stored.append(QUALITY_RESULTS, ROWS)
-    return usual_values(known_values(stored, INTERVAL, Quality()), INTERVAL, Quality())
+    return usual_values(stored, INTERVAL, Quality())
 
 
 @pytest.mark.parametrize(
@@ -119,7 +120,7 @@ def test_an_unusual_step_is_a_warning_and_look_back_is_not_looked_at() -> None:
         Subject(table.name, "consume_type"): {TEN: (0.0, 50.0)},
     }
     expected = tuple(as_usual(table, known, [TEN, ELEVEN]))
-    found = Validator("r", None).validate([Check(suite, expected)], counted(rows))
+    found = validate([Check(suite, expected)], counted(rows), "r", None)
     drift = [one for one in found if one.expectation.endswith("_is_usual")]
     assert {one.severity for one in drift} == {"warning"}
 
@@ -138,4 +139,5 @@ def test_an_unusual_step_is_a_warning_and_look_back_is_not_looked_at() -> None:
 
 
 def test_a_run_of_some_groups_is_not_compared() -> None:
-    assert list(as_usual(MEMBERSHIP_SNAPSHOTS, None, [TEN])) == []
+    (check,) = checks_of([ALLOCATIONS], INTERVAL, Configuration(), None)
+    assert check.of_steps == ()

@@ -9,24 +9,24 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from schemas import QUARANTINE, SOURCES, Table
+from schemas import OUTPUTS, QUARANTINE, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.config.model import Quality
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import to_micros
-from spark_jobs.pipeline.audit import audit, window_of
-from spark_jobs.pipeline.check import Gate
+from spark_jobs.pipeline.audit_run import AuditRun
+from spark_jobs.pipeline.check import check as check_tables
+from spark_jobs.pipeline.check import usual_of
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.quality.facts import LEFT_OUT, ROWS
-from spark_jobs.pipeline.sightings import EarlierHistory
-from spark_jobs.pipeline.sources import pinned_versions, read_sources
+from spark_jobs.pipeline.quality.gate import raise_if_critical
+from spark_jobs.pipeline.run import judge
 from spark_jobs.store.warehouse import Warehouse
 from tests.quality.malformed import Row, good_row, malformed_rows
 from tests.snapshots import at, load
 
 REQUEST = RunRequest(Interval(at(0), at(3600)))
 CONFIGURATION = Configuration(quality=Quality(max_quarantined_percent=100.0))
-WINDOW = window_of(REQUEST, CONFIGURATION)
 
 
 def test_malformed_rows_are_set_aside_and_the_rest_is_audited(spark: SparkSession, warehouse: Warehouse) -> None:
@@ -44,11 +44,9 @@ def check(spark: SparkSession, warehouse: Warehouse, count: int) -> None:
     malformed = list(malformed_rows(1, count))
     bad = {table: [one.row for one in malformed if one.table is table] for table in SOURCES}
     load(spark, warehouse, {table: good[table] + bad[table] for table in SOURCES})
-    gate, versions = Gate(spark, warehouse, REQUEST, CONFIGURATION, "run"), pinned_versions(spark, warehouse)
-    sources = read_sources(spark, warehouse, versions, WINDOW.read, REQUEST)
-    found = audit(gate, sources, EarlierHistory(spark, warehouse, versions, REQUEST, CONFIGURATION), lambda _: None)
-    gate.outputs(found.counted.facts)
-    gate.record()
+    run = AuditRun.begin(spark, warehouse, REQUEST, CONFIGURATION)
+    found = judge(run, usual_of(run))
+    raise_if_critical(found.results + check_tables(run, OUTPUTS, found.counted.facts, usual_of(run)))
     aside, rejected = _aside(spark, warehouse), _rejected(found.packed)
     for table in SOURCES:
         facts = found.counted.facts[table]

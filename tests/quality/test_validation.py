@@ -14,7 +14,7 @@ import pytest
 from spark_jobs.errors import QualitySiteError
 from spark_jobs.pipeline.quality import validation
 from spark_jobs.pipeline.quality.checks import Check
-from spark_jobs.pipeline.quality.validation import Validator
+from spark_jobs.pipeline.quality.validation import validate, write_pages
 from tests.quality.pages import HOSTILE, SUITE, rows, validated
 from tests.snapshots import at
 
@@ -79,32 +79,29 @@ def test_the_index_lists_the_newest_runs(tmp_path: Path, monkeypatch: pytest.Mon
 def test_an_error_is_an_error_and_no_failed_expectation() -> None:
     of_another_suite = {SUITE.table: [{"step_start": "", "rows": 1, "broken": {}}]}
     with pytest.raises(RuntimeError, match="cluster_is_a_name"):
-        Validator("r", None).validate([Check(SUITE)], of_another_suite)
+        validate([Check(SUITE)], of_another_suite, "r", None)
 
 
-def test_without_a_folder_there_are_results_and_no_pages() -> None:
-    validator = Validator("r", None)
-    assert all(one.success for one in validator.validate([Check(SUITE)], rows()))
-    assert validator.write_pages() is None
+def test_without_a_folder_there_are_results() -> None:
+    assert all(one.success for one in validate([Check(SUITE)], rows(), "r", None))
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     blocked = tmp_path / "file" / "_quality"
     blocked.parent.write_text("in its place")
     with pytest.raises(QualitySiteError, match=rf"cannot be written to {blocked}: Not a directory"):
-        Validator("r", blocked)
+        validate([Check(SUITE)], rows(), "r", blocked)
     site = tmp_path / "_quality"
-    validator = Validator("r", site)
     in_place = site / "validations" / "membership_snapshots"
+    in_place.parent.mkdir(parents=True)
     in_place.write_text("")
     with pytest.raises(QualitySiteError, match=rf"cannot be written to {site}: "):
-        validator.validate([Check(SUITE)], rows())
+        validate([Check(SUITE)], rows(), "r", site)
     in_place.unlink()
-    validator = Validator("r", site)
-    validator.validate([Check(SUITE)], rows())
+    validate([Check(SUITE)], rows(), "r", site)
     (site / "data_docs").write_text("")
     with pytest.raises(QualitySiteError, match=rf"cannot be written to {site}: "):
-        validator.write_pages()
+        write_pages("r", site)
 
 
 def test_pages_ask_nothing_of_the_network_and_run_nothing(tmp_path: Path) -> None:
@@ -129,8 +126,7 @@ def test_runs_side_by_side_forget_old_runs_one_after_the_other(tmp_path: Path, m
 
     monkeypatch.setattr(validation, "_RUNS_SHOWN", 0)
     monkeypatch.setattr(shutil, "rmtree", slowly)
-    validators = [Validator(f"r{number}", tmp_path) for number in range(2)]
     with ThreadPoolExecutor(2) as pool:
-        pages = list(pool.map(Validator.write_pages, validators))
+        pages = list(pool.map(write_pages, ("r0", "r1"), (tmp_path, tmp_path)))
     assert pages == [tmp_path / "data_docs" / "index.html"] * 2
     assert list(tmp_path.glob("validations/*/old*")) == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import shutil
-from argparse import Namespace
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,8 +11,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from schemas import AUDIT_RUNS, FINDINGS, ROUTE_SNAPSHOTS, SOURCES, TOPIC_SNAPSHOTS, Table
-from spark_jobs.cli import start
-from spark_jobs.cli.start import SMALL_BYTES, is_small
+from spark_jobs.api import start
+from spark_jobs.api.start import SMALL_BYTES, is_small, snapshots_of
 from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.amount import bytes_in
@@ -65,29 +64,29 @@ def test_small_work_is_known_by_the_log_and_what_the_user_says_counts(
 ) -> None:
     caplog.set_level(logging.INFO)
     size = add(tmp_path, ROUTE_SNAPSHOTS, (0, 3599))
-    asked = Namespace(warehouse=str(tmp_path), interval=HOUR, scale=None)
-    assert is_small(asked)
+    warehouse, hour = Location.parse(str(tmp_path)), snapshots_of(HOUR)
+    assert is_small(warehouse, None, hour)
     assert caplog.messages[-1].startswith("Spark is started for small work: 0.0 MB")
-    assert is_small(asked, lambda _: SMALL_BYTES)
-    assert not is_small(asked, lambda _: SMALL_BYTES + 1)
+    assert is_small(warehouse, None, lambda _: SMALL_BYTES)
+    assert not is_small(warehouse, None, lambda _: SMALL_BYTES + 1)
     monkeypatch.setattr(start, "SMALL_BYTES", size - 1)
-    assert not is_small(asked)
-    assert is_small(Namespace(**vars(asked) | {"interval": NEXT}))
-    assert is_small(Namespace(**vars(asked) | {"scale": "small"}))
-    assert not is_small(Namespace(**vars(asked) | {"scale": "large", "interval": NEXT}))
+    assert not is_small(warehouse, None, hour)
+    assert is_small(warehouse, None, snapshots_of(NEXT))
+    assert is_small(warehouse, "small", hour)
+    assert not is_small(warehouse, "large", snapshots_of(NEXT))
 
 
 @pytest.mark.parametrize("warehouse", ["lake.audit", "hdfs://host/audit", "gs://bucket/audit"])
 def test_where_the_log_is_not_read_cheaply_work_is_large(warehouse: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    assert not is_small(Namespace(warehouse=warehouse, interval=HOUR, scale=None))
+    assert not is_small(Location.parse(warehouse), None, snapshots_of(HOUR))
     assert caplog.messages[-1] == f"Spark is started for large work: only Spark knows how much there is in {warehouse}"
 
 
 def test_a_table_that_cannot_be_read_or_is_of_an_older_version_makes_work_large(tmp_path: Path) -> None:
     write_deltalake(tmp_path / ROUTE_SNAPSHOTS.name, arrow_table(ROUTE_SNAPSHOTS, []).drop_columns("queues"))
-    assert not is_small(Namespace(warehouse=str(tmp_path), interval=HOUR, scale=None))
+    assert not is_small(Location.parse(str(tmp_path)), None, snapshots_of(HOUR))
     shutil.rmtree(tmp_path / ROUTE_SNAPSHOTS.name)
     (tmp_path / "route_snapshots" / "_delta_log").mkdir(parents=True)
     (tmp_path / "route_snapshots" / "_delta_log" / f"{0:020d}.json").write_text("no commit")
-    assert not is_small(Namespace(warehouse=str(tmp_path), interval=HOUR, scale=None))
+    assert not is_small(Location.parse(str(tmp_path)), None, snapshots_of(HOUR))

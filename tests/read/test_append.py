@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from schemas.table import Table, required
-from schemas.types import STRING, Struct
+from schemas.table import Table
+from schemas.types import STRING, Struct, required
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
 
 
 def things(comment: str) -> Table:
-    return Table(name="things", comment="", schema=Struct([required("name", STRING, comment)]), key=("name",))
+    return Table(name="things", comment="", schema=Struct(required("name", STRING, comment)), key=("name",))
 
 
 def test_a_table_takes_rows_when_its_comments_have_other_words(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def ended(warehouse: Path, times: int) -> Counter[tuple[int, str]]:
     return Counter((one.returncode, one.stdout.splitlines()[-1]) for one in done)
 
 
-_TOLD = (0, "1 group; the newest step began at 2026-11-21T02:00Z.")
+_TOLD = (0, "1 group; newest step 2026-11-21T02:00Z: 1 with unknown owners; --all shows them")
 
 
 def test_status_ends_with_0(published: Path) -> None:

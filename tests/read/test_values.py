@@ -45,13 +45,11 @@ _TABLE = Table(
     "things",
     "",
     Struct(
-        [
-            Field("name", STRING),
-            Field("size", LONG),
-            Field("seen_at", TIMESTAMP),
-            Field("parts", Array(Struct([Field("x", INTEGER)]))),
-            Field("counts", Map(LONG)),
-        ]
+        Field("name", STRING),
+        Field("size", LONG),
+        Field("seen_at", TIMESTAMP),
+        Field("parts", Array(Struct(Field("x", INTEGER)))),
+        Field("counts", Map(LONG)),
     ),
     ("name",),
 )
@@ -110,7 +108,7 @@ def test_what_cannot_be_read_is_said_with_its_table(things: DeltaTables, tmp_pat
     assert not things.exists(FINDINGS)
     with pytest.raises(WarehouseError, match="there is no table findings in the warehouse"):
         things.read(FINDINGS, ["rule"])
-    other = Table("things", "", Struct([Field("name", LONG), Field("shape", STRING)]), ("name",))
+    other = Table("things", "", Struct(Field("name", LONG), Field("shape", STRING)), ("name",))
     with pytest.raises(SchemaMismatchError, match=r"column name is string, not bigint; column parts\[\].x .int. is"):
         things.read(other, ["name"])
     for file in (tmp_path / "things").glob("*.parquet"):

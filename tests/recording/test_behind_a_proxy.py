@@ -155,9 +155,7 @@ def test_what_waits_for_a_group_is_known_or_said_to_be_unknown(audited: Rows) ->
             assert row["backlog_end"] < 50
         else:
             assert row["backlog_end"] == (int(backlog) if backlog else None), group
-    assert found["grpc-service"]["advice"] == (
-        "Whether more consumers would have helped is unknown, because the backlog of 8 queues is unknown."
-    )
+    assert found["grpc-service"]["advice"] == "Unknown: the backlog of 8 queues is not known."
 
 
 def test_the_offsets_of_both_pop_groups_say_nothing(recorded: Rows, audited: Rows) -> None:

@@ -21,16 +21,15 @@ from rich.console import Console
 from schemas import ALLOCATIONS, REBALANCE_INTERVALS
 from spark_jobs.cli.documents import as_json
 from spark_jobs.cli.reading import show_explanation
-from spark_jobs.cli.show_status import show_statuses
-from spark_jobs.config import settings_for
+from spark_jobs.cli.show_status import show_group
+from spark_jobs.config import strategy_settings
 from spark_jobs.domain.model.intervals import parse_utc
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.show.explain import ExplainRequest, explain_group
 from spark_jobs.show.status import statuses
 from spark_jobs.show.text.arithmetic import sizes
-from spark_jobs.show.text.explanation import lines
-from spark_jobs.show.text.views import strategy_of
+from spark_jobs.show.text.explanation_text import lines
 from spark_jobs.store.read.delta import DeltaTables
 from tests.recording.conftest import EXAMPLE, RECORDING, Audited
 
@@ -105,7 +104,7 @@ def test_a_retry_topic_is_told_when_it_is_named(spark: SparkSession, audited: Au
         (
             question("payment-service", "2026-11-21T02:10Z", "zzz"),
             "payment-service has no topic zzz in 2026-11-21T02:00Z/2026-11-21T03:00Z: its topics are "
-            "%RETRY%payment-service, payments",
+            "payments, %RETRY%payment-service",
         ),
         (
             question("payment-service", "2026-11-21T03:00Z"),
@@ -134,13 +133,13 @@ def test_the_arithmetic_is_that_of_every_allocation(spark: SparkSession, audited
             owned[(*key(row), owner["client_id"], owner["client_addr"])] += 1
     looked_at = set()
     for row in audited.rows(spark, REBALANCE_INTERVALS):
-        settings = settings_for(audited.configuration, row["cluster"], row["consumer_group"])
+        settings = strategy_settings(audited.configuration, row["cluster"], row["consumer_group"])
         if row["status"] != "REPLAYED":
             continue
         queues = [MessageQueue(row["topic"], queue["broker_name"], queue["queue_id"]) for queue in row["queues"]]
         client_ids = [member["client_id"] for member in row["members"]]
         for member in row["members"]:
-            told = sizes(strategy_of(member["strategy"], settings), queues, client_ids)
+            told = sizes(settings.named(member["strategy"]), queues, client_ids)
             share = told[client_ids.index(member["client_id"])] if member["subscribes"] else 0
             assert owned[(*key(row), member["client_id"], member["client_addr"])] == share, row
             looked_at.add(member["strategy"])
@@ -161,19 +160,24 @@ def test_the_status_of_all_groups(spark: SparkSession, audited: Audited) -> None
     assert len(names) == 17
     (only,) = statuses(DeltaTables(audited.warehouse), "demo", "legacy-import").groups
     file = io.StringIO()
-    show_statuses(Console(file=file, width=80), statuses(DeltaTables(audited.warehouse), None, only["consumer_group"]))
+    show_group(Console(file=file, width=80), statuses(DeltaTables(audited.warehouse), None, only["consumer_group"]))
     assert file.getvalue().splitlines() == [
-        "ERROR cluster=demo group=legacy-import step=2026-11-21T02:00Z findings=6 "
-        "rules=STRANDED_WRITE_QUEUES,CONSUMER_LAGGING,FLOW_CONTROLLED,NEAR_CAPACITY,SLOW_LISTENER,UNOBSERVED members=2 "
-        "queues=4/0/0 "
-        "backlog=73 → 2,229 caught_up_in=never deleted_in=2 d 23 h unknown_queues=4 stranded=11767 "
-        "oldest=9 min 26 s in=7.8/s out=6.4/s "
-        "utilisation=15 % (busiest 157 % of its LISTENER) headroom=0.0/s limit=LISTENER advice: More consumers "
-        "would have helped, up to 4 of them, if what the listener calls (a database, for example) can handle it: "
-        "the listener was the limit, 2 members shared 4 queues, and 2,229 messages piled up in 2 queues. The slow "
-        "member has 1 consume thread. The backlog of 4 queues is unknown. With 2 more members the highest backlog "
-        "would have been about 36 instead of 2,229, with twice the consume threads about 68.",
-        "1 group; the newest step began at 2026-11-21T02:00Z.",
+        "ERROR legacy-import (cluster demo), step 2026-11-21T02:00Z",
+        "  found           STRANDED_WRITE_QUEUES, CONSUMER_LAGGING, FLOW_CONTROLLED, NEAR_CAPACITY, SLOW_LISTENER, "
+        "UNOBSERVED",
+        "  members         2, 0 idle",
+        "  queues owned    4/0/0 (once/more often/never)",
+        "  backlog         73 → 2,229, 11,767 stranded, 4 queues unknown",
+        "  oldest message  9 min 26 s",
+        "  caught up in    never",
+        "  deleted in      2 d 23 h",
+        "  rates           7.8/s in, 6.4/s out",
+        "  utilisation     15 % (busiest 157 % of its LISTENER), headroom 0.0/s",
+        "  limit           listener",
+        "  more consumers? Yes, at least 2 more consumers, up to 4 in all, if what the listener calls (a database, for "
+        "example) can handle it: the listener was the limit, 2 members shared 4 queues, and 2,229 messages piled up in "
+        "2 queues. The slow member has 1 consume thread. The backlog of 4 queues is unknown. With 2 more members the "
+        "highest backlog would have been about 36 instead of 2,229.",
     ]
     with pytest.raises(NothingPublishedError, match="did you mean payment-service"):
         statuses(DeltaTables(audited.warehouse), None, "paymnt-service")

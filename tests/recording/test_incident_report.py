@@ -9,7 +9,7 @@ import pytest
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.show.page.incident_pages import incident_section
-from spark_jobs.show.page.texts import clock
+from spark_jobs.show.page.style import clock
 from tests.recording.by_kernel import audited
 from tests.recording.test_incidents import by_hand, folded, moment, same_time
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, SOURCES
+from schemas import CLIENT_SNAPSHOTS, SOURCES
 from spark_jobs.domain.model.history import ClientHistory, ClientState
 from spark_jobs.pipeline.gather.gather import Partitioning, group_topics, readings_per_group, states_per_group
 from spark_jobs.pipeline.gather.histories import histories
 from spark_jobs.pipeline.gather.judged import Gathered
 from spark_jobs.pipeline.gather.kinds import CLIENT, READABLE
 from spark_jobs.pipeline.gather.one_group import one_group
-from spark_jobs.pipeline.gather.sources import Sources
+from spark_jobs.store.arrow_types import arrow_schema
 from spark_jobs.store.read.delta import DeltaTables
-from spark_jobs.store.read.stored import Filter, rows
 from spark_jobs.store.warehouse import Warehouse
 from tests.recording.conftest import EXAMPLE, RECORDING
 
@@ -26,7 +26,7 @@ Clients = dict[tuple[str, str], ClientHistory]
 
 @pytest.fixture(scope="module")
 def by_spark(spark: SparkSession, recorded: Warehouse) -> Clients:
-    gathered = Gathered.of(Sources(*(recorded.read(spark, table) for table in SOURCES)))
+    gathered = Gathered.of({table: recorded.read(spark, table) for table in SOURCES})
     topics, parts = group_topics(gathered.folded), Partitioning(1)
     states = states_per_group(gathered.folded.withColumn(READABLE, F.lit(None).cast("string")), topics, parts)
     key = ("cluster", "consumer_group", "kind", "name", "fingerprint", "times")
@@ -38,14 +38,12 @@ def by_spark(spark: SparkSession, recorded: Warehouse) -> Clients:
 @pytest.fixture(scope="module")
 def by_one_group(recorded: Warehouse) -> Clients:
     tables = DeltaTables(recorded)
-    every = rows(tables.read(CLIENT_SNAPSHOTS, CLIENT_SNAPSHOTS.columns))
-    offsets = tables.read(OFFSET_SNAPSHOTS, OFFSET_SNAPSHOTS.columns, (Filter("consumer_group", "=", ""),))
+    every = tables.read(CLIENT_SNAPSHOTS, CLIENT_SNAPSHOTS.columns)
+    nothing = {table: arrow_schema(table).empty_table() for table in SOURCES}
     found: Clients = {}
-    for group in sorted({row["consumer_group"] for row in every}):
-        own = [row for row in every if row["consumer_group"] == group]
-        history = one_group(
-            "demo", group, {MEMBERSHIP_SNAPSHOTS: [], ROUTE_SNAPSHOTS: [], CLIENT_SNAPSHOTS: own}, offsets
-        )
+    for group in sorted(set(every["consumer_group"].to_pylist())):
+        own = every.filter(pc.equal(every["consumer_group"], group))
+        history = one_group("demo", group, {**nothing, CLIENT_SNAPSHOTS: own})
         found |= {(group, name): client for name, client in history.clients.items()}
     return found
 

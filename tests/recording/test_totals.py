@@ -25,7 +25,7 @@ from spark_jobs.show.incidents import IncidentQuery, incidents_of
 from spark_jobs.show.metrics import metrics
 from spark_jobs.show.report import ReportRequest, report
 from spark_jobs.show.status import statuses
-from spark_jobs.show.text.story import GroupStory
+from spark_jobs.show.text.explanation import GroupExplanation
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
 from tests.recording.by_kernel import HOUR, PROXIES, PROXIES_HOUR, Published, audited, write_warehouse
@@ -231,7 +231,7 @@ def test_explain_says_the_same(recording: Told) -> None:
         assert sum(unknown.queue_count for one in of_topics if one for unknown in one.unknown) == backlog.unknown_queues
 
 
-def _explained(recording: Told, group: str, topic: str, end: Any) -> GroupStory:
+def _explained(recording: Told, group: str, topic: str, end: Any) -> GroupExplanation:
     return explain_group(recording.tables, ExplainRequest(group, end - timedelta(milliseconds=1), topic=topic))
 
 

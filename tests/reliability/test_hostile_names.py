@@ -84,7 +84,7 @@ def is_inert(output: str) -> bool:
 
 
 COMMANDS = (
-    ["status"],
+    ["status", "--all"],
     ["incidents"],
     ["trends", "--days", "7"],
     ["runs"],

@@ -35,7 +35,7 @@ STEP = Interval.parse("2026-11-21T02:03/2026-11-21T02:04")
 @pytest.fixture(scope="module", autouse=True)
 def jars() -> None:
     if not installed():
-        pytest.skip("S3A is not installed: python -m spark_jobs.setup.jars --s3")
+        pytest.skip("S3A is not installed: rebalance-audit setup --s3")
 
 
 @pytest.fixture(scope="module")

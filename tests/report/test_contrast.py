@@ -11,9 +11,9 @@ import pytest
 
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.what_if.outcome import CaseOutcome, Comparison
-from spark_jobs.show.page.colours import NOBODY, NOT_REPLAYED, OWNERS, SEVERITY, UNOBSERVED, contrast, ink_on
+from spark_jobs.show.page.lines import what_if_page
 from spark_jobs.show.page.page import page
-from spark_jobs.show.page.what_if import what_if_page
+from spark_jobs.show.page.style import NOBODY, NOT_REPLAYED, OWNERS, SEVERITY, UNOBSERVED, contrast, ink_on
 from tests.browser import needs_browser
 from tests.opened import Opened
 from tests.report.pages import content, incident, lag, troubled, twins

@@ -6,8 +6,7 @@ from typing import Any
 
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.window import to_micros
-from spark_jobs.show.page.incident_chart import incident_chart
-from spark_jobs.show.page.incident_lanes import ROWS, lanes
+from spark_jobs.show.page.incident_chart import ROWS, incident_chart, lanes
 from tests.report.pages import incident
 from tests.snapshots import HOUR, at
 

@@ -16,11 +16,10 @@ from bokeh.model.util import get_class
 from bokeh.models import Line
 from bokeh.plotting import figure
 
-from spark_jobs.show.page.axes import time_figure, time_range
-from spark_jobs.show.page.models import Figure, Model, field, line, marks, source_of
-from spark_jobs.show.page.packing import packed
+from spark_jobs.show.page.lines import what_if_page
+from spark_jobs.show.page.models import Figure, Model, field, line, marks, packed, source_of
 from spark_jobs.show.page.page import page
-from spark_jobs.show.page.what_if import what_if_page
+from spark_jobs.show.page.style import time_figure, time_range
 from tests.report.pages import content, incident, troubled, twins
 from tests.report.test_contrast import compared
 from tests.snapshots import HOUR, at

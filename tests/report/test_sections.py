@@ -10,10 +10,9 @@ from datetime import timedelta
 from typing import Any
 
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.show.page.fleet import PROGRESS_COLUMNS, fleet
-from spark_jobs.show.page.history import backlog, states
-from spark_jobs.show.page.keys import Row
-from spark_jobs.show.page.ownership import members, ownership
+from spark_jobs.show.fleet import PROGRESS_COLUMNS, fleet
+from spark_jobs.show.rows import Row
+from spark_jobs.show.spans import backlog, members, ownership, states
 from tests.snapshots import at
 
 _KEY = ("step_start", "cluster", "consumer_group", "topic", "membership_view", "interval_start")

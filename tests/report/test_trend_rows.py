@@ -5,7 +5,7 @@ from __future__ import annotations
 from spark_jobs.domain.incidents.trends import WEEK, GroupTrend, GroupWeek
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.show.page.trend_rows import GROUPS, trend_rows
-from spark_jobs.show.text.trend_text import is_compared
+from spark_jobs.show.trends import is_compared
 from tests.snapshots import at
 
 START = to_micros(at(0))

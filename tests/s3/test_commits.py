@@ -30,6 +30,6 @@ def test_without_the_log_store_nothing_is_written_to_s3(spark: SparkSession, mon
     bucket = Location.parse("s3a://bucket/audit")
     commits.check_commits(spark, bucket)  # a log store of the user's own, as far as this can see
     monkeypatch.setattr(commits, "_configured", lambda *_: "rebalance_audit.NotThere")
-    with pytest.raises(SetupError, match=r"setup.jars --s3` once"):
+    with pytest.raises(SetupError, match=r"rebalance-audit setup --s3` once"):
         commits.check_commits(spark, bucket)
     commits.check_commits(spark, Location.parse("/data/audit"))

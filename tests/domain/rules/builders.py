@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import (
     ALL_HOSTS,
-    REPLAYED,
     Allocation,
     AuditedStep,
+    Disagreement,
     IntervalProgress,
     Member,
-    Mismatch,
     RebalanceInterval,
 )
 from spark_jobs.domain.model.finding import Counts
 from spark_jobs.domain.model.history import UNKNOWN, Connection, GroupHistory, Membership, Subscriptions
 from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings
 
@@ -77,7 +77,7 @@ def interval(
     topic: str = "t",
     view: str = ALL_HOSTS,
     seen_at: int | None = None,
-    mismatches: Sequence[Mismatch] = (),
+    mismatches: Sequence[Disagreement[Subscriptions]] = (),
 ) -> RebalanceInterval:
     """A replayed interval; without an allocation one that was not replayed."""
     return RebalanceInterval(
@@ -85,14 +85,13 @@ def interval(
         view=view,
         start=start * SECOND,
         end=end * SECOND,
-        status=REPLAYED if owned else "NOT_REPLAYABLE",
-        reason=None if owned else "UNKNOWN_STRATEGY",
+        reason=None if owned else Reason.UNKNOWN_STRATEGY,
         strategy_source="CLIENT",
         members=None if listed is None else tuple(listed),
         queues=tuple(owned.queues[: owned.readable_count]) if owned else None,
         seen_at=None if seen_at is None else seen_at * SECOND,
         allocation=owned,
-        mismatches=tuple(mismatches),
+        subscription_conflicts=tuple(mismatches),
     )
 
 

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from spark_jobs.domain.kernel.audited_step import (
-    ALL_HOSTS,
-    REPLAYED,
-    Allocation,
-    AuditedStep,
-    Member,
-    RebalanceInterval,
-)
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, Allocation, AuditedStep, Member, RebalanceInterval
 from spark_jobs.domain.model.finding import Counts
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.window import SECOND, AuditSettings, to_micros
@@ -67,4 +60,4 @@ def replayed(
     )
     last = micros(end if seen_at is None else seen_at)
     inputs = (members, places, last, allocation)
-    return RebalanceInterval(topic, view, micros(start), micros(end), REPLAYED, None, "DEFAULT", *inputs)
+    return RebalanceInterval(topic, view, micros(start), micros(end), None, "DEFAULT", *inputs)

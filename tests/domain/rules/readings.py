@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress, Moves, Rebalance, RebalanceInterval
-from spark_jobs.domain.kernel.moves import Trigger
 from spark_jobs.domain.kernel.verdicts import VerdictSpan
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, OffsetReadings, Place, TopicReadings
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.statuses import Trigger
 from spark_jobs.domain.model.window import SECOND
 from tests.domain.rules.builders import interval, members
 

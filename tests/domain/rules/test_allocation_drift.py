@@ -12,6 +12,7 @@ from spark_jobs.domain.kernel.audited_step import RebalanceInterval
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import Membership
 from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules import rule
 from spark_jobs.domain.rules.allocation_drift import RULE, drift
@@ -125,7 +126,7 @@ def test_a_change_of_what_it_has_is_seen_at_once_and_ends_with_the_last_snapshot
 def test_only_intervals_in_which_all_hosts_agree_and_only_of_members() -> None:
     """Between them nothing is known, nor of a topic that was not replayed, nor of a client that is no member."""
     one = {"c1": [0]}
-    unreplayed = replace(replayed("t", 100, 200, one, 2), allocation=None, status="UNREPLAYABLE")
+    unreplayed = replace(replayed("t", 100, 200, one, 2), allocation=None, reason=Reason.UNKNOWN_STRATEGY)
     split = replayed("t", 200, 300, one, 2, view="b1")
     others = replayed("t", 300, 400, {"c2": [0, 1]}, 2)
     again = replayed("t", 400, 460, one, 2)

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from spark_jobs.domain.kernel.verdicts import Verdict, VerdictSpan
+from spark_jobs.domain.kernel.verdicts import VerdictSpan
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN
+from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules import consumer_lagging, consumer_stalled, consumer_stopped
 from spark_jobs.domain.rules.rule import Rule

@@ -11,6 +11,7 @@ from schemas import MEMBERSHIP_SNAPSHOTS
 from spark_jobs.domain.model.finding import Condition, Counts, Finding, FindingQueue, Party, RuleHit
 from spark_jobs.domain.model.history import Connection
 from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import SECOND, to_micros
 from spark_jobs.domain.rules.duplicate_client_id import RULE, hits, instance_name, probable_cause
 from tests.domain.rules.builders import allocation, audited_step, broker_said, interval, members
@@ -150,7 +151,7 @@ def test_members_that_are_not_replayed_have_twins_too_and_what_that_does_to_queu
     assert of_id.parties == (Party("owners of queues are unknown: UNKNOWN_STRATEGY", ("c1",)),)
 
 
-def twins_found(**more: Any) -> tuple[list[Finding], set[str | None]]:
+def twins_found(**more: Any) -> tuple[list[Finding], set[Reason | None]]:
     """Of a group with a pair of twins for ten minutes: what is found of them, and why the queues are not replayed."""
     times = range(0, 600, 20)
     rows = healthy_group(times, "c1", "c1", "c2")

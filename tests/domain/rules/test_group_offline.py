@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.history import Subscriptions
-from spark_jobs.domain.model.window import offline_times
+from spark_jobs.domain.model.window import SECOND, offline_times
+from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.group_offline import RULE, MissedMessages, is_missed
 from tests.domain.rules.builders import allocation, audited_step, broker_said, interval, members
 from tests.domain.rules.readings import Said, offsets, span, with_readings
@@ -118,6 +121,23 @@ def test_a_group_with_members_and_one_that_is_not_replayed_are_not_offline() -> 
     assert measured(with_readings(audited_step(interval(100, 200, listed, allocation(listed, "0"))), readings)) is None
     assert measured(with_readings(audited_step(interval(100, 200, None)), readings)) is None
     assert measured(with_readings(audited_step(interval(100, 200, ())), readings)) is None
+
+
+@pytest.mark.parametrize(("seen_at", "is_found"), [(149, False), (150, True)])
+def test_a_restart_that_one_snapshot_shows_is_not_offline(seen_at: int, is_found: bool) -> None:
+    """Seen since 100 s: for 49 s or 50 s, whenever the next snapshot shows somebody."""
+    readings = {"t": offsets(QUEUES, {at: [(at, 0, 0, 5), None] for at in range(100, 200, 10)})}
+    nobody = audited_step(interval(100, 200, (), NOBODY, seen_at=seen_at))
+    assert bool(findings(with_readings(nobody, readings), [RULE])) is is_found
+
+
+def test_who_came_to_another_broker_ends_what_is_seen() -> None:
+    """The topic's own broker goes on to list nobody."""
+    readings = {"t": offsets(QUEUES, {at: [(at, 0, 0, 5), None] for at in range(100, 200, 10)})}
+    online = {"x": [broker_said(140, 300, "c1", NOTHING)]}
+    nobody = audited_step(interval(100, 200, (), NOBODY, seen_at=190), memberships=online)
+    (hit,) = RULE.hits(with_readings(nobody, readings))
+    assert (span(hit), hit.seen_at) == ("100-140", 140 * SECOND)
 
 
 def test_messages_of_all_topics_of_the_group_count() -> None:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.members_unseen import hits
 from tests.domain.rules.builders import audited_step, interval
 
 
 def test_one_hit_per_interval_of_an_ordinary_topic_with_the_reason_as_its_cause() -> None:
-    through = replace(interval(0, 100, seen_at=90), status="NOT_APPLICABLE", reason="CONSUMED_THROUGH_PROXY")
+    through = replace(interval(0, 100, seen_at=90), reason=Reason.CONSUMED_THROUGH_PROXY)
     step = audited_step(
         through,
-        replace(through, start=100 * SECOND, end=200 * SECOND, reason="CONSUMED_BY_UNSEEN"),
+        replace(through, start=100 * SECOND, end=200 * SECOND, reason=Reason.CONSUMED_BY_UNSEEN),
         replace(through, topic="%RETRY%g"),
         interval(200, 300),
     )

@@ -2,68 +2,110 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
-from spark_jobs.domain.kernel.audited_step import RebalanceInterval
+import pytest
+
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.finding import Party, RuleHit
+from spark_jobs.domain.model.history import GroupHistory, Membership
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules.membership_view_split import hits
+from spark_jobs.domain.rules.findings import findings
+from spark_jobs.domain.rules.membership_view_split import RULE, hits
 from tests.domain.rules.builders import allocation, audited_step, interval, members
+from tests.kernel import series_of
+
+EVERY_TEN_SECONDS = {"b": range(0, 600, 10), "b2": range(0, 600, 10)}
 
 
-def _view(name: str, start: int, end: int, ids: str, topic: str = "t") -> RebalanceInterval:
+def _view(name: str, start: int, end: int, ids: str, topic: str = "t", seen_at: int | None = None) -> RebalanceInterval:
+    """Seen until its end, if nothing else is said."""
     listed = members(ids)
-    return interval(start, end, listed, allocation(listed, "0"), topic=topic, view=name, seen_at=end)
+    seen_at = end if seen_at is None else seen_at
+    return interval(start, end, listed, allocation(listed, "0"), topic=topic, view=name, seen_at=seen_at)
+
+
+def _step(*views: RebalanceInterval, asked: Mapping[str, Iterable[int]] = EVERY_TEN_SECONDS) -> AuditedStep:
+    """`asked`: the seconds in which each broker was."""
+    nothing = Membership((), frozenset(), frozenset(), None)
+    series = {name: series_of([(at * SECOND, nothing) for at in times]) for name, times in asked.items()}
+    return replace(audited_step(*views), history=GroupHistory("c", "g", memberships=series))
+
+
+def _spans(step: AuditedStep) -> list[tuple[int, int, int | None]]:
+    """Start, end, and when it was last seen."""
+    return [(one.start // SECOND, one.end // SECOND, one.seen_at and one.seen_at // SECOND) for one in hits(step)]
 
 
 def test_one_hit_per_moment_at_which_views_begin() -> None:
     """A twin is named once; the hit lasts as long as the last of its views."""
-    step = audited_step(
+    step = _step(
         _view("*", 0, 100, "c1 c2"),
         _view("b2", 100, 180, "c1 c1"),
         _view("b", 100, 140, "c2 c1"),
         _view("b", 140, 180, "c3"),
         _view("b", 100, 140, "c1", topic="u"),
     )
-    split = {"cause": "BROKERS_DISAGREE", "view": "b", "severity": "ERROR"}
+    split: dict[str, Any] = {"cause": "BROKERS_DISAGREE", "view": "b", "severity": "ERROR", "minimum_seen_seconds": 50}
+    parties = (Party("b", ("c2", "c1")), Party("b2", ("c1",)))
+    first, last = 100 * SECOND, 180 * SECOND
     assert list(hits(step)) == [
+        RuleHit(first, last, topic="t", seen_at=140 * SECOND, weight=2, parties=parties, **split),
+        RuleHit(140 * SECOND, last, topic="t", seen_at=last, weight=1, parties=(Party("b", ("c3",)),), **split),
         RuleHit(
-            100 * SECOND,
-            180 * SECOND,
-            topic="t",
-            weight=2,
-            parties=(Party("b", ("c2", "c1")), Party("b2", ("c1",))),
-            **split,  # type: ignore[arg-type]
+            first, 140 * SECOND, topic="u", seen_at=140 * SECOND, weight=1, parties=(Party("b", ("c1",)),), **split
         ),
-        RuleHit(140 * SECOND, 180 * SECOND, topic="t", weight=1, parties=(Party("b", ("c3",)),), **split),  # type: ignore[arg-type]
-        RuleHit(100 * SECOND, 140 * SECOND, topic="u", weight=1, parties=(Party("b", ("c1",)),), **split),  # type: ignore[arg-type]
     ]
 
 
 def test_a_host_that_was_not_asked_since_the_members_changed_does_not_disagree() -> None:
     """c2 is gone at 100 s; b2 was last asked at 90 s, and at 160 s lists the same as b. Then b2 does disagree."""
-    step = audited_step(
+    step = _step(
         _view("b", 100, 160, "c1"),
-        replace(_view("b2", 100, 160, "c1 c2"), seen_at=90 * SECOND),
+        _view("b2", 100, 160, "c1 c2", seen_at=90),
         _view("*", 160, 200, "c1"),
-        _view("b", 200, 260, "c1"),
+        _view("b", 200, 260, "c1", seen_at=250),
         _view("b2", 200, 260, "c1 c2"),
+        asked={"b": range(0, 300, 10), "b2": [90, *range(160, 300, 10)]},
     )
-    assert [(one.start, one.end) for one in hits(step)] == [(200 * SECOND, 260 * SECOND)]
+    assert _spans(step) == [(200, 260, 250)]
+
+
+def test_a_host_that_was_asked_before_and_after_the_other_listed_them_does_not_disagree() -> None:
+    """A connection is listed twice for 100 s. b2 missed the rounds of 60 s and 120 s: it may have listed it, too."""
+    views = _view("b", 65, 185, "c1 c1 c2", seen_at=125), _view("b2", 65, 185, "c1 c2", seen_at=180)
+    asked = {"b": [5, 65, 125, 185], "b2": [0, 180]}
+    assert _spans(_step(*views, asked=asked)) == []
+    assert _spans(_step(*views, asked={**asked, "b2": [0, 120, 180]})) == [(65, 185, 125)]
 
 
 def test_a_list_that_changes_during_a_split_is_compared_with_those_that_stay() -> None:
     """b2 was last asked at 130 s, before b changed; that b changed says nothing of a split from then on."""
-    step = audited_step(
+    step = _step(
         _view("b", 100, 140, "c1"),
-        replace(_view("b2", 100, 180, "c1 c2"), seen_at=130 * SECOND),
+        _view("b2", 100, 180, "c1 c2", seen_at=130),
         _view("b", 140, 180, "c1 c3"),
+        asked={"b": range(0, 200, 10), "b2": range(0, 131, 10)},
     )
-    assert [(one.start, one.end) for one in hits(step)] == [(100 * SECOND, 180 * SECOND)]
+    assert _spans(step) == [(100, 180, 130)]
+
+
+@pytest.mark.parametrize(
+    ("ids", "seconds", "counts"),
+    [("c1", 49, False), ("c1", 50, True), ("c1 c2 c2", 149, False), ("c1 c2 c2", 150, True)],
+)
+def test_it_must_be_seen_until_heartbeats_have_come_and_stale_connections_gone(
+    ids: str, seconds: int, counts: bool
+) -> None:
+    """The other broker lists c1 and c2, for longer."""
+    step = _step(_view("b", 100, 500, ids, seen_at=100 + seconds), _view("b2", 100, 500, "c1 c2"))
+    assert bool(findings(step, [RULE])) is counts
 
 
 def test_neither_agreement_nor_retry_topics_nor_what_was_not_replayed() -> None:
-    step = audited_step(
+    step = _step(
         _view("*", 0, 100, "c1"),
         _view("b", 100, 140, "c1", topic="%RETRY%g"),
         interval(100, 140, members("c1"), None, view="b"),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from spark_jobs.domain.kernel.audited_step import Member, MessageModelConflict
+from spark_jobs.domain.kernel.audited_step import Disagreement, Member
 from spark_jobs.domain.model.finding import Party, RuleHit
 from spark_jobs.domain.model.history import Membership
 from spark_jobs.domain.model.series import Span
@@ -87,7 +87,7 @@ def test_what_is_not_replayed_says_nothing() -> None:
 
 def test_members_of_different_message_models_whether_replayed_or_not() -> None:
     told = (("c1", "CLUSTERING"), ("c2", "BROADCASTING"), ("c3", "CLUSTERING"))
-    one = replace(interval(0, 60, None, None), mixtures=(MessageModelConflict(10 * SECOND, 40 * SECOND, told),))
+    one = replace(interval(0, 60, None, None), model_conflicts=(Disagreement(10 * SECOND, 40 * SECOND, told),))
     assert list(hits(audited_step(one))) == [
         RuleHit(
             10 * SECOND,

@@ -11,6 +11,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.producer_skew import RULE, skew
 from tests.domain.rules.builders import allocation, audited_step, interval, members
@@ -179,6 +180,6 @@ def test_no_queue_is_too_hot_where_the_broker_hands_out_the_messages() -> None:
     part = produced(0, 400, 0, 0, 0)
     assert part.interval.allocation
     queues = tuple(part.interval.allocation.queues)
-    shared = replace(part.interval, allocation=None, queues=queues, status="NOT_APPLICABLE", reason="BROKER_REBALANCE")
+    shared = replace(part.interval, allocation=None, queues=queues, reason=Reason.BROKER_REBALANCE)
     assert hot(replace(part, interval=shared)) == []
-    assert hot(replace(part, interval=replace(shared, reason="CONSUMED_THROUGH_PROXY"))) == [(0, "0-3600", 400)]
+    assert hot(replace(part, interval=replace(shared, reason=Reason.CONSUMED_THROUGH_PROXY))) == [(0, "0-3600", 400)]

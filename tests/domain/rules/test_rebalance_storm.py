@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.moves import Trigger
 from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.statuses import Trigger
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules.rebalance_storm import RULE, RebalanceMoment, storms
 from tests.domain.rules.builders import SETTINGS, audited_step

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.domain.kernel.audited_step import Mismatch
+from spark_jobs.domain.kernel.audited_step import Disagreement
 from spark_jobs.domain.model.finding import Party, RuleHit
 from spark_jobs.domain.model.history import Membership, Subscriptions, normal_expression
 from spark_jobs.domain.model.series import Span
@@ -90,10 +90,9 @@ def test_one_hit_per_mismatch_with_who_said_what() -> None:
     """Also of an interval that was not replayed."""
     both, one, nothing = frozenset({("u", "A"), ("t", "*")}), frozenset({("t", "*")}), Subscriptions()
     told = (("c1", one), ("c2", nothing), ("c3", both), ("c0", one))
-    other = Mismatch(50 * SECOND, 60 * SECOND, (("c1", frozenset({("t", "A")})), ("c2", one)))
-    step = audited_step(
-        interval(0, 60, None, None, view="b", seen_at=40, mismatches=[Mismatch(10 * SECOND, 30 * SECOND, told), other])
-    )
+    first = Disagreement(10 * SECOND, 30 * SECOND, told)
+    other = Disagreement(50 * SECOND, 60 * SECOND, (("c1", frozenset({("t", "A")})), ("c2", one)))
+    step = audited_step(interval(0, 60, None, None, view="b", seen_at=40, mismatches=[first, other]))
     found = list(hits(step))
     assert found[0] == RuleHit(
         10 * SECOND,

@@ -6,10 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import Condition, FindingQueue, RuleHit
+from spark_jobs.domain.model.history import GroupHistory, Membership
 from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.unassigned_queue import RULE, hits, may_be_unassigned
 from tests.domain.rules.builders import allocation, audited_step, interval, members
+from tests.kernel import series_of
 
 
 def test_each_queue_without_owner_with_its_cause_and_whose_share_it_is() -> None:
@@ -34,9 +38,25 @@ def test_each_queue_without_owner_with_its_cause_and_whose_share_it_is() -> None
     ]
 
 
+def test_a_group_must_be_offline_for_longer_than_a_restart_takes() -> None:
+    """A snapshot a minute: one shows it, and the next one does not."""
+    owned = allocation((), "-", unassigned={0: ("GROUP_OFFLINE", None)})
+    restarted, offline = (interval(0, 120, (), owned, seen_at=seen_at) for seen_at in (0, 60))
+    assert findings(audited_step(restarted), [RULE]) == []
+    (found,) = findings(audited_step(offline), [RULE])
+    assert found.cause == "GROUP_OFFLINE"
+
+
 def test_all_queues_owned_no_hit() -> None:
     listed = members("c1 c2")
     assert list(hits(audited_step(interval(0, 60, listed, allocation(listed, "0 1"))))) == []
+
+
+def _asked(step: AuditedStep, *seconds: int) -> AuditedStep:
+    """Both brokers were, at these times."""
+    nothing = Membership((), frozenset(), frozenset(), None)
+    asked = series_of([(at * SECOND, nothing) for at in seconds])
+    return replace(step, history=GroupHistory("c", "g", memberships={"b1": asked, "b2": asked}))
 
 
 def test_by_turns_nobody_takes_what_no_member_has_by_all_lists() -> None:
@@ -44,15 +64,12 @@ def test_by_turns_nobody_takes_what_no_member_has_by_all_lists() -> None:
     first, second = members("c1 c2"), members("c2")
     of_b1 = allocation(first, "0 1 -", unassigned={2: ("CONFIG_HOLE", None)})
     of_b2 = allocation(second, "0 0 0")
-    found = list(
-        hits(
-            audited_step(
-                interval(100, 180, second, of_b2, view="b2", seen_at=160),
-                interval(100, 140, first, of_b1, view="b1", seen_at=120),
-                interval(200, 300, second, of_b2, view="b2"),
-            )
-        )
+    step = audited_step(
+        interval(100, 180, second, of_b2, view="b2", seen_at=160),
+        interval(100, 140, first, of_b1, view="b1", seen_at=120),
+        interval(200, 300, second, of_b2, view="b2"),
     )
+    found = list(hits(_asked(step, 100, 120)))
     assert [one for one in found if one.cause != "CONFIG_HOLE"] == [
         RuleHit(
             100 * SECOND,
@@ -60,6 +77,8 @@ def test_by_turns_nobody_takes_what_no_member_has_by_all_lists() -> None:
             cause="VIEWS_DISAGREE",
             topic="t",
             view="b1",
+            seen_at=120 * SECOND,
+            minimum_seen_seconds=50,
             queue=FindingQueue("t", "b", place, "DISPUTED"),
             severity="WARN",
         )
@@ -73,10 +92,10 @@ def test_no_dispute_in_retry_topics_nor_of_views_that_begin_apart(topic: str) ->
     one, other = allocation(first, "0"), allocation(second, "0")
     later = 100 if topic != "t" else 120
     step = audited_step(
-        interval(100, 180, first, one, view="b1", topic=topic),
-        interval(later, 180, second, other, view="b2", topic=topic),
+        interval(100, 180, first, one, view="b1", topic=topic, seen_at=160),
+        interval(later, 180, second, other, view="b2", topic=topic, seen_at=160),
     )
-    assert list(hits(step)) == []
+    assert list(hits(_asked(step, 100, 120, 140))) == []
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.status.capacity import GroupInStep, HeldBack, Limit
 from spark_jobs.domain.what_if.answer import in_numbers
 from tests.domain.what_if.histories import at, nothing, steps
-from tests.domain.what_if.told import told_by
+from tests.domain.what_if.told import client_row, told_by
 
 TWINS, TWO = ["c1", "c1"], ["c1", "c2"]
 
@@ -25,16 +25,15 @@ def twins(seconds: range = range(0, 601, 20)) -> list[AuditedStep]:
 
 
 def test_twins() -> None:
-    # A third member has two of the queues: in three that are nobody's 4,500 wait. With ids of their own none waits.
+    # With ids of their own none waits.
     assert told(twins(), Limit.DUPLICATE_IDS, 6000) == (
-        "With 1 more member the highest backlog would have been about 4,500 instead of 6,000, with unique ids about 0."
+        "With unique ids the highest backlog would have been about 0 instead of 6,000."
     )
 
 
 def test_members_that_do_not_subscribe() -> None:
     assert told(twins(), Limit.SUBSCRIPTIONS, 6000) == (
-        "With 1 more member the highest backlog would have been about 4,500 instead of 6,000, with the same "
-        "subscriptions about 6,000."
+        "With the same subscriptions the highest backlog would have been about 6,000 instead of 6,000."
     )
 
 
@@ -48,9 +47,28 @@ def test_as_many_members_as_give_the_busiest_one_less() -> None:
     assert told(history, Limit.LISTENER, 4800, readable=4) == (
         "With 2 more members the highest backlog would have been about 0 instead of 4,800."
     )
-    # 1 more: c1 has two queues as before, 2 a second more wait in each.
-    assert told(history, Limit.ORDERLY_LOCKS, 4800, readable=4) == (
-        "With 1 more member the highest backlog would have been about 2,400 instead of 4,800."
+
+
+def test_where_members_would_not_help_and_nothing_else_is_simulated_there_is_no_number() -> None:
+    assert told(twins(), Limit.STUCK_CONSUMER, 6000) is None
+
+
+def test_twice_the_queues_where_each_has_a_member() -> None:
+    # Of 20 a second in each of two queues a member takes 16. Of four members each has a queue with 10.
+    history = steps(lambda _: TWO, [at(20)] * 2, [at(16)] * 2)
+    assert told(history, Limit.QUEUES, 4800, readable=2) == (
+        "With twice the queues and members the highest backlog would have been about 0 instead of 4,800."
+    )
+
+
+def test_one_strategy_where_several_leave_queues_without_an_owner() -> None:
+    # 10 a second come into each of four queues. By AVG c1 owns the first two, by AVG_BY_CIRCLE c2 the second and the
+    # last: the third is nobody's. Under one strategy each has two.
+    classes = {"c1": "AllocateMessageQueueAveragely", "c2": "AllocateMessageQueueAveragelyByCircle"}
+    clients = [client_row(0, client_id, [], strategy_class=name) for client_id, name in classes.items()]
+    history = steps(lambda _: TWO, [at(10)] * 4, [at(10), at(10), nothing, at(10)], clients=clients)
+    assert told(history, Limit.ALLOCATION, 6000, readable=4) == (
+        "With AVG for all members the highest backlog would have been about 0 instead of 6,000."
     )
 
 
@@ -59,19 +77,22 @@ def test_twice_the_threads_where_the_listener_is_the_limit_and_tells() -> None:
     clients = told_by(TWO, threads=1, response_ms=62.5)
     history = steps(lambda _: TWO, [at(10)] * 4, [at(8)] * 4, clients=clients)
     assert told(history, Limit.LISTENER_AND_QUEUES, 4800, readable=4) == (
-        "With 1 more member the highest backlog would have been about 2,400 instead of 4,800, with twice the consume "
-        "threads about 0."
+        "With twice the consume threads the highest backlog would have been about 0 instead of 4,800."
+    )
+    silent = steps(lambda _: TWO, [at(10)] * 4, [at(8)] * 4)
+    assert told(silent, Limit.LISTENER_AND_QUEUES, 4800, readable=4) == (
+        "How large the backlog would have been otherwise is unknown: the members do not tell how fast they are."
     )
 
 
 def test_one_hot_queue() -> None:
     history = steps(lambda _: ["c1"], [at(20), nothing, at(5), nothing], [at(5), nothing, at(5), nothing])
     # 20 of 25 messages. c1 takes 10 a second; that its queue 2 goes to the new one leaves 5 of them for queue 0.
-    found = told(history, Limit.QUEUES, 9000, readable=4, members=1)
+    found = told(history, Limit.MEMBERS, 9000, readable=4, members=1)
     assert found == "With 1 more member the highest backlog would have been about 6,000 instead of 9,000."
     history = steps(lambda _: ["c1"], [at(20), at(5), nothing, nothing], [at(5), at(5), nothing, nothing])
     # Queues 0 and 1 stay c1's.
-    assert told(history, Limit.QUEUES, 9000, readable=4, members=1) == (
+    assert told(history, Limit.MEMBERS, 9000, readable=4, members=1) == (
         "With 1 more member the highest backlog would have been about 9,000 instead of 9,000. One queue received 80 % "
         "of the messages."
     )
@@ -79,7 +100,7 @@ def test_one_hot_queue() -> None:
 
 def test_of_two_queues_none_is_hot_that_has_half() -> None:
     history = steps(lambda _: TWO, [at(10)] * 2, [at(4)] * 2)
-    assert told(history, Limit.QUEUES, 7200, readable=2) == (
+    assert told(history, Limit.MEMBERS, 7200, readable=2) == (
         "With 1 more member the highest backlog would have been about 7,200 instead of 7,200."
     )
 
@@ -108,10 +129,9 @@ def test_a_bound_above_what_happened_tells_nothing() -> None:
     # and grows by 1, but queue 1 is nobody's and grows by 1: the same, at most. With ids of their own only by 1.
     history = steps(lambda _: TWINS, [nothing, at(1), at(2)], [nothing, at(1), nothing])
     assert told(history, Limit.DUPLICATE_IDS, 1200, readable=3) == (
-        "With unique ids the highest backlog would have been at most 600 instead of 1,200; with 1 more member it is "
-        "unknown."
+        "With unique ids the highest backlog would have been at most 600 instead of 1,200."
     )
-    assert told(history, Limit.ALLOCATION, 1200, readable=3) == (
+    assert told(history, Limit.MEMBERS, 1200, readable=3) == (
         "How large the backlog would have been otherwise is unknown: the members do not tell how fast they are, and "
         "were never seen at their limit."
     )
@@ -135,15 +155,22 @@ def test_what_waited_where_it_is_not_played() -> None:
 
 def test_only_the_snapshots_of_the_step_count() -> None:
     # The last reading of the hour is that of 3,580 s; between it and the next one, 20 s later, nothing is known.
-    lasting = "about 27,000 instead of 35,800, with unique ids about 0."
     for seconds in (range(0, 3600, 20), range(0, 4200, 20)):
         found = told(twins(seconds), Limit.DUPLICATE_IDS, 35_800)
-        assert found == f"With 1 more member the highest backlog would have been {lasting}"
+        assert found == "With unique ids the highest backlog would have been about 0 instead of 35,800."
 
 
 @pytest.mark.parametrize("limit", [Limit.UNKNOWN_MEMBERS, Limit.UNKNOWN_OWNERS])
 def test_that_it_is_unknown_is_not_said_twice(limit: Limit) -> None:
     assert told(twins(), limit, 6000) is None
+
+
+def test_of_what_is_unknown_one_sentence_is_enough() -> None:
+    """The advice tells of the queues whose backlog is unknown, at all or at first."""
+    history, held = steps(lambda _: [], [at(1)] * 4, [nothing] * 4), HeldBack(Limit.NOBODY_ONLINE, 4, 2400, 1000, 4, 0)
+    for unknown, at_first in ((1, 0), (0, 1)):
+        group = GroupInStep(0, 4, True, unknown, [held], at_first)
+        assert in_numbers(history[0], group, StrategySettings()) is None
 
 
 def test_what_was_not_held_back_is_not_played() -> None:

@@ -15,7 +15,7 @@ QUEUES = (("a", 0), ("a", 1), ("b", 0))
 def interval(*client_ids: str, subscribes: bool = True) -> RebalanceInterval:
     members = tuple(Member(one, None, None, None, "AVG_BY_CIRCLE", subscribes, True) for one in client_ids)
     allocation = replayed(Inputs("t", members, QUEUES, ()), StrategySettings())
-    return RebalanceInterval("t", "*", 0, 1, "REPLAYED", None, None, members, QUEUES, None, allocation)
+    return RebalanceInterval("t", "*", 0, 1, None, None, members, QUEUES, None, allocation)
 
 
 def ids(case: Case, *client_ids: str) -> list[str]:

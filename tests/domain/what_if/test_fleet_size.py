@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.domain.what_if.size import FleetNeed, PublishedStep, SizeVerdict, fleet_need
+from spark_jobs.domain.what_if.fleet_size import FleetNeed, PublishedStep, SizeVerdict, fleet_need
 
 #: Members, queues, utilisation of all and of the busiest, its limit; load; verdict and members that are needed.
 _GROUPS = """

@@ -78,6 +78,14 @@ def test_twice_as_many_queues_halve_what_comes_into_each() -> None:
     assert only(history, Case(queues=Change("=", 3), speed={"c2": 30.0})).highest == 5000
 
 
+def test_queues_that_were_never_read_stay_unknown_however_many_there_are() -> None:
+    history = steps(lambda _: TWO, [at(20)], [at(5)], readable=2)
+    # As above, but of queue 1, and so of 1 and 3, nothing is known.
+    assert only(history, Case(queues=Change("x", 2), speed={"c2": 5.0})).highest == 6000
+    # What goes to the only queue is not known, because that of queue 1 does.
+    assert only(history, Case(queues=Change("=", 1), speed={"c2": 5.0})).highest is None
+
+
 def test_a_rebalance_hands_queues_over() -> None:
     def members(second: int) -> list[str]:
         return TWO if second >= 300 else ["c1"]

@@ -15,16 +15,16 @@ from schemas import Table
 from spark_jobs.config import Configuration, audit_settings, strategy_settings
 from spark_jobs.config.file import load
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.replays import Replays
+from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import SECOND, to_micros
+from spark_jobs.domain.what_if.assignments import assignments_in
 from spark_jobs.domain.what_if.cases import AS_IT_WAS
 from spark_jobs.domain.what_if.outcome import compare
-from spark_jobs.domain.what_if.owned import owned_in
 from spark_jobs.domain.what_if.pace import members_of
-from spark_jobs.domain.what_if.play import KnownMembers, play
 from spark_jobs.domain.what_if.recorded import Recorded, recorded, within
+from spark_jobs.domain.what_if.simulation import KnownMembers, simulate
 from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.recording import Row, outcomes
 from tests.kernel import audited_steps, group_histories
@@ -100,10 +100,10 @@ def test_from_before_a_change_the_backlog_after_it_is_predicted(
     assert found is not None
     before = within(found, *(T0 + round(second * SECOND) for second in known))
     assert before is not None
-    assert before.told
+    assert before.reported
     after = between(found, *predicted)
-    owned = owned_in(AS_IT_WAS, after, Replays(strategy_settings(CONFIGURATION, "demo", group)))
-    result = play(AS_IT_WAS, owned, after, KnownMembers(members_of(before)))
+    owned = assignments_in(AS_IT_WAS, after, Replays(strategy_settings(CONFIGURATION, "demo", group)))
+    result = simulate(AS_IT_WAS, owned, after, KnownMembers(members_of(before)))
     assert result is not None
     assert not result.at_most
     # What waited when it began is a part of both.
@@ -130,12 +130,12 @@ def outlook(waiting: Any, times: Any) -> tuple[float, float | None]:
 def between(found: Recorded, start: float, end: float) -> Recorded:
     """Only what held between these seconds."""
     first, last = (T0 + round(second * SECOND) for second in (start, end))
-    held = {
+    replayed = {
         topic: [
             one._replace(start=max(one.start, first), end=min(one.end, last))
             for one in of_topic
             if one.start < last and one.end > first
         ]
-        for topic, of_topic in found.held.items()
+        for topic, of_topic in found.replayed.items()
     }
-    return replace(found, held=held)
+    return replace(found, replayed=replayed)

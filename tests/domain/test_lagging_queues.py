@@ -10,18 +10,18 @@ import pytest
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
 from spark_jobs.domain.model.history import OffsetReadings
 from spark_jobs.domain.status.backlog import queue_intervals
-from spark_jobs.domain.status.piled_up import PiledUp, greatest_rise, most_together, piled_up
+from spark_jobs.domain.status.lagging_queues import LaggingQueue, greatest_rise, highest_together, lagging_queues
 from tests.domain.audited import SETTINGS, WINDOW, at, measured, offsets, replayed
 
 QUEUE = ("b", 0)
 OWNED = {QUEUE: (0,)}
 
 
-def found_in(rows: Sequence[IntervalProgress], read: OffsetReadings) -> list[PiledUp]:
-    return list(piled_up(queue_intervals(rows), {"t": read}, WINDOW, SETTINGS))
+def found_in(rows: Sequence[IntervalProgress], read: OffsetReadings) -> list[LaggingQueue]:
+    return list(lagging_queues(queue_intervals(rows), {"t": read}, WINDOW, SETTINGS))
 
 
-def one_queue(read: Mapping[int, str], *cuts: int, **numbers: int | None) -> list[PiledUp]:
+def one_queue(read: Mapping[int, str], *cuts: int, **numbers: int | None) -> list[LaggingQueue]:
     """A queue of which this was read, in intervals cut at these seconds."""
     rows = [
         measured(replayed(begin, end, OWNED), verdicts=None, **{name: [number] for name, number in numbers.items()})
@@ -30,7 +30,7 @@ def one_queue(read: Mapping[int, str], *cuts: int, **numbers: int | None) -> lis
     return found_in(rows, offsets([QUEUE], {second: [cell] for second, cell in read.items()}))
 
 
-def grown(found: Sequence[PiledUp]) -> list[tuple[int, int]]:
+def grown(found: Sequence[LaggingQueue]) -> list[tuple[int, int]]:
     """Second at which each interval begins, and messages."""
     (one,) = found
     return [((growth.progress.start - at(0)) // 10**6, growth.messages) for growth in one.growths]
@@ -79,7 +79,7 @@ def test_a_minute_s_work_is_no_backlog(most: int, consumed: int | None, counts: 
 def test_the_pace_is_that_of_the_time_in_which_it_is_known() -> None:
     """600 in 600 s are 60 a minute; of the rest of the step it is not known what was consumed."""
 
-    def found(most: int) -> list[PiledUp]:
+    def found(most: int) -> list[LaggingQueue]:
         rows = [
             measured(replayed(0, 600, OWNED), lag_max=[0], consumed=[600]),
             measured(replayed(600, 3600, OWNED), lag_max=[most], consumed=[None]),
@@ -98,6 +98,9 @@ def test_the_pace_is_that_of_the_time_in_which_it_is_known() -> None:
         ({0: "900/0", 100: "900/500", 150: "910/500", 200: "910/899"}, None),
         ({0: "900/0", 200: "900/0"}, 900),
         ({0: "900/0", 200: "901/0"}, 901),
+        # An operator's reset came back and was worked off, but for no more than is allowed; a message more is left.
+        ({0: "900/900", 100: "900/0", 200: "932/900"}, None),
+        ({0: "900/900", 100: "900/0", 200: "933/900"}, 33),
     ],
 )
 def test_a_backlog_from_before_counts_if_it_does_not_shrink(read: dict[int, str], messages: int | None) -> None:
@@ -174,17 +177,17 @@ def test_the_most_together_is_what_waited_at_one_moment() -> None:
     row = measured(replayed(0, 3600, dict.fromkeys(places, (0,))), lag_max=[900, 1000])
     one, other = found_in([row], offsets(places, read))
     assert (one.messages, other.messages) == (900, 1000)
-    assert most_together([one]) == (900, 1)
-    assert most_together([one, other]) == (900 + 700, 2)
+    assert highest_together([one]) == (900, 1)
+    assert highest_together([one, other]) == (900 + 700, 2)
     # What is left in queue 0 at 250 s is no backlog.
-    late = other._replace(piles=np.where(other.times == at(200), 0, other.piles))
-    assert most_together([one, late]) == (1000, 1)
+    late = other._replace(backlog=np.where(other.times == at(200), 0, other.backlog))
+    assert highest_together([one, late]) == (1000, 1)
 
 
 def test_what_was_there_before_a_rise_is_not_of_it_and_a_rewind_makes_it_no_greater() -> None:
     read = {0: "100/10", 50: "100/100", 100: "1000/100", 200: "1000/1000", 300: "1000/50", 350: "1000/1000"}
     (found,) = one_queue(read, lag_max=950)
-    assert (found.messages, found.piles.tolist()) == (900, [0, 0, 900, 0, 900, 0])
+    assert (found.messages, found.backlog.tolist()) == (900, [0, 0, 900, 0, 900, 0])
     # A backlog that only stays has no rise: all of it counts, from the first reading on.
     (found,) = one_queue({0: "110/10", 100: "110/20", 200: "120/20"}, lag_max=100)
-    assert (found.messages, found.piles.tolist()) == (100, [100, 90, 100])
+    assert (found.messages, found.backlog.tolist()) == (100, [100, 90, 100])

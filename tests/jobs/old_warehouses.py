@@ -9,7 +9,7 @@ import tarfile
 import time
 from pathlib import Path
 
-_DATA = Path(__file__).parent / "data"
+_DATA = Path(__file__).parents[1] / "data"
 #: By the code at commit c52dd86, before findings were muted and had roots, and request modes were recorded.
 BEFORE_MUTES = _DATA / "warehouse_of_2026-11-22.tar.gz"
 

@@ -1,0 +1,153 @@
+"""What RocketMQ's own tool says of an idle cluster is what is published of it: owner and lag of every
+queue, totals, members.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas import ALLOCATIONS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
+from tests.live import processes, scenario
+from tests.live.cluster import Cluster, cluster
+from tests.live.recorded import Recorded
+
+pytestmark = pytest.mark.live
+
+CADENCE = 5
+#: Seconds in which nothing happens, beside the time that the tool takes.
+STILL = 30
+#: Ten minutes a message: what such a member has is its own until the test is over.
+SLOW = "1,600000,0"
+GROUPS = {
+    "drained-service": [f"drained-service,orders,10.9.1.{number},1,avg" for number in (1, 2, 3)],
+    "waiting-service": [f"waiting-service,payments,10.9.2.{number},1,avg,{SLOW}" for number in (1, 2)],
+    "hash-service": [f"hash-service,ticks,10.9.3.{number},1,hash" for number in (1, 2)],
+}
+Queue = tuple[str, str, int]
+
+
+class Told:
+    """What the tool printed, and when it was asked."""
+
+    def __init__(self, made: Cluster) -> None:
+        self.at = datetime.now(UTC)
+        self.progress = {group: _tool(made, "consumerProgress", "-g", group, "-s", "true") for group in GROUPS}
+        self.connections = {group: _tool(made, "consumerConnection", "-g", group) for group in GROUPS}
+        ids = ",".join(f"10.9.1.{number}@1" for number in (1, 2, 3))
+        self.allocated = _tool(made, "allocateMQ", "-t", "orders", "-i", ids)
+
+    def queues(self, group: str) -> Iterator[tuple[Queue, str, int]]:
+        """Queue, the owner's address as the client gave it, and lag in messages."""
+        for line in self.progress[group].splitlines():
+            words = line.split()
+            if len(words) > 6 and words[2].isdigit():
+                yield (words[0], words[1], int(words[2])), words[5], int(words[6])
+
+    def total(self, group: str) -> int:
+        """Lag of all queues, in messages."""
+        (line,) = [line for line in self.progress[group].splitlines() if line.startswith("Consume Diff Total")]
+        return int(line.partition(":")[2])
+
+
+def _tool(made: Cluster, *arguments: str) -> str:
+    log, main = made.folder / f"{arguments[0]}.log", "org.apache.rocketmq.tools.command.MQAdminStartup"
+    log.unlink(missing_ok=True)
+    words = [*arguments, "-n", made.namesrv]
+    done = processes.java(f"{made.jars}/*", main, words, log, 128, f"-Drocketmq.home.dir={made.folder}")
+    assert done.wait(60) == 0, log.read_text()
+    return log.read_text()
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Told, dict[Table, list[dict[str, Any]]]]:
+    """What the tool said, and what is published of the recording around it."""
+    with cluster(tmp_path_factory.mktemp("mqadmin"), os.environ.get("ROCKETMQ", "5.4.0")) as made:
+        made.admin("topics", "orders:8", "payments:4", "ticks:6")
+        _consumers(made, "first", [f"waiting-service,payments,10.9.2.{number},1,avg" for number in (1, 2)])
+        _consumers(made, "stay", GROUPS["drained-service"] + GROUPS["hash-service"])
+        _send(made, "orders,900,0,5", "payments,70,0,5", "ticks,300,0,5")
+        time.sleep(15)  # consumed, and committed: that is done every 5 s
+        made.running["first"].send_signal(signal.SIGTERM)
+        assert made.running.pop("first").wait(60) == 143
+        _send(made, "payments,500,0,5")
+        _consumers(made, "slow", GROUPS["waiting-service"])
+        time.sleep(20)  # until both have their share
+        capture = scenario.start_capture(made, made.folder / "recordings", "--cadence", f"{CADENCE}s")
+        time.sleep(STILL)
+        told = Told(made)
+        time.sleep(2 * CADENCE)
+        capture.send_signal(signal.SIGTERM)
+        assert capture.wait(60) == 0
+    recorded = Recorded.read(Path(made.folder / "recordings"))
+    recorded.check_whole()
+    return told, recorded.audited(CADENCE)
+
+
+def _consumers(made: Cluster, name: str, members: list[str]) -> None:
+    made.clients(name, "consume", members)
+    scenario.wait_started(made.folder / f"{name}.log")
+
+
+def _send(made: Cluster, *told: str) -> None:
+    assert made.clients("send", "send", told).wait(60) == 0
+
+
+def _then(rows: list[dict[str, Any]], group: str, at: datetime) -> list[dict[str, Any]]:
+    """The group's rows of the intervals that hold the moment."""
+    of_group = [row for row in rows if row["consumer_group"] == group]
+    return [row for row in of_group if row["interval_start"] <= at < row["interval_end"]]
+
+
+def _queue(row: Mapping[str, Any]) -> Queue:
+    return row["topic"], row["broker_name"], row["queue_id"]
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_owners_and_lags_are_those_that_the_tool_shows(
+    found: tuple[Told, dict[Table, list[dict[str, Any]]]], group: str
+) -> None:
+    told, published = found
+    owners = {_queue(row): row["owners"] for row in _then(published[ALLOCATIONS], group, told.at)}
+    lags = {_queue(row): row["lag_last"] for row in _then(published[QUEUE_PROGRESS], group, told.at)}
+    shown = list(told.queues(group))
+    assert {queue: owner for queue, owner, _ in shown} == {
+        queue: own[0]["client_id"].partition("@")[0] for queue, own in owners.items() if len(own) == 1
+    }
+    assert {queue: lag for queue, _, lag in shown} == {queue: lags[queue] for queue, _, _ in shown}
+    (status,) = [row for row in published[GROUP_STATUS] if row["consumer_group"] == group]
+    assert told.total(group) == status["backlog_end"] == {"waiting-service": 500}.get(group, 0)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_members_are_those_that_the_tool_shows(
+    found: tuple[Told, dict[Table, list[dict[str, Any]]]], group: str
+) -> None:
+    told, published = found
+    intervals = _then(published[REBALANCE_INTERVALS], group, told.at)
+    members = {tuple(member["client_id"] for member in row["members"]) for row in intervals}
+    lines = [line.split()[0] for line in told.connections[group].splitlines() if "@" in line.partition(" ")[0]]
+    assert members == {tuple(sorted(lines))}
+
+
+def test_the_tools_own_allocation_has_the_same_shares_of_unsorted_queues(
+    found: tuple[Told, dict[Table, list[dict[str, Any]]]],
+) -> None:
+    """`allocateMQ` gives AVG the queues in the order of a hash set: how many each gets is right, which is not."""
+    told, published = found
+    result = json.loads(told.allocated[told.allocated.index("{") :])["result"]
+    owned = Counter(
+        row["owners"][0]["client_id"]
+        for row in _then(published[ALLOCATIONS], "drained-service", told.at)
+        if row["topic"] == "orders"
+    )
+    assert {client_id: len(queues) for client_id, queues in result.items()} == owned

@@ -1,0 +1,88 @@
+"""The wheel without an extra: reads what was published elsewhere, and says what an audit needs."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.release.conftest import HOUR, Built
+from tests.release.environments import Environment, must
+
+pytestmark = pytest.mark.release
+
+GROUP = ("--group", "payment-service")
+#: A command that reads, and a part of what it says of the demo's warehouse.
+READ = [
+    (["status", *GROUP, "--json"], "DUPLICATE_CLIENT_ID"),
+    (["incidents", "--rule", "DUPLICATE_CLIENT_ID", "--json"], "172.17.0.1@1"),
+    (["explain", *GROUP, "--at", "2026-11-21T02:10Z"], "2 members with 1 client id"),
+    (["what-if", *GROUP, "--interval", HOUR, "--unique-ids"], "\n--unique-ids: unowned=0.0 owned_twice=0.0 "),
+    (
+        ["metrics", *GROUP],
+        'rebalance_audit_step_end_timestamp_seconds{cluster="demo",consumer_group="payment-service"}',
+    ),
+    (["report", "--interval", HOUR, "--out", "report.html"], "The report is in report.html"),
+    (["runs"], "\n1 run."),
+]
+
+
+def test_the_modules_are_those_of_the_wheel(base: Environment) -> None:
+    said = must(base("python", "-c", "import rebalance_audit.spark_jobs as it; print(it.__path__[0])"))
+    assert said == f"{base.packages}/rebalance_audit/spark_jobs\n"
+    beside = [name for name in ("spark_jobs", "schemas", "expectations", "dags") if (base.packages / name).exists()]
+    assert beside == []
+
+
+@pytest.mark.parametrize("module", ["pyspark", "delta", "great_expectations", "pandas", "airflow", "obstore"])
+def test_what_an_extra_brings_is_not_there(module: str, base: Environment) -> None:
+    done = base("python", "-c", f"import {module}")
+    assert f"ModuleNotFoundError: No module named '{module}'" in done.stdout
+
+
+@pytest.mark.parametrize(("words", "part"), READ, ids=lambda value: value[0] if isinstance(value, list) else "")
+def test_a_warehouse_made_elsewhere_is_read(words: list[str], part: str, base: Environment, warehouse: Path) -> None:
+    said = must(base("rebalance-audit", *words, "--warehouse", str(warehouse)))
+    assert part in said
+
+
+def test_the_report_stands_alone(base: Environment, warehouse: Path) -> None:
+    must(base("rebalance-audit", "report", "--interval", HOUR, "--warehouse", str(warehouse), "--out", "alone.html"))
+    page = (base.here / "alone.html").read_text(encoding="utf-8")
+    assert "payment-service" in page
+    assert re.findall(r"<(?:script|link)[^>]+(?:src|href)=\"(?!data:)[^\"]*", page) == []
+
+
+@pytest.mark.parametrize(
+    "words", [["run", "--interval", HOUR], ["validate"], ["maintain"], ["demo"]], ids=lambda it: it[0]
+)
+def test_what_audits_names_the_extra(words: list[str], base: Environment, warehouse: Path) -> None:
+    done = base("rebalance-audit", *words, "--warehouse", str(warehouse))
+    assert done.returncode == 3
+    assert done.stdout.splitlines()[-1] == (
+        "rebalance-audit: this needs pyspark, which is not installed: pip install 'rebalance-audit[spark]'"
+    )
+
+
+def test_set_up_without_spark_names_the_extra(base: Environment) -> None:
+    done = base("rebalance-audit", "setup")
+    assert done.returncode == 3
+    assert done.stdout.endswith("pip install 'rebalance-audit[spark]'\n")
+
+
+def test_it_is_small_and_starts_soon(built: Built, base: Environment) -> None:
+    """The sizes and the time are printed (`-s`): what is measured depends on the machine."""
+    wheel = built.wheel.stat().st_size / 1e6
+    size = int(subprocess.run(["du", "-sm", base.folder], check=True, capture_output=True, text=True).stdout.split()[0])
+    code = "import time; t = time.perf_counter(); import rebalance_audit.spark_jobs.cli.main as it; "
+    code += "import sys, json; print(json.dumps([time.perf_counter() - t, sorted(sys.modules)]))"
+    took = []
+    for _ in range(3):
+        seconds, modules = json.loads(must(base("python", "-c", code)))
+        took.append(seconds)
+    print(f"\nwheel {wheel:.1f} MB, installed {size} MB, imported in {min(took):.2f} s")
+    assert wheel < 5
+    assert not {"pyarrow", "deltalake", "numpy", "bokeh", "pydantic"} & set(modules)
