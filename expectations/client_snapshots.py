@@ -3,6 +3,7 @@
 from expectations.common import (
     CLUSTER,
     GROUP,
+    SUBSCRIBED_TOPICS,
     captured,
     each,
     has_names,
@@ -66,6 +67,7 @@ SUITE = Suite(
             lambda rows: (least(*(rows[name] for name in _FROM_1)) >= 1) & (rows["pull_interval_ms"] >= 0),
         ),
         present("subscriptions"),
+        SUBSCRIBED_TOPICS,
         present("owned_queues"),
         present("consume_status", of_readings=True),
         each(

@@ -94,3 +94,9 @@ def known_value(column: str, values: Iterable[str]) -> Holds:
 CLUSTER = named("cluster", "The cluster")
 GROUP = named("consumer_group", "The consumer group")
 TOPIC = named("topic", "The topic")
+SUBSCRIBED_TOPICS = each(
+    "subscribed_topics_are_names",
+    "Every subscription names its topic, in 1 to 255 characters.",
+    "subscriptions",
+    has_names("topic"),
+)

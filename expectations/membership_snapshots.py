@@ -4,7 +4,18 @@ from collections import defaultdict
 
 import pyarrow as pa
 
-from expectations.common import CLUSTER, GROUP, captured, each, has_names, known_value, named, present, there
+from expectations.common import (
+    CLUSTER,
+    GROUP,
+    SUBSCRIBED_TOPICS,
+    captured,
+    each,
+    has_names,
+    known_value,
+    named,
+    present,
+    there,
+)
 from expectations.rows import Rows, Values
 from expectations.suite import Expectation, Severity, Suite, Tables
 from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS
@@ -86,12 +97,7 @@ SUITE = Suite(
             lambda it: it["client_addr"].matches(r"\A[^\r\n\x{85}\x{2028}\x{2029}]+:[0-9]{1,5}\z"),
         ),
         present("subscriptions"),
-        each(
-            "subscribed_topics_are_names",
-            "Every subscription names its topic, in 1 to 255 characters.",
-            "subscriptions",
-            has_names("topic"),
-        ),
+        SUBSCRIBED_TOPICS,
         Expectation(
             "request_modes_are_known",
             "A message request mode names its topic, and is PULL, or POP with its share count.",

@@ -83,6 +83,9 @@ CASES = Cases(
             good(**dict.fromkeys(FROM_1) | {"pull_interval_ms": None, "consume_max_span": 0}),
         ],
         "subscriptions_have_no_null": [good(subscriptions=[None]), good(subscriptions=[SUBSCRIPTION, None])],
+        "subscribed_topics_are_names": [
+            good(subscriptions=[SUBSCRIPTION | {"topic": name}]) for name in (None, "", "t" * 256)
+        ],
         "owned_queues_have_no_null": [good(owned_queues=[None]), good(owned_queues=[queue(), None])],
         "consume_status_have_no_null": [good(consume_status=[None]), good(consume_status=[rates(), None])],
         "owned_queues_are_named": [
@@ -127,6 +130,7 @@ CASES = Cases(
         good(**dict.fromkeys(FROM_1, 1), pull_interval_ms=0),
         good(**dict.fromkeys((*FROM_1, "pull_interval_ms"), 2**31 - 1)),
         *(good(**{name: None}) for name in (*FROM_1, "pull_interval_ms")),
+        good(subscriptions=[SUBSCRIPTION | {"topic": "t" * 255}]),
         good(subscriptions=[], owned_queues=[], consume_status=[]),
         good(owned_queues=[queue(queue_id=65535, cached_count=0, cached_mib=0)]),
         good(owned_queues=[queue(cached_count=None, cached_mib=None)]),

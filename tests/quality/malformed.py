@@ -127,7 +127,7 @@ _ELEMENTS: dict[Table, dict[str, dict[str, Values]]] = {
         }
     },
     CLIENT_SNAPSHOTS: {
-        "subscriptions": dict.fromkeys(_SUBSCRIPTION, _TEXT) | {"sub_version": Values((), _LONGS)},
+        "subscriptions": _SUBSCRIPTION,
         "owned_queues": {
             "topic": Values((None,), HOSTILE),
             "broker_name": _NAMED,
