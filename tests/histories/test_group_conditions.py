@@ -247,7 +247,8 @@ def test_each_fires_where_it_must_and_nowhere_else(audited: Audited) -> None:
     # By both lists c1 has the first half, the queues of b; where b3 lists c2 alone, no queue is anybody's by all.
     assert disputed == {
         "split for 80 s": "b2:0-3",
-        "split, changing": "b2:0-3",
+        # From 140 s on, b gives its own queues to c1, and b2 to c2.
+        "split, changing": "b:0-3, b2:0-3",
         "split, one is over": "b:0-3, b2:0-3, b3:0-3",
     }
     assert _parties(evidence["no members, 200 to 300"]) == {"membership_snapshots": None}

@@ -20,7 +20,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
     All views of a split begin with it, so the moment with the most views tells who lists whom.
     """
-    for together, split in split_views(step):
+    for views, split in split_views(step):
+        together = [one for one in views if one.start == split.start]
         yield replace(
             split,
             cause=BROKERS_DISAGREE,
@@ -54,8 +55,8 @@ RULE = Rule(
 
 
 def split_views(step: AuditedStep) -> Iterator[tuple[list[RebalanceInterval], RuleHit]]:
-    """The replayed intervals of single brokers that begin together, by their view, with the hit that they are; of
-    ordinary topics.
+    """At each moment at which intervals of single brokers begin, those that stand then, by their view, with the hit
+    that those that begin are; of ordinary topics.
 
     Where the lists of that time were seen to differ: a broker that was not asked since may not differ any more.
     """
@@ -63,13 +64,12 @@ def split_views(step: AuditedStep) -> Iterator[tuple[list[RebalanceInterval], Ru
     for _, of_topic in groupby(split, key=lambda one: one.topic):
         last: dict[str, RebalanceInterval] = {}
         for start, together in groupby(of_topic, key=lambda one: one.start):
-            views = {one.view: one for one in together}
-            last |= views
-            lists = [one for one in last.values() if one.end > start]
+            begun = {one.view: one for one in together}
+            last |= begun
+            lists = [last[name] for name in sorted(last) if last[name].end > start]
             seen_at = _seen_to_differ(step, lists, start)
             if seen_at is not None:
-                in_order = [views[name] for name in sorted(views)]
-                yield in_order, _hit(step, in_order, lists, seen_at)
+                yield lists, _hit(step, [begun[name] for name in sorted(begun)], lists, seen_at)
 
 
 def _seen_to_differ(step: AuditedStep, views: Sequence[RebalanceInterval], start: int) -> int | None:

@@ -39,8 +39,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """
     for interval in step.replayed:
         yield from _certainly(interval, step.settings.thresholds)
-    for together, split in split_views(step):
-        yield from _perhaps(together, split)
+    for views, split in split_views(step):
+        yield from _perhaps(views, split)
 
 
 def _certainly(interval: RebalanceInterval, thresholds: Thresholds) -> Iterator[RuleHit]:
@@ -52,16 +52,16 @@ def _certainly(interval: RebalanceInterval, thresholds: Thresholds) -> Iterator[
             yield hit
 
 
-def _perhaps(together: Sequence[RebalanceInterval], split: RuleHit) -> Iterator[RuleHit]:
-    """The views of a split begin with it: its first moment tells which owners each of them gives a queue."""
+def _perhaps(views: Sequence[RebalanceInterval], split: RuleHit) -> Iterator[RuleHit]:
+    """Each list that stands when another one begins tells which owners it gives a queue from then on."""
     owners: dict[Place, list[Collection[str]]] = defaultdict(list)
-    for interval in together:
+    for interval in views:
         if interval.allocation:
             for queue, ids in zip(interval.allocation.queues, interval.allocation.owner_ids, strict=True):
                 owners[queue].append(ids)
     for queue, by_view in owners.items():
         if may_be_unassigned(by_view):
-            disputed = FindingQueue(together[0].topic, *queue, DISPUTED)
+            disputed = FindingQueue(views[0].topic, *queue, DISPUTED)
             yield replace(split, cause=VIEWS_DISAGREE, queue=disputed, severity=WARN)
 
 
