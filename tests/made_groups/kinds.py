@@ -94,6 +94,12 @@ def one_broker_keeps_a_stale_connection(random: Random, hours: int) -> Life:
     return Life(routes, [(ALWAYS, ids)], listed={"broker-b": listed}, hours=hours)
 
 
+def much_in_flight(random: Random, hours: int) -> Life:
+    """Messages take their time: as many wait all the time, a few more or less."""
+    life = replace(push(random, hours), rate=random.choice((1, 5, 20)))
+    return replace(life, waiting=random.choice((100, 1000)), bursts=())
+
+
 def circle(random: Random, hours: int) -> Life:
     return replace(push(random, hours), strategy="AVG_BY_CIRCLE", told=True)
 
@@ -173,6 +179,18 @@ def quiet(random: Random, hours: int) -> Life:
 
 
 HEALTHY: tuple[LineKind, ...] = (
-    *(push, push, push, one_alone, one_broker_keeps_a_stale_connection, circle, hash_ring, orderly, in_go, two_topics),
+    *(
+        push,
+        push,
+        push,
+        one_alone,
+        one_broker_keeps_a_stale_connection,
+        much_in_flight,
+        circle,
+        hash_ring,
+        orderly,
+        in_go,
+        two_topics,
+    ),
     *(pull, pull_by_hand, pop, grpc_on_a_broker, behind_a_proxy, broadcasting, quiet),
 )

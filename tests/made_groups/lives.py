@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
+from spark_jobs.domain.model.history import RETRY, ClientState, ConsumeStatus
+from spark_jobs.domain.model.message_queue import PERM_READ, RouteEntry
+
 T = TypeVar("T")
+#: What is made of a value in a time.
+Change = tuple["Time", Callable[[T], T]]
 #: Values, each from a second on.
 BacklogCourse = Sequence[tuple[int, T]]
 #: Queues of a topic by broker.
@@ -37,22 +42,28 @@ class Standing(NamedTuple):
 class Life:
     """One group, as it is.
 
-    `routes`: of each topic; `members`: client ids, of twins twice; `language` and `version`: of all. Where `told`,
-    clients are asked for their running info: `strategies`, `subscribed` and `failing` (share of messages) are theirs
-    by id, where they differ; `silent`: who does not answer when. `owns`: whether they list their queues. `listed`: what
-    single brokers list instead of the members.
+    `routes`: of each topic; `entries`: how those of ordinary topics differ; `members`: client ids, of twins twice;
+    `language` and `version`: of all, but for `languages`. Where `told`, clients are asked for their running info:
+    `strategies` and `subscribed` are theirs by id, where they differ; `says` and `measures`: how their answers differ;
+    `silent`: who does not answer when; `cached`: messages of each queue. `owns`: whether they list their queues.
+    `listed`: what single brokers list instead of the members.
 
-    `rate`: messages a second that come into each queue; `commits`: whether the brokers know of any offset;
-    `standing`: queues whose offset stands; `slowed`: when half of the messages are left; `bursts`: when a backlog comes
-    and goes. `sources_lost`: when nothing at all was recorded. `connects`: whether brokers list the members;
+    `rate`: messages a second that come into each queue, but for `rates`, by its place; `commits`: whether the brokers
+    know of any offset; `standing`: queues whose offset stands; `slowed`: when half of the messages are left; `waiting`:
+    messages of each queue that wait all the time; `bursts`: when a backlog comes and goes; `rewound`: when all offsets
+    go back; `redelivers`: when popped messages come again; `keeps`: messages of each queue that the broker does not
+    delete, None: all. `sources_lost`: when nothing at all was recorded. `connects`: whether brokers list the members;
     `has_proxy`: whether the cluster has one. `fault`: when something is wrong; None: nothing is. `hours`: how many.
     """
 
     routes: Mapping[str, BacklogCourse[Hosts]]
     members: BacklogCourse[tuple[str, ...]]
+    group: str = "group"
+    entries: Change[RouteEntry] | None = None
     strategy: str = "AVG"
     language: str = "JAVA"
     version: int = 493
+    languages: Mapping[str, str] = field(default_factory=dict)
     model: str = "CLUSTERING"
     consume_type: str = "CONSUME_PASSIVELY"
     orderly: bool = False
@@ -61,12 +72,19 @@ class Life:
     owns: bool = True
     strategies: Mapping[str, str] = field(default_factory=dict)
     subscribed: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    failing: Mapping[str, float] = field(default_factory=dict)
+    says: Mapping[str, Change[ClientState]] = field(default_factory=dict)
+    measures: Mapping[str, Change[ConsumeStatus]] = field(default_factory=dict)
+    cached: Mapping[str, tuple[Time, int]] = field(default_factory=dict)
     silent: Mapping[str, Time] = field(default_factory=dict)
     rate: int = 5
+    rates: Mapping[int, int] = field(default_factory=dict)
     commits: bool = True
     standing: Sequence[Standing] = ()
     slowed: Time | None = None
+    waiting: int = 0
+    rewound: int | None = None
+    redelivers: Time | None = None
+    keeps: int | None = None
     bursts: Sequence[Time] = ()
     sources_lost: Time | None = None
     connects: bool = True
@@ -91,6 +109,18 @@ class Life:
         """All that ever host one of its topics."""
         return sorted({broker for course in self.routes.values() for _, hosts in course for broker in hosts})
 
+    def route(self, topic: str, second: float) -> tuple[RouteEntry, ...]:
+        """What the name server says of a topic, by broker."""
+        hosts = sorted(at(self.routes[topic], second).items())
+        entries = [RouteEntry(broker, 6, count, count) for broker, count in hosts]
+        change = None if topic.startswith(RETRY) else self.entries
+        return tuple(changed(one, change, second) for one in entries)
+
+    def readable(self, topic: str, second: float) -> Hosts:
+        """The queues that clients list."""
+        route = self.route(topic, second)
+        return {one.broker_name: one.read_queue_nums for one in route if one.perm & PERM_READ}
+
     def topics_of(self, client_id: str) -> Sequence[str]:
         """What a client subscribes."""
         return self.subscribed.get(client_id, list(self.routes))
@@ -99,3 +129,8 @@ class Life:
 def at(course: BacklogCourse[T], second: float) -> T:
     """The value that holds then."""
     return next(value for since, value in reversed(course) if since <= second)
+
+
+def changed(value: T, change: Change[T] | None, second: float) -> T:
+    """The value as it is then."""
+    return change[1](value) if change and second in change[0] else value

@@ -16,6 +16,10 @@ START = 1_795_230_000 * SECOND
 FIRST = -600
 #: Messages of a queue at which a client stops to pull.
 CACHED = 1000
+#: Where the broker puts what the group popped of `topic` and did not acknowledge.
+REDELIVERED = "%RETRY%group_topic"
+#: Messages by which an offset goes back, and the seconds in which the group is where it was again.
+REWOUND, CAUGHT_UP = 3000, 120
 Numbers = NDArray[np.int64]
 Times = NDArray[np.float64]
 
@@ -41,7 +45,11 @@ def offset_readings(
     for one in life.standing:
         if one.topic == topic:
             _let_stand(consumed, times, one)
-    if topic.startswith(RETRY) or not life.commits:
+    if life.rewound is not None:
+        since = times - life.rewound
+        back = np.where((since >= 0) & (since < CAUGHT_UP), REWOUND * (1 - since / CAUGHT_UP), 0)
+        consumed = consumed - back.astype(np.int64)[:, None]
+    if (topic.startswith(RETRY) and topic != REDELIVERED) or not life.commits:
         consumed = np.zeros_like(consumed)
     stored = np.where(consumed > 0, (START // MILLISECOND + times * 1000).astype(np.int64)[:, None], 0)
     pulled = np.minimum(end, consumed + CACHED) if life.commits else consumed
@@ -50,18 +58,26 @@ def offset_readings(
 
 
 def topic_readings(life: Life, topic: str, seconds: Sequence[float], base: int) -> TopicReadings:
-    """The broker has deleted nothing."""
-    times, queues, present = _rounds(life, topic, seconds)
+    """Of all queues, those that nobody can read, too; the broker has deleted what it does not keep."""
+    times, queues, present = _rounds(life, topic, seconds, of_writers=True)
     end = _written(life, topic, times, len(queues), base)
-    first, end = (np.where(present, one, UNKNOWN) for one in (np.zeros_like(end), end))
+    oldest = np.zeros_like(end) if life.keeps is None else np.maximum(end - life.keeps, 0)
+    first, end = (np.where(present, one, UNKNOWN) for one in (oldest, end))
     return TopicReadings(_all_micros(times), queues, first, end, present)
 
 
-def _rounds(life: Life, topic: str, seconds: Sequence[float]) -> tuple[Times, list[Place], NDArray[np.bool_]]:
-    """Times, all queues that the topic ever has, and which of them each snapshot has."""
-    course = life.routes[topic]
-    queues = sorted({place for _, hosts in course for place in places(hosts)})
+def _rounds(
+    life: Life, topic: str, seconds: Sequence[float], *, of_writers: bool = False
+) -> tuple[Times, list[Place], NDArray[np.bool_]]:
+    """Times, all queues that the topic ever has, and which of them each snapshot has; of a topic without a route, one
+    queue.
+    """
     times = np.array(seconds)
+    if topic == REDELIVERED:
+        return times, [("broker-a", 0)], np.ones((len(times), 1), dtype=bool)
+    more = life.route(topic, 0)[0].write_queue_nums - life.route(topic, 0)[0].read_queue_nums if of_writers else 0
+    course = [(since, {name: count + more for name, count in hosts.items()}) for since, hosts in life.routes[topic]]
+    queues = sorted({place for _, hosts in course for place in places(hosts)})
     present = np.zeros((len(times), len(queues)), dtype=bool)
     for since, hosts in course:
         present[times >= since] = [place in places(hosts) for place in queues]
@@ -69,14 +85,21 @@ def _rounds(life: Life, topic: str, seconds: Sequence[float]) -> tuple[Times, li
 
 
 def _written(life: Life, topic: str, times: Times, queues: int, base: int) -> Numbers:
+    """Of the messages of eight queues a quarter comes again."""
+    if topic == REDELIVERED and life.redelivers:
+        again = np.clip(times, *life.redelivers) - life.redelivers.start
+        return (again * life.rate * 2).astype(np.int64)[:, None]
     if topic.startswith(RETRY):
         return np.zeros((len(times), queues), np.int64)
-    return np.repeat((base + life.rate * (times - FIRST)).astype(np.int64)[:, None], queues, axis=1)
+    rates = np.array([life.rates.get(place, life.rate) for place in range(queues)])
+    return (base + rates * (times - FIRST)[:, None]).astype(np.int64)
 
 
 def _left(life: Life, times: Times) -> Numbers:
-    """Bursts wait up to half a minute, and come down again; what a slow consumer leaves is gone when it is replaced."""
-    waiting = np.zeros(len(times))
+    """What waits always; bursts wait up to half a minute, and come down again; what a slow consumer leaves is gone
+    when it is replaced.
+    """
+    waiting = np.full(len(times), float(life.waiting))
     for start, end in life.bursts:
         waiting += np.maximum(30 * life.rate * (1 - np.abs(2 * (times - start) / (end - start) - 1)), 0)
     if life.slowed:

@@ -24,21 +24,26 @@ from spark_jobs.domain.model.history import (
 from spark_jobs.domain.model.message_queue import MessageQueue, RouteEntry, sort_client_ids, sort_queues
 from spark_jobs.domain.model.series import Series
 from spark_jobs.domain.model.window import MILLISECOND
+from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP
 from spark_jobs.domain.rocketmq.strategies import STRATEGY_OF_CLASS, Strategy
 from tests.kernel import series_of
-from tests.made_groups.lives import Hosts, Life, at
-from tests.made_groups.readings import FIRST, micros, offset_readings, places, topic_readings
+from tests.made_groups.lives import Life, Time, at, changed
+from tests.made_groups.readings import FIRST, REDELIVERED, micros, offset_readings, places, topic_readings
 from tests.oracle.client import allocate
 
 CLASS_OF_STRATEGY = {name: class_name for class_name, name in STRATEGY_OF_CLASS.items()}
 
 
 def recorded(name: str, life: Life, random: Random, cadence: int = 60, *, is_slow: bool = False) -> GroupHistory:
-    """The history that the kernel is given; `cadence`: seconds between two rounds."""
-    recorder = _Recorder(name, life, random, cadence, is_slow=is_slow)
+    """The history that the kernel is given, of a cluster of that name; `cadence`: seconds between two rounds. Of the
+    group that reads revive topics there are offsets only.
+    """
+    recorder = _Recorder(life, random, cadence, is_slow=is_slow)
+    if life.group == REVIVE_GROUP:
+        return GroupHistory(name, life.group, offsets=dict(recorder.offsets()))
     return GroupHistory(
-        "made",
         name,
+        life.group,
         memberships=dict(recorder.memberships()),
         routes=dict(recorder.routes()),
         clients=dict(recorder.clients()) if life.told else {},
@@ -49,8 +54,8 @@ def recorded(name: str, life: Life, random: Random, cadence: int = 60, *, is_slo
 
 
 class _Recorder:
-    def __init__(self, name: str, life: Life, random: Random, cadence: int, *, is_slow: bool) -> None:
-        self._name, self._life, self._random, self._cadence, self._is_slow = name, life, random, cadence, is_slow
+    def __init__(self, life: Life, random: Random, cadence: int, *, is_slow: bool) -> None:
+        self._life, self._random, self._cadence, self._is_slow = life, random, cadence, is_slow
         self._base, self._numbers = random.randrange(1, 10_000), np.random.default_rng(random.randrange(2**32))
         self._down: set[int] = set()
         for _ in range(life.hours):
@@ -99,7 +104,9 @@ class _Recorder:
         if not ids:
             return Membership((), frozenset(), frozenset(), None)
         connections = [
-            Connection(one, f"{one.partition('@')[0]}:{40_000 + place}", life.language, life.version)
+            Connection(
+                one, f"{one.partition('@')[0]}:{40_000 + place}", life.languages.get(one, life.language), life.version
+            )
             for place, one in enumerate(sort_client_ids(ids))
         ]
         topics = life.topics_of(ids[number % len(ids)])
@@ -107,8 +114,8 @@ class _Recorder:
         return Membership(tuple(connections), frozenset(topics), subscribed, life.model, life.consume_type)
 
     def routes(self) -> Iterator[tuple[str, Series[tuple[RouteEntry, ...]]]]:
-        for topic, course in self._life.routes.items():
-            yield topic, series_of([(micros(second), _entries(at(course, second))) for second in self._seconds()])
+        for topic in self._life.routes:
+            yield topic, series_of([(micros(one), self._life.route(topic, one)) for one in self._seconds()])
 
     def clients(self) -> Iterator[tuple[str, ClientHistory]]:
         life = self._life
@@ -129,7 +136,7 @@ class _Recorder:
             return ClientState(answered=False)
         topics = life.topics_of(client_id)
         strategy = life.strategies.get(client_id, life.strategy)
-        return ClientState(
+        state = ClientState(
             answered=True,
             strategy_class=f"org.apache.rocketmq.client.consumer.rebalance.{CLASS_OF_STRATEGY[strategy]}",
             message_model=life.model,
@@ -140,6 +147,7 @@ class _Recorder:
             subscriptions=frozenset((one, "*") for one in topics if not one.startswith("%RETRY%")),
             owned=self._owned(client_id, Strategy(strategy), second) if life.owns else (),
         )
+        return changed(state, life.says.get(client_id), second)
 
     def _owned(self, client_id: str, strategy: Strategy, second: float) -> tuple[OwnedQueue, ...]:
         """What it has taken 15 s after the last change."""
@@ -147,7 +155,7 @@ class _Recorder:
         ids = sort_client_ids(at(life.members, second - 15))
         found: list[MessageQueue] = []
         for topic in life.topics_of(client_id):
-            hosts = at(life.routes[topic], second - 45)
+            hosts = life.readable(topic, second - 45)
             key = (client_id, strategy.name, topic, tuple(hosts.items()), *ids)
             if key not in self._dealt:
                 queues = sort_queues(MessageQueue(topic, *place) for place in places(hosts))
@@ -160,7 +168,9 @@ class _Recorder:
         counts = [len(state.owned or ()) for state in states]
         total, pulls_by_hand = sum(counts), self._life.consume_type == "CONSUME_ACTIVELY"
         asked = np.repeat(np.array([micros(one) // MILLISECOND for one in seconds], dtype=np.int64), counts)
-        cached = self._numbers.integers(0, 8, total)
+        held, many = self._life.cached.get(client_id, (Time(0, 0), 0))
+        many_held = [many if second in held else 0 for second in seconds]
+        cached = self._numbers.integers(0, 8, total) + np.repeat(np.array(many_held, np.int64), counts)
         idle = self._numbers.integers(0, 600_000 if pulls_by_hand else 15_000, total)
         return ClientReadings(
             np.cumsum([0, *counts]),
@@ -169,23 +179,22 @@ class _Recorder:
             np.full(total, 1000, np.int64),
             1000 + cached,
             asked - idle,
-            [self._measured(client_id, state) for state in states],
+            [self._measured(client_id, one, state) for one, state in zip(seconds, states, strict=True)],
         )
 
-    def _measured(self, client_id: str, state: ClientState) -> tuple[ConsumeStatus, ...] | None:
+    def _measured(self, client_id: str, second: float, state: ClientState) -> tuple[ConsumeStatus, ...] | None:
         """Of every topic that it subscribes: 5 to 50 ms a message."""
         if not state.answered:
             return None
-        failing, rt = self._life.failing.get(client_id, 0.0), self._random.uniform(5, 50)
-        found = []
+        rt, found = self._random.uniform(5, 50), []
         for topic in sorted(state.topics or ()):
             queues = sum(one.topic == topic for one in state.owned or ())
             rate = 0.0 if topic.startswith("%RETRY%") else float(self._life.rate * queues)
-            found.append(ConsumeStatus(topic, rt, rate * (1 - failing), rate * failing, 10.0, rate))
-        return tuple(found)
+            found.append(ConsumeStatus(topic, rt, rate, 0.0, 10.0, rate))
+        return tuple(changed(one, self._life.measures.get(client_id), second) for one in found)
 
     def offsets(self) -> Iterator[tuple[str, OffsetReadings]]:
-        for topic in self._life.routes:
+        for topic in [*self._life.routes, *([REDELIVERED] if self._life.redelivers else [])]:
             if self._life.model != "BROADCASTING":
                 yield topic, offset_readings(self._life, topic, self._seconds(), self._base, self._numbers)
 
@@ -196,7 +205,3 @@ class _Recorder:
     def proxies(self) -> dict[str, Series[Membership]]:
         listed = Membership((Connection("proxy@DEFAULT"),), frozenset({"heartbeats"}), frozenset(), "BROADCASTING")
         return {"broker-a": series_of([(micros(second), listed) for second in self._seconds()])}
-
-
-def _entries(hosts: Hosts) -> tuple[RouteEntry, ...]:
-    return tuple(RouteEntry(broker, 6, count, count) for broker, count in sorted(hosts.items()))

@@ -56,7 +56,7 @@ def beyond_info(group: Group) -> set[str]:
 def test_nothing_beyond_info_is_said_of_groups_in_health(groups: list[Group]) -> None:
     healthy = [one for one in groups if one.kind not in PLANTED]
     assert len(healthy) == GROUPS - UNHEALTHY
-    alarmed = {one.judged.step.history.consumer_group: found for one in healthy if (found := beyond_info(one))}
+    alarmed = {one.judged.step.history.cluster: found for one in healthy if (found := beyond_info(one))}
     assert alarmed == {}
 
 
@@ -65,7 +65,7 @@ def test_what_is_wrong_is_said_and_nothing_else(groups: list[Group], kind: LineK
     of_kind = [one for one in groups if one.kind is kind]
     assert len(of_kind) == UNHEALTHY // len(PLANTED)
     for one in of_kind:
-        assert beyond_info(one) == PLANTED[kind], one.judged.step.history.consumer_group
+        assert beyond_info(one) == PLANTED[kind], one.judged.step.history.cluster
 
 
 #: What becomes of the intervals of each kind, retry topics and time that was not recorded aside.

@@ -52,14 +52,17 @@ DECIDED_BY = (
 )
 
 
-def hits_behind(step: AuditedStep, found: Verdict, severity: str, cause: str) -> Iterator[RuleHit]:
+def hits_behind(
+    step: AuditedStep, found: Verdict, severity: str, cause: str, least_growth: int | None = None
+) -> Iterator[RuleHit]:
     """One hit per (interval, span with this verdict of a queue with an owner, client that owns it); one condition per
     topic and cause. Queues without an owner stand still too: that is UNASSIGNED_QUEUE. Where owners are not known,
-    nobody is named. The measures are the worst queue's.
+    nobody is named. The measures are the worst queue's. `least_growth`: messages by which the lag grew in the span.
     """
     for progress in step.progress:
         for span in progress.spans:
-            if span.verdict == found:
+            has_grown = least_growth is None or span.lag_last - span.lag_first >= least_growth
+            if span.verdict == found and has_grown:
                 starved = found != Verdict.WARN and priority.is_starved(step, progress, span)
                 said = (INFO, priority.STARVATION) if starved else (severity, cause)
                 yield from _of_span(step, progress, span, *said)

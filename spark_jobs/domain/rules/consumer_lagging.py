@@ -16,8 +16,11 @@ FALLING_BEHIND = "FALLING_BEHIND"
 
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
-    """Since the lag last fell or was allowed, or since the interval began."""
-    return hits_behind(step, Verdict.WARN, WARN, FALLING_BEHIND)
+    """Since the lag last fell or was allowed, or since the interval began. What a consumer has in flight goes up and
+    down by a few messages, and by chance only up: it must grow by more than the allowed lag.
+    """
+    least_growth = step.settings.thresholds.allowed_lag + 1
+    return hits_behind(step, Verdict.WARN, WARN, FALLING_BEHIND, least_growth)
 
 
 RULE = Rule(
@@ -28,7 +31,8 @@ RULE = Rule(
     decided_by=DECIDED_BY.format("WARN"),
     causes={
         FALLING_BEHIND: Cause(
-            "the lag is above `allowed_lag` in all readings of the window, and never below the reading before",
+            "the lag is above `allowed_lag` in all readings of the window, never below the reading before, and grows "
+            "by more than `allowed_lag` while that is so",
             "Make the listener faster, give the client more consume threads, or add consumers while there are more "
             "queues than members.",
         )

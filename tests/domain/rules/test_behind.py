@@ -59,6 +59,13 @@ def test_any_other_verdict_is_left_alone(rule: Rule, verdict: Verdict, severity:
     assert hits(rule, *(stuck(0, other, 0, 600) for _, other, *_ in RULES if other != verdict)) == []
 
 
+@pytest.mark.parametrize(("rule", "verdict", "severity", "cause"), RULES)
+def test_who_lags_falls_behind_by_more_than_is_allowed(rule: Rule, verdict: Verdict, severity: str, cause: str) -> None:
+    """32 messages; who stands still does so whatever comes in."""
+    spans = (stuck(0, verdict, 0, 600)._replace(lag_last=100 + grown) for grown in (33, 32, 0))
+    assert [hit.weight for hit in hits(rule, *spans)] == ([133] if verdict == Verdict.WARN else [133, 132, 100])
+
+
 def test_an_unknown_age_stays_unknown() -> None:
     (hit,) = hits(consumer_stalled.RULE, stuck(4, Verdict.STALL, 100, 3600, UNKNOWN))
     assert hit.measures == {"lag_first": 100, "lag_last": 404, "age_ms": None}
