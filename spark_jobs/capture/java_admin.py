@@ -51,6 +51,9 @@ class JavaAdmin:
         manager = self._jvm.org.apache.rocketmq.client.impl.MQClientManager.getInstance()
         # The admin client's own connection to the brokers: it asks the broker that is named, not one of the route's.
         self._api = manager.getOrCreateMQClientInstance(admin).getMQClientAPIImpl()
+        # py4j looks a static method up by its name: it takes the first of that name, in the order that this JVM happens
+        # to have. Where an instance has another one, like `toJson`, it must be called on an instance.
+        self._json = self._jvm.org.apache.rocketmq.remoting.protocol.body.KVTable()
         self._asks: Mapping[Request, Callable[[Call], str]] = {
             Request.BROKERS: lambda _: admin.examineBrokerClusterInfo().toJson(),
             Request.GROUPS: self._groups,
@@ -87,7 +90,7 @@ class JavaAdmin:
 
     def _topic_config(self, call: Call) -> str:
         config = self._admin.examineTopicConfig(call.called.address, call.topic)
-        return str(self._jvm.org.apache.rocketmq.remoting.protocol.RemotingSerializable.toJson(config, False))
+        return str(self._json.toJson(config, False))
 
     def _connections(self, call: Call) -> Any:
         return self._api.getConsumerConnectionList(call.called.address, call.group, TIMEOUT_MS)
