@@ -281,7 +281,7 @@ class AuditedWarehouse:
         end = tables.last(tables.grid.length).end if until is None else _utc(until)
         if isinstance(since, timedelta):
             return Interval(end - since, end)
-        return Interval(min(one.first_step for one in tables.groups()) if since is None else _utc(since), end)
+        return Interval(min(group.first_step for group in tables.groups()) if since is None else _utc(since), end)
 
     def _asked(
         self, group: str, cluster: str | None, since: Moment | timedelta | None, until: Moment | None

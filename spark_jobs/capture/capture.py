@@ -154,7 +154,7 @@ class Capture:
                 _finish(before)
                 ask = partial(ask_client, self._asking, group)
                 clients = clients_to_ask(self._cluster, group)
-                self._clients[group] = [self._for_clients.submit(ask, *one) for one in clients]
+                self._clients[group] = [self._for_clients.submit(ask, *client) for client in clients]
 
     def _spread(self, tasks: Sequence[Callable[[], None]], seconds: float) -> None:
         """Starts the tasks evenly over the time, and waits for them."""

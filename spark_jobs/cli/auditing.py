@@ -90,14 +90,14 @@ def validate_command(arguments: Namespace) -> int:
             checks=True,
         )
         found = validate(spark, warehouse, configuration, table, arguments.interval, say)
-    failed = [one for one in found.results if not one.success]
+    failed = [result for result in found.results if not result.success]
     if arguments.json:
         print(as_json(_document(found, failed)))
     else:
-        show_failures(Console(), [one._asdict() for one in failed], len(found.results))
+        show_failures(Console(), [result._asdict() for result in failed], len(found.results))
         if found.pages:
             print(f"The pages are in {printable(str(found.pages))}")
-    if not any(one.unexpected_count is not None for one in found.results):
+    if not any(result.unexpected_count is not None for result in found.results):
         print(f"rebalance-audit: warning: there is nothing in {found.interval or 'the tables'}", file=sys.stderr)
     if not arguments.json:
         show_next("status", {"warehouse": arguments.warehouse})
@@ -105,12 +105,12 @@ def validate_command(arguments: Namespace) -> int:
 
 
 def _document(found: Validation, failed: Sequence[Result]) -> dict[str, Any]:
-    checked = Counter(one.table_name for one in found.results)
+    checked = Counter(result.table_name for result in found.results)
     return {
         "run_id": found.run_id,
         "interval": str(found.interval) if found.interval else None,
         "checked": dict(checked),
-        "failed": [one._asdict() for one in failed],
+        "failed": [result._asdict() for result in failed],
         "pages": str(found.pages) if found.pages else None,
     }
 

@@ -85,7 +85,7 @@ def trends_document(found: Trends) -> dict[str, Any]:
     """Trends for `as_json`."""
     from spark_jobs.show.trends import week_row
 
-    return {"groups": [{**one._asdict(), "weeks": [*map(week_row, one.weeks)]} for one in found]}
+    return {"groups": [{**trend._asdict(), "weeks": [*map(week_row, trend.weeks)]} for trend in found]}
 
 
 def _json_value(value: object) -> str:

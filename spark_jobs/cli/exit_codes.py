@@ -32,13 +32,16 @@ def backfill_exit_code(found: Backfill, fail_on: str) -> ExitCode:
     """The worst of all steps: `exit_code` of those that were audited, the error's of those that failed. Findings at or
     above `fail_on` are worse than warnings only.
     """
-    codes = {exit_code(one.findings, fail_on, doubtful=bool(one.quality_warnings)) for one in found.audited.values()}
-    return worst(codes | {one.exit_code for one in found.failed.values()})
+    codes = {
+        exit_code(audited.findings, fail_on, doubtful=bool(audited.quality_warnings))
+        for audited in found.audited.values()
+    }
+    return worst(codes | {failure.exit_code for failure in found.failed.values()})
 
 
 def quality_exit_code(failed: Iterable[Result]) -> ExitCode:
     """1 if a critical expectation failed, else 2 if any did, else 0."""
-    severities = {one.severity for one in failed}
+    severities = {result.severity for result in failed}
     if Severity.CRITICAL in severities:
         return ExitCode.FINDINGS
     return ExitCode.WARNINGS if severities else ExitCode.CLEAN

@@ -33,7 +33,7 @@ def notify_command(arguments: Namespace) -> int:
         print(f"There are no new notices for {', '.join(map(printable, request.targets))}.")
     if not arguments.dry_run:
         # A URL that is missing, or that others can read, is said before something is to be sent to it.
-        for target in [one.to for one in request.routes] or [request.target]:
+        for target in [route.to for route in request.routes] or [request.target]:
             notify_url(os.environ, files[target])
     show_next("incidents", {"warehouse": arguments.warehouse})
     return ExitCode.CLEAN

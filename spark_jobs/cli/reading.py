@@ -63,12 +63,12 @@ def explain_command(arguments: Namespace) -> int:
         print(as_json(dataclasses.asdict(story) | {"unknown": unknown}))
     else:
         told = [*lines(story, zone_name())]
-        for one in story.findings:
-            told += _recorder(warehouse.stored, one["rule"], story.cluster, one["start"], one["end"])
+        for row in story.findings:
+            told += _recorder(warehouse.stored, row["rule"], story.cluster, row["start"], row["end"])
         show_explanation(Console(), told)
         of_step = {"interval": story.step, "group": story.consumer_group, "cluster": story.cluster}
         show_next("report", {"warehouse": arguments.warehouse, **of_step})
-    found = {one["severity"] for one in story.findings} - {INFO}
+    found = {row["severity"] for row in story.findings} - {INFO}
     return ExitCode.WARNINGS if unknown and not found else ExitCode.CLEAN
 
 
@@ -120,16 +120,18 @@ def incidents_command(arguments: Namespace) -> int:
 
 def _show_incidents(arguments: Namespace, stored: StoredTables, found: Sequence[Incident], unknown: str | None) -> None:
     if arguments.id is not None:
-        show_explanation(Console(), (line for one in found for line in _in_full(stored, one)))
+        show_explanation(Console(), (line for incident in found for line in _in_full(stored, incident)))
         return
     show_incidents(Console(), found, unknown)
-    for one in found[:1]:
-        show_next("incidents", {"warehouse": arguments.warehouse, "id": one.incident_id})
+    for incident in found[:1]:
+        show_next("incidents", {"warehouse": arguments.warehouse, "id": incident.incident_id})
 
 
-def _in_full(stored: StoredTables, one: Incident) -> Iterator[TextLine]:
-    yield from incident_lines(one)
-    yield from _recorder(stored, one.rule, one.cluster, from_micros(one.opened_at), from_micros(one.last_seen_at))
+def _in_full(stored: StoredTables, incident: Incident) -> Iterator[TextLine]:
+    yield from incident_lines(incident)
+    yield from _recorder(
+        stored, incident.rule, incident.cluster, from_micros(incident.opened_at), from_micros(incident.last_seen_at)
+    )
 
 
 def _recorder(stored: StoredTables, rule: str, cluster: str, start: datetime, end: datetime) -> Iterator[TextLine]:
@@ -144,8 +146,8 @@ def trends_command(arguments: Namespace) -> int:
         found = warehouse.trends(arguments.group, cluster=arguments.cluster, days=arguments.days)
     if not answered(arguments, trends_document(found), found.rows()):
         show_trends(Console(), found.groups)
-        for one in found.groups[:1]:
-            named = {"cluster": one.cluster, "group": one.consumer_group}
+        for trend in found.groups[:1]:
+            named = {"cluster": trend.cluster, "group": trend.consumer_group}
             show_next("incidents", {"warehouse": arguments.warehouse, **named})
     return ExitCode.CLEAN
 

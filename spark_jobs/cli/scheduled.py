@@ -63,7 +63,9 @@ def backfill_command(arguments: Namespace) -> int:
     else:
         show_backfill(Console(), found, len(done))
         show_next("report", {"warehouse": arguments.warehouse, "interval": str(arguments.interval)})
-    warnings = Counter(text for one in found.audited.values() for text in (*one.warnings, *one.quality_warnings))
+    warnings = Counter(
+        text for audited in found.audited.values() for text in (*audited.warnings, *audited.quality_warnings)
+    )
     for text, times in warnings.items():
         print(f"rebalance-audit: warning, in steps: {times}: {printable(text)}", file=sys.stderr)
     return backfill_exit_code(found, arguments.fail_on)
@@ -72,11 +74,12 @@ def backfill_command(arguments: Namespace) -> int:
 def _backfill_document(interval: Interval, found: Backfill, left_out: Iterable[Interval]) -> dict[str, Any]:
     return {
         "interval": str(interval),
-        "audited": [{"step": str(step)} | dataclasses.asdict(one) for step, one in found.audited.items()],
+        "audited": [{"step": str(step)} | dataclasses.asdict(audited) for step, audited in found.audited.items()],
         "left_out": [str(step) for step in left_out],
-        "failed": [{"step": str(step)} | dataclasses.asdict(one) for step, one in found.failed.items()],
+        "failed": [{"step": str(step)} | dataclasses.asdict(failure) for step, failure in found.failed.items()],
         "findings": {
-            severity: sum(one.findings.get(severity, 0) for one in found.audited.values()) for severity in SEVERITIES
+            severity: sum(audited.findings.get(severity, 0) for audited in found.audited.values())
+            for severity in SEVERITIES
         },
     }
 
@@ -94,21 +97,21 @@ def late_command(arguments: Namespace) -> int:
             )
             late = reaudit_late(spark, warehouse, configuration, arguments.interval, say)
     if arguments.json:
-        print(as_json({"interval": str(arguments.interval), "late": [_reaudit_document(one) for one in late]}))
+        print(as_json({"interval": str(arguments.interval), "late": [_reaudit_document(reaudit) for reaudit in late]}))
     else:
-        for one in late:
-            found = one.outcome
+        for reaudit in late:
+            found = reaudit.outcome
             told = f"audited again, {len(found.findings)} findings" if isinstance(found, RunResult) else str(found)
-            print(f"{one.step}: {printable(told)}")
+            print(f"{reaudit.step}: {printable(told)}")
         print(f"{len(late)} published steps of {arguments.interval} were late.")
         show_next("status", {"warehouse": arguments.warehouse})
-    return worst(_reaudit_exit_code(one.outcome, arguments.fail_on) for one in late)
+    return worst(_reaudit_exit_code(reaudit.outcome, arguments.fail_on) for reaudit in late)
 
 
-def _reaudit_document(one: Reaudit) -> dict[str, Any]:
-    if isinstance(one.outcome, RebalanceAuditError):
-        return {"step": str(one.step), "error": str(one.outcome)}
-    return {"step": str(one.step)} | run_document(one.outcome)
+def _reaudit_document(reaudit: Reaudit) -> dict[str, Any]:
+    if isinstance(reaudit.outcome, RebalanceAuditError):
+        return {"step": str(reaudit.step), "error": str(reaudit.outcome)}
+    return {"step": str(reaudit.step)} | run_document(reaudit.outcome)
 
 
 def _reaudit_exit_code(outcome: RunResult | RebalanceAuditError, fail_on: str) -> ExitCode:

@@ -42,8 +42,8 @@ def runs_command(arguments: Namespace) -> int:
         found = runs_of(warehouse.stored, warehouse.time(**time_of(arguments)), rejected=True)
     if not answered(arguments, {"runs": found}, found):
         show_runs(Console(), found)
-        for one in [run for run in found if run["outcome"] == "published"][:1]:
-            show_next(f"verify {one['run_id']}", {"warehouse": arguments.warehouse})
+        for row in [run for run in found if run["outcome"] == "published"][:1]:
+            show_next(f"verify {row['run_id']}", {"warehouse": arguments.warehouse})
     return ExitCode.CLEAN if found else ExitCode.WARNINGS
 
 
@@ -54,12 +54,12 @@ def clients_command(arguments: Namespace) -> int:
         tables = warehouse.published
         interval = warehouse.time(**time_of(arguments)) or tables.last(_SEARCHED)
         found = clients_named(tables, arguments.TEXT, interval, arguments.cluster, arguments.group)
-    every = [one._asdict() for one in found]
+    every = [client._asdict() for client in found]
     if not answered(arguments, {"interval": str(interval), "clients": every}, every):
         show_clients(Console(), found, interval)
-        for one in found[:1]:
-            at = middle(one.first_seen, one.last_seen)
-            named = {"group": one.consumer_group, "cluster": one.cluster, "at": at}
+        for client in found[:1]:
+            at = middle(client.first_seen, client.last_seen)
+            named = {"group": client.consumer_group, "cluster": client.cluster, "at": at}
             show_next("explain", {"warehouse": arguments.warehouse, **named})
     return ExitCode.CLEAN if found else ExitCode.WARNINGS
 
@@ -74,7 +74,7 @@ def compare_command(arguments: Namespace) -> int:
         show_compared(Console(), found)
         of_group = {"interval": str(arguments.AFTER), "group": found[0].consumer_group, "cluster": found[0].cluster}
         show_next("incidents", {"warehouse": arguments.warehouse, **of_group})
-    return ExitCode.CLEAN if all(one.happened for one in found) else ExitCode.WARNINGS
+    return ExitCode.CLEAN if all(group_time.happened for group_time in found) else ExitCode.WARNINGS
 
 
 #: By measure, as a program reads it: what a person reads.
@@ -99,7 +99,7 @@ _MEASURES: Mapping[str, str] = {
 def show_compared(console: Console, found: Sequence[GroupTime]) -> None:
     """A line per measure, or one per interval where nobody watches; and the incidents that began."""
     title = f"{found[0].consumer_group} (cluster {found[0].cluster}), {zone_name()}"
-    began = sum(len(one.incidents) for one in found)
+    began = sum(len(group_time.incidents) for group_time in found)
     show_rows(console, found, lambda: _table(title, found), _line, f"{count(began, 'incident')} began.")
     for one in (incident for time in found for incident in time.incidents):
         print_line(
@@ -108,28 +108,30 @@ def show_compared(console: Console, found: Sequence[GroupTime]) -> None:
 
 
 def _table(title: str, found: Sequence[GroupTime]) -> Table:
-    def measured(one: GroupTime) -> Column[tuple[str, str]]:
-        values = measures(one)
-        heading = str(one.interval).replace("/", " –\n")
+    def measured(group_time: GroupTime) -> Column[tuple[str, str]]:
+        values = measures(group_time)
+        heading = str(group_time.interval).replace("/", " –\n")
         return Column(heading, lambda measure: _text(measure[0], values[measure[0]]), right=True)
 
     named = Column[tuple[str, str]]("", lambda measure: measure[1], fold=True)
     return table(title, (named, *map(measured, found)), _MEASURES.items())
 
 
-def _line(one: GroupTime) -> str:
-    told = (f"{name}={_text(name, value)}" for name, value in measures(one).items())
-    return " ".join((str(one.interval), f"cluster={one.cluster}", f"group={one.consumer_group}", *told))
+def _line(group_time: GroupTime) -> str:
+    told = (f"{name}={_text(name, value)}" for name, value in measures(group_time).items())
+    return " ".join(
+        (str(group_time.interval), f"cluster={group_time.cluster}", f"group={group_time.consumer_group}", *told)
+    )
 
 
-def measures(one: GroupTime) -> dict[str, Any]:
+def measures(group_time: GroupTime) -> dict[str, Any]:
     """What is compared; None is unknown."""
-    found = dict.fromkeys(_MEASURES) | {"incidents": len(one.incidents)}
-    if one.happened is None:
+    found = dict.fromkeys(_MEASURES) | {"incidents": len(group_time.incidents)}
+    if group_time.happened is None:
         return found | {"replayed_seconds": 0.0}
-    told = one.happened.outcome
+    told = group_time.happened.outcome
     return found | {
-        "replayed_seconds": one.happened.replayed,
+        "replayed_seconds": group_time.happened.replayed,
         "rebalances": told.rebalances,
         "queues_moved": told.moves,
         "members": told.members,
@@ -137,8 +139,8 @@ def measures(one: GroupTime) -> dict[str, Any]:
         "unowned_queues": told.unowned,
         "double_owned_queues": told.owned_twice,
         "busiest_member": told.busiest,
-        "in_rate": one.happened.in_rate,
-        "out_rate": one.happened.out_rate,
+        "in_rate": group_time.happened.in_rate,
+        "out_rate": group_time.happened.out_rate,
         "highest_backlog": told.highest,
         "last_backlog": told.last,
         "consumed_twice": told.consumed_twice,
@@ -157,14 +159,14 @@ def compared_rows(found: Sequence[GroupTime]) -> list[dict[str, Any]]:
     """A row per interval."""
     return [
         {
-            "cluster": one.cluster,
-            "consumer_group": one.consumer_group,
-            "start": one.interval.start,
-            "end": one.interval.end,
-            **measures(one),
-            "incident_ids": [incident.incident_id for incident in one.incidents],
+            "cluster": group_time.cluster,
+            "consumer_group": group_time.consumer_group,
+            "start": group_time.interval.start,
+            "end": group_time.interval.end,
+            **measures(group_time),
+            "incident_ids": [incident.incident_id for incident in group_time.incidents],
         }
-        for one in found
+        for group_time in found
     ]
 
 
@@ -206,31 +208,36 @@ _RUN_COLUMNS: tuple[Column[Run], ...] = (
 
 def show_clients(console: Console, found: Sequence[ClientSeen], interval: Interval) -> None:
     """The connections in the order given, and where they were searched."""
-    groups = len({(one.cluster, one.consumer_group) for one in found})
+    groups = len({(client.cluster, client.consumer_group) for client in found})
     told = f"{count(len(found), 'connection')} in {count(groups, 'group')}" if found else "no such client id or address"
     title, summary = f"Members of groups ({zone_name()})", f"{told}, as audited in {interval}."
     show_table(console, title, _CLIENT_COLUMNS, found, summary, ruled=True)
 
 
-def _seen(one: ClientSeen) -> str:
-    return "\n".join(f"{local(moment):%m-%d %H:%M:%S}" for moment in (one.first_seen, one.last_seen))
+def _seen(client: ClientSeen) -> str:
+    return "\n".join(f"{local(moment):%m-%d %H:%M:%S}" for moment in (client.first_seen, client.last_seen))
 
 
 _CLIENT_COLUMNS: tuple[Column[ClientSeen], ...] = (
-    Column("group\ncluster", lambda one: (one.consumer_group, one.cluster), "cluster={1} group={0}", fold=True),
+    Column(
+        "group\ncluster", lambda client: (client.consumer_group, client.cluster), "cluster={1} group={0}", fold=True
+    ),
     Column(
         "client id\naddress",
-        lambda one: (one.client_id, one.client_addr),
+        lambda client: (client.client_id, client.client_addr),
         lambda one: f"client={one.client_id} address={one.client_addr or UNKNOWN}",
         fold=True,
     ),
     Column(
         "from\nto",
-        lambda one: Text(_seen(one)),
+        lambda client: Text(_seen(client)),
         lambda one: f"{format_utc(one.first_seen)}/{format_utc(one.last_seen)}",
         fixed=True,
     ),
     Column(
-        "topics", lambda one: names_text(one.topics, _TOPICS), lambda one: f"topics={','.join(one.topics)}", fold=True
+        "topics",
+        lambda client: names_text(client.topics, _TOPICS),
+        lambda one: f"topics={','.join(one.topics)}",
+        fold=True,
     ),
 )

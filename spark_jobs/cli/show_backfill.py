@@ -63,7 +63,7 @@ def bar_on(console: Console, total: int) -> Iterator[backfill.Progress]:
 
 def show_backfill(console: Console, found: Backfill, left_out: int) -> None:
     """What became of every step, its findings by severity or the reason it failed, and how many were left out."""
-    together = sum((Counter(one.findings) for one in found.audited.values()), Counter[str]())
+    together = sum((Counter(audited.findings) for audited in found.audited.values()), Counter[str]())
     told = f"Steps: {len(found.audited)} audited, {left_out} left out, {len(found.failed)} failed. "
     ended: list[Ended] = [*found.audited.items(), *found.failed.items()]
     show_table(console, "Steps (UTC)", _COLUMNS, ended, told + findings_text(together))

@@ -25,8 +25,8 @@ def show_failures(console: Console, failures: Sequence[Failure], checked: int) -
     there, and a key.
     """
     by_name: dict[tuple[str, ...], list[Failure]] = {}
-    for one in sorted(failures, key=lambda f: (f["severity"], f["table_name"], f["expectation"], f["step_start"])):
-        by_name.setdefault((one["table_name"], one["expectation"], one["column_name"] or ""), []).append(one)
+    for row in sorted(failures, key=lambda f: (f["severity"], f["table_name"], f["expectation"], f["step_start"])):
+        by_name.setdefault((row["table_name"], row["expectation"], row["column_name"] or ""), []).append(row)
     told = f"{len(by_name)} failed" if by_name else "all hold"
     summary = f"{checked} expectations × steps checked: {told}."
     show_table(console, "Failed expectations", _COLUMNS, list(by_name.values()), summary, ruled=True)

@@ -25,10 +25,10 @@ _MIDDLE, _WIDE = 110, 180
 #: By `--sort`, what comes first is greatest.
 ORDERS: Mapping[str, Callable[[Incident], Any]] = {
     "worst": attention,
-    "newest": lambda one: one.opened_at,
-    "oldest": lambda one: -one.opened_at,
-    "longest": lambda one: one.last_seen_at - one.opened_at,
-    "piled-up": lambda one: -1 if one.piled_up is None else one.piled_up,
+    "newest": lambda incident: incident.opened_at,
+    "oldest": lambda incident: -incident.opened_at,
+    "longest": lambda incident: incident.last_seen_at - incident.opened_at,
+    "piled-up": lambda incident: -1 if incident.piled_up is None else incident.piled_up,
 }
 
 
@@ -40,37 +40,44 @@ def show_incidents(console: Console, incidents: Sequence[Incident], unknown: str
 
 
 def _columns(incidents: Sequence[Incident]) -> Iterator[Column[Incident]]:
-    yield Column("", lambda one: Text(one.severity, SEVERITY_STYLES[one.severity]), "{}", fixed=True)
-    yield Column("rule", lambda one: one.rule, _rule, fixed=True, least_width=_WIDE)
-    if len({one.cluster for one in incidents}) > 1:
-        yield Column("cluster", lambda one: one.cluster, "cluster={}", fold=True)
-    if any(one.teams for one in incidents):
-        yield Column("team", lambda one: ",".join(one.teams), lambda one: _named("team", one.teams), fold=True)
+    yield Column("", lambda incident: Text(incident.severity, SEVERITY_STYLES[incident.severity]), "{}", fixed=True)
+    yield Column("rule", lambda incident: incident.rule, _rule, fixed=True, least_width=_WIDE)
+    if len({incident.cluster for incident in incidents}) > 1:
+        yield Column("cluster", lambda incident: incident.cluster, "cluster={}", fold=True)
+    if any(incident.teams for incident in incidents):
+        yield Column(
+            "team",
+            lambda incident: ",".join(incident.teams),
+            lambda incident: _named("team", incident.teams),
+            fold=True,
+        )
     yield from _COLUMNS
 
 
-def _rule(one: Incident) -> str:
-    many = f"groups={len(one.groups)}"
-    return f"{one.rule} {_named('group', one.groups) if len(one.groups) <= _NAMED else many}"
+def _rule(incident: Incident) -> str:
+    many = f"groups={len(incident.groups)}"
+    return f"{incident.rule} {_named('group', incident.groups) if len(incident.groups) <= _NAMED else many}"
 
 
 def _named(thing: str, names: Sequence[str]) -> str:
     return f"{thing}{'s' if len(names) > 1 else ''}={','.join(names)}" if names else ""
 
 
-def _since(one: Incident) -> str:
-    return f"since={format_utc(from_micros(one.opened_at).replace(microsecond=0))}"
+def _since(incident: Incident) -> str:
+    return f"since={format_utc(from_micros(incident.opened_at).replace(microsecond=0))}"
 
 
-def _lasted(one: Incident) -> str:
-    lasted = duration_text(timedelta(microseconds=one.last_seen_at - one.opened_at))
-    return lasted if one.resolved_at else f"{lasted}, open"
+def _lasted(incident: Incident) -> str:
+    lasted = duration_text(timedelta(microseconds=incident.last_seen_at - incident.opened_at))
+    return lasted if incident.resolved_at else f"{lasted}, open"
 
 
 _COLUMNS: tuple[Column[Incident], ...] = (
-    Column("since", lambda one: f"{local(from_micros(one.opened_at)):%m-%d %H:%M}", _since, fixed=True),
+    Column("since", lambda incident: f"{local(from_micros(incident.opened_at)):%m-%d %H:%M}", _since, fixed=True),
     Column("lasted", _lasted, "({})", fixed=True),
-    Column("piled up", lambda one: known(number_text(one.piled_up)), right=True, fixed=True, least_width=_MIDDLE),
-    Column("id", lambda one: one.incident_id[:_ID], "id={}", fixed=True),
-    Column("what happened", lambda one: one.headline, "{}", cut=True),
+    Column(
+        "piled up", lambda incident: known(number_text(incident.piled_up)), right=True, fixed=True, least_width=_MIDDLE
+    ),
+    Column("id", lambda incident: incident.incident_id[:_ID], "id={}", fixed=True),
+    Column("what happened", lambda incident: incident.headline, "{}", cut=True),
 )

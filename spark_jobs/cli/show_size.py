@@ -28,16 +28,16 @@ def show_size(console: Console, found: GroupSteps, needed: Size) -> None:
     peak = f"a peak of {rate_text(needed.peak)} messages/s over five minutes"
     had = f"{count(needed.members, 'member')}, {count(needed.queues, 'queue')}, {peak}"
     title = f"{found.consumer_group} in {found.interval} (UTC): {had}"
-    rows = [("as it is", needed.today), *((_wanted(one), one.group) for one in needed.needs)]
+    rows = [("as it is", needed.today), *((_wanted(goal), goal.group) for goal in needed.needs)]
     show_table(console, title, _COLUMNS, rows, _NOTE)
 
 
-def _wanted(one: GoalSize) -> str:
-    if one.goal == "utilisation":
-        return f"busiest member at {100 * one.wanted:.0f} % or less"
-    if one.goal == "backlog":
-        return f"never more than {count(round(one.wanted), 'message')} behind"
-    return f"drained within {duration_text(timedelta(seconds=one.wanted))}"
+def _wanted(goal: GoalSize) -> str:
+    if goal.goal == "utilisation":
+        return f"busiest member at {100 * goal.wanted:.0f} % or less"
+    if goal.goal == "backlog":
+        return f"never more than {count(round(goal.wanted), 'message')} behind"
+    return f"drained within {duration_text(timedelta(seconds=goal.wanted))}"
 
 
 #: What is wanted, and the group that does it; None: none does.
@@ -48,24 +48,24 @@ def _size_column(heading: str, text: Callable[[SizeOutcome], str], name: str, no
     return Column(heading, lambda row: none if row[1] is None else text(row[1]), f"{name}={{}}", right=True)
 
 
-def _queues(one: SizeOutcome) -> str:
-    return f"{one.queues} ({one.unowned} without owner)" if one.unowned else str(one.queues)
+def _queues(outcome: SizeOutcome) -> str:
+    return f"{outcome.queues} ({outcome.unowned} without owner)" if outcome.unowned else str(outcome.queues)
 
 
-def _busiest(one: SizeOutcome) -> str:
-    by = "" if one.utilisation is None else (" (pulls)" if one.by_pulls else " (listener)")
-    return _percent(one.utilisation) + by
+def _busiest(outcome: SizeOutcome) -> str:
+    by = "" if outcome.utilisation is None else (" (pulls)" if outcome.by_pulls else " (listener)")
+    return _percent(outcome.utilisation) + by
 
 
-def _drained(one: SizeOutcome) -> str:
-    if one.drained is None:
-        return UNKNOWN if one.backlog is None else "not by the end"
-    return duration_text(timedelta(seconds=one.drained))
+def _drained(outcome: SizeOutcome) -> str:
+    if outcome.drained is None:
+        return UNKNOWN if outcome.backlog is None else "not by the end"
+    return duration_text(timedelta(seconds=outcome.drained))
 
 
 _COLUMNS = (
     Column[_SizeRow]("wanted", lambda row: row[0], "{}:", fold=True),
-    _size_column("members", lambda one: str(one.members), "members", _NONE),
+    _size_column("members", lambda outcome: str(outcome.members), "members", _NONE),
     _size_column("queues", _queues, "queues"),
     _size_column("busiest\nmember", _busiest, "busiest_member"),
     _size_column("highest\nbacklog", lambda one: f"{'≤ ' if one.at_most else ''}{number_text(one.backlog)}", "highest"),
@@ -84,7 +84,8 @@ def size_document(found: GroupSteps, needed: Size) -> dict[str, Any]:
         "peak_per_second": needed.peak,
         "today": needed.today._asdict(),
         "needs": [
-            {"goal": one.goal, "wanted": one.wanted, "group": one.group and one.group._asdict()} for one in needed.needs
+            {"goal": goal.goal, "wanted": goal.wanted, "group": goal.group and goal.group._asdict()}
+            for goal in needed.needs
         ],
     }
 

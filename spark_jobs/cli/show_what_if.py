@@ -33,13 +33,13 @@ def show_comparison(console: Console, found: GroupSteps, compared: Comparison) -
     outcomes = [compared.recorded, *compared.cases]
     title = f"{found.consumer_group} in {found.interval} (UTC)"
     show_table(console, title, _COLUMNS, outcomes, _summary(compared))
-    for one in compared.cases:
-        if one.unknown:
-            print_line(console, f"{one.label}: the backlog is unknown: {one.unknown}.")
-        elif one.at_most:
-            print_line(console, f"{one.label}: ≤ is an upper bound: {_BOUND}.")
-        if one.scaled:
-            print_line(console, f"{one.label}: {_scaled(one.scaled)}.")
+    for outcome in compared.cases:
+        if outcome.unknown:
+            print_line(console, f"{outcome.label}: the backlog is unknown: {outcome.unknown}.")
+        elif outcome.at_most:
+            print_line(console, f"{outcome.label}: ≤ is an upper bound: {_BOUND}.")
+        if outcome.scaled:
+            print_line(console, f"{outcome.label}: {_scaled(outcome.scaled)}.")
     for member in compared.members[:_NAMED]:
         print_line(console, _pace(member))
     if more := compared.members[_NAMED:]:
@@ -51,42 +51,44 @@ def _scaled(one: Scaled) -> str:
     return f"{members}, changed {count(one.changes, 'time')}, {one.member_hours:,.1f} member hours"
 
 
-def _pace(one: MemberPace) -> str:
-    seen = "" if one.seen is None else f"; seen {'at its limit' if one.reached else 'to do'}: {rate_text(one.seen)}"
-    if one.listener is None:
-        return f"{one.client_id}: its running info does not tell how fast it is{seen}"
-    by = f"{count(one.threads or 0, 'thread')}, {one.response_ms:.3g} ms, {count(one.samples, 'sample')}"
-    listener = "no limit" if (one.response_ms or 0) < _NO_TIME_MS else f"{rate_text(one.listener)} messages/s"
-    pulls = f"{rate_text(one.per_queue)} a queue by its pulls"
-    return f"{one.client_id}: {listener} by its listener ({by}), {pulls}{seen}"
+def _pace(pace: MemberPace) -> str:
+    seen = "" if pace.seen is None else f"; seen {'at its limit' if pace.reached else 'to do'}: {rate_text(pace.seen)}"
+    if pace.listener is None:
+        return f"{pace.client_id}: its running info does not tell how fast it is{seen}"
+    by = f"{count(pace.threads or 0, 'thread')}, {pace.response_ms:.3g} ms, {count(pace.samples, 'sample')}"
+    listener = "no limit" if (pace.response_ms or 0) < _NO_TIME_MS else f"{rate_text(pace.listener)} messages/s"
+    pulls = f"{rate_text(pace.per_queue)} a queue by its pulls"
+    return f"{pace.client_id}: {listener} by its listener ({by}), {pulls}{seen}"
 
 
-def _messages(one: CaseOutcome, number: int | None) -> str:
-    return f"{'≤ ' if one.at_most else ''}{number_text(number)}"
+def _messages(outcome: CaseOutcome, number: int | None) -> str:
+    return f"{'≤ ' if outcome.at_most else ''}{number_text(number)}"
 
 
-def _drained(one: CaseOutcome) -> str:
-    if one.highest is None:
+def _drained(outcome: CaseOutcome) -> str:
+    if outcome.highest is None:
         return UNKNOWN
-    return "not by the end" if one.drained_after is None else duration_text(timedelta(seconds=one.drained_after))
+    return (
+        "not by the end" if outcome.drained_after is None else duration_text(timedelta(seconds=outcome.drained_after))
+    )
 
 
 _COLUMNS: tuple[Column[CaseOutcome], ...] = (
-    Column("case", lambda one: one.label, "{}:", fold=True),
-    Column("queues\nwithout owner", lambda one: f"{one.unowned:.1f}", "unowned={}", right=True),
-    Column("queues\nowned twice", lambda one: f"{one.owned_twice:.1f}", "owned_twice={}", right=True),
-    Column("idle\nmembers", lambda one: f"{one.idle:.1f}", "idle={}", right=True),
-    Column("busiest\nmember", lambda one: count(one.busiest, "queue"), "busiest={}", right=True),
+    Column("case", lambda outcome: outcome.label, "{}:", fold=True),
+    Column("queues\nwithout owner", lambda outcome: f"{outcome.unowned:.1f}", "unowned={}", right=True),
+    Column("queues\nowned twice", lambda outcome: f"{outcome.owned_twice:.1f}", "owned_twice={}", right=True),
+    Column("idle\nmembers", lambda outcome: f"{outcome.idle:.1f}", "idle={}", right=True),
+    Column("busiest\nmember", lambda outcome: count(outcome.busiest, "queue"), "busiest={}", right=True),
     Column(
         "moves per\nrebalance",
-        lambda one: f"{one.moves / one.rebalances:.1f}" if one.rebalances else "-",
+        lambda outcome: f"{outcome.moves / outcome.rebalances:.1f}" if outcome.rebalances else "-",
         "moves_per_rebalance={}",
         right=True,
     ),
-    Column("highest\nbacklog", lambda one: _messages(one, one.highest), "highest={}", right=True),
-    Column("last\nbacklog", lambda one: _messages(one, one.last), "last={}", right=True),
+    Column("highest\nbacklog", lambda outcome: _messages(outcome, outcome.highest), "highest={}", right=True),
+    Column("last\nbacklog", lambda outcome: _messages(outcome, outcome.last), "last={}", right=True),
     Column("drained\nafter", _drained, "drained_after={}", right=True),
-    Column("consumed\ntwice", lambda one: number_text(one.consumed_twice), "consumed_twice={}", right=True),
+    Column("consumed\ntwice", lambda outcome: number_text(outcome.consumed_twice), "consumed_twice={}", right=True),
 )
 
 
@@ -103,20 +105,24 @@ def comparison_document(found: GroupSteps, compared: Comparison) -> dict[str, An
         "error": compared.error,
         "times": [from_micros(moment) for moment in compared.times],
         "recorded": _outcome(compared.recorded),
-        "cases": [_outcome(one) for one in compared.cases],
-        "members": [_member_document(one) for one in compared.members],
+        "cases": [_outcome(outcome) for outcome in compared.cases],
+        "members": [_member_document(pace) for pace in compared.members],
     }
 
 
-def _member_document(one: MemberPace) -> dict[str, Any]:
+def _member_document(pace: MemberPace) -> dict[str, Any]:
     """JSON knows no infinity: a listener that takes no time has no limit, null, and a response time of 0."""
-    return one._asdict() | {"listener": None if one.listener is None or isinf(one.listener) else one.listener}
+    return pace._asdict() | {"listener": None if pace.listener is None or isinf(pace.listener) else pace.listener}
 
 
-def _outcome(one: CaseOutcome) -> dict[str, Any]:
-    fields = {field.name: getattr(one, field.name) for field in dataclasses.fields(one)}
-    curve = None if one.curve is None else [None if isnan(value) else round(value, 1) for value in one.curve.tolist()]
-    return fields | {"curve": curve, "scaled": one.scaled and one.scaled._asdict()}
+def _outcome(outcome: CaseOutcome) -> dict[str, Any]:
+    fields = {field.name: getattr(outcome, field.name) for field in dataclasses.fields(outcome)}
+    curve = (
+        None
+        if outcome.curve is None
+        else [None if isnan(value) else round(value, 1) for value in outcome.curve.tolist()]
+    )
+    return fields | {"curve": curve, "scaled": outcome.scaled and outcome.scaled._asdict()}
 
 
 def _of_group(found: GroupSteps) -> dict[str, Any]:
@@ -141,15 +147,15 @@ def _member(one: PlannedMember) -> str:
 
 
 _PLAN_COLUMNS: tuple[Column[PlannedSize], ...] = (
-    Column("change", lambda one: f"{one.change:+}", "change={}", right=True),
-    Column("members", lambda one: str(len(one.members)), "members={}", right=True),
-    Column("idle", lambda one: str(one.idle), "idle={}", right=True),
-    Column("without\nowner", lambda one: str(one.unowned), "unowned={}", right=True),
-    Column("owned\ntwice", lambda one: str(one.owned_twice), "owned_twice={}", right=True),
+    Column("change", lambda planned: f"{planned.change:+}", "change={}", right=True),
+    Column("members", lambda planned: str(len(planned.members)), "members={}", right=True),
+    Column("idle", lambda planned: str(planned.idle), "idle={}", right=True),
+    Column("without\nowner", lambda planned: str(planned.unowned), "unowned={}", right=True),
+    Column("owned\ntwice", lambda planned: str(planned.owned_twice), "owned_twice={}", right=True),
     Column(
         "queues of each member: in/s of known pace/s",
-        lambda one: Text("\n".join(printable(_member(member)) for member in one.members)),
-        lambda one: "; ".join(map(_member, one.members)),
+        lambda planned: Text("\n".join(printable(_member(member)) for member in planned.members)),
+        lambda planned: "; ".join(map(_member, planned.members)),
         fold=True,
     ),
 )
@@ -159,12 +165,12 @@ def plan_document(found: GroupSteps, plan: Plan) -> dict[str, Any]:
     """A plan for `as_json`."""
     sizes = [
         {
-            "change": one.change,
-            "idle": one.idle,
-            "unowned": one.unowned,
-            "owned_twice": one.owned_twice,
-            "members": [member._asdict() for member in one.members],
+            "change": planned.change,
+            "idle": planned.idle,
+            "unowned": planned.unowned,
+            "owned_twice": planned.owned_twice,
+            "members": [member._asdict() for member in planned.members],
         }
-        for one in plan.sizes
+        for planned in plan.sizes
     ]
     return _of_group(found) | {"at": from_micros(plan.at), "sizes": sizes}

@@ -175,11 +175,11 @@ def table(title: str, columns: Iterable[Column[T]], rows: Iterable[T], *, ruled:
     drawn = Table(title=title, title_justify="left", box=HORIZONTALS, show_lines=ruled)
     drawn.pad_edge, drawn.padding = False, (0, 1, 0, 0)
     columns = list(columns)
-    for one in columns:
-        justify, overflow = "right" if one.right else "left", "fold" if one.fold else "ellipsis"
-        drawn.add_column(one.heading, justify=justify, overflow=overflow, no_wrap=one.fixed)  # type: ignore[arg-type]
+    for column in columns:
+        justify, overflow = "right" if column.right else "left", "fold" if column.fold else "ellipsis"
+        drawn.add_column(column.heading, justify=justify, overflow=overflow, no_wrap=column.fixed)  # type: ignore[arg-type]
     for row in rows:
-        drawn.add_row(*(one.drawn(row) for one in columns))
+        drawn.add_row(*(column.drawn(row) for column in columns))
     return drawn
 
 
@@ -195,7 +195,7 @@ def known(text: str) -> Text:
 
 def plain_line(columns: Iterable[Column[T]], row: T) -> str:
     """What the columns say of the row, in words."""
-    return " ".join(word for word in (one.worded(row) for one in columns) if word)
+    return " ".join(word for word in (column.worded(row) for column in columns) if word)
 
 
 def show_table(
@@ -205,7 +205,7 @@ def show_table(
     show_rows(
         console,
         rows,
-        lambda: table(title, [one for one in columns if console.width >= one.least_width], rows, ruled=ruled),
+        lambda: table(title, [column for column in columns if console.width >= column.least_width], rows, ruled=ruled),
         lambda row: plain_line(columns, row),
         summary,
     )

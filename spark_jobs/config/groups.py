@@ -21,9 +21,9 @@ def audit_settings(configuration: Configuration, cluster: str, group: str) -> Au
     for entry in _entries(configuration, cluster, group):
         thresholds |= entry.thresholds
     mutes = (
-        Mute(one.rule, to_micros(one.until) if one.until else None, one.reason)
-        for one in configuration.mutes
-        if re.fullmatch(one.cluster, cluster) and re.fullmatch(one.group, group)
+        Mute(mute.rule, to_micros(mute.until) if mute.until else None, mute.reason)
+        for mute in configuration.mutes
+        if re.fullmatch(mute.cluster, cluster) and re.fullmatch(mute.group, group)
     )
     settings = configuration.audit_settings
     return replace(settings, thresholds=Thresholds(**thresholds), mutes=tuple(mutes))

@@ -72,23 +72,23 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
     window = settings.window(step_start)
     spans = _spans(history, window, settings)
     expired = partial(expired_at, history.clients, window, settings.cadence)
-    switched = {topic: switches(one, window) for topic, one in history.serving.items()}
+    switched = {topic: switches(series, window) for topic, series in history.serving.items()}
     by_topic = {
         topic: with_moves(list(of_topic), window.observed_from, expired, _near(switched.get(topic, ()), settings))
         for topic, of_topic in groupby(
-            StepTimeline(spans, window, settings, replays).intervals(), key=lambda one: one.topic
+            StepTimeline(spans, window, settings, replays).intervals(), key=lambda interval: interval.topic
         )
     }
-    intervals = [one for of_topic in by_topic.values() for one in of_topic]
+    intervals = [interval for of_topic in by_topic.values() for interval in of_topic]
     return AuditedStep(
         history=history,
         window=window,
         settings=settings,
         intervals=intervals,
         progress=[
-            one
+            progress
             for topic, of_topic in by_topic.items()
-            for one in topic_progress(
+            for progress in topic_progress(
                 of_topic, history.offsets.get(topic), window, settings, is_filtered=topic in spans.filtered
             )
         ],
@@ -104,24 +104,24 @@ def _near(switched: Sequence[Switch], settings: AuditSettings) -> SwitchedAt:
     """Members and routes are asked for one after the other, so a switch may show in the members a cadence before or
     after the route tells of it.
     """
-    served = [one for one in switched if one.old and one.new]
-    return lambda at: {one.broker_name for one in served if abs(one.at - at) <= settings.cadence}
+    served = [switch for switch in switched if switch.old and switch.new]
+    return lambda at: {switch.broker_name for switch in served if abs(switch.at - at) <= settings.cadence}
 
 
 def _spans(history: GroupHistory, window: StepWindow, settings: AuditSettings) -> GroupSpans:
     gap = settings.max_gap
     memberships, proxies = (
-        _seen((broker, one.spans(window, gap)) for broker, one in of_group.items())
+        _seen((broker, series.spans(window, gap)) for broker, series in of_group.items())
         for of_group in (history.memberships, history.proxies)
     )
     return GroupSpans(
         memberships=memberships,
-        routes=_seen((topic, one.spans(window, gap)) for topic, one in history.routes.items()),
-        clients=_seen((client_id, one.answers.spans(window, None)) for client_id, one in history.clients.items()),
+        routes=_seen((topic, series.spans(window, gap)) for topic, series in history.routes.items()),
+        clients=_seen((client_id, client.answers.spans(window, None)) for client_id, client in history.clients.items()),
         offset_topics=frozenset(
             topic
-            for topic, one in history.offsets.items()
-            if (seen := one.inside(window.read_from, window.end)).start < seen.stop
+            for topic, readings in history.offsets.items()
+            if (seen := readings.inside(window.read_from, window.end)).start < seen.stop
             and not is_redelivery(topic, history.consumer_group)
         ),
         unseen=unseen_times(memberships, proxies, history.offsets, window, settings),

@@ -125,15 +125,15 @@ def messages(
         until={cluster: to_micros(moment) for cluster, moment in until.items()},
         least=request.least,
     )
-    targets = {one.incident_id: targets_of(request.routes, one, request.target) for one in found}
+    targets = {incident.incident_id: targets_of(request.routes, incident, request.target) for incident in found}
     told_before = _told(stored, request.targets)
     new = []
     for target in request.targets:
         of_target = scope._replace(only=frozenset(name for name, of_one in targets.items() if target in of_one))
-        told = sorted(notices(found, told_before[target], of_target), key=lambda one: one.cluster)
+        told = sorted(notices(found, told_before[target], of_target), key=lambda notice: notice.cluster)
         new += [
             _message(stored.location.location, target, cluster, tuple(of_cluster), until.get(cluster, end))
-            for cluster, of_cluster in groupby(told, key=lambda one: one.cluster)
+            for cluster, of_cluster in groupby(told, key=lambda notice: notice.cluster)
         ]
     return new
 
@@ -154,7 +154,7 @@ def _told(stored: StoredTables, targets: Sequence[str]) -> dict[str, list[Notice
         for target, at, *values in tuples(stored.read(NOTICES, columns, [Filter("target", "IN", [*targets])])):
             told[target].append((at, _notice(values)))
     return {
-        target: [one for _, one in sorted(of_target, key=lambda pair: (pair[0], not pair[1].is_over))]
+        target: [notice for _, notice in sorted(of_target, key=lambda pair: (pair[0], not pair[1].is_over))]
         for target, of_target in told.items()
     }
 
@@ -171,15 +171,15 @@ def _message(warehouse: str, target: str, cluster: str, new: tuple[Notice, ...],
 
 def _rows(message: Message, told_at: datetime) -> Iterable[dict[str, Any]]:
     """As `notices` has them."""
-    for one in message.notices:
+    for notice in message.notices:
         at = {"audited_until": message.audited_until, "told_at": told_at}
-        yield {"target": message.target} | notice_row(one) | at
+        yield {"target": message.target} | notice_row(notice) | at
 
 
-def notice_row(one: Notice) -> dict[str, Any]:
+def notice_row(notice: Notice) -> dict[str, Any]:
     """Its fields, with times as such."""
-    times = {name: None if (at := getattr(one, name)) is None else from_micros(at) for name in _TIMES}
-    return one._asdict() | {"groups": list(one.groups), "root_finding_ids": list(one.root_finding_ids)} | times
+    times = {name: None if (at := getattr(notice, name)) is None else from_micros(at) for name in _TIMES}
+    return notice._asdict() | {"groups": list(notice.groups), "root_finding_ids": list(notice.root_finding_ids)} | times
 
 
 #: Incidents in one message, at most; the others are counted.
@@ -190,7 +190,7 @@ _NEWS = {OPENED: "opened", WORSE: "got worse", RESOLVED: "resolved", WITHDRAWN: 
 
 def notice_title(cluster: str, notices: Sequence[Notice]) -> str:
     """Such as `rebalance-audit eu: 2 incidents opened, 1 resolved`."""
-    counts = Counter(one.told for one in notices)
+    counts = Counter(notice.told for notice in notices)
     first, *others = ((counts[told], words) for told, words in _NEWS.items() if counts[told])
     told = [f"{count(first[0], 'incident')} {first[1]}", *(f"{number} {words}" for number, words in others)]
     return printable(f"rebalance-audit {cluster}: {', '.join(told)}")
@@ -208,13 +208,13 @@ def _lines(warehouse: str, notices: Sequence[Notice]) -> Iterator[str]:
     yield f"In full: rebalance-audit incidents --warehouse {shlex.quote(warehouse)} --id ID"
 
 
-def _line(one: Notice) -> str:
-    where = f"{count(len(one.groups), 'group')}, {_time(one)}, id {one.incident_id}"
-    return f"{_NEWS[one.told].upper()} {one.severity} {one.headline} ({where})"
+def _line(notice: Notice) -> str:
+    where = f"{count(len(notice.groups), 'group')}, {_time(notice)}, id {notice.incident_id}"
+    return f"{_NEWS[notice.told].upper()} {notice.severity} {notice.headline} ({where})"
 
 
-def _time(one: Notice) -> str:
-    opened, seen = format_utc(from_micros(one.opened_at)), format_utc(from_micros(one.last_seen_at))
-    if one.told == WITHDRAWN:
+def _time(notice: Notice) -> str:
+    opened, seen = format_utc(from_micros(notice.opened_at)), format_utc(from_micros(notice.last_seen_at))
+    if notice.told == WITHDRAWN:
         return f"from {opened}: a later audit no longer finds it"
-    return f"from {opened} to {seen}" if one.told == RESOLVED else f"since {opened}"
+    return f"from {opened} to {seen}" if notice.told == RESOLVED else f"since {opened}"

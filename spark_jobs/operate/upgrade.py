@@ -72,7 +72,7 @@ def _columns(spark: SparkSession, warehouse: Warehouse, table: Table, found: Any
     if missing:
         added = ", ".join(map(_definition, missing))
         _alter(spark, warehouse, table, f"ADD COLUMNS ({added})")
-    return [Upgraded(table.name, f"column {one.name} added") for one in missing]
+    return [Upgraded(table.name, f"column {field.name} added") for field in missing]
 
 
 def _definition(field: Field) -> str:

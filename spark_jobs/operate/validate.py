@@ -76,7 +76,7 @@ def validate(
     if interval is None:
         return Validation(run_id, None, [], None)
     usual = usual_values(stored_in(spark, warehouse), interval, configuration.quality)
-    checks = [one for one in _checks(frames, runs, interval, configuration, usual) if one.suite.table in wanted]
+    checks = [check for check in _checks(frames, runs, interval, configuration, usual) if check.suite.table in wanted]
     results = validated(warehouse, run_id, checks, _facts(frames, runs, interval, configuration, wanted, progress))
     return Validation(run_id, interval, results, record_results(spark, warehouse, run_id, results))
 

@@ -52,7 +52,9 @@ def clients_named(
             topics = one.topics if topic.startswith(RETRY) else sorted({*one.topics, topic})
             first, last = min(start, one.first_seen), max(end, one.last_seen)
             found[key] = one._replace(first_seen=first, last_seen=last, topics=topics)
-    return sorted(found.values(), key=lambda one: (one.cluster, one.consumer_group, one.first_seen, one.client_id))
+    return sorted(
+        found.values(), key=lambda client: (client.cluster, client.consumer_group, client.first_seen, client.client_id)
+    )
 
 
 def _rows(read: pa.Table, text: str) -> Iterator[tuple[Any, ...]]:
@@ -64,4 +66,4 @@ def _rows(read: pa.Table, text: str) -> Iterator[tuple[Any, ...]]:
         has = [pc.fill_null(pc.match_substring(one, text, ignore_case=True), False) for one in fields[:2]]
         wanted = pc.or_(*has)
         columns = [batch[name].take(places.filter(wanted)) for name in _KEY]
-        yield from zip(*map(values, (*columns, *(one.filter(wanted) for one in fields))), strict=True)
+        yield from zip(*map(values, (*columns, *(field.filter(wanted) for field in fields))), strict=True)

@@ -53,6 +53,6 @@ def compared_times(
         start, end = to_micros(interval.start), to_micros(interval.end)
         told = happened(group.steps, start, end, group.configured, str(interval))
         incidents = published_incidents(tables, IncidentQuery(interval, cluster=name, consumer_group=consumer_group))
-        opened = [one for one in incidents if start <= one.opened_at < end]
+        opened = [incident for incident in incidents if start <= incident.opened_at < end]
         found.append(GroupTime(name, consumer_group, interval, told, opened))
     return found

@@ -123,7 +123,7 @@ def wanted_intervals(intervals: Sequence[Row], group: GroupStep) -> list[Row]:
 
 def _is_told(group: GroupStep, topic: str) -> bool:
     """Retry topics are, too, if something is wrong there that is more than INFO."""
-    wrong = (one for one in group.findings if one["topic"] == topic and one["severity"] != INFO)
+    wrong = (row for row in group.findings if row["topic"] == topic and row["severity"] != INFO)
     return not topic.startswith(RETRY) or next(wrong, None) is not None
 
 
@@ -139,9 +139,9 @@ def _topic_explanation(group: GroupStep, topic: str) -> TopicExplanation:
 
 def _findings(group: GroupStep) -> list[dict[str, Any]]:
     """Those of the topics that are told of and of the whole group, the worst first."""
-    told = [one for one in group.findings if group.topic is None or one["topic"] in (None, group.topic)]
+    told = [row for row in group.findings if group.topic is None or row["topic"] in (None, group.topic)]
     told.sort(key=_rank)
-    return [_without_key(one) for one in told]
+    return [_without_key(row) for row in told]
 
 
 def _rank(finding: Row) -> tuple[object, ...]:

@@ -105,26 +105,30 @@ class Incidents(Tabular):
 
     def rows(self) -> list[dict[str, Any]]:
         """A dict per incident."""
-        return [_row(one) for one in self.found]
+        return [_row(incident) for incident in self.found]
 
     def to_arrow(self) -> pa.Table:
         """A row per incident."""
         return pa.Table.from_pylist(self.rows(), _SCHEMA)
 
 
-def _row(one: Incident) -> dict[str, Any]:
-    times = {"opened_at": one.opened_at, "resolved_at": one.resolved_at, "last_seen_at": one.last_seen_at}
+def _row(incident: Incident) -> dict[str, Any]:
+    times = {
+        "opened_at": incident.opened_at,
+        "resolved_at": incident.resolved_at,
+        "last_seen_at": incident.last_seen_at,
+    }
     told = {name: None if at is None else from_micros(at) for name, at in times.items()}
-    queues = [{"topic": topic, "broker_name": broker, "queue_id": number} for topic, broker, number in one.queues]
+    queues = [{"topic": topic, "broker_name": broker, "queue_id": number} for topic, broker, number in incident.queues]
     parts = {
         name: [
             {**part._asdict(), "start": from_micros(part.start), "end": from_micros(part.end)}
-            for part in getattr(one, name)
+            for part in getattr(incident, name)
         ]
         for name in ("roots", "consequences")
     }
-    costs = [cost._asdict() for cost in one.costs]
-    return {**asdict(one), **told, "queues": queues, **parts, "costs": costs, "teams": one.teams}
+    costs = [cost._asdict() for cost in incident.costs]
+    return {**asdict(incident), **told, "queues": queues, **parts, "costs": costs, "teams": incident.teams}
 
 
 def incidents_and_unknown(
@@ -154,7 +158,7 @@ def severities_in(warehouse: str, interval: str, cluster: str | None, consumer_g
     Raises `WarehouseError` where only Spark reads the warehouse, and as `incidents_of` does.
     """
     query = IncidentQuery(Interval.parse(interval), cluster=cluster or None, consumer_group=consumer_group or None)
-    return [one.severity for one in incidents_of(delta_tables(warehouse), query)]
+    return [incident.severity for incident in incidents_of(delta_tables(warehouse), query)]
 
 
 def published_incidents(tables: PublishedTables, query: IncidentQuery) -> list[Incident]:
@@ -163,9 +167,9 @@ def published_incidents(tables: PublishedTables, query: IncidentQuery) -> list[I
     if all(group != query.consumer_group for _, group, _ in steps):
         check_names(tables, EVER, query.cluster, query.consumer_group)
     found = _whole(tables, query, steps) if query.interval else _folded(tables, query, steps, None)
-    wanted = [with_teams(query.routes, one) for one in found if _is_wanted(one, query)]
+    wanted = [with_teams(query.routes, incident) for incident in found if _is_wanted(incident, query)]
     if query.incident_id is not None and not wanted:
-        hint = did_you_mean(query.incident_id, (one.incident_id for one in found))
+        hint = did_you_mean(query.incident_id, (incident.incident_id for incident in found))
         raise NothingPublishedError(f"there is no incident {query.incident_id}: {hint or 'list them without --id'}")
     return wanted
 
@@ -209,24 +213,26 @@ def open_incidents(
     """
     query = IncidentQuery(is_open=True, cluster=cluster, consumer_group=consumer_group)
     steps = [*tuples(tables.read(GROUP_STATUS, EVER, _STEP, cluster, conditions=[Filter("step_start", ">=", first)]))]
-    return [with_teams(routes, one) for one in _folded(tables, query, steps, first) if _is_wanted(one, query)]
+    return [
+        with_teams(routes, incident) for incident in _folded(tables, query, steps, first) if _is_wanted(incident, query)
+    ]
 
 
-def _is_wanted(one: Incident, query: IncidentQuery) -> bool:
+def _is_wanted(incident: Incident, query: IncidentQuery) -> bool:
     return (
-        (query.incident_id is None or one.incident_id.startswith(query.incident_id))
-        and (query.consumer_group is None or query.consumer_group in one.groups)
-        and not (query.is_open and one.resolved_at is not None)
-        and (query.interval is None or stood_in(one, query.interval))
-        and (query.rule is None or query.rule in (part.rule for part in (*one.roots, *one.consequences)))
-        and query.severity in (None, one.severity)
-        and (query.client is None or any(query.client.lower() in name.lower() for name in _clients(one)))
+        (query.incident_id is None or incident.incident_id.startswith(query.incident_id))
+        and (query.consumer_group is None or query.consumer_group in incident.groups)
+        and not (query.is_open and incident.resolved_at is not None)
+        and (query.interval is None or stood_in(incident, query.interval))
+        and (query.rule is None or query.rule in (part.rule for part in (*incident.roots, *incident.consequences)))
+        and query.severity in (None, incident.severity)
+        and (query.client is None or any(query.client.lower() in name.lower() for name in _clients(incident)))
     )
 
 
-def _clients(one: Incident) -> tuple[str, ...]:
+def _clients(incident: Incident) -> tuple[str, ...]:
     """Client ids, and what else its findings are about."""
-    return (*one.members, *(part.subject for part in (*one.roots, *one.consequences)))
+    return (*incident.members, *(part.subject for part in (*incident.roots, *incident.consequences)))
 
 
 def check_rule(name: str | None) -> None:
@@ -236,9 +242,9 @@ def check_rule(name: str | None) -> None:
         raise NothingPublishedError(f"there is no rule {name}: {did_you_mean(name, names) or ', '.join(names)}")
 
 
-def stood_in(one: Incident, interval: Interval) -> bool:
+def stood_in(incident: Incident, interval: Interval) -> bool:
     """Whether it was seen in the interval."""
-    return one.opened_at < to_micros(interval.end) and one.last_seen_at > to_micros(interval.start)
+    return incident.opened_at < to_micros(interval.end) and incident.last_seen_at > to_micros(interval.start)
 
 
 def _whole(tables: PublishedTables, query: IncidentQuery, steps: Sequence[tuple[str, str, datetime]]) -> list[Incident]:
@@ -252,7 +258,12 @@ def _whole(tables: PublishedTables, query: IncidentQuery, steps: Sequence[tuple[
     while True:
         first = tables.grid.floor(interval.start - back)
         found = _folded(tables, query, steps, first)
-        begins = (part.start for one in found if stood_in(one, interval) for part in (*one.roots, *one.consequences))
+        begins = (
+            part.start
+            for incident in found
+            if stood_in(incident, interval)
+            for part in (*incident.roots, *incident.consequences)
+        )
         if first <= oldest or min(begins, default=to_micros(interval.start)) > to_micros(first) + QUIET:
             return found
         back *= 2

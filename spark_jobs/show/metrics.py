@@ -160,8 +160,8 @@ def _of_incidents(steps: NewestSteps, opened: Sequence[Incident]) -> Iterator[Ga
     groups = {values_of(row, GROUP) for row in steps.groups}
     clusters = sorted({cluster for cluster, _ in groups})
     kinds = [*product(clusters, (rule.name for rule in RULES), SEVERITIES)]
-    incidents = Counter(_kind(one) for one in opened)
-    of_kinds = {(_kind(one), consumer_group) for one in opened for consumer_group in one.groups}
+    incidents = Counter(_kind(incident) for incident in opened)
+    of_kinds = {(_kind(incident), consumer_group) for incident in opened for consumer_group in incident.groups}
     concerned = Counter(kind for kind, _ in of_kinds)
     yield _gauge(
         "open_incidents",
@@ -176,9 +176,9 @@ def _of_incidents(steps: NewestSteps, opened: Sequence[Incident]) -> Iterator[Ga
         {kind: concerned[kind] for kind in kinds},
     )
     of_groups = Counter(
-        (one.cluster, cost.consumer_group, one.rule, one.severity, cost.team or "")
-        for one in opened
-        for cost in one.costs
+        (incident.cluster, cost.consumer_group, incident.rule, incident.severity, cost.team or "")
+        for incident in opened
+        for cost in incident.costs
     )
     yield _gauge(
         "group_open_incidents",
@@ -188,8 +188,8 @@ def _of_incidents(steps: NewestSteps, opened: Sequence[Incident]) -> Iterator[Ga
     )
 
 
-def _kind(one: Incident) -> tuple[str, str, str]:
-    return one.cluster, one.rule, one.severity
+def _kind(incident: Incident) -> tuple[str, str, str]:
+    return incident.cluster, incident.rule, incident.severity
 
 
 def _gauge(name: str, told: str, labels: Sequence[str], values: Mapping[tuple[str, ...], float]) -> GaugeMetricFamily:

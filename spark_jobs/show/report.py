@@ -166,7 +166,7 @@ def _nothing(tables: PublishedTables, request: ReportRequest) -> Exception:
         return NothingPublishedError(
             f"no run has found a consumer group in the warehouse {tables.stored.location.location}"
         )
-    first, last = min(one.first_step for one in every), max(one.last_step for one in every)
+    first, last = min(group.first_step for group in every), max(group.last_step for group in every)
     return NothingPublishedError(
         f"nothing was audited in {tables.steps(request.interval)}: the first audited step began at "
         f"{format_utc(first)}, the last at {format_utc(last)}"
@@ -191,4 +191,4 @@ def incidents_and_trends(tables: PublishedTables, interval: Interval, query: Inc
     both = Interval(min(days.start, interval.start), max(days.end, interval.end))
     found = published_incidents(tables, replace(query, interval=both))
     trends = published_trends(tables, weeks, days, found)
-    return IncidentsAndTrends([one for one in found if stood_in(one, interval)], trends)
+    return IncidentsAndTrends([incident for incident in found if stood_in(incident, interval)], trends)

@@ -90,11 +90,13 @@ def published_statuses(
     if consumer_group is not None:
         cluster = check_group(tables, EVER, cluster, consumer_group)
     every = tables.groups()
-    wanted = [one for one in every if cluster in (None, one.cluster) and consumer_group in (None, one.consumer_group)]
+    wanted = [
+        group for group in every if cluster in (None, group.cluster) and consumer_group in (None, group.consumer_group)
+    ]
     if cluster is not None and not wanted:
         check_cluster(tables, cluster)
-    newest = max((one.last_step for one in every), default=None)
-    last = [one._asdict() | {"step_start": one.last_step} for one in wanted]
+    newest = max((group.last_step for group in every), default=None)
+    last = [group._asdict() | {"step_start": group.last_step} for group in wanted]
     return Statuses(newest, in_order(_newest_steps(tables, GROUP_STATUS, GROUP_STATUS.columns, last)))
 
 

@@ -50,8 +50,8 @@ def suggestions_of(
     progress("reading the findings")
     steps = _by_group(tables, GROUP_STATUS, ("step_start",), interval, query, [Filter("members", ">=", 0)])
     findings: dict[Group, list[PublishedFinding]] = defaultdict(list)
-    for one in published_findings(tables.read(FINDINGS, interval, None, query.cluster, query.consumer_group)):
-        findings[one.group].append(one)
+    for finding in published_findings(tables.read(FINDINGS, interval, None, query.cluster, query.consumer_group)):
+        findings[finding.group].append(finding)
     progress("reading lags and rebalances")
     is_ok = [Filter("verdict", "=", Verdict.OK), _of(consumer_lagging.NAME, findings)]
     lags = _by_group(tables, QUEUE_PROGRESS, ("lag_max",), interval, query, is_ok)
@@ -80,7 +80,7 @@ def _of(rule: str, findings: dict[Group, list[PublishedFinding]]) -> Filter:
 
 
 def _has(rule: str, findings: Iterable[PublishedFinding]) -> bool:
-    return any(one.finding.rule == rule for one in findings)
+    return any(finding.finding.rule == rule for finding in findings)
 
 
 def _by_group(
@@ -129,10 +129,11 @@ def suggestion_lines(interval: Interval, found: Iterable[GroupSuggestions]) -> I
         yield from map(_line, one.suggestions or ())
 
 
-def _line(one: Suggestion) -> str:
-    why = f"{QUANTILE:.0%} of {_VALUES[one.key]}: up to {round(one.usual, 2):.12g}"
-    would = f"would have kept {one.kept} and dropped {one.dropped} of {count(one.kept + one.dropped, 'finding')}"
-    return f"      {one.key}: {one.value:.12g}  # {why}; {would}"
+def _line(suggestion: Suggestion) -> str:
+    why = f"{QUANTILE:.0%} of {_VALUES[suggestion.key]}: up to {round(suggestion.usual, 2):.12g}"
+    kept, dropped = suggestion.kept, suggestion.dropped
+    would = f"would have kept {kept} and dropped {dropped} of {count(kept + dropped, 'finding')}"
+    return f"      {suggestion.key}: {suggestion.value:.12g}  # {why}; {would}"
 
 
 def _span(micros: int) -> str:

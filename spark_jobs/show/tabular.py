@@ -60,7 +60,9 @@ class Tabular(ABC):
 
 
 def _line(cell: str, texts: Any) -> Markup:
-    return Markup("<tr>{}</tr>").format(Markup("").join(Markup(f"<{cell}>{{}}</{cell}>").format(one) for one in texts))
+    return Markup("<tr>{}</tr>").format(
+        Markup("").join(Markup(f"<{cell}>{{}}</{cell}>").format(text) for text in texts)
+    )
 
 
 def _cell(value: Any) -> Markup:

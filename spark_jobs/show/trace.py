@@ -51,7 +51,7 @@ def trace(stored: StoredTables, request: TraceRequest, file: Path, progress: Cal
         writer = TraceWriter(out, to_micros(interval.start))
         clusters = {cluster: writer.track(cluster) for cluster in dict.fromkeys(cluster for cluster, _ in chosen)}
         for cluster, track in clusters.items():
-            add_incidents(writer, track, (one for one in found if one.cluster == cluster), interval)
+            add_incidents(writer, track, (incident for incident in found if incident.cluster == cluster), interval)
         for group in _groups(tables, interval, chosen):
             left_out += add_group(writer, clusters[group.cluster], group, SPANS // len(chosen))
     return left_out

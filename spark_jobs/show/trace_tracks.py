@@ -195,21 +195,21 @@ def add_incidents(writer: TraceWriter, cluster: int, incidents: Iterable[Inciden
     """
     first, last = to_micros(interval.start), to_micros(interval.end)
     lanes = [(writer.track("incidents", cluster, is_lane=True), row) for row in in_rows(incidents)]
-    placed = [(one, track) for track, row in lanes for one in row]
-    for one, track in sorted(placed, key=lambda pair: (pair[0].opened_at, pair[0].incident_id)):
-        end = one.resolved_at if one.resolved_at is not None and one.resolved_at <= last else None
-        writer.slice(track, max(one.opened_at, first), end, one.headline, _incident_facts(one))
+    placed = [(incident, track) for track, row in lanes for incident in row]
+    for incident, track in sorted(placed, key=lambda pair: (pair[0].opened_at, pair[0].incident_id)):
+        end = incident.resolved_at if incident.resolved_at is not None and incident.resolved_at <= last else None
+        writer.slice(track, max(incident.opened_at, first), end, incident.headline, _incident_facts(incident))
 
 
-def _incident_facts(one: Incident) -> dict[str, str | int | None]:
+def _incident_facts(incident: Incident) -> dict[str, str | int | None]:
     return {
-        "incident_id": one.incident_id,
-        "severity": one.severity,
-        "rule": one.rule,
-        "cause": one.cause,
-        "groups": names_text(one.groups, _NAMED),
-        "opened_at": format_utc(from_micros(one.opened_at)),
-        "resolved_at": "open" if one.resolved_at is None else format_utc(from_micros(one.resolved_at)),
-        "piled_up": one.piled_up,
-        "advice": one.advice,
+        "incident_id": incident.incident_id,
+        "severity": incident.severity,
+        "rule": incident.rule,
+        "cause": incident.cause,
+        "groups": names_text(incident.groups, _NAMED),
+        "opened_at": format_utc(from_micros(incident.opened_at)),
+        "resolved_at": "open" if incident.resolved_at is None else format_utc(from_micros(incident.resolved_at)),
+        "piled_up": incident.piled_up,
+        "advice": incident.advice,
     }

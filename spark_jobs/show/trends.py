@@ -68,9 +68,9 @@ class Trends(Tabular):
     def rows(self) -> list[dict[str, Any]]:
         """A dict per group and week."""
         return [
-            {"cluster": one.cluster, "consumer_group": one.consumer_group, **week_row(week)}
-            for one in self.groups
-            for week in one.weeks
+            {"cluster": trend.cluster, "consumer_group": trend.consumer_group, **week_row(week)}
+            for trend in self.groups
+            for week in trend.weeks
         ]
 
     def to_arrow(self) -> pa.Table:
@@ -110,7 +110,7 @@ def observed_shares(tables: PublishedTables, step: Interval) -> dict[Group, floa
     groups = sorted(_different(read.select(_GROUP))[0])
     span = (to_micros(step.start), to_micros(step.end))
     found = trends(groups, [span], _columns(read, groups), ()) if groups else []
-    return {(one.cluster, one.consumer_group): one.weeks[0].observed_share for one in found}
+    return {(trend.cluster, trend.consumer_group): trend.weeks[0].observed_share for trend in found}
 
 
 def last_days(tables: PublishedTables, query: TrendQuery) -> Interval:
@@ -177,11 +177,11 @@ def _array(values: pa.Array) -> Any:
 
 def trends_text(found: Sequence[GroupTrend]) -> str:
     """How many groups there are, how many of them can be compared, and how many of these got worse."""
-    compared = [one for one in found if is_compared(one)]
+    compared = [trend for trend in found if is_compared(trend)]
     if not compared:
         none = "none was observed in the last week and the one before: unknown what got worse"
         return f"{count(len(found), 'group')}; {none}."
-    worse = sum(1 for one in compared if one.worsening > (0, 0, 0))
+    worse = sum(1 for trend in compared if trend.worsening > (0, 0, 0))
     others = f" of {len(compared):,} that can be compared" if len(compared) < len(found) else ""
     return f"{count(len(found), 'group')}; {worse:,}{others} got worse in the last week."
 
@@ -191,9 +191,9 @@ def is_told(week: GroupWeek) -> bool:
     return bool(week.incidents) or week.wrong_minutes is not None
 
 
-def is_compared(one: GroupTrend) -> bool:
+def is_compared(trend: GroupTrend) -> bool:
     """Whether the group was observed in the last two weeks."""
-    return len(one.weeks) > 1 and all(week.wrong_minutes is not None for week in one.weeks[-2:])
+    return len(trend.weeks) > 1 and all(week.wrong_minutes is not None for week in trend.weeks[-2:])
 
 
 def week_texts(week: GroupWeek) -> Iterator[str]:
@@ -207,9 +207,9 @@ def week_texts(week: GroupWeek) -> Iterator[str]:
     yield "<1%" if 0 < week.observed_share < 0.005 else f"{week.observed_share:.0%}"
 
 
-def change_text(one: GroupTrend) -> str:
+def change_text(trend: GroupTrend) -> str:
     """How its last week differs from the one before; empty where one of them was not observed, or nothing differs."""
-    minutes, incidents, rebalances = one.worsening
+    minutes, incidents, rebalances = trend.worsening
     parts = (
         (round(minutes, 1), "minutes with wrong owners"),
         (incidents, "incident{s}"),

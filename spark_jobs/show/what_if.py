@@ -59,7 +59,7 @@ class GroupSteps:
     @property
     def is_filtered(self) -> bool:
         """Whether the group subscribes only some messages of a topic."""
-        return any(one.is_filtered for step in self.steps for one in step.progress)
+        return any(progress.is_filtered for step in self.steps for progress in step.progress)
 
 
 def what_if(stored: StoredTables, asked: GroupAsked, cases: Sequence[Case], say: Say) -> tuple[GroupSteps, Comparison]:
@@ -127,7 +127,7 @@ def group_steps(stored: StoredTables, asked: GroupAsked, say: Say) -> GroupSteps
     cluster = check_group(tables, interval or EVER, asked.cluster, asked.consumer_group)
     if interval is None:
         names = (cluster, asked.consumer_group)
-        newest = next(one.last_step for one in tables.groups() if (one.cluster, one.consumer_group) == names)
+        newest = next(group.last_step for group in tables.groups() if (group.cluster, group.consumer_group) == names)
         interval = Interval(newest, newest + tables.grid.length)
     tables.grid.check_whole_steps(interval)
     last = Interval(interval.end - tables.grid.length, interval.end)

@@ -17,7 +17,7 @@ Transformation = Callable[[DataFrame], DataFrame]
 
 def union_of(frames: Iterable[DataFrame]) -> DataFrame:
     """The rows of all frames; null in the columns that a frame lacks."""
-    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+    return reduce(lambda frame, other: frame.unionByName(other, allowMissingColumns=True), frames)
 
 
 def keeps(check: str) -> Column:

@@ -52,5 +52,5 @@ def spark_type(type: Type) -> DataType:
 
 def with_nulls(frame: DataFrame, table: Table) -> DataFrame:
     """The rows, with null in the columns of the table that they lack."""
-    lacking = {one.name: one.dataType for one in spark_schema(table) if one.name not in frame.columns}
+    lacking = {field.name: field.dataType for field in spark_schema(table) if field.name not in frame.columns}
     return frame.withColumns({name: F.lit(None).cast(type) for name, type in lacking.items()}) if lacking else frame

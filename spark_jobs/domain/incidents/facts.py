@@ -28,21 +28,21 @@ def incident(roots: Sequence[Thread], rest: Sequence[Thread], rules: Mapping[str
     every = [*roots, *rest]
     first, cluster = roots[0], roots[0].identity[0]
     rule = rules[first.identity[2]]
-    worst = max(roots, key=lambda one: (SEVERITIES.index(one.worst.severity), one.worst.start)).worst
-    until = max(one.until for one in roots)
-    groups = tuple(sorted({one.identity[1] for one in every}))
+    worst = max(roots, key=lambda thread: (SEVERITIES.index(thread.worst.severity), thread.worst.start)).worst
+    until = max(thread.until for thread in roots)
+    groups = tuple(sorted({thread.identity[1] for thread in every}))
     piled_up, unowned = _piled_up(every), _unowned(every)
     return Incident(
         incident_id=_incident_id(first, rule),
         cluster=cluster,
         rule=rule.name,
         cause=worst.cause,
-        causes=tuple(dict.fromkeys(cause for one in roots for cause in one.causes)),
-        severity=max((one.worst.severity for one in every), key=SEVERITIES.index),
+        causes=tuple(dict.fromkeys(cause for thread in roots for cause in thread.causes)),
+        severity=max((thread.worst.severity for thread in every), key=SEVERITIES.index),
         headline=_headline(rule, roots),
         opened_at=first.start,
         resolved_at=None if until == NEVER else until,
-        last_seen_at=max(one.end for one in roots),
+        last_seen_at=max(thread.end for thread in roots),
         groups=groups,
         topics=_topics(every),
         queues=_queues(every),
@@ -50,9 +50,9 @@ def incident(roots: Sequence[Thread], rest: Sequence[Thread], rules: Mapping[str
         piled_up=known_sum(piled_up.values()),
         unowned_queue_minutes=sum(unowned.values()) / _MINUTE,
         advice=worst.advice,
-        roots=tuple(one.part() for one in roots),
-        consequences=tuple(one.part() for one in rest),
-        costs=tuple(GroupCost(one, piled_up.get(one), unowned.get(one, 0) / _MINUTE) for one in groups),
+        roots=tuple(thread.part() for thread in roots),
+        consequences=tuple(thread.part() for thread in rest),
+        costs=tuple(GroupCost(group, piled_up.get(group), unowned.get(group, 0) / _MINUTE) for group in groups),
     )
 
 
@@ -67,7 +67,7 @@ def _incident_id(first: Thread, rule: Rule) -> str:
 
 
 def _findings(several: Iterable[Thread]) -> Iterator[Finding]:
-    return (one.finding for thread in several for one in thread.findings)
+    return (finding.finding for thread in several for finding in thread.findings)
 
 
 def _topics(several: Sequence[Thread]) -> tuple[str, ...]:
@@ -125,13 +125,13 @@ def _covered(times: Iterable[tuple[int, int]]) -> int:
 def _headline(rule: Rule, roots: Sequence[Thread]) -> str:
     """The rule's sentence, with the names of the roots; retry topics only where there are no others."""
     queues = _queues(roots)
-    queues = tuple(one for one in queues if not one[0].startswith(RETRY)) or queues
+    queues = tuple(queue for queue in queues if not queue[0].startswith(RETRY)) or queues
     return rule.headline.format(
-        groups=_some(sorted({one.identity[1] for one in roots}), "group"),
+        groups=_some(sorted({thread.identity[1] for thread in roots}), "group"),
         topics=_some(_topics(roots), "topic"),
         queues=queues_by_topic(queues) if queues else "its queues",
         brokers=_some(sorted({broker for _, broker, _ in queues}), "broker"),
-        subjects=_some(sorted({one.worst.subject for one in roots}), "client"),
+        subjects=_some(sorted({thread.worst.subject for thread in roots}), "client"),
     )
 
 

@@ -19,14 +19,15 @@ def incidents(findings: Iterable[PublishedFinding], audited: AuditedTime, rules:
 
     What is muted, and what follows from it, opens none; nor does INFO, but where it says that nothing is known.
     """
-    every = {one.finding.finding_id: one for one in findings}
+    every = {finding.finding.finding_id: finding for finding in findings}
     by_name = {rule.name: rule for rule in rules}
     blind = frozenset(rule.name for rule in by_name.values() if rule.is_blind)
     unknown = UnknownTime(audited, every.values(), blind)
     left_out = untold(
-        (one.finding.finding_id, one.finding.root_finding_id, one.finding.muted) for one in every.values()
+        (finding.finding.finding_id, finding.finding.root_finding_id, finding.finding.muted)
+        for finding in every.values()
     )
-    reported = {finding_id: one for finding_id, one in every.items() if finding_id not in left_out}
+    reported = {finding_id: finding for finding_id, finding in every.items() if finding_id not in left_out}
     root_rules = {
         one: every[root].finding.rule for one in reported if (root := reported[one].finding.root_finding_id) in every
     }
@@ -50,10 +51,10 @@ def _events(found: Sequence[Thread], rules: Mapping[str, Rule]) -> Iterator[tupl
 
 def _roots(found: Sequence[Thread]) -> dict[Thread, Thread]:
     """The root of each thread: that of the first of its findings that has one, unless it stood long before."""
-    of_finding = {one.finding.finding_id: thread for thread in found for one in thread.findings}
+    of_finding = {finding.finding.finding_id: thread for thread in found for finding in thread.findings}
     causes: dict[Thread, Thread] = {}
     for thread in found:
-        named = (of_finding.get(one.finding.root_finding_id or "") for one in thread.findings)
+        named = (of_finding.get(finding.finding.root_finding_id or "") for finding in thread.findings)
         causes[thread] = next((one for one in named if one and one.start <= thread.start + LEAD), thread)
     for thread in found:
         while causes[causes[thread]] is not causes[thread]:
@@ -92,4 +93,6 @@ def _shares(thread: Thread, rule: Rule) -> set[Hashable]:
     inside: set[Hashable] = {(cluster, rule.name, consumer_group, cause) for cause in thread.causes}
     if rule.spreads_by is None:
         return inside
-    return inside | {(cluster, rule.name, share) for one in thread.findings for share in rule.spreads_by(one.finding)}
+    return inside | {
+        (cluster, rule.name, share) for finding in thread.findings for share in rule.spreads_by(finding.finding)
+    }

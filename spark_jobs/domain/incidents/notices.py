@@ -59,12 +59,12 @@ def notices(found: Iterable[Incident], told: Sequence[Notice], scope: NoticeScop
     """
     memory, seen = _Memory(told), set[str]()
     new = []
-    for one in found:
-        earlier = memory.of(one)
+    for incident in found:
+        earlier = memory.of(incident)
         seen.update(notice.incident_id for notice in earlier)
-        news = _news(one, earlier, scope)
+        news = _news(incident, earlier, scope)
         if news is not None:
-            new.append(_notice(one, news))
+            new.append(_notice(incident, news))
     last = {notice.incident_id: notice for notice in told}
     lost = (one for incident_id, one in last.items() if incident_id not in seen and one.last_seen_at > scope.since)
     new += [one._replace(told=WITHDRAWN) for one in lost if not one.is_over]
@@ -78,53 +78,55 @@ class _Memory:
         self._told = told
         self._places: dict[str, list[int]] = defaultdict(list)
         self._incidents: dict[str, set[str]] = defaultdict(set)
-        for place, one in enumerate(told):
-            self._places[one.incident_id].append(place)
-            for finding_id in one.root_finding_ids:
-                self._incidents[finding_id].add(one.incident_id)
+        for place, notice in enumerate(told):
+            self._places[notice.incident_id].append(place)
+            for finding_id in notice.root_finding_ids:
+                self._incidents[finding_id].add(notice.incident_id)
 
-    def of(self, one: Incident) -> list[Notice]:
+    def of(self, incident: Incident) -> list[Notice]:
         """What was told of it, in the order of telling."""
-        names = {one.incident_id}
-        for part in one.roots:
+        names = {incident.incident_id}
+        for part in incident.roots:
             for finding_id in part.finding_ids:
                 names |= self._incidents.get(finding_id, set())
         return [self._told[place] for place in sorted(place for name in names for place in self._places.get(name, ()))]
 
 
-def _news(one: Incident, earlier: Sequence[Notice], scope: NoticeScope) -> str | None:
+def _news(incident: Incident, earlier: Sequence[Notice], scope: NoticeScope) -> str | None:
     """What of it is to be told; None: nothing.
 
     It is over when it can no longer come back: what does within `QUIET` never went away.
     """
-    is_over = one.resolved_at is not None and one.resolved_at + QUIET <= scope.until.get(one.cluster, 0)
-    is_told = _rank(one.severity) >= _rank(scope.least) and (scope.only is None or one.incident_id in scope.only)
+    is_over = incident.resolved_at is not None and incident.resolved_at + QUIET <= scope.until.get(incident.cluster, 0)
+    is_told = _rank(incident.severity) >= _rank(scope.least) and (
+        scope.only is None or incident.incident_id in scope.only
+    )
     if not earlier:
-        is_news = is_told and one.last_seen_at > scope.recent
+        is_news = is_told and incident.last_seen_at > scope.recent
         return (RESOLVED if is_over else OPENED) if is_news else None
     if earlier[-1].is_over:
-        return OPENED if one.resolved_at is None and is_told else None
+        return OPENED if incident.resolved_at is None and is_told else None
     if is_over:
         return RESOLVED
-    return WORSE if _rank(one.severity) > max(_rank(notice.severity) for notice in earlier) else None
+    return WORSE if _rank(incident.severity) > max(_rank(notice.severity) for notice in earlier) else None
 
 
 def _rank(severity: str) -> int:
     return SEVERITIES.index(severity)
 
 
-def _notice(one: Incident, told: str) -> Notice:
-    ends = {finding_id for part in one.roots for finding_id in (part.finding_ids[0], part.finding_ids[-1])}
+def _notice(incident: Incident, told: str) -> Notice:
+    ends = {finding_id for part in incident.roots for finding_id in (part.finding_ids[0], part.finding_ids[-1])}
     return Notice(
-        incident_id=one.incident_id,
-        cluster=one.cluster,
+        incident_id=incident.incident_id,
+        cluster=incident.cluster,
         told=told,
-        severity=one.severity,
-        rule=one.rule,
-        headline=one.headline,
-        groups=one.groups,
-        opened_at=one.opened_at,
-        resolved_at=one.resolved_at,
-        last_seen_at=one.last_seen_at,
+        severity=incident.severity,
+        rule=incident.rule,
+        headline=incident.headline,
+        groups=incident.groups,
+        opened_at=incident.opened_at,
+        resolved_at=incident.resolved_at,
+        last_seen_at=incident.last_seen_at,
         root_finding_ids=tuple(sorted(ends)),
     )

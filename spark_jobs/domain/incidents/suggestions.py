@@ -66,12 +66,12 @@ class GroupSuggestions(NamedTuple):
 def suggestions(past: GroupPast, current: Thresholds) -> list[Suggestion]:
     """The thresholds to raise; none that drops nothing, or that would hide a queue without progress."""
     within = current.storm_seconds * SECOND
-    unmuted = [one for one in past.findings if one.finding.muted is None]
+    unmuted = [finding for finding in past.findings if finding.finding.muted is None]
 
-    def storm(one: Finding) -> float | None:
-        if one.rule != rebalance_storm.NAME:
+    def storm(finding: Finding) -> float | None:
+        if finding.rule != rebalance_storm.NAME:
             return None
-        return most_within((each for each in past.rebalances if one.start <= each[1] <= one.end), within)
+        return most_within((each for each in past.rebalances if finding.start <= each[1] <= finding.end), within)
 
     lagging, skews = _heights(unmuted, _lagging), _heights(unmuted, _skew)
     flaps, storms = _heights(unmuted, _flapping), _heights(unmuted, storm)
@@ -81,7 +81,7 @@ def suggestions(past: GroupPast, current: Thresholds) -> list[Suggestion]:
         _suggestion("storm_rebalances", _per_step(past.steps, storms), _all(storms), current),
         _suggestion("flapping_times", _per_step(past.steps, flaps), _all(flaps), current),
     )
-    return [one for one in found if one is not None]
+    return [suggestion for suggestion in found if suggestion is not None]
 
 
 def _suggestion(
@@ -120,9 +120,9 @@ def _heights(
 ) -> Mapping[int, list[float]]:
     """By step the heights of the findings that have one."""
     found: dict[int, list[float]] = defaultdict(list)
-    for one in findings:
-        if (reached := height(one.finding)) is not None:
-            found[one.step_start].append(reached)
+    for finding in findings:
+        if (reached := height(finding.finding)) is not None:
+            found[finding.step_start].append(reached)
     return found
 
 
@@ -138,28 +138,28 @@ def _per_step(steps: Iterable[int], heights: Mapping[int, list[float]]) -> list[
 def _least_stopped(findings: Iterable[PublishedFinding]) -> float:
     """The least lag with which a queue of an ERROR made no progress, or began to lose messages; not known: 0."""
     severe = (each.finding for each in findings if each.finding.rule in _STOPPED and each.finding.severity == ERROR)
-    return min((queue.backlog_start or 0 for one in severe for queue in one.evidence.queues), default=inf)
+    return min((queue.backlog_start or 0 for finding in severe for queue in finding.evidence.queues), default=inf)
 
 
-def _lagging(one: Finding) -> float | None:
-    return _measures(one).get("lag_last") if one.rule == consumer_lagging.NAME else None
+def _lagging(finding: Finding) -> float | None:
+    return _measures(finding).get("lag_last") if finding.rule == consumer_lagging.NAME else None
 
 
-def _skew(one: Finding) -> float | None:
-    measures = _measures(one)
-    if one.rule == producer_skew.NAME:
+def _skew(finding: Finding) -> float | None:
+    measures = _measures(finding)
+    if finding.rule == producer_skew.NAME:
         return measures.get("max_over_mean")
-    if one.rule != load_imbalance.NAME or not measures.get("most_consumed"):
+    if finding.rule != load_imbalance.NAME or not measures.get("most_consumed"):
         return None
     least = measures.get("least_consumed")
     return (measures["most_consumed"] or 0) / least if least else inf
 
 
-def _flapping(one: Finding) -> float | None:
-    measures = _measures(one)
+def _flapping(finding: Finding) -> float | None:
+    measures = _measures(finding)
     known = [value for value in (measures.get("comings"), measures.get("goings")) if value is not None]
-    return min(known, default=None) if one.rule == flapping_member.NAME else None
+    return min(known, default=None) if finding.rule == flapping_member.NAME else None
 
 
-def _measures(one: Finding) -> dict[str, float | None]:
-    return dict(one.evidence.measures or ())
+def _measures(finding: Finding) -> dict[str, float | None]:
+    return dict(finding.evidence.measures or ())

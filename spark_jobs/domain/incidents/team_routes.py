@@ -33,28 +33,28 @@ class TeamRoute(BaseModel):
 def route_of(routes: Iterable[TeamRoute], cluster: str, group: str, rule: str, severity: str) -> TeamRoute | None:
     """The first that matches; None: none does."""
 
-    def matches(one: TeamRoute) -> bool:
-        is_severe = SEVERITIES.index(severity) >= SEVERITIES.index(one.severity)
-        pairs = (one.cluster, cluster), (one.group, group), (one.rule, rule)
+    def matches(route: TeamRoute) -> bool:
+        is_severe = SEVERITIES.index(severity) >= SEVERITIES.index(route.severity)
+        pairs = (route.cluster, cluster), (route.group, group), (route.rule, rule)
         return is_severe and all(re.fullmatch(pattern, name) for pattern, name in pairs)
 
     return next(filter(matches, routes), None)
 
 
-def targets_of(routes: Sequence[TeamRoute], one: Incident, default: str) -> set[str]:
+def targets_of(routes: Sequence[TeamRoute], incident: Incident, default: str) -> set[str]:
     """Where notices of an incident go: for each of its groups to its route's file, without a route to the default."""
-    found = (route_of(routes, one.cluster, group, one.rule, one.severity) for group in one.groups)
+    found = (route_of(routes, incident.cluster, group, incident.rule, incident.severity) for group in incident.groups)
     return {route.to if route else default for route in found}
 
 
-def with_teams(routes: Sequence[TeamRoute], one: Incident) -> Incident:
+def with_teams(routes: Sequence[TeamRoute], incident: Incident) -> Incident:
     """The incident with the team of each of its groups."""
 
     def team(group: str) -> str | None:
-        route = route_of(routes, one.cluster, group, one.rule, one.severity)
+        route = route_of(routes, incident.cluster, group, incident.rule, incident.severity)
         return route.team if route else None
 
-    return replace(one, costs=tuple(cost._replace(team=team(cost.consumer_group)) for cost in one.costs))
+    return replace(incident, costs=tuple(cost._replace(team=team(cost.consumer_group)) for cost in incident.costs))
 
 
 def findings_with_teams(routes: Sequence[TeamRoute], rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -100,27 +100,27 @@ class Thread:
 def threads(findings: Iterable[PublishedFinding], root_rules: RootRules, unknown: UnknownTime) -> list[Thread]:
     """One per condition."""
     by_identity: dict[Identity, list[PublishedFinding]] = defaultdict(list)
-    for one in findings:
-        by_identity[_identity(one)].append(one)
+    for finding in findings:
+        by_identity[_identity(finding)].append(finding)
     return [
         thread for identity, same in by_identity.items() for thread in _threads(identity, same, root_rules, unknown)
     ]
 
 
-def _identity(one: PublishedFinding) -> Identity:
+def _identity(finding: PublishedFinding) -> Identity:
     """What a condition is, whatever its cause and its queues are just then."""
-    found = one.finding
-    client_id = found.subject if _is_client(found.subject, one) else None
-    return one.cluster, one.consumer_group, found.rule, found.topic, client_id
+    found = finding.finding
+    client_id = found.subject if _is_client(found.subject, finding) else None
+    return finding.cluster, finding.consumer_group, found.rule, found.topic, client_id
 
 
-def _is_client(subject: str, one: PublishedFinding) -> bool:
+def _is_client(subject: str, finding: PublishedFinding) -> bool:
     """Whether the subject is neither the topic nor the group nor the queues. Their text is made only where it may be
     the subject: it begins with the first broker's name.
     """
-    if subject in (one.finding.topic, one.consumer_group):
+    if subject in (finding.finding.topic, finding.consumer_group):
         return False
-    queues = one.finding.evidence.queues
+    queues = finding.finding.evidence.queues
     first = min((queue.broker_name for queue in queues), default="")
     return not subject.startswith(first) or subject != queues_text(queues)
 
@@ -131,39 +131,45 @@ def _threads(
     """Of findings that begin together those go on first whose cause a thread has, then those with another one."""
     found: list[Thread] = []
     alive: list[Thread] = []
-    in_order = sorted(same, key=lambda one: (one.finding.start, one.finding.cause or "", one.finding.finding_id))
-    for start, together in groupby(in_order, key=lambda one: one.finding.start):
+    in_order = sorted(
+        same, key=lambda finding: (finding.finding.start, finding.finding.cause or "", finding.finding.finding_id)
+    )
+    for start, together in groupby(in_order, key=lambda finding: finding.finding.start):
         alive = [thread for thread in alive if thread.until + QUIET >= start]
         waiting = list(together)
         for changed in (False, True):
-            for one in tuple(waiting):
-                thread = _thread_of(one, alive, root_rules, changed=changed)
+            for finding in tuple(waiting):
+                thread = _thread_of(finding, alive, root_rules, changed=changed)
                 if thread is None and changed:
                     thread = Thread(identity)
                     found.append(thread)
                     alive.append(thread)
                 if thread is not None:
-                    waiting.remove(one)
-                    _take(thread, one, root_rules, unknown)
+                    waiting.remove(finding)
+                    _take(thread, finding, root_rules, unknown)
     return found
 
 
 def _thread_of(
-    one: PublishedFinding, alive: Iterable[Thread], root_rules: RootRules, *, changed: bool
+    finding: PublishedFinding, alive: Iterable[Thread], root_rules: RootRules, *, changed: bool
 ) -> Thread | None:
     """The thread that the finding goes on: it had the same cause last, or, `changed`, was over when this one began."""
-    root_rule = root_rules.of_findings.get(one.finding.finding_id)
+    root_rule = root_rules.of_findings.get(finding.finding.finding_id)
     fitting = (
         thread
         for thread in alive
-        if (thread.end <= one.finding.start if changed else thread.findings[-1].finding.cause == one.finding.cause)
+        if (
+            thread.end <= finding.finding.start
+            if changed
+            else thread.findings[-1].finding.cause == finding.finding.cause
+        )
         and root_rules.are_kin(thread.root_rule, root_rule)
     )
     return max(fitting, key=lambda thread: thread.end, default=None)
 
 
-def _take(thread: Thread, one: PublishedFinding, root_rules: RootRules, unknown: UnknownTime) -> None:
-    thread.findings.append(one)
-    thread.end = max(thread.end, one.finding.end)
-    thread.until = max(thread.until, unknown.until(one.group, one.finding.end))
-    thread.root_rule = thread.root_rule or root_rules.of_findings.get(one.finding.finding_id)
+def _take(thread: Thread, finding: PublishedFinding, root_rules: RootRules, unknown: UnknownTime) -> None:
+    thread.findings.append(finding)
+    thread.end = max(thread.end, finding.finding.end)
+    thread.until = max(thread.until, unknown.until(finding.group, finding.finding.end))
+    thread.root_rule = thread.root_rule or root_rules.of_findings.get(finding.finding.finding_id)

@@ -97,12 +97,12 @@ def trends(
         numbers = range(len(spans))
         found = tuple(_week(spans[one], counted, first + one, opened[group, one]) for one in numbers)
         every.append(GroupTrend(*group, found))
-    return sorted(every, key=lambda one: (*(-more for more in one.worsening), one.cluster, one.consumer_group))
+    return sorted(every, key=lambda trend: (*(-more for more in trend.worsening), trend.cluster, trend.consumer_group))
 
 
 def _week(span: tuple[int, int], counted: _Counted, cell: int, opened: Sequence[Incident]) -> GroupWeek:
     start, end = span
-    over = [one.resolved_at - one.opened_at for one in opened if one.resolved_at is not None]
+    over = [incident.resolved_at - incident.opened_at for incident in opened if incident.resolved_at is not None]
     is_known = counted.observed[cell] > 0
     return GroupWeek(
         start=start,
@@ -136,11 +136,11 @@ def _opened(
 ) -> defaultdict[tuple[Group, int], list[Incident]]:
     """By group and week the incidents that opened then."""
     found: defaultdict[tuple[Group, int], list[Incident]] = defaultdict(list)
-    for one in incidents:
+    for incident in incidents:
         for number, (start, end) in enumerate(spans):
-            if start <= one.opened_at < end:
-                for consumer_group in one.groups:
-                    found[(one.cluster, consumer_group), number].append(one)
+            if start <= incident.opened_at < end:
+                for consumer_group in incident.groups:
+                    found[(incident.cluster, consumer_group), number].append(incident)
     return found
 
 

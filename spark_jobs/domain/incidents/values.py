@@ -100,7 +100,7 @@ class Incident:
     @property
     def teams(self) -> tuple[str, ...]:
         """The teams of its groups, each once."""
-        return tuple(dict.fromkeys(one.team for one in self.costs if one.team))
+        return tuple(dict.fromkeys(cost.team for cost in self.costs if cost.team))
 
 
 #: After everything.
@@ -117,10 +117,10 @@ class UnknownTime:
         times: dict[tuple[str, str], list[Time]] = defaultdict(list)
         for cluster, consumer_group, start in audited.steps:
             steps[cluster, consumer_group].add(start)
-        for one in findings:
-            steps[one.group].add(one.step_start)
-            if one.finding.rule in blind:
-                times[one.group].append((one.finding.start, one.finding.end))
+        for finding in findings:
+            steps[finding.group].add(finding.step_start)
+            if finding.finding.rule in blind:
+                times[finding.group].append((finding.finding.start, finding.finding.end))
         self._unknown: Mapping[tuple[str, str], Sequence[Time]] = {
             group: _joined([*_between(sorted(of_group), audited.step), *times[group]])
             for group, of_group in steps.items()

@@ -75,8 +75,8 @@ def symptoms(
     """One per (span of one client, queue with this symptom), shown by two successive snapshots at least."""
     per_queue: dict[MessageQueue, list[Span[Symptom]]] = defaultdict(list)
     for span in spans:
-        for one in shown(span.state):
-            per_queue[queue(one)].append(Span(span.start, span.end, span.seen_at, one))
+        for symptom in shown(span.state):
+            per_queue[queue(symptom)].append(Span(span.start, span.end, span.seen_at, symptom))
     for of_queue in per_queue.values():
         yield from seen_twice(of_queue)
 

@@ -106,8 +106,8 @@ def saturated(client: ClientHistory, thresholds: Thresholds) -> Iterator[tuple[i
 def _of_busiest(statuses: Sequence[ConsumeStatus]) -> tuple[float | None, float | None]:
     """Response times of the topic that takes the most threads, of equals the slowest; nothing is less than 0."""
 
-    def order(one: ConsumeStatus) -> tuple[float, ...]:
-        rt, well, failed, pull_rt, pulled = (-1.0 if value is None else value for value in one[1:])
+    def order(status: ConsumeStatus) -> tuple[float, ...]:
+        rt, well, failed, pull_rt, pulled = (-1.0 if value is None else value for value in status[1:])
         return rt * max(well + failed, pulled) / 1000, rt, pull_rt
 
     busiest = max(statuses, key=order, default=None)

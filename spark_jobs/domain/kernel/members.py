@@ -31,7 +31,7 @@ def is_grpc(client_id: str) -> bool:
 
 def in_allocation_order(connections: Iterable[Connection]) -> list[Connection]:
     """As every client sorts the ids (Java's order); twins by their address, an unknown one first."""
-    return sorted(connections, key=lambda one: (java_order(one.client_id), one.client_addr or ""))
+    return sorted(connections, key=lambda connection: (java_order(connection.client_id), connection.client_addr or ""))
 
 
 def connections_of(client_ids: Iterable[str]) -> list[tuple[str, int]]:
@@ -80,9 +80,11 @@ def resolve_strategies(classes: Sequence[str | None], configured: str | None) ->
     """
     own = [_own_strategy(class_name, configured) if class_name is not None else None for class_name in classes]
     if None not in own:
-        return [one for one in own if one]
-    fallback = _fallback([one.strategy for one in own if one and one.strategy != UNKNOWN_STRATEGY], configured)
-    return [one or fallback for one in own]
+        return [resolved for resolved in own if resolved]
+    fallback = _fallback(
+        [resolved.strategy for resolved in own if resolved and resolved.strategy != UNKNOWN_STRATEGY], configured
+    )
+    return [resolved or fallback for resolved in own]
 
 
 def group_source(resolved: Sequence[Resolved], configured: str | None) -> StrategySource:

@@ -194,7 +194,7 @@ class _Owners:
         if len({self.members[owner].client_id for owner in owners}) == 1:
             return DoubleOwnedCause.DUPLICATE_CLIENT_ID
         in_use = implementations(self.members[owner] for owner in owners)
-        if len({one.strategy for one in in_use}) > 1:
+        if len({implementation.strategy for implementation in in_use}) > 1:
             return DoubleOwnedCause.MIXED_STRATEGIES
         if len(in_use) > 1:
             return DoubleOwnedCause.MIXED_CLIENTS
@@ -273,10 +273,10 @@ def claims(members: Sequence[Member], queues: Sequence[MessageQueue], settings: 
     """Per readable queue, in whose shares it lies. A strategy that throws gives none: clients keep what they had."""
     client_ids = [member.client_id for member in members]
     found: list[list[Claim]] = [[] for _ in queues]
-    for one in implementations(members):
+    for implementation in implementations(members):
         try:
-            for share in shares_of(settings.named(*one), queues, client_ids):
-                found[share.queue].append(Claim(one, share.position))
+            for share in shares_of(settings.named(*implementation), queues, client_ids):
+                found[share.queue].append(Claim(implementation, share.position))
         except KeepsWhatItHad:
             continue
     return found
@@ -286,5 +286,11 @@ def in_rooms_in_vain(
     members: Iterable[Member], queues: Sequence[MessageQueue], settings: StrategySettings
 ) -> frozenset[int]:
     """Indexes of the queues of configured rooms, where members cut their shares of these rooms from the whole list."""
-    run = (one for one in implementations(members) if one.strategy == MACHINE_ROOM and one.variant != Variant.JAVA)
-    return frozenset(index for one in run for index in queues_in_rooms(settings.named(*one), queues))
+    run = (
+        implementation
+        for implementation in implementations(members)
+        if implementation.strategy == MACHINE_ROOM and implementation.variant != Variant.JAVA
+    )
+    return frozenset(
+        index for implementation in run for index in queues_in_rooms(settings.named(*implementation), queues)
+    )

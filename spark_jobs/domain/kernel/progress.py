@@ -36,12 +36,12 @@ def one_at_a_time(of_topic: Sequence[RebalanceInterval], since: int) -> Iterator
     Where views differ, a moment belongs to the interval that began last, of those that began together to a replayed
     one, of those to the first view, and to none once that one is over.
     """
-    inside = [(max(one.start, since), one) for one in of_topic if one.end > since]
+    inside = [(max(interval.start, since), interval) for interval in of_topic if interval.end > since]
     inside.sort(key=lambda each: (each[0], each[1].allocation is None, each[1].view))
     first = [each for place, each in enumerate(inside) if place == 0 or inside[place - 1][0] < each[0]]
-    for place, (start, one) in enumerate(first):
-        following = first[place + 1][0] if place + 1 < len(first) else one.end
-        yield one, start, min(following, one.end)
+    for place, (start, interval) in enumerate(first):
+        following = first[place + 1][0] if place + 1 < len(first) else interval.end
+        yield interval, start, min(following, interval.end)
 
 
 def topic_progress(
@@ -65,9 +65,15 @@ def topic_progress(
     owned_since = _owned_since(one_at_a_time(of_topic, window.observed_from))
     return [
         _of_interval(
-            one, start, end, pairs, owned_since.get((one.start, one.view), {}), settings, is_filtered=is_filtered
+            interval,
+            start,
+            end,
+            pairs,
+            owned_since.get((interval.start, interval.view), {}),
+            settings,
+            is_filtered=is_filtered,
         )
-        for one, start, end in asked
+        for interval, start, end in asked
     ]
 
 
@@ -78,18 +84,18 @@ def _owned_since(of_topic: Iterable[tuple[RebalanceInterval, int, int]]) -> Mapp
     found: dict[tuple[int, str], _Since] = {}
     before: RebalanceInterval | None = None
     before_end, since = 0, _Since()
-    for one, start, end in of_topic:
-        if one.allocation and before and before.allocation and before_end == start:
+    for interval, start, end in of_topic:
+        if interval.allocation and before and before.allocation and before_end == start:
             owners = dict(zip(before.allocation.queues, before.allocation.owner_ids, strict=True))
             since = {
                 queue: since.get(queue, before.start)
-                for queue, ids in zip(one.allocation.queues, one.allocation.owner_ids, strict=True)
+                for queue, ids in zip(interval.allocation.queues, interval.allocation.owner_ids, strict=True)
                 if owners.get(queue) == ids
             }
         else:
             since = {}
-        found[one.start, one.view] = since
-        before, before_end = one, end
+        found[interval.start, interval.view] = since
+        before, before_end = interval, end
     return found
 
 

@@ -41,17 +41,17 @@ def rebalances(intervals: Iterable[RebalanceInterval], settings: AuditSettings) 
             shown = changes[-1:]
             shown[0].last = interval.start
             shown[0].changed |= changed
-        for one in shown:
-            one.topics.add(interval.topic)
+        for change in shown:
+            change.topics.add(interval.topic)
         found.append(Rebalance(shown[0].moment, interval, moves))
-    return sorted(found, key=lambda one: one.moment)
+    return sorted(found, key=lambda rebalance: rebalance.moment)
 
 
 def _begun(intervals: Iterable[RebalanceInterval]) -> Iterator[tuple[RebalanceInterval, Moves]]:
-    for one in intervals:
-        moves = one.moves if one.view == ALL_HOSTS else None
+    for interval in intervals:
+        moves = interval.moves if interval.view == ALL_HOSTS else None
         if moves and moves.triggers and moves.triggers[0][0] != Trigger.FIRST_OBSERVATION:
-            yield one, moves
+            yield interval, moves
 
 
 def _changed(moves: Moves) -> set[Hashable]:
@@ -66,6 +66,6 @@ def _shown(
     """The changes, latest first, that other topics have shown and this one has not, if they make all that changed here:
     a broker that was asked once may show two of them at once.
     """
-    recent = takewhile(lambda one: interval.start - one.moment < holds, reversed(changes))
-    found = [one for one in recent if interval.topic not in one.topics and one.changed & changed]
-    return found if changed <= set().union(*(one.changed for one in found)) else []
+    recent = takewhile(lambda change: interval.start - change.moment < holds, reversed(changes))
+    found = [change for change in recent if interval.topic not in change.topics and change.changed & changed]
+    return found if changed <= set().union(*(change.changed for change in found)) else []

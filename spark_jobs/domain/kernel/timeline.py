@@ -106,7 +106,9 @@ class StepTimeline:
         without_owners = self._why_without_owners(view, states, moment.start, request) if view else None
         key = (topic, id(route), id(membership), id(states), without_owners, request)
         if key not in self._replay_of:
-            answers = tuple(states.of(one.client_id) for one in membership.connections) if membership else ()
+            answers = (
+                tuple(states.of(connection.client_id) for connection in membership.connections) if membership else ()
+            )
             is_subscribed = topic in self._spans.subscribed
             inputs = (topic, is_subscribed, route, membership, answers, without_owners, request)
             known: dict[object, _Replay] = self._replays.of_inputs
@@ -127,10 +129,12 @@ class StepTimeline:
         # Which strategy the members of a POP group run is not configured.
         configured = None if self._is_pop else self._replays.settings.strategy
         connections = in_allocation_order(membership.connections) if membership else []
-        classes = [state.strategy_class if (state := states.of(one.client_id)) else None for one in connections]
+        classes = [
+            state.strategy_class if (state := states.of(connection.client_id)) else None for connection in connections
+        ]
         resolved = resolve_strategies(classes, configured)
         if membership and is_known(request) and self._is_assigned(membership, states):
-            by_broker = (self._is_pop or states.is_assigned(one.client_id) for one in connections)
+            by_broker = (self._is_pop or states.is_assigned(connection.client_id) for connection in connections)
             resolved = as_assigned(resolved, by_broker, request)
         members = members_of(connections, states.states, resolved, topic) if membership else None
         queues = self._replays.queues_of(route) if route is not None else None
@@ -153,7 +157,7 @@ class StepTimeline:
         if view.membership.message_model == MessageModel.LITE_SELECTIVE:
             return Reason.LITE
         connections = view.membership.connections
-        if any(is_grpc(one.client_id) for one in connections):
+        if any(is_grpc(connection.client_id) for connection in connections):
             return Reason.BROKER_REBALANCE
         if self._is_assigned(view.membership, states):
             if not is_known(request):

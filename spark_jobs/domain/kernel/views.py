@@ -127,7 +127,7 @@ def _together(views: Sequence[View]) -> View:
 
 
 def _agree(views: Sequence[View]) -> bool:
-    return len({tuple(one.client_id for one in view.membership.connections) for view in views}) <= 1
+    return len({tuple(connection.client_id for connection in view.membership.connections) for view in views}) <= 1
 
 
 def _settled(in_order: list[Moment], tolerance: int) -> list[Moment]:

@@ -16,8 +16,8 @@ class Mute(NamedTuple):
 
 def mute_reason(mutes: Sequence[Mute], rule: str, start: int) -> str | None:
     """Why a finding that begins then is muted: the reason of the first that fits; None: it is not."""
-    fitting = (one for one in mutes if one.rule in (None, rule) and (one.until is None or start < one.until))
-    return next((one.reason for one in fitting), None)
+    fitting = (mute for mute in mutes if mute.rule in (None, rule) and (mute.until is None or start < mute.until))
+    return next((mute.reason for mute in fitting), None)
 
 
 def untold(findings: Iterable[tuple[str, str | None, str | None]]) -> frozenset[str]:

@@ -62,7 +62,9 @@ class GoHashRing:
 
     def __init__(self, client_ids: Sequence[str], virtual_node_cnt: int) -> None:
         numbers = range(virtual_node_cnt)
-        self._owners = {go_ring_hash(f"{number}{one}"): one for one in client_ids for number in numbers}
+        self._owners = {
+            go_ring_hash(f"{number}{client_id}"): client_id for client_id in client_ids for number in numbers
+        }
         self._hashes = sorted(self._owners)
 
     def owner(self, text: str) -> str | None:

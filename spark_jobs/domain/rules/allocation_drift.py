@@ -99,18 +99,20 @@ def _shares(step: AuditedStep) -> Mapping[str, Sequence[Shares]]:
     poll = step.settings.thresholds.route_poll_seconds * SECOND
     found: dict[str, list[Shares]] = defaultdict(list)
     route_since: dict[str, tuple[tuple[Place, ...] | None, int]] = {}
-    for one in step.replayed:
-        if one.view != ALL_HOSTS or one.allocation is None or one.members is None:
+    for interval in step.replayed:
+        if interval.view != ALL_HOSTS or interval.allocation is None or interval.members is None:
             continue
-        queues, route_at = route_since.get(one.topic, (None, one.start))
-        if one.queues != queues:
-            route_at = one.start
-        route_since[one.topic] = one.queues, route_at
-        settled_at = max(one.start, route_at + poll) + agree
+        queues, route_at = route_since.get(interval.topic, (None, interval.start))
+        if interval.queues != queues:
+            route_at = interval.start
+        route_since[interval.topic] = interval.queues, route_at
+        settled_at = max(interval.start, route_at + poll) + agree
         # What a client pops is not among the queues that it lists.
-        client_ids = frozenset(member.client_id for member in one.members if not is_popped(member.strategy))
-        end = one.end if one.seen_at is None else min(one.end, one.seen_at)
-        found[one.topic].append(Shares(one.start, end, settled_at, client_ids, one.allocation.queues_of_client))
+        client_ids = frozenset(member.client_id for member in interval.members if not is_popped(member.strategy))
+        end = interval.end if interval.seen_at is None else min(interval.end, interval.seen_at)
+        found[interval.topic].append(
+            Shares(interval.start, end, settled_at, client_ids, interval.allocation.queues_of_client)
+        )
     return found
 
 

@@ -57,7 +57,7 @@ def seen_before(step: AuditedStep, topic: str, route: Route) -> dict[str, int]:
     """
     sighted = step.history.readable.get(topic, {})
     missing = sighted.keys() - {entry.broker_name for entry in route[0].state}
-    if not missing or all(one.topic != topic for one in step.intervals):
+    if not missing or all(interval.topic != topic for interval in step.intervals):
         return {}
     hours = {name: last_hour_before(sighted[name], step.window, step.settings) for name in sorted(missing)}
     return {name: hour for name, hour in hours.items() if hour is not None}

@@ -132,7 +132,7 @@ def worst(condition: Sequence[RuleHit]) -> RuleHit:
 def _by_numbers(hit: RuleHit) -> tuple[Any, ...]:
     measures, parties = measures_of(hit), hit.parties
     numbers = None if measures is None else [(name, _unknown_first(value)) for name, value in measures]
-    who = None if parties is None else [(one.name, _unknown_first(one.client_ids)) for one in parties]
+    who = None if parties is None else [(party.name, _unknown_first(party.client_ids)) for party in parties]
     return _unknown_first(numbers), _unknown_first(who)
 
 

@@ -49,8 +49,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 def _of_clients(step: AuditedStep) -> Iterator[RuleHit]:
     for client_id, client in step.history.clients.items():
         for topic, failing in failing_listeners(client, step.window, step.settings):
-            for one in seen_twice(failing):
-                yield _of_client(client_id, topic, one, step.settings.thresholds.busy_after_seconds)
+            for span in seen_twice(failing):
+                yield _of_client(client_id, topic, span, step.settings.thresholds.busy_after_seconds)
 
 
 def _of_client(client_id: str, topic: str, shown: Span[FailureRate], seconds: float) -> RuleHit:
@@ -75,13 +75,13 @@ def _of_retry_topic(step: AuditedStep) -> Iterator[RuleHit]:
         return
     if found.sent_back * 100 < found.consumed * thresholds.failing_percent:
         return
-    for one in of_retry:
-        for place in np.flatnonzero(one.produced > 0).tolist():
+    for progress in of_retry:
+        for place in np.flatnonzero(progress.produced > 0).tolist():
             yield RuleHit(
-                one.start,
-                one.end,
+                progress.start,
+                progress.end,
                 cause=SENT_BACK,
-                queue=queue_at(one, place, RETRIED),
+                queue=queue_at(progress, place, RETRIED),
                 minimum_seconds=0.0,
                 severity=WARN,
                 measures=found._asdict(),
@@ -172,10 +172,12 @@ def sent_back(step: AuditedStep) -> tuple[RetryTraffic, list[IntervalProgress]]:
     """What went to the group's retry topic in the step, and the progress of that topic's queues; a queue that is
     unknown counts as nothing.
     """
-    of_retry = [one for one in step.progress if one.interval.topic.startswith(RETRY)]
-    others = [one for one in step.progress if one.interval.is_ordinary]
-    consumed = [_known(one.consumed) for one in others if (one.consumed != UNKNOWN).any()]
-    return RetryTraffic(sum(_known(one.produced) for one in of_retry), sum(consumed) if consumed else None), of_retry
+    of_retry = [progress for progress in step.progress if progress.interval.topic.startswith(RETRY)]
+    others = [progress for progress in step.progress if progress.interval.is_ordinary]
+    consumed = [_known(progress.consumed) for progress in others if (progress.consumed != UNKNOWN).any()]
+    return RetryTraffic(
+        sum(_known(progress.produced) for progress in of_retry), sum(consumed) if consumed else None
+    ), of_retry
 
 
 def dead_letters(step: AuditedStep) -> Span[int] | None:

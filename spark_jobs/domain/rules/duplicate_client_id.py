@@ -49,8 +49,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 def _twins(listed: Membership) -> Mapping[str, Sequence[Connection]]:
     """The connections of each client id that has several."""
     connections: dict[str, list[Connection]] = defaultdict(list)
-    for one in listed.connections:
-        connections[one.client_id].append(one)
+    for connection in listed.connections:
+        connections[connection.client_id].append(connection)
     return {client_id: found for client_id, found in connections.items() if len(found) > 1}
 
 
@@ -63,7 +63,9 @@ def _of_ids(interval: RebalanceInterval, allocation: Allocation) -> Iterator[Rul
             view=interval.view,
             seen_at=interval.seen_at,
             implicated=client_id,
-            connections=tuple(Connection(*one[:4]) for one in interval.members or () if one.client_id == client_id),
+            connections=tuple(
+                Connection(*member[:4]) for member in interval.members or () if member.client_id == client_id
+            ),
             if_deduplicated=allocation.if_deduplicated,
             if_unique=allocation.if_unique,
             # What is known of some queues is shown rather than that others' fate is unknown.
@@ -131,7 +133,7 @@ def instance_name(client_id: str) -> str:
 
 def _are_from_one_host(connections: Sequence[Connection]) -> bool:
     """Unknown hosts are not one host."""
-    hosts = {(one.client_addr or "").rpartition(":")[0] for one in connections}
+    hosts = {(connection.client_addr or "").rpartition(":")[0] for connection in connections}
     return len(hosts) == 1 and "" not in hosts
 
 

@@ -56,11 +56,11 @@ def queue_evidence(
         empty |= set() if came else {topic}
     telling = backlogs.keys() - empty or backlogs.keys()
     totals = [backlogs[topic] for topic in telling]
-    flows = [one for one in queues if one.topic in telling]
+    flows = [evidence for evidence in queues if evidence.topic in telling]
     return queues, Measured(
         sum_before((one.backlog_start, one.backlog_end) for one in totals),
         *(known_sum(getattr(one, name) for one in totals) for name in Measured._fields[1:3]),
-        *(known_sum(getattr(one, name) for one in flows) for name in Measured._fields[3:]),
+        *(known_sum(getattr(evidence, name) for evidence in flows) for name in Measured._fields[3:]),
     )
 
 

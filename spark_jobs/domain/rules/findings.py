@@ -76,7 +76,7 @@ def _subject(first: RuleHit, queues: Sequence[QueueEvidence], consumer_group: st
 def queues_text(queues: Sequence[QueueEvidence]) -> str:
     """The queues of all topics, neighbours as ranges: `broker-a:4-7, broker-b:0`."""
     ids_of: dict[str, list[int]] = defaultdict(list)
-    for broker_name, queue_id in sorted({(one.broker_name, one.queue_id) for one in queues}):
+    for broker_name, queue_id in sorted({(evidence.broker_name, evidence.queue_id) for evidence in queues}):
         ids_of[broker_name].append(queue_id)
     return ", ".join(f"{broker_name}:{number_ranges(ids)}" for broker_name, ids in ids_of.items())
 
@@ -107,7 +107,9 @@ def _evidence(
         queue_count=of.highest(hit.queue_count for hit in hits),
         queues=queues,
         **measured._asdict(),
-        unknown_queues=[*{one[:4]: one.backlog_end for one in queues}.values()].count(None) if queues else None,
+        unknown_queues=[*{evidence[:4]: evidence.backlog_end for evidence in queues}.values()].count(None)
+        if queues
+        else None,
         if_deduplicated=of.highest_counts(hit.if_deduplicated for hit in hits),
         if_unique=of.highest_counts(hit.if_unique for hit in hits),
         measures=of.measures_of(worst),

@@ -78,9 +78,9 @@ def _by_subject(rebalances: Iterable[Rebalance]) -> Mapping[tuple[FlappingCause,
 
 
 def _count(cause: FlappingCause, passages: Iterable[MembershipChange], came: bool) -> int:
-    same = [one for one in passages if one.came == came]
+    same = [change for change in passages if change.came == came]
     by_id = cause is FlappingCause.SAME_ID
-    return len({one.rebalance.moment for one in same} if by_id else {one.client_id for one in same})
+    return len({change.rebalance.moment for change in same} if by_id else {change.client_id for change in same})
 
 
 def _at_once(
@@ -93,7 +93,7 @@ def _at_once(
     if cause is FlappingCause.SAME_ID:
         return 1
     most = 1
-    for interval in (one.rebalance.interval for one in passages):
+    for interval in (change.rebalance.interval for change in passages):
         key = (interval.topic, interval.start)
         if key not in peers:
             peers[key] = Counter(host(member.client_id) for member in interval.members or ())
@@ -102,10 +102,11 @@ def _at_once(
 
 
 def _hit(found: Flapping) -> RuleHit:
-    moments = [one.rebalance.moment for one in found.passages]
+    moments = [change.rebalance.moment for change in found.passages]
     # An id that came may belong with one that left: what a rebalance of a topic moved counts once.
     moves = {
-        (one.rebalance.interval.topic, one.rebalance.interval.start): one.rebalance.moves for one in found.passages
+        (change.rebalance.interval.topic, change.rebalance.interval.start): change.rebalance.moves
+        for change in found.passages
     }
     moved = sum(one.moved or 0 for one in moves.values())
     least = sum(one.least or 0 for one in moves.values())
@@ -124,7 +125,7 @@ def _hit(found: Flapping) -> RuleHit:
             "moved_per_least_move": moved / least if least > 0 else None,
             "queues_moved": moved,
         },
-        parties=(Party(found.subject, tuple(sorted({one.client_id for one in found.passages}))),),
+        parties=(Party(found.subject, tuple(sorted({change.client_id for change in found.passages}))),),
     )
 
 

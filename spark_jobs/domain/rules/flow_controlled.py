@@ -24,7 +24,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     The measures are those of the queue that is furthest beyond its limit.
     """
     for client_id, spans in client_spans(step).items():
-        for start, end, seen_at, held in symptoms(spans, lambda one: one.symptoms.throttled, lambda one: one.queue):
+        for start, end, seen_at, held in symptoms(
+            spans, lambda report: report.symptoms.throttled, lambda one: one.queue
+        ):
             yield RuleHit(
                 start,
                 end,

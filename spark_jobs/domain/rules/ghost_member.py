@@ -44,7 +44,9 @@ def _owned_meanwhile(
             seen_at=span.seen_at if interval.seen_at is None else min(interval.seen_at, span.seen_at),
             queue=FindingQueue(interval.topic, *place, GHOST),
             implicated=client_id,
-            connections=tuple(Connection(*one[:4]) for one in interval.members or () if one.client_id == client_id),
+            connections=tuple(
+                Connection(*member[:4]) for member in interval.members or () if member.client_id == client_id
+            ),
             minimum_seconds=seconds,
         )
 

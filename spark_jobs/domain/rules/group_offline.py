@@ -29,16 +29,16 @@ class MissedMessages(NamedTuple):
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
     """One hit per maximal span in which a group with messages to consume had no connection; one condition each."""
-    empty = [one for one in step.intervals if one.status == Status.REPLAYED and not one.members]
+    empty = [interval for interval in step.intervals if interval.status == Status.REPLAYED and not interval.members]
     if not empty:
         return []
     memberships = (span for spans in step.memberships.values() for span in spans)
     somebody = [(span.start, span.end) for span in memberships if span.state.connections]
     found = []
-    for start, end in offline_times(((one.start, one.end) for one in empty), somebody):
+    for start, end in offline_times(((interval.start, interval.end) for interval in empty), somebody):
         messages = missed(step.history.offsets, max(start, step.window.start), end)
         if is_missed(messages):
-            seen = (one.seen_at for one in empty if one.start < end and one.end > start)
+            seen = (interval.seen_at for interval in empty if interval.start < end and interval.end > start)
             seen_at = min(max((at for at in seen if at is not None), default=start), end)
             found.append(_hit(start, end, seen_at, step.settings.thresholds.settled_seconds, messages))
     return found

@@ -21,7 +21,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (client id, span in which it was a member and owned nothing); one condition per client id and cause."""
     agreed = agreed_intervals(step.replayed)
     # Who is idle in all topics is so in one.
-    if not any(one.allocation and 0 in one.allocation.queues_per_member for one in agreed):
+    if not any(interval.allocation and 0 in interval.allocation.queues_per_member for interval in agreed):
         return
     for load in member_loads(agreed):
         if load.queues == 0:

@@ -112,10 +112,10 @@ def _by_messages(step: AuditedStep) -> Iterator[RuleHit]:
     members = member_traffic(step.progress)
     found = unequal_traffic(members, step.settings)
     if found:
-        said = [(one.consumed or 0, one.client_id) for one in found]
+        said = [(traffic.consumed or 0, traffic.client_id) for traffic in found]
         yield RuleHit(
-            min(one.start for one in members),
-            max(one.end for one in members),
+            min(traffic.start for traffic in members),
+            max(traffic.end for traffic in members),
             cause=ImbalanceCause.UNEQUAL_TRAFFIC,
             view=ALL_HOSTS,
             severity=INFO,

@@ -38,7 +38,11 @@ def agreed_intervals(intervals: Iterable[RebalanceInterval]) -> list[RebalanceIn
     """The replayed intervals of ordinary topics. Views that disagree are left out: for as long as they do, nobody can
     say who is idle.
     """
-    return [one for one in intervals if one.allocation is not None and one.view == ALL_HOSTS and one.is_ordinary]
+    return [
+        interval
+        for interval in intervals
+        if interval.allocation is not None and interval.view == ALL_HOSTS and interval.is_ordinary
+    ]
 
 
 def subscribed_loads(interval: RebalanceInterval) -> Iterator[tuple[int, str]]:

@@ -21,16 +21,16 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
     thresholds = step.settings.thresholds
     return [
         RuleHit(
-            one.start,
-            one.end,
-            cause=one.reason,
+            interval.start,
+            interval.end,
+            cause=interval.reason,
             view=ALL_HOSTS,
-            seen_at=one.seen_at,
+            seen_at=interval.seen_at,
             severity=INFO,
             minimum_seconds=thresholds.settled_seconds,
         )
-        for one in step.intervals
-        if one.is_ordinary and one.reason in CONSUMED_UNSEEN
+        for interval in step.intervals
+        if interval.is_ordinary and interval.reason in CONSUMED_UNSEEN
     ]
 
 

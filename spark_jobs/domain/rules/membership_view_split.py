@@ -21,13 +21,13 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     All views of a split begin with it, so the moment with the most views tells who lists whom.
     """
     for views, split in split_views(step):
-        together = [one for one in views if one.start == split.start]
+        together = [interval for interval in views if interval.start == split.start]
         yield replace(
             split,
             cause=BROKERS_DISAGREE,
             severity=ERROR,
             weight=len(together),
-            parties=tuple(Party(one.view, tuple(dict.fromkeys(_ids(one)))) for one in together),
+            parties=tuple(Party(interval.view, tuple(dict.fromkeys(_ids(interval)))) for interval in together),
         )
 
 
@@ -60,11 +60,11 @@ def split_views(step: AuditedStep) -> Iterator[tuple[list[RebalanceInterval], Ru
 
     Where the lists of that time were seen to differ: a broker that was not asked since may not differ any more.
     """
-    split = [one for one in step.replayed if one.view != ALL_HOSTS and one.is_ordinary]
-    for _, of_topic in groupby(split, key=lambda one: one.topic):
+    split = [interval for interval in step.replayed if interval.view != ALL_HOSTS and interval.is_ordinary]
+    for _, of_topic in groupby(split, key=lambda interval: interval.topic):
         last: dict[str, RebalanceInterval] = {}
-        for start, together in groupby(of_topic, key=lambda one: one.start):
-            begun = {one.view: one for one in together}
+        for start, together in groupby(of_topic, key=lambda interval: interval.start):
+            begun = {interval.view: interval for interval in together}
             last |= begun
             lists = [last[name] for name in sorted(last) if last[name].end > start]
             seen_at = _seen_to_differ(step, lists, start)
@@ -79,9 +79,11 @@ def _seen_to_differ(step: AuditedStep, views: Sequence[RebalanceInterval], start
     if len(views) == 1:
         return views[0].seen_at
     found = []
-    for one, other in combinations(views, 2):
-        until = min(one.seen_at or start, other.seen_at or start)
-        if _ids(one) != _ids(other) and all(_was_asked(step, each.view, start, until) for each in (one, other)):
+    for interval, other in combinations(views, 2):
+        until = min(interval.seen_at or start, other.seen_at or start)
+        if _ids(interval) != _ids(other) and all(
+            _was_asked(step, each.view, start, until) for each in (interval, other)
+        ):
             found.append(until)
     return max(found, default=None)
 
@@ -95,10 +97,10 @@ def _hit(
     step: AuditedStep, together: Sequence[RebalanceInterval], lists: Sequence[RebalanceInterval], seen_at: int
 ) -> RuleHit:
     thresholds = step.settings.thresholds
-    only_twins = len(lists) > 1 and len({frozenset(_ids(one)) for one in lists}) == 1
+    only_twins = len(lists) > 1 and len({frozenset(_ids(interval)) for interval in lists}) == 1
     return RuleHit(
         together[0].start,
-        max(one.end for one in together),
+        max(interval.end for interval in together),
         topic=together[0].topic,
         view=together[0].view,
         seen_at=seen_at,

@@ -87,11 +87,14 @@ def _of_models(step: AuditedStep) -> Iterator[RuleHit]:
 
 def mixed_clients(in_use: Collection[Software]) -> MixedClientsCause | None:
     """Whether clients differ so that it can matter; what is unknown of a client makes no difference."""
-    if len({rules_of(one) for one in in_use} - {None}) > 1 and len({one.strategy for one in in_use}) == 1:
+    if (
+        len({rules_of(software) for software in in_use} - {None}) > 1
+        and len({software.strategy for software in in_use}) == 1
+    ):
         return MixedClientsCause.DIFFERENT_RULES
-    if len({one.language for one in in_use} - {None}) > 1:
+    if len({software.language for software in in_use} - {None}) > 1:
         return MixedClientsCause.DIFFERENT_LANGUAGES
-    java = [one.version for one in in_use if one.language == "JAVA" and one.version is not None]
+    java = [software.version for software in in_use if software.language == "JAVA" and software.version is not None]
     if len({version < UNIQUE_INSTANCE_NAME_VERSION for version in java}) > 1:
         return MixedClientsCause.DIFFERENT_INSTANCE_NAMES
     return None

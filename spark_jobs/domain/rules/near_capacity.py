@@ -55,7 +55,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     interval and queue that was near its limit while the member's queues of the topic were not on average.
     """
     told = throughputs(step.history.clients, step.window.read_from, step.window.end)
-    members = [_Member(client_id, one, one.by_minute()) for client_id, one in told.items()]
+    members = [_Member(client_id, throughput, throughput.by_minute()) for client_id, throughput in told.items()]
     rows = list(read_rows(step.progress)) if members else []
     for member in members:
         for run in _runs(step, member):
@@ -133,7 +133,7 @@ def _hot_queues(step: AuditedStep, members: Sequence[_Member], rows: Sequence[_R
 
 def _demand(step: AuditedStep, member: _Member, at: int, rows: Sequence[_Row]) -> MemberDemand:
     """What came to it at a time, by the intervals that last long enough to tell."""
-    now = [one for one in rows if one[0].start <= at < one[0].end]
+    now = [row for row in rows if row[0].start <= at < row[0].end]
     received = [found for one in now if (found := _received(one, member.client_id))]
     if not received:
         return MemberDemand(0.0, 0.0, 0, 0, 0)

@@ -114,8 +114,8 @@ def _switch(step: AuditedStep, topic: str, queue: Place, since: int, at: int) ->
     after the other, and asks only every third time where a broker is served (`max_gap` by default).
     """
     latest, earliest = at + step.settings.cadence, since - step.settings.max_gap
-    of_broker = [one for one in step.switches.get(topic, ()) if one.broker_name == queue[0]]
-    return next((one for one in reversed(of_broker) if one.before <= latest and one.at >= earliest), None)
+    of_broker = [switch for switch in step.switches.get(topic, ()) if switch.broker_name == queue[0]]
+    return next((switch for switch in reversed(of_broker) if switch.before <= latest and switch.at >= earliest), None)
 
 
 def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind, above: float) -> RewindCause:

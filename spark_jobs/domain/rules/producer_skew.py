@@ -48,9 +48,9 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
     was measured in the step.
     """
     per_topic: dict[str, list[IntervalProgress]] = defaultdict(list)
-    for one in step.progress:
-        if one.interval.is_ordinary and len(one.produced):
-            per_topic[one.interval.topic].append(one)
+    for progress in step.progress:
+        if progress.interval.is_ordinary and len(progress.produced):
+            per_topic[progress.interval.topic].append(progress)
     for topic, parts in per_topic.items():
         if _may_be_skewed(parts, step.settings.thresholds):
             yield from _of_topic(step, topic, parts)
@@ -60,21 +60,21 @@ def production(parts: Sequence[IntervalProgress]) -> Production:
     """Added up over the intervals of one topic."""
     columns: dict[Place, int] = {}
     places: dict[int, Matrix] = {}
-    for queues in (one.queues for one in parts):
+    for queues in (progress.queues for progress in parts):
         if id(queues) not in places:
             found = [columns.setdefault(queue, len(columns)) for queue in queues]
             places[id(queues)] = np.array(found, dtype=np.int64)
     start, end = np.full(len(columns), np.iinfo(np.int64).max), np.zeros(len(columns), np.int64)
     produced, known = np.zeros(len(columns), np.int64), np.zeros(len(columns), np.bool_)
     whole = np.ones(len(columns), np.bool_)
-    for one in parts:
-        of_queues = places[id(one.queues)]
-        start[of_queues] = np.minimum(start[of_queues], one.start)
-        end[of_queues] = np.maximum(end[of_queues], one.end)
-        is_known = one.produced != UNKNOWN
+    for progress in parts:
+        of_queues = places[id(progress.queues)]
+        start[of_queues] = np.minimum(start[of_queues], progress.start)
+        end[of_queues] = np.maximum(end[of_queues], progress.end)
+        is_known = progress.produced != UNKNOWN
         known[of_queues] |= is_known
         whole[of_queues] &= is_known | ~is_known.any()
-        produced[of_queues] += np.where(is_known, one.produced, 0)
+        produced[of_queues] += np.where(is_known, progress.produced, 0)
     return Production(list(columns), start, end, np.where(known, produced, UNKNOWN), whole & known)
 
 
@@ -96,7 +96,11 @@ def queues_without_messages(routes: Sequence[Sequence[RouteEntry]], made: Produc
     """Of brokers that producers could write to as long as the routes held: all queues to write to, if each got none."""
     nothing = {queue for queue, none in zip(made.queues, (made.produced == 0) & made.whole, strict=True) if none}
     write_queues = [
-        {one.broker_name: one.write_queue_nums for one in route if one.perm & PERM_WRITE and one.write_queue_nums}
+        {
+            entry.broker_name: entry.write_queue_nums
+            for entry in route
+            if entry.perm & PERM_WRITE and entry.write_queue_nums
+        }
         for route in routes
     ]
     found: set[Place] = set()
@@ -110,7 +114,7 @@ def _may_be_skewed(parts: Sequence[IntervalProgress], thresholds: Thresholds) ->
     """False for most topics, at the price of a few array operations: every queue gets messages, the mean is no more
     than the busiest, and it is at least that over all queues.
     """
-    busiest = sum(max(int(one.produced.max()), 0) for one in parts)
+    busiest = sum(max(int(progress.produced.max()), 0) for progress in parts)
     if busiest < thresholds.skew_messages_per_queue:
         return False
     only = parts[0].produced
@@ -127,7 +131,7 @@ def _of_topic(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]) 
     found = skew(list(zip(brokers, messages, strict=True)), thresholds.skew_messages_per_queue)
     if not found:
         return
-    is_shared_out = any(one.interval.is_shared_out for one in parts)
+    is_shared_out = any(progress.interval.is_shared_out for progress in parts)
     unwritten = _unwritten(step, topic, made)
     for place, produced in enumerate(messages):
         if made.queues[place] in unwritten:

@@ -39,7 +39,7 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
 
 def moments(rebalances: Iterable[Rebalance]) -> list[RebalanceMoment]:
     """One per moment; `rebalances` in the order of time."""
-    return [_moment(at, list(same)) for at, same in groupby(rebalances, key=lambda one: one.moment)]
+    return [_moment(at, list(same)) for at, same in groupby(rebalances, key=lambda rebalance: rebalance.moment)]
 
 
 def storms(moments: Sequence[RebalanceMoment], least: int, within: int) -> list[Sequence[RebalanceMoment]]:
@@ -54,7 +54,7 @@ def storms(moments: Sequence[RebalanceMoment], least: int, within: int) -> list[
 
 
 def _moment(at: int, rebalances: Sequence[Rebalance]) -> RebalanceMoment:
-    moves = [one.moves for one in rebalances]
+    moves = [rebalance.moves for rebalance in rebalances]
     return RebalanceMoment(
         at,
         sum(one.moved or 0 for one in moves),
@@ -64,7 +64,7 @@ def _moment(at: int, rebalances: Sequence[Rebalance]) -> RebalanceMoment:
 
 
 def _hit(storm: Sequence[RebalanceMoment]) -> RuleHit:
-    by_members = sum(one.by_members for one in storm) * 2 >= len(storm)
+    by_members = sum(moment.by_members for moment in storm) * 2 >= len(storm)
     return RuleHit(
         storm[0].at,
         storm[-1].at,
@@ -73,8 +73,8 @@ def _hit(storm: Sequence[RebalanceMoment]) -> RuleHit:
         minimum_seconds=0.0,
         severity=WARN,
         measures={
-            "least_moves": sum(one.least_moves for one in storm),
-            "queues_moved": sum(one.queues_moved for one in storm),
+            "least_moves": sum(moment.least_moves for moment in storm),
+            "queues_moved": sum(moment.queues_moved for moment in storm),
             "rebalances": len(storm),
         },
     )

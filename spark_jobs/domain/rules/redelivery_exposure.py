@@ -35,11 +35,17 @@ class Exposure(NamedTuple):
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
     """One hit per step with rebalances that moved messages in flight, from the first to the last."""
     # What moved in the warm-up is the step's before.
-    moved = [one for one in step.rebalances if one.moves.handed_over and one.moment >= step.window.start]
+    moved = [
+        rebalance
+        for rebalance in step.rebalances
+        if rebalance.moves.handed_over and rebalance.moment >= step.window.start
+    ]
     exposures: dict[int, Exposure] = {}
-    for one in moved:
-        found = exposure(step, one.interval.topic, one.moves)
-        exposures[one.moment] = exposures[one.moment].plus(found) if one.moment in exposures else found
+    for rebalance in moved:
+        found = exposure(step, rebalance.interval.topic, rebalance.moves)
+        exposures[rebalance.moment] = (
+            exposures[rebalance.moment].plus(found) if rebalance.moment in exposures else found
+        )
     exposed = {moment: found for moment, found in exposures.items() if found.in_flight > 0}
     return [_hit(step, exposed)] if exposed else []
 

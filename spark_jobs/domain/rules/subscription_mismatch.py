@@ -55,7 +55,7 @@ def _told(interval: RebalanceInterval) -> Iterator[RuleHit]:
 
 def _flap(before: Span[Membership], now: Span[Membership]) -> RuleHit:
     """Whose each text is, the broker does not say."""
-    either = sorted(_sorted(one.state.subscriptions) for one in (before, now))
+    either = sorted(_sorted(span.state.subscriptions) for span in (before, now))
     return RuleHit(
         now.start,
         now.end,

@@ -52,7 +52,7 @@ def snapshot_gaps(step: AuditedStep) -> Iterator[SnapshotGap]:
     until = step.window.end
     members = ((span.start, span.end) for spans in step.memberships.values() for span in spans)
     yield from _named(MEMBERSHIPS, gaps([*_captured_before(step), *members], until))
-    for topic in dict.fromkeys(one.topic for one in step.intervals if one.is_ordinary):
+    for topic in dict.fromkeys(interval.topic for interval in step.intervals if interval.is_ordinary):
         routes = ((span.start, span.end) for span in step.routes.get(topic, ()))
         yield from _named(f"{ROUTES}: {topic}", gaps(routes, until))
         readings = step.history.offsets.get(topic)

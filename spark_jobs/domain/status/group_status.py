@@ -94,7 +94,10 @@ def group_status(
     queues = queue_intervals(step.progress)
     backlog = queues.backlog()
     unknown = queues.unknown()
-    told = sorted((one for one in findings if one.muted is None), key=lambda one: -SEVERITIES.index(one.severity))
+    told = sorted(
+        (finding for finding in findings if finding.muted is None),
+        key=lambda finding: -SEVERITIES.index(finding.severity),
+    )
     group = capacity.GroupInStep(
         members=members,
         queues=max((end.readable for end in ordinary), default=0),
@@ -102,7 +105,7 @@ def group_status(
         unknown_queues=len(unknown),
         held_back=held_back(step, queues, unknown, findings),
         unknown_at_first=queues.unknown_at_first,
-        wrong=list(dict.fromkeys(one.rule for one in told if one.severity != SEVERITIES[0])),
+        wrong=list(dict.fromkeys(finding.rule for finding in told if finding.severity != SEVERITIES[0])),
     )
     limit = capacity.limit(group)
     return GroupStatus(
@@ -127,20 +130,22 @@ def group_status(
 def _lag_quality(step: AuditedStep, backlog_end: int | None) -> str | None:
     if backlog_end is None:
         return None
-    return LagQuality.UNFILTERED if any(one.is_filtered for one in step.progress) else LagQuality.MEASURED
+    return LagQuality.UNFILTERED if any(progress.is_filtered for progress in step.progress) else LagQuality.MEASURED
 
 
 def _ends(step: AuditedStep) -> list[_TopicEnd]:
     """One per topic that was replayed in the step. Of views that disagree at the end, the first by name."""
     last: dict[str, RebalanceInterval] = {}
-    for one, _, _ in step.inside():
-        known = last.get(one.topic)
-        if one.allocation and (not known or one.end > known.end or (one.end == known.end and one.view < known.view)):
-            last[one.topic] = one
+    for interval, _, _ in step.inside():
+        known = last.get(interval.topic)
+        if interval.allocation and (
+            not known or interval.end > known.end or (interval.end == known.end and interval.view < known.view)
+        ):
+            last[interval.topic] = interval
     return [
-        _TopicEnd(one, one.allocation, [member.client_id for member in one.members])
-        for one in last.values()
-        if one.allocation is not None and one.members is not None
+        _TopicEnd(interval, interval.allocation, [member.client_id for member in interval.members])
+        for interval in last.values()
+        if interval.allocation is not None and interval.members is not None
     ]
 
 

@@ -105,11 +105,11 @@ def highest_together(found: Iterable[LaggingQueue]) -> tuple[int, int]:
     A reading holds until the queue's next one.
     """
     found = list(found)
-    moments = np.unique(np.concatenate([one.times for one in found]))
+    moments = np.unique(np.concatenate([queue.times for queue in found]))
     messages, queues = np.zeros_like(moments), np.zeros_like(moments)
-    for one in found:
-        last = np.searchsorted(one.times, moments, side="right") - 1
-        pile = np.where(last >= 0, one.backlog[last], 0)
+    for queue in found:
+        last = np.searchsorted(queue.times, moments, side="right") - 1
+        pile = np.where(last >= 0, queue.backlog[last], 0)
         messages, queues = messages + pile, queues + (pile > 0)
     most = int(messages.argmax())
     return int(messages[most]), int(queues[most])

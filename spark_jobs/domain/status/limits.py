@@ -89,7 +89,7 @@ def _signs(findings: Iterable[Finding]) -> Iterator[_Sign]:
     for found in findings:
         if found.severity != INFO and found.evidence.persistence != Persistence.TRANSIENT:
             said = sign(found.rule, found.cause)
-            queues = frozenset(MessageQueue(*one[:3]) for one in found.evidence.queues)
+            queues = frozenset(MessageQueue(*evidence[:3]) for evidence in found.evidence.queues)
             for limit, signs in SIGNS.items():
                 if said in signs:
                     yield _Sign(limit, found, queues, frozenset(found.evidence.client_ids))

@@ -89,11 +89,13 @@ def _allocation(interval: RebalanceInterval, strategy: str, settings: StrategySe
 def strategy_comparison(step: AuditedStep, others: OtherStrategies) -> list[StrategyComparison]:
     """By topic, and each topic's strategies; none of a strategy that any state of the topic has no allocation under."""
     seen = [
-        one for one in step.intervals if one.allocation and one.members and one.view == ALL_HOSTS and one.is_ordinary
+        interval
+        for interval in step.intervals
+        if interval.allocation and interval.members and interval.view == ALL_HOSTS and interval.is_ordinary
     ]
     return [
         compared
-        for topic, of_topic in groupby(seen, key=lambda one: one.topic)
+        for topic, of_topic in groupby(seen, key=lambda interval: interval.topic)
         for compared in _of_topic(topic, list(of_topic), step.window.start, others)
     ]
 
@@ -101,24 +103,24 @@ def strategy_comparison(step: AuditedStep, others: OtherStrategies) -> list[Stra
 def _of_topic(
     topic: str, intervals: Sequence[RebalanceInterval], start: int, others: OtherStrategies
 ) -> Iterator[StrategyComparison]:
-    states = list({id(one.allocation): one for one in intervals if one.end > start}.values())
+    states = list({id(interval.allocation): interval for interval in intervals if interval.end > start}.values())
     begun = [(before, after) for before, after in pairwise(intervals) if after.start >= start]
     for strategy in others.names if states else ():
-        allocations = [others.allocation(one, strategy) for one in states]
+        allocations = [others.allocation(interval, strategy) for interval in states]
         movements = [others.movement(before, after, strategy) for before, after in begun]
-        told = [one for one in allocations if one is not None]
-        moved = [one for one in movements if one is not None]
+        told = [allocation for allocation in allocations if allocation is not None]
+        moved = [movement for movement in movements if movement is not None]
         if len(told) == len(allocations) and len(moved) == len(movements):
             yield StrategyComparison(
                 topic,
                 strategy,
                 states=len(states),
-                queues=max(one.readable_count for one in told),
-                unassigned_queues=max(one.counts.unassigned_queues for one in told),
-                double_owned_queues=max(one.counts.double_owned_queues for one in told),
+                queues=max(allocation.readable_count for allocation in told),
+                unassigned_queues=max(allocation.counts.unassigned_queues for allocation in told),
+                double_owned_queues=max(allocation.counts.double_owned_queues for allocation in told),
                 largest_share=max(map(_largest_share, told)),
-                queues_moved=sum(one.moved for one in moved),
-                least_moves=sum(one.least for one in moved),
+                queues_moved=sum(movement.moved for movement in moved),
+                least_moves=sum(movement.least for movement in moved),
             )
 
 

@@ -182,8 +182,8 @@ class Throughput:
         places = np.searchsorted(self.settings.times, times, side="right") - 1
         codes = self.settings.codes[np.maximum(places, 0)]
         rows = [
-            (one.threads, one.batch, one.pulled, one.pull_interval_ms, one.orderly)
-            for one in (changes.of(one) for one in self.settings.states)
+            (settings.threads, settings.batch, settings.pulled, settings.pull_interval_ms, settings.orderly)
+            for settings in (changes.of(one) for one in self.settings.states)
         ]
         threads, batch, pulled, interval, orderly = np.array(rows, float)[codes].T
         if changes.response_ms is None:
@@ -247,15 +247,19 @@ def _throughput(client: ClientHistory) -> Throughput | None:
 
 def _said(series: Series[ClientState]) -> Series[ConsumeSettings] | None:
     of_states = [settings_of(state) for state in series.states]
-    states = list(dict.fromkeys(one for one in of_states if one is not None))
-    codes = np.array([-1 if one is None else states.index(one) for one in of_states], np.int64)[series.codes]
+    states = list(dict.fromkeys(settings for settings in of_states if settings is not None))
+    codes = np.array([-1 if settings is None else states.index(settings) for settings in of_states], np.int64)[
+        series.codes
+    ]
     told = codes >= 0
     return Series(series.times[told], codes[told], states) if told.any() else None
 
 
 def _queues(client: ClientHistory, readings: StatusReadings) -> Numbers:
     """Of each reading, how many queues of its topic the client had."""
-    counts = [Counter(one.topic for one in state.owned or () if not one.dropped) for state in client.series.states]
+    counts = [
+        Counter(owned.topic for owned in state.owned or () if not owned.dropped) for state in client.series.states
+    ]
     table = np.array([[of_state[topic] for topic in readings.topics] for of_state in counts], float)
     return np.asarray(table[client.series.codes[readings.snapshot], readings.topic])
 

@@ -73,7 +73,7 @@ def utilisation(step: AuditedStep, in_rate: float | None) -> Utilisation:
     if not told or not in_rate:
         return Utilisation()
     uncounted = _uncounted(step.progress)
-    traffic = _Traffic({client_id: one for client_id, one in told.items() if client_id not in uncounted})
+    traffic = _Traffic({client_id: throughput for client_id, throughput in told.items() if client_id not in uncounted})
     for row, start, end in read_rows(step.progress):
         traffic.add(row, start, end)
     used = {client_id: _used(told[client_id], *of_member) for client_id, of_member in traffic.members().items()}
@@ -93,13 +93,13 @@ def utilisation(step: AuditedStep, in_rate: float | None) -> Utilisation:
 
 def _used(told: Throughput, queues: Sequence[QueueLoad], seconds: float) -> _Used:
     listener, of_queue = told.on_average()
-    came = sum(one.messages for one in queues)
-    hottest = max(queues, key=lambda one: one.messages / one.seconds)
+    came = sum(load.messages for load in queues)
+    hottest = max(queues, key=lambda load: load.messages / load.seconds)
     rate = hottest.messages / hottest.seconds
-    beside = [one for one in queues if one.topic == hottest.topic]
-    average = sum(one.messages for one in beside) / sum(one.seconds for one in beside)
+    beside = [load for load in queues if load.topic == hottest.topic]
+    average = sum(load.messages for load in beside) / sum(load.seconds for load in beside)
     by_listener, by_queue = came / (listener * seconds), rate / of_queue
-    capacity = min(listener * seconds, of_queue * sum(one.seconds for one in queues))
+    capacity = min(listener * seconds, of_queue * sum(load.seconds for load in queues))
     limit = Bottleneck.LISTENER if by_listener >= by_queue else queue_limit(told, listener, of_queue, rate, average)
     return _Used(came, capacity, max(by_listener, by_queue), limit)
 

@@ -68,26 +68,26 @@ def _case(held: HeldBack) -> Case | None:
 def _own_readings(step: AuditedStep) -> dict[str, OffsetReadings]:
     """By topic, what the step's window has of them: its snapshots, and the queues that are in any of these."""
     found = {}
-    for topic, one in step.history.offsets.items():
-        rows = one.inside(step.window.read_from, step.window.end)
-        columns = np.flatnonzero(one.present[rows].any(axis=0))
+    for topic, readings in step.history.offsets.items():
+        rows = readings.inside(step.window.read_from, step.window.end)
+        columns = np.flatnonzero(readings.present[rows].any(axis=0))
         if len(columns):
             found[topic] = replace(
-                one,
-                times=one.times[rows],
-                queues=[one.queues[column] for column in columns.tolist()],
-                end_offset=one.end_offset[rows][:, columns],
-                consumer_offset=one.consumer_offset[rows][:, columns],
-                pull_offset=one.pull_offset[rows][:, columns],
-                last_timestamp=one.last_timestamp[rows][:, columns],
-                present=one.present[rows][:, columns],
+                readings,
+                times=readings.times[rows],
+                queues=[readings.queues[column] for column in columns.tolist()],
+                end_offset=readings.end_offset[rows][:, columns],
+                consumer_offset=readings.consumer_offset[rows][:, columns],
+                pull_offset=readings.pull_offset[rows][:, columns],
+                last_timestamp=readings.last_timestamp[rows][:, columns],
+                present=readings.present[rows][:, columns],
             )
     return found
 
 
 def _compared(step: AuditedStep, held: HeldBack, case: Case, configured: StrategySettings) -> Comparison | str:
     """What really happened, beside the case; or why nothing can be said."""
-    if any(is_popped(member.strategy) for one in step.intervals for member in one.members or ()):
+    if any(is_popped(member.strategy) for interval in step.intervals for member in interval.members or ()):
         return "the simulation does not cover POP"
     if case.changes and not throughputs(step.history.clients, step.window.read_from, step.window.end):
         return "the members do not tell how fast they are"
@@ -125,7 +125,7 @@ def _about(case: CaseOutcome) -> str:
 
 def _hot_queue(step: AuditedStep) -> Iterator[str]:
     """Says so, if most of the messages were produced to one of the queues."""
-    produced = [messages for one in step.history.offsets.values() for messages in _produced(one, step.window)]
+    produced = [messages for readings in step.history.offsets.values() for messages in _produced(readings, step.window)]
     most, total = max(produced, default=0), sum(produced)
     if total and most >= max(_HOT, 2 / len(produced)) * total:
         yield f"One queue received {round(100 * most / total)} % of the messages."

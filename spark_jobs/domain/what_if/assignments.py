@@ -32,7 +32,7 @@ def assignments_in(case: Case, recorded: Recorded, replays: Replays) -> dict[str
 def assignment_of(case: Case, replayed: ReplayedSpan, replays: Replays) -> Assignment:
     """Of one interval; raises as `assignments_in`."""
     inputs = case.inputs(replayed.interval)
-    ids = [one.client_id for one in inputs.members]
+    ids = [member.client_id for member in inputs.members]
     _check_rooms(case, inputs, replays)
     return Assignment(replayed.start, replayed.end, inputs.topic, replays.allocation(inputs), ids)
 

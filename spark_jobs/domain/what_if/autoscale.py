@@ -81,7 +81,7 @@ def autoscaled(case: Case, recorded: Recorded, known: KnownMembers, replays: Rep
     """
     run = Run(case, inflow(case, recorded), known)
     intervals = [replayed.interval for of_topic in recorded.replayed.values() for replayed in of_topic]
-    ids = {member.client_id for one in intervals for member in one.members or ()}
+    ids = {member.client_id for interval in intervals for member in interval.members or ()}
     if case.scaler is None or any(run.rates_of(client_id) is None for client_id in (*ids, f"{NEW}0000")):
         return None
     first = min((of_topic[0] for of_topic in recorded.replayed.values()), key=lambda replayed: replayed.start).interval

@@ -104,7 +104,7 @@ class Case:
         return [(broker, queue_id) for broker, count in zip(brokers, counts, strict=True) for queue_id in range(count)]
 
     def _members(self, members: Sequence[Member]) -> tuple[Member, ...]:
-        found: tuple[Member, ...] = tuple(one for one in members if one.client_id not in self.without)
+        found: tuple[Member, ...] = tuple(member for member in members if member.client_id not in self.without)
         if self.unique_ids:
             found = with_own_ids(found)
         if self.members is not None:
@@ -131,9 +131,9 @@ def strategy_named(text: str) -> tuple[str, int | None]:
 
 
 def _resized(members: Sequence[Member], count: int) -> tuple[Member, ...]:
-    strategies = [one.strategy for one in members if one.strategy != UNKNOWN_STRATEGY]
+    strategies = [member.strategy for member in members if member.strategy != UNKNOWN_STRATEGY]
     strategy = max(strategies, key=strategies.count) if strategies else AVG
-    like = next((one for one in members if one.strategy == strategy), None)
+    like = next((member for member in members if member.strategy == strategy), None)
     software = (like.language, like.version) if like else (None, None)
     new = (
         Member(f"{NEW}{number:04d}", None, *software, strategy, True, False).under(strategy)

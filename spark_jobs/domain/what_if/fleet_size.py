@@ -51,10 +51,10 @@ def fleet_need(steps: Sequence[PublishedStep], wanted: float, load: float) -> Fl
     Queues are consumed to be shared evenly, and members to be as fast as they are together. `NOT_BY_MEMBERS`: one queue
     is the limit, or there are too few. `UNEVEN`: members are enough, but one of them is slower, or has more to do.
     """
-    known = [one for one in steps if one.utilisation is not None and one.busiest_utilisation is not None]
+    known = [step for step in steps if step.utilisation is not None and step.busiest_utilisation is not None]
     if not known:
         return FleetNeed(SizeVerdict.UNKNOWN)
-    peak = max(known, key=lambda one: one.busiest_utilisation or 0)
+    peak = max(known, key=lambda step: step.busiest_utilisation or 0)
     utilisation, busiest = load * (peak.utilisation or 0), load * (peak.busiest_utilisation or 0)
     found = FleetNeed(SizeVerdict.UNKNOWN, peak.members, peak.queues, utilisation, busiest, peak.busiest_limit)
     if not peak.members or not peak.queues:

@@ -161,10 +161,10 @@ def _error(found: Recorded, again: Simulation | None) -> float | None:
 def _really(found: Recorded, owned: Mapping[str, Sequence[Assignment]]) -> Simulation:
     """What was recorded, in the form of what is played."""
     course, twice = found.course, 0.0
-    for one in (replayed for of_topic in owned.values() for replayed in of_topic):
-        first, last = np.searchsorted(course.times, (one.start, one.end)).clip(0, len(course.times) - 1)
-        for queue, owners in zip(one.allocation.queues, one.allocation.owners, strict=True):
-            column = course.columns.get(MessageQueue(one.topic, *queue))
+    for assignment in (replayed for of_topic in owned.values() for replayed in of_topic):
+        first, last = np.searchsorted(course.times, (assignment.start, assignment.end)).clip(0, len(course.times) - 1)
+        for queue, owners in zip(assignment.allocation.queues, assignment.allocation.owners, strict=True):
+            column = course.columns.get(MessageQueue(assignment.topic, *queue))
             if len(owners) > 1 and column is not None:
                 consumed = course.consumed[last, column] - course.consumed[first, column]
                 twice += float(consumed) * (len(owners) - 1)
@@ -224,7 +224,7 @@ class _Shares:
         self._seconds, self._counts = [], []
         for start, end, replayed in spans_of(owned):
             if replayed:
-                state = tuple(id(one.allocation) for one in replayed)
+                state = tuple(id(assignment.allocation) for assignment in replayed)
                 if state not in known:
                     known[state] = _counts(replayed)
                 self._seconds.append(end - start)
@@ -250,8 +250,8 @@ class _Shares:
 
 def _counts(replayed: Sequence[Assignment]) -> tuple[int, int, int, int, int]:
     """Members, queues without and with several owners, idle members, and the most queues of one connection."""
-    queues = queues_per_connection((one.client_ids, one.allocation) for one in replayed)
-    counts = [one.allocation.counts for one in replayed]
+    queues = queues_per_connection((assignment.client_ids, assignment.allocation) for assignment in replayed)
+    counts = [assignment.allocation.counts for assignment in replayed]
     return (
         len(queues),
         sum(one.unassigned_queues for one in counts),
@@ -267,12 +267,12 @@ _NAMED = 8
 
 def check_case(case: Case, found: Recorded) -> None:
     """Raises `CaseError` for a client id that no member has, or where more members leave than there ever were."""
-    intervals = [one.interval for of_topic in found.replayed.values() for one in of_topic]
-    seen = {member.client_id for one in intervals for member in one.members or ()}
-    there = {member.client_id for one in intervals for member in case.inputs(one).members}
+    intervals = [replayed.interval for of_topic in found.replayed.values() for replayed in of_topic]
+    seen = {member.client_id for interval in intervals for member in interval.members or ()}
+    there = {member.client_id for interval in intervals for member in case.inputs(interval).members}
     _check_ids(case, case.without, seen)
     _check_ids(case, [*case.speed, *filter(None, case.changes)], there.union(map(origin, there)))
-    left = max(sum(member.client_id not in case.without for member in one.members or ()) for one in intervals)
+    left = max(sum(member.client_id not in case.without for member in interval.members or ()) for interval in intervals)
     if case.members and case.members.sign == "-" and case.members.number > left:
         raise CaseError(f"{case.label}: there were never more than {count(left, 'member')}")
 

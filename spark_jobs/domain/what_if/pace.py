@@ -91,8 +91,8 @@ class Members:
     def typical(self) -> Throughput | None:
         """That of the member whose listener is neither among the fast nor the slow ones: the lower median."""
 
-        def median_rate(one: Throughput) -> float:
-            return float(np.median(one.rates(one.responses.times).listener))
+        def median_rate(throughput: Throughput) -> float:
+            return float(np.median(throughput.rates(throughput.responses.times).listener))
 
         by_rate = sorted(self.reported.values(), key=median_rate)
         return by_rate[(len(by_rate) - 1) // 2] if by_rate else None

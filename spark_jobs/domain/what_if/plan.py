@@ -45,7 +45,7 @@ class PlannedSize(NamedTuple):
     @property
     def idle(self) -> int:
         """Connections without a queue."""
-        return sum(one.queues == 0 for one in self.members)
+        return sum(member.queues == 0 for member in self.members)
 
 
 @dataclass(frozen=True)
@@ -81,14 +81,14 @@ def _size(
     case = Case(f"{change:+}", members=Change("+" if change >= 0 else "-", abs(change)))
     owned = [of_topic[0] for of_topic in assignments_in(case, last, Replays(configured)).values()]
     queues: dict[tuple[str, int], list[MessageQueue]] = {}
-    for one in owned:
-        connections = connections_of(one.client_ids)
+    for assignment in owned:
+        connections = connections_of(assignment.client_ids)
         for connection in connections:
             queues.setdefault(connection, [])
-        for queue, owners in zip(one.allocation.queues, one.allocation.owners, strict=True):
+        for queue, owners in zip(assignment.allocation.queues, assignment.allocation.owners, strict=True):
             for owner in owners:
-                queues[connections[owner]].append(MessageQueue(one.topic, *queue))
-    counts = [one.allocation.counts for one in owned]
+                queues[connections[owner]].append(MessageQueue(assignment.topic, *queue))
+    counts = [assignment.allocation.counts for assignment in owned]
     return PlannedSize(
         change,
         [

@@ -92,7 +92,9 @@ def within(found: Recorded, start: int, end: int) -> Recorded | None:
         return None
     rows = (found.course.times >= start) & (found.course.times <= end)
     course = {name: getattr(found.course, name)[rows] for name in ("times", *_MATRICES)}
-    reported = {client_id: part for client_id, one in found.reported.items() if (part := one.between(start, end))}
+    reported = {
+        client_id: part for client_id, throughput in found.reported.items() if (part := throughput.between(start, end))
+    }
     return replace(found, course=replace(found.course, **course), replayed=replayed, reported=reported)
 
 

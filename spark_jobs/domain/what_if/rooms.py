@@ -17,11 +17,11 @@ def with_new_room(configured: StrategySettings, steps: Sequence[AuditedStep]) ->
     if configured.client_room is None:
         return configured
     shares = [
-        (one.end, len(queues), client_id)
+        (interval.end, len(queues), client_id)
         for step in steps
-        for one in step.intervals
-        if one.is_ordinary and one.allocation is not None
-        for client_id, queues in one.allocation.queues_of_client.items()
+        for interval in step.intervals
+        if interval.is_ordinary and interval.allocation is not None
+        for client_id, queues in interval.allocation.queues_of_client.items()
     ]
     _, _, busiest = max(shares, key=lambda share: share[:2], default=(0, 0, ""))
     return replace(configured, new_room=room_of(configured.client_room, busiest) or "")

@@ -85,8 +85,8 @@ def size(steps: Sequence[AuditedStep], goals: Goals, load: float, configured: St
     if found is None:
         return None
     last = [of_topic[-1].interval for of_topic in found.replayed.values()]
-    trials = _Trials(found, load, configured, max(len(one.queues or ()) for one in last))
-    members = max(len(one.members or ()) for one in last)
+    trials = _Trials(found, load, configured, max(len(interval.queues or ()) for interval in last))
+    members = max(len(interval.members or ()) for interval in last)
     wanted = [(name, value) for name, value in goals._asdict().items() if value is not None]
     # What is allowed in each of the queues is no backlog, and need not be drained.
     allowed = found.allowed_lag * len(found.course.queues)
@@ -99,16 +99,16 @@ def size(steps: Sequence[AuditedStep], goals: Goals, load: float, configured: St
 
 
 def _reaches(goal: str, wanted: float, allowed: int) -> Callable[[SizeOutcome], bool]:
-    def reaches(one: SizeOutcome) -> bool:
-        if one.unowned:
+    def reaches(outcome: SizeOutcome) -> bool:
+        if outcome.unowned:
             return False
         if goal == "utilisation":
-            return one.utilisation is not None and one.utilisation <= wanted
-        if one.backlog is None or one.at_most:
+            return outcome.utilisation is not None and outcome.utilisation <= wanted
+        if outcome.backlog is None or outcome.at_most:
             return False
         if goal == "backlog":
-            return one.backlog <= wanted
-        return one.backlog <= allowed or (one.drained is not None and one.drained <= wanted)
+            return outcome.backlog <= wanted
+        return outcome.backlog <= allowed or (outcome.drained is not None and outcome.drained <= wanted)
 
     return reaches
 

@@ -156,9 +156,9 @@ class _SourceSnapshots:
         asked: Sequence[Expectation] = suite.expectations if self.is_counted else suite.rejecting
         if self.is_counted:
             rows = suite.prepare(rows, others)
-        of_states = broken_by(rows, [one for one in asked if not one.of_readings])
+        of_states = broken_by(rows, [expectation for expectation in asked if not expectation.of_readings])
         self.broken = {name: flags[of_snapshot] for name, flags in of_states.items()}
-        self.broken |= broken_by(self._measured, [one for one in asked if one.of_readings])
+        self.broken |= broken_by(self._measured, [expectation for expectation in asked if expectation.of_readings])
         self.breaking = any_of(self.broken, suite.rejecting, len(self.at))
         self.left_out = self.breaking | self._repeated()
 

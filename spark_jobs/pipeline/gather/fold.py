@@ -105,14 +105,14 @@ def _nulls(field: Column, data_type: DataType, array: Column | None = None) -> C
     """
     any_value = F.lit({"string": "", "boolean": False}.get(data_type.simpleString(), -1))
     may_have_nulls = F.coalesce(F.array_contains(field, any_value), F.lit(True))
-    return F.when(may_have_nulls, F.transform(field if array is None else array, lambda one: one.isNull()))
+    return F.when(may_have_nulls, F.transform(field if array is None else array, lambda column: column.isNull()))
 
 
 def _structs(array: str, names: tuple[str, ...]) -> Column:
     """The array's structs with these fields only, sorted; null where one is null."""
 
-    def part(one: Column) -> Column:
-        return F.when(one.isNotNull(), F.struct(*(one[name].alias(name) for name in names)))
+    def part(column: Column) -> Column:
+        return F.when(column.isNotNull(), F.struct(*(column[name].alias(name) for name in names)))
 
     return F.sort_array(F.transform(array, part)).alias(array)
 

@@ -128,12 +128,12 @@ def content_hash(table: Table) -> Column:
     """A hash of all that the audit reads of a snapshot, as `fold.with_states` gives it, beside its time."""
     array, names = MEASURED.get(table, ("", ()))
     measured = [F.col(array)[name] for name in names] + ([F.col("consume_status")] if table is CLIENT_SNAPSHOTS else [])
-    return F.xxhash64("fingerprint", *(F.to_json(one) for one in measured))
+    return F.xxhash64("fingerprint", *(F.to_json(column) for column in measured))
 
 
 def _readings(table: Table, snapshots: DataFrame) -> DataFrame:
     array, names = MEASURED[table]
     numbers = [F.col(array)[name] for name in names] + [F.lit(None)] * (len(VALUES) - len(names))
-    values = (one.cast("array<bigint>").alias(name) for one, name in zip(numbers, VALUES, strict=True))
+    values = (column.cast("array<bigint>").alias(name) for column, name in zip(numbers, VALUES, strict=True))
     statuses = F.col("consume_status") if table is CLIENT_SNAPSHOTS else F.lit(None).cast(_STATUSES)
     return snapshots.select(KEY, "fingerprint", "at", *values, statuses.alias("statuses"))

@@ -133,7 +133,7 @@ def route(row: Struct) -> tuple[RouteEntry, ...]:
     """A topic's route, sorted as clients sort its brokers."""
     topic_type = STATIC if row["is_static"] else row["message_type"]
     found = [RouteEntry(**one, topic_type=topic_type) for one in row["queues"]]
-    return tuple(sorted(found, key=lambda one: java_order(one.broker_name)))
+    return tuple(sorted(found, key=lambda entry: java_order(entry.broker_name)))
 
 
 def serving(addresses: Sequence[Struct] | None) -> Serving | None:
@@ -142,8 +142,8 @@ def serving(addresses: Sequence[Struct] | None) -> Serving | None:
     """
     if addresses is None:
         return None
-    by_id = sorted(addresses, key=lambda one: one["broker_id"], reverse=True)
-    return frozenset({one["broker_name"]: one["address"] for one in by_id}.items())
+    by_id = sorted(addresses, key=lambda row: row["broker_id"], reverse=True)
+    return frozenset({row["broker_name"]: row["address"] for row in by_id}.items())
 
 
 def client_state(row: Struct) -> ClientState:
@@ -162,18 +162,18 @@ def client_state(row: Struct) -> ClientState:
 def _request_modes(given: Sequence[Struct] | None) -> tuple[RequestMode, ...] | None:
     if given is None:
         return None
-    return tuple(sorted((RequestMode(*(one[n] for n in RequestMode._fields)) for one in given), key=_unknown_first))
+    return tuple(sorted((RequestMode(*(row[n] for n in RequestMode._fields)) for row in given), key=_unknown_first))
 
 
 def _topics(subscribed: Sequence[Struct]) -> frozenset[str]:
-    return frozenset(one["topic"] for one in subscribed)
+    return frozenset(row["topic"] for row in subscribed)
 
 
 def _normal(subscribed: Sequence[Struct]) -> Subscriptions:
     return frozenset(
-        (one["topic"], normal_expression(one["expression_type"], one["sub_string"]))
-        for one in subscribed
-        if not one["topic"].startswith(RETRY)
+        (row["topic"], normal_expression(row["expression_type"], row["sub_string"]))
+        for row in subscribed
+        if not row["topic"].startswith(RETRY)
     )
 
 

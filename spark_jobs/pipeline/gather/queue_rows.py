@@ -37,7 +37,9 @@ _Codes = NDArray[np.int64]
 def allocation_columns(placed: Sequence[Placed]) -> dict[str, pa.Array]:
     """One row per (interval with an allocation, queue)."""
     replayed = [one for one in placed if one[0].allocation is not None]
-    owned = [(one.allocation, one.members or ()) for one, _, _ in replayed if one.allocation is not None]
+    owned = [
+        (interval.allocation, interval.members or ()) for interval, _, _ in replayed if interval.allocation is not None
+    ]
     codes, distinct = coded(owned, key=lambda pair: (id(pair[0]), id(pair[1])))
     queues = [allocation.queues for allocation, _ in distinct]
     return _of_intervals(replayed, _sizes(queues, codes)) | _per_interval(queues, codes, _owners(distinct))
@@ -57,15 +59,15 @@ def progress_columns(progress: Sequence[IntervalProgress]) -> dict[str, pa.Array
 
 def _sizes(queues: Sequence[_Queues], codes: _Codes) -> NDArray[np.int64]:
     """Number of queues of each interval, which has the queues at the place of its code."""
-    return np.array([len(one) for one in queues], dtype=np.int64)[codes]
+    return np.array([len(queue) for queue in queues], dtype=np.int64)[codes]
 
 
 def _of_intervals(placed: Sequence[Placed], sizes: NDArray[np.int64]) -> dict[str, pa.Array]:
     """What all queues of an interval share."""
     rows = pa.array(np.repeat(np.arange(len(placed)), sizes))
     shared: dict[str, list[str | int]] = {
-        "topic": [one.topic for one, _, _ in placed],
-        "membership_view": [one.view for one, _, _ in placed],
+        "topic": [interval.topic for interval, _, _ in placed],
+        "membership_view": [interval.view for interval, _, _ in placed],
         "interval_start": [start for _, start, _ in placed],
         "interval_end": [end for _, _, end in placed],
     }
@@ -74,7 +76,7 @@ def _of_intervals(placed: Sequence[Placed], sizes: NDArray[np.int64]) -> dict[st
 
 def _per_interval(queues: Sequence[_Queues], codes: _Codes, columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
     """The columns of each interval's queues, from those of the distinct lists of queues."""
-    starts = offsets_of([len(one) for one in queues])
+    starts = offsets_of([len(queue) for queue in queues])
     rows = pa.array(ranges(starts[codes], _sizes(queues, codes)))
     return {name: column.take(rows) for name, column in columns.items()}
 
@@ -96,7 +98,7 @@ def _owners(owned: Sequence[_Owned]) -> dict[str, pa.Array]:
 
     readable = [place < one.readable_count for one, _ in owned for place in range(len(one.queues))]
     holders = [members[place] for one, members in owned for places in one.owners for place in places]
-    ids, addresses = (pa.array([getattr(one, name) for one in holders], type=pa.string()) for name in _CONNECTION)
+    ids, addresses = (pa.array([getattr(member, name) for member in holders], type=pa.string()) for name in _CONNECTION)
     connections = pa.StructArray.from_arrays([ids, addresses], names=list(_CONNECTION))
     offsets = offsets_of([len(places) for one, _ in owned for places in one.owners])
     return {
@@ -131,11 +133,11 @@ _SCHEMA = TABLES_ARROW[REBALANCE_INTERVALS.name]
 
 def interval_columns(placed: Sequence[Placed]) -> dict[str, pa.Array]:
     """One row per (interval, start, end). Members and queues, which many intervals share, are converted once."""
-    observed = [one if one.status != Status.UNOBSERVED else None for one, _, _ in placed]
+    observed = [interval if interval.status != Status.UNOBSERVED else None for interval, _, _ in placed]
     rows = [_row(*one) for one in placed]
     found = {
-        "members": _shared([one and one.members for one in observed], _SCHEMA.field("members").type),
-        "queues": _shared([one and one.queues for one in observed], _SCHEMA.field("queues").type),
+        "members": _shared([interval and interval.members for interval in observed], _SCHEMA.field("members").type),
+        "queues": _shared([interval and interval.queues for interval in observed], _SCHEMA.field("queues").type),
     }
     for name in own_columns(REBALANCE_INTERVALS):
         if name not in found:

@@ -43,7 +43,10 @@ def rows_of(judged: Sequence[JudgedStep], topic: str | None = None) -> Mapping[T
     placed = [one for of_step in inside for one in of_step]
     progress = [list(one.step.progress) for one in judged]
     status = [[] if one.status is None else [one.status] for one in judged]
-    queues = [[0 if one.allocation is None else len(one.allocation.queues) for one, _, _ in step] for step in inside]
+    queues = [
+        [0 if interval.allocation is None else len(interval.allocation.queues) for interval, _, _ in step]
+        for step in inside
+    ]
     measured = [[len(one.verdicts) for one in of_step] for of_step in progress]
     found = {
         REBALANCE_INTERVALS: TableRows([len(of_step) for of_step in inside], interval_columns(placed)),

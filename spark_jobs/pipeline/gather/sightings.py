@@ -95,7 +95,7 @@ def route_brokers(folded: DataFrame) -> DataFrame:
 
 def offsets_of_gone(offsets: DataFrame, gone: DataFrame, max_gap: int) -> DataFrame:
     """The rows of `offset_snapshots` around the hours of `gone` (`LostBrokers`): queues of these brokers only."""
-    is_of_gone: Column = F.filter("offsets", lambda one: F.array_contains("brokers", one["broker_name"]))
+    is_of_gone: Column = F.filter("offsets", lambda column: F.array_contains("brokers", column["broker_name"]))
     at = F.unix_micros("captured_at")
     is_near = F.exists("hours", lambda hour: (at >= hour - max_gap) & (at < hour + HOUR + max_gap))
     found = offsets.join(F.broadcast(gone), on=["cluster", "topic"], how="inner").where(is_near)

@@ -31,8 +31,8 @@ class Lane(NamedTuple):
 def lanes(incidents: Iterable[Incident]) -> tuple[list[Lane], int]:
     """The lanes that need attention most, by cluster; and how many incidents are in rows that are not drawn."""
     same: dict[tuple[str, tuple[str, ...]], list[Incident]] = defaultdict(list)
-    for one in incidents:
-        same[one.cluster, one.groups].append(one)
+    for incident in incidents:
+        same[incident.cluster, incident.groups].append(incident)
     ranked = sorted(sorted(same.items()), key=lambda lane: max(map(attention, lane[1])), reverse=True)
     drawn: list[Lane] = []
     free, left_out = ROWS, 0
@@ -48,17 +48,17 @@ def lanes(incidents: Iterable[Incident]) -> tuple[list[Lane], int]:
 def in_rows(found: Iterable[Incident]) -> tuple[tuple[Incident, ...], ...]:
     """Each incident in the first row that is free when it opens."""
     rows: list[list[Incident]] = []
-    for one in sorted(found, key=lambda one: (one.opened_at, one.incident_id)):
-        row = next((row for row in rows if _is_over(row[-1], one.opened_at)), None)
+    for incident in sorted(found, key=lambda one: (one.opened_at, one.incident_id)):
+        row = next((row for row in rows if _is_over(row[-1], incident.opened_at)), None)
         if row is None:
-            rows.append([one])
+            rows.append([incident])
         else:
-            row.append(one)
+            row.append(incident)
     return tuple(map(tuple, rows))
 
 
-def _is_over(one: Incident, moment: int) -> bool:
-    return one.resolved_at is not None and one.resolved_at <= moment
+def _is_over(incident: Incident, moment: int) -> bool:
+    return incident.resolved_at is not None and incident.resolved_at <= moment
 
 
 _ROW_PIXELS = 24
@@ -70,9 +70,9 @@ _TIPS = {"incident": "@headline", "what": "@what", "groups": "@groups", "time": 
 _COLUMNS = ("y", "left", "seen", "right", "colour", "id", *(text.removeprefix("@") for text in _TIPS.values()))
 
 
-def incident_id(one: Incident) -> str:
+def incident_id(incident: Incident) -> str:
     """What its page is called in links."""
-    return f"incident-{one.incident_id}"
+    return f"incident-{incident.incident_id}"
 
 
 def incident_chart(lanes: Sequence[Lane], interval: Interval) -> Figure:
@@ -82,7 +82,7 @@ def incident_chart(lanes: Sequence[Lane], interval: Interval) -> Figure:
     until = end + margin
     time = Model("Range1d", start=start, end=until, bounds=(start, until), min_interval=1000, name="time")
     rows = [row for lane in lanes for row in lane.rows]
-    in_rows = [[_bar(one, interval) | {"y": place} for one in row] for place, row in enumerate(rows, start=1)]
+    in_rows = [[_bar(incident, interval) | {"y": place} for incident in row] for place, row in enumerate(rows, start=1)]
     bars = [bar for row in in_rows for bar in row]
     chart = _figure(lanes, len(rows), time)
     chart.draw(source_of({"x": [end]}), marks("VSpan", x=field("x"), line_color=INK, line_dash="dotted"), name="end")
@@ -92,24 +92,24 @@ def incident_chart(lanes: Sequence[Lane], interval: Interval) -> Figure:
     return chart
 
 
-def _bar(one: Incident, interval: Interval) -> dict[str, Any]:
+def _bar(incident: Incident, interval: Interval) -> dict[str, Any]:
     """From its opening to when it was known to be gone, in the interval; `seen`: the end of what was seen of it."""
     end = milliseconds(interval.end)
-    left = max(_ms(one.opened_at), milliseconds(interval.start))
-    gone = None if one.resolved_at is None else _ms(one.resolved_at)
+    left = max(_ms(incident.opened_at), milliseconds(interval.start))
+    gone = None if incident.resolved_at is None else _ms(incident.resolved_at)
     return {
         "left": left,
-        "seen": max(left, min(_ms(one.last_seen_at), end)),
+        "seen": max(left, min(_ms(incident.last_seen_at), end)),
         "right": end if gone is None else min(gone, end),
-        "colour": SEVERITY[one.severity],
-        "id": incident_id(one),
-        "headline": one.headline,
-        "what": f"{one.severity} {one.rule}, {one.cause}",
-        "groups": names_text(one.groups, 8),
-        "time": time_text(one, clock),
-        "cost": number_text(one.piled_up),
-        "rule": one.rule,
-        "earlier": _ms(one.opened_at) < left,
+        "colour": SEVERITY[incident.severity],
+        "id": incident_id(incident),
+        "headline": incident.headline,
+        "what": f"{incident.severity} {incident.rule}, {incident.cause}",
+        "groups": names_text(incident.groups, 8),
+        "time": time_text(incident, clock),
+        "cost": number_text(incident.piled_up),
+        "rule": incident.rule,
+        "earlier": _ms(incident.opened_at) < left,
         "goes_on": "open" if gone is None else "ends later" if gone > end else "",
     }
 

@@ -37,70 +37,79 @@ _RULES = {rule.name: rule for rule in RULES}
 _NAMED = 20
 
 
-def _row(one: Incident, groups: GroupIds) -> dict[str, Any]:
+def _row(incident: Incident, groups: GroupIds) -> dict[str, Any]:
     """The incident in the table of all."""
     return {
-        "id": incident_id(one),
-        "severity": one.severity,
-        "headline": one.headline,
-        "what": what_text(one),
-        "opened": clock(from_micros(one.opened_at)),
-        "resolved": None if one.resolved_at is None else clock(from_micros(one.resolved_at)),
-        "cluster": one.cluster,
-        "groups": [_link(one, name, groups) for name in one.groups[:3]],
-        "more_groups": max(0, len(one.groups) - 3),
-        "piled_up": one.piled_up,
-        "unowned": one.unowned_queue_minutes,
+        "id": incident_id(incident),
+        "severity": incident.severity,
+        "headline": incident.headline,
+        "what": what_text(incident),
+        "opened": clock(from_micros(incident.opened_at)),
+        "resolved": None if incident.resolved_at is None else clock(from_micros(incident.resolved_at)),
+        "cluster": incident.cluster,
+        "groups": [_link(incident, name, groups) for name in incident.groups[:3]],
+        "more_groups": max(0, len(incident.groups) - 3),
+        "piled_up": incident.piled_up,
+        "unowned": incident.unowned_queue_minutes,
     }
 
 
-def incident_page(one: Incident, groups: GroupIds, findings: Mapping[str, str]) -> dict[str, Any]:
+def incident_page(incident: Incident, groups: GroupIds, findings: Mapping[str, str]) -> dict[str, Any]:
     """What the template of an incident's page shows. `findings`: by finding id where a group's page tells of it."""
-    with_charts = [cost.consumer_group for cost in one.costs if (one.cluster, cost.consumer_group) in groups]
-    parts = [*((part, True) for part in one.roots), *((part, False) for part in one.consequences)]
-    return _row(one, groups) | {
-        "time": time_text(one, clock),
-        "cost": " ".join(cost_texts(one.piled_up, one.unowned_queue_minutes)),
-        "advice": one.advice,
-        "facts": list(_facts(one)),
-        "costs": [_group(one, cost, groups) for cost in one.costs[:GROUPS]],
-        "costs_left_out": max(0, len(one.costs) - GROUPS),
+    with_charts = [cost.consumer_group for cost in incident.costs if (incident.cluster, cost.consumer_group) in groups]
+    parts = [*((part, True) for part in incident.roots), *((part, False) for part in incident.consequences)]
+    return _row(incident, groups) | {
+        "time": time_text(incident, clock),
+        "cost": " ".join(cost_texts(incident.piled_up, incident.unowned_queue_minutes)),
+        "advice": incident.advice,
+        "facts": list(_facts(incident)),
+        "costs": [_group(incident, cost, groups) for cost in incident.costs[:GROUPS]],
+        "costs_left_out": max(0, len(incident.costs) - GROUPS),
         "parts": [_part(part, is_root, findings) for part, is_root in parts[:PARTS]],
         "parts_left_out": max(0, len(parts) - PARTS),
-        "topics": list(one.topics),
+        "topics": list(incident.topics),
         "window": [
-            milliseconds(from_micros(moment)) for moment in (one.opened_at, one.resolved_at or one.last_seen_at)
+            milliseconds(from_micros(moment))
+            for moment in (incident.opened_at, incident.resolved_at or incident.last_seen_at)
         ],
-        "charts": [_link(one, name, groups) for name in with_charts[:CHARTS]],
-        "without_charts": len(one.costs) - len(with_charts[:CHARTS]),
+        "charts": [_link(incident, name, groups) for name in with_charts[:CHARTS]],
+        "without_charts": len(incident.costs) - len(with_charts[:CHARTS]),
     }
 
 
-def _link(one: Incident, name: str, groups: GroupIds) -> dict[str, Any]:
-    return {"name": name, "id": groups.get((one.cluster, name))}
+def _link(incident: Incident, name: str, groups: GroupIds) -> dict[str, Any]:
+    return {"name": name, "id": groups.get((incident.cluster, name))}
 
 
-def _facts(one: Incident) -> Iterator[tuple[str, str]]:
-    yield "rule", one.rule
-    yield "cause", causes_text(one)
-    yield "cluster", one.cluster
-    yield f"{len(one.groups):,} groups" if one.groups[1:] else "group", names_text(one.groups, _NAMED)
-    if one.teams:
-        yield "teams" if one.teams[1:] else "team", names_text(one.teams, _NAMED)
-    if one.topics:
-        yield f"{len(one.topics):,} topics" if one.topics[1:] else "topic", names_text(one.topics, _NAMED)
-    if one.queues:
-        yield count(len(one.queues), "queue"), queues_by_topic(one.queues)
-    if one.members:
-        yield f"{len(one.members):,} consumers" if one.members[1:] else "consumer", names_text(one.members, _NAMED)
-    yield "incident", one.incident_id
+def _facts(incident: Incident) -> Iterator[tuple[str, str]]:
+    yield "rule", incident.rule
+    yield "cause", causes_text(incident)
+    yield "cluster", incident.cluster
+    yield f"{len(incident.groups):,} groups" if incident.groups[1:] else "group", names_text(incident.groups, _NAMED)
+    if incident.teams:
+        yield "teams" if incident.teams[1:] else "team", names_text(incident.teams, _NAMED)
+    if incident.topics:
+        yield (
+            f"{len(incident.topics):,} topics" if incident.topics[1:] else "topic",
+            names_text(incident.topics, _NAMED),
+        )
+    if incident.queues:
+        yield count(len(incident.queues), "queue"), queues_by_topic(incident.queues)
+    if incident.members:
+        yield (
+            f"{len(incident.members):,} consumers" if incident.members[1:] else "consumer",
+            names_text(incident.members, _NAMED),
+        )
+    yield "incident", incident.incident_id
 
 
-def _group(one: Incident, cost: GroupCost, groups: GroupIds) -> Row:
+def _group(incident: Incident, cost: GroupCost, groups: GroupIds) -> Row:
     """What it did to one group: its conditions as sentences, each once."""
-    of_group = [part for part in (*one.roots, *one.consequences) if part.consumer_group == cost.consumer_group]
+    of_group = [
+        part for part in (*incident.roots, *incident.consequences) if part.consumer_group == cost.consumer_group
+    ]
     told = list(dict.fromkeys(map(_sentence, of_group)))
-    return _link(one, cost.consumer_group, groups) | {
+    return _link(incident, cost.consumer_group, groups) | {
         "told": told[:_NAMED],
         "more": max(0, len(told) - _NAMED),
         "piled_up": number_text(cost.piled_up),
@@ -127,9 +136,9 @@ def _part(part: IncidentPart, is_root: bool, findings: Mapping[str, str]) -> Row
 def incidents_of_groups(incidents: Iterable[Incident]) -> dict[tuple[str, str], list[Incident]]:
     """By (cluster, consumer group) the incidents that it is a part of, in their order."""
     found: dict[tuple[str, str], list[Incident]] = {}
-    for one in incidents:
-        for name in one.groups:
-            found.setdefault((one.cluster, name), []).append(one)
+    for incident in incidents:
+        for name in incident.groups:
+            found.setdefault((incident.cluster, name), []).append(incident)
     return found
 
 
@@ -159,15 +168,20 @@ def incident_section(
         "text": incidents_text(incidents),
         "worst": _worst(shown[0]) if shown else None,
         "notes": list(_notes(len(incidents) - len(shown), undrawn)),
-        "pages": [incident_page(one, ids, findings) for one in shown],
+        "pages": [incident_page(incident, ids, findings) for incident in shown],
         "chart": chart and str(chart.id),
         "data": packed([chart]) if chart else None,
     }
 
 
-def _worst(one: Incident) -> dict[str, str]:
-    told = {"id": incident_id(one), "headline": one.headline, "text": state_text(one, clock), "advice": one.advice}
-    return told | {"severity": one.severity}
+def _worst(incident: Incident) -> dict[str, str]:
+    told = {
+        "id": incident_id(incident),
+        "headline": incident.headline,
+        "text": state_text(incident, clock),
+        "advice": incident.advice,
+    }
+    return told | {"severity": incident.severity}
 
 
 def _notes(left_out: int, undrawn: int) -> Iterable[str]:

@@ -164,8 +164,8 @@ def what_if_page(consumer_group: str, interval: Interval, compared: Comparison) 
     chart.yaxis.formatter = Model("NumeralTickFormatter", format="0,0")
     chart.above = [Model("Legend", location="top_left", items=[])]
     _draw(chart, compared, compared.recorded, INK, "solid", 3)
-    for place, one in enumerate(compared.cases):
-        _draw(chart, compared, one, LINES[place % len(LINES)], _CASE_DASHES[place % len(_CASE_DASHES)], 2)
+    for place, outcome in enumerate(compared.cases):
+        _draw(chart, compared, outcome, LINES[place % len(LINES)], _CASE_DASHES[place % len(_CASE_DASHES)], 2)
     return rendered(
         "what_if.html",
         title=f"Backlog of {consumer_group}: what really happened, and what would have happened",
@@ -175,16 +175,16 @@ def what_if_page(consumer_group: str, interval: Interval, compared: Comparison) 
     )
 
 
-def _draw(chart: Figure, compared: Comparison, one: CaseOutcome, colour: str, dash: str, width: int) -> None:
+def _draw(chart: Figure, compared: Comparison, outcome: CaseOutcome, colour: str, dash: str, width: int) -> None:
     """One line; a case of unknown backlog has none."""
-    if one.curve is None:
+    if outcome.curve is None:
         return
-    label = f"{one.label} (at most)" if one.at_most else one.label
+    label = f"{outcome.label} (at most)" if outcome.at_most else outcome.label
     times = [moment / MILLISECOND for moment in compared.times]
-    source = source_of({"x": times, "y": _curve(one), "label": [label] * len(times)})
+    source = source_of({"x": times, "y": _curve(outcome), "label": [label] * len(times)})
     drawn = chart.draw(source, line(colour, width, dash), legend_label=label)
     chart.add_tools(hover([drawn], {"case": "@label", "backlog": "@y{0,0}"}))
 
 
-def _curve(one: CaseOutcome) -> list[float]:
-    return [] if one.curve is None else list(one.curve.tolist())
+def _curve(outcome: CaseOutcome) -> list[float]:
+    return [] if outcome.curve is None else list(outcome.curve.tolist())

@@ -86,8 +86,13 @@ def _with_incidents(group: Row, row: Row, of_groups: Mapping[tuple[str, str], Se
     """The page of a group, its row in the fleet, and the incidents that it is a part of."""
     found = of_groups.get(_name(row), ())
     told = [
-        {"id": incident_id(one), "headline": one.headline, "text": state_text(one, clock), "severity": one.severity}
-        for one in found
+        {
+            "id": incident_id(incident),
+            "headline": incident.headline,
+            "text": state_text(incident, clock),
+            "severity": incident.severity,
+        }
+        for incident in found
     ]
     return {**group, "row": row, "incidents": told}
 
@@ -100,7 +105,7 @@ def _title(fleet: Sequence[Row]) -> str:
 
 def _fleet_row(row: Row, id: str | None) -> dict[str, Any]:
     severity, rules = (None, *SEVERITIES)[row["rank"] or 0], row["rules"] or []
-    searched = (row["cluster"], row["consumer_group"], severity or "fine", *(one["rule"] for one in rules))
+    searched = (row["cluster"], row["consumer_group"], severity or "fine", *(rule["rule"] for rule in rules))
     spark, peak = sparkline(row["lines"] or [])
     return {
         **row, "id": id, "severity": severity, "rules": rules, "search": " ".join(searched).lower(), "spark": spark,

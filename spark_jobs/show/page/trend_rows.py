@@ -20,20 +20,20 @@ def trend_rows(trends: Sequence[GroupTrend], groups: Mapping[tuple[str, str], st
     """A row per group in the order given; of weeks in which it was not observed nothing is said."""
     return [
         {
-            "name": one.consumer_group,
-            "cluster": one.cluster,
-            "id": groups.get((one.cluster, one.consumer_group)),
-            "change": _change(one),
-            "is_worse": one.worsening > (0, 0, 0),
-            "weeks": [_week(week) for week in reversed(one.weeks) if is_told(week)],
-            "bars": _bars([week.wrong_minutes for week in one.weeks]),
+            "name": trend.consumer_group,
+            "cluster": trend.cluster,
+            "id": groups.get((trend.cluster, trend.consumer_group)),
+            "change": _change(trend),
+            "is_worse": trend.worsening > (0, 0, 0),
+            "weeks": [_week(week) for week in reversed(trend.weeks) if is_told(week)],
+            "bars": _bars([week.wrong_minutes for week in trend.weeks]),
         }
-        for one in trends[:GROUPS]
+        for trend in trends[:GROUPS]
     ]
 
 
-def _change(one: GroupTrend) -> str:
-    return change_text(one) or "no change" if is_compared(one) else ""
+def _change(trend: GroupTrend) -> str:
+    return change_text(trend) or "no change" if is_compared(trend) else ""
 
 
 def _week(week: GroupWeek) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def lines(story: GroupExplanation, zone: str = "UTC") -> Iterator[TextLine]:
         yield from _section(_topic(topic))
     if story.quiet_topics:
         yield from _section([TextLine(_quiet(story.quiet_topics), 0)])
-    if other := [one for one in story.findings if one not in answer]:
+    if other := [row for row in story.findings if row not in answer]:
         yield from _section(_findings("What else was found", other))
     if story.status:
         yield from _section(_step(story.status))
@@ -45,12 +45,12 @@ def _section(told: Iterable[TextLine]) -> Iterator[TextLine]:
 
 def _causes(findings: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Those that are worse than INFO, and no consequence of another such one."""
-    worse = {one["finding_id"]: one for one in findings if one["severity"] != INFO}
-    return [one for one in worse.values() if one["root_finding_id"] not in worse]
+    worse = {row["finding_id"]: row for row in findings if row["severity"] != INFO}
+    return [row for row in worse.values() if row["root_finding_id"] not in worse]
 
 
 def _verdict(story: GroupExplanation) -> str:
-    counts = Counter(one["severity"] for one in story.findings)
+    counts = Counter(row["severity"] for row in story.findings)
     told = [f"{counts[severity]} {severity}" for severity in WORST_FIRST if counts[severity]]
     if not told:
         return "No finding covers this moment."

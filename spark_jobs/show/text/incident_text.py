@@ -21,34 +21,38 @@ _APART = 60 * SECOND
 _NAMED = 20
 
 
-def incident_lines(one: Incident) -> Iterator[TextLine]:
+def incident_lines(incident: Incident) -> Iterator[TextLine]:
     """What happened, where, what it led to, and what to do; the names are as the clients gave them."""
-    yield TextLine(f"{one.headline} (cluster {one.cluster})", 0, "title")
-    yield TextLine(f"{one.severity} {one.rule}, {causes_text(one)}; incident {one.incident_id}", 0, one.severity)
-    yield TextLine(time_text(one), 0)
-    yield TextLine(f"What to do: {one.advice}", 0, "advice")
+    yield TextLine(f"{incident.headline} (cluster {incident.cluster})", 0, "title")
+    yield TextLine(
+        f"{incident.severity} {incident.rule}, {causes_text(incident)}; incident {incident.incident_id}",
+        0,
+        incident.severity,
+    )
+    yield TextLine(time_text(incident), 0)
+    yield TextLine(f"What to do: {incident.advice}", 0, "advice")
     yield TextLine("", 0)
     yield TextLine("Where", 0, "title")
-    yield TextLine(_named("Group", one.groups), 1)
-    if one.teams:
-        yield TextLine(_named("Team", one.teams), 1)
-    if one.topics:
-        yield TextLine(_named("Topic", one.topics), 1)
-    if one.queues:
-        yield TextLine(f"{count(len(one.queues), 'queue')}: {queues_by_topic(one.queues)}", 1)
-    if one.members:
-        yield TextLine(_named("Consumer", one.members), 1)
-    yield from (TextLine(text, 1) for text in cost_texts(one.piled_up, one.unowned_queue_minutes))
-    yield from _parts("Findings of the cause", one.roots)
-    yield from _parts("Consequences", one.consequences)
+    yield TextLine(_named("Group", incident.groups), 1)
+    if incident.teams:
+        yield TextLine(_named("Team", incident.teams), 1)
+    if incident.topics:
+        yield TextLine(_named("Topic", incident.topics), 1)
+    if incident.queues:
+        yield TextLine(f"{count(len(incident.queues), 'queue')}: {queues_by_topic(incident.queues)}", 1)
+    if incident.members:
+        yield TextLine(_named("Consumer", incident.members), 1)
+    yield from (TextLine(text, 1) for text in cost_texts(incident.piled_up, incident.unowned_queue_minutes))
+    yield from _parts("Findings of the cause", incident.roots)
+    yield from _parts("Consequences", incident.consequences)
 
 
 def incidents_text(incidents: Sequence[Incident]) -> str:
     """How many there are, by severity, such as `3 incidents: 1 ERROR, 2 WARN; 1 is open`."""
-    counts = Counter(one.severity for one in incidents)
+    counts = Counter(incident.severity for incident in incidents)
     if not counts:
         return "No incidents."
-    still = sum(1 for one in incidents if one.resolved_at is None)
+    still = sum(1 for incident in incidents if incident.resolved_at is None)
     told = ", ".join(f"{counts[severity]} {severity}" for severity in WORST_FIRST if counts[severity])
     return f"{count(len(incidents), 'incident')}: {told}; {still} {'is' if still == 1 else 'are'} open"
 
@@ -62,12 +66,18 @@ def unknown_text(not_audited: Sequence[Interval], not_recorded: Sequence[Interva
     return f"unknown: nothing was {what}{when}"
 
 
-def attention(one: Incident) -> tuple[int, bool, bool, int, int]:
+def attention(incident: Incident) -> tuple[int, bool, bool, int, int]:
     """Greater for what should be looked at first: what is worse, then open, then piled up more, then newer. What was
     not recorded comes after all others of its severity: where the recording ended, nothing went wrong.
     """
-    recorded = one.rule != unobserved.NAME
-    return SEVERITIES.index(one.severity), recorded, one.resolved_at is None, one.piled_up or 0, one.opened_at
+    recorded = incident.rule != unobserved.NAME
+    return (
+        SEVERITIES.index(incident.severity),
+        recorded,
+        incident.resolved_at is None,
+        incident.piled_up or 0,
+        incident.opened_at,
+    )
 
 
 def worst_first(incidents: Iterable[Incident]) -> list[Incident]:
@@ -75,33 +85,37 @@ def worst_first(incidents: Iterable[Incident]) -> list[Incident]:
     return sorted(incidents, key=attention, reverse=True)
 
 
-def state_text(one: Incident, written: Callable[[datetime], str] = format_utc) -> str:
+def state_text(incident: Incident, written: Callable[[datetime], str] = format_utc) -> str:
     """What is said of an incident behind its headline: `open since …, 1,234 messages piled up`."""
-    opened = written(from_micros(one.opened_at))
-    time = f"open since {opened}" if one.resolved_at is None else f"{opened} – {written(from_micros(one.resolved_at))}"
-    cost = "" if one.piled_up is None else f", {count(one.piled_up, 'message')} piled up"
+    opened = written(from_micros(incident.opened_at))
+    time = (
+        f"open since {opened}"
+        if incident.resolved_at is None
+        else f"{opened} – {written(from_micros(incident.resolved_at))}"
+    )
+    cost = "" if incident.piled_up is None else f", {count(incident.piled_up, 'message')} piled up"
     return f"{time}{cost}"
 
 
-def causes_text(one: Incident) -> str:
+def causes_text(incident: Incident) -> str:
     """Its cause, and those that it had at other times."""
-    earlier = [cause for cause in one.causes if cause != one.cause]
-    return f"{one.cause}, at times {', '.join(earlier)}" if earlier else str(one.cause)
+    earlier = [cause for cause in incident.causes if cause != incident.cause]
+    return f"{incident.cause}, at times {', '.join(earlier)}" if earlier else str(incident.cause)
 
 
-def what_text(one: Incident) -> str:
+def what_text(incident: Incident) -> str:
     """Its rule, its cause, and whose it is."""
-    return ", ".join((one.rule, str(one.cause), *(f"team {team}" for team in one.teams)))
+    return ", ".join((incident.rule, str(incident.cause), *(f"team {team}" for team in incident.teams)))
 
 
-def time_text(one: Incident, written: Callable[[datetime], str] = format_utc) -> str:
+def time_text(incident: Incident, written: Callable[[datetime], str] = format_utc) -> str:
     """When it was opened, and resolved, as a sentence; `written`: how a moment is written."""
-    lasted = duration_text(timedelta(microseconds=one.last_seen_at - one.opened_at))
-    opened, seen = written(from_micros(one.opened_at)), written(from_micros(one.last_seen_at))
-    if one.resolved_at is None:
+    lasted = duration_text(timedelta(microseconds=incident.last_seen_at - incident.opened_at))
+    opened, seen = written(from_micros(incident.opened_at)), written(from_micros(incident.last_seen_at))
+    if incident.resolved_at is None:
         return f"Open since {opened}: it was last seen at {seen} ({lasted}), and nothing is known after that."
-    if one.resolved_at > one.last_seen_at:
-        gone = written(from_micros(one.resolved_at))
+    if incident.resolved_at > incident.last_seen_at:
+        gone = written(from_micros(incident.resolved_at))
         return (
             f"From {opened} to {seen} ({lasted}), perhaps longer: it was gone at {gone}, the time between is unknown."
         )

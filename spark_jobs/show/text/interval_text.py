@@ -101,7 +101,7 @@ def _members(view: IntervalExplanation) -> Iterator[TextLine]:
 
 
 def _member(member: MemberShare, view: IntervalExplanation, mixed: bool) -> str:
-    twins = [one.position for one in view.members if one.client_id == member.client_id and one is not member]
+    twins = [share.position for share in view.members if share.client_id == member.client_id and share is not member]
     marks = [
         *([f"shares its client id with {positions_text(twins)}"] if twins else []),
         *(["does not subscribe to this topic"] if member.subscribes is False else []),

@@ -143,9 +143,9 @@ def _run_by(member: Row, settings: StrategySettings) -> Strategy:
 def _unassigned(owned: Sequence[Row], progress: Mapping[_Key, Row]) -> list[UnhealthyQueues]:
     """One per (cause, client id in whose share they lie)."""
     groups: dict[tuple[str, str | None], list[_Key]] = {}
-    for one in owned:
-        if one["unassigned_cause"]:
-            groups.setdefault((one["unassigned_cause"], one["unassigned_client_id"]), []).append(_key(one))
+    for row in owned:
+        if row["unassigned_cause"]:
+            groups.setdefault((row["unassigned_cause"], row["unassigned_client_id"]), []).append(_key(row))
     return [
         UnhealthyQueues(
             queue_ranges(queues),

@@ -67,8 +67,8 @@ class DeltaTables:
         """What DataFusion answers about these tables; raises `WarehouseError` where one cannot be read."""
         try:
             builder = QueryBuilder()
-            for table, one in opened.items():
-                builder = builder.register(table.name, one)
+            for table, delta in opened.items():
+                builder = builder.register(table.name, delta)
             return pa.RecordBatchReader.from_stream(builder.execute(sql)).read_all()
         except Exception as error:
             raise self._unreadable(table, error) from error

@@ -171,17 +171,17 @@ def check_names(tables: PublishedTables, interval: Interval, cluster: str | None
 
 def _why_no_group(groups: Iterable[AuditedGroup], interval: Interval, cluster: str | None, consumer_group: str) -> str:
     groups = list(groups)
-    same = [one for one in groups if one.consumer_group == consumer_group and cluster in (None, one.cluster)]
+    same = [group for group in groups if group.consumer_group == consumer_group and cluster in (None, group.cluster)]
     if same:
-        first, last = min(one.first_step for one in same), max(one.last_step for one in same)
+        first, last = min(group.first_step for group in same), max(group.last_step for group in same)
         return (
             f"{consumer_group} was not audited in {interval}: its first audited step began at {format_utc(first)}, its "
             f"last at {format_utc(last)}"
         )
-    elsewhere = sorted({one.cluster for one in groups if one.consumer_group == consumer_group})
+    elsewhere = sorted({group.cluster for group in groups if group.consumer_group == consumer_group})
     if elsewhere:
         return f"there is no cluster {cluster} with a group {consumer_group}: that group is in {', '.join(elsewhere)}"
-    names = sorted({one.consumer_group for one in groups if cluster in (None, one.cluster)})
+    names = sorted({group.consumer_group for group in groups if cluster in (None, group.cluster)})
     where = "" if cluster is None else f" in the cluster {cluster}"
     hint = did_you_mean(consumer_group, names) or f"{len(names)} groups were audited{where}"
     return f"there is no consumer group {consumer_group}{where}: {hint}"
