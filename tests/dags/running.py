@@ -8,7 +8,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -102,17 +102,16 @@ def _overwriting(entity: Mapping[str, str]) -> dict[str, Any]:
     return {"actions": [{"action": "create", "entities": [entity], "action_on_existence": "overwrite"}]}
 
 
+#: Works out the command with which Spark is started.
+_LAUNCHER = "org.apache.spark.launcher.Main"
+
+
 def spark_of(run_id: str, task: str) -> list[psutil.Process]:
     """The JVM that does the task of the run, not the one that only works out how to start it."""
     wanted = {"task", task, f"--run={run_id}"}
-    return [one for one in psutil.process_iter() if one.name() == "java" and wanted <= _words(one)]
-
-
-def _words(process: psutil.Process) -> set[str]:
-    with suppress(psutil.NoSuchProcess):
-        words = set(process.cmdline())
-        return set() if "org.apache.spark.launcher.Main" in words else words
-    return set()
+    javas = [process for process in psutil.process_iter(["name", "cmdline"]) if process.info["name"] == "java"]
+    words_of = {process: set(process.info["cmdline"] or ()) for process in javas}
+    return [java for java, words in words_of.items() if wanted <= words and _LAUNCHER not in words]
 
 
 def until(holds: Callable[[], object], seconds: float = 600, every: float = 1) -> None:

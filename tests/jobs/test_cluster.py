@@ -88,6 +88,21 @@ def test_the_same_modules_make_the_same_zip(tmp_path: Path) -> None:
     assert all(name.endswith(".py") for name in names)
 
 
+def test_every_module_is_imported_from_the_zip(tmp_path: Path) -> None:
+    """A module that reads a file beside it when it is imported is none for executors."""
+    shipped = tmp_path / "modules.zip"
+    write_modules(shipped)
+    names = [name.removesuffix(".py").replace("/", ".") for name in ZipFile(shipped).namelist()]
+    modules = [name.removesuffix(".__init__") for name in names if not name.endswith(".__main__")]
+    program = (
+        f"import importlib, sys; sys.path.insert(0, {str(shipped)!r})\n"
+        f"found = [importlib.import_module(name).__file__ for name in {modules}]\n"
+        f"sys.exit(not all(file.startswith({str(shipped)!r}) for file in found))"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], check=False, cwd=tmp_path, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr[-2000:]
+
+
 @pytest.mark.parametrize(
     ("master", "shipped"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession, Window
@@ -15,7 +16,9 @@ from schemas import QUARANTINE
 from spark_jobs.pipeline.quality.facts import broken_by
 from spark_jobs.store.conflicts import unless_outrun
 from spark_jobs.store.spark_types import spark_schema
-from spark_jobs.store.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from spark_jobs.store.warehouse import Warehouse
 
 #: Characters of a row, or of its key, that are kept.
 _KEPT_CONTENT = 64 * 1024

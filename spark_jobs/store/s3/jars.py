@@ -27,8 +27,13 @@ EXCLUDES = (
 
 LOG_STORE = "rebalance_audit.ExclusiveLogStore"
 _SOURCE = Path(__file__).with_name("ExclusiveLogStore.java")
-#: Named by its source: one that another version has compiled is not taken for it.
-_LOG_STORE_JAR = f"rebalance-audit-log-store-{sha256(_SOURCE.read_bytes()).hexdigest()[:12]}.jar"
+
+
+def log_store_jar() -> str:
+    """File name of the log store's jar. Named by its source: one that another version has compiled is not taken for
+    it.
+    """
+    return f"rebalance-audit-log-store-{sha256(_SOURCE.read_bytes()).hexdigest()[:12]}.jar"
 
 
 def hadoop_version() -> str:
@@ -50,7 +55,7 @@ def module_jar() -> str:
 
 def installed(directory: Path = S3_DIR) -> list[Path]:
     """The jars that are to be on Java's class path; none where set-up was not asked for them."""
-    return sorted(directory.glob("*.jar")) if (directory / _LOG_STORE_JAR).is_file() else []
+    return sorted(directory.glob("*.jar")) if (directory / log_store_jar()).is_file() else []
 
 
 def compile_log_store(directory: Path, delta: Path) -> None:
@@ -61,7 +66,7 @@ def compile_log_store(directory: Path, delta: Path) -> None:
     try:
         compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
         compiler.cook(_SOURCE.read_text(encoding="utf-8"))
-        with ZipFile(directory / _LOG_STORE_JAR, "w") as jar:
+        with ZipFile(directory / log_store_jar(), "w") as jar:
             for name, code in dict(compiler.getBytecodes()).items():
                 jar.writestr(f"{name.replace('.', '/')}.class", bytes(code))
     finally:
