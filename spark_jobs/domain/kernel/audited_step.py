@@ -58,8 +58,8 @@ class Allocation:
 
     The lists are aligned: readable queues in allocation order, then those that nobody may read. `owners` are positions
     in the members' list; `owner_ids` their different client ids, sorted. `queues_per_member` is aligned with the
-    members. `cures` (DUPLICATE_CLIENT_ID only): what would be left with the list without repeats, and with ids of
-    their own.
+    members. Where client ids repeat, `if_deduplicated` and `if_unique` say what would be left with a list without
+    repeats, and with an id for each connection.
     """
 
     queues: Sequence[Place]
@@ -78,11 +78,11 @@ class Allocation:
     @cached_property
     def queues_of_client(self) -> Mapping[str, frozenset[Place]]:
         """The queues that each owner owns, by client id; twins own the same."""
-        found: dict[str, set[Place]] = defaultdict(set)
+        queues_by_client: dict[str, set[Place]] = defaultdict(set)
         for queue, ids in zip(self.queues, self.owner_ids, strict=True):
             for client_id in ids:
-                found[client_id].add(queue)
-        return {client_id: frozenset(queues) for client_id, queues in found.items()}
+                queues_by_client[client_id].add(queue)
+        return {client_id: frozenset(queues) for client_id, queues in queues_by_client.items()}
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ class IntervalProgress:
         return self.interval.measured
 
     def owner_ids(self, place: int) -> Sequence[str | None]:
-        """The different client ids that own a queue, by its place; None is somebody, and nobody knows who."""
+        """The different client ids that own the queue at this place; None stands for an owner that is unknown."""
         allocation = self.interval.allocation
         return (None,) if allocation is None else allocation.owner_ids[place]
 
@@ -256,15 +256,15 @@ class AuditedStep:
     @cached_property
     def replayed(self) -> Sequence[RebalanceInterval]:
         """The intervals with an allocation."""
-        return [one for one in self.intervals if one.allocation is not None]
+        return [interval for interval in self.intervals if interval.allocation is not None]
 
     def topic_type(self, topic: str) -> str | None:
         """What its routes in the window say at last (`RouteEntry.topic_type`); None: unknown."""
-        said = (topic_type(span.state) for span in reversed(self.routes.get(topic, ())))
-        return next(filter(None, said), None)
+        topic_types = (topic_type(span.state) for span in reversed(self.routes.get(topic, ())))
+        return next(filter(None, topic_types), None)
 
     def inside(self) -> Iterator[tuple[RebalanceInterval, int, int]]:
         """The intervals of the step itself, each with its start and end inside it."""
-        for one in self.intervals:
-            if one.end > self.window.start:
-                yield one, max(one.start, self.window.start), one.end
+        for interval in self.intervals:
+            if interval.end > self.window.start:
+                yield interval, max(interval.start, self.window.start), interval.end

@@ -1,4 +1,4 @@
-"""What clients say of themselves, compressed to its changes: the ground of the rules that need it.
+"""What clients report about themselves, compressed to its changes, for the rules that need client snapshots.
 
 One snapshot is never enough: `seen_twice` and `symptoms` keep what two successive snapshots show.
 """
@@ -35,14 +35,15 @@ _LIMITS = tuple(ThrottleCause)
 
 
 class ClientReport(NamedTuple):
-    """All that one snapshot of a client shows. Without symptoms it stays the same while its state does."""
+    """What one snapshot of a client shows. Without symptoms, it stays the same while the client's state does."""
 
     reported: ReportedState
     symptoms: Symptoms
 
 
 def client_spans(step: AuditedStep) -> Mapping[str, Sequence[Span[ClientReport]]]:
-    """By client id the spans of the window in which it said the same, in the order of time; kept for all rules.
+    """By client id, in the order of time, the spans of the window in which its reports are the same; kept for all
+    rules.
 
     Unlike `AuditedStep.client_states` they end where a client does not answer, or is not asked for `max_gap`.
     """
@@ -57,8 +58,8 @@ def client_spans(step: AuditedStep) -> Mapping[str, Sequence[Span[ClientReport]]
 
 
 def seen_twice(spans: Sequence[Span[State]]) -> Iterator[Span[State]]:
-    """Those of one key's spans, in the order of time, that a second snapshot confirms: in the span, or in one right
-    beside it.
+    """The spans that a second snapshot confirms: a later one inside the span, or the neighbouring span without a gap.
+    `spans`: of one key, in the order of time.
     """
     for place, span in enumerate(spans):
         is_behind = place > 0 and spans[place - 1].end == span.start
@@ -72,13 +73,16 @@ def symptoms(
     shown: Callable[[ClientReport], Sequence[Symptom]],
     queue: Callable[[Symptom], MessageQueue],
 ) -> Iterator[Span[Symptom]]:
-    """One per (span of one client, queue with this symptom), shown by two successive snapshots at least."""
-    per_queue: dict[MessageQueue, list[Span[Symptom]]] = defaultdict(list)
+    """One per (span of one client, queue with this symptom), shown by two successive snapshots at least.
+
+    `shown`: the symptoms of a report; `queue`: the queue that a symptom is about.
+    """
+    spans_per_queue: dict[MessageQueue, list[Span[Symptom]]] = defaultdict(list)
     for span in spans:
         for symptom in shown(span.state):
-            per_queue[queue(symptom)].append(Span(span.start, span.end, span.seen_at, symptom))
-    for of_queue in per_queue.values():
-        yield from seen_twice(of_queue)
+            spans_per_queue[queue(symptom)].append(Span(span.start, span.end, span.seen_at, symptom))
+    for queue_spans in spans_per_queue.values():
+        yield from seen_twice(queue_spans)
 
 
 def client_reports(client: ClientHistory, thresholds: Thresholds) -> Series[ClientReport]:
@@ -90,43 +94,44 @@ def client_reports(client: ClientHistory, thresholds: Thresholds) -> Series[Clie
 
 
 def _client_reports(client: ClientHistory, thresholds: Thresholds) -> Series[ClientReport]:
-    """Python objects are made of the few folded states, and of the snapshots that show symptoms."""
-    codes: dict[ClientReport, int] = {}
-    of_states = [
-        codes.setdefault(ClientReport(reported_state(state), NO_SYMPTOMS), len(codes)) for state in client.series.states
+    """Makes Python objects only of the few folded states, and of the snapshots that show symptoms."""
+    code_of_report: dict[ClientReport, int] = {}
+    state_codes = [
+        code_of_report.setdefault(ClientReport(reported_state(state), NO_SYMPTOMS), len(code_of_report))
+        for state in client.series.states
     ]
-    of_snapshots = np.array(of_states, dtype=np.int64)[client.series.codes]
-    found = list(codes)
-    of_symptoms: dict[tuple[int, Symptoms], int] = {}
+    snapshot_codes = np.array(state_codes, dtype=np.int64)[client.series.codes]
+    reports = list(code_of_report)
+    code_of_symptoms: dict[tuple[int, Symptoms], int] = {}
     for snapshot, shown in _symptoms(client, thresholds).items():
-        healthy = int(of_snapshots[snapshot])
-        code = of_symptoms.setdefault((healthy, shown), len(found))
-        if code == len(found):
-            found.append(ClientReport(found[healthy].reported, shown))
-        of_snapshots[snapshot] = code
-    return Series(client.series.times, of_snapshots, found)
+        healthy = int(snapshot_codes[snapshot])
+        code = code_of_symptoms.setdefault((healthy, shown), len(reports))
+        if code == len(reports):
+            reports.append(ClientReport(reports[healthy].reported, shown))
+        snapshot_codes[snapshot] = code
+    return Series(client.series.times, snapshot_codes, reports)
 
 
 def _symptoms(client: ClientHistory, thresholds: Thresholds) -> dict[int, Symptoms]:
-    """The symptoms of each snapshot, by its number, that shows any."""
+    """By number of the snapshot its symptoms, where it shows any."""
     stale: dict[int, list[MessageQueue]] = defaultdict(list)
     throttled: dict[int, list[Throttled]] = defaultdict(list)
     busy: dict[int, BusyClient] = dict(saturated(client, thresholds))
     is_stale, causes = _stale(client, thresholds), _throttle_causes(client, thresholds)
-    offsets, series = client.readings.offsets, client.series
-    places = np.flatnonzero(is_stale | (causes < len(_LIMITS)))
-    snapshots = np.searchsorted(offsets, places, side="right") - 1
-    for place, snapshot in zip(places.tolist(), snapshots.tolist(), strict=True):
-        held = (series.states[series.codes[snapshot]].owned or ())[place - int(offsets[snapshot])]
-        if held.dropped:
+    first_rows, series = client.readings.offsets, client.series
+    rows = np.flatnonzero(is_stale | (causes < len(_LIMITS)))
+    snapshots = np.searchsorted(first_rows, rows, side="right") - 1
+    for row, snapshot in zip(rows.tolist(), snapshots.tolist(), strict=True):
+        process_queue = (series.states[series.codes[snapshot]].owned or ())[row - int(first_rows[snapshot])]
+        if process_queue.dropped:
             continue
-        if is_stale[place]:
-            stale[snapshot].append(queue_of(held))
-        if causes[place] < len(_LIMITS):
-            throttled[snapshot].append(_throttled(client, place, queue_of(held), _LIMITS[causes[place]]))
+        if is_stale[row]:
+            stale[snapshot].append(queue_of(process_queue))
+        if causes[row] < len(_LIMITS):
+            throttled[snapshot].append(_throttled(client, row, queue_of(process_queue), _LIMITS[causes[row]]))
     return {
-        one: Symptoms(tuple(stale.get(one, ())), tuple(throttled.get(one, ())), busy.get(one))
-        for one in stale.keys() | throttled.keys() | busy.keys()
+        snapshot: Symptoms(tuple(stale.get(snapshot, ())), tuple(throttled.get(snapshot, ())), busy.get(snapshot))
+        for snapshot in stale.keys() | throttled.keys() | busy.keys()
     }
 
 

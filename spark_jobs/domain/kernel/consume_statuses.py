@@ -23,10 +23,10 @@ State = TypeVar("State")
 
 @dataclass(frozen=True)
 class StatusReadings:
-    """All measures of one client, one row per (snapshot, topic); NaN is unknown.
+    """All consume statuses of one client, one row per (snapshot, topic); NaN is unknown.
 
     `snapshot`: its number, ascending; `topic`: place in `topics`; milliseconds, and messages per second: consumed
-    (well or not), and of these not well.
+    (successfully or not), and of these failed.
     """
 
     snapshot: NDArray[np.int64]
@@ -45,7 +45,7 @@ class StatusReadings:
 
 
 class ResponseTimes(NamedTuple):
-    """Milliseconds, and what was usual before the step; None: unknown."""
+    """Response times of one topic at one client, and the usual ones before the step, in milliseconds; None: unknown."""
 
     consume_rt_ms: float
     pull_rt_ms: float
@@ -62,8 +62,8 @@ def status_readings(client: ClientHistory) -> StatusReadings:
 
 
 def _flat(statuses: Sequence[tuple[ConsumeStatus, ...] | None]) -> StatusReadings:
-    counts = [len(told) if told else 0 for told in statuses]
-    rows = list(chain.from_iterable(told for told in statuses if told))
+    counts = [len(topic_statuses) if topic_statuses else 0 for topic_statuses in statuses]
+    rows = list(chain.from_iterable(topic_statuses for topic_statuses in statuses if topic_statuses))
     # Column by column: numpy reads a tuple of numbers faster than a list of rows.
     names, *columns = zip(*rows, strict=True) if rows else ((),) * len(ConsumeStatus._fields)
     codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
@@ -104,7 +104,7 @@ def saturated(client: ClientHistory, thresholds: Thresholds) -> Iterator[tuple[i
 
 
 def _of_busiest(statuses: Sequence[ConsumeStatus]) -> tuple[float | None, float | None]:
-    """Response times of the topic that takes the most threads, of equals the slowest; nothing is less than 0."""
+    """Consume RT and pull RT of the topic that takes the most threads, of equals the slowest; unknown is below 0."""
 
     def order(status: ConsumeStatus) -> tuple[float, ...]:
         rt, well, failed, pull_rt, pulled = (-1.0 if value is None else value for value in status[1:])
@@ -127,20 +127,20 @@ def slowed_listeners(
     if readings.slowest_ms < thresholds.slow_rt_ms:
         return
     seen = client.series.inside(window.read_from, window.end)
-    first, behind = np.searchsorted(readings.snapshot, (seen.start, seen.stop))
-    rows = first + np.flatnonzero(readings.consumed_tps[first:behind] > 0)
+    first, stop = np.searchsorted(readings.snapshot, (seen.start, seen.stop))
+    rows = first + np.flatnonzero(readings.consumed_tps[first:stop] > 0)
     if not rows.size:
         return
     rows = rows[np.argsort(readings.topic[rows], kind="stable")]
-    for of_topic in np.split(rows, np.flatnonzero(np.diff(readings.topic[rows])) + 1):
-        is_before = client.series.times[readings.snapshot[of_topic]] < window.start
+    for topic_rows in np.split(rows, np.flatnonzero(np.diff(readings.topic[rows])) + 1):
+        is_before = client.series.times[readings.snapshot[topic_rows]] < window.start
         usual = (
-            _median(readings.consume_rt_ms[of_topic[is_before]]),
-            _median(readings.pull_rt_ms[of_topic[is_before]]),
+            _median(readings.consume_rt_ms[topic_rows[is_before]]),
+            _median(readings.pull_rt_ms[topic_rows[is_before]]),
         )
-        slowed = of_topic[_is_slowed(readings, of_topic, usual, thresholds)]
+        slowed = topic_rows[_is_slowed(readings, topic_rows, usual, thresholds)]
         spans = (_span(client, readings, row, usual, window, settings.max_gap) for row in slowed.tolist())
-        yield readings.topics[readings.topic[of_topic[0]]], [span for span in spans if span.start < span.end]
+        yield readings.topics[readings.topic[topic_rows[0]]], [span for span in spans if span.start < span.end]
 
 
 def _median(values: Numbers) -> float:

@@ -89,7 +89,7 @@ def resolve_strategies(classes: Sequence[str | None], configured: str | None) ->
 
 def group_source(resolved: Sequence[Resolved], configured: str | None) -> StrategySource:
     """The weakest source among the members: DEFAULT, then CONFIGURATION, then CLIENT."""
-    sources = {one.source for one in resolved}
+    sources = {strategy.source for strategy in resolved}
     if not sources:
         return StrategySource.CONFIGURATION if configured else StrategySource.DEFAULT
     weakest_first = (StrategySource.DEFAULT, StrategySource.CONFIGURATION, StrategySource.CLIENT)

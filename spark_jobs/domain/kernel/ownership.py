@@ -20,7 +20,7 @@ from spark_jobs.domain.rocketmq.pop import shares_of
 from spark_jobs.domain.rocketmq.strategies import CONFIG, MACHINE_ROOM, StrategySettings, Variant, is_popped
 from spark_jobs.domain.rocketmq.variants import Implementation
 
-#: What a connection that has its id from another one gets behind it, to have an id of its own.
+#: Appended, with a number, to the client id of a further connection to make it unique.
 TWIN = "#twin"
 
 
@@ -81,7 +81,7 @@ def _as_input(member: Member) -> Member:
     return member._replace(client_addr=None, language=None, version=None, known=True)
 
 
-class _Owned(NamedTuple):
+class _QueueOwners(NamedTuple):
     owners: tuple[int, ...]
     unassigned_cause: UnassignedCause | None = None
     unassigned_client_id: str | None = None
@@ -89,7 +89,7 @@ class _Owned(NamedTuple):
 
 
 def replayed(inputs: Inputs, settings: StrategySettings) -> Allocation:
-    """The allocation, and what two cures would make of its duplicates. Linear in members and queues.
+    """The allocation, and what two fixes would make of its duplicates. Linear in members and queues.
 
     A queue is owned by every connection that subscribes and whose own implementation of its strategy gives it to the
     first position of its id. Raises `StrategyError` if settings are missing.
@@ -111,34 +111,36 @@ def replayed(inputs: Inputs, settings: StrategySettings) -> Allocation:
 
 
 def allocated(inputs: Inputs, settings: StrategySettings) -> Allocation:
-    """The allocation without its cures; raises as `replayed` does."""
-    members, owned = inputs.members, _owned(inputs, settings)
-    lost = [_Owned((), cause) for _, _, cause in inputs.unreadable]
-    every = [*owned, *lost]
-    per_member = Counter(position for one in owned for position in one.owners)
-    ids = Counter(member.client_id for member in members)
+    """The allocation without what fixes would make of it; raises as `replayed` does."""
+    members, readable = inputs.members, _readable_owners(inputs, settings)
+    unreadable = [_QueueOwners((), cause) for _, _, cause in inputs.unreadable]
+    queues = [*readable, *unreadable]
+    queue_counts = Counter(position for queue in readable for position in queue.owners)
+    connection_counts = Counter(member.client_id for member in members)
     return Allocation(
         queues=(*inputs.queues, *((broker, queue_id) for broker, queue_id, _ in inputs.unreadable)),
         readable_count=len(inputs.queues),
-        owners=[one.owners for one in every],
-        owner_ids=[tuple(sorted({members[position].client_id for position in one.owners})) for one in every],
-        unassigned_causes=[one.unassigned_cause for one in every],
-        unassigned_client_ids=[one.unassigned_client_id for one in every],
-        double_owned_causes=[one.double_owned_cause for one in every],
-        queues_per_member=[per_member[position] for position in range(len(members))],
-        counts=Counts(sum(not one.owners for one in owned), sum(_is_harm(one.double_owned_cause) for one in owned)),
-        twin_ids=tuple(client_id for client_id, count in ids.items() if count > 1),
+        owners=[queue.owners for queue in queues],
+        owner_ids=[tuple(sorted({members[position].client_id for position in queue.owners})) for queue in queues],
+        unassigned_causes=[queue.unassigned_cause for queue in queues],
+        unassigned_client_ids=[queue.unassigned_client_id for queue in queues],
+        double_owned_causes=[queue.double_owned_cause for queue in queues],
+        queues_per_member=[queue_counts[position] for position in range(len(members))],
+        counts=Counts(
+            sum(not queue.owners for queue in readable), sum(_is_harm(queue.double_owned_cause) for queue in readable)
+        ),
+        twin_ids=tuple(client_id for client_id, count in connection_counts.items() if count > 1),
     )
 
 
-def _owned(inputs: Inputs, settings: StrategySettings) -> list[_Owned]:
+def _readable_owners(inputs: Inputs, settings: StrategySettings) -> list[_QueueOwners]:
     """One per readable queue."""
     queues = [MessageQueue(inputs.topic, *place) for place in inputs.queues]
-    owned = _Owners(inputs.members).of_all(claims(inputs.members, queues, settings))
-    for index in in_rooms_in_vain(inputs.members, queues, settings):
-        if owned[index].unassigned_cause == UnassignedCause.ROOM_FILTER:
-            owned[index] = _Owned((), UnassignedCause.MACHINE_ROOM_BUG)
-    return owned
+    owners = _Owners(inputs.members).of_all(claims(inputs.members, queues, settings))
+    for index in queues_lost_to_room_bug(inputs.members, queues, settings):
+        if owners[index].unassigned_cause == UnassignedCause.ROOM_FILTER:
+            owners[index] = _QueueOwners((), UnassignedCause.MACHINE_ROOM_BUG)
+    return owners
 
 
 @dataclass(frozen=True)
@@ -147,44 +149,44 @@ class _Owners:
 
     members: Sequence[Member]
 
-    def of_all(self, claims: Iterable[Sequence[Claim]]) -> list[_Owned]:
+    def of_all(self, claims: Iterable[Sequence[Claim]]) -> list[_QueueOwners]:
         """One per queue."""
-        known: dict[tuple[Claim, ...], _Owned] = {}
-        found = []
-        for of_queue in claims:
-            key = tuple(of_queue)
-            if key not in known:
-                known[key] = self._owned(key)
-            found.append(known[key])
-        return found
+        owners_of_claims: dict[tuple[Claim, ...], _QueueOwners] = {}
+        owners = []
+        for queue_claims in claims:
+            key = tuple(queue_claims)
+            if key not in owners_of_claims:
+                owners_of_claims[key] = self._owned(key)
+            owners.append(owners_of_claims[key])
+        return owners
 
     @cached_property
-    def _first(self) -> dict[str, int]:
+    def _first_positions(self) -> dict[str, int]:
         return first_positions([member.client_id for member in self.members])
 
     @cached_property
-    def _connections(self) -> Counter[str]:
+    def _connection_counts(self) -> Counter[str]:
         return Counter(member.client_id for member in self.members)
 
     def _is_first(self, position: int) -> bool:
-        return self._first[self.members[position].client_id] == position
+        return self._first_positions[self.members[position].client_id] == position
 
     def _takers(self, claim: Claim) -> list[int]:
         """Positions of who computes this share and takes it: all twins (they are neighbours) of a first position."""
         if not self._is_first(claim.position):
             return []
-        end = claim.position + self._connections[self.members[claim.position].client_id]
+        end = claim.position + self._connection_counts[self.members[claim.position].client_id]
         return [
             position
             for position in range(claim.position, end)
-            if self.members[position].subscribes and self.members[position].implementation == claim.by
+            if self.members[position].subscribes and self.members[position].implementation == claim.implementation
         ]
 
-    def _owned(self, claims: tuple[Claim, ...]) -> _Owned:
+    def _owned(self, claims: tuple[Claim, ...]) -> _QueueOwners:
         owners = tuple(sorted({position for claim in claims for position in self._takers(claim)}))
         if not owners:
             return self._unowned(claims)
-        return _Owned(owners, double_owned_cause=self._double_owned_cause(owners))
+        return _QueueOwners(owners, double_owned_cause=self._double_owned_cause(owners))
 
     def _double_owned_cause(self, owners: Sequence[int]) -> DoubleOwnedCause | None:
         if len(owners) < 2:
@@ -200,25 +202,25 @@ class _Owners:
             return DoubleOwnedCause.MIXED_CLIENTS
         return DoubleOwnedCause.CONFIG_OVERLAP
 
-    def _unowned(self, claims: Sequence[Claim]) -> _Owned:
+    def _unowned(self, claims: Sequence[Claim]) -> _QueueOwners:
         """Claims that made nobody the owner are of four kinds; without any, the strategies left the queue out."""
         if not claims:
-            return _Owned((), self._why_left_out())
-        causes = [(self._why_idle(claim), claim.position) for claim in claims]
-        cause = next(cause for cause in UnassignedCause if any(cause == found for found, _ in causes))
-        position = min(position for found, position in causes if found == cause)
-        return _Owned((), cause, self.members[position].client_id)
+            return _QueueOwners((), self._cause_without_claims())
+        causes = [(self._cause_of_claim(claim), claim.position) for claim in claims]
+        cause = next(cause for cause in UnassignedCause if any(cause == claim_cause for claim_cause, _ in causes))
+        position = min(position for claim_cause, position in causes if claim_cause == cause)
+        return _QueueOwners((), cause, self.members[position].client_id)
 
-    def _why_idle(self, claim: Claim) -> UnassignedCause:
+    def _cause_of_claim(self, claim: Claim) -> UnassignedCause:
         if not self._is_first(claim.position):
             return UnassignedCause.DUPLICATE_CLIENT_ID
         if not self.members[claim.position].subscribes:
             return UnassignedCause.MEMBER_NOT_SUBSCRIBED
-        if self.members[claim.position].strategy != claim.by.strategy:
+        if self.members[claim.position].strategy != claim.implementation.strategy:
             return UnassignedCause.MIXED_STRATEGIES
         return UnassignedCause.MIXED_CLIENTS
 
-    def _why_left_out(self) -> UnassignedCause:
+    def _cause_without_claims(self) -> UnassignedCause:
         strategies = {member.strategy for member in self.members}
         if not strategies:
             return UnassignedCause.GROUP_OFFLINE
@@ -258,39 +260,41 @@ def _is_harm(cause: str | None) -> bool:
 
 
 class Claim(NamedTuple):
-    """By this implementation, which some member runs, the queue lies in the share of this position."""
+    """An implementation that some member runs puts the queue into the share of this position in the members' list."""
 
-    by: Implementation
+    implementation: Implementation
     position: int
 
 
 def implementations(members: Iterable[Member]) -> tuple[Implementation, ...]:
-    """What the members run, each once."""
+    """The different implementations of strategies that the members run, in the order of the members."""
     return tuple(dict.fromkeys(member.implementation for member in members))
 
 
 def claims(members: Sequence[Member], queues: Sequence[MessageQueue], settings: StrategySettings) -> list[list[Claim]]:
     """Per readable queue, in whose shares it lies. A strategy that throws gives none: clients keep what they had."""
     client_ids = [member.client_id for member in members]
-    found: list[list[Claim]] = [[] for _ in queues]
+    claims_of_queues: list[list[Claim]] = [[] for _ in queues]
     for implementation in implementations(members):
         try:
             for share in shares_of(settings.named(*implementation), queues, client_ids):
-                found[share.queue].append(Claim(implementation, share.position))
+                claims_of_queues[share.queue].append(Claim(implementation, share.position))
         except KeepsWhatItHad:
             continue
-    return found
+    return claims_of_queues
 
 
-def in_rooms_in_vain(
+def queues_lost_to_room_bug(
     members: Iterable[Member], queues: Sequence[MessageQueue], settings: StrategySettings
 ) -> frozenset[int]:
-    """Indexes of the queues of configured rooms, where members cut their shares of these rooms from the whole list."""
-    run = (
+    """Indexes of the queues in configured rooms, if a member runs a MACHINE_ROOM implementation that cuts its share of
+    these rooms from the list of all queues (`UnassignedCause.MACHINE_ROOM_BUG`).
+    """
+    affected = (
         implementation
         for implementation in implementations(members)
         if implementation.strategy == MACHINE_ROOM and implementation.variant != Variant.JAVA
     )
     return frozenset(
-        index for implementation in run for index in queues_in_rooms(settings.named(*implementation), queues)
+        index for implementation in affected for index in queues_in_rooms(settings.named(*implementation), queues)
     )

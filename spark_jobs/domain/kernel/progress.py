@@ -1,12 +1,13 @@
-"""What the offset readings say of every queue, interval by interval: how much came in and went out, and what is left.
+"""Progress of every queue in every interval, by its offset readings: messages produced and consumed, and the lag left.
 
 Readings are matrices of snapshots × queues. What lies between two readings is computed once for a step, and then summed
-for each interval; what came in and went out between two readings belongs to the later one.
+for each interval; messages between two readings belong to the later one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, zip_longest
 from typing import Any
 
 import numpy as np
@@ -30,22 +31,30 @@ def lag_qualities(progress: IntervalProgress) -> NDArray[np.str_]:
     return np.where(progress.lag_last != UNKNOWN, known.value, unknown)
 
 
-def one_at_a_time(of_topic: Sequence[RebalanceInterval], since: int) -> Iterator[tuple[RebalanceInterval, int, int]]:
-    """The intervals of one topic since then, without overlaps, each with its start and end.
+def without_overlaps(
+    topic_intervals: Sequence[RebalanceInterval], since: int
+) -> Iterator[tuple[RebalanceInterval, int, int]]:
+    """The intervals of one topic from `since` on, each with the start and end of its own time, in microseconds.
 
-    Where views differ, a moment belongs to the interval that began last, of those that began together to a replayed
-    one, of those to the first view, and to none once that one is over.
+    Where views differ, a moment belongs to the interval that began last. Of intervals that began together, a replayed
+    one comes first, then the first view; the others have no time of their own, even after that one ends.
     """
-    inside = [(max(interval.start, since), interval) for interval in of_topic if interval.end > since]
-    inside.sort(key=lambda each: (each[0], each[1].allocation is None, each[1].view))
-    first = [each for place, each in enumerate(inside) if place == 0 or inside[place - 1][0] < each[0]]
-    for place, (start, interval) in enumerate(first):
-        following = first[place + 1][0] if place + 1 < len(first) else interval.end
-        yield interval, start, min(following, interval.end)
+
+    def start_of(interval: RebalanceInterval) -> int:
+        return max(interval.start, since)
+
+    in_order = sorted(
+        (interval for interval in topic_intervals if interval.end > since),
+        key=lambda interval: (start_of(interval), interval.allocation is None, interval.view),
+    )
+    chosen = [next(began_together) for _, began_together in groupby(in_order, key=start_of)]
+    for interval, following in zip_longest(chosen, chosen[1:]):
+        end = min(start_of(following), interval.end) if following else interval.end
+        yield interval, start_of(interval), end
 
 
 def topic_progress(
-    of_topic: Sequence[RebalanceInterval],
+    topic_intervals: Sequence[RebalanceInterval],
     readings: OffsetReadings | None,
     window: StepWindow,
     settings: AuditSettings,
@@ -58,13 +67,13 @@ def topic_progress(
     The last reading before the step is looked at too, if it is no older than a state holds without another: what came
     in between belongs to the step. Windows of verdicts reach back further, to where the queue got its owners.
     """
-    asked = [each for each in one_at_a_time(of_topic, window.start) if each[0].measured]
-    if not asked:
+    measured = [times for times in without_overlaps(topic_intervals, window.start) if times[0].measured]
+    if not measured:
         return []
     pairs = reading_pairs(readings, readings.inside(window.start - settings.max_gap, window.end)) if readings else None
-    owned_since = _owned_since(one_at_a_time(of_topic, window.observed_from))
+    owned_since = _owned_since(without_overlaps(topic_intervals, window.observed_from))
     return [
-        _of_interval(
+        _interval_progress(
             interval,
             start,
             end,
@@ -73,18 +82,18 @@ def topic_progress(
             settings,
             is_filtered=is_filtered,
         )
-        for interval, start, end in asked
+        for interval, start, end in measured
     ]
 
 
-def _owned_since(of_topic: Iterable[tuple[RebalanceInterval, int, int]]) -> Mapping[tuple[int, str], _Since]:
+def _owned_since(intervals: Iterable[tuple[RebalanceInterval, int, int]]) -> Mapping[tuple[int, str], _Since]:
     """By start and view of an interval: which of its queues had the same owners in the interval right before it, and
     since when, in microseconds.
     """
-    found: dict[tuple[int, str], _Since] = {}
+    since_of_interval: dict[tuple[int, str], _Since] = {}
     before: RebalanceInterval | None = None
     before_end, since = 0, _Since()
-    for interval, start, end in of_topic:
+    for interval, start, end in intervals:
         if interval.allocation and before and before.allocation and before_end == start:
             owners = dict(zip(before.allocation.queues, before.allocation.owner_ids, strict=True))
             since = {
@@ -94,12 +103,12 @@ def _owned_since(of_topic: Iterable[tuple[RebalanceInterval, int, int]]) -> Mapp
             }
         else:
             since = {}
-        found[interval.start, interval.view] = since
+        since_of_interval[interval.start, interval.view] = since
         before, before_end = interval, end
-    return found
+    return since_of_interval
 
 
-def _of_interval(
+def _interval_progress(
     interval: RebalanceInterval,
     start: int,
     end: int,
@@ -135,49 +144,49 @@ def _measure(
     settings: AuditSettings,
 ) -> None:
     """Fills in what the readings of `[start, end)` say of the interval's queues."""
-    first, behind = pairs.times.searchsorted((start, end)).tolist()
+    first, stop = pairs.times.searchsorted((start, end)).tolist()
     columns = pairs.readings.columns
-    read = [(place, columns[queue]) for place, queue in enumerate(interval.measured) if queue in columns]
-    if first == behind or not read:
+    places_and_columns = [(place, columns[queue]) for place, queue in enumerate(interval.measured) if queue in columns]
+    if first == stop or not places_and_columns:
         return
-    places, taken = (np.array(part, dtype=np.int64) for part in zip(*read, strict=True))
-    of_interval = _Interval(pairs, first, behind, taken)
+    places, chosen = (np.array(numbers, dtype=np.int64) for numbers in zip(*places_and_columns, strict=True))
+    readings = _IntervalReadings(pairs, first, stop, chosen)
     since = np.array([owned_since.get(interval.measured[place], interval.start) for place in places], dtype=np.int64)
     windows = VerdictWindows(
-        ReadingWindows(pairs.readings, taken, since=since, start=start, end=end, settings=settings)
+        ReadingWindows(pairs.readings, chosen, since=since, start=start, end=end, settings=settings)
     )
     measured["spans"] = windows.spans(places.tolist())
-    found = of_interval.measures()
-    for place, verdict, is_known in zip(places, windows.worst(), found["lag_last"] != UNKNOWN, strict=True):
+    measures = readings.measures()
+    for place, verdict, is_known in zip(places, windows.worst(), measures["lag_last"] != UNKNOWN, strict=True):
         measured["verdicts"][place] = verdict if is_known else None
     if measured["spans"]:
-        found["stuck_growth"] = windows.stuck_growth()
-        found["stuck_produced"] = of_interval.produced_where(windows.stuck)
-        found["stuck_time"] = windows.stuck_time()
-    for name, values in found.items():
+        measures["stuck_growth"] = windows.stuck_growth()
+        measures["stuck_produced"] = readings.produced_where(windows.stuck)
+        measures["stuck_time"] = windows.stuck_time()
+    for name, values in measures.items():
         measured[name][places] = values
 
 
-class _Interval:
-    """The readings of one interval, of the columns asked for."""
+class _IntervalReadings:
+    """The readings of one interval: the rows `[first, stop)` of a step's pairs, and the columns asked for."""
 
-    def __init__(self, pairs: ReadingPairs, first: int, behind: int, columns: NDArray[np.int64]) -> None:
-        def of(matrix: NDArray[Any]) -> NDArray[Any]:
-            rows = matrix[first:behind]
-            return rows if in_order else rows[:, columns]
+    def __init__(self, pairs: ReadingPairs, first: int, stop: int, columns: NDArray[np.int64]) -> None:
+        are_all_columns = np.array_equal(columns, np.arange(pairs.present.shape[1]))
 
-        in_order = np.array_equal(columns, np.arange(pairs.present.shape[1]))
+        def part(matrix: NDArray[Any]) -> NDArray[Any]:
+            rows = matrix[first:stop]
+            return rows if are_all_columns else rows[:, columns]
 
-        self._times = pairs.times[first:behind]
-        self._present, self._consumed_to, self._lag = of(pairs.present), of(pairs.consumed_to), of(pairs.lag)
-        self._last_timestamp = of(pairs.last_timestamp)
-        self._produced, self._forward, self._back = of(pairs.produced), of(pairs.forward), of(pairs.back)
-        same_interval = of(pairs.previous) >= first
-        self._moved = of(pairs.moved) & same_interval
+        self._times = pairs.times[first:stop]
+        self._present, self._consumed_to, self._lag = part(pairs.present), part(pairs.consumed_to), part(pairs.lag)
+        self._last_timestamp = part(pairs.last_timestamp)
+        self._produced, self._forward, self._back = part(pairs.produced), part(pairs.forward), part(pairs.back)
+        same_interval = part(pairs.previous) >= first
+        self._moved = part(pairs.moved) & same_interval
 
-    def produced_where(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Messages, per column, that came in between these readings and the ones before them, as far as is known."""
-        return np.asarray(np.where(chosen & (self._produced != UNKNOWN), self._produced, 0).sum(axis=0))
+    def produced_where(self, is_counted: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Per column, messages produced between the chosen readings and the ones before them, as far as is known."""
+        return np.asarray(np.where(is_counted & (self._produced != UNKNOWN), self._produced, 0).sum(axis=0))
 
     def measures(self) -> dict[str, Any]:
         """The fields of `IntervalProgress` that are no verdicts, per column: first and last are readings, known or
@@ -206,15 +215,15 @@ class _Interval:
         """How often and how far the offset went back; of equal rewinds the last one's time."""
         went_back = self._back != UNKNOWN
         rewinds, compared = went_back.sum(axis=0), (went_back | (self._forward != UNKNOWN)).any(axis=0)
-        found = {"rewinds": np.where(compared, rewinds, UNKNOWN)}
+        measures = {"rewinds": np.where(compared, rewinds, UNKNOWN)}
         if went_back.any():  # else all that follows is unknown
             greatest = len(self._back) - 1 - np.argmax(self._back[::-1], axis=0)
-            found |= {
+            measures |= {
                 "rewound": _sum(self._back),
                 "rewound_max": _max(self._back),
                 "rewound_at": np.where(rewinds > 0, self._times[greatest], UNKNOWN),
             }
-        return found
+        return measures
 
 
 def _first_true(mask: NDArray[np.bool_]) -> NDArray[np.int64]:

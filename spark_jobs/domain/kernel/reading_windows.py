@@ -105,22 +105,22 @@ class ReadingWindows:
 def at_rows(matrix: NDArray[np.int64], rows: Matrix) -> NDArray[np.int64]:
     """The matrix at these rows of its columns; anything where there is none."""
     width = matrix.shape[1]
-    found: Matrix = matrix.take(np.maximum(rows, 0) * width + np.arange(width))
-    return found
+    values: Matrix = matrix.take(np.maximum(rows, 0) * width + np.arange(width))
+    return values
 
 
 def greatest_since(values: Matrix, first: Matrix) -> Matrix:
     """The greatest of `values[first[row, column] : row + 1, column]`, by the greatest of 1, 2, 4 … rows up to each."""
     rows = np.arange(len(values))[:, None]
-    length, width, found = rows - first + 1, 1, values
+    lengths, width, result = rows - first + 1, 1, values
     greatest = values
-    while width <= length.max(initial=0):
-        covers = (length >= width) & (length < 2 * width)
-        found = np.where(covers, np.maximum(greatest, at_rows(greatest, np.minimum(first + width - 1, rows))), found)
+    while width <= lengths.max(initial=0):
+        covers = (lengths >= width) & (lengths < 2 * width)
+        result = np.where(covers, np.maximum(greatest, at_rows(greatest, np.minimum(first + width - 1, rows))), result)
         wider = greatest.copy()
         wider[width:] = np.maximum(greatest[width:], greatest[:-width])
         greatest, width = wider, 2 * width
-    return found
+    return result
 
 
 @dataclass(frozen=True)
@@ -147,16 +147,16 @@ class ReadingPairs:
 def reading_pairs(readings: OffsetReadings, seen: slice) -> ReadingPairs:
     """The readings at these places; the first of each queue has none before it."""
     present, end = readings.present[seen], readings.end_offset[seen]
-    said, known = readings.consumer_offset[seen], readings.consumed_to[seen]
+    committed, known = readings.consumer_offset[seen], readings.consumed_to[seen]
     previous = _previous(present)
     has_previous = present & (previous >= 0)
     end_before, known_before = at_rows(end, previous), at_rows(known, previous)
     comparable = has_previous & (end != UNKNOWN) & (end_before != UNKNOWN) & (end >= end_before)
-    went = has_previous & (known_before != UNKNOWN) & (said != UNKNOWN)
-    growth = said - known_before  # where one of them is unknown nobody looks at it
-    forward = comparable & went & (known != UNKNOWN) & (growth >= 0)
-    back = comparable & went & (growth < 0)
-    both_known = has_previous & (known != UNKNOWN) & (known_before != UNKNOWN)
+    both_known = has_previous & (known_before != UNKNOWN) & (committed != UNKNOWN)
+    growth = committed - known_before  # where one of them is unknown nobody looks at it
+    forward = comparable & both_known & (known != UNKNOWN) & (growth >= 0)
+    back = comparable & both_known & (growth < 0)
+    consumed_known = has_previous & (known != UNKNOWN) & (known_before != UNKNOWN)
     return ReadingPairs(
         readings=readings,
         times=readings.times[seen],
@@ -168,7 +168,7 @@ def reading_pairs(readings: OffsetReadings, seen: slice) -> ReadingPairs:
         produced=np.where(comparable, end - end_before, UNKNOWN),
         forward=np.where(forward, growth, UNKNOWN),
         back=np.where(back, -growth, UNKNOWN),
-        moved=both_known & (known != known_before),
+        moved=consumed_known & (known != known_before),
     )
 
 

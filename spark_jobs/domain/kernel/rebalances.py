@@ -13,8 +13,8 @@ from spark_jobs.domain.model.window import AuditSettings
 
 @dataclass
 class _Change:
-    """A rebalance: when it began, and when the last interval that is another part of it; what changed in it, and the
-    topics that have shown it.
+    """One rebalance of a group: when it began, when the last interval that brought another part of it began, what
+    changed in it, and the topics that have shown it. Times are microseconds.
     """
 
     moment: int
@@ -31,8 +31,8 @@ def rebalances(intervals: Iterable[RebalanceInterval], settings: AuditSettings) 
     what all hosts agree on counts: a broker that came back lists the members one by one.
     """
     changes: list[_Change] = []
-    found = []
-    for interval, moves in sorted(_begun(intervals), key=lambda each: each[0].start):
+    begun = []
+    for interval, moves in sorted(_begun(intervals), key=lambda interval_moves: interval_moves[0].start):
         changed = _changed(moves)
         shown = _shown(changes, interval, changed, settings.max_gap)
         if not shown:
@@ -43,8 +43,8 @@ def rebalances(intervals: Iterable[RebalanceInterval], settings: AuditSettings) 
             shown[0].changed |= changed
         for change in shown:
             change.topics.add(interval.topic)
-        found.append(Rebalance(shown[0].moment, interval, moves))
-    return sorted(found, key=lambda rebalance: rebalance.moment)
+        begun.append(Rebalance(shown[0].moment, interval, moves))
+    return sorted(begun, key=lambda rebalance: rebalance.moment)
 
 
 def _begun(intervals: Iterable[RebalanceInterval]) -> Iterator[tuple[RebalanceInterval, Moves]]:
@@ -55,17 +55,22 @@ def _begun(intervals: Iterable[RebalanceInterval]) -> Iterator[tuple[RebalanceIn
 
 
 def _changed(moves: Moves) -> set[Hashable]:
-    """Who came and who went, and what else triggered it: whether somebody expired may depend on when it is seen."""
-    others = (one for one in moves.triggers if not one[0].startswith(("MEMBER_", Trigger.BROKER_SWITCHED)))
-    return {*others, *((True, one) for one in moves.joined), *((False, one) for one in moves.left)}
+    """What one rebalance changed, comparable between topics: members that joined (True) or left (False), and the other
+    triggers. Whether a member left or expired may depend on when a topic saw it, so these triggers are left out.
+    """
+    by_members = ("MEMBER_", Trigger.BROKER_SWITCHED)
+    triggers = {trigger for trigger in moves.triggers if not trigger[0].startswith(by_members)}
+    joined = {(True, client_id) for client_id in moves.joined}
+    left = {(False, client_id) for client_id in moves.left}
+    return triggers | joined | left
 
 
 def _shown(
     changes: Sequence[_Change], interval: RebalanceInterval, changed: set[Hashable], holds: int
 ) -> list[_Change]:
-    """The changes, latest first, that other topics have shown and this one has not, if they make all that changed here:
-    a broker that was asked once may show two of them at once.
+    """The recent changes, latest first, that other topics have shown and this one has not, if together they explain
+    all that changed here; else none. One answer of a broker may show two changes at once.
     """
     recent = takewhile(lambda change: interval.start - change.moment < holds, reversed(changes))
-    found = [change for change in recent if interval.topic not in change.topics and change.changed & changed]
-    return found if changed <= set().union(*(change.changed for change in found)) else []
+    shared = [change for change in recent if interval.topic not in change.topics and change.changed & changed]
+    return shared if changed <= set().union(*(change.changed for change in shared)) else []

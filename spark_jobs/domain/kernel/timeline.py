@@ -33,7 +33,7 @@ _BY_TYPE = {STATIC: Reason.STATIC_TOPIC, LITE: Reason.LITE}
 
 
 class _Replay(NamedTuple):
-    """The columns of a rebalance interval that follow from the snapshots in force, named as there."""
+    """The fields of `RebalanceInterval` that follow from the snapshots in force."""
 
     reason: Reason | None
     strategy_source: str | None
@@ -52,8 +52,8 @@ class StepTimeline:
         }
         self._clients = ClientStateTimeline(spans.clients, window)
         self._unseen = Timeline(spans.unseen)
-        of_members = (timeline.changes(window) for timeline in self._members.values())
-        self._cuts = {window.observed_from, *self._clients.starts}.union(self._unseen.changes(window), *of_members)
+        member_changes = (timeline.changes(window) for timeline in self._members.values())
+        self._cuts = {window.observed_from, *self._clients.starts}.union(self._unseen.changes(window), *member_changes)
         self._replay_of: dict[tuple[object, ...], _Replay] = {}
 
     def intervals(self) -> list[RebalanceInterval]:
@@ -62,7 +62,7 @@ class StepTimeline:
         return [interval for topic in topics for interval in self._intervals_of(topic)]
 
     def _intervals_of(self, topic: str) -> list[RebalanceInterval]:
-        """Neighbours of one view in one state are one interval."""
+        """The intervals of one topic by start and view, neighbours of one view in one state joined to one."""
         merged: list[RebalanceInterval] = []
         last_of_view: dict[str, int] = {}
         for interval in self._unmerged(topic):
@@ -111,10 +111,10 @@ class StepTimeline:
             )
             is_subscribed = topic in self._spans.subscribed
             inputs = (topic, is_subscribed, route, membership, answers, without_owners, request)
-            known: dict[object, _Replay] = self._replays.of_inputs
-            if inputs not in known:
-                known[inputs] = self._computed(topic, route, membership, states, without_owners, request)
-            self._replay_of[key] = known[inputs]
+            replay_of_inputs: dict[object, _Replay] = self._replays.of_inputs
+            if inputs not in replay_of_inputs:
+                replay_of_inputs[inputs] = self._computed(topic, route, membership, states, without_owners, request)
+            self._replay_of[key] = replay_of_inputs[inputs]
         return self._replay_of[key]
 
     def _computed(
@@ -211,7 +211,7 @@ def _not_seen(route: tuple[RouteEntry, ...] | None, members: tuple[Member, ...] 
 def _disagreement(
     interval: RebalanceInterval, answers: tuple[tuple[str, Answer], ...]
 ) -> tuple[Disagreement[Answer], ...]:
-    """None where all clients that answered say the same."""
+    """At most one; empty where all clients that answered say the same."""
     differ = len({answer for _, answer in answers}) > 1
     return (Disagreement(interval.start, interval.end, answers),) if differ else ()
 

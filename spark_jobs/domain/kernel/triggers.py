@@ -31,19 +31,19 @@ def switches(serving: Series[Serving | None], window: StepWindow) -> list[Switch
     """
     inside = serving.inside(window.read_from, window.end)
     times, codes = serving.times[inside], serving.codes[inside]
-    found: list[Switch] = []
+    broker_switches: list[Switch] = []
     for place in np.flatnonzero(np.diff(codes)).tolist():
         before, after = (serving.states[code] for code in codes[place : place + 2])
         if before is not None and after is not None:
             old, new = dict(before), dict(after)
             moved = sorted({name for name, _ in before ^ after})
             seen_at = int(times[place]), int(times[place + 1])
-            found += [Switch(name, *seen_at, old.get(name), new.get(name)) for name in moved]
-    return found
+            broker_switches += [Switch(name, *seen_at, old.get(name), new.get(name)) for name in moved]
+    return broker_switches
 
 
 def with_moves(
-    of_topic: Sequence[RebalanceInterval], observed_from: int, expired_at: ExpiredAt, switched_at: SwitchedAt
+    topic_intervals: Sequence[RebalanceInterval], observed_from: int, expired_at: ExpiredAt, switched_at: SwitchedAt
 ) -> list[RebalanceInterval]:
     """The intervals of one topic (by start and view), each replayed one with its `moves`.
 
@@ -51,20 +51,22 @@ def with_moves(
     of all hosts together, and for the list of one host also its own. So after a split, or after time that was not
     replayed, it says what differs from what held before. None where the interval stands since the window began.
     """
-    before = _Before(expired_at, switched_at)
-    found = []
-    for _, together in groupby(of_topic, key=lambda one: one.start):
-        seen_brokers = frozenset(before.seen_brokers)
-        for interval in together:
-            moves = before.moves(interval, seen_brokers, observed_from) if interval.allocation else None
-            found.append(replace(interval, moves=moves) if moves else interval)
-            before.add(interval)
-    return found
+    earlier = _EarlierIntervals(expired_at, switched_at)
+    intervals_with_moves = []
+    for _, began_together in groupby(topic_intervals, key=lambda interval: interval.start):
+        seen_brokers = frozenset(earlier.seen_brokers)
+        for interval in began_together:
+            moves = earlier.moves(interval, seen_brokers, observed_from) if interval.allocation else None
+            intervals_with_moves.append(replace(interval, moves=moves) if moves else interval)
+            earlier.add(interval)
+    return intervals_with_moves
 
 
 @dataclass
-class _Before:
-    """What came before on each time line, and the brokers of all replayed intervals so far."""
+class _EarlierIntervals:
+    """The last replayed interval of each view, and the brokers of all replayed intervals so far. `moved`: what differs
+    between two allocations, by their identities.
+    """
 
     expired_at: ExpiredAt
     switched_at: SwitchedAt
@@ -96,7 +98,7 @@ class _Before:
         if before.allocation is not now.allocation:
             was, has = _connections(before), _connections(now)
             left, joined = tuple(was - has), tuple(has - was)
-            subjects |= _who_came_and_went(left, joined, self.expired_at(now.start, left) if left else ())
+            subjects |= _changed_connections(left, joined, self.expired_at(now.start, left) if left else ())
             subjects |= _changed_members(before, now)
         if any(subjects.values()):
             subjects[Trigger.BROKER_SWITCHED] = self.switched_at(now.start)
@@ -129,7 +131,7 @@ def _connections(interval: RebalanceInterval) -> Counter[str]:
     return Counter(member.client_id for member in interval.members or ())
 
 
-def _who_came_and_went(left: Collection[str], joined: Collection[str], expired: Collection[str]) -> Subjects:
+def _changed_connections(left: Collection[str], joined: Collection[str], expired: Collection[str]) -> Subjects:
     swapped = {host(client_id) for client_id in left} & {host(client_id) for client_id in joined} - {None}
     restarted = {client_id for client_id in (*left, *joined) if host(client_id) in swapped}
     ended = set(left) - restarted
@@ -152,12 +154,16 @@ def host(client_id: str) -> str | None:
 
 
 def _changed_members(before: RebalanceInterval, now: RebalanceInterval) -> Subjects:
-    """Ids that were members before, and that compute by another strategy, or subscribe otherwise, now."""
+    """Client ids of members that stayed, and run another strategy now, or subscribe to the topic only before or now."""
     was = {member.client_id: member for member in before.members or ()}
     stayed = [(member, was[member.client_id]) for member in now.members or () if member.client_id in was]
     return {
-        Trigger.STRATEGY_CHANGED: {one.client_id for one, old in stayed if one.implementation != old.implementation},
-        Trigger.SUBSCRIPTION_CHANGED: {one.client_id for one, old in stayed if one.subscribes != old.subscribes},
+        Trigger.STRATEGY_CHANGED: {
+            member.client_id for member, old in stayed if member.implementation != old.implementation
+        },
+        Trigger.SUBSCRIPTION_CHANGED: {
+            member.client_id for member, old in stayed if member.subscribes != old.subscribes
+        },
     }
 
 
@@ -174,12 +180,12 @@ class Movement:
 
 
 def moved_between(before: Allocation, after: Allocation) -> Movement:
-    """What a rebalance from one allocation to the other moves, of the queues that both have."""
+    """What a rebalance from one allocation to the other moves, of the readable queues that both have."""
     was, now = _owners(before), _owners(after)
-    both = was.keys() & now.keys()
-    changed = {queue for queue in both if was[queue] != now[queue]}
+    in_both = was.keys() & now.keys()
+    changed = {queue for queue in in_both if was[queue] != now[queue]}
     handed_over = frozenset(queue for queue in changed if was[queue])
-    return Movement(len(changed), len(both) - len(changed), least_moves(was, now), handed_over)
+    return Movement(len(changed), len(in_both) - len(changed), least_moves(was, now), handed_over)
 
 
 Owners = Mapping[Place, tuple[str, ...]]
@@ -199,6 +205,6 @@ def least_moves(before: Owners, after: Owners) -> int:
     are exactly as many as the places that are left in the shares, and may go to any of them. Hence at most
     Σ min(had, share) are kept, and the rest of the queues present in both must move.
     """
-    both = before.keys() & after.keys()
-    kept_at_most = Counter(before[queue] for queue in both) & Counter(after.values())
-    return len(both) - kept_at_most.total()
+    in_both = before.keys() & after.keys()
+    kept_at_most = Counter(before[queue] for queue in in_both) & Counter(after.values())
+    return len(in_both) - kept_at_most.total()

@@ -46,21 +46,21 @@ def unseen_times(
     """
     on_brokers, on_proxies = _connected(by_brokers(memberships)), _connected(by_proxies(memberships))
     # A proxy that was first asked after the group has been there since before.
-    has_proxy = _connected(proxies)
-    if has_proxy:
-        has_proxy[0] = window.observed_from, has_proxy[0][1]
+    proxy_times = _connected(proxies)
+    if proxy_times:
+        proxy_times[0] = window.observed_from, proxy_times[0][1]
     answers = ((span.start, span.end) for spans in memberships.values() for span in spans)
-    least = settings.thresholds.stalled_after_seconds * SECOND
-    found = [_span(time, Reason.CONSUMED_THROUGH_PROXY) for time in offline_times(on_proxies, on_brokers)]
+    minimum = settings.thresholds.stalled_after_seconds * SECOND
+    unseen = [_span(time, Reason.CONSUMED_THROUGH_PROXY) for time in offline_times(on_proxies, on_brokers)]
     for offline in offline_times(answers, [*on_brokers, *on_proxies]):
         pairs = _pairs(offsets.values(), *offline)
-        for time in without(offline, pairs.standstills(least, offline[1])):
-            with_proxy = [shared for each in has_proxy if (shared := common(time, each))]
+        for time in without(offline, pairs.standstills(minimum, offline[1])):
+            with_proxy = [common_time for proxy_time in proxy_times if (common_time := common(time, proxy_time))]
             if pairs.keep_advancing(time, settings.cadence):
-                found.append(_span(time, Reason.CONSUMED_THROUGH_PROXY if with_proxy else Reason.CONSUMED_BY_UNSEEN))
+                unseen.append(_span(time, Reason.CONSUMED_THROUGH_PROXY if with_proxy else Reason.CONSUMED_BY_UNSEEN))
             elif not on_brokers:
-                found += [_span(shared, Reason.CONSUMED_THROUGH_PROXY) for shared in with_proxy]
-    return sorted(found, key=lambda span: span.start)
+                unseen += [_span(common_time, Reason.CONSUMED_THROUGH_PROXY) for common_time in with_proxy]
+    return sorted(unseen, key=lambda span: span.start)
 
 
 def _span(time: Time, reason: Reason) -> Span[Reason]:
@@ -79,7 +79,7 @@ def by_proxies(memberships: Mapping[str, State]) -> dict[str, State]:
 
 def _connected(memberships: Mapping[str, Sequence[Span[Membership]]]) -> list[Time]:
     """The maximal times in which any of them lists a connection."""
-    spans = (span for of_broker in memberships.values() for span in of_broker)
+    spans = (span for broker_spans in memberships.values() for span in broker_spans)
     return offline_times(((span.start, span.end) for span in spans if span.state.connections), ())
 
 
@@ -96,27 +96,27 @@ class _Pairs:
 
     def keep_advancing(self, time: Time, cadence: int) -> bool:
         """Whether offsets advanced in more than one round of the recorder inside it: half a cadence apart."""
-        at = self.ends[self.advanced & (self.starts >= time[0]) & (self.ends <= time[1])]
-        return len(at) > 1 and int(at[-1] - at[0]) >= cadence / 2
+        advanced_at = self.ends[self.advanced & (self.starts >= time[0]) & (self.ends <= time[1])]
+        return len(advanced_at) > 1 and int(advanced_at[-1] - advanced_at[0]) >= cadence / 2
 
     def standstills(self, at_least: int, until: int) -> list[Time]:
         """The times without an advance, from before the first messages produced in them to the last reading (behind
         the last advance: to `until`), if readings show them for as long.
         """
         advances = np.append(UNKNOWN, self.ends[self.advanced])
-        stretch = np.cumsum(self.advanced)[~self.advanced]
+        standstill = np.cumsum(self.advanced)[~self.advanced]
         starts, ends, produced = (column[~self.advanced] for column in (self.starts, self.ends, self.produced))
-        stretches, first = np.unique(stretch[produced], return_index=True)
-        since = np.maximum(starts[produced][first], advances[stretches])
-        last = ends[np.searchsorted(stretch, stretches, side="right") - 1]
-        is_long = last - since >= at_least
-        end = np.where(stretches == len(advances) - 1, until, last)
+        numbers, first_produced = np.unique(standstill[produced], return_index=True)
+        since = np.maximum(starts[produced][first_produced], advances[numbers])
+        last_reading = ends[np.searchsorted(standstill, numbers, side="right") - 1]
+        is_long = last_reading - since >= at_least
+        end = np.where(numbers == len(advances) - 1, until, last_reading)
         return list(zip(since[is_long].tolist(), end[is_long].tolist(), strict=True))
 
 
 def _pairs(topics: Iterable[OffsetReadings], start: int, end: int) -> _Pairs:
     """Of the readings in `[start, end)`."""
-    parts = [_of_topic(readings, readings.inside(start, end)) for readings in topics]
+    parts = [_topic_pairs(readings, readings.inside(start, end)) for readings in topics]
     nothing = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_), np.empty(0, np.bool_))
     starts, ends, advanced, produced = (np.concatenate(column) for column in zip(nothing, *parts, strict=True))
     # Of equal times those without an advance come first: the order of the topics must not matter.
@@ -124,7 +124,7 @@ def _pairs(topics: Iterable[OffsetReadings], start: int, end: int) -> _Pairs:
     return _Pairs(starts[order], ends[order], advanced[order].astype(bool), produced[order].astype(bool))
 
 
-def _of_topic(readings: OffsetReadings, inside: slice) -> tuple[Times, Times, Flags, Flags]:
+def _topic_pairs(readings: OffsetReadings, inside: slice) -> tuple[Times, Times, Flags, Flags]:
     times = readings.times[inside]
     is_known = (readings.consumed_to[inside] != UNKNOWN)[1:]
     advanced, produced = _grown(readings.consumer_offset[inside]), _grown(readings.end_offset[inside]) & is_known

@@ -76,15 +76,15 @@ def with_modes(spans: Sequence[Span[Membership]]) -> list[Span[Membership]]:
     """
     model = next((span.state.message_model for span in spans if span.state.message_model), None)
     requests = next((span.state.request_modes for span in spans if span.state.request_modes is not None), None)
-    found = []
+    completed = []
     for span in spans:
         membership = span.state
         model = membership.message_model or model
         requests = requests if membership.request_modes is None else membership.request_modes
         if (membership.message_model, membership.request_modes) != (model, requests):
             membership = membership._replace(message_model=model, request_modes=requests)
-        found.append(span._replace(state=membership))
-    return found
+        completed.append(span._replace(state=membership))
+    return completed
 
 
 def moments(
@@ -95,16 +95,20 @@ def moments(
     tolerance: int,
 ) -> list[Moment]:
     """One per span between `cuts` (ascending, the last one until `end`); brief disagreements settled (`_settled`)."""
-    found = []
+    unsettled = []
     for start, until in zip(cuts, [*cuts[1:], end], strict=True):
         route = routes.at(start)
         entries = route.state if route else None
-        found.append(Moment(start, until, entries, _views(entries or (), members, start)))
-    return _settled(found, tolerance)
+        unsettled.append(Moment(start, until, entries, _views(entries or (), members, start)))
+    return _settled(unsettled, tolerance)
 
 
 def _views(route: Sequence[RouteEntry], members: Mapping[str, Timeline[Membership]], moment: int) -> tuple[View, ...]:
-    """A broker that lists nobody while another does just came back: clients that ask it keep their queues."""
+    """One view if the brokers of the route agree, else one for each of them.
+
+    A broker that lists nobody while another does just came back, and does not count: clients that ask it keep their
+    queues.
+    """
     hosts = sorted({entry.broker_name for entry in route})
     seen = ((host, members[host].at(moment)) for host in hosts if host in members)
     known = [_view(host, span) for host, span in seen if span]
@@ -131,8 +135,10 @@ def _agree(views: Sequence[View]) -> bool:
 
 
 def _settled(in_order: list[Moment], tolerance: int) -> list[Moment]:
-    """A disagreement shorter than the tolerance that ends in agreement is the recorder asking one broker after another:
-    the members agreed at its end hold from its start.
+    """The moments, where brief disagreements take the members that brokers agree on right after.
+
+    A disagreement shorter than the tolerance (microseconds) that ends in agreement only shows that the recorder asked
+    one broker after another.
     """
     following: Moment | None = None
     began = _run_starts(in_order)
@@ -147,7 +153,7 @@ def _settled(in_order: list[Moment], tolerance: int) -> list[Moment]:
 
 
 def _run_starts(in_order: Sequence[Moment]) -> list[int]:
-    """Per moment where the disagreement that it belongs to began."""
+    """Per moment, when the disagreement that it belongs to began, in microseconds."""
     starts, began = [], in_order[0].start if in_order else 0
     for moment in in_order:
         starts.append(began)

@@ -66,7 +66,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 def _runs(step: AuditedStep, member: _Member) -> Iterator[list[Span[int]]]:
     """Snapshots near the limit without a gap between them, as the places of their minutes."""
     loads, rates = member.told.loads, member.rates
-    used = np.maximum(loads.taken / rates.listener, loads.of_queue / rates.queue) * 100
+    used = np.maximum(loads.taken / rates.listener, loads.per_queue / rates.queue) * 100
     near = np.flatnonzero(used >= step.settings.thresholds.near_capacity_percent)
     if not near.size:
         return
@@ -87,7 +87,7 @@ def _runs(step: AuditedStep, member: _Member) -> Iterator[list[Span[int]]]:
 
 def _of_run(step: AuditedStep, member: _Member, run: Sequence[Span[int]], rows: Sequence[_Row]) -> RuleHit:
     told, rates = member.told, member.rates
-    by_listener, by_queue = told.loads.taken / rates.listener, told.loads.of_queue / rates.queue
+    by_listener, by_queue = told.loads.taken / rates.listener, told.loads.per_queue / rates.queue
     in_step = [span for span in run if span.end > step.window.start] or run
     worst = max(in_step, key=lambda span: (max(by_listener[span.state], by_queue[span.state]), span.start))
     place = worst.state
@@ -105,7 +105,7 @@ def _of_run(step: AuditedStep, member: _Member, run: Sequence[Span[int]], rows: 
     at_least = told.loads.consumed if demand.came else told.loads.taken
     demand = demand._replace(
         came=max(demand.came, float(at_least[place])),
-        of_queue=max(demand.of_queue, float(told.loads.of_queue[place])),
+        of_queue=max(demand.of_queue, float(told.loads.per_queue[place])),
     )
     response_ms = float(told.responses.took_ms[place])
     return _hit(step, member, (run[0].start, run[-1].end, run[-1].seen_at), limit, demand, rates_with, response_ms)

@@ -64,27 +64,27 @@ def attribute(queues: Iterable[QueueGrowth]) -> Counter[GrowthSource]:
             unassigned += queue.growth
             continue
         stuck_owner += queue.stuck
-        rest = queue.growth - queue.stuck
+        growth = queue.growth - queue.stuck
         if queue.moved:
-            hand_over += rest
+            hand_over += growth
         else:
-            surge = _surge(queue, rest)
+            surge = _surge(queue, growth)
             producer_surge += surge
-            residual += rest - surge
-    found = (unassigned, stuck_owner, hand_over, producer_surge, residual)
-    return Counter(dict(zip(GrowthSource, found, strict=True)))
+            residual += growth - surge
+    parts = (unassigned, stuck_owner, hand_over, producer_surge, residual)
+    return Counter(dict(zip(GrowthSource, parts, strict=True)))
 
 
-def _surge(queue: QueueGrowth, rest: int) -> int:
-    """What came in above the pace of before, as far as the queue grew while it was not stuck."""
+def _surge(queue: QueueGrowth, growth: int) -> int:
+    """Messages produced above the pace before the step, at most `growth`: what the queue grew while not stuck."""
     if queue.rate_before is None or queue.produced is None:
         return 0
     above = queue.produced - round(queue.rate_before * queue.seconds)
-    return max(0, min(rest, above))
+    return max(0, min(growth, above))
 
 
 def pace_before(readings: OffsetReadings, window: StepWindow) -> dict[Place, float]:
-    """Messages a second that came into each queue during the step's look-back; only where two readings tell."""
+    """Messages produced a second to each queue in the step's look-back; only where two readings show it."""
     seen = readings.inside(window.read_from, window.start)
     present, times = readings.present[seen], readings.times[seen]
     if not len(times):
@@ -93,9 +93,9 @@ def pace_before(readings: OffsetReadings, window: StepWindow) -> dict[Place, flo
     first = present.argmax(axis=0)[columns]
     last = len(times) - 1 - present[::-1].argmax(axis=0)[columns]
     before, after = (readings.end_offset[seen][moments, columns] for moments in (first, last))
-    tells = (before != UNKNOWN) & (after != UNKNOWN) & (after >= before) & (first < last)
-    rates = (after[tells] - before[tells]) / ((times[last[tells]] - times[first[tells]]) / SECOND)
-    return {readings.queues[column]: rate for column, rate in zip(columns[tells], rates.tolist(), strict=True)}
+    is_known = (before != UNKNOWN) & (after != UNKNOWN) & (after >= before) & (first < last)
+    rates = (after[is_known] - before[is_known]) / ((times[last[is_known]] - times[first[is_known]]) / SECOND)
+    return {readings.queues[column]: rate for column, rate in zip(columns[is_known], rates.tolist(), strict=True)}
 
 
 def attribution(queues: QueueIntervals, offsets: Mapping[str, OffsetReadings], window: StepWindow) -> list[TopicGrowth]:

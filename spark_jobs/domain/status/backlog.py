@@ -1,4 +1,4 @@
-"""What lay in a group's queues over a step, came in and went out, from the progress of its intervals."""
+"""Backlog of a group's queues over a step, and the rates at which messages were produced and consumed."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _MICRO = Decimal("0.000001")
 class Backlog(NamedTuple):
     """Over all queues of a group; messages, milliseconds, messages a second; None is unknown.
 
-    `backlog_end`: the sum of what each queue's last reading says; `unknown_queues`: those that have none, or one that
-    does not tell. `backlog_start`: the same queues at their first readings, None where one of these does not tell, as a
-    sum over fewer queues would show a growth that is none.
+    `backlog_end`: the sum of the lags at each queue's last reading; `unknown_queues`: those without a reading, or with
+    an unknown lag at the last one. `backlog_start`: the same queues at their first readings; None where one of these
+    has no known lag, as a sum over fewer queues would show a growth that is none.
     """
 
     backlog_start: int | None
@@ -50,7 +50,7 @@ class QueueIntervals:
     place: Numbers
 
     def of(self, name: str) -> Numbers:
-        """A number of `IntervalProgress`, entry by entry."""
+        """The field of `IntervalProgress` with this name, one number per entry."""
         return _joined([getattr(row, name) for row in self.rows])[self._order]
 
     @cached_property
@@ -85,13 +85,13 @@ class QueueIntervals:
 
     @cached_property
     def _ends(self) -> tuple[Numbers, Numbers]:
-        """Of `_read` those of queues into which messages ever came."""
+        """The entries of `_read` whose queues ever had messages."""
         firsts, lasts = self._read
         return firsts[self._telling[firsts]], lasts[self._telling[lasts]]
 
     @cached_property
     def _known(self) -> Numbers:
-        """Of the queues of which both ends count, the entries with a known lag."""
+        """The entries with a known lag, of the queues in `_ends`."""
         return np.flatnonzero(self._is_of(self.queue[self._ends[1]]) & (self.of("lag_last") != UNKNOWN))
 
     def _is_of(self, queues: Numbers) -> NDArray[np.bool_]:
@@ -102,23 +102,23 @@ class QueueIntervals:
 
     @property
     def unknown_at_first(self) -> int:
-        """Of the queues of which both ends count, those whose first reading does not tell."""
+        """How many of the queues in `_ends` have an unknown lag at their first reading."""
         return int((self.of("lag_first")[self._ends[0]] == UNKNOWN).sum())
 
     @cached_property
     def topics_with_lag(self) -> set[str]:
-        """Their topics."""
+        """The topics of queues with a known lag."""
         return {self.rows[row].interval.topic for row in set(self.row[self._known].tolist())}
 
     def unknown(self) -> list[MessageQueue]:
         """The queues whose lag is unknown at their last reading; those of retry topics only where messages are known to
-        have come.
+        have been produced.
         """
         known = set(self.queue[self._read[1]].tolist())
-        came_in = self.of("produced") > 0
+        has_messages = self.of("produced") > 0
         is_ordinary = np.array([row.interval.is_ordinary for row in self.rows], bool)
-        found = set(self.queue[is_ordinary[self.row] | came_in].tolist()) - known
-        firsts = np.searchsorted(self.queue, sorted(found)).tolist()
+        unknown = set(self.queue[is_ordinary[self.row] | has_messages].tolist()) - known
+        firsts = np.searchsorted(self.queue, sorted(unknown)).tolist()
         return [self._queue_at(entry) for entry in firsts]
 
     def _queue_at(self, entry: int) -> MessageQueue:
@@ -141,11 +141,11 @@ class QueueIntervals:
         produced = self.of("produced")[entries]
         growth = last[changed] - before[changed]
         columns = (self.row[entries], self.place[entries], growth, produced)
-        for row, place, messages, came_in in zip(*(column.tolist() for column in columns), strict=True):
-            yield self.rows[row], place, messages, None if came_in == UNKNOWN else came_in
+        for row, place, messages, new in zip(*(column.tolist() for column in columns), strict=True):
+            yield self.rows[row], place, messages, None if new == UNKNOWN else new
 
     def backlog(self) -> Backlog:
-        """Of all queues together."""
+        """The backlog of all queues together."""
         firsts, lasts = self._ends
         oldest = int(self.of("age_ms").max(initial=UNKNOWN))
         return Backlog(
@@ -177,24 +177,20 @@ def queue_intervals(progress: Sequence[IntervalProgress]) -> QueueIntervals:
     """The entries of the progress of a group in a step."""
     rows = sorted(progress, key=lambda row: row.start)
     numbers: dict[tuple[str, Place], int] = {}
-    lists = [_queues(row) for row in rows]
-    queue = np.array([numbers.setdefault(one, len(numbers)) for one in [q for of_row in lists for q in of_row]], int)
+    names = [(row.interval.topic, place) for row in rows for place in row.queues]
+    queue = np.array([numbers.setdefault(name, len(numbers)) for name in names], int)
     order = np.argsort(queue, kind="stable")
-    lengths = [len(of_row) for of_row in lists]
+    lengths = [len(row.queues) for row in rows]
     row = np.repeat(np.arange(len(rows)), lengths)
     place = _joined([np.arange(length) for length in lengths])
     return QueueIntervals(rows, len(numbers), queue[order], row[order], place[order])
 
 
 def begins(queue: Numbers) -> NDArray[np.bool_]:
-    """Of entries in the order of their queues, whether each is the first of its queue."""
+    """Per entry whether it is the first of its queue; `queue`: the numbers of the queues, sorted."""
     first = np.ones(len(queue), bool)
     np.not_equal(queue[1:], queue[:-1], out=first[1:])
     return first
-
-
-def _queues(row: IntervalProgress) -> list[tuple[str, Place]]:
-    return [(row.interval.topic, place) for place in row.queues]
 
 
 def _joined(parts: Sequence[Numbers]) -> Numbers:

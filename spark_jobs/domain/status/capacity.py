@@ -160,11 +160,11 @@ def limit(group: GroupInStep) -> Limit:
     return Limit.NO_BACKLOG if group.backlog_is_known and not group.unknown_queues else Limit.UNKNOWN_BACKLOG
 
 
-def more_members_help(found: Limit) -> bool | None:
+def more_members_help(limit: Limit) -> bool | None:
     """Whether more members would have helped; None: it is not known."""
-    if found in (Limit.UNKNOWN_BACKLOG, Limit.UNKNOWN_MEMBERS, Limit.UNKNOWN_OWNERS):
+    if limit in (Limit.UNKNOWN_BACKLOG, Limit.UNKNOWN_MEMBERS, Limit.UNKNOWN_OWNERS):
         return None
-    return found in (Limit.MEMBERS, Limit.POP_MEMBERS, Limit.NOBODY_ONLINE, Limit.LISTENER)
+    return limit in (Limit.MEMBERS, Limit.POP_MEMBERS, Limit.NOBODY_ONLINE, Limit.LISTENER)
 
 
 def busiest_share(queues: int, members: int | None) -> int | None:
@@ -174,19 +174,19 @@ def busiest_share(queues: int, members: int | None) -> int | None:
 
 def advice(group: GroupInStep) -> str:
     """The answer in words, and of how many queues the backlog is not known, or else was not at first."""
-    found = limit(group)
-    if found is Limit.UNKNOWN_BACKLOG:
+    group_limit = limit(group)
+    if group_limit is Limit.UNKNOWN_BACKLOG:
         unknown = count(group.unknown_queues, "queue") if group.unknown_queues else "the group"
-        return ADVICE[found].format(unknown=unknown)
-    answer = _kept_up(group) if found is Limit.NO_BACKLOG else _held_back(group, worst(group.held_back))
+        return ADVICE[group_limit].format(unknown=unknown)
+    answer = _kept_up(group) if group_limit is Limit.NO_BACKLOG else _held_back(group, worst(group.held_back))
     return " ".join(filter(None, (answer, _unknown(group))))
 
 
 def _kept_up(group: GroupInStep) -> str:
     kept_up = _SOMEBODY_KEPT_UP if group.members is None else _NOTHING_WAITED
     answer = ADVICE[Limit.NO_BACKLOG] if group.members else kept_up
-    told = answer.format(members=count(group.members or 0, "member"), queues=count(group.queues, "queue"))
-    return f"{told} What was wrong is of another kind: {names_text(group.wrong, 3)}." if group.wrong else told
+    text = answer.format(members=count(group.members or 0, "member"), queues=count(group.queues, "queue"))
+    return f"{text} What was wrong is of another kind: {names_text(group.wrong, 3)}." if group.wrong else text
 
 
 def _held_back(group: GroupInStep, held: HeldBack) -> str:
@@ -214,7 +214,7 @@ def _unknown(group: GroupInStep) -> str | None:
 
 def worst(held_back: Sequence[HeldBack]) -> HeldBack:
     """Under which messages waited longest; of equals the first."""
-    return max(held_back, key=lambda one: one.waited)
+    return max(held_back, key=lambda held: held.waited)
 
 
 def more_members(held: HeldBack) -> int:

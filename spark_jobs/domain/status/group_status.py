@@ -94,7 +94,7 @@ def group_status(
     queues = queue_intervals(step.progress)
     backlog = queues.backlog()
     unknown = queues.unknown()
-    told = sorted(
+    unmuted = sorted(
         (finding for finding in findings if finding.muted is None),
         key=lambda finding: -SEVERITIES.index(finding.severity),
     )
@@ -105,11 +105,11 @@ def group_status(
         unknown_queues=len(unknown),
         held_back=held_back(step, queues, unknown, findings),
         unknown_at_first=queues.unknown_at_first,
-        wrong=list(dict.fromkeys(finding.rule for finding in told if finding.severity != SEVERITIES[0])),
+        wrong=list(dict.fromkeys(finding.rule for finding in unmuted if finding.severity != SEVERITIES[0])),
     )
     limit = capacity.limit(group)
     return GroupStatus(
-        worst_severity=told[0].severity if told else None,
+        worst_severity=unmuted[0].severity if unmuted else None,
         finding_count=len(findings),
         members=members,
         distinct_members=distinct_members,

@@ -1,4 +1,4 @@
-"""The queues in which messages piled up in a step: how many, for how long, and in which intervals they did."""
+"""The queues in which messages piled up in a step: how many messages, for how long, and in which intervals."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ def lagging_queues(
         topic, places = rows[0].interval.topic, queues.place[entries].tolist()
         queue = rows[0].queues[places[0]]
         waiting = _waiting(offsets[topic], queue, window, settings.max_gap)
-        found = _of_queue(topic, queue, waiting, list(zip(rows, places, strict=True)), int(enough[number]))
-        if found:
-            yield found
+        lagging = _lagging_queue(topic, queue, waiting, list(zip(rows, places, strict=True)), int(enough[number]))
+        if lagging:
+            yield lagging
 
 
-def _of_queue(
+def _lagging_queue(
     topic: str, queue: Place, waiting: BacklogReadings, entries: list[tuple[IntervalProgress, int]], enough: int
 ) -> LaggingQueue | None:
     times, messages, without_rewinds = waiting
@@ -99,20 +99,19 @@ def _of_queue(
     return LaggingQueue(topic, queue, most, waited, growths, times, backlog)
 
 
-def highest_together(found: Iterable[LaggingQueue]) -> tuple[int, int]:
-    """The messages that waited in these queues at the moment at which they were most, and in how many queues then.
-
-    A reading holds until the queue's next one.
+def highest_together(queues: Iterable[LaggingQueue]) -> tuple[int, int]:
+    """The most messages that waited in these queues at one moment, and in how many queues they waited then. A reading
+    holds until the queue's next one.
     """
-    found = list(found)
-    moments = np.unique(np.concatenate([queue.times for queue in found]))
-    messages, queues = np.zeros_like(moments), np.zeros_like(moments)
-    for queue in found:
+    queues = list(queues)
+    moments = np.unique(np.concatenate([queue.times for queue in queues]))
+    messages, queue_counts = np.zeros_like(moments), np.zeros_like(moments)
+    for queue in queues:
         last = np.searchsorted(queue.times, moments, side="right") - 1
         pile = np.where(last >= 0, queue.backlog[last], 0)
-        messages, queues = messages + pile, queues + (pile > 0)
+        messages, queue_counts = messages + pile, queue_counts + (pile > 0)
     most = int(messages.argmax())
-    return int(messages[most]), int(queues[most])
+    return int(messages[most]), int(queue_counts[most])
 
 
 def greatest_rise(messages: Numbers) -> tuple[int, int]:
@@ -125,23 +124,23 @@ def greatest_rise(messages: Numbers) -> tuple[int, int]:
 def _growths(
     waiting: BacklogReadings, bottom: int, top: int, entries: list[tuple[IntervalProgress, int]]
 ) -> list[Growth]:
-    """What came between two readings belongs to the interval of the later one."""
+    """The growth in each interval of the rise; messages between two readings belong to the later one's interval."""
     times = waiting.times
     # The last reading before each interval begins, and before it ends.
-    befores, lasts = (
+    first_rows, last_rows = (
         np.clip(np.searchsorted(times, moments) - 1, bottom, top)
         for moments in ([row.start for row, _ in entries], [row.end for row, _ in entries])
     )
-    grown = (waiting.without_rewinds[lasts] - waiting.without_rewinds[befores]).tolist()
+    growth_messages = (waiting.without_rewinds[last_rows] - waiting.without_rewinds[first_rows]).tolist()
     return [
         Growth(row, place, messages, max(row.start, int(times[bottom])), min(row.end, int(times[top])))
-        for (row, place), messages in zip(entries, grown, strict=True)
+        for (row, place), messages in zip(entries, growth_messages, strict=True)
         if messages > 0
     ]
 
 
 def _waiting(readings: OffsetReadings, queue: Place, window: StepWindow, max_gap: int) -> BacklogReadings:
-    """At the step's readings, and at the last one before it that is no older than a state holds without another."""
+    """What waited at the step's readings of a queue, and at the last one before it, if no older than `max_gap`."""
     column, seen = readings.columns[queue], readings.inside(window.start - max_gap, window.end)
     times, lag, end = readings.times[seen], readings.lag[seen, column], readings.end_offset[seen, column]
     is_committed = bool(((lag != UNKNOWN) & (end != 0))[times >= window.start].any())

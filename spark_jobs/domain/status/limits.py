@@ -21,8 +21,8 @@ _ORDER: dict[Limit | None, int] = {limit: number for number, limit in enumerate(
 
 
 @dataclass(frozen=True)
-class _Sign:
-    """A finding that stands for a limit. `queues`, `client_ids`: those it names; of none, it is about all."""
+class _LimitFinding:
+    """A finding that stands for a limit. `queues`, `client_ids`: those it names; if it names none, it is about all."""
 
     limit: Limit
     finding: Finding
@@ -39,11 +39,15 @@ class _Sign:
 
 
 @dataclass
-class _SoFar:
+class _Pile:
+    """The queues that one limit held back, and the message-milliseconds that their messages waited. `client_ids`: the
+    owners that findings of the limit name.
+    """
+
     queues: list[LaggingQueue] = field(default_factory=list)
     waited: int = 0
-    #: Growth of the interval that tells most, with the readable queues and the members of its time.
-    most: tuple[int, int, int] = (-1, 0, 0)
+    #: Of the interval with the greatest growth: messages of growth, readable queues, members.
+    greatest: tuple[int, int, int] = (-1, 0, 0)
     client_ids: set[str] = field(default_factory=set)
 
 
@@ -55,26 +59,26 @@ def held_back(
     A queue goes to the limit under which its backlog grew most, with all the time that messages waited in it. Queues
     with an unknown backlog that nobody consumed count, with no messages, where messages are not ruled out.
     """
-    signs = sorted(_signs(findings), key=lambda one: _ORDER[one.limit])
-    found: dict[Limit, _SoFar] = {}
+    limit_findings = sorted(_limit_findings(findings), key=lambda limit_finding: _ORDER[limit_finding.limit])
+    piles: dict[Limit, _Pile] = {}
     for queue in lagging_queues(queues, step.history.offsets, step.window, step.settings):
-        _add(found, signs, queue)
-    for one in signs:
-        if one.finding.rule in _NOBODY_CONSUMES and not one.queues.isdisjoint(unknown):
-            found.setdefault(one.limit, _SoFar())
+        _add(piles, limit_findings, queue)
+    for limit_finding in limit_findings:
+        if limit_finding.finding.rule in _NOBODY_CONSUMES and not limit_finding.queues.isdisjoint(unknown):
+            piles.setdefault(limit_finding.limit, _Pile())
     return [
         HeldBack(
             limit=limit,
             messages=messages,
             queues=in_queues,
-            waited=so_far.waited,
-            readable=so_far.most[1],
-            members=so_far.most[2],
-            slow_members=len(so_far.client_ids),
-            threads=_threads(step, so_far.client_ids),
+            waited=pile.waited,
+            readable=pile.greatest[1],
+            members=pile.greatest[2],
+            slow_members=len(pile.client_ids),
+            threads=_threads(step, pile.client_ids),
         )
-        for limit, so_far in sorted(found.items(), key=lambda each: _ORDER[each[0]])
-        for messages, in_queues in [highest_together(so_far.queues) if so_far.queues else (0, 0)]
+        for limit, pile in sorted(piles.items(), key=lambda item: _ORDER[item[0]])
+        for messages, in_queues in [highest_together(pile.queues) if pile.queues else (0, 0)]
     ]
 
 
@@ -84,56 +88,67 @@ _BY_SHARES = (None, Limit.LISTENER)
 _NOBODY_CONSUMES = ("UNASSIGNED_QUEUE", "STRANDED_WRITE_QUEUES")
 
 
-def _signs(findings: Iterable[Finding]) -> Iterator[_Sign]:
-    """What ends by itself, or did no harm, stands for nothing."""
-    for found in findings:
-        if found.severity != INFO and found.evidence.persistence != Persistence.TRANSIENT:
-            said = sign(found.rule, found.cause)
-            queues = frozenset(MessageQueue(*evidence[:3]) for evidence in found.evidence.queues)
+def _limit_findings(findings: Iterable[Finding]) -> Iterator[_LimitFinding]:
+    """The findings that stand for a limit; those that ended by themselves, or did no harm, stand for none."""
+    for finding in findings:
+        if finding.severity != INFO and finding.evidence.persistence != Persistence.TRANSIENT:
+            name = sign(finding.rule, finding.cause)
+            queues = frozenset(MessageQueue(*evidence[:3]) for evidence in finding.evidence.queues)
             for limit, signs in SIGNS.items():
-                if said in signs:
-                    yield _Sign(limit, found, queues, frozenset(found.evidence.client_ids))
+                if name in signs:
+                    yield _LimitFinding(limit, finding, queues, frozenset(finding.evidence.client_ids))
 
 
-def _add(found: dict[Limit, _SoFar], signs: Sequence[_Sign], queue: LaggingQueue) -> None:
-    """To the limit under which the backlog of the queue grew most, of equals the first; to none, if that is none."""
-    told = [(growth, *_limit(signs, growth)) for growth in queue.growths]
-    grown: dict[Limit | None, int] = {}
-    for growth, limit, _ in told:
-        grown[limit] = grown.get(limit, 0) + growth.messages
-    most = max(grown, key=lambda limit: (grown[limit], -_ORDER.get(limit, len(Limit))))
-    if most is None:
+def _add(piles: dict[Limit, _Pile], limit_findings: Sequence[_LimitFinding], queue: LaggingQueue) -> None:
+    """Adds the queue to the pile of the limit under which its backlog grew most, of equals the first; to none, if it
+    grew most without a limit.
+    """
+    limits = [(growth, *_limit_of_growth(limit_findings, growth)) for growth in queue.growths]
+    messages: dict[Limit | None, int] = {}
+    for growth, limit, _ in limits:
+        messages[limit] = messages.get(limit, 0) + growth.messages
+    main_limit = max(messages, key=lambda limit: (messages[limit], -_ORDER.get(limit, len(Limit))))
+    if main_limit is None:
         return
-    so_far = found.setdefault(most, _SoFar())
-    so_far.queues.append(queue)
-    so_far.waited += queue.waited
-    for growth, limit, client_ids in told:
-        if limit == most:
+    pile = piles.setdefault(main_limit, _Pile())
+    pile.queues.append(queue)
+    pile.waited += queue.waited
+    for growth, limit, client_ids in limits:
+        if limit == main_limit:
             interval = growth.progress.interval
-            at = (growth.messages, _readable(growth.progress), len(interval.members or ()))
-            so_far.most = max(so_far.most, at)
-            so_far.client_ids |= client_ids
+            grown = (growth.messages, _readable(growth.progress), len(interval.members or ()))
+            pile.greatest = max(pile.greatest, grown)
+            pile.client_ids |= client_ids
 
 
-def _limit(signs: Sequence[_Sign], growth: Growth) -> tuple[Limit | None, set[str]]:
-    """The limit of one interval, with the owners that its findings name.
+def _limit_of_growth(limit_findings: Sequence[_LimitFinding], growth: Growth) -> tuple[Limit | None, set[str]]:
+    """The limit under which a queue's backlog grew in one interval, and the owners that its findings name.
 
-    None: the queue had no owner, and no finding says so, or it ended by itself: a group takes its time to agree.
-    Where owners are not known, some findings say enough; none does where the broker hands out the messages to all.
+    None: the queue had no owner, and no finding that lasted says so: a group takes its time to agree. Where owners are
+    not known, some findings still tell the limit; none does where the broker hands out the messages to all (POP).
     """
     progress, interval = growth.progress, growth.progress.interval
     queue = MessageQueue(interval.topic, *progress.queues[growth.place])
     owners = [client_id for client_id in progress.owner_ids(growth.place) if client_id is not None]
-    about = [one for one in signs if one.is_about(queue, owners, growth.start, growth.end)]
-    signed = about[0].limit if about else None
-    if interval.allocation is None and (signed in _BY_SHARES or interval.is_shared_out):
+    relevant = [
+        limit_finding
+        for limit_finding in limit_findings
+        if limit_finding.is_about(queue, owners, growth.start, growth.end)
+    ]
+    limit_of_findings = relevant[0].limit if relevant else None
+    if interval.allocation is None and (limit_of_findings in _BY_SHARES or interval.is_shared_out):
         return Limit.UNKNOWN_MEMBERS if interval.reason in CONSUMED_UNSEEN else Limit.UNKNOWN_OWNERS, set()
-    if not about and not owners:
+    if not relevant and not owners:
         return None, set()
-    named = {client_id for one in about if one.limit == signed for client_id in one.client_ids}
+    named_ids = {
+        client_id
+        for limit_finding in relevant
+        if limit_finding.limit == limit_of_findings
+        for client_id in limit_finding.client_ids
+    }
     popped = any(is_popped(member.strategy) for member in interval.members or ())
-    limit = with_shares(signed, len(interval.members or ()), _readable(progress), popped=popped)
-    return limit, named & set(owners)
+    limit = with_shares(limit_of_findings, len(interval.members or ()), _readable(progress), popped=popped)
+    return limit, named_ids & set(owners)
 
 
 def _readable(progress: IntervalProgress) -> int:
@@ -143,9 +158,9 @@ def _readable(progress: IntervalProgress) -> int:
 
 
 def _threads(step: AuditedStep, client_ids: Iterable[str]) -> int | None:
-    """Consume threads of the clients together, as they last said in the step; None: of one it is not known."""
+    """Consume threads of the clients together, as last reported in the step; None: those of one are not known."""
     threads = [_threads_of(step.history.clients.get(client_id), step.window) for client_id in client_ids]
-    known = [one for one in threads if one is not None]
+    known = [count for count in threads if count is not None]
     return sum(known) if known and len(known) == len(threads) else None
 
 
@@ -154,5 +169,5 @@ def _threads_of(client: ClientHistory | None, window: StepWindow) -> int | None:
         return None
     series = client.series
     last_first = series.codes[series.inside(window.start, window.end)][::-1].tolist()
-    said = (series.states[code].consume_threads for code in last_first)
-    return next((threads for threads in said if threads is not None), None)
+    reported = (series.states[code].consume_threads for code in last_first)
+    return next((threads for threads in reported if threads is not None), None)

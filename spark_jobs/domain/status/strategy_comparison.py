@@ -88,39 +88,39 @@ def _allocation(interval: RebalanceInterval, strategy: str, settings: StrategySe
 
 def strategy_comparison(step: AuditedStep, others: OtherStrategies) -> list[StrategyComparison]:
     """By topic, and each topic's strategies; none of a strategy that any state of the topic has no allocation under."""
-    seen = [
+    replayed = [
         interval
         for interval in step.intervals
         if interval.allocation and interval.members and interval.view == ALL_HOSTS and interval.is_ordinary
     ]
     return [
-        compared
-        for topic, of_topic in groupby(seen, key=lambda interval: interval.topic)
-        for compared in _of_topic(topic, list(of_topic), step.window.start, others)
+        comparison
+        for topic, topic_intervals in groupby(replayed, key=lambda interval: interval.topic)
+        for comparison in _topic_comparisons(topic, list(topic_intervals), step.window.start, others)
     ]
 
 
-def _of_topic(
+def _topic_comparisons(
     topic: str, intervals: Sequence[RebalanceInterval], start: int, others: OtherStrategies
 ) -> Iterator[StrategyComparison]:
     states = list({id(interval.allocation): interval for interval in intervals if interval.end > start}.values())
-    begun = [(before, after) for before, after in pairwise(intervals) if after.start >= start]
+    changes = [(before, after) for before, after in pairwise(intervals) if after.start >= start]
     for strategy in others.names if states else ():
         allocations = [others.allocation(interval, strategy) for interval in states]
-        movements = [others.movement(before, after, strategy) for before, after in begun]
-        told = [allocation for allocation in allocations if allocation is not None]
-        moved = [movement for movement in movements if movement is not None]
-        if len(told) == len(allocations) and len(moved) == len(movements):
+        movements = [others.movement(before, after, strategy) for before, after in changes]
+        known_allocations = [allocation for allocation in allocations if allocation is not None]
+        known_movements = [movement for movement in movements if movement is not None]
+        if len(known_allocations) == len(allocations) and len(known_movements) == len(movements):
             yield StrategyComparison(
                 topic,
                 strategy,
                 states=len(states),
-                queues=max(allocation.readable_count for allocation in told),
-                unassigned_queues=max(allocation.counts.unassigned_queues for allocation in told),
-                double_owned_queues=max(allocation.counts.double_owned_queues for allocation in told),
-                largest_share=max(map(_largest_share, told)),
-                queues_moved=sum(movement.moved for movement in moved),
-                least_moves=sum(movement.least for movement in moved),
+                queues=max(allocation.readable_count for allocation in known_allocations),
+                unassigned_queues=max(allocation.counts.unassigned_queues for allocation in known_allocations),
+                double_owned_queues=max(allocation.counts.double_owned_queues for allocation in known_allocations),
+                largest_share=max(map(_largest_share, known_allocations)),
+                queues_moved=sum(movement.moved for movement in known_movements),
+                least_moves=sum(movement.least for movement in known_movements),
             )
 
 

@@ -1,4 +1,4 @@
-"""How many messages a second a client can consume, by what it says of itself (its running info).
+"""How many messages a second a client can consume, by its running info.
 
 Its listener: every consume thread takes one batch at a time, so it is threads × messages per batch ÷ response time
 (Little's law). Its pulls: each queue is pulled by one request after the other. A queue of an orderly consumer is
@@ -25,7 +25,7 @@ Times = NDArray[np.int64]
 #: A broker hands out no more messages at once, whatever is asked for; it can be configured.
 #: Source: MessageStoreConfig.maxTransferCountOnMessageInMemory, DefaultMessageStore.isTheBatchFull.
 BROKER_BATCH = 32
-#: What a client says is the average of the minute before (StatsItem.getStatsDataInMinute): of its middle.
+#: A client reports averages over the last minute (StatsItem.getStatsDataInMinute): they stand for its middle.
 _MIDDLE = 30 * SECOND
 #: A pull is measured in whole milliseconds, and none takes no time at all.
 _SHORTEST_PULL_MS = 1.0
@@ -57,7 +57,7 @@ class ConsumeSettings(NamedTuple):
 
 
 def settings_of(state: ClientState) -> ConsumeSettings | None:
-    """None: the client does not say all of it."""
+    """The settings that a client reports; None: it does not report all of them."""
     threads, batch, pull_batch = state.consume_threads, state.consume_batch_size, state.pull_batch_size
     interval, orderly = state.pull_interval_ms, state.consume_orderly
     if not threads or not batch or not pull_batch or interval is None or orderly is None:
@@ -67,8 +67,8 @@ def settings_of(state: ClientState) -> ConsumeSettings | None:
 
 @dataclass(frozen=True)
 class Changes:
-    """Settings that a client would have instead; None: its own. `threads_times`: so many times the threads;
-    `response_ms`: of one batch.
+    """Settings that a client would have instead of its own; None keeps its own. `threads_times`: a factor for its
+    threads; `response_ms`: how long the listener takes for one batch.
     """
 
     threads: int | None = None
@@ -78,11 +78,11 @@ class Changes:
     response_ms: float | None = None
 
     def over(self, others: Changes) -> Changes:
-        """These, and the others where these leave it open."""
+        """These changes, and the others where these keep a client's own setting."""
         return replace(others, **{name: value for name, value in vars(self).items() if value is not None})
 
     def of(self, settings: ConsumeSettings) -> ConsumeSettings:
-        """The settings with these instead."""
+        """The settings with these changes."""
         if self is AS_SET:
             return settings
         new = {name: vars(self)[name] for name in ("threads", "pull_batch", "pull_interval_ms")}
@@ -94,20 +94,20 @@ AS_SET = Changes()
 
 
 class Rates(NamedTuple):
-    """Messages a second at each time that was asked for: of the client's listener, and of each of its queues, by its
-    pulls and, of an orderly consumer, by its one thread. `inf`: the listener takes no time.
+    """Messages a second that a client can consume, one number per time asked for. `listener`: with all its threads;
+    `queue`: of one queue, by its pulls and, for an orderly consumer, its one thread. `inf`: the listener takes no time.
     """
 
     listener: Numbers
     queue: Numbers
 
     def of_queues(self, queues: int) -> Numbers:
-        """Of a member with so many queues that all have messages."""
+        """Messages a second of a member that owns so many queues, all with messages."""
         return np.minimum(self.listener, self.queue * queues)
 
 
 class MinuteAverages(NamedTuple):
-    """Milliseconds that something took on average in a minute that ended at a time (microseconds), in their order."""
+    """Average milliseconds that something took in the minutes that ended at `times` (microseconds, ascending)."""
 
     times: Times
     took_ms: Numbers
@@ -123,20 +123,19 @@ class MinuteAverages(NamedTuple):
 
 
 class MinuteLoads(NamedTuple):
-    """Messages a second of a client in each of some minutes: `consumed`; `taken`: consumed or, where that is more,
-    pulled; `of_queue`: taken of each queue, of the topic of which that is most.
+    """Messages a second of a client, one number per minute: `consumed`; `taken`: consumed or, where that is more,
+    pulled; `per_queue`: taken from each queue of the topic, for the topic where that is most.
     """
 
     consumed: Numbers
     taken: Numbers
-    of_queue: Numbers
+    per_queue: Numbers
 
 
 @dataclass(frozen=True)
 class Throughput:
-    """What one client told over some time: its settings, how long its listener took for a batch (`responses`, of the
-    minutes in which it consumed) and what it had to do in these minutes (`loads`), and how long a pull took that found
-    messages (`pulls`).
+    """What one client reported over some time: its `settings`; for the minutes in which it consumed, how long its
+    listener took for a batch (`responses`) and its `loads`; and how long pulls that found messages took (`pulls`).
     """
 
     settings: Series[ConsumeSettings]
@@ -146,28 +145,28 @@ class Throughput:
 
     @property
     def pull_ms(self) -> float:
-        """How long a pull takes: the median."""
+        """The median of how long a pull takes, in milliseconds, 1 at least."""
         took = np.sort(self.pulls.took_ms)
         places = [(len(took) - 1) // 2, len(took) // 2]
         return max(float(took[places].mean()), _SHORTEST_PULL_MS) if len(took) else _SHORTEST_PULL_MS
 
     @property
     def response_ms(self) -> float:
-        """How long the listener takes for a batch, on average over all messages."""
+        """How long the listener takes for a batch, in milliseconds, on average over all messages."""
         messages = self.loads.consumed
         return float(self.responses.took_ms @ messages / messages.sum())
 
     def between(self, start: int, end: int) -> Throughput | None:
-        """What it told in `[start, end)`; None: not enough."""
+        """What it reported in `[start, end)` (microseconds); None: not enough."""
         rows, minutes = self.settings.inside(start, end), self.responses.rows(start, end)
         if minutes.start == minutes.stop or rows.start == rows.stop:
             return None
-        said = Series(self.settings.times[rows], self.settings.codes[rows], self.settings.states)
+        settings = Series(self.settings.times[rows], self.settings.codes[rows], self.settings.states)
         loads = MinuteLoads(*(column[minutes] for column in self.loads))
-        return Throughput(said, self.responses.inside(start, end), loads, self.pulls.inside(start, end))
+        return Throughput(settings, self.responses.inside(start, end), loads, self.pulls.inside(start, end))
 
     def on_average(self, changes: Changes = AS_SET) -> tuple[float, float]:
-        """`Rates` of the listener and of a queue, with the settings that it said last."""
+        """Messages a second of the listener and of a queue, with the settings that the client reported last."""
         rates = self.rates(self.settings.times[-1:], changes.over(Changes(response_ms=self.response_ms)))
         return float(rates.listener[0]), float(rates.queue[0])
 
@@ -176,14 +175,14 @@ class Throughput:
         return self.rates(self.responses.times - _MIDDLE, changes)
 
     def rates(self, times: Times, changes: Changes = AS_SET) -> Rates:
-        """Between two minutes of which the response time is known it goes from one to the other, and before the first
-        and after the last it stays.
+        """The rates at these times. Response times are interpolated between two minutes where they are known, and
+        constant before the first and after the last one.
         """
         places = np.searchsorted(self.settings.times, times, side="right") - 1
         codes = self.settings.codes[np.maximum(places, 0)]
         rows = [
             (settings.threads, settings.batch, settings.pulled, settings.pull_interval_ms, settings.orderly)
-            for settings in (changes.of(one) for one in self.settings.states)
+            for settings in (changes.of(state_settings) for state_settings in self.settings.states)
         ]
         threads, batch, pulled, interval, orderly = np.array(rows, float)[codes].T
         if changes.response_ms is None:
@@ -197,18 +196,19 @@ class Throughput:
 
 
 def throughputs(clients: Mapping[str, ClientHistory], start: int, end: int) -> dict[str, Throughput]:
-    """By client id, of the snapshots in `[start, end)` (microseconds); without those that told too little."""
-    found = {}
+    """By client id, what clients reported in `[start, end)` (microseconds); without those that reported too little."""
+    known = {}
     for client_id, client in clients.items():
-        told = throughput(client)
-        cut = told.between(start, end) if told else None
-        if cut is not None:
-            found[client_id] = cut
-    return found
+        whole = throughput(client)
+        part = whole.between(start, end) if whole else None
+        if part is not None:
+            known[client_id] = part
+    return known
 
 
 def throughput(client: ClientHistory) -> Throughput | None:
-    """Of all its snapshots; None: it never said its settings, or never consumed. Kept, as every step asks for it.
+    """What a client reported in all its snapshots; None: never its settings, or it never consumed. Kept, as every step
+    asks for it.
 
     The response time is that of all topics together, by how many messages each has, as they share the threads. In a
     minute without messages a client repeats an older one (ConsumerStatsManager.getConsumeRT): that is none.
@@ -220,53 +220,52 @@ def throughput(client: ClientHistory) -> Throughput | None:
 
 
 def _throughput(client: ClientHistory) -> Throughput | None:
-    said = _said(client.series)
-    if said is None:
+    settings = _reported_settings(client.series)
+    if settings is None:
         return None
     readings, times = status_readings(client), client.series.times
 
-    def together(of_topics: Numbers) -> Numbers:
-        return np.bincount(readings.snapshot, of_topics, len(times)).astype(np.float64, copy=False)
+    def client_sum(topic_numbers: Numbers) -> Numbers:
+        return np.bincount(readings.snapshot, topic_numbers, len(times)).astype(np.float64, copy=False)
 
     weight = np.where(np.isnan(readings.consume_rt_ms), 0, np.nan_to_num(readings.consumed_tps))
-    consumed = together(weight)
+    consumed = client_sum(weight)
     measured = np.flatnonzero(consumed > 0)
     if not measured.size:
         return None
-    took = together(np.nan_to_num(readings.consume_rt_ms) * weight)
+    response_sums = client_sum(np.nan_to_num(readings.consume_rt_ms) * weight)
     taken = np.nan_to_num(np.fmax(readings.consumed_tps, readings.pull_tps))
-    queues, of_queue = _queues(client, readings), np.zeros(len(times))
-    np.maximum.at(of_queue, readings.snapshot, np.where(queues > 0, taken / np.maximum(queues, 1), 0))
+    queues, taken_per_queue = _queues(client, readings), np.zeros(len(times))
+    np.maximum.at(taken_per_queue, readings.snapshot, np.where(queues > 0, taken / np.maximum(queues, 1), 0))
     return Throughput(
-        said,
-        MinuteAverages(times[measured], took[measured] / consumed[measured]),
-        MinuteLoads(*(rates[measured] for rates in (consumed, together(taken), of_queue))),
+        settings,
+        MinuteAverages(times[measured], response_sums[measured] / consumed[measured]),
+        MinuteLoads(*(rates[measured] for rates in (consumed, client_sum(taken), taken_per_queue))),
         _pulls(client, readings, queues),
     )
 
 
-def _said(series: Series[ClientState]) -> Series[ConsumeSettings] | None:
-    of_states = [settings_of(state) for state in series.states]
-    states = list(dict.fromkeys(settings for settings in of_states if settings is not None))
-    codes = np.array([-1 if settings is None else states.index(settings) for settings in of_states], np.int64)[
-        series.codes
-    ]
-    told = codes >= 0
-    return Series(series.times[told], codes[told], states) if told.any() else None
+def _reported_settings(series: Series[ClientState]) -> Series[ConsumeSettings] | None:
+    settings_of_states = [settings_of(state) for state in series.states]
+    states = list(dict.fromkeys(settings for settings in settings_of_states if settings is not None))
+    code_of_state = [-1 if settings is None else states.index(settings) for settings in settings_of_states]
+    codes = np.array(code_of_state, np.int64)[series.codes]
+    is_known = codes >= 0
+    return Series(series.times[is_known], codes[is_known], states) if is_known.any() else None
 
 
 def _queues(client: ClientHistory, readings: StatusReadings) -> Numbers:
-    """Of each reading, how many queues of its topic the client had."""
-    counts = [
+    """Per reading, how many queues of its topic the client owned."""
+    queue_counts = [
         Counter(owned.topic for owned in state.owned or () if not owned.dropped) for state in client.series.states
     ]
-    table = np.array([[of_state[topic] for topic in readings.topics] for of_state in counts], float)
+    table = np.array([[topic_counts[topic] for topic in readings.topics] for topic_counts in queue_counts], float)
     return np.asarray(table[client.series.codes[readings.snapshot], readings.topic])
 
 
 def _pulls(client: ClientHistory, readings: StatusReadings, queues: Numbers) -> MinuteAverages:
-    """How long pulls took, without the time in which the broker held them because the queue was empty (long polling): a
-    queue that is pulled for every message waits until the next one comes.
+    """How long pulls took, without the time in which the broker held them because the queue was empty (long polling):
+    then a pull waits until the next message is produced.
     """
     pulled = np.flatnonzero((readings.pull_tps > 0) & ~np.isnan(readings.pull_rt_ms))
     snapshots = readings.snapshot[pulled]

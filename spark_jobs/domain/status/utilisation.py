@@ -54,72 +54,78 @@ class QueueLoad(NamedTuple):
     seconds: float
 
 
-class _Used(NamedTuple):
-    """Of one member: messages that came, that it could have consumed, and the part of its limit that it reached."""
+class _Usage(NamedTuple):
+    """One member: messages it received and could have consumed, the part of its limit it reached, and that limit."""
 
-    came: float
+    received: float
     capacity: float
     utilisation: float
     limit: Bottleneck
 
 
 def utilisation(step: AuditedStep, in_rate: float | None) -> Utilisation:
-    """Of one step, by its own snapshots; `in_rate`: messages a second that came into all queues.
+    """How much of its capacity a group used in a step, by the step's own snapshots; `in_rate`: messages produced a
+    second, over all queues.
 
-    Unknown where no message came, and where the members of which it is known received less than half of them: a member
-    told too little, nobody counts the messages of one of its queues, or the owners are not known (POP).
+    Unknown without messages, and where the members whose utilisation is known received less than half of them: a member
+    reported too little, the messages of one of its queues were not counted, or the owners are not known (POP).
     """
-    told = throughputs(step.history.clients, step.window.start, step.window.end)
-    if not told or not in_rate:
+    reported = throughputs(step.history.clients, step.window.start, step.window.end)
+    if not reported or not in_rate:
         return Utilisation()
     uncounted = _uncounted(step.progress)
-    traffic = _Traffic({client_id: throughput for client_id, throughput in told.items() if client_id not in uncounted})
+    traffic = _Traffic({client_id: reported[client_id] for client_id in reported if client_id not in uncounted})
     for row, start, end in read_rows(step.progress):
         traffic.add(row, start, end)
-    used = {client_id: _used(told[client_id], *of_member) for client_id, of_member in traffic.members().items()}
-    came = sum(one.came for one in used.values())
-    if not came or 2 * came < traffic.received:
+    members = traffic.members()
+    usages = {client_id: _usage(reported[client_id], *loads) for client_id, loads in members.items()}
+    received = sum(usage.received for usage in usages.values())
+    if not received or 2 * received < traffic.received:
         return Utilisation()
-    busiest = max(sorted(used), key=lambda client_id: used[client_id].utilisation)
-    highest = used[busiest].utilisation
+    busiest = max(sorted(usages), key=lambda client_id: usages[client_id].utilisation)
+    highest = usages[busiest].utilisation
     return Utilisation(
-        round(came / sum(one.capacity for one in used.values()), _DIGITS),
+        round(received / sum(usage.capacity for usage in usages.values()), _DIGITS),
         round(highest, _DIGITS),
         busiest,
-        used[busiest].limit.value,
+        usages[busiest].limit.value,
         round(max(in_rate * (1 / highest - 1), 0.0), _DIGITS),
     )
 
 
-def _used(told: Throughput, queues: Sequence[QueueLoad], seconds: float) -> _Used:
-    listener, of_queue = told.on_average()
-    came = sum(load.messages for load in queues)
+def _usage(throughput: Throughput, queues: Sequence[QueueLoad], seconds: float) -> _Usage:
+    listener, per_queue = throughput.on_average()
+    received = sum(load.messages for load in queues)
     hottest = max(queues, key=lambda load: load.messages / load.seconds)
-    rate = hottest.messages / hottest.seconds
-    beside = [load for load in queues if load.topic == hottest.topic]
-    average = sum(load.messages for load in beside) / sum(load.seconds for load in beside)
-    by_listener, by_queue = came / (listener * seconds), rate / of_queue
-    capacity = min(listener * seconds, of_queue * sum(load.seconds for load in queues))
-    limit = Bottleneck.LISTENER if by_listener >= by_queue else queue_limit(told, listener, of_queue, rate, average)
-    return _Used(came, capacity, max(by_listener, by_queue), limit)
+    hottest_rate = hottest.messages / hottest.seconds
+    same_topic = [load for load in queues if load.topic == hottest.topic]
+    average = sum(load.messages for load in same_topic) / sum(load.seconds for load in same_topic)
+    by_listener, by_queue = received / (listener * seconds), hottest_rate / per_queue
+    capacity = min(listener * seconds, per_queue * sum(load.seconds for load in queues))
+    limit = Bottleneck.LISTENER
+    if by_queue > by_listener:
+        limit = queue_limit(throughput, listener, per_queue, hottest_rate, average)
+    return _Usage(received, capacity, max(by_listener, by_queue), limit)
 
 
-def queue_limit(told: Throughput, listener: float, of_queue: float, hottest: float, average: float) -> Bottleneck:
-    """What limits a member that can take no more of its hottest queue: of an orderly consumer it may be the one thread
-    that takes all of a queue. Messages a second.
+def queue_limit(
+    throughput: Throughput, listener: float, per_queue: float, hottest: float, average: float
+) -> Bottleneck:
+    """What limits a member that can take no more from its hottest queue; for an orderly consumer it may be the one
+    thread that consumes the queue. All rates are messages a second.
     """
     if 2 * average < hottest:
         return Bottleneck.HOT_QUEUE
-    last = told.settings.states[told.settings.codes[-1]]
-    return Bottleneck.LISTENER if last.orderly and isclose(of_queue, listener / last.threads) else Bottleneck.PULLS
+    last = throughput.settings.states[throughput.settings.codes[-1]]
+    return Bottleneck.LISTENER if last.orderly and isclose(per_queue, listener / last.threads) else Bottleneck.PULLS
 
 
 _Numbers = NDArray[np.int64]
 
 
 class _OwnedQueues(NamedTuple):
-    """Who owns what in an allocation, of the members that told: an entry per queue and owner. `numbers`: of the entry
-    in `_Traffic.owned`; `places`: of its queue; `receivers`: how often each message of a queue is received.
+    """The queues that members with a known throughput own in an allocation, an entry per queue and owner. `numbers`: of
+    the entry in `_Traffic.owned`; `places`: of its queue; `receivers`: how often each message of a queue is received.
     """
 
     client_ids: Sequence[str]
@@ -130,11 +136,12 @@ class _OwnedQueues(NamedTuple):
 
 @dataclass
 class _Traffic:
-    """What came into the queues of the members that `told`. `owned`: each queue of each of them, with its number;
-    `parts`: numbers, messages and microseconds; `spans`: when it owned any; `received`: messages of all members.
+    """Messages produced to the queues of the members with a known throughput. `owned`: the number of each (client id,
+    topic, queue); `parts`: numbers, messages and microseconds; `spans`: when a member owned any; `received`: messages
+    that all members received.
     """
 
-    told: Mapping[str, Throughput]
+    throughputs: Mapping[str, Throughput]
     owned: dict[tuple[str, str, Place], int] = field(default_factory=dict)
     shares: dict[tuple[str, int], _OwnedQueues] = field(default_factory=dict)
     parts: list[tuple[_Numbers, _Numbers, _Numbers]] = field(default_factory=list)
@@ -142,17 +149,17 @@ class _Traffic:
     received: int = 0
 
     def add(self, row: IntervalProgress, start: int, end: int) -> None:
-        """What came in a time, by the readings of an interval."""
-        came = np.where(row.produced == UNKNOWN, 0, row.produced)
+        """Adds the messages of one row of progress, produced from `start` to `end` (microseconds)."""
+        produced = np.where(row.produced == UNKNOWN, 0, row.produced)
         allocation = owners_of(row)
         if allocation is None:
-            self.received += int(came.sum())
+            self.received += int(produced.sum())
             return
         shares = self._shares(row.interval.topic, allocation)
-        self.received += int((came * shares.receivers).sum())
+        self.received += int((produced * shares.receivers).sum())
         known = row.produced[shares.places] != UNKNOWN
         numbers, places = shares.numbers[known], shares.places[known]
-        self.parts.append((numbers, came[places], np.full(len(numbers), end - start)))
+        self.parts.append((numbers, produced[places], np.full(len(numbers), end - start)))
         for client_id in shares.client_ids:
             self.spans[client_id].append((start, end))
 
@@ -164,11 +171,11 @@ class _Traffic:
                 ((client_id, topic, queue), place)
                 for place, (queue, ids) in enumerate(zip(allocation.queues, allocation.owner_ids, strict=True))
                 for client_id in ids
-                if client_id in self.told
+                if client_id in self.throughputs
             ]
             self.shares[key] = _OwnedQueues(
                 list(dict.fromkeys(client_id for (client_id, _, _), _ in entries)),
-                np.array([self.owned.setdefault(one, len(self.owned)) for one, _ in entries], np.int64),
+                np.array([self.owned.setdefault(owned_queue, len(self.owned)) for owned_queue, _ in entries], np.int64),
                 np.array([place for _, place in entries], np.int64),
                 np.array([max(len(ids), 1) for ids in allocation.owner_ids], np.int64),
             )
@@ -178,33 +185,35 @@ class _Traffic:
         """By client id its queues, and for how many seconds it owned any."""
         if not self.parts:
             return {}
-        numbers, *values = (np.concatenate(column) for column in zip(*self.parts, strict=True))
-        messages, micros = (np.bincount(numbers, one, len(self.owned)).tolist() for one in values)
+        numbers, *sums = (np.concatenate(column) for column in zip(*self.parts, strict=True))
+        messages, micros = (np.bincount(numbers, weights, len(self.owned)).tolist() for weights in sums)
         queues = defaultdict[str, list[QueueLoad]](list)
         for (client_id, topic, _), number in self.owned.items():
             if micros[number]:
                 queues[client_id].append(QueueLoad(topic, messages[number], micros[number] / SECOND))
-        return {client_id: (found, covered(self.spans[client_id]) / SECOND) for client_id, found in queues.items()}
+        return {client_id: (loads, covered(self.spans[client_id]) / SECOND) for client_id, loads in queues.items()}
 
 
 def owners_of(row: IntervalProgress) -> Allocation | None:
-    """Who consumes its queues; None: nobody knows, as brokers disagree, or several members pop from one queue."""
+    """The allocation of an interval; None: unknown who consumes its queues, as brokers disagree or members pop."""
     popped = any(is_popped(member.strategy) for member in row.interval.members or ())
     return None if popped or row.interval.view != ALL_HOSTS else row.interval.allocation
 
 
 def read_rows(progress: Iterable[IntervalProgress]) -> Iterator[tuple[IntervalProgress, int, int]]:
-    """The rows that have readings, with the time in which what they tell came: since the row before that has some."""
-    for _, of_topic in groupby(progress, key=lambda one: one.interval.topic):
+    """The rows with readings, each with the time in which its messages were produced: since the topic's row before."""
+    for _, topic_rows in groupby(progress, key=lambda row: row.interval.topic):
         since: int | None = None
-        for one in of_topic:
-            if one.readings.any():
-                yield one, one.start if since is None else since, one.end
-                since = one.end
+        for row in topic_rows:
+            if row.readings.any():
+                yield row, row.start if since is None else since, row.end
+                since = row.end
 
 
 def _uncounted(progress: Sequence[IntervalProgress]) -> set[str]:
-    """Client ids that own queues of an ordinary topic of which no message is counted."""
-    counted = {one.interval.topic for one in progress if (one.produced != UNKNOWN).any()}
-    unknown = [one for one in progress if one.interval.is_ordinary and one.interval.topic not in counted]
-    return {client_id for one in unknown if (found := owners_of(one)) for ids in found.owner_ids for client_id in ids}
+    """Client ids that own queues of an ordinary topic whose produced messages are unknown."""
+    counted = {row.interval.topic for row in progress if (row.produced != UNKNOWN).any()}
+    uncounted = [row for row in progress if row.interval.is_ordinary and row.interval.topic not in counted]
+    return {
+        client_id for row in uncounted if (owners := owners_of(row)) for ids in owners.owner_ids for client_id in ids
+    }

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.kernel.progress import one_at_a_time
+from spark_jobs.domain.kernel.progress import without_overlaps
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.window import SECOND
@@ -163,7 +163,7 @@ def _replayed(steps: Iterable[AuditedStep]) -> dict[str, list[ReplayedSpan]]:
     for step in steps:
         ordinary = [one for one in step.intervals if one.is_ordinary]
         for topic, of_topic in groupby(ordinary, key=lambda one: one.topic):
-            for interval, start, end in one_at_a_time(list(of_topic), step.window.start):
+            for interval, start, end in without_overlaps(list(of_topic), step.window.start):
                 if interval.allocation is not None and start < end:
                     found.setdefault(topic, []).append(ReplayedSpan(start, end, interval))
     return found
