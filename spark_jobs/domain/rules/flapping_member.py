@@ -24,76 +24,78 @@ class FlappingCause(StrEnum):
 
 
 class MembershipChange(NamedTuple):
-    """A client id that came (or went) in one rebalance of a topic."""
+    """A client id that joined (or left) in one rebalance of a topic."""
 
     rebalance: Rebalance
     client_id: str
-    came: bool
+    joined: bool
 
 
 class Flapping(NamedTuple):
-    """Who flaps, an id or a host, with its comings and goings; `passages`, one per topic."""
+    """A client id or a host that flaps: how often it joined and left, and the changes, one per topic."""
 
     cause: FlappingCause
     subject: str
-    comings: int
-    goings: int
-    passages: Sequence[MembershipChange]
+    joins: int
+    leaves: int
+    changes: Sequence[MembershipChange]
 
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
-    """One hit per id or host that flaps, from when it first came or went to the last time."""
+    """One hit per id or host that flaps, from when it first joined or left to the last time."""
     if not step.rebalances:
         return []
-    return [_hit(one) for one in flapping(step.rebalances, step.settings.thresholds.flapping_times)]
+    return [_hit(member) for member in flapping(step.rebalances, step.settings.thresholds.flapping_times)]
 
 
 def flapping(rebalances: Iterable[Rebalance], times: int) -> list[Flapping]:
-    """Who came at least so many times, and went so many times.
+    """The ids and hosts that joined and left at least so many times each.
 
-    An id counts by its rebalances. A host counts by the ids that came and went, as a Java client ≥ 4.9 has a new one
+    An id counts by its rebalances. A host counts by the ids that joined and left, as a Java client ≥ 4.9 has a new one
     every time; with several members at once it must be so many times each, so that restarting all of them in turn,
     as a deploy does, is no flapping.
     """
-    found = []
+    members = []
     peers: dict[tuple[str, int], Counter[str | None]] = {}
-    for (cause, subject), passages in _by_subject(rebalances).items():
-        comings, goings = (_count(cause, passages, came) for came in (True, False))
-        fewest = min(comings, goings)
-        if fewest >= times and fewest >= times * _at_once(cause, subject, passages, peers):
-            found.append(Flapping(cause, subject, comings, goings, passages))
-    return found
+    for (cause, subject), changes in _changes_by_subject(rebalances).items():
+        joins, leaves = (_change_count(cause, changes, joined) for joined in (True, False))
+        fewest = min(joins, leaves)
+        if fewest >= times and fewest >= times * _most_at_once(cause, subject, changes, peers):
+            members.append(Flapping(cause, subject, joins, leaves, changes))
+    return members
 
 
-def _by_subject(rebalances: Iterable[Rebalance]) -> Mapping[tuple[FlappingCause, str], Sequence[MembershipChange]]:
-    found: dict[tuple[FlappingCause, str], list[MembershipChange]] = defaultdict(list)
+def _changes_by_subject(
+    rebalances: Iterable[Rebalance],
+) -> Mapping[tuple[FlappingCause, str], Sequence[MembershipChange]]:
+    changes: dict[tuple[FlappingCause, str], list[MembershipChange]] = defaultdict(list)
     for rebalance in rebalances:
-        for ids, came in ((rebalance.moves.joined, True), (rebalance.moves.left, False)):
+        for ids, joined in ((rebalance.moves.joined, True), (rebalance.moves.left, False)):
             for client_id in ids:
-                passage = MembershipChange(rebalance, client_id, came)
-                found[FlappingCause.SAME_ID, client_id].append(passage)
+                change = MembershipChange(rebalance, client_id, joined)
+                changes[FlappingCause.SAME_ID, client_id].append(change)
                 if (address := host(client_id)) is not None:
-                    found[FlappingCause.NEW_ID_EACH_TIME, address].append(passage)
-    return found
+                    changes[FlappingCause.NEW_ID_EACH_TIME, address].append(change)
+    return changes
 
 
-def _count(cause: FlappingCause, passages: Iterable[MembershipChange], came: bool) -> int:
-    same = [change for change in passages if change.came == came]
+def _change_count(cause: FlappingCause, changes: Iterable[MembershipChange], joined: bool) -> int:
+    same = [change for change in changes if change.joined == joined]
     by_id = cause is FlappingCause.SAME_ID
     return len({change.rebalance.moment for change in same} if by_id else {change.client_id for change in same})
 
 
-def _at_once(
+def _most_at_once(
     cause: FlappingCause,
     subject: str,
-    passages: Iterable[MembershipChange],
+    changes: Iterable[MembershipChange],
     peers: dict[tuple[str, int], Counter[str | None]],
 ) -> int:
     """Most members that the host had after one of the rebalances; `peers` keeps them per host for each of these."""
     if cause is FlappingCause.SAME_ID:
         return 1
     most = 1
-    for interval in (change.rebalance.interval for change in passages):
+    for interval in (change.rebalance.interval for change in changes):
         key = (interval.topic, interval.start)
         if key not in peers:
             peers[key] = Counter(host(member.client_id) for member in interval.members or ())
@@ -101,31 +103,31 @@ def _at_once(
     return most
 
 
-def _hit(found: Flapping) -> RuleHit:
-    moments = [change.rebalance.moment for change in found.passages]
-    # An id that came may belong with one that left: what a rebalance of a topic moved counts once.
+def _hit(member: Flapping) -> RuleHit:
+    moments = [change.rebalance.moment for change in member.changes]
+    # A rebalance of a topic counts once, also where one id left and another one joined in it.
     moves = {
         (change.rebalance.interval.topic, change.rebalance.interval.start): change.rebalance.moves
-        for change in found.passages
+        for change in member.changes
     }
-    moved = sum(one.moved or 0 for one in moves.values())
-    least = sum(one.least or 0 for one in moves.values())
+    moved = sum(change.moved or 0 for change in moves.values())
+    least = sum(change.least or 0 for change in moves.values())
     return RuleHit(
         min(moments),
         max(moments),
-        cause=found.cause,
-        client_id=found.subject,
+        cause=member.cause,
+        client_id=member.subject,
         view=ALL_HOSTS,
         minimum_seconds=0.0,
         severity=WARN,
         measures={
-            "comings": found.comings,
-            "goings": found.goings,
+            "comings": member.joins,
+            "goings": member.leaves,
             "least_moves": least,
             "moved_per_least_move": moved / least if least > 0 else None,
             "queues_moved": moved,
         },
-        parties=(Party(found.subject, tuple(sorted({change.client_id for change in found.passages}))),),
+        parties=(Party(member.subject, tuple(sorted({change.client_id for change in member.changes}))),),
     )
 
 

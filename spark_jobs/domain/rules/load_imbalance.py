@@ -45,14 +45,15 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     agreed = agreed_intervals(step.replayed)
     for interval in agreed:
         yield from _in_topic(interval)
-    if len({one.topic for one in agreed}) > 1:
+    if len({interval.topic for interval in agreed}) > 1:
         yield from _across_topics(agreed)
-    yield from _by_messages(step)
+    yield from _by_traffic(step)
 
 
 def _in_topic(interval: RebalanceInterval) -> Iterator[RuleHit]:
-    """By connections: twins count as often as they are there. Mixed strategies and clients have rules of their own, and
-    of queues that several pop nobody knows who has how much.
+    """One hit if the shares of an interval are uneven, by connections: a repeated client id counts several times.
+
+    Mixed strategies and clients have rules of their own, and shares of popped queues are unknown.
     """
     if not (interval.allocation and is_imbalanced(interval.allocation.queues_per_member)):
         return
@@ -72,15 +73,15 @@ def _across_topics(agreed: Sequence[RebalanceInterval]) -> Iterator[RuleHit]:
 
     An interval begins and ends for all its members at once, so the spans of the members of a group do too.
     """
-    together: dict[int, list[MemberLoad]] = defaultdict(list)
+    loads_by_start: dict[int, list[MemberLoad]] = defaultdict(list)
     for load in member_loads(agreed):
-        together[load.start].append(load)
-    for start, members in together.items():
-        topics = members[0].topics
-        comparable = topics > 1 and {(one.topics, one.even_topics) for one in members} == {(topics, topics)}
-        if comparable and is_imbalanced([one.queues for one in members]):
-            loads = sorted((one.queues, one.client_id) for one in members)
-            end, has_twins = max(one.end for one in members), members[0].member_count > len(members)
+        loads_by_start[load.start].append(load)
+    for start, member_spans in loads_by_start.items():
+        topics = member_spans[0].topics
+        comparable = topics > 1 and {(load.topics, load.even_topics) for load in member_spans} == {(topics, topics)}
+        if comparable and is_imbalanced([load.queues for load in member_spans]):
+            loads = sorted((load.queues, load.client_id) for load in member_spans)
+            end, has_twins = max(load.end for load in member_spans), member_spans[0].member_count > len(member_spans)
             yield _uneven(start, end, ImbalanceCause.REMAINDERS, loads, has_twins)
 
 
@@ -107,20 +108,22 @@ def _uneven(
     )
 
 
-def _by_messages(step: AuditedStep) -> Iterator[RuleHit]:
-    """INFO: the messages are consumed. Where a member does not keep up, another rule says so."""
+def _by_traffic(step: AuditedStep) -> Iterator[RuleHit]:
+    """One hit if two members consumed far from equal numbers of messages. INFO, as they consume them: where a member
+    does not keep up, another rule says so.
+    """
     members = member_traffic(step.progress)
-    found = unequal_traffic(members, step.settings)
-    if found:
-        said = [(traffic.consumed or 0, traffic.client_id) for traffic in found]
+    unequal = unequal_traffic(members, step.settings)
+    if unequal:
+        consumed = [(member.consumed or 0, member.client_id) for member in unequal]
         yield RuleHit(
-            min(traffic.start for traffic in members),
-            max(traffic.end for traffic in members),
+            min(member.start for member in members),
+            max(member.end for member in members),
             cause=ImbalanceCause.UNEQUAL_TRAFFIC,
             view=ALL_HOSTS,
             severity=INFO,
-            measures={"least_consumed": found[1].consumed, "most_consumed": found[0].consumed},
-            parties=parties(said, "{} messages".format, descending=True),
+            measures={"least_consumed": unequal[1].consumed, "most_consumed": unequal[0].consumed},
+            parties=parties(consumed, "{} messages".format, descending=True),
         )
 
 
@@ -155,12 +158,16 @@ def unequal_traffic(
     queues, or worked off what had piled up, or the other was slow: as many times as much came into each of its queues,
     and at least `skew_messages_per_queue` over the time.
     """
-    start, end = min((m.start for m in members), default=0), max((m.end for m in members), default=0)
-    all_along = [m for m in members if m.start <= start + settings.max_gap and m.end >= end - settings.max_gap]
-    known = [m for m in all_along if m.consumed is not None and m.produced is not None]
+    known = [member for member in members if member.consumed is not None and member.produced is not None]
+    start, end = (
+        min((member.start for member in members), default=0),
+        max((member.end for member in members), default=0),
+    )
+    latest_start, earliest_end = start + settings.max_gap, end - settings.max_gap
+    known = [member for member in known if member.start <= latest_start and member.end >= earliest_end]
     if not known:
         return None
-    in_order = sorted(known, key=lambda m: (m.consumed or 0, m.client_id))
+    in_order = sorted(known, key=lambda member: (member.consumed or 0, member.client_id))
     least, most = in_order[0], in_order[-1]
     ratio, least_messages = settings.thresholds.skew_ratio, settings.thresholds.skew_messages_per_queue
     far_more = (most.consumed or 0) >= max((least.consumed or 0) * ratio, 1)

@@ -26,15 +26,15 @@ HOT = "HOT"
 
 
 class _Member(NamedTuple):
-    """One client, what it told in the step's window, and what it could consume in each of these minutes."""
+    """One client, what it reported in the step's window, and what it could consume in each of these minutes."""
 
     client_id: str
-    told: Throughput
+    throughput: Throughput
     rates: Rates
 
 
 class _Received(NamedTuple):
-    """What came to one member in one interval: the places of its queues, and messages a second into each."""
+    """What one member received in one interval: the places of its queues, and messages a second into each."""
 
     row: IntervalProgress
     places: Sequence[int]
@@ -42,36 +42,36 @@ class _Received(NamedTuple):
 
     @property
     def average(self) -> float:
-        """Of a queue."""
+        """Messages a second into one queue, on average."""
         return sum(self.rates) / len(self.rates)
 
 
-#: A row of progress, and the time in which its messages came.
+#: A row of progress, and the start and end of the time in which its messages were produced.
 _Row = tuple[IntervalProgress, int, int]
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One per member and time in which every minute was near its limit, by the worst of them in the step; and one per
-    interval and queue that was near its limit while the member's queues of the topic were not on average.
+    """One hit per (member, time in which all its minutes were near its limit), with the measures of the worst minute in
+    the step; and one per (interval, queue near the limit of its owner, whose queues of the topic were not on average).
     """
-    told = throughputs(step.history.clients, step.window.read_from, step.window.end)
-    members = [_Member(client_id, throughput, throughput.by_minute()) for client_id, throughput in told.items()]
+    reported = throughputs(step.history.clients, step.window.read_from, step.window.end)
+    members = [_Member(client_id, throughput, throughput.by_minute()) for client_id, throughput in reported.items()]
     rows = list(read_rows(step.progress)) if members else []
     for member in members:
         for run in _runs(step, member):
-            yield _of_run(step, member, run, rows)
+            yield _hit_of_run(step, member, run, rows)
     yield from _hot_queues(step, members, rows)
 
 
 def _runs(step: AuditedStep, member: _Member) -> Iterator[list[Span[int]]]:
-    """Snapshots near the limit without a gap between them, as the places of their minutes."""
-    loads, rates = member.told.loads, member.rates
+    """Runs of snapshots near the limit without a gap between them; the state of a span is the place of its minute."""
+    loads, rates = member.throughput.loads, member.rates
     used = np.maximum(loads.taken / rates.listener, loads.per_queue / rates.queue) * 100
     near = np.flatnonzero(used >= step.settings.thresholds.near_capacity_percent)
     if not near.size:
         return
     client = step.history.clients[member.client_id]
-    snapshots = np.searchsorted(client.series.times, member.told.responses.times[near])
+    snapshots = np.searchsorted(client.series.times, member.throughput.responses.times[near])
     run: list[Span[int]] = []
     for snapshot, place in zip(snapshots.tolist(), near.tolist(), strict=True):
         span = span_of_snapshot(client, snapshot, step.window, step.settings.max_gap, place)
@@ -85,64 +85,66 @@ def _runs(step: AuditedStep, member: _Member) -> Iterator[list[Span[int]]]:
         yield run
 
 
-def _of_run(step: AuditedStep, member: _Member, run: Sequence[Span[int]], rows: Sequence[_Row]) -> RuleHit:
-    told, rates = member.told, member.rates
-    by_listener, by_queue = told.loads.taken / rates.listener, told.loads.per_queue / rates.queue
+def _hit_of_run(step: AuditedStep, member: _Member, run: Sequence[Span[int]], rows: Sequence[_Row]) -> RuleHit:
+    throughput, rates = member.throughput, member.rates
+    by_listener, by_queue = throughput.loads.taken / rates.listener, throughput.loads.per_queue / rates.queue
     in_step = [span for span in run if span.end > step.window.start] or run
     worst = max(in_step, key=lambda span: (max(by_listener[span.state], by_queue[span.state]), span.start))
     place = worst.state
     minute = slice(place, place + 1)
 
     def rates_with(changes: Changes) -> tuple[float, float]:
-        found = told.by_minute(changes)
-        return float(found.listener[minute].item()), float(found.queue[minute].item())
+        minute_rates = throughput.by_minute(changes)
+        return float(minute_rates.listener[minute].item()), float(minute_rates.queue[minute].item())
 
-    listener, of_queue = rates_with(AS_SET)
+    listener, per_queue = rates_with(AS_SET)
     limit = Bottleneck.LISTENER
     if by_queue[place] > by_listener[place]:
-        limit = queue_limit(told, listener, of_queue, 1.0, 1.0)
+        limit = queue_limit(throughput, listener, per_queue, 1.0, 1.0)
     demand = _demand(step, member, max(worst.start, step.window.start), rows)
-    at_least = told.loads.consumed if demand.came else told.loads.taken
+    at_least = throughput.loads.consumed if demand.received else throughput.loads.taken
     demand = demand._replace(
-        came=max(demand.came, float(at_least[place])),
-        of_queue=max(demand.of_queue, float(told.loads.per_queue[place])),
+        received=max(demand.received, float(at_least[place])),
+        per_queue=max(demand.per_queue, float(throughput.loads.per_queue[place])),
     )
-    response_ms = float(told.responses.took_ms[place])
+    response_ms = float(throughput.responses.took_ms[place])
     return _hit(step, member, (run[0].start, run[-1].end, run[-1].seen_at), limit, demand, rates_with, response_ms)
 
 
 def _hot_queues(step: AuditedStep, members: Sequence[_Member], rows: Sequence[_Row]) -> Iterator[RuleHit]:
     part = step.settings.thresholds.near_capacity_percent / 100
-    least = min((float(one.rates.queue.min()) for one in members), default=0.0) * part
-    for one in rows:
-        row, start, end = one
-        if not _is_long(step, row) or row.produced.max(initial=0) * SECOND < least * (end - start):
+    least = min((float(member.rates.queue.min()) for member in members), default=0.0) * part
+    for row in rows:
+        progress, start, end = row
+        if not _is_long(step, progress) or progress.produced.max(initial=0) * SECOND < least * (end - start):
             continue
         for member in members:
-            told, received = member.told.between(row.start, row.end), _received(one, member.client_id)
-            if told is None or received is None:
+            throughput = member.throughput.between(progress.start, progress.end)
+            received = _received(row, member.client_id)
+            if throughput is None or received is None:
                 continue
-            enough = told.on_average()[1] * part
+            limit_rate = throughput.on_average()[1] * part
             hottest = max(received.rates)
-            if hottest >= enough > received.average:
-                demand = _demand(step, member, row.start, rows)._replace(of_queue=hottest)
-                queue = queue_at(row, received.places[received.rates.index(hottest)], HOT)
-                span = row.start, row.end, row.end
-                yield _hit(step, member, span, Bottleneck.HOT_QUEUE, demand, told.on_average, told.response_ms, queue)
+            if hottest >= limit_rate > received.average:
+                demand = _demand(step, member, progress.start, rows)._replace(per_queue=hottest)
+                queue = queue_at(progress, received.places[received.rates.index(hottest)], HOT)
+                span = progress.start, progress.end, progress.end
+                rates, response_ms = throughput.on_average, throughput.response_ms
+                yield _hit(step, member, span, Bottleneck.HOT_QUEUE, demand, rates, response_ms, queue)
 
 
 def _demand(step: AuditedStep, member: _Member, at: int, rows: Sequence[_Row]) -> MemberDemand:
-    """What came to it at a time, by the intervals that last long enough to tell."""
-    now = [row for row in rows if row[0].start <= at < row[0].end]
-    received = [found for one in now if (found := _received(one, member.client_id))]
-    if not received:
+    """What a member receives at a time (microseconds), by the intervals that last long enough to show it."""
+    current = [row for row in rows if row[0].start <= at < row[0].end]
+    topics = [received for row in current if (received := _received(row, member.client_id))]
+    if not topics:
         return MemberDemand(0.0, 0.0, 0, 0, 0)
-    lasting = [one for one in received if _is_long(step, one.row)]
-    most = max(received, key=lambda one: len(one.places))
+    lasting = [topic for topic in topics if _is_long(step, topic.row)]
+    most = max(topics, key=lambda topic: len(topic.places))
     interval = most.row.interval
     return MemberDemand(
-        came=sum(sum(one.rates) for one in lasting),
-        of_queue=max((one.average for one in lasting), default=0.0),
+        received=sum(sum(topic.rates) for topic in lasting),
+        per_queue=max((topic.average for topic in lasting), default=0.0),
         owned=len(most.places),
         readable=len(interval.queues or ()),
         members=len(interval.members or ()),
@@ -153,14 +155,14 @@ def _is_long(step: AuditedStep, row: IntervalProgress) -> bool:
     return row.end - row.start >= step.settings.thresholds.near_capacity_seconds * SECOND
 
 
-def _received(one: _Row, client_id: str) -> _Received | None:
-    """None: it owned no queue, or nobody knows."""
-    row, start, end = one
-    owners = owners_of(row)
+def _received(row: _Row, client_id: str) -> _Received | None:
+    """What a client received in one interval; None: it owned no queue, or the owners are unknown."""
+    progress, start, end = row
+    owners = owners_of(progress)
     places = [place for place, ids in enumerate(owners.owner_ids) if client_id in ids] if owners else []
-    came = row.produced.tolist()
+    produced = progress.produced.tolist()
     seconds = (end - start) / SECOND
-    return _Received(row, places, [max(came[place], 0) / seconds for place in places]) if places else None
+    return _Received(progress, places, [max(produced[place], 0) / seconds for place in places]) if places else None
 
 
 def _hit(
@@ -241,27 +243,27 @@ RULE = Rule(
 
 
 class MemberDemand(NamedTuple):
-    """What comes to a member, in messages a second: in all, and into the queue (or, on average, each of the queues of
+    """What a member receives, in messages a second: in all, and into the queue (or, on average, each of the queues of
     the topic) that gets most. Of the topic of which it owns most queues: how many it `owned`, all `readable` ones, and
     the `members`, connections; 0: unknown.
     """
 
-    came: float
-    of_queue: float
+    received: float
+    per_queue: float
     owned: int
     readable: int
     members: int
 
     @property
     def more_members(self) -> int | None:
-        """So many that an even share is a queue less than this member owns; None: it owns one, or it is unknown."""
+        """How many more members make an even share one queue smaller than this member's; None: it owns one, or none."""
         if self.owned < 2:
             return None
         return max(-(-self.readable // (self.owned - 1)) - self.members, 1)
 
-    def used(self, listener: float, of_queue: float) -> float:
-        """The part of its limit, with these `Rates`."""
-        return max(self.came / listener, self.of_queue / of_queue)
+    def used(self, listener: float, queue: float) -> float:
+        """The part of its limit that it reaches, if it can consume these messages a second, in all and of a queue."""
+        return max(self.received / listener, self.per_queue / queue)
 
 
 #: A member's `Throughput` with changed settings: messages a second of its listener, and of each of its queues.
@@ -269,17 +271,17 @@ RatesWith = Callable[[Changes], tuple[float, float]]
 
 
 def relief(demand: MemberDemand, rates: RatesWith, response_ms: float) -> dict[str, float | None]:
-    """The `utilisation`, and the one that each change would leave, by their names; None: it cannot be made.
+    """The `utilisation`, and the one that each change would leave, by name; None: the change is not possible.
 
-    Twice the queues are each given half of the messages, and a member that has a queue less that part less.
+    With twice the queues, each receives half of the messages. With a queue less, the member receives that part less.
     """
     as_set, more = rates(AS_SET), demand.more_members
-    fewer = demand._replace(came=demand.came * (demand.owned - 1) / demand.owned) if more else None
+    fewer = demand._replace(received=demand.received * (demand.owned - 1) / demand.owned) if more else None
     return {
         "utilisation": demand.used(*as_set),
         "with_twice_the_threads": demand.used(*rates(Changes(threads_times=2))),
         "with_more_members": fewer.used(*as_set) if fewer else None,
-        "with_twice_the_queues": demand._replace(of_queue=demand.of_queue / 2).used(*as_set),
+        "with_twice_the_queues": demand._replace(per_queue=demand.per_queue / 2).used(*as_set),
         "with_half_the_response_time": demand.used(*rates(Changes(response_ms=response_ms / 2))),
         "with_no_pull_interval": demand.used(*rates(Changes(pull_interval_ms=0))),
         "more_members": more,
@@ -296,7 +298,7 @@ _WHAT = {
 
 
 def best_change(measures: Mapping[str, float | None]) -> str:
-    """A sentence: which of the changes of `relief` leaves the least, of equals the first."""
+    """A sentence that names the change of `relief` with the least utilisation, of equals the first."""
     now = measures["utilisation"] or 0.0
     left = {name: value for name in _WHAT if (value := measures[name]) is not None}
     best = min(left, key=lambda name: left[name])

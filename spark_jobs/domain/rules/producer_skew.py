@@ -24,9 +24,9 @@ HOT, WITHOUT_MESSAGES = "HOT", "WITHOUT_MESSAGES"
 
 
 class Production(NamedTuple):
-    """Messages that came into each queue of a topic in a step, `UNKNOWN` or not; and the time that was measured.
+    """Messages produced to each queue of a topic in a step (or `UNKNOWN`), and the time that was measured.
 
-    `whole`: whether they are known of all that time in which those of any queue are.
+    `whole`: whether they are known for all the time in which those of any queue are.
     """
 
     queues: Sequence[Place]
@@ -37,44 +37,44 @@ class Production(NamedTuple):
 
 
 class Skew(NamedTuple):
-    """Mean production of the queues that count, and that of the busiest ÷ the mean."""
+    """Messages per queue on average over the queues that count, and those of the busiest queue ÷ this mean."""
 
     mean: float
     ratio: float
 
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
-    """One hit per (topic, queue far above the mean), and per queue of a broker that got nothing, for all the time that
-    was measured in the step.
+    """One hit per (topic, queue far above the mean), and per queue of a broker without messages, each for all the time
+    that was measured in the step.
     """
-    per_topic: dict[str, list[IntervalProgress]] = defaultdict(list)
+    progress_per_topic: dict[str, list[IntervalProgress]] = defaultdict(list)
     for progress in step.progress:
         if progress.interval.is_ordinary and len(progress.produced):
-            per_topic[progress.interval.topic].append(progress)
-    for topic, parts in per_topic.items():
+            progress_per_topic[progress.interval.topic].append(progress)
+    for topic, parts in progress_per_topic.items():
         if _may_be_skewed(parts, step.settings.thresholds):
-            yield from _of_topic(step, topic, parts)
+            yield from _topic_hits(step, topic, parts)
 
 
 def production(parts: Sequence[IntervalProgress]) -> Production:
-    """Added up over the intervals of one topic."""
+    """What was produced to each queue of one topic, added up over its intervals."""
     columns: dict[Place, int] = {}
     places: dict[int, Matrix] = {}
     for queues in (progress.queues for progress in parts):
         if id(queues) not in places:
-            found = [columns.setdefault(queue, len(columns)) for queue in queues]
-            places[id(queues)] = np.array(found, dtype=np.int64)
+            numbers = [columns.setdefault(queue, len(columns)) for queue in queues]
+            places[id(queues)] = np.array(numbers, dtype=np.int64)
     start, end = np.full(len(columns), np.iinfo(np.int64).max), np.zeros(len(columns), np.int64)
     produced, known = np.zeros(len(columns), np.int64), np.zeros(len(columns), np.bool_)
     whole = np.ones(len(columns), np.bool_)
     for progress in parts:
-        of_queues = places[id(progress.queues)]
-        start[of_queues] = np.minimum(start[of_queues], progress.start)
-        end[of_queues] = np.maximum(end[of_queues], progress.end)
+        chosen = places[id(progress.queues)]
+        start[chosen] = np.minimum(start[chosen], progress.start)
+        end[chosen] = np.maximum(end[chosen], progress.end)
         is_known = progress.produced != UNKNOWN
-        known[of_queues] |= is_known
-        whole[of_queues] &= is_known | ~is_known.any()
-        produced[of_queues] += np.where(is_known, progress.produced, 0)
+        known[chosen] |= is_known
+        whole[chosen] &= is_known | ~is_known.any()
+        produced[chosen] += np.where(is_known, progress.produced, 0)
     return Production(list(columns), start, end, np.where(known, produced, UNKNOWN), whole & known)
 
 
@@ -92,9 +92,10 @@ def skew(produced: Sequence[tuple[str, int | None]], least_mean: float) -> Skew 
     return Skew(mean, max(counted) / mean)
 
 
-def queues_without_messages(routes: Sequence[Sequence[RouteEntry]], made: Production) -> set[Place]:
-    """Of brokers that producers could write to as long as the routes held: all queues to write to, if each got none."""
-    nothing = {queue for queue, none in zip(made.queues, (made.produced == 0) & made.whole, strict=True) if none}
+def queues_without_messages(routes: Sequence[Sequence[RouteEntry]], production: Production) -> set[Place]:
+    """The write queues of brokers that got no message in any of them, though all routes let producers write to them."""
+    is_empty = (production.produced == 0) & production.whole
+    empty = {queue for queue, none in zip(production.queues, is_empty.tolist(), strict=True) if none}
     write_queues = [
         {
             entry.broker_name: entry.write_queue_nums
@@ -103,59 +104,59 @@ def queues_without_messages(routes: Sequence[Sequence[RouteEntry]], made: Produc
         }
         for route in routes
     ]
-    found: set[Place] = set()
+    unwritten: set[Place] = set()
     for broker in set.intersection(*map(set, write_queues)):
-        queues = {(broker, queue_id) for of_route in write_queues for queue_id in range(of_route[broker])}
-        found |= queues if queues <= nothing else set()
-    return found
+        queues = {(broker, queue_id) for counts in write_queues for queue_id in range(counts[broker])}
+        unwritten |= queues if queues <= empty else set()
+    return unwritten
 
 
 def _may_be_skewed(parts: Sequence[IntervalProgress], thresholds: Thresholds) -> bool:
-    """False for most topics, at the price of a few array operations: every queue gets messages, the mean is no more
-    than the busiest, and it is at least that over all queues.
+    """A quick check, False for most topics, that costs a few array operations. The mean is at most what the busiest
+    queue got; where every queue gets messages, it is that over all queues.
     """
     busiest = sum(max(int(progress.produced.max()), 0) for progress in parts)
     if busiest < thresholds.skew_messages_per_queue:
         return False
-    only = parts[0].produced
-    if len(parts) > 1 or not only.all():
+    first = parts[0].produced
+    if len(parts) > 1 or not first.all():
         return True
-    return busiest >= int(only[only != UNKNOWN].sum()) / len(only) * thresholds.skew_ratio
+    return busiest >= int(first[first != UNKNOWN].sum()) / len(first) * thresholds.skew_ratio
 
 
-def _of_topic(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]) -> Iterator[RuleHit]:
-    """Where the broker hands out the messages to all members, a queue that gets more than others holds nobody up."""
-    thresholds, made = step.settings.thresholds, production(parts)
-    messages = [None if one == UNKNOWN else one for one in made.produced.tolist()]
-    brokers = [broker for broker, _ in made.queues]
-    found = skew(list(zip(brokers, messages, strict=True)), thresholds.skew_messages_per_queue)
-    if not found:
+def _topic_hits(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]) -> Iterator[RuleHit]:
+    """The hits of one topic. Where the broker hands out messages to all members, a hot queue holds nobody up."""
+    thresholds, per_queue = step.settings.thresholds, production(parts)
+    messages = [None if count == UNKNOWN else count for count in per_queue.produced.tolist()]
+    brokers = [broker for broker, _ in per_queue.queues]
+    topic_skew = skew(list(zip(brokers, messages, strict=True)), thresholds.skew_messages_per_queue)
+    if not topic_skew:
         return
     is_shared_out = any(progress.interval.is_shared_out for progress in parts)
-    unwritten = _unwritten(step, topic, made)
+    unwritten = _unwritten(step, topic, per_queue)
     for place, produced in enumerate(messages):
-        if made.queues[place] in unwritten:
-            yield _hit(topic, made, place, BROKER_WITHOUT_MESSAGES, WITHOUT_MESSAGES, {"mean": found.mean})
-        elif produced is not None and produced >= found.mean * thresholds.skew_ratio and not is_shared_out:
-            measures = {"max_over_mean": found.ratio, "mean": found.mean, "produced_max": produced}
-            yield _hit(topic, made, place, HOT_QUEUES, HOT, measures)
+        if per_queue.queues[place] in unwritten:
+            yield _hit(topic, per_queue, place, BROKER_WITHOUT_MESSAGES, WITHOUT_MESSAGES, {"mean": topic_skew.mean})
+        elif produced is not None and produced >= topic_skew.mean * thresholds.skew_ratio and not is_shared_out:
+            measures = {"max_over_mean": topic_skew.ratio, "mean": topic_skew.mean, "produced_max": produced}
+            yield _hit(topic, per_queue, place, HOT_QUEUES, HOT, measures)
 
 
-def _unwritten(step: AuditedStep, topic: str, made: Production) -> set[Place]:
-    """By all routes of the time that was measured."""
-    start, end = int(made.start.min()), int(made.end.max())
+def _unwritten(step: AuditedStep, topic: str, per_queue: Production) -> set[Place]:
+    """The queues of brokers without messages, by all routes of the time that was measured."""
+    start, end = int(per_queue.start.min()), int(per_queue.end.max())
     routes = [span.state for span in step.routes.get(topic, ()) if span.start < end and start < span.end]
-    return queues_without_messages(routes, made) if routes else set()
+    return queues_without_messages(routes, per_queue) if routes else set()
 
 
-def _hit(topic: str, made: Production, place: int, cause: str, role: str, measures: dict[str, float]) -> RuleHit:
+def _hit(topic: str, per_queue: Production, place: int, cause: str, role: str, measures: dict[str, float]) -> RuleHit:
     return RuleHit(
-        int(made.start[place]),
-        int(made.end[place]),
+        int(per_queue.start[place]),
+        int(per_queue.end[place]),
         cause=cause,
         topic=topic,
         view=ALL_HOSTS,
-        queue=FindingQueue(topic, *made.queues[place], role),
+        queue=FindingQueue(topic, *per_queue.queues[place], role),
         severity=WARN,
         weight=measures.get("produced_max"),
         measures=measures,
