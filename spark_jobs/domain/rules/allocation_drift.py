@@ -26,8 +26,8 @@ NAME = "ALLOCATION_DRIFT"
 
 
 class Shares(NamedTuple):
-    """What every client's share is in one interval, until the last snapshot that showed its members. `settled_at`: when
-    they must have followed the last change of anything, and that of the route.
+    """The share of every client in one interval, until the last snapshot that showed its members (microseconds).
+    `settled_at`: when clients must have followed the last change, also of the route.
     """
 
     start: int
@@ -41,37 +41,37 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (client, topic, span of drift, queue); one condition per client, topic and direction.
 
     A span ends with the last snapshot that showed it: a client that has left, or has followed since, is not drifting.
-    Who pulls by hand may list no queue at all, whatever it pulls.
+    A client that pulls by hand may list no queue at all, whatever it pulls.
     """
     shares, by_hand = _shares(step), pulling_by_hand(step)
     for client_id, spans in client_spans(step).items():
-        looks = step.history.clients[client_id].series.times
-        for start, _, seen_at, (said, _) in spans:
-            for time in without((start, seen_at), () if said.owned else by_hand):
-                for topic, held in said.holdings.items():
-                    yield from _drifting(shares.get(topic, ()), topic, client_id, held, time, looks)
+        asked_at = step.history.clients[client_id].series.times
+        for start, _, seen_at, (reported, _) in spans:
+            for time in without((start, seen_at), () if reported.owned else by_hand):
+                for topic, owned_queues in reported.holdings.items():
+                    yield from _drifting(shares.get(topic, ()), topic, client_id, owned_queues, time, asked_at)
 
 
 def _drifting(
     shares: Sequence[Shares],
     topic: str,
     client_id: str,
-    held: frozenset[Place],
+    owned_queues: frozenset[Place],
     seen: Time,
-    looks: NDArray[np.int64],
+    asked_at: NDArray[np.int64],
 ) -> Iterator[RuleHit]:
-    """While it has these queues of the topic, to the last look at it; shares are in the order of time, and a search
-    finds the first.
+    """The hits of one client and topic in the time `seen`, in which its snapshots (at `asked_at`) list the same queues.
+    Shares are in the order of time, and a search finds the first.
     """
-    place = bisect_right(shares, seen[0], key=lambda one: one.end)
+    place = bisect_right(shares, seen[0], key=lambda share: share.end)
     while place < len(shares) and shares[place].start < seen[1]:
         share, place = shares[place], place + 1
         start, end = max(seen[0], share.settled_at), min(seen[1], share.end)
         if start >= end or client_id not in share.client_ids:
             continue
-        found = drift(held, share.queues_of_client.get(client_id, frozenset()))
-        end = int(looks[np.searchsorted(looks, end, side="right") - 1]) if found else end
-        for cause, queues in found.items() if start < end else ():
+        drifted = drift(owned_queues, share.queues_of_client.get(client_id, frozenset()))
+        end = int(asked_at[np.searchsorted(asked_at, end, side="right") - 1]) if drifted else end
+        for cause, queues in drifted.items() if start < end else ():
             for broker_name, queue_id in sorted(queues):
                 yield RuleHit(
                     start,
@@ -86,18 +86,20 @@ def _drifting(
                 )
 
 
-def drift(held: frozenset[Place], share: frozenset[Place]) -> Mapping[DriftCause, frozenset[Place]]:
-    """The queues that a client has beyond its share, and those of its share that it has not; {} if it agrees."""
-    if held == share:
+def drift(owned_queues: frozenset[Place], share: frozenset[Place]) -> Mapping[DriftCause, frozenset[Place]]:
+    """The queues that a client owns beyond its share, and those of its share that it does not own; {} if none are."""
+    if owned_queues == share:
         return {}
-    return {DriftCause.HOLDS_MORE: held - share, DriftCause.HOLDS_LESS: share - held}
+    return {DriftCause.HOLDS_MORE: owned_queues - share, DriftCause.HOLDS_LESS: share - owned_queues}
 
 
 def _shares(step: AuditedStep) -> Mapping[str, Sequence[Shares]]:
-    """By topic, of intervals in which all hosts list the same members: else a share depends on which host is asked."""
+    """By topic, the shares in intervals in which all hosts list the same members, in the order of time: otherwise a
+    share depends on which host is asked.
+    """
     agree = step.settings.thresholds.convergence_seconds * SECOND
     poll = step.settings.thresholds.route_poll_seconds * SECOND
-    found: dict[str, list[Shares]] = defaultdict(list)
+    shares_of_topic: dict[str, list[Shares]] = defaultdict(list)
     route_since: dict[str, tuple[tuple[Place, ...] | None, int]] = {}
     for interval in step.replayed:
         if interval.view != ALL_HOSTS or interval.allocation is None or interval.members is None:
@@ -110,10 +112,10 @@ def _shares(step: AuditedStep) -> Mapping[str, Sequence[Shares]]:
         # What a client pops is not among the queues that it lists.
         client_ids = frozenset(member.client_id for member in interval.members if not is_popped(member.strategy))
         end = interval.end if interval.seen_at is None else min(interval.end, interval.seen_at)
-        found[interval.topic].append(
+        shares_of_topic[interval.topic].append(
             Shares(interval.start, end, settled_at, client_ids, interval.allocation.queues_of_client)
         )
-    return found
+    return shares_of_topic
 
 
 RULE = Rule(

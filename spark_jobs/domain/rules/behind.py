@@ -1,4 +1,4 @@
-"""What the rules about consumers that do not get on share: queues that somebody consumes, and one verdict."""
+"""Shared by the rules about consumers that make no progress: hits of owned queues that have one verdict."""
 
 from __future__ import annotations
 
@@ -53,22 +53,22 @@ DECIDED_BY = (
 
 
 def hits_behind(
-    step: AuditedStep, found: Verdict, severity: str, cause: str, least_growth: int | None = None
+    step: AuditedStep, verdict: Verdict, severity: str, cause: str, least_growth: int | None = None
 ) -> Iterator[RuleHit]:
     """One hit per (interval, span with this verdict of a queue with an owner, client that owns it); one condition per
     topic and cause. Queues without an owner stand still too: that is UNASSIGNED_QUEUE. Where owners are not known,
-    nobody is named. The measures are the worst queue's. `least_growth`: messages by which the lag grew in the span.
+    nobody is named. `least_growth`: messages by which the lag must have grown in the span.
     """
     for progress in step.progress:
         for span in progress.spans:
             has_grown = least_growth is None or span.lag_last - span.lag_first >= least_growth
-            if span.verdict == found and has_grown:
-                starved = found != Verdict.WARN and priority.is_starved(step, progress, span)
-                said = (INFO, priority.STARVATION) if starved else (severity, cause)
-                yield from _of_span(step, progress, span, *said)
+            if span.verdict == verdict and has_grown:
+                starved = verdict != Verdict.WARN and priority.is_starved(step, progress, span)
+                severity_and_cause = (INFO, priority.STARVATION) if starved else (severity, cause)
+                yield from _span_hits(step, progress, span, *severity_and_cause)
 
 
-def _of_span(
+def _span_hits(
     step: AuditedStep, progress: IntervalProgress, span: VerdictSpan, severity: str, cause: str
 ) -> Iterator[RuleHit]:
     measures = {

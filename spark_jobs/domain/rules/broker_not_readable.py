@@ -47,7 +47,7 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
         hit
         for topic, route in step.routes.items()
         if topic in step.history.offsets
-        for hit in _of_topic(step, topic, route, seen_before(step, topic, route))
+        for hit in _topic_hits(step, topic, route, seen_before(step, topic, route))
     ]
 
 
@@ -64,19 +64,19 @@ def seen_before(step: AuditedStep, topic: str, route: Route) -> dict[str, int]:
 
 
 def not_readable_spans(route: Route, before: Collection[str] = ()) -> Mapping[str, Sequence[NotReadable]]:
-    """Per broker that is ever in the route, known from when it is first there, or was in it `before`."""
+    """Per broker, the spans in which it could not be read, since it was first in the route (or was in it `before`)."""
     perms = [{entry.broker_name: entry.perm for entry in span.state} for span in route]
-    found: dict[str, list[NotReadable]] = {broker: [] for broker in before}
+    spans_of_broker: dict[str, list[NotReadable]] = {broker: [] for broker in before}
     for span, perm_of in zip(route, perms, strict=True):
         for broker in perm_of:
-            found.setdefault(broker, [])
-        for broker, spans in found.items():
+            spans_of_broker.setdefault(broker, [])
+        for broker, spans in spans_of_broker.items():
             cause = not_readable(perm_of.get(broker))
             if cause and spans and spans[-1].end == span.start and spans[-1].cause == cause:
                 spans[-1] = spans[-1]._replace(end=span.end)
             elif cause:
                 spans.append(NotReadable(span.start, span.end, cause))
-    return found
+    return spans_of_broker
 
 
 def not_readable(perm: int | None) -> NotReadableCause | None:
@@ -87,7 +87,7 @@ def not_readable(perm: int | None) -> NotReadableCause | None:
 
 
 def held_backlog(readings: OffsetReadings, broker: str, start: int, end: int) -> dict[Place, int]:
-    """The last known backlog of each of the broker's queues that readings in `[start, end)` tell of."""
+    """The last known backlog, in messages, of each of the broker's queues by the readings in `[start, end)`."""
     inside = readings.inside(start, end)
     if inside.start >= inside.stop:
         return {}
@@ -96,37 +96,37 @@ def held_backlog(readings: OffsetReadings, broker: str, start: int, end: int) ->
     known = lag != UNKNOWN
     last = len(lag) - 1 - known[::-1].argmax(axis=0)
     backlogs = lag[last, np.arange(len(columns))]
-    named = zip(columns, backlogs.tolist(), strict=True)
-    return {readings.queues[column]: backlog for column, backlog in named if backlog != UNKNOWN}
+    columns_and_backlogs = zip(columns, backlogs.tolist(), strict=True)
+    return {readings.queues[column]: backlog for column, backlog in columns_and_backlogs if backlog != UNKNOWN}
 
 
-def _is_well(route: Route) -> bool:
-    """Whether there is nothing to look at: one route, of which every broker can be read."""
+def _is_readable(route: Route) -> bool:
+    """Whether the route never changed, and every broker in it can be read: most topics."""
     return len(route) <= 1 and all(entry.perm & PERM_READ for span in route for entry in span.state)
 
 
-def _of_topic(step: AuditedStep, topic: str, route: Route, before: Mapping[str, int]) -> Iterable[RuleHit]:
-    if _is_well(route) and not before:
+def _topic_hits(step: AuditedStep, topic: str, route: Route, before: Mapping[str, int]) -> Iterable[RuleHit]:
+    if _is_readable(route) and not before:
         return
     for broker, spans in not_readable_spans(route, before).items():
-        yield from _of_broker(step, topic, broker, spans, before.get(broker))
+        yield from _broker_hits(step, topic, broker, spans, before.get(broker))
 
 
-def _of_broker(
-    step: AuditedStep, topic: str, broker: str, spans: Sequence[NotReadable], seen: int | None
+def _broker_hits(
+    step: AuditedStep, topic: str, broker: str, spans: Sequence[NotReadable], last_hour: int | None
 ) -> Iterable[RuleHit]:
     """Readings count from one `max_gap` before a span, so that a broker which is gone has some; each counts for the
-    last span that it may count for. Where the broker left before the window, those of the hour `seen` count, too.
+    last span that it may count for. Where the broker left before the window, those of its `last_hour` count, too.
     """
     gap, readings = step.settings.max_gap, step.history.offsets[topic]
     for place, span in enumerate(spans):
         following = spans[place + 1].start - gap if place + 1 < len(spans) else span.end
-        held = held_backlog(readings, broker, span.start - gap, min(span.end, following))
-        if place == 0 and seen is not None:
-            until = min(seen + HOUR + gap, step.window.read_from)
-            held = held_backlog(readings, broker, seen - gap, until) | held
-        total = sum(held.values())
-        for (_, queue_id), backlog in held.items():
+        backlogs = held_backlog(readings, broker, span.start - gap, min(span.end, following))
+        if place == 0 and last_hour is not None:
+            until = min(last_hour + HOUR + gap, step.window.read_from)
+            backlogs = held_backlog(readings, broker, last_hour - gap, until) | backlogs
+        total = sum(backlogs.values())
+        for (_, queue_id), backlog in backlogs.items():
             if backlog > 0:
                 yield RuleHit(
                     span.start,

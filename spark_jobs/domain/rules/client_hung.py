@@ -21,7 +21,7 @@ HUNG = "HUNG"
 
 
 class Hung(NamedTuple):
-    """A time in which a client hangs; `stale`: the queues that this is about, None: all that it owns."""
+    """A time in which a client hangs (microseconds); `stale`: the queues that it does not pull, None: all it owns."""
 
     start: int
     end: int
@@ -35,47 +35,47 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     seconds = step.settings.thresholds.silent_after_seconds
     by_hand = pulling_by_hand(step)
     for client_id, spans in client_spans(step).items():
-        hung = list(_hung(spans, seconds, by_hand))
-        if not hung:
+        hangs = list(_hangs(spans, seconds, by_hand))
+        if not hangs:
             continue
         for interval in step.replayed:
-            yield from _owned_meanwhile(interval, client_id, hung, seconds)
+            yield from _hang_hits(interval, client_id, hangs, seconds)
 
 
-def _hung(spans: Sequence[Span[ClientReport]], seconds: int, by_hand: Sequence[Time]) -> Iterator[Hung]:
-    """In the order of time. Unanswered: two snapshots or more, for so long. Not pulling: the age says it at once."""
-    for start, end, seen_at, (said, trouble) in spans:
-        if not said.answered and seen_at > start and end >= start + seconds * SECOND:
-            yield Hung(start, end, seen_at, HungCause.NO_ANSWER, None)
-        if trouble.stale:
-            for part in without((start, end), by_hand):
-                yield Hung(*part, min(seen_at, part[1]), HungCause.NO_PULL, frozenset(trouble.stale))
-
-
-def _owned_meanwhile(
-    interval: RebalanceInterval, client_id: str, hung: Sequence[Hung], seconds: float
-) -> Iterator[RuleHit]:
-    """The queues that it owns in an interval while it hangs. Its spans are in the order of time, and a search finds
-    the first.
+def _hangs(spans: Sequence[Span[ClientReport]], seconds: int, by_hand: Sequence[Time]) -> Iterator[Hung]:
+    """The times in which a client hangs, in order. No answer counts after two snapshots and so many seconds; a queue
+    that is not pulled counts at once, as the age of the last pull shows it.
     """
-    place = bisect_right(hung, interval.start, key=lambda one: one.end)
-    while place < len(hung) and hung[place].start < interval.end:
-        one, place = hung[place], place + 1
-        for queue in _concerned(interval, client_id, one):
+    for start, end, seen_at, (reported, symptoms) in spans:
+        if not reported.answered and seen_at > start and end >= start + seconds * SECOND:
+            yield Hung(start, end, seen_at, HungCause.NO_ANSWER, None)
+        if symptoms.stale:
+            for part in without((start, end), by_hand):
+                yield Hung(*part, min(seen_at, part[1]), HungCause.NO_PULL, frozenset(symptoms.stale))
+
+
+def _hang_hits(interval: RebalanceInterval, client_id: str, hangs: Sequence[Hung], seconds: float) -> Iterator[RuleHit]:
+    """The hits of queues that a client owns in an interval while it hangs. `hangs` are in the order of time, and a
+    search finds the first.
+    """
+    place = bisect_right(hangs, interval.start, key=lambda hang: hang.end)
+    while place < len(hangs) and hangs[place].start < interval.end:
+        hang, place = hangs[place], place + 1
+        for queue in _affected_queues(interval, client_id, hang):
             yield RuleHit(
-                max(interval.start, one.start),
-                min(interval.end, one.end),
-                cause=one.cause.value,
+                max(interval.start, hang.start),
+                min(interval.end, hang.end),
+                cause=hang.cause.value,
                 client_id=client_id,
                 view=interval.view,
-                seen_at=one.seen_at if interval.seen_at is None else min(interval.seen_at, one.seen_at),
+                seen_at=hang.seen_at if interval.seen_at is None else min(interval.seen_at, hang.seen_at),
                 queue=FindingQueue(*queue, HUNG),
                 implicated=client_id,
-                minimum_seconds=seconds if one.cause is HungCause.NO_ANSWER else 0.0,
+                minimum_seconds=seconds if hang.cause is HungCause.NO_ANSWER else 0.0,
             )
 
 
-def _concerned(interval: RebalanceInterval, client_id: str, hung: Hung) -> Iterator[MessageQueue]:
+def _affected_queues(interval: RebalanceInterval, client_id: str, hung: Hung) -> Iterator[MessageQueue]:
     owned = interval.allocation.queues_of_client.get(client_id, ()) if interval.allocation else ()
     for place in sorted(owned):
         queue = MessageQueue(interval.topic, *place)

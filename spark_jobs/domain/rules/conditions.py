@@ -119,7 +119,7 @@ def worst_severity(condition: Sequence[RuleHit]) -> str | None:
 def connections(condition: Sequence[RuleHit]) -> tuple[Connection, ...]:
     """The different connections that the hits name, sorted by all their fields, unknown first."""
     named = {connection for hit in condition for connection in hit.connections}
-    return tuple(sorted(named, key=lambda one: [_unknown_first(value) for value in one]))
+    return tuple(sorted(named, key=lambda connection: [_unknown_first(value) for value in connection]))
 
 
 def worst(condition: Sequence[RuleHit]) -> RuleHit:

@@ -23,16 +23,16 @@ LISTENER_FAILS = "LISTENER_FAILS"
 SENT_BACK = "SENT_BACK"
 GIVEN_UP = "GIVEN_UP"
 RETRIED = "RETRIED"
-#: A listener that rejects so much gets on worse than it fails.
+#: A listener that rejects so much is an ERROR.
 MOST_PERCENT = 50
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One per (client, topic, snapshot) that shows a failing listener, one condition per topic; where no client tells,
-    one per queue of the retry topic, one condition per group; and one for what was given up.
+    """One per (client, topic, snapshot) that shows a failing listener, one condition per topic; where no client shows
+    one, one per queue of the retry topic, one condition per group; and one for the messages that were given up.
     """
-    told = list(_of_clients(step))
-    yield from told or _of_retry_topic(step)
+    listener_hits = list(_listener_hits(step))
+    yield from listener_hits or _retry_hits(step)
     given_up = dead_letters(step)
     if given_up is not None:
         yield RuleHit(
@@ -46,36 +46,36 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         )
 
 
-def _of_clients(step: AuditedStep) -> Iterator[RuleHit]:
+def _listener_hits(step: AuditedStep) -> Iterator[RuleHit]:
     for client_id, client in step.history.clients.items():
         for topic, failing in failing_listeners(client, step.window, step.settings):
             for span in seen_twice(failing):
-                yield _of_client(client_id, topic, span, step.settings.thresholds.busy_after_seconds)
+                yield _listener_hit(client_id, topic, span, step.settings.thresholds.busy_after_seconds)
 
 
-def _of_client(client_id: str, topic: str, shown: Span[FailureRate], seconds: float) -> RuleHit:
+def _listener_hit(client_id: str, topic: str, span: Span[FailureRate], seconds: float) -> RuleHit:
     return RuleHit(
-        shown.start,
-        shown.end,
+        span.start,
+        span.end,
         cause=LISTENER_FAILS,
         topic=topic,
-        seen_at=shown.seen_at,
+        seen_at=span.seen_at,
         implicated=client_id,
         minimum_seconds=seconds,
-        severity=ERROR if shown.state.failed_percent >= MOST_PERCENT else WARN,
-        weight=shown.state.failed_percent,
-        measures=shown.state._asdict(),
+        severity=ERROR if span.state.failed_percent >= MOST_PERCENT else WARN,
+        weight=span.state.failed_percent,
+        measures=span.state._asdict(),
     )
 
 
-def _of_retry_topic(step: AuditedStep) -> Iterator[RuleHit]:
-    found, of_retry = sent_back(step)
+def _retry_hits(step: AuditedStep) -> Iterator[RuleHit]:
+    traffic, retry_progress = sent_back(step)
     thresholds = step.settings.thresholds
-    if found.consumed is None or found.sent_back < thresholds.failing_messages:
+    if traffic.consumed is None or traffic.sent_back < thresholds.failing_messages:
         return
-    if found.sent_back * 100 < found.consumed * thresholds.failing_percent:
+    if traffic.sent_back * 100 < traffic.consumed * thresholds.failing_percent:
         return
-    for progress in of_retry:
+    for progress in retry_progress:
         for place in np.flatnonzero(progress.produced > 0).tolist():
             yield RuleHit(
                 progress.start,
@@ -84,7 +84,7 @@ def _of_retry_topic(step: AuditedStep) -> Iterator[RuleHit]:
                 queue=queue_at(progress, place, RETRIED),
                 minimum_seconds=0.0,
                 severity=WARN,
-                measures=found._asdict(),
+                measures=traffic._asdict(),
             )
 
 
@@ -126,7 +126,7 @@ RULE = Rule(
 
 
 class FailureRate(NamedTuple):
-    """Of one client and topic over the client's last minute: messages a second, and the share that was rejected."""
+    """One client and topic over the client's last minute: messages a second, and the percentage that was rejected."""
 
     failed_per_second: float
     consumed_per_second: float
@@ -169,15 +169,14 @@ def failing_listeners(
 
 
 def sent_back(step: AuditedStep) -> tuple[RetryTraffic, list[IntervalProgress]]:
-    """What went to the group's retry topic in the step, and the progress of that topic's queues; a queue that is
-    unknown counts as nothing.
+    """The traffic of the group's retry topic in the step, and the progress of that topic's queues; unknown queues count
+    as 0.
     """
-    of_retry = [progress for progress in step.progress if progress.interval.topic.startswith(RETRY)]
-    others = [progress for progress in step.progress if progress.interval.is_ordinary]
-    consumed = [_known(progress.consumed) for progress in others if (progress.consumed != UNKNOWN).any()]
-    return RetryTraffic(
-        sum(_known(progress.produced) for progress in of_retry), sum(consumed) if consumed else None
-    ), of_retry
+    retry_progress = [progress for progress in step.progress if progress.interval.topic.startswith(RETRY)]
+    ordinary_progress = [progress for progress in step.progress if progress.interval.is_ordinary]
+    consumed = [_known_sum(progress.consumed) for progress in ordinary_progress if (progress.consumed != UNKNOWN).any()]
+    sent = sum(_known_sum(progress.produced) for progress in retry_progress)
+    return RetryTraffic(sent, sum(consumed) if consumed else None), retry_progress
 
 
 def dead_letters(step: AuditedStep) -> Span[int] | None:
@@ -192,13 +191,13 @@ def dead_letters(step: AuditedStep) -> Span[int] | None:
     rows = readings.inside(window.read_from, window.end)
     times, offsets = readings.times[rows], readings.max_offset[rows]
     grown = np.where((offsets[1:] != UNKNOWN) & (offsets[:-1] != UNKNOWN), offsets[1:] - offsets[:-1], 0)
-    more = np.maximum(grown, 0).sum(axis=1) * (times[1:] >= window.start)
-    growing = np.flatnonzero(more)
+    new = np.maximum(grown, 0).sum(axis=1) * (times[1:] >= window.start)
+    growing = np.flatnonzero(new)
     if not growing.size:
         return None
     first, last = int(times[growing[0]]), int(times[growing[-1] + 1])
-    return Span(max(first, window.start), max(last, window.start + 1), last, int(more.sum()))
+    return Span(max(first, window.start), max(last, window.start + 1), last, int(new.sum()))
 
 
-def _known(values: np.ndarray[tuple[int], np.dtype[np.int64]]) -> int:
+def _known_sum(values: np.ndarray[tuple[int], np.dtype[np.int64]]) -> int:
     return int(values[values != UNKNOWN].sum())

@@ -32,29 +32,30 @@ class DuplicateCause(StrEnum):
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One for every (interval, client id with several connections), and one per queue that is harmed by it.
+    """One hit per (interval, client id with several connections), and one per queue that is harmed by it.
 
     One condition per group and client id, over all the group's topics. Where ownership is not replayed, the members are
     known all the same.
     """
-    listed = [(span, twins) for spans in step.memberships.values() for span in spans if (twins := _twins(span.state))]
+    spans = (span for broker_spans in step.memberships.values() for span in broker_spans)
+    repeated_ids = [(span, repeated) for span in spans if (repeated := _repeated_ids(span.state))]
     for interval in step.intervals:
         if interval.allocation is None:
-            yield from _of_unowned(interval, listed)
+            yield from _hits_without_owners(interval, repeated_ids)
         elif interval.allocation.twin_ids:
-            yield from _of_ids(interval, interval.allocation)
-            yield from _of_queues(interval)
+            yield from _client_hits(interval, interval.allocation)
+            yield from _queue_hits(interval)
 
 
-def _twins(listed: Membership) -> Mapping[str, Sequence[Connection]]:
+def _repeated_ids(membership: Membership) -> Mapping[str, Sequence[Connection]]:
     """The connections of each client id that has several."""
     connections: dict[str, list[Connection]] = defaultdict(list)
-    for connection in listed.connections:
+    for connection in membership.connections:
         connections[connection.client_id].append(connection)
-    return {client_id: found for client_id, found in connections.items() if len(found) > 1}
+    return {client_id: of_id for client_id, of_id in connections.items() if len(of_id) > 1}
 
 
-def _of_ids(interval: RebalanceInterval, allocation: Allocation) -> Iterator[RuleHit]:
+def _client_hits(interval: RebalanceInterval, allocation: Allocation) -> Iterator[RuleHit]:
     for client_id in allocation.twin_ids:
         yield RuleHit(
             interval.start,
@@ -73,15 +74,15 @@ def _of_ids(interval: RebalanceInterval, allocation: Allocation) -> Iterator[Rul
         )
 
 
-def _of_unowned(
-    interval: RebalanceInterval, listed: Sequence[tuple[Span[Membership], Mapping[str, Sequence[Connection]]]]
+def _hits_without_owners(
+    interval: RebalanceInterval, repeated_ids: Sequence[tuple[Span[Membership], Mapping[str, Sequence[Connection]]]]
 ) -> Iterator[RuleHit]:
-    """Members come and go inside an interval that is not replayed: the brokers' lists tell when an id was repeated."""
-    for span, twins in listed:
+    """The hits of an interval that is not replayed: the brokers' lists show when a client id was repeated."""
+    for span, repeated in repeated_ids:
         time = common((interval.start, interval.end), (span.start, span.end))
         if time is None:
             continue
-        for client_id, connections in twins.items():
+        for client_id, connections in repeated.items():
             yield RuleHit(
                 *time,
                 client_id=client_id,
@@ -93,17 +94,19 @@ def _of_unowned(
             )
 
 
-def _of_queues(interval: RebalanceInterval) -> Iterator[RuleHit]:
-    """The share of a further position is nobody's; that of the first is consumed by all twins."""
+def _queue_hits(interval: RebalanceInterval) -> Iterator[RuleHit]:
+    """The queues that repeated ids harm: the share of the id's first position is consumed by all its connections, the
+    shares of its further positions have no owner.
+    """
     for queue, cause, client_id in unassigned_queues(interval):
         if cause == UnassignedCause.DUPLICATE_CLIENT_ID:
-            yield _of_queue(interval, queue, client_id)
+            yield _queue_hit(interval, queue, client_id)
     for queue, cause, owner_ids in double_owned_queues(interval):
         if cause == DoubleOwnedCause.DUPLICATE_CLIENT_ID:
-            yield _of_queue(interval, queue, owner_ids[0])
+            yield _queue_hit(interval, queue, owner_ids[0])
 
 
-def _of_queue(interval: RebalanceInterval, queue: FindingQueue, client_id: str | None) -> RuleHit:
+def _queue_hit(interval: RebalanceInterval, queue: FindingQueue, client_id: str | None) -> RuleHit:
     span = (interval.start, interval.end)
     return RuleHit(*span, client_id=client_id, view=interval.view, seen_at=interval.seen_at, queue=queue)
 
@@ -132,7 +135,7 @@ def instance_name(client_id: str) -> str:
 
 
 def _are_from_one_host(connections: Sequence[Connection]) -> bool:
-    """Unknown hosts are not one host."""
+    """Whether all connections have the same known host."""
     hosts = {(connection.client_addr or "").rpartition(":")[0] for connection in connections}
     return len(hosts) == 1 and "" not in hosts
 

@@ -16,7 +16,7 @@ from spark_jobs.domain.phrases import known_sum, sum_before
 
 
 class QueueSpan(NamedTuple):
-    """A time in which a queue was hit in one role, inside the step: `[start, end)`, microseconds."""
+    """A time `[start, end)` (microseconds), inside the step, in which a rule hit a queue in one role."""
 
     queue: FindingQueue
     start: int
@@ -35,32 +35,35 @@ class _Readings(NamedTuple):
 def queue_evidence(
     history: GroupHistory, cause: str | None, spans: Iterable[QueueSpan]
 ) -> tuple[list[QueueEvidence], Measured]:
-    """What the readings say of each queue of a finding, sorted by queue and role, and of all of them together.
+    """What the readings show for each queue of a finding, sorted by queue and role, and for all of them together.
 
-    Nobody has offsets in queues that nobody may read: what the broker holds there is read from the topic's own
-    snapshots. Topics are read at different moments: their totals are added up afterwards, without those into which
-    nothing ever came: they say nothing of the others.
+    Queues that nobody may read have no consumer offsets: what the broker holds there is read from the topic's own
+    snapshots. Topics are read at different moments: their totals are added up afterwards, without topics that never had
+    messages, as these show nothing about the others.
     """
     queues: list[QueueEvidence] = []
     backlogs: dict[str, Measured] = {}
     empty: set[str] = set()
-    for topic, of_topic in groupby(sorted(spans), key=lambda span: span.queue.topic):
-        in_topic = list(of_topic)
+    for topic, topic_spans in groupby(sorted(spans), key=lambda span: span.queue.topic):
+        spans_of_topic = list(topic_spans)
         stranded = cause == UnassignedCause.BEYOND_READ_QUEUES
-        read = (history.topics if stranded else history.offsets).get(topic)
-        measured, backlog, came = (
-            _measured(read, in_topic) if read else ([Measured()] * len(in_topic), Measured(), True)
+        readings = (history.topics if stranded else history.offsets).get(topic)
+        measured, backlog, has_messages = (
+            _measured(readings, spans_of_topic) if readings else ([Measured()] * len(spans_of_topic), Measured(), True)
         )
-        queues += [QueueEvidence(*one.queue, one.start, one.end, *m) for one, m in zip(in_topic, measured, strict=True)]
+        queues += [
+            QueueEvidence(*span.queue, span.start, span.end, *span_measured)
+            for span, span_measured in zip(spans_of_topic, measured, strict=True)
+        ]
         backlogs[topic] = backlog
-        empty |= set() if came else {topic}
-    telling = backlogs.keys() - empty or backlogs.keys()
-    totals = [backlogs[topic] for topic in telling]
-    flows = [evidence for evidence in queues if evidence.topic in telling]
+        empty |= set() if has_messages else {topic}
+    counted_topics = backlogs.keys() - empty or backlogs.keys()
+    topic_totals = [backlogs[topic] for topic in counted_topics]
+    counted_queues = [evidence for evidence in queues if evidence.topic in counted_topics]
     return queues, Measured(
-        sum_before((one.backlog_start, one.backlog_end) for one in totals),
-        *(known_sum(getattr(one, name) for one in totals) for name in Measured._fields[1:3]),
-        *(known_sum(getattr(evidence, name) for evidence in flows) for name in Measured._fields[3:]),
+        sum_before((total.backlog_start, total.backlog_end) for total in topic_totals),
+        *(known_sum(getattr(total, name) for total in topic_totals) for name in Measured._fields[1:3]),
+        *(known_sum(getattr(evidence, name) for evidence in counted_queues) for name in Measured._fields[3:]),
     )
 
 
@@ -76,21 +79,21 @@ def highest_backlog(findings: Iterable[tuple[int | None, int | None]]) -> int | 
 def _measured(
     read: OffsetReadings | TopicReadings, spans: Sequence[QueueSpan]
 ) -> tuple[list[Measured], Measured, bool]:
-    """What the readings of one topic say of each span, the backlog of its queues together, and whether any message may
-    ever have come into them.
+    """What the readings of one topic show for each span, the backlog of its queues together, and whether they may ever
+    have had messages.
     """
     places = [(span.queue.broker_name, span.queue.queue_id) for span in spans]
-    known = [number for number, place in enumerate(places) if place in read.columns]
+    read_spans = [number for number, place in enumerate(places) if place in read.columns]
     time = read.inside(min(span.start for span in spans), max(span.end for span in spans))
     measured = [Measured()] * len(spans)
-    if not known or time.start == time.stop:
+    if not read_spans or time.start == time.stop:
         return measured, Measured(), True
-    columns = np.array([read.columns[places[number]] for number in known])
-    readings = _readings(read, time, columns, [spans[number] for number in known])
-    for number, one in zip(known, _per_queue(readings), strict=True):
-        measured[number] = one
-    came = bool((readings.end_offset[readings.inside] != 0).any()) or not readings.inside.any()
-    return measured, _backlog_together(readings, columns), came
+    columns = np.array([read.columns[places[number]] for number in read_spans])
+    readings = _readings(read, time, columns, [spans[number] for number in read_spans])
+    for number, span_measured in zip(read_spans, _per_queue(readings), strict=True):
+        measured[number] = span_measured
+    has_messages = bool((readings.end_offset[readings.inside] != 0).any()) or not readings.inside.any()
+    return measured, _backlog_together(readings, columns), has_messages
 
 
 def _readings(
@@ -109,14 +112,14 @@ def _readings(
 
 
 def _per_queue(readings: _Readings) -> list[Measured]:
-    """What the readings say of each span."""
+    """What the readings show for each span; queues are its columns."""
     was_read = readings.inside.any(axis=0)
     first = readings.inside.argmax(axis=0)
     last = len(readings.inside) - 1 - readings.inside[::-1].argmax(axis=0)
-    every = np.arange(len(first))
+    columns = np.arange(len(first))
 
     def at(moments: NDArray[np.int64], matrix: Matrix) -> Matrix:
-        return np.where(was_read, matrix[moments, every], UNKNOWN)
+        return np.where(was_read, matrix[moments, columns], UNKNOWN)
 
     def grown(matrix: Matrix) -> Matrix:
         before, after = at(first, matrix), at(last, matrix)
@@ -127,7 +130,7 @@ def _per_queue(readings: _Readings) -> list[Measured]:
     highest = np.where(readings.inside, readings.backlog, UNKNOWN).max(axis=0)
     backlogs = at(first, readings.backlog), at(last, readings.backlog), highest
     numbers = (*backlogs, grown(readings.end_offset), grown(readings.consumed_to))
-    return [Measured(*map(_or_none, one)) for one in zip(*(values.tolist() for values in numbers), strict=True)]
+    return [Measured(*map(_or_none, values)) for values in zip(*(numbers.tolist() for numbers in numbers), strict=True)]
 
 
 def _backlog_together(readings: _Readings, columns: NDArray[np.int64]) -> Measured:
@@ -137,11 +140,11 @@ def _backlog_together(readings: _Readings, columns: NDArray[np.int64]) -> Measur
     is unknown at that moment are left out; but where the last reading of one tells its backlog and the first moment
     does not, the first sum is unknown. A queue in two roles is one queue.
     """
-    places, of_span = np.unique(columns, return_inverse=True)
+    places, row_of_span = np.unique(columns, return_inverse=True)
     inside = np.zeros((len(places), len(readings.inside)), dtype=bool)
-    np.logical_or.at(inside, of_span, readings.inside.T)
+    np.logical_or.at(inside, row_of_span, readings.inside.T)
     backlog = np.empty(inside.shape, dtype=np.int64)
-    backlog[of_span] = readings.backlog.T
+    backlog[row_of_span] = readings.backlog.T
     moments = inside.any(axis=0)
     if not moments.any():
         return Measured()

@@ -19,22 +19,22 @@ from spark_jobs.domain.rules.rule import Rule
 
 
 def findings(step: AuditedStep, rules: Iterable[Rule]) -> list[Finding]:
-    """What the rules find in a step of a group: what stood inside it, and long enough to count."""
+    """The findings of all rules in a step of a group: one per condition that held in the step, and long enough."""
     rules = tuple(rules)
-    found = [
+    step_findings = [
         _finding(step, rule, hits)
         for rule in rules
         for hits in of.conditions(rule.hits(step), step.window)
         if of.stood_long_enough(hits, step.settings.thresholds)
     ]
-    return with_roots(found, rules)
+    return with_roots(step_findings, rules)
 
 
 def _finding(step: AuditedStep, rule: Rule, hits: Sequence[RuleHit]) -> Finding:
     """The finding of one condition."""
     first, worst, start = hits[0], of.worst(hits), max(of.began(hits), step.window.start)
     queues, measured = queue_evidence(step.history, first.cause, of.queue_spans(hits, step.window))
-    found = Condition(
+    condition = Condition(
         client_id=first.client_id,
         cause=first.cause,
         connections=of.connections(hits),
@@ -43,24 +43,24 @@ def _finding(step: AuditedStep, rule: Rule, hits: Sequence[RuleHit]) -> Finding:
         backlog_max=measured.backlog_max,
     )
     if rule.probable_cause:
-        found = found._replace(cause=rule.probable_cause(found))
+        condition = condition._replace(cause=rule.probable_cause(condition))
     return Finding(
         finding_id=_finding_id(rule, step.history, first, start),
         rule=rule.name,
-        severity=of.worst_severity(hits) or rule.severity(found),
+        severity=of.worst_severity(hits) or rule.severity(condition),
         topic=first.topic,
         subject=_subject(first, queues, step.history.consumer_group),
         start=start,
         end=of.ended(hits),
-        cause=found.cause,
-        evidence=_evidence(rule, found, hits, worst, queues, measured),
-        advice=_advice(rule, found.cause, worst),
+        cause=condition.cause,
+        evidence=_evidence(rule, condition, hits, worst, queues, measured),
+        advice=_advice(rule, condition.cause, worst),
         muted=mute_reason(step.settings.mutes, rule.name, start),
     )
 
 
 def _finding_id(rule: Rule, history: GroupHistory, first: RuleHit, start: int) -> str:
-    """Stable: it hashes what the condition is, and where it begins inside the step."""
+    """A stable id: a hash of the condition's identity, and of where it begins inside the step."""
     names = (rule.name, history.cluster, history.consumer_group, first.topic, first.client_id, first.cause)
     begins = from_micros(start).replace(tzinfo=None).isoformat(timespec="microseconds")
     text = "\n".join([*(name or "" for name in names), begins])
@@ -68,7 +68,7 @@ def _finding_id(rule: Rule, history: GroupHistory, first: RuleHit, start: int) -
 
 
 def _subject(first: RuleHit, queues: Sequence[QueueEvidence], consumer_group: str) -> str:
-    """What it is about: the first of these that it has."""
+    """The subject of a finding: its client id, else its queues, else its topic, else its group."""
     known = (first.client_id, queues_text(queues) if queues else None, first.topic)
     return next((name for name in known if name is not None), consumer_group)
 
@@ -82,9 +82,7 @@ def queues_text(queues: Sequence[QueueEvidence]) -> str:
 
 
 def _advice(rule: Rule, cause: str | None, worst: RuleHit) -> str:
-    """What its cause asks for, with the worst hit's hint. `KeyError`: the rule gave a cause that it does not
-    explain.
-    """
+    """The advice of the finding's cause, with the worst hit's hint. `KeyError`: the rule lacks the cause."""
     if cause is None:
         raise KeyError(f"{rule.name} gave no cause")
     advice = rule.causes[cause].advice
@@ -93,15 +91,15 @@ def _advice(rule: Rule, cause: str | None, worst: RuleHit) -> str:
 
 def _evidence(
     rule: Rule,
-    found: Condition,
+    condition: Condition,
     hits: Sequence[RuleHit],
     worst: RuleHit,
     queues: list[QueueEvidence],
     measured: Measured,
 ) -> Evidence:
     return Evidence(
-        persistence=_persistence(found) if rule.shows_persistence else None,
-        connections=list(found.connections) or None,
+        persistence=_persistence(condition) if rule.shows_persistence else None,
+        connections=list(condition.connections) or None,
         client_ids=sorted({hit.implicated for hit in hits if hit.implicated is not None}),
         member_count=of.highest(hit.member_count for hit in hits),
         queue_count=of.highest(hit.queue_count for hit in hits),
@@ -117,5 +115,5 @@ def _evidence(
     )
 
 
-def _persistence(found: Condition) -> Persistence:
-    return Persistence.PERSISTENT if found.is_persistent else Persistence.TRANSIENT
+def _persistence(condition: Condition) -> Persistence:
+    return Persistence.PERSISTENT if condition.is_persistent else Persistence.TRANSIENT

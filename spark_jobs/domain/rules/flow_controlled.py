@@ -24,31 +24,31 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     The measures are those of the queue that is furthest beyond its limit.
     """
     for client_id, spans in client_spans(step).items():
-        for start, end, seen_at, held in symptoms(
-            spans, lambda report: report.symptoms.throttled, lambda one: one.queue
+        for start, end, seen_at, throttled in symptoms(
+            spans, lambda report: report.symptoms.throttled, lambda throttled: throttled.queue
         ):
             yield RuleHit(
                 start,
                 end,
-                cause=held.cause.value,
-                topic=held.queue.topic,
+                cause=throttled.cause.value,
+                topic=throttled.queue.topic,
                 client_id=client_id,
                 seen_at=seen_at,
-                queue=FindingQueue(*held.queue, THROTTLED),
+                queue=FindingQueue(*throttled.queue, THROTTLED),
                 implicated=client_id,
                 severity=WARN,
-                weight=_beyond(held, step.settings.thresholds),
-                measures={name: getattr(held, name) for name in ("cached_count", "cached_mib", "cached_span")},
+                weight=_beyond(throttled, step.settings.thresholds),
+                measures={name: getattr(throttled, name) for name in ("cached_count", "cached_mib", "cached_span")},
             )
 
 
-def _beyond(held: Throttled, thresholds: Thresholds) -> float | None:
+def _beyond(throttled: Throttled, thresholds: Thresholds) -> float | None:
     """How many times the limit it has reached; None: the limit is 0."""
     value, limit = {
-        ThrottleCause.CACHED_MESSAGES: (held.cached_count, thresholds.cached_messages),
-        ThrottleCause.CACHED_SIZE: (held.cached_mib, thresholds.cached_mib),
-        ThrottleCause.CACHED_SPAN: (held.cached_span, thresholds.cached_span),
-    }[held.cause]
+        ThrottleCause.CACHED_MESSAGES: (throttled.cached_count, thresholds.cached_messages),
+        ThrottleCause.CACHED_SIZE: (throttled.cached_mib, thresholds.cached_mib),
+        ThrottleCause.CACHED_SPAN: (throttled.cached_span, thresholds.cached_span),
+    }[throttled.cause]
     return value / limit if value is not None and limit else None
 
 

@@ -23,13 +23,13 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     condition per client.
     """
     for client_id, spans in client_spans(step).items():
-        ghostly = [one for one in spans if not one.state.reported.in_group and one.seen_at > one.start]
-        for interval in step.replayed if ghostly else ():
-            for span in ghostly:
-                yield from _owned_meanwhile(interval, client_id, span, step.settings.thresholds.silent_after_seconds)
+        ghost_spans = [span for span in spans if not span.state.reported.in_group and span.seen_at > span.start]
+        for interval in step.replayed if ghost_spans else ():
+            for span in ghost_spans:
+                yield from _ghost_hits(interval, client_id, span, step.settings.thresholds.silent_after_seconds)
 
 
-def _owned_meanwhile(
+def _ghost_hits(
     interval: RebalanceInterval, client_id: str, span: Span[ClientReport], seconds: int
 ) -> Iterator[RuleHit]:
     time = common((interval.start, interval.end), (span.start, span.end))

@@ -20,7 +20,7 @@ NOBODY_CONNECTED = "NOBODY_CONNECTED"
 
 
 class MissedMessages(NamedTuple):
-    """Messages of the group's queues; None is unknown: produced needs two readings, a backlog a committed offset."""
+    """Messages of the group's queues; None is unknown: `produced` needs two readings, a backlog a committed offset."""
 
     produced: int | None
     backlog_end: int | None
@@ -33,20 +33,20 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
     if not empty:
         return []
     memberships = (span for spans in step.memberships.values() for span in spans)
-    somebody = [(span.start, span.end) for span in memberships if span.state.connections]
-    found = []
-    for start, end in offline_times(((interval.start, interval.end) for interval in empty), somebody):
+    connected = [(span.start, span.end) for span in memberships if span.state.connections]
+    offline_hits = []
+    for start, end in offline_times(((interval.start, interval.end) for interval in empty), connected):
         messages = missed(step.history.offsets, max(start, step.window.start), end)
         if is_missed(messages):
             seen = (interval.seen_at for interval in empty if interval.start < end and interval.end > start)
             seen_at = min(max((at for at in seen if at is not None), default=start), end)
-            found.append(_hit(start, end, seen_at, step.settings.thresholds.settled_seconds, messages))
-    return found
+            offline_hits.append(_hit(start, end, seen_at, step.settings.thresholds.settled_seconds, messages))
+    return offline_hits
 
 
 def missed(offsets: Mapping[str, OffsetReadings], start: int, end: int) -> MissedMessages:
-    """What came and waited in `[start, end)`, over all topics, as far as is known."""
-    per_topic = [_per_queue(readings, start, end) for readings in offsets.values()]
+    """Messages produced and waiting in `[start, end)` (microseconds), over all topics, as far as is known."""
+    per_topic = [_queue_measures(readings, start, end) for readings in offsets.values()]
     return MissedMessages(*(_known_sum([measured[place] for measured in per_topic]) for place in range(3)))
 
 
@@ -55,7 +55,7 @@ def is_missed(messages: MissedMessages) -> bool:
     return (messages.produced or 0) > 0 or (messages.backlog_max or 0) > 0
 
 
-def _per_queue(readings: OffsetReadings, start: int, end: int) -> tuple[Matrix, Matrix, Matrix]:
+def _queue_measures(readings: OffsetReadings, start: int, end: int) -> tuple[Matrix, Matrix, Matrix]:
     """Produced, backlog at the end, and greatest backlog of every queue read in that time."""
     inside = readings.inside(start, end)
     present = readings.present[inside]

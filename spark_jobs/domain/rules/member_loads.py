@@ -35,8 +35,8 @@ _Change = tuple[int, int, int, int, int, int]
 
 
 def agreed_intervals(intervals: Iterable[RebalanceInterval]) -> list[RebalanceInterval]:
-    """The replayed intervals of ordinary topics. Views that disagree are left out: for as long as they do, nobody can
-    say who is idle.
+    """The replayed intervals of ordinary topics in which all brokers list the same members: while they disagree, it is
+    unknown who is idle.
     """
     return [
         interval
@@ -66,19 +66,19 @@ def member_loads(agreed: Iterable[RebalanceInterval]) -> Iterator[MemberLoad]:
         for client_id, queues in _queues_of_ids(interval).items():
             begin = (interval.start, 1, even, queues, len(members), queue_count)
             changes[client_id] += (begin, (interval.end, -1, -even, -queues, 0, 0))
-    for client_id, of_client in changes.items():
-        yield from _swept(client_id, of_client)
+    for client_id, client_changes in changes.items():
+        yield from _client_loads(client_id, client_changes)
 
 
 def _queues_of_ids(interval: RebalanceInterval) -> dict[str, int]:
-    """Twins own the same queues several times."""
-    found: dict[str, int] = defaultdict(int)
+    """By client id, how many queues its connections own together."""
+    queues_of_id: dict[str, int] = defaultdict(int)
     for queues, client_id in subscribed_loads(interval):
-        found[client_id] += queues
-    return found
+        queues_of_id[client_id] += queues
+    return queues_of_id
 
 
-def _swept(client_id: str, changes: list[_Change]) -> Iterator[MemberLoad]:
+def _client_loads(client_id: str, changes: list[_Change]) -> Iterator[MemberLoad]:
     changes.sort()
     since = changes[0][0]
     topics = even_topics = queues = member_count = queue_count = 0
@@ -97,8 +97,8 @@ def _swept(client_id: str, changes: list[_Change]) -> Iterator[MemberLoad]:
 
 @dataclass(slots=True)
 class MemberTraffic:
-    """What one client id had of a step: messages `consumed` from its queues and `produced` to them (None: unknown),
-    the microseconds it owned each of them, added up, and when it owned the first and the last.
+    """Traffic of one client id in a step: messages `consumed` from its queues and `produced` to them (None: unknown),
+    `queue_micros`, the microseconds that it owned each of them, added up, and when it owned the first and the last.
     """
 
     client_id: str
@@ -110,33 +110,35 @@ class MemberTraffic:
 
     @property
     def pace(self) -> float | None:
-        """Messages a second that came into one of its queues."""
+        """Messages a second produced to one of its queues, on average."""
         return None if self.produced is None else self.produced / (self.queue_micros / SECOND)
 
 
 def member_traffic(progress: Iterable[IntervalProgress]) -> list[MemberTraffic]:
     """One per client id that owned a queue of an ordinary topic while all hosts listed the same members.
 
-    Who consumed how much of a queue with several owners nobody knows, so that is unknown for each of them.
+    Of a queue with several owners, it is unknown which of them consumed how much.
     """
-    found: dict[str, MemberTraffic] = {}
-    for one in progress:
-        allocation = one.interval.allocation
-        if allocation is None or one.interval.view != ALL_HOSTS or not one.interval.is_ordinary:
+    traffic_of_id: dict[str, MemberTraffic] = {}
+    for row in progress:
+        allocation = row.interval.allocation
+        if allocation is None or row.interval.view != ALL_HOSTS or not row.interval.is_ordinary:
             continue
-        consumed, produced = one.consumed.tolist(), one.produced.tolist()
-        for owners, ids, taken, came in zip(allocation.owners, allocation.owner_ids, consumed, produced, strict=True):
+        consumed, produced = row.consumed.tolist(), row.produced.tolist()
+        for owners, ids, queue_consumed, queue_produced in zip(
+            allocation.owners, allocation.owner_ids, consumed, produced, strict=True
+        ):
             for client_id in ids:
-                member = found.get(client_id)
+                member = traffic_of_id.get(client_id)
                 if member is None:
-                    member = found[client_id] = MemberTraffic(client_id, 0, 0, 0, one.start, one.end)
-                member.consumed = _sum(member.consumed, taken if len(owners) == 1 else UNKNOWN)
-                member.produced = _sum(member.produced, came)
-                member.queue_micros += one.end - one.start
-                member.start, member.end = min(member.start, one.start), max(member.end, one.end)
-    return list(found.values())
+                    member = traffic_of_id[client_id] = MemberTraffic(client_id, 0, 0, 0, row.start, row.end)
+                member.consumed = _sum(member.consumed, queue_consumed if len(owners) == 1 else UNKNOWN)
+                member.produced = _sum(member.produced, queue_produced)
+                member.queue_micros += row.end - row.start
+                member.start, member.end = min(member.start, row.start), max(member.end, row.end)
+    return list(traffic_of_id.values())
 
 
-def _sum(so_far: int | None, messages: int) -> int | None:
-    """What is unknown of one queue is unknown of all."""
-    return None if so_far is None or messages == UNKNOWN else so_far + messages
+def _sum(total: int | None, messages: int) -> int | None:
+    """None, unknown, if one of both is."""
+    return None if total is None or messages == UNKNOWN else total + messages

@@ -21,13 +21,13 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     All views of a split begin with it, so the moment with the most views tells who lists whom.
     """
     for views, split in split_views(step):
-        together = [interval for interval in views if interval.start == split.start]
+        begun = [interval for interval in views if interval.start == split.start]
         yield replace(
             split,
             cause=BROKERS_DISAGREE,
             severity=ERROR,
-            weight=len(together),
-            parties=tuple(Party(interval.view, tuple(dict.fromkeys(_ids(interval)))) for interval in together),
+            weight=len(begun),
+            parties=tuple(Party(interval.view, tuple(dict.fromkeys(_ids(interval)))) for interval in begun),
         )
 
 
@@ -55,16 +55,16 @@ RULE = Rule(
 
 
 def split_views(step: AuditedStep) -> Iterator[tuple[list[RebalanceInterval], RuleHit]]:
-    """At each moment at which intervals of single brokers begin, those that stand then, by their view, with the hit
-    that those that begin are; of ordinary topics.
+    """One per (ordinary topic, moment at which intervals of single brokers begin): the intervals that hold then, sorted
+    by view, and the hit of those that begin.
 
-    Where the lists of that time were seen to differ: a broker that was not asked since may not differ any more.
+    Only where the brokers were seen to list different members since: one that was not asked may not differ any more.
     """
     split = [interval for interval in step.replayed if interval.view != ALL_HOSTS and interval.is_ordinary]
-    for _, of_topic in groupby(split, key=lambda interval: interval.topic):
+    for _, topic_intervals in groupby(split, key=lambda interval: interval.topic):
         last: dict[str, RebalanceInterval] = {}
-        for start, together in groupby(of_topic, key=lambda interval: interval.start):
-            begun = {interval.view: interval for interval in together}
+        for start, began_together in groupby(topic_intervals, key=lambda interval: interval.start):
+            begun = {interval.view: interval for interval in began_together}
             last |= begun
             lists = [last[name] for name in sorted(last) if last[name].end > start]
             seen_at = _seen_to_differ(step, lists, start)
@@ -73,19 +73,18 @@ def split_views(step: AuditedStep) -> Iterator[tuple[list[RebalanceInterval], Ru
 
 
 def _seen_to_differ(step: AuditedStep, views: Sequence[RebalanceInterval], start: int) -> int | None:
-    """Until when two brokers were seen to list different members since then, each asked while the other listed that;
-    None: never. Of one view nobody can say.
+    """Until when (microseconds) two brokers were seen to list different members since `start`, both being asked; None:
+    never. For a single view, when it was last seen.
     """
     if len(views) == 1:
         return views[0].seen_at
-    found = []
+    differ_until = []
     for interval, other in combinations(views, 2):
         until = min(interval.seen_at or start, other.seen_at or start)
-        if _ids(interval) != _ids(other) and all(
-            _was_asked(step, each.view, start, until) for each in (interval, other)
-        ):
-            found.append(until)
-    return max(found, default=None)
+        asked = all(_was_asked(step, broker_name, start, until) for broker_name in (interval.view, other.view))
+        if _ids(interval) != _ids(other) and asked:
+            differ_until.append(until)
+    return max(differ_until, default=None)
 
 
 def _was_asked(step: AuditedStep, broker_name: str, start: int, until: int) -> bool:
@@ -94,15 +93,15 @@ def _was_asked(step: AuditedStep, broker_name: str, start: int, until: int) -> b
 
 
 def _hit(
-    step: AuditedStep, together: Sequence[RebalanceInterval], lists: Sequence[RebalanceInterval], seen_at: int
+    step: AuditedStep, begun: Sequence[RebalanceInterval], lists: Sequence[RebalanceInterval], seen_at: int
 ) -> RuleHit:
     thresholds = step.settings.thresholds
     only_twins = len(lists) > 1 and len({frozenset(_ids(interval)) for interval in lists}) == 1
     return RuleHit(
-        together[0].start,
-        max(interval.end for interval in together),
-        topic=together[0].topic,
-        view=together[0].view,
+        begun[0].start,
+        max(interval.end for interval in begun),
+        topic=begun[0].topic,
+        view=begun[0].view,
         seen_at=seen_at,
         minimum_seen_seconds=thresholds.persistent_after_seconds if only_twins else thresholds.settled_seconds,
     )

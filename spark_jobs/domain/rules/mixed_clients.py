@@ -45,10 +45,10 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per interval with unlike clients, and per time in which message models differ; one condition per group and
     cause.
     """
-    yield from _of_models(step)
+    yield from _model_hits(step)
     for interval in step.replayed:
         members = interval.members or ()
-        in_use = {Software(*one) for one in {member[2:5] for member in members}}
+        in_use = {Software(*fields) for fields in {member[2:5] for member in members}}
         cause = mixed_clients(in_use) if len(in_use) > 1 else None
         if cause:
             yield RuleHit(
@@ -62,18 +62,20 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             )
 
 
-def _of_models(step: AuditedStep) -> Iterator[RuleHit]:
-    """What the clients themselves say, and a broker that says now one and now the other of the same clients."""
+def _model_hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """The times in which clients report different message models, or a broker's model of the same clients changes back
+    and forth.
+    """
     cause = MixedClientsCause.DIFFERENT_MESSAGE_MODELS
     for interval in step.intervals:
         for start, end, answers in interval.model_conflicts:
             who = parties(((model, client_id) for client_id, model in answers), str)
             yield RuleHit(start, end, cause=cause, view=interval.view, severity=ERROR, weight=1, parties=who)
     for spans in step.memberships.values():
-        for before, now in flaps(spans, lambda said: said.message_model):
+        for before, now in flaps(spans, lambda membership: membership.message_model):
             models = (before.state.message_model, now.state.message_model)
             if None not in models:
-                either = tuple(Party(str(model), None) for model in sorted(map(str, models)))
+                model_parties = tuple(Party(str(model), None) for model in sorted(map(str, models)))
                 yield RuleHit(
                     now.start,
                     now.end,
@@ -81,7 +83,7 @@ def _of_models(step: AuditedStep) -> Iterator[RuleHit]:
                     view=ALL_HOSTS,
                     seen_at=now.seen_at,
                     severity=ERROR,
-                    parties=either,
+                    parties=model_parties,
                 )
 
 

@@ -48,7 +48,7 @@ class Rewind(NamedTuple):
 
     @property
     def above_minimum(self) -> float:
-        """Messages; infinite where the oldest offset is not known."""
+        """Messages from the oldest one to the new offset; infinite where the oldest offset is not known."""
         return np.inf if self.minimum is None else self.to - self.minimum
 
 
@@ -57,13 +57,13 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
     cadence; one condition per topic and cause.
     """
     for progress in step.progress:
-        back = np.flatnonzero(progress.rewound_max > step.settings.thresholds.rewind_tolerance).tolist()
-        rewinds = {place: _rewind(step, progress, place) for place in back}
-        above: dict[int, float] = {}
-        for one in rewinds.values():
-            above[one.at] = max(above.get(one.at, -np.inf), one.above_minimum)
+        rewound_places = np.flatnonzero(progress.rewound_max > step.settings.thresholds.rewind_tolerance).tolist()
+        rewinds = {place: _rewind(step, progress, place) for place in rewound_places}
+        highest_at: dict[int, float] = {}
+        for rewind in rewinds.values():
+            highest_at[rewind.at] = max(highest_at.get(rewind.at, -np.inf), rewind.above_minimum)
         for place, rewind in rewinds.items():
-            yield _hit(step, progress, place, _cause(step, progress, place, rewind, above[rewind.at]), rewind)
+            yield _hit(step, progress, place, _cause(step, progress, place, rewind, highest_at[rewind.at]), rewind)
 
 
 def rewind_cause(
@@ -77,9 +77,10 @@ def rewind_cause(
 ) -> RewindCause:
     """Why an offset went back by more than the tolerance.
 
-    Twins overwrite each other's commits. A process that begins to serve a broker has the offsets that it last got. A
-    consumer that finds no offset starts at the oldest message. One that lost a queue without knowing it (frozen, cut
-    off) commits what it had when it comes back, which shows around a rebalance. What is left is a reset by an operator.
+    Consumers that share a client id overwrite each other's commits. A process that begins to serve a broker has the
+    offsets that it last got. A consumer that finds no offset starts at the oldest message. One that lost a queue
+    without knowing it (frozen, cut off) commits what it had when it comes back, which shows around a rebalance. What is
+    left is a reset by an operator.
     """
     if owned_by_twins:
         return RewindCause.TWINS
@@ -100,7 +101,7 @@ def _rewind(step: AuditedStep, progress: IntervalProgress, place: int) -> Rewind
 
 
 def _minimum(step: AuditedStep, topic: str, queue: Place, at: int) -> int | None:
-    """The queue's oldest offset in the topic's last snapshot of the window until then that tells it."""
+    """The queue's oldest offset by the topic's last snapshot in the window, up to `at`, that shows it."""
     readings = step.history.topics.get(topic)
     if readings is None or queue not in readings.columns:
         return None
@@ -110,17 +111,21 @@ def _minimum(step: AuditedStep, topic: str, queue: Place, at: int) -> int | None
 
 
 def _switch(step: AuditedStep, topic: str, queue: Place, since: int, at: int) -> Switch | None:
-    """The last one of the queue's broker that the snapshots leave time for: the recorder reads routes and offsets one
-    after the other, and asks only every third time where a broker is served (`max_gap` by default).
+    """The last switch of the queue's broker that may lie between the two readings. The recorder reads routes and
+    offsets one after the other, and asks only every third time where a broker is served (`max_gap` by default).
     """
     latest, earliest = at + step.settings.cadence, since - step.settings.max_gap
-    of_broker = [switch for switch in step.switches.get(topic, ()) if switch.broker_name == queue[0]]
-    return next((switch for switch in reversed(of_broker) if switch.before <= latest and switch.at >= earliest), None)
+    broker_switches = [switch for switch in step.switches.get(topic, ()) if switch.broker_name == queue[0]]
+    return next(
+        (switch for switch in reversed(broker_switches) if switch.before <= latest and switch.at >= earliest), None
+    )
 
 
-def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind, above: float) -> RewindCause:
-    """`above`: the most that any queue which went back together with it is above its oldest message: a reset to a time
-    takes a young queue to its oldest, but not all of them.
+def _cause(
+    step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind, above_minimum: float
+) -> RewindCause:
+    """Why an offset went back. `above_minimum`: the most that any queue which went back at the same reading is above
+    its oldest message: a reset to a time takes a young queue to its oldest message, but not all queues.
     """
     thresholds, at = step.settings.thresholds, rewind.at
     # To the nearer end of the interval; one that the step cuts does not end there.
@@ -130,7 +135,7 @@ def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Re
         tolerance=thresholds.rewind_tolerance,
         owned_by_twins=_owned_by_twins(progress, place),
         switched=rewind.switch is not None,
-        above_minimum=above,
+        above_minimum=above_minimum,
         to_rebalance=min(since, until),
         settled_after=thresholds.convergence_seconds * SECOND + step.settings.cadence,
     )
@@ -161,14 +166,14 @@ def _hit(step: AuditedStep, progress: IntervalProgress, place: int, cause: Rewin
 
 
 def _served(switch: Switch) -> str:
-    """Who served the broker before and after; times of the snapshots that tell."""
+    """A sentence: which address served the broker before and after, with the times of the snapshots that show it."""
     old, new = (f"was asked at {one}" if one else "was not in the route" for one in (switch.old, switch.new))
     until, since = (format_utc(from_micros(at)) for at in (switch.before, switch.at))
     return f"{switch.broker_name} {old} until {until}, and {new} from {since} on."
 
 
 def _owned_by_twins(progress: IntervalProgress, place: int) -> bool:
-    """Whether twins own the queue, or may: the group has some, and who owns it is not known."""
+    """Whether consumers that share a client id own the queue, or may: the group has some, and the owner is unknown."""
     interval = progress.interval
     if interval.allocation is not None:
         return interval.allocation.double_owned_causes[place] == DoubleOwnedCause.DUPLICATE_CLIENT_ID
@@ -177,7 +182,7 @@ def _owned_by_twins(progress: IntervalProgress, place: int) -> bool:
 
 
 def _first_owner(progress: IntervalProgress, place: int) -> str | None:
-    """In allocation order; None: nobody owns it, or nobody knows who."""
+    """The client id of the queue's first owner, in allocation order; None: it has no owner, or it is unknown."""
     allocation, members = progress.interval.allocation, progress.interval.members
     owners = allocation.owners[place] if allocation else ()
     return members[owners[0]].client_id if owners and members else None

@@ -1,4 +1,6 @@
-"""Who says what: the parties of a finding, and what a broker says in turns as it keeps what the last heartbeat said."""
+"""The parties of a finding (which clients gave which answer), and answers of a broker that change back and forth, as it
+keeps those of the last heartbeat.
+"""
 
 from __future__ import annotations
 
@@ -13,30 +15,30 @@ Value = TypeVar("Value", str, int, tuple[tuple[str, str], ...])
 
 
 def parties(
-    said: Iterable[tuple[Value, str]], name: Callable[[Value], str], *, descending: bool = False
+    answers: Iterable[tuple[Value, str]], name: Callable[[Value], str], *, descending: bool = False
 ) -> tuple[Party, ...]:
     """One per different value, in the order of the values, with the client ids that have it, each once and in the
     order given.
 
-    `said`: (value, client id). Python orders texts as Spark does: by code points, which is by UTF-8 bytes.
+    `answers`: (value, client id). Python orders texts as Spark does: by code points, which is by UTF-8 bytes.
     """
-    ids_of: dict[Value, dict[str, None]] = {}
-    for value, client_id in said:
-        ids_of.setdefault(value, {})[client_id] = None
-    return tuple(Party(name(value), tuple(ids_of[value])) for value in sorted(ids_of, reverse=descending))
+    ids_of_value: dict[Value, dict[str, None]] = {}
+    for value, client_id in answers:
+        ids_of_value.setdefault(value, {})[client_id] = None
+    return tuple(Party(name(value), tuple(ids_of_value[value])) for value in sorted(ids_of_value, reverse=descending))
 
 
 def flaps(
-    spans: Sequence[Span[Membership]], said: Callable[[Membership], Hashable]
+    spans: Sequence[Span[Membership]], answer: Callable[[Membership], Hashable]
 ) -> Iterator[tuple[Span[Membership], Span[Membership]]]:
-    """Each span of a broker between two spans that said something else, and the same, the clients being the same; with
-    the span before it.
+    """Each span of a broker whose answer differs from the same answer before and after it, while the clients are the
+    same; as pairs of (span before, span).
 
     Source: `ConsumerGroupInfo.updateSubscription`, `ConsumerGroupInfo.updateChannel`.
     """
     for before, now, after in zip(spans, spans[1:], spans[2:], strict=False):
         no_gap = before.end == now.start and now.end == after.start
-        back = said(before.state) == said(after.state) != said(now.state)
+        back = answer(before.state) == answer(after.state) != answer(now.state)
         if no_gap and back and _ids(now) and _ids(before) == _ids(now) == _ids(after):
             yield before, now
 

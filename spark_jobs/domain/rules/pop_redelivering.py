@@ -28,23 +28,23 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     for retry, readings in offsets.items():
         topic = popped_topic(retry, step.history.consumer_group)
         if topic is not None and topic in offsets:
-            yield from _of_topic(step, topic, offsets[topic], retry, readings)
+            yield from _topic_hits(step, topic, offsets[topic], retry, readings)
 
 
-def _of_topic(
+def _topic_hits(
     step: AuditedStep, topic: str, popped: OffsetReadings, retry: str, readings: OffsetReadings
 ) -> Iterator[RuleHit]:
     thresholds = step.settings.thresholds
     pairs = reading_pairs(readings, readings.inside(step.window.read_from, step.window.end))
-    grown = np.maximum(pairs.produced, 0)
-    for start, end in lasting(pairs.times[grown.any(axis=1)], thresholds.busy_after_seconds * SECOND):
-        inside = grown[(pairs.times > start) & (pairs.times <= end)].sum(axis=0)
-        again, consumed = int(inside.sum()), _consumed(popped, start, end)
-        if consumed is None or again < thresholds.failing_messages:
+    redeliveries = np.maximum(pairs.produced, 0)
+    for start, end in lasting(pairs.times[redeliveries.any(axis=1)], thresholds.busy_after_seconds * SECOND):
+        per_queue = redeliveries[(pairs.times > start) & (pairs.times <= end)].sum(axis=0)
+        redelivered, consumed = int(per_queue.sum()), _consumed(popped, start, end)
+        if consumed is None or redelivered < thresholds.failing_messages:
             continue
-        if again * 100 < consumed * thresholds.failing_percent:
+        if redelivered * 100 < consumed * thresholds.failing_percent:
             continue
-        for column in np.flatnonzero(inside).tolist():
+        for column in np.flatnonzero(per_queue).tolist():
             yield RuleHit(
                 start,
                 end,
@@ -52,20 +52,20 @@ def _of_topic(
                 topic=topic,
                 queue=FindingQueue(retry, *readings.queues[column], REDELIVERED),
                 minimum_seconds=0.0,
-                severity=ERROR if again * 100 >= consumed * consume_failing.MOST_PERCENT else WARN,
-                measures={"consumed": consumed, "redelivered": again},
+                severity=ERROR if redelivered * 100 >= consumed * consume_failing.MOST_PERCENT else WARN,
+                measures={"consumed": consumed, "redelivered": redelivered},
             )
 
 
 def lasting(times: Matrix, at_least: int) -> Iterator[Time]:
-    """From the first to the last of those that follow each other within that time, if they last so long."""
-    for together in np.split(times, np.flatnonzero(np.diff(times) > at_least) + 1):
-        if len(together) and together[-1] - together[0] >= at_least:
-            yield int(together[0]), int(together[-1])
+    """The times `[first, last]` of runs that last at least `at_least` microseconds, with no longer gap in them."""
+    for run in np.split(times, np.flatnonzero(np.diff(times) > at_least) + 1):
+        if len(run) and run[-1] - run[0] >= at_least:
+            yield int(run[0]), int(run[-1])
 
 
 def _consumed(popped: OffsetReadings, start: int, end: int) -> int | None:
-    """Messages of the topic that the group was done with in that time; None: unknown."""
+    """Messages of the topic that the group consumed in `[start, end]`; None: unknown."""
     forward = reading_pairs(popped, popped.inside(start, end + 1)).forward
     known = forward[forward != UNKNOWN]
     return int(known.sum()) if len(known) else None

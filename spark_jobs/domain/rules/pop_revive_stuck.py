@@ -32,31 +32,31 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             rows = readings.inside(step.window.read_from, step.window.end)
             for column, (broker, queue_id) in enumerate(readings.queues):
                 queue = FindingQueue(topic, broker, queue_id, STUCK)
-                yield from _of_queue(step, queue, readings, rows, column)
+                yield from _queue_hits(step, queue, readings, rows, column)
 
 
-def stands(times: Matrix, consumer_offset: Matrix, end_offset: Matrix, max_gap: int) -> Iterator[tuple[int, int]]:
-    """The readings from which to which the consumer offset is the same, without a gap; the last is that with the last
-    growth of the end, or the first.
+def standstills(times: Matrix, consumer_offset: Matrix, end_offset: Matrix, max_gap: int) -> Iterator[tuple[int, int]]:
+    """The first and last reading of each run with the same consumer offset and without a gap. The last one is where the
+    end offset last grew in the run, or the first.
     """
-    otherwise = (np.diff(consumer_offset) != 0) | (np.diff(end_offset) < 0) | (np.diff(times) > max_gap)
-    for same in np.split(np.arange(len(times)), np.flatnonzero(otherwise) + 1):
-        if len(same):
-            last = int(np.searchsorted(end_offset[same], end_offset[same[-1]]))
-            yield int(same[0]), int(same[last])
+    is_cut = (np.diff(consumer_offset) != 0) | (np.diff(end_offset) < 0) | (np.diff(times) > max_gap)
+    for rows in np.split(np.arange(len(times)), np.flatnonzero(is_cut) + 1):
+        if len(rows):
+            last = int(np.searchsorted(end_offset[rows], end_offset[rows[-1]]))
+            yield int(rows[0]), int(rows[last])
 
 
-def _of_queue(
+def _queue_hits(
     step: AuditedStep, queue: FindingQueue, readings: OffsetReadings, rows: slice, column: int
 ) -> Iterator[RuleHit]:
     consumed_to, end_offset = readings.consumed_to[rows, column], readings.end_offset[rows, column]
     known = (consumed_to != UNKNOWN) & (end_offset != UNKNOWN)
     times, consumed_to, end_offset = readings.times[rows][known], consumed_to[known], end_offset[known]
     stored = readings.last_timestamp[rows, column][known]
-    for first, last in stands(times, consumed_to, end_offset, step.settings.max_gap):
-        came = int(end_offset[last] - end_offset[first])
-        long = times[last] - times[first] >= _LONGEST_WAIT * SECOND
-        if not long or came <= step.settings.thresholds.allowed_lag:
+    for first, last in standstills(times, consumed_to, end_offset, step.settings.max_gap):
+        new_entries = int(end_offset[last] - end_offset[first])
+        is_long = times[last] - times[first] >= _LONGEST_WAIT * SECOND
+        if not is_long or new_entries <= step.settings.thresholds.allowed_lag:
             continue
         lag = end_offset[last] - consumed_to[last]
         age = int(age_ms(times[last], stored[last], lag))
@@ -71,7 +71,7 @@ def _of_queue(
             weight=float(lag),
             measures={
                 "age_seconds": None if age == UNKNOWN else age / 1000,
-                "came_meanwhile": came,
+                "came_meanwhile": new_entries,
                 "lag": float(lag),
             },
         )

@@ -30,8 +30,8 @@ def is_starved(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan)
     if progress.interval.status == Status.REPLAYED or step.topic_type(topic) != PRIORITY:
         return False
     readings = step.history.offsets[topic]
-    of_broker = ((other, column) for (name, other), column in readings.columns.items() if name == broker_name)
-    higher = [column for other, column in of_broker if other > queue_id]
+    broker_queues = ((number, column) for (name, number), column in readings.columns.items() if name == broker_name)
+    higher = [column for number, column in broker_queues if number > queue_id]
     seen = readings.inside(span.start + 1, span.end)
     waiting, offsets = readings.lag[seen][:, higher] > 0, readings.consumed_to[seen][:, higher]
     return bool(waiting.any(axis=1).all() and (np.diff(offsets, axis=0) > 0).any())

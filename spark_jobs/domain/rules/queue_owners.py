@@ -1,6 +1,4 @@
-"""The queues of an interval as findings name them: those that have no owner or too many, and the numbers of a single
-one, with unknown kept apart.
-"""
+"""The queues of an interval as findings name them: those without an owner or with several, and numbers of a queue."""
 
 from __future__ import annotations
 
@@ -15,26 +13,29 @@ UNASSIGNED, DOUBLE_OWNED, DISPUTED = "UNASSIGNED", "DOUBLE_OWNED", "DISPUTED"
 
 
 def unassigned_queues(interval: RebalanceInterval) -> Iterator[tuple[FindingQueue, str, str | None]]:
-    """Each queue that nobody owns, why, and the client id in whose share it lies (None: in nobody's).
-
-    With those that nobody may read.
+    """One per queue without an owner: the queue, the cause, and the client id in whose share it lies (None: in none).
+    Queues that nobody may read are among them.
     """
-    found = interval.allocation
-    if found is None or (not found.counts.unassigned_queues and found.readable_count == len(found.queues)):
+    allocation = interval.allocation
+    if allocation is None:
         return
-    for queue, cause, client_id in zip(found.queues, found.unassigned_causes, found.unassigned_client_ids, strict=True):
+    if not allocation.counts.unassigned_queues and allocation.readable_count == len(allocation.queues):
+        return
+    causes, client_ids = allocation.unassigned_causes, allocation.unassigned_client_ids
+    for queue, cause, client_id in zip(allocation.queues, causes, client_ids, strict=True):
         if cause is not None:
             yield FindingQueue(interval.topic, *queue, UNASSIGNED), cause, client_id
 
 
 def double_owned_queues(interval: RebalanceInterval) -> Iterator[tuple[FindingQueue, str, tuple[str, ...]]]:
-    """Each queue that several connections own, why, and their different client ids; not those that are shared by
-    design.
+    """One per queue that several connections own: the queue, the cause, and their different client ids; without queues
+    that are shared by design (POP).
     """
-    found = interval.allocation
-    if found is None or not found.counts.double_owned_queues:
+    allocation = interval.allocation
+    if allocation is None or not allocation.counts.double_owned_queues:
         return
-    for queue, cause, owner_ids in zip(found.queues, found.double_owned_causes, found.owner_ids, strict=True):
+    causes = allocation.double_owned_causes
+    for queue, cause, owner_ids in zip(allocation.queues, causes, allocation.owner_ids, strict=True):
         if cause is not None and cause != DoubleOwnedCause.POP_SHARED:
             yield FindingQueue(interval.topic, *queue, DOUBLE_OWNED), cause, owner_ids
 
@@ -59,5 +60,5 @@ def queue_at(progress: IntervalProgress, place: int, role: str) -> FindingQueue:
 
 
 def number(values: Matrix, place: int) -> float | None:
-    """A number as rules measure it; None: unknown."""
+    """The value of the queue at this place; None: unknown."""
     return None if values[place] == UNKNOWN else float(values[place])

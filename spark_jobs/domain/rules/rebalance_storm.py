@@ -33,20 +33,20 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
     thresholds = step.settings.thresholds
     if len(step.rebalances) < thresholds.storm_rebalances:
         return []
-    found = storms(moments(step.rebalances), thresholds.storm_rebalances, thresholds.storm_seconds * SECOND)
-    return [_hit(storm) for storm in found]
+    group_storms = storms(moments(step.rebalances), thresholds.storm_rebalances, thresholds.storm_seconds * SECOND)
+    return [_hit(storm) for storm in group_storms]
 
 
 def moments(rebalances: Iterable[Rebalance]) -> list[RebalanceMoment]:
-    """One per moment; `rebalances` in the order of time."""
-    return [_moment(at, list(same)) for at, same in groupby(rebalances, key=lambda rebalance: rebalance.moment)]
+    """One per moment, over all topics that rebalanced then; `rebalances` are in the order of time."""
+    return [_moment(at, list(together)) for at, together in groupby(rebalances, key=lambda rebalance: rebalance.moment)]
 
 
-def storms(moments: Sequence[RebalanceMoment], least: int, within: int) -> list[Sequence[RebalanceMoment]]:
-    """Maximal runs in which `least` moments follow each other in less than `within`; runs that share one are one."""
+def storms(moments: Sequence[RebalanceMoment], minimum: int, within: int) -> list[Sequence[RebalanceMoment]]:
+    """The storms: runs of at least `minimum` moments within `within` microseconds; runs that overlap are one."""
     runs: list[tuple[int, int]] = []
-    for first in range(len(moments) - least + 1):
-        last = first + least - 1
+    for first in range(len(moments) - minimum + 1):
+        last = first + minimum - 1
         if moments[last].at - moments[first].at < within:
             begin = runs.pop()[0] if runs and runs[-1][1] >= first else first
             runs.append((begin, last))
@@ -57,9 +57,9 @@ def _moment(at: int, rebalances: Sequence[Rebalance]) -> RebalanceMoment:
     moves = [rebalance.moves for rebalance in rebalances]
     return RebalanceMoment(
         at,
-        sum(one.moved or 0 for one in moves),
-        sum(one.least or 0 for one in moves),
-        any(one.triggers[0][0].startswith("MEMBER_") for one in moves),
+        sum(change.moved or 0 for change in moves),
+        sum(change.least or 0 for change in moves),
+        any(change.triggers[0][0].startswith("MEMBER_") for change in moves),
     )
 
 

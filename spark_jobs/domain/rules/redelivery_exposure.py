@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -21,45 +22,38 @@ QUEUES_MOVED = "QUEUES_MOVED"
 
 
 class Exposure(NamedTuple):
-    """Messages in flight on the queues that one rebalance handed over; queues that are unknown count as 0."""
+    """Messages in flight on the queues that one rebalance handed over; `unknown` of these queues count as 0."""
 
     in_flight: int
     queues: int
     unknown: int
 
     def plus(self, other: Exposure) -> Exposure:
-        """Both together."""
+        """The sum of two exposures."""
         return Exposure(self.in_flight + other.in_flight, self.queues + other.queues, self.unknown + other.unknown)
 
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
     """One hit per step with rebalances that moved messages in flight, from the first to the last."""
-    # What moved in the warm-up is the step's before.
-    moved = [
-        rebalance
-        for rebalance in step.rebalances
-        if rebalance.moves.handed_over and rebalance.moment >= step.window.start
-    ]
-    exposures: dict[int, Exposure] = {}
-    for rebalance in moved:
-        found = exposure(step, rebalance.interval.topic, rebalance.moves)
-        exposures[rebalance.moment] = (
-            exposures[rebalance.moment].plus(found) if rebalance.moment in exposures else found
-        )
-    exposed = {moment: found for moment, found in exposures.items() if found.in_flight > 0}
+    exposures: dict[int, Exposure] = defaultdict(lambda: Exposure(0, 0, 0))
+    for moment, interval, moves in step.rebalances:
+        # Rebalances of the warm-up belong to the step before.
+        if moves.handed_over and moment >= step.window.start:
+            exposures[moment] = exposures[moment].plus(exposure(step, interval.topic, moves))
+    exposed = {moment: total for moment, total in exposures.items() if total.in_flight > 0}
     return [_hit(step, exposed)] if exposed else []
 
 
 def exposure(step: AuditedStep, topic: str, moves: Moves) -> Exposure:
-    """By the topic's last reading while the allocation before was seen to hold; one older than `max_gap` says
-    nothing.
+    """The exposure of one topic in a rebalance, by its last reading while the allocation before was seen to hold; a
+    reading older than `max_gap` does not count.
     """
     queues = len(moves.handed_over)
-    readings, at = step.history.offsets.get(topic), moves.before_seen_at
-    if readings is None or at is None:
+    readings, held_at = step.history.offsets.get(topic), moves.before_seen_at
+    if readings is None or held_at is None:
         return Exposure(0, queues, queues)
-    last = int(np.searchsorted(readings.times, at, side="right")) - 1
-    oldest = max(at - step.settings.max_gap, step.window.read_from)
+    last = int(np.searchsorted(readings.times, held_at, side="right")) - 1
+    oldest = max(held_at - step.settings.max_gap, step.window.read_from)
     if last < 0 or readings.times[last] < oldest:
         return Exposure(0, queues, queues)
     columns = [readings.columns[place] for place in moves.handed_over if place in readings.columns]
@@ -82,8 +76,8 @@ def in_flight(readings: OffsetReadings, row: int, columns: list[int]) -> Matrix:
 
 
 def _hit(step: AuditedStep, exposed: dict[int, Exposure]) -> RuleHit:
-    thresholds, found = step.settings.thresholds, exposed.values()
-    greatest = max(one.in_flight for one in found)
+    thresholds, exposures = step.settings.thresholds, exposed.values()
+    greatest = max(total.in_flight for total in exposures)
     return RuleHit(
         min(exposed),
         min(max(exposed) + thresholds.convergence_seconds * SECOND, step.window.end),
@@ -93,10 +87,10 @@ def _hit(step: AuditedStep, exposed: dict[int, Exposure]) -> RuleHit:
         severity=WARN if greatest >= thresholds.redelivery_messages else INFO,
         measures={
             "in_flight_max": greatest,
-            "in_flight_total": sum(one.in_flight for one in found),
-            "queues_handed_over": sum(one.queues for one in found),
+            "in_flight_total": sum(total.in_flight for total in exposures),
+            "queues_handed_over": sum(total.queues for total in exposures),
             "rebalances": len(exposed),
-            "unknown_queues": sum(one.unknown for one in found),
+            "unknown_queues": sum(total.unknown for total in exposures),
         },
     )
 

@@ -45,14 +45,14 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
     for progress in step.progress:
         behind = np.flatnonzero(progress.lag_last > step.settings.thresholds.allowed_lag)
         topic = progress.interval.topic
-        found: list[RuleHit] = []
+        offset_hits: list[RuleHit] = []
         if len(behind) and topic in step.history.topics:
             if topic not in minimums:
                 minimums[topic] = Minimums(step.history.topics[topic], step.window)
-            found = list(_of_interval(step, progress, behind, minimums[topic]))
-        yield from found
-        named = {hit.queue for hit in found}
-        yield from (hit for hit in _aged(step, progress, behind) if hit.queue not in named)
+            offset_hits = list(_offset_hits(step, progress, behind, minimums[topic]))
+        yield from offset_hits
+        reported = {hit.queue for hit in offset_hits}
+        yield from (hit for hit in _age_hits(step, progress, behind) if hit.queue not in reported)
 
 
 def retention_cause(queue: QueueOffsets, within_seconds: float) -> RetentionCause | None:
@@ -63,7 +63,7 @@ def retention_cause(queue: QueueOffsets, within_seconds: float) -> RetentionCaus
     return RetentionCause.EXPIRING if seconds is not None and seconds <= within_seconds else None
 
 
-def _of_interval(
+def _offset_hits(
     step: AuditedStep, progress: IntervalProgress, behind: Matrix, minimums: Minimums
 ) -> Iterator[RuleHit]:
     for place in behind.tolist():
@@ -73,8 +73,8 @@ def _of_interval(
             yield _hit(step, progress, place, queue, cause)
 
 
-def _aged(step: AuditedStep, progress: IntervalProgress, behind: Matrix) -> Iterator[RuleHit]:
-    """Queues whose oldest message that was not consumed may be as old as the broker keeps messages, or soon will be."""
+def _age_hits(step: AuditedStep, progress: IntervalProgress, behind: Matrix) -> Iterator[RuleHit]:
+    """The hits of queues whose oldest waiting message may be as old as the broker keeps messages, or soon will be."""
     thresholds = step.settings.thresholds
     left = seconds_left_by_age(progress, thresholds)[behind]
     for place in behind[left <= thresholds.retention_seconds].tolist():

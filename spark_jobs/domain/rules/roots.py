@@ -71,10 +71,10 @@ _Index = Mapping[Hashable, Sequence[Finding]]
 
 
 def with_roots(findings: Sequence[Finding], rules: Iterable[Rule]) -> list[Finding]:
-    """The findings of one step of one group, in their order, each with the root that it follows from, if any.
+    """The findings of one step of one group, in their order, each with the id of the root that it follows from, if any.
 
-    Of several the rule's first `Follows` counts, then the earliest start, then the id. A root's own root is the root:
-    so all that one cause brought about names one finding. The rules' links have no cycle, which a test says.
+    Of several roots, that of the rule's first `Follows` counts, then the earliest start, then the id. A root's own root
+    is the root, so that all consequences of one cause name one finding. The rules' links have no cycle; a test says so.
     """
     if len(findings) < 2:
         return list(findings)
@@ -86,11 +86,11 @@ def with_roots(findings: Sequence[Finding], rules: Iterable[Rule]) -> list[Findi
 
 
 def _index(findings: Iterable[Finding], link: Follows) -> _Index:
-    by_share: dict[Hashable, list[Finding]] = defaultdict(list)
-    for root in sorted((each for each in findings if each.rule == link.root), key=_by_start):
+    roots_of_share: dict[Hashable, list[Finding]] = defaultdict(list)
+    for root in sorted((finding for finding in findings if finding.rule == link.root), key=_by_start):
         for share in link.shares(root):
-            by_share[share].append(root)
-    return by_share
+            roots_of_share[share].append(root)
+    return roots_of_share
 
 
 def _cause(finding: Finding, links: Iterable[Follows], indexes: Mapping[Follows, _Index]) -> str | None:
@@ -110,7 +110,7 @@ def _by_start(finding: Finding) -> tuple[int, str]:
 
 
 def is_in_time(finding: Finding, root: Finding) -> bool:
-    """Whether both stand at the same time, and the finding began no more than `LEAD` before the root."""
+    """Whether both hold at the same time, and the finding began no more than `LEAD` before the root."""
     return root.start < finding.end and finding.start < root.end and root.start <= finding.start + LEAD
 
 

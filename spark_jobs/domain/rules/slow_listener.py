@@ -25,35 +25,35 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     seconds = step.settings.thresholds.busy_after_seconds
     for client_id, spans in client_spans(step).items():
         busy = [Span(*span[:3], span.state.symptoms.busy) for span in spans if span.state.symptoms.busy]
-        for one in seen_twice(busy):
-            weight = one.state.busy_threads / one.state.consume_threads
-            yield _hit(client_id, None, ALL_THREADS_BUSY, one, weight, seconds)
+        for busy_span in seen_twice(busy):
+            weight = busy_span.state.busy_threads / busy_span.state.consume_threads
+            yield _hit(client_id, None, ALL_THREADS_BUSY, busy_span, weight, seconds)
     for client_id, client in step.history.clients.items():
         for topic, slowed in slowed_listeners(client, step.window, step.settings):
-            for each in seen_twice(slowed):
-                yield _hit(client_id, topic, RESPONSE_TIME_ROSE, each, each.state.consume_rt_ms, seconds)
+            for slow_span in seen_twice(slowed):
+                yield _hit(client_id, topic, RESPONSE_TIME_ROSE, slow_span, slow_span.state.consume_rt_ms, seconds)
 
 
 def _hit(
     client_id: str,
     topic: str | None,
     cause: str,
-    shown: Span[BusyClient] | Span[ResponseTimes],
+    span: Span[BusyClient] | Span[ResponseTimes],
     weight: float,
     seconds: float,
 ) -> RuleHit:
     return RuleHit(
-        shown.start,
-        shown.end,
+        span.start,
+        span.end,
         cause=cause,
         topic=topic,
         client_id=client_id,
-        seen_at=shown.seen_at,
+        seen_at=span.seen_at,
         implicated=client_id,
         minimum_seconds=seconds,
         severity=WARN,
         weight=weight,
-        measures=shown.state._asdict(),
+        measures=span.state._asdict(),
     )
 
 

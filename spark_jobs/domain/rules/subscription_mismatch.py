@@ -24,62 +24,62 @@ class MismatchCause(StrEnum):
 
 
 #: (topic, expression), sorted.
-_Sorted = tuple[tuple[str, str], ...]
+_SortedSubscriptions = tuple[tuple[str, str], ...]
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One per span in which members said they subscribe differently, or a broker's subscriptions flapped; one
-    condition per group and cause.
+    """One per span in which members reported different subscriptions, or a broker's list of them changed back and
+    forth; one condition per group and cause.
     """
     for interval in step.intervals:
         if interval.subscription_conflicts:
-            yield from _told(interval)
+            yield from _conflict_hits(interval)
     for spans in step.memberships.values():
-        for before, now in flaps(spans, lambda said: said.subscriptions):
+        for before, now in flaps(spans, lambda membership: membership.subscriptions):
             yield _flap(before, now)
 
 
-def _told(interval: RebalanceInterval) -> Iterator[RuleHit]:
+def _conflict_hits(interval: RebalanceInterval) -> Iterator[RuleHit]:
     for conflict in interval.subscription_conflicts:
-        said = [(_sorted(subscriptions), client_id) for client_id, subscriptions in conflict.answers]
+        answers = [(_sorted(subscriptions), client_id) for client_id, subscriptions in conflict.answers]
         yield RuleHit(
             conflict.start,
             conflict.end,
-            cause=mismatch(subscriptions for subscriptions, _ in said),
+            cause=mismatch(subscriptions for subscriptions, _ in answers),
             view=interval.view,
             severity=ERROR,
             weight=1,
-            parties=parties(said, _text),
+            parties=parties(answers, _text),
         )
 
 
 def _flap(before: Span[Membership], now: Span[Membership]) -> RuleHit:
-    """Whose each text is, the broker does not say."""
-    either = sorted(_sorted(span.state.subscriptions) for span in (before, now))
+    """The hit of a broker's subscriptions that changed back and forth; whose they are, the broker does not show."""
+    variants = sorted(_sorted(span.state.subscriptions) for span in (before, now))
     return RuleHit(
         now.start,
         now.end,
-        cause=mismatch(either),
+        cause=mismatch(variants),
         view=ALL_HOSTS,
         seen_at=now.seen_at,
         severity=ERROR,
-        parties=tuple(Party(_text(one), None) for one in either),
+        parties=tuple(Party(_text(subscriptions), None) for subscriptions in variants),
     )
 
 
-def mismatch(known: Iterable[_Sorted]) -> MismatchCause | None:
-    """Why the subscriptions that are known do not fit together, retry topics left out; None: they do."""
+def mismatch(known: Iterable[_SortedSubscriptions]) -> MismatchCause | None:
+    """How the known subscriptions of members differ, retry topics left out; None: they are the same."""
     different = set(known)
-    if len({tuple(topic for topic, _ in one) for one in different}) > 1:
+    if len({tuple(topic for topic, _ in subscriptions) for subscriptions in different}) > 1:
         return MismatchCause.DIFFERENT_TOPICS
     return MismatchCause.DIFFERENT_EXPRESSIONS if len(different) > 1 else None
 
 
-def _sorted(subscriptions: Subscriptions) -> _Sorted:
+def _sorted(subscriptions: Subscriptions) -> _SortedSubscriptions:
     return tuple(sorted(subscriptions))
 
 
-def _text(subscriptions: _Sorted) -> str:
+def _text(subscriptions: _SortedSubscriptions) -> str:
     return ", ".join(f"{topic}: {expression}" for topic, expression in subscriptions) or "nothing"
 
 

@@ -38,12 +38,12 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     Queues beyond the read queues have a rule of their own, STRANDED_WRITE_QUEUES.
     """
     for interval in step.replayed:
-        yield from _certainly(interval, step.settings.thresholds)
+        yield from _unassigned_hits(interval, step.settings.thresholds)
     for views, split in split_views(step):
-        yield from _perhaps(views, split)
+        yield from _disputed_hits(views, split)
 
 
-def _certainly(interval: RebalanceInterval, thresholds: Thresholds) -> Iterator[RuleHit]:
+def _unassigned_hits(interval: RebalanceInterval, thresholds: Thresholds) -> Iterator[RuleHit]:
     for queue, cause, client_id in unassigned_queues(interval):
         hit = queue_hit(interval, queue, cause, client_id)
         if cause == UnassignedCause.GROUP_OFFLINE:
@@ -52,30 +52,30 @@ def _certainly(interval: RebalanceInterval, thresholds: Thresholds) -> Iterator[
             yield hit
 
 
-def _perhaps(views: Sequence[RebalanceInterval], split: RuleHit) -> Iterator[RuleHit]:
-    """Each list that stands when another one begins tells which owners it gives a queue from then on."""
-    owners: dict[Place, list[Collection[str]]] = defaultdict(list)
+def _disputed_hits(views: Sequence[RebalanceInterval], split: RuleHit) -> Iterator[RuleHit]:
+    """The hits of queues that may have no owner, as the brokers' lists of members give them to different clients."""
+    owners_by_view: dict[Place, list[Collection[str]]] = defaultdict(list)
     for interval in views:
         if interval.allocation:
             for queue, ids in zip(interval.allocation.queues, interval.allocation.owner_ids, strict=True):
-                owners[queue].append(ids)
-    for queue, by_view in owners.items():
-        if may_be_unassigned(by_view):
+                owners_by_view[queue].append(ids)
+    for queue, owners_of_queue in owners_by_view.items():
+        if may_be_unassigned(owners_of_queue):
             disputed = FindingQueue(views[0].topic, *queue, DISPUTED)
             yield replace(split, cause=VIEWS_DISAGREE, queue=disputed, severity=WARN)
 
 
 def may_be_unassigned(owners: Sequence[Collection[str]]) -> bool:
-    """Whether clients that each take the list of some broker may leave a queue to nobody; its owners by each list.
+    """Whether a queue may have no owner while brokers list different members; `owners`: the queue's, by each list.
 
-    A client that has the queue by every list has it whatever it asks. A queue that no list gives anybody is
-    unassigned for certain, for a cause of its own.
+    A client that owns the queue by every list owns it whichever broker it asks. A queue that has no owner by any list
+    is unassigned for certain, for a cause of its own.
     """
     return any(owners) and not set(owners[0]).intersection(*owners[1:])
 
 
 def severity(condition: Condition) -> str:
-    """ERROR; WARN for what is so by design, INFO where no message was touched."""
+    """ERROR; WARN where the strategy leaves the queue out by design, INFO where no message was affected."""
     by_harm = severity_by_harm(condition)
     return WARN if by_harm == ERROR and condition.cause == UnassignedCause.ROOM_FILTER else by_harm
 

@@ -41,7 +41,7 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
             severity=WARN if end < step.window.end else INFO,
             parties=tuple(Party(source, None) for source in sources),
         )
-        for start, end, sources in together(snapshot_gaps(step))
+        for start, end, sources in joined_gaps(snapshot_gaps(step))
     ]
 
 
@@ -51,20 +51,20 @@ def snapshot_gaps(step: AuditedStep) -> Iterator[SnapshotGap]:
     """
     until = step.window.end
     members = ((span.start, span.end) for spans in step.memberships.values() for span in spans)
-    yield from _named(MEMBERSHIPS, gaps([*_captured_before(step), *members], until))
+    yield from _gaps_of_source(MEMBERSHIPS, gaps([*_captured_before(step), *members], until))
     for topic in dict.fromkeys(interval.topic for interval in step.intervals if interval.is_ordinary):
         routes = ((span.start, span.end) for span in step.routes.get(topic, ()))
-        yield from _named(f"{ROUTES}: {topic}", gaps(routes, until))
+        yield from _gaps_of_source(f"{ROUTES}: {topic}", gaps(routes, until))
         readings = step.history.offsets.get(topic)
         if readings is not None:
             inside = readings.inside(step.window.read_from, until)
             missing = gaps_behind(readings.times[inside], until, step.settings.max_gap)
-            yield from _named(f"{OFFSETS}: {topic}", missing)
+            yield from _gaps_of_source(f"{OFFSETS}: {topic}", missing)
             if not readings.present[inside].all():
-                yield from _of_brokers(step, topic, readings, inside, missing)
+                yield from _broker_gaps(step, topic, readings, inside, missing)
 
 
-def _of_brokers(
+def _broker_gaps(
     step: AuditedStep, topic: str, readings: OffsetReadings, inside: slice, missing: Sequence[Time]
 ) -> Iterator[SnapshotGap]:
     """The gaps in which a topic's readings lack a broker that its route names and that did not list members either: one
@@ -79,74 +79,74 @@ def _of_brokers(
             for span in step.routes.get(topic, ())
             if any(entry.broker_name == broker for entry in span.state)
         ]
-        told = np.union1d(times[present[:, columns].any(axis=1)], _listed(step, broker))
-        for start, end in gaps_where_named(told, together(routed), step.settings.max_gap):
+        answered_at = np.union1d(times[present[:, columns].any(axis=1)], _answered_at(step, broker))
+        for start, end in gaps_where_named(answered_at, joined_gaps(routed), step.settings.max_gap):
             if not any(since <= start and end <= until for since, until in missing):
                 yield SnapshotGap(start, end, (f"{OFFSETS}: {topic} ({broker})",))
 
 
-def _listed(step: AuditedStep, broker: str) -> Matrix:
-    """When the broker told of the group's members."""
+def _answered_at(step: AuditedStep, broker: str) -> Matrix:
+    """When the broker answered with the group's members, in microseconds."""
     members = step.history.memberships.get(broker)
     if members is None:
         return np.empty(0, np.int64)
     return members.times[members.inside(step.window.read_from, step.window.end)]
 
 
-def gaps_where_named(told: Matrix, named: Iterable[SnapshotGap], max_gap: int) -> Iterator[Time]:
-    """The gaps behind a broker's readings while the route names it; who comes back into the route has `max_gap` to
-    speak. What was before the first reading says nothing.
+def gaps_where_named(answered_at: Matrix, named: Iterable[SnapshotGap], max_gap: int) -> Iterator[Time]:
+    """The gaps after a broker's answers while the route names it; a broker that comes back into the route has `max_gap`
+    to answer. The time before its first answer is no gap.
     """
     for since, until, _ in named:
-        first, behind = np.searchsorted(told, (since, until))
-        times = told[first:behind]
+        first, stop = np.searchsorted(answered_at, (since, until))
+        times = answered_at[first:stop]
         yield from gaps_behind(np.append(since, times) if first else times, until, max_gap)
 
 
 def _captured_before(step: AuditedStep) -> list[Time]:
-    """Where the group was captured before the step's window, that is known up to where the step begins to observe."""
+    """One empty time, at the start of the observed time, if the group was captured shortly before the step's window."""
     begins = step.window.observed_from
-    seen = last_hour_before(step.history.captured, step.window, step.settings)
-    return [] if seen is None else [(begins, begins)]
+    last_captured = last_hour_before(step.history.captured, step.window, step.settings)
+    return [] if last_captured is None else [(begins, begins)]
 
 
 def gaps(known: Iterable[Time], until: int) -> list[Time]:
-    """The times up to `until` behind the first of the spans in which the state is known, and inside none of them.
+    """The times between the spans in which the state is known, and from the last of them up to `until`.
 
-    What was before the first span says nothing: a group or topic may be new.
+    The time before the first span is no gap: a group or topic may be new.
     """
-    found: list[Time] = []
+    gaps_so_far: list[Time] = []
     covered: int | None = None
     for start, end in sorted(known):
         if covered is not None and covered < start:
-            found.append((covered, start))
+            gaps_so_far.append((covered, start))
         covered = end if covered is None else max(covered, end)
     if covered is not None and covered < until:
-        found.append((covered, until))
-    return found
+        gaps_so_far.append((covered, until))
+    return gaps_so_far
 
 
 def gaps_behind(times: Matrix, until: int, max_gap: int) -> list[Time]:
-    """Where the readings at `times`, in order, hold no longer and the next did not come; the last up to `until`."""
+    """The times without readings: from `max_gap` after one of `times` (ascending) to the next one, or to `until`."""
     following = np.append(times, until)[1:]
     late = following > times + max_gap
     return list(zip((times[late] + max_gap).tolist(), following[late].tolist(), strict=True))
 
 
-def together(gaps: Iterable[SnapshotGap]) -> list[SnapshotGap]:
-    """The maximal times without a moment at which all sources have snapshots; times that touch are one."""
-    found: list[SnapshotGap] = []
+def joined_gaps(gaps: Iterable[SnapshotGap]) -> list[SnapshotGap]:
+    """The gaps, joined where they overlap or touch: maximal times in which always some source has no snapshots."""
+    joined: list[SnapshotGap] = []
     names: set[str] = set()
     for start, end, sources in sorted(gaps):
-        if not found or start > found[-1].end:
-            found.append(SnapshotGap(start, end, ()))
+        if not joined or start > joined[-1].end:
+            joined.append(SnapshotGap(start, end, ()))
             names = set()
         names.update(sources)
-        found[-1] = SnapshotGap(found[-1].start, max(found[-1].end, end), tuple(sorted(names)))
-    return found
+        joined[-1] = SnapshotGap(joined[-1].start, max(joined[-1].end, end), tuple(sorted(names)))
+    return joined
 
 
-def _named(source: str, times: Iterable[Time]) -> Iterator[SnapshotGap]:
+def _gaps_of_source(source: str, times: Iterable[Time]) -> Iterator[SnapshotGap]:
     return (SnapshotGap(start, end, (source,)) for start, end in times)
 
 

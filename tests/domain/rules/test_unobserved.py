@@ -1,4 +1,4 @@
-"""What was not observed, and what was together."""
+"""What was not observed, and gaps that are joined."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spark_jobs.domain.model.history import Membership, OffsetReadings, Subscrip
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Series, Span
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules.unobserved import RULE, SnapshotGap, gaps, gaps_behind, gaps_where_named, together
+from spark_jobs.domain.rules.unobserved import RULE, SnapshotGap, gaps, gaps_behind, gaps_where_named, joined_gaps
 from tests.domain.rules.builders import audited_step, broker_said, interval
 from tests.domain.rules.readings import Said, offsets, route, span, with_readings
 
@@ -87,12 +87,12 @@ def test_gaps_of_one_broker_are_those_in_which_the_route_names_it() -> None:
 
 def test_gaps_of_one_time_are_one() -> None:
     apart = [("m", 100, 200), ("r", 150, 300), ("o", 300, 400), ("m", 500, 600), ("r", 720, 730), ("m", 700, 900)]
-    assert together(SnapshotGap(start, end, (source,)) for source, start, end in apart) == [
+    assert joined_gaps(SnapshotGap(start, end, (source,)) for source, start, end in apart) == [
         SnapshotGap(100, 400, ("m", "o", "r")),
         SnapshotGap(500, 600, ("m",)),
         SnapshotGap(700, 900, ("m", "r")),
     ]
-    assert together([SnapshotGap(0, 1, ("m",)), SnapshotGap(0, 2, ("m",))]) == [SnapshotGap(0, 2, ("m",))]
+    assert joined_gaps([SnapshotGap(0, 1, ("m",)), SnapshotGap(0, 2, ("m",))]) == [SnapshotGap(0, 2, ("m",))]
 
 
 def found(step: AuditedStep) -> list[tuple[str, str | None, list[str]]]:
