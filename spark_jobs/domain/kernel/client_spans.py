@@ -42,8 +42,7 @@ class ClientReport(NamedTuple):
 
 
 def client_spans(step: AuditedStep) -> Mapping[str, Sequence[Span[ClientReport]]]:
-    """By client id, in the order of time, the spans of the window in which its reports are the same; kept for all
-    rules.
+    """By client id, in the order of time, the spans of the window with the same reports; kept for all rules.
 
     Unlike `AuditedStep.client_states` they end where a client does not answer, or is not asked for `max_gap`.
     """
@@ -73,10 +72,7 @@ def symptoms(
     shown: Callable[[ClientReport], Sequence[Symptom]],
     queue: Callable[[Symptom], MessageQueue],
 ) -> Iterator[Span[Symptom]]:
-    """One per (span of one client, queue with this symptom), shown by two successive snapshots at least.
-
-    `shown`: the symptoms of a report; `queue`: the queue that a symptom is about.
-    """
+    """One per (span of one client, queue with a symptom that `shown` finds), confirmed by two successive snapshots."""
     spans_per_queue: dict[MessageQueue, list[Span[Symptom]]] = defaultdict(list)
     for span in spans:
         for symptom in shown(span.state):
@@ -96,10 +92,8 @@ def client_reports(client: ClientHistory, thresholds: Thresholds) -> Series[Clie
 def _client_reports(client: ClientHistory, thresholds: Thresholds) -> Series[ClientReport]:
     """Makes Python objects only of the few folded states, and of the snapshots that show symptoms."""
     code_of_report: dict[ClientReport, int] = {}
-    state_codes = [
-        code_of_report.setdefault(ClientReport(reported_state(state), NO_SYMPTOMS), len(code_of_report))
-        for state in client.series.states
-    ]
+    healthy_reports = (ClientReport(reported_state(state), NO_SYMPTOMS) for state in client.series.states)
+    state_codes = [code_of_report.setdefault(report, len(code_of_report)) for report in healthy_reports]
     snapshot_codes = np.array(state_codes, dtype=np.int64)[client.series.codes]
     reports = list(code_of_report)
     code_of_symptoms: dict[tuple[int, Symptoms], int] = {}

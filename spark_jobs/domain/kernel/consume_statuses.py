@@ -100,10 +100,11 @@ def saturated(client: ClientHistory, thresholds: Thresholds) -> Iterator[tuple[i
     for number in np.flatnonzero(enough).tolist():
         statuses = client.readings.statuses[number]
         if statuses is not None:
-            yield number, BusyClient(float(busy[number]), int(threads[number]), *_of_busiest(statuses))
+            response_times = _busiest_response_times(statuses)
+            yield number, BusyClient(float(busy[number]), int(threads[number]), *response_times)
 
 
-def _of_busiest(statuses: Sequence[ConsumeStatus]) -> tuple[float | None, float | None]:
+def _busiest_response_times(statuses: Sequence[ConsumeStatus]) -> tuple[float | None, float | None]:
     """Consume RT and pull RT of the topic that takes the most threads, of equals the slowest; unknown is below 0."""
 
     def order(status: ConsumeStatus) -> tuple[float, ...]:

@@ -50,8 +50,8 @@ class ClientStates:
 
     states: Mapping[str, ClientState]
 
-    def of(self, client_id: str) -> ClientState | None:
-        """What this client said; None: nothing."""
+    def state_of(self, client_id: str) -> ClientState | None:
+        """What this client reported last; None: nothing."""
         return self.states.get(client_id)
 
     def answers(

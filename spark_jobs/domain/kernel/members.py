@@ -65,11 +65,8 @@ def members_of(
 
 def _member(connection: Connection, state: ClientState | None, strategy: str, topic: str) -> Member:
     variant = variant_of(strategy, connection.language, connection.version)
-    return Member(*connection, strategy, _subscribes(state, topic), state is not None, variant)
-
-
-def _subscribes(state: ClientState | None, topic: str) -> bool:
-    return state is None or state.topics is None or topic in state.topics
+    subscribes = state is None or state.topics is None or topic in state.topics
+    return Member(*connection, strategy, subscribes, state is not None, variant)
 
 
 def resolve_strategies(classes: Sequence[str | None], configured: str | None) -> list[Resolved]:
@@ -81,9 +78,8 @@ def resolve_strategies(classes: Sequence[str | None], configured: str | None) ->
     own = [_own_strategy(class_name, configured) if class_name is not None else None for class_name in classes]
     if None not in own:
         return [resolved for resolved in own if resolved]
-    fallback = _fallback(
-        [resolved.strategy for resolved in own if resolved and resolved.strategy != UNKNOWN_STRATEGY], configured
-    )
+    known = [resolved.strategy for resolved in own if resolved and resolved.strategy != UNKNOWN_STRATEGY]
+    fallback = _fallback(known, configured)
     return [resolved or fallback for resolved in own]
 
 

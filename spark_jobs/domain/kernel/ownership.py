@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import Allocation, Member
@@ -55,17 +55,17 @@ def queues_of(route: Sequence[RouteEntry]) -> Queues:
 class Replays:
     """The allocations and queues of one group, over all steps of a run: each distinct state is replayed once.
 
-    `of_inputs`: what the timeline makes of all snapshots together.
+    `replay_of_inputs`: what the timeline makes of all snapshots together.
     """
 
     settings: StrategySettings
     allocations: dict[Inputs, Allocation] = field(default_factory=dict)
     queues: dict[tuple[RouteEntry, ...], Queues] = field(default_factory=dict)
-    of_inputs: dict[object, Any] = field(default_factory=dict)
+    replay_of_inputs: dict[object, Any] = field(default_factory=dict)
 
     def allocation(self, inputs: Inputs) -> Allocation:
         """The allocation of these inputs, whatever the addresses and versions of the members."""
-        key = inputs._replace(members=tuple(_as_input(member) for member in inputs.members))
+        key = inputs._replace(members=tuple(_only_inputs(member) for member in inputs.members))
         if key not in self.allocations:
             self.allocations[key] = replayed(key, self.settings)
         return self.allocations[key]
@@ -77,7 +77,7 @@ class Replays:
         return self.queues[route]
 
 
-def _as_input(member: Member) -> Member:
+def _only_inputs(member: Member) -> Member:
     return member._replace(client_addr=None, language=None, version=None, known=True)
 
 
@@ -115,6 +115,8 @@ def allocated(inputs: Inputs, settings: StrategySettings) -> Allocation:
     members, readable = inputs.members, _readable_owners(inputs, settings)
     unreadable = [_QueueOwners((), cause) for _, _, cause in inputs.unreadable]
     queues = [*readable, *unreadable]
+    unassigned = sum(not queue.owners for queue in readable)
+    double_owned = sum(_is_harm(queue.double_owned_cause) for queue in readable)
     queue_counts = Counter(position for queue in readable for position in queue.owners)
     connection_counts = Counter(member.client_id for member in members)
     return Allocation(
@@ -126,9 +128,7 @@ def allocated(inputs: Inputs, settings: StrategySettings) -> Allocation:
         unassigned_client_ids=[queue.unassigned_client_id for queue in queues],
         double_owned_causes=[queue.double_owned_cause for queue in queues],
         queues_per_member=[queue_counts[position] for position in range(len(members))],
-        counts=Counts(
-            sum(not queue.owners for queue in readable), sum(_is_harm(queue.double_owned_cause) for queue in readable)
-        ),
+        counts=Counts(unassigned, double_owned),
         twin_ids=tuple(client_id for client_id, count in connection_counts.items() if count > 1),
     )
 
@@ -136,7 +136,7 @@ def allocated(inputs: Inputs, settings: StrategySettings) -> Allocation:
 def _readable_owners(inputs: Inputs, settings: StrategySettings) -> list[_QueueOwners]:
     """One per readable queue."""
     queues = [MessageQueue(inputs.topic, *place) for place in inputs.queues]
-    owners = _Owners(inputs.members).of_all(claims(inputs.members, queues, settings))
+    owners = _Owners(inputs.members).owners_of_queues(claims(inputs.members, queues, settings))
     for index in queues_lost_to_room_bug(inputs.members, queues, settings):
         if owners[index].unassigned_cause == UnassignedCause.ROOM_FILTER:
             owners[index] = _QueueOwners((), UnassignedCause.MACHINE_ROOM_BUG)
@@ -149,16 +149,10 @@ class _Owners:
 
     members: Sequence[Member]
 
-    def of_all(self, claims: Iterable[Sequence[Claim]]) -> list[_QueueOwners]:
+    def owners_of_queues(self, claims: Iterable[Sequence[Claim]]) -> list[_QueueOwners]:
         """One per queue."""
-        owners_of_claims: dict[tuple[Claim, ...], _QueueOwners] = {}
-        owners = []
-        for queue_claims in claims:
-            key = tuple(queue_claims)
-            if key not in owners_of_claims:
-                owners_of_claims[key] = self._owned(key)
-            owners.append(owners_of_claims[key])
-        return owners
+        owners_of = cache(self._owned)
+        return [owners_of(tuple(queue_claims)) for queue_claims in claims]
 
     @cached_property
     def _first_positions(self) -> dict[str, int]:
@@ -290,11 +284,6 @@ def queues_lost_to_room_bug(
     """Indexes of the queues in configured rooms, if a member runs a MACHINE_ROOM implementation that cuts its share of
     these rooms from the list of all queues (`UnassignedCause.MACHINE_ROOM_BUG`).
     """
-    affected = (
-        implementation
-        for implementation in implementations(members)
-        if implementation.strategy == MACHINE_ROOM and implementation.variant != Variant.JAVA
-    )
-    return frozenset(
-        index for implementation in affected for index in queues_in_rooms(settings.named(*implementation), queues)
-    )
+    in_use = ((strategy, variant) for strategy, variant in implementations(members) if strategy == MACHINE_ROOM)
+    affected = [settings.named(strategy, variant) for strategy, variant in in_use if variant != Variant.JAVA]
+    return frozenset(index for strategy in affected for index in queues_in_rooms(strategy, queues))

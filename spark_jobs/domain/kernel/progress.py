@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +31,16 @@ def lag_qualities(progress: IntervalProgress) -> NDArray[np.str_]:
     return np.where(progress.lag_last != UNKNOWN, known.value, unknown)
 
 
-def without_overlaps(
-    topic_intervals: Sequence[RebalanceInterval], since: int
-) -> Iterator[tuple[RebalanceInterval, int, int]]:
-    """The intervals of one topic from `since` on, each with the start and end of its own time, in microseconds.
+class OwnTime(NamedTuple):
+    """An interval, and the time `[start, end)` that belongs to it alone, in microseconds."""
+
+    interval: RebalanceInterval
+    start: int
+    end: int
+
+
+def without_overlaps(topic_intervals: Sequence[RebalanceInterval], since: int) -> Iterator[OwnTime]:
+    """The intervals of one topic from `since` on, without overlaps.
 
     Where views differ, a moment belongs to the interval that began last. Of intervals that began together, a replayed
     one comes first, then the first view; the others have no time of their own, even after that one ends.
@@ -50,7 +56,7 @@ def without_overlaps(
     chosen = [next(began_together) for _, began_together in groupby(in_order, key=start_of)]
     for interval, following in zip_longest(chosen, chosen[1:]):
         end = min(start_of(following), interval.end) if following else interval.end
-        yield interval, start_of(interval), end
+        yield OwnTime(interval, start_of(interval), end)
 
 
 def topic_progress(
@@ -67,26 +73,15 @@ def topic_progress(
     The last reading before the step is looked at too, if it is no older than a state holds without another: what came
     in between belongs to the step. Windows of verdicts reach back further, to where the queue got its owners.
     """
-    measured = [times for times in without_overlaps(topic_intervals, window.start) if times[0].measured]
+    measured = [own for own in without_overlaps(topic_intervals, window.start) if own.interval.measured]
     if not measured:
         return []
     pairs = reading_pairs(readings, readings.inside(window.start - settings.max_gap, window.end)) if readings else None
     owned_since = _owned_since(without_overlaps(topic_intervals, window.observed_from))
-    return [
-        _interval_progress(
-            interval,
-            start,
-            end,
-            pairs,
-            owned_since.get((interval.start, interval.view), {}),
-            settings,
-            is_filtered=is_filtered,
-        )
-        for interval, start, end in measured
-    ]
+    return [_interval_progress(own, pairs, owned_since, settings, is_filtered=is_filtered) for own in measured]
 
 
-def _owned_since(intervals: Iterable[tuple[RebalanceInterval, int, int]]) -> Mapping[tuple[int, str], _Since]:
+def _owned_since(intervals: Iterable[OwnTime]) -> Mapping[tuple[int, str], _Since]:
     """By start and view of an interval: which of its queues had the same owners in the interval right before it, and
     since when, in microseconds.
     """
@@ -109,22 +104,20 @@ def _owned_since(intervals: Iterable[tuple[RebalanceInterval, int, int]]) -> Map
 
 
 def _interval_progress(
-    interval: RebalanceInterval,
-    start: int,
-    end: int,
+    own: OwnTime,
     pairs: ReadingPairs | None,
-    owned_since: _Since,
+    owned_since: Mapping[tuple[int, str], _Since],
     settings: AuditSettings,
     *,
     is_filtered: bool,
 ) -> IntervalProgress:
-    queues = interval.measured
-    measured: dict[str, Any] = dict(zip(_MEASURES, np.full((len(_MEASURES), len(queues)), UNKNOWN), strict=True))
-    measured |= zip(_COUNTS, np.zeros((len(_COUNTS), len(queues)), np.int64), strict=True)
-    measured |= {"verdicts": [None] * len(queues), "spans": []}
+    count = len(own.interval.measured)
+    measured: dict[str, Any] = dict(zip(_MEASURES, np.full((len(_MEASURES), count), UNKNOWN), strict=True))
+    measured |= zip(_COUNTS, np.zeros((len(_COUNTS), count), np.int64), strict=True)
+    measured |= {"verdicts": [None] * count, "spans": []}
     if pairs is not None:
-        _measure(measured, interval, pairs, start, end, owned_since, settings)
-    return IntervalProgress(interval=interval, start=start, end=end, is_filtered=is_filtered, **measured)
+        _measure(measured, own, pairs, owned_since.get((own.interval.start, own.interval.view), {}), settings)
+    return IntervalProgress(**own._asdict(), is_filtered=is_filtered, **measured)
 
 
 _MEASURES = (
@@ -135,15 +128,10 @@ _COUNTS = ("readings", "stuck_growth", "stuck_produced", "stuck_time")
 
 
 def _measure(
-    measured: dict[str, Any],
-    interval: RebalanceInterval,
-    pairs: ReadingPairs,
-    start: int,
-    end: int,
-    owned_since: _Since,
-    settings: AuditSettings,
+    measured: dict[str, Any], own: OwnTime, pairs: ReadingPairs, owned_since: _Since, settings: AuditSettings
 ) -> None:
     """Fills in what the readings of `[start, end)` say of the interval's queues."""
+    interval, start, end = own
     first, stop = pairs.times.searchsorted((start, end)).tolist()
     columns = pairs.readings.columns
     places_and_columns = [(place, columns[queue]) for place, queue in enumerate(interval.measured) if queue in columns]
@@ -152,9 +140,8 @@ def _measure(
     places, chosen = (np.array(numbers, dtype=np.int64) for numbers in zip(*places_and_columns, strict=True))
     readings = _IntervalReadings(pairs, first, stop, chosen)
     since = np.array([owned_since.get(interval.measured[place], interval.start) for place in places], dtype=np.int64)
-    windows = VerdictWindows(
-        ReadingWindows(pairs.readings, chosen, since=since, start=start, end=end, settings=settings)
-    )
+    reading_windows = ReadingWindows(pairs.readings, chosen, since=since, start=start, end=end, settings=settings)
+    windows = VerdictWindows(reading_windows)
     measured["spans"] = windows.spans(places.tolist())
     measures = readings.measures()
     for place, verdict, is_known in zip(places, windows.worst(), measures["lag_last"] != UNKNOWN, strict=True):

@@ -55,14 +55,12 @@ def _begun(intervals: Iterable[RebalanceInterval]) -> Iterator[tuple[RebalanceIn
 
 
 def _changed(moves: Moves) -> set[Hashable]:
-    """What one rebalance changed, comparable between topics: members that joined (True) or left (False), and the other
-    triggers. Whether a member left or expired may depend on when a topic saw it, so these triggers are left out.
+    """What one rebalance changed: members that joined (True) or left (False), and the triggers that do not depend on
+    when a topic saw it, as whether a member left or expired does.
     """
-    by_members = ("MEMBER_", Trigger.BROKER_SWITCHED)
-    triggers = {trigger for trigger in moves.triggers if not trigger[0].startswith(by_members)}
-    joined = {(True, client_id) for client_id in moves.joined}
-    left = {(False, client_id) for client_id in moves.left}
-    return triggers | joined | left
+    changed = {change for change in moves.triggers if not change[0].startswith(("MEMBER_", Trigger.BROKER_SWITCHED))}
+    members = (*((True, client_id) for client_id in moves.joined), *((False, client_id) for client_id in moves.left))
+    return {*changed, *members}
 
 
 def _shown(

@@ -106,12 +106,11 @@ class StepTimeline:
         without_owners = self._why_without_owners(view, states, moment.start, request) if view else None
         key = (topic, id(route), id(membership), id(states), without_owners, request)
         if key not in self._replay_of:
-            answers = (
-                tuple(states.of(connection.client_id) for connection in membership.connections) if membership else ()
-            )
+            connections = membership.connections if membership else ()
+            answers = tuple(states.state_of(connection.client_id) for connection in connections)
             is_subscribed = topic in self._spans.subscribed
             inputs = (topic, is_subscribed, route, membership, answers, without_owners, request)
-            replay_of_inputs: dict[object, _Replay] = self._replays.of_inputs
+            replay_of_inputs: dict[object, _Replay] = self._replays.replay_of_inputs
             if inputs not in replay_of_inputs:
                 replay_of_inputs[inputs] = self._computed(topic, route, membership, states, without_owners, request)
             self._replay_of[key] = replay_of_inputs[inputs]
@@ -129,9 +128,8 @@ class StepTimeline:
         # Which strategy the members of a POP group run is not configured.
         configured = None if self._is_pop else self._replays.settings.strategy
         connections = in_allocation_order(membership.connections) if membership else []
-        classes = [
-            state.strategy_class if (state := states.of(connection.client_id)) else None for connection in connections
-        ]
+        answers = (states.state_of(connection.client_id) for connection in connections)
+        classes = [state.strategy_class if state else None for state in answers]
         resolved = resolve_strategies(classes, configured)
         if membership and is_known(request) and self._is_assigned(membership, states):
             by_broker = (self._is_pop or states.is_assigned(connection.client_id) for connection in connections)

@@ -64,9 +64,7 @@ def with_moves(
 
 @dataclass
 class _EarlierIntervals:
-    """The last replayed interval of each view, and the brokers of all replayed intervals so far. `moved`: what differs
-    between two allocations, by their identities.
-    """
+    """The last replayed interval of each view, all brokers so far, and what moved between allocations (by identity)."""
 
     expired_at: ExpiredAt
     switched_at: SwitchedAt
@@ -158,12 +156,8 @@ def _changed_members(before: RebalanceInterval, now: RebalanceInterval) -> Subje
     was = {member.client_id: member for member in before.members or ()}
     stayed = [(member, was[member.client_id]) for member in now.members or () if member.client_id in was]
     return {
-        Trigger.STRATEGY_CHANGED: {
-            member.client_id for member, old in stayed if member.implementation != old.implementation
-        },
-        Trigger.SUBSCRIPTION_CHANGED: {
-            member.client_id for member, old in stayed if member.subscribes != old.subscribes
-        },
+        Trigger.STRATEGY_CHANGED: {new.client_id for new, old in stayed if new.implementation != old.implementation},
+        Trigger.SUBSCRIPTION_CHANGED: {new.client_id for new, old in stayed if new.subscribes != old.subscribes},
     }
 
 

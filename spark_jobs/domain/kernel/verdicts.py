@@ -88,7 +88,7 @@ class VerdictWindows:
     """What the windows of one interval say of its queues; matrices and columns are those of the windows."""
 
     def __init__(self, windows: ReadingWindows) -> None:
-        self._of = windows
+        self._windows = windows
 
     def worst(self) -> list[Verdict | None]:
         """Per column the worst verdict of its windows; None: it has none."""
@@ -97,16 +97,16 @@ class VerdictWindows:
 
     def spans(self, places: Sequence[int]) -> list[VerdictSpan]:
         """Of all columns, by column and time; `places`: those of the columns."""
-        of = self._of
+        windows = self._windows
         return [
             VerdictSpan(
                 places[column],
                 VERDICTS[self._codes[first, column]],
                 self._start_of(since, column),
                 self._end_of(last, column),
-                int(of.lag[since, column]),
-                int(of.lag[last, column]),
-                int(age_ms(of.times[last], of.stored[last, column], of.lag[last, column])),
+                int(windows.lag[since, column]),
+                int(windows.lag[last, column]),
+                int(age_ms(windows.times[last], windows.stored[last, column], windows.lag[last, column])),
             )
             for column, since, first, last in zip(*(part.tolist() for part in self._span_rows), strict=True)
         ]
@@ -115,57 +115,65 @@ class VerdictWindows:
     def stuck(self) -> Mask:
         """From the first row on: whether what lies between a snapshot and the one before it is inside a span."""
         column, since, _, last = self._span_rows
-        rows, columns = self._of.known.shape
+        rows, columns = self._windows.known.shape
         change = np.zeros((rows + 1, columns), dtype=np.int64)
         np.add.at(change, (since + 1, column), 1)
         np.add.at(change, (last + 1, column), -1)
-        return np.asarray(np.cumsum(change, axis=0)[self._of.first_row : -1] > 0)
+        return np.asarray(np.cumsum(change, axis=0)[self._windows.first_row : -1] > 0)
 
     def stuck_growth(self) -> NDArray[np.int64]:
         """Per column: messages by which the lag grew inside the spans, between readings from the first row on."""
-        of = self._of
-        growth = np.where(of.known & (of.before >= of.first_row), of.lag - at_rows(of.lag, of.before), 0)
-        return np.asarray(np.where(self.stuck, growth[of.first_row :], 0).sum(axis=0))
+        windows = self._windows
+        growth = windows.lag - at_rows(windows.lag, windows.before)
+        is_counted = windows.known & (windows.before >= windows.first_row)
+        rows = slice(windows.first_row, None)
+        return np.asarray(np.where(self.stuck & is_counted[rows], growth[rows], 0).sum(axis=0))
 
     def stuck_time(self) -> NDArray[np.int64]:
         """Per column: microseconds between readings inside the spans, from the windows' start on."""
-        lasting = np.diff(self._of.times[self._of.first_row :], prepend=self._of.start)
+        lasting = np.diff(self._windows.times[self._windows.first_row :], prepend=self._windows.start)
         return np.asarray(np.where(self.stuck, lasting[:, None], 0).sum(axis=0))
+
+    def _last_known(self, mask: Mask) -> Matrix:
+        """The last reading with a known lag, up to each, at which this holds."""
+        return self._windows.latest(self._windows.known & mask)
 
     @cached_property
     def _last_moved(self) -> Matrix:
-        """What differs over a gap, as what differs from nothing, counts nowhere: it is where a run begins."""
-        return self._of.latest(self._of.known & (self._of.offset != at_rows(self._of.offset, self._of.before)))
+        """Where the offset differs from the reading before; over a gap too, but only moves inside a run count."""
+        offset = self._windows.offset
+        return self._last_known(offset != at_rows(offset, self._windows.before))
 
     @cached_property
     def _last_fell(self) -> Matrix:
-        """As above."""
-        return self._of.latest(self._of.known & (self._of.lag < at_rows(self._of.lag, self._of.before)))
+        """Where the lag is below the reading before; over a gap too, but only falls inside a run count."""
+        lag = self._windows.lag
+        return self._last_known(lag < at_rows(lag, self._windows.before))
 
     @cached_property
     def _last_allowed(self) -> Matrix:
-        return self._of.latest(self._of.known & (self._of.lag <= self._of.settings.thresholds.allowed_lag))
+        return self._last_known(self._windows.lag <= self._windows.settings.thresholds.allowed_lag)
 
     @cached_property
     def _last_at_zero(self) -> Matrix:
-        return self._of.latest(self._of.known & (self._of.lag == 0))
+        return self._last_known(self._windows.lag == 0)
 
     @cached_property
     def _codes(self) -> NDArray[np.int64]:
         """The verdict of the window that ends at each reading, as its code."""
-        of, first = self._of, self._of.firsts
-        if not (of.lag[of.first_row :] > of.settings.thresholds.allowed_lag).any():
+        windows, first = self._windows, self._windows.firsts
+        if not (windows.lag[windows.first_row :] > windows.settings.thresholds.allowed_lag).any():
             return np.where(first >= 0, code(Verdict.OK), NO_VERDICT)  # as most are: all else costs as much again
         moved = self._last_moved
-        moved_at = of.times[np.maximum(moved, 0)]
+        moved_at = windows.times[np.maximum(moved, 0)]
         codes = verdict_codes(
-            is_allowed=self._last_allowed == of.row,
+            is_allowed=self._last_allowed == windows.row,
             was_allowed=self._last_allowed >= first,
             was_at_zero=self._last_at_zero >= first,
-            has_moved=moved > of.run,
-            moving=moved_at - of.times[np.maximum(first, 0)],
-            standing=of.times[:, None] - moved_at,
-            is_below=of.offset < self._greatest_offset(),
+            has_moved=moved > windows.run,
+            moving=moved_at - windows.times[np.maximum(first, 0)],
+            standing=windows.times[:, None] - moved_at,
+            is_below=windows.offset < self._greatest_offset(),
             is_constant=moved <= first,
             lag_fell=self._last_fell > first,
         )
@@ -173,10 +181,10 @@ class VerdictWindows:
 
     def _greatest_offset(self) -> Matrix:
         """The greatest consumer offset of each window; looked for in the columns where one went back only."""
-        of = self._of
-        offset = np.where(of.known, of.offset, UNKNOWN)
-        went_back = (of.known & (of.before >= 0) & (offset < at_rows(offset, of.before))).any(axis=0)
-        offset[:, went_back] = greatest_since(offset[:, went_back], np.maximum(of.firsts[:, went_back], 0))
+        windows = self._windows
+        offset = np.where(windows.known, windows.offset, UNKNOWN)
+        went_back = (windows.known & (windows.before >= 0) & (offset < at_rows(offset, windows.before))).any(axis=0)
+        offset[:, went_back] = greatest_since(offset[:, went_back], np.maximum(windows.firsts[:, went_back], 0))
         return offset
 
     @cached_property
@@ -185,7 +193,7 @@ class VerdictWindows:
         is_stop, is_warn = (self._codes == code(verdict) for verdict in (Verdict.STOP, Verdict.WARN))
         otherwise = np.where(is_stop, np.maximum(self._last_at_zero, self._last_moved), self._last_allowed)
         otherwise = np.where(is_warn, np.maximum(otherwise, self._last_fell), otherwise)
-        return np.maximum(otherwise, self._of.run)
+        return np.maximum(otherwise, self._windows.run)
 
     @cached_property
     def _span_rows(self) -> tuple[Matrix, Matrix, Matrix, Matrix]:
@@ -195,7 +203,7 @@ class VerdictWindows:
         if not is_stuck.any():
             nothing = np.empty(0, dtype=np.int64)
             return nothing, nothing, nothing, nothing
-        begins = is_stuck & (at_rows(codes, self._of.before) != codes)  # the first after a gap has none
+        begins = is_stuck & (at_rows(codes, self._windows.before) != codes)  # the first after a gap has none
         column, row = np.nonzero(is_stuck.T)
         starts = np.flatnonzero(begins.T[column, row])
         lasts = np.append(starts[1:], len(row)) - 1
@@ -204,14 +212,14 @@ class VerdictWindows:
 
     def _start_of(self, row: int, column: int) -> int:
         """The first reading stands for the beginning of the queue's ownership, unless that is a gap before."""
-        of = self._of
-        at, since = int(of.times[row]), int(of.since[column])
-        is_first = of.before[row, column] < 0 and at - since <= of.settings.max_gap
+        windows = self._windows
+        at, since = int(windows.times[row]), int(windows.since[column])
+        is_first = windows.before[row, column] < 0 and at - since <= windows.settings.max_gap
         return since if is_first else at
 
     def _end_of(self, row: int, column: int) -> int:
         """A reading holds until the queue's next one, but no longer than a gap."""
-        of = self._of
-        number, count = of.counted[row, column], of.counted[-1, column]
-        until = int(of.times[of.in_order[number, column]]) if number < count else of.end
-        return min(until, int(of.times[row]) + of.settings.max_gap)
+        windows = self._windows
+        number, count = windows.counted[row, column], windows.counted[-1, column]
+        until = int(windows.times[windows.in_order[number, column]]) if number < count else windows.end
+        return min(until, int(windows.times[row]) + windows.settings.max_gap)

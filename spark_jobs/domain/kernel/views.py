@@ -104,16 +104,14 @@ def moments(
 
 
 def _views(route: Sequence[RouteEntry], members: Mapping[str, Timeline[Membership]], moment: int) -> tuple[View, ...]:
-    """One view if the brokers of the route agree, else one for each of them.
-
-    A broker that lists nobody while another does just came back, and does not count: clients that ask it keep their
-    queues.
+    """One view if the brokers agree, else one for each. One that lists nobody while another does just came back, and
+    does not count: clients that ask it keep their queues.
     """
     hosts = sorted({entry.broker_name for entry in route})
     seen = ((host, members[host].at(moment)) for host in hosts if host in members)
     known = [_view(host, span) for host, span in seen if span]
     listing = [view for view in known if view.membership.connections] or known[:1]
-    if _agree(listing):
+    if len({tuple(connection.client_id for connection in view.membership.connections) for view in listing}) <= 1:
         return (_together(listing),) if listing else ()
     return tuple(listing)
 
@@ -130,15 +128,9 @@ def _together(views: Sequence[View]) -> View:
     return View(ALL_HOSTS, views[0].membership, seen_at, broadcasting, requests)
 
 
-def _agree(views: Sequence[View]) -> bool:
-    return len({tuple(connection.client_id for connection in view.membership.connections) for view in views}) <= 1
-
-
 def _settled(in_order: list[Moment], tolerance: int) -> list[Moment]:
-    """The moments, where brief disagreements take the members that brokers agree on right after.
-
-    A disagreement shorter than the tolerance (microseconds) that ends in agreement only shows that the recorder asked
-    one broker after another.
+    """The moments, where a disagreement shorter than the tolerance (microseconds) that ends in agreement takes the
+    members agreed on: it only shows that the recorder asked one broker after another.
     """
     following: Moment | None = None
     began = _run_starts(in_order)

@@ -94,9 +94,7 @@ def drift(owned_queues: frozenset[Place], share: frozenset[Place]) -> Mapping[Dr
 
 
 def _shares(step: AuditedStep) -> Mapping[str, Sequence[Shares]]:
-    """By topic, the shares in intervals in which all hosts list the same members, in the order of time: otherwise a
-    share depends on which host is asked.
-    """
+    """By topic, in intervals with the same members on all hosts: otherwise a share depends on which host is asked."""
     agree = step.settings.thresholds.convergence_seconds * SECOND
     poll = step.settings.thresholds.route_poll_seconds * SECOND
     shares_of_topic: dict[str, list[Shares]] = defaultdict(list)
@@ -112,9 +110,8 @@ def _shares(step: AuditedStep) -> Mapping[str, Sequence[Shares]]:
         # What a client pops is not among the queues that it lists.
         client_ids = frozenset(member.client_id for member in interval.members if not is_popped(member.strategy))
         end = interval.end if interval.seen_at is None else min(interval.end, interval.seen_at)
-        shares_of_topic[interval.topic].append(
-            Shares(interval.start, end, settled_at, client_ids, interval.allocation.queues_of_client)
-        )
+        shares = Shares(interval.start, end, settled_at, client_ids, interval.allocation.queues_of_client)
+        shares_of_topic[interval.topic].append(shares)
     return shares_of_topic
 
 

@@ -52,11 +52,12 @@ def _repeated_ids(membership: Membership) -> Mapping[str, Sequence[Connection]]:
     connections: dict[str, list[Connection]] = defaultdict(list)
     for connection in membership.connections:
         connections[connection.client_id].append(connection)
-    return {client_id: of_id for client_id, of_id in connections.items() if len(of_id) > 1}
+    return {client_id: same_id for client_id, same_id in connections.items() if len(same_id) > 1}
 
 
 def _client_hits(interval: RebalanceInterval, allocation: Allocation) -> Iterator[RuleHit]:
     for client_id in allocation.twin_ids:
+        members = (member for member in interval.members or () if member.client_id == client_id)
         yield RuleHit(
             interval.start,
             interval.end,
@@ -64,9 +65,7 @@ def _client_hits(interval: RebalanceInterval, allocation: Allocation) -> Iterato
             view=interval.view,
             seen_at=interval.seen_at,
             implicated=client_id,
-            connections=tuple(
-                Connection(*member[:4]) for member in interval.members or () if member.client_id == client_id
-            ),
+            connections=tuple(Connection(*member[:4]) for member in members),
             if_deduplicated=allocation.if_deduplicated,
             if_unique=allocation.if_unique,
             # What is known of some queues is shown rather than that others' fate is unknown.
@@ -95,9 +94,7 @@ def _hits_without_owners(
 
 
 def _queue_hits(interval: RebalanceInterval) -> Iterator[RuleHit]:
-    """The queues that repeated ids harm: the share of the id's first position is consumed by all its connections, the
-    shares of its further positions have no owner.
-    """
+    """The share of an id's first position is consumed by all its connections, those of further positions by none."""
     for queue, cause, client_id in unassigned_queues(interval):
         if cause == UnassignedCause.DUPLICATE_CLIENT_ID:
             yield _queue_hit(interval, queue, client_id)

@@ -48,13 +48,11 @@ def queue_evidence(
         spans_of_topic = list(topic_spans)
         stranded = cause == UnassignedCause.BEYOND_READ_QUEUES
         readings = (history.topics if stranded else history.offsets).get(topic)
-        measured, backlog, has_messages = (
-            _measured(readings, spans_of_topic) if readings else ([Measured()] * len(spans_of_topic), Measured(), True)
-        )
-        queues += [
-            QueueEvidence(*span.queue, span.start, span.end, *span_measured)
-            for span, span_measured in zip(spans_of_topic, measured, strict=True)
-        ]
+        measured, backlog, has_messages = [Measured()] * len(spans_of_topic), Measured(), True
+        if readings:
+            measured, backlog, has_messages = _measured(readings, spans_of_topic)
+        pairs = zip(spans_of_topic, measured, strict=True)
+        queues += [QueueEvidence(*span.queue, span.start, span.end, *numbers) for span, numbers in pairs]
         backlogs[topic] = backlog
         empty |= set() if has_messages else {topic}
     counted_topics = backlogs.keys() - empty or backlogs.keys()
@@ -79,9 +77,7 @@ def highest_backlog(findings: Iterable[tuple[int | None, int | None]]) -> int | 
 def _measured(
     read: OffsetReadings | TopicReadings, spans: Sequence[QueueSpan]
 ) -> tuple[list[Measured], Measured, bool]:
-    """What the readings of one topic show for each span, the backlog of its queues together, and whether they may ever
-    have had messages.
-    """
+    """What a topic's readings show for each span, the backlog of its queues together, and whether they ever had any."""
     places = [(span.queue.broker_name, span.queue.queue_id) for span in spans]
     read_spans = [number for number, place in enumerate(places) if place in read.columns]
     time = read.inside(min(span.start for span in spans), max(span.end for span in spans))

@@ -97,8 +97,9 @@ def _evidence(
     queues: list[QueueEvidence],
     measured: Measured,
 ) -> Evidence:
+    persistence = Persistence.PERSISTENT if condition.is_persistent else Persistence.TRANSIENT
     return Evidence(
-        persistence=_persistence(condition) if rule.shows_persistence else None,
+        persistence=persistence if rule.shows_persistence else None,
         connections=list(condition.connections) or None,
         client_ids=sorted({hit.implicated for hit in hits if hit.implicated is not None}),
         member_count=of.highest(hit.member_count for hit in hits),
@@ -113,7 +114,3 @@ def _evidence(
         measures=of.measures_of(worst),
         parties=None if worst.parties is None else list(worst.parties),
     )
-
-
-def _persistence(condition: Condition) -> Persistence:
-    return Persistence.PERSISTENT if condition.is_persistent else Persistence.TRANSIENT

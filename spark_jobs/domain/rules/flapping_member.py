@@ -65,9 +65,7 @@ def flapping(rebalances: Iterable[Rebalance], times: int) -> list[Flapping]:
     return members
 
 
-def _changes_by_subject(
-    rebalances: Iterable[Rebalance],
-) -> Mapping[tuple[FlappingCause, str], Sequence[MembershipChange]]:
+def _changes_by_subject(rebalances: Iterable[Rebalance]) -> Mapping[tuple[FlappingCause, str], list[MembershipChange]]:
     changes: dict[tuple[FlappingCause, str], list[MembershipChange]] = defaultdict(list)
     for rebalance in rebalances:
         for ids, joined in ((rebalance.moves.joined, True), (rebalance.moves.left, False)):

@@ -24,9 +24,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     The measures are those of the queue that is furthest beyond its limit.
     """
     for client_id, spans in client_spans(step).items():
-        for start, end, seen_at, throttled in symptoms(
-            spans, lambda report: report.symptoms.throttled, lambda throttled: throttled.queue
-        ):
+        throttled_spans = symptoms(spans, lambda report: report.symptoms.throttled, lambda throttled: throttled.queue)
+        for start, end, seen_at, throttled in throttled_spans:
             yield RuleHit(
                 start,
                 end,

@@ -35,6 +35,8 @@ def _ghost_hits(
     time = common((interval.start, interval.end), (span.start, span.end))
     if time is None or interval.allocation is None:
         return
+    members = (member for member in interval.members or () if member.client_id == client_id)
+    connections = tuple(Connection(*member[:4]) for member in members)
     for place in sorted(interval.allocation.queues_of_client.get(client_id, ())):
         yield RuleHit(
             *time,
@@ -44,9 +46,7 @@ def _ghost_hits(
             seen_at=span.seen_at if interval.seen_at is None else min(interval.seen_at, span.seen_at),
             queue=FindingQueue(interval.topic, *place, GHOST),
             implicated=client_id,
-            connections=tuple(
-                Connection(*member[:4]) for member in interval.members or () if member.client_id == client_id
-            ),
+            connections=connections,
             minimum_seconds=seconds,
         )
 

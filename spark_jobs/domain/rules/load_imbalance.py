@@ -51,9 +51,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _in_topic(interval: RebalanceInterval) -> Iterator[RuleHit]:
-    """One hit if the shares of an interval are uneven, by connections: a repeated client id counts several times.
-
-    Mixed strategies and clients have rules of their own, and shares of popped queues are unknown.
+    """One hit if the shares of an interval are uneven, by connections: a repeated client id counts several times. Mixed
+    strategies and clients have rules of their own, and shares of popped queues are unknown.
     """
     if not (interval.allocation and is_imbalanced(interval.allocation.queues_per_member)):
         return
@@ -109,9 +108,7 @@ def _uneven(
 
 
 def _by_traffic(step: AuditedStep) -> Iterator[RuleHit]:
-    """One hit if two members consumed far from equal numbers of messages. INFO, as they consume them: where a member
-    does not keep up, another rule says so.
-    """
+    """One hit if members consumed far from equal numbers of messages; INFO, as being too slow has rules of its own."""
     members = member_traffic(step.progress)
     unequal = unequal_traffic(members, step.settings)
     if unequal:
@@ -158,13 +155,12 @@ def unequal_traffic(
     queues, or worked off what had piled up, or the other was slow: as many times as much came into each of its queues,
     and at least `skew_messages_per_queue` over the time.
     """
-    known = [member for member in members if member.consumed is not None and member.produced is not None]
-    start, end = (
-        min((member.start for member in members), default=0),
-        max((member.end for member in members), default=0),
-    )
+    if not members:
+        return None
+    start, end = min(member.start for member in members), max(member.end for member in members)
     latest_start, earliest_end = start + settings.max_gap, end - settings.max_gap
-    known = [member for member in known if member.start <= latest_start and member.end >= earliest_end]
+    all_along = [member for member in members if member.start <= latest_start and member.end >= earliest_end]
+    known = [member for member in all_along if member.consumed is not None and member.produced is not None]
     if not known:
         return None
     in_order = sorted(known, key=lambda member: (member.consumed or 0, member.client_id))

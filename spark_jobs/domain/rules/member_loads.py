@@ -38,11 +38,8 @@ def agreed_intervals(intervals: Iterable[RebalanceInterval]) -> list[RebalanceIn
     """The replayed intervals of ordinary topics in which all brokers list the same members: while they disagree, it is
     unknown who is idle.
     """
-    return [
-        interval
-        for interval in intervals
-        if interval.allocation is not None and interval.view == ALL_HOSTS and interval.is_ordinary
-    ]
+    replayed = (interval for interval in intervals if interval.allocation is not None)
+    return [interval for interval in replayed if interval.view == ALL_HOSTS and interval.is_ordinary]
 
 
 def subscribed_loads(interval: RebalanceInterval) -> Iterator[tuple[int, str]]:
@@ -124,16 +121,14 @@ def member_traffic(progress: Iterable[IntervalProgress]) -> list[MemberTraffic]:
         allocation = row.interval.allocation
         if allocation is None or row.interval.view != ALL_HOSTS or not row.interval.is_ordinary:
             continue
-        consumed, produced = row.consumed.tolist(), row.produced.tolist()
-        for owners, ids, queue_consumed, queue_produced in zip(
-            allocation.owners, allocation.owner_ids, consumed, produced, strict=True
-        ):
+        queues = zip(allocation.owners, allocation.owner_ids, row.consumed.tolist(), row.produced.tolist(), strict=True)
+        for owners, ids, consumed, produced in queues:
             for client_id in ids:
                 member = traffic_of_id.get(client_id)
                 if member is None:
                     member = traffic_of_id[client_id] = MemberTraffic(client_id, 0, 0, 0, row.start, row.end)
-                member.consumed = _sum(member.consumed, queue_consumed if len(owners) == 1 else UNKNOWN)
-                member.produced = _sum(member.produced, queue_produced)
+                member.consumed = _sum(member.consumed, consumed if len(owners) == 1 else UNKNOWN)
+                member.produced = _sum(member.produced, produced)
                 member.queue_micros += row.end - row.start
                 member.start, member.end = min(member.start, row.start), max(member.end, row.end)
     return list(traffic_of_id.values())

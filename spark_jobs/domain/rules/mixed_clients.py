@@ -63,9 +63,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _model_hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """The times in which clients report different message models, or a broker's model of the same clients changes back
-    and forth.
-    """
+    """The times in which clients report different message models, or a broker's answer changes back and forth."""
     cause = MixedClientsCause.DIFFERENT_MESSAGE_MODELS
     for interval in step.intervals:
         for start, end, answers in interval.model_conflicts:
@@ -89,10 +87,8 @@ def _model_hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 def mixed_clients(in_use: Collection[Software]) -> MixedClientsCause | None:
     """Whether clients differ so that it can matter; what is unknown of a client makes no difference."""
-    if (
-        len({rules_of(software) for software in in_use} - {None}) > 1
-        and len({software.strategy for software in in_use}) == 1
-    ):
+    rules = {rules_of(software) for software in in_use} - {None}
+    if len(rules) > 1 and len({software.strategy for software in in_use}) == 1:
         return MixedClientsCause.DIFFERENT_RULES
     if len({software.language for software in in_use} - {None}) > 1:
         return MixedClientsCause.DIFFERENT_LANGUAGES

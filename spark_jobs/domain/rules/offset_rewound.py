@@ -78,9 +78,8 @@ def rewind_cause(
     """Why an offset went back by more than the tolerance.
 
     Consumers that share a client id overwrite each other's commits. A process that begins to serve a broker has the
-    offsets that it last got. A consumer that finds no offset starts at the oldest message. One that lost a queue
-    without knowing it (frozen, cut off) commits what it had when it comes back, which shows around a rebalance. What is
-    left is a reset by an operator.
+    offsets that it last got. A consumer that finds no offset starts at the oldest message. One that lost a queue while
+    frozen or cut off commits its old offset when it comes back, around a rebalance. Else an operator reset the offset.
     """
     if owned_by_twins:
         return RewindCause.TWINS
@@ -116,16 +115,13 @@ def _switch(step: AuditedStep, topic: str, queue: Place, since: int, at: int) ->
     """
     latest, earliest = at + step.settings.cadence, since - step.settings.max_gap
     broker_switches = [switch for switch in step.switches.get(topic, ()) if switch.broker_name == queue[0]]
-    return next(
-        (switch for switch in reversed(broker_switches) if switch.before <= latest and switch.at >= earliest), None
-    )
+    in_time = (switch for switch in reversed(broker_switches) if switch.before <= latest and switch.at >= earliest)
+    return next(in_time, None)
 
 
-def _cause(
-    step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind, above_minimum: float
-) -> RewindCause:
-    """Why an offset went back. `above_minimum`: the most that any queue which went back at the same reading is above
-    its oldest message: a reset to a time takes a young queue to its oldest message, but not all queues.
+def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind, highest: float) -> RewindCause:
+    """Why an offset went back. `highest`: the most that any queue which went back at the same reading is above its
+    oldest message: a reset to a time takes a young queue to its oldest message, but not all queues.
     """
     thresholds, at = step.settings.thresholds, rewind.at
     # To the nearer end of the interval; one that the step cuts does not end there.
@@ -135,7 +131,7 @@ def _cause(
         tolerance=thresholds.rewind_tolerance,
         owned_by_twins=_owned_by_twins(progress, place),
         switched=rewind.switch is not None,
-        above_minimum=above_minimum,
+        above_minimum=highest,
         to_rebalance=min(since, until),
         settled_after=thresholds.convergence_seconds * SECOND + step.settings.cadence,
     )
@@ -167,7 +163,8 @@ def _hit(step: AuditedStep, progress: IntervalProgress, place: int, cause: Rewin
 
 def _served(switch: Switch) -> str:
     """A sentence: which address served the broker before and after, with the times of the snapshots that show it."""
-    old, new = (f"was asked at {one}" if one else "was not in the route" for one in (switch.old, switch.new))
+    addresses = (switch.old, switch.new)
+    old, new = (f"was asked at {address}" if address else "was not in the route" for address in addresses)
     until, since = (format_utc(from_micros(at)) for at in (switch.before, switch.at))
     return f"{switch.broker_name} {old} until {until}, and {new} from {since} on."
 

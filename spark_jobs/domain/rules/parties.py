@@ -1,6 +1,4 @@
-"""The parties of a finding (which clients gave which answer), and answers of a broker that change back and forth, as it
-keeps those of the last heartbeat.
-"""
+"""The parties of a finding (which clients gave which answer), and a broker's answers that change back and forth."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ def flaps(
     spans: Sequence[Span[Membership]], answer: Callable[[Membership], Hashable]
 ) -> Iterator[tuple[Span[Membership], Span[Membership]]]:
     """Each span of a broker whose answer differs from the same answer before and after it, while the clients are the
-    same; as pairs of (span before, span).
+    same, with the span before it. A broker keeps the answer of the last heartbeat.
 
     Source: `ConsumerGroupInfo.updateSubscription`, `ConsumerGroupInfo.updateChannel`.
     """

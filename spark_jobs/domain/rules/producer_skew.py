@@ -96,14 +96,8 @@ def queues_without_messages(routes: Sequence[Sequence[RouteEntry]], production: 
     """The write queues of brokers that got no message in any of them, though all routes let producers write to them."""
     is_empty = (production.produced == 0) & production.whole
     empty = {queue for queue, none in zip(production.queues, is_empty.tolist(), strict=True) if none}
-    write_queues = [
-        {
-            entry.broker_name: entry.write_queue_nums
-            for entry in route
-            if entry.perm & PERM_WRITE and entry.write_queue_nums
-        }
-        for route in routes
-    ]
+    writable = ([entry for entry in route if entry.perm & PERM_WRITE and entry.write_queue_nums] for route in routes)
+    write_queues = [{entry.broker_name: entry.write_queue_nums for entry in entries} for entries in writable]
     unwritten: set[Place] = set()
     for broker in set.intersection(*map(set, write_queues)):
         queues = {(broker, queue_id) for counts in write_queues for queue_id in range(counts[broker])}

@@ -39,7 +39,8 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
 
 def moments(rebalances: Iterable[Rebalance]) -> list[RebalanceMoment]:
     """One per moment, over all topics that rebalanced then; `rebalances` are in the order of time."""
-    return [_moment(at, list(together)) for at, together in groupby(rebalances, key=lambda rebalance: rebalance.moment)]
+    by_moment = groupby(rebalances, key=lambda rebalance: rebalance.moment)
+    return [_moment(at, list(same_moment)) for at, same_moment in by_moment]
 
 
 def storms(moments: Sequence[RebalanceMoment], minimum: int, within: int) -> list[Sequence[RebalanceMoment]]:

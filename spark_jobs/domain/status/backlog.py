@@ -49,7 +49,7 @@ class QueueIntervals:
     row: Numbers
     place: Numbers
 
-    def of(self, name: str) -> Numbers:
+    def column(self, name: str) -> Numbers:
         """The field of `IntervalProgress` with this name, one number per entry."""
         return _joined([getattr(row, name) for row in self.rows])[self._order]
 
@@ -67,10 +67,10 @@ class QueueIntervals:
     @cached_property
     def _read(self) -> tuple[Numbers, Numbers]:
         """The first and the last entry with a reading of each queue whose last reading tells its lag."""
-        entries = np.flatnonzero(self.of("readings") > 0)
+        entries = np.flatnonzero(self.column("readings") > 0)
         queue = self.queue[entries]
         firsts, lasts = entries[begins(queue)], entries[begins(queue[::-1])[::-1]]
-        is_known = self.of("lag_last")[lasts] != UNKNOWN
+        is_known = self.column("lag_last")[lasts] != UNKNOWN
         return firsts[is_known], lasts[is_known]
 
     @cached_property
@@ -80,7 +80,7 @@ class QueueIntervals:
         An empty queue adds nothing to a sum, and must not make one known: it says nothing of the other queues.
         """
         lasts = self._read[1]
-        empty = lasts[(self.of("consumer_offset")[lasts] == 0) & (self.of("lag_last")[lasts] == 0)]
+        empty = lasts[(self.column("consumer_offset")[lasts] == 0) & (self.column("lag_last")[lasts] == 0)]
         return np.asarray((len(empty) == self.queue_count) | ~self._is_of(self.queue[empty]))
 
     @cached_property
@@ -92,7 +92,7 @@ class QueueIntervals:
     @cached_property
     def _known(self) -> Numbers:
         """The entries with a known lag, of the queues in `_ends`."""
-        return np.flatnonzero(self._is_of(self.queue[self._ends[1]]) & (self.of("lag_last") != UNKNOWN))
+        return np.flatnonzero(self._is_of(self.queue[self._ends[1]]) & (self.column("lag_last") != UNKNOWN))
 
     def _is_of(self, queues: Numbers) -> NDArray[np.bool_]:
         """Entry by entry, whether it is of one of these queues."""
@@ -103,7 +103,7 @@ class QueueIntervals:
     @property
     def unknown_at_first(self) -> int:
         """How many of the queues in `_ends` have an unknown lag at their first reading."""
-        return int((self.of("lag_first")[self._ends[0]] == UNKNOWN).sum())
+        return int((self.column("lag_first")[self._ends[0]] == UNKNOWN).sum())
 
     @cached_property
     def topics_with_lag(self) -> set[str]:
@@ -115,7 +115,7 @@ class QueueIntervals:
         have been produced.
         """
         known = set(self.queue[self._read[1]].tolist())
-        has_messages = self.of("produced") > 0
+        has_messages = self.column("produced") > 0
         is_ordinary = np.array([row.interval.is_ordinary for row in self.rows], bool)
         unknown = set(self.queue[is_ordinary[self.row] | has_messages].tolist()) - known
         firsts = np.searchsorted(self.queue, sorted(unknown)).tolist()
@@ -131,14 +131,14 @@ class QueueIntervals:
         A queue's first entry begins at its own first reading, so that the growths of a queue add up to the difference
         between its last and its first reading in the step; where that does not tell, to what is known of it.
         """
-        lag_first, last = self.of("lag_first"), self.of("lag_last")[self._known]
+        lag_first, last = self.column("lag_first"), self.column("lag_last")[self._known]
         is_first = begins(self.queue[self._known])
         start, own = lag_first[self._ends[0]], lag_first[self._known[is_first]]
         before = np.append(0, last[:-1])[: len(last)]
         before[is_first] = np.where(start != UNKNOWN, start, own)
         changed = np.flatnonzero((before != last) & (before != UNKNOWN))
         entries = self._known[changed]
-        produced = self.of("produced")[entries]
+        produced = self.column("produced")[entries]
         growth = last[changed] - before[changed]
         columns = (self.row[entries], self.place[entries], growth, produced)
         for row, place, messages, new in zip(*(column.tolist() for column in columns), strict=True):
@@ -147,10 +147,10 @@ class QueueIntervals:
     def backlog(self) -> Backlog:
         """The backlog of all queues together."""
         firsts, lasts = self._ends
-        oldest = int(self.of("age_ms").max(initial=UNKNOWN))
+        oldest = int(self.column("age_ms").max(initial=UNKNOWN))
         return Backlog(
-            backlog_start=_total(self.of("lag_first")[firsts]),
-            backlog_end=_total(self.of("lag_last")[lasts]),
+            backlog_start=_total(self.column("lag_first")[firsts]),
+            backlog_end=_total(self.column("lag_last")[lasts]),
             unknown_queues=self.queue_count - len(self._read[1]),
             oldest_message_ms=None if oldest == UNKNOWN else oldest,
             in_rate=self._rate("produced"),
@@ -162,7 +162,7 @@ class QueueIntervals:
 
         Decimals: the sum of doubles depends on the order of the queues, and the same audit must give the same content.
         """
-        messages = self.of(name)
+        messages = self.column(name)
         known = np.flatnonzero((messages != UNKNOWN) & self._telling)
         if not len(known):
             return None

@@ -94,10 +94,8 @@ def group_status(
     queues = queue_intervals(step.progress)
     backlog = queues.backlog()
     unknown = queues.unknown()
-    unmuted = sorted(
-        (finding for finding in findings if finding.muted is None),
-        key=lambda finding: -SEVERITIES.index(finding.severity),
-    )
+    unmuted = [finding for finding in findings if finding.muted is None]
+    unmuted.sort(key=lambda finding: SEVERITIES.index(finding.severity), reverse=True)
     group = capacity.GroupInStep(
         members=members,
         queues=max((end.readable for end in ordinary), default=0),
@@ -135,13 +133,9 @@ def _lag_quality(step: AuditedStep, backlog_end: int | None) -> str | None:
 
 def _ends(step: AuditedStep) -> list[_TopicEnd]:
     """One per topic that was replayed in the step. Of views that disagree at the end, the first by name."""
-    last: dict[str, RebalanceInterval] = {}
-    for interval, _, _ in step.inside():
-        known = last.get(interval.topic)
-        if interval.allocation and (
-            not known or interval.end > known.end or (interval.end == known.end and interval.view < known.view)
-        ):
-            last[interval.topic] = interval
+    intervals = sorted((interval for interval, _, _ in step.inside()), key=lambda interval: interval.view, reverse=True)
+    intervals.sort(key=lambda interval: interval.end)
+    last = {interval.topic: interval for interval in intervals if interval.allocation is not None}
     return [
         _TopicEnd(interval, interval.allocation, [member.client_id for member in interval.members])
         for interval in last.values()

@@ -163,8 +163,8 @@ def _most(queues: QueueIntervals, firsts: Numbers) -> Numbers:
     if not len(firsts):
         return firsts
     is_replayed = np.array([row.interval.allocation is not None for row in queues.rows])[queues.row]
-    produced = np.where(is_replayed, queues.of("produced"), UNKNOWN)
-    lag, offset = (np.maximum.reduceat(queues.of(name), firsts) for name in ("lag_max", "consumer_offset"))
+    produced = np.where(is_replayed, queues.column("produced"), UNKNOWN)
+    lag, offset = (np.maximum.reduceat(queues.column(name), firsts) for name in ("lag_max", "consumer_offset"))
     return np.where((lag > 0) | (offset > 0), lag, _sums(produced, firsts))
 
 
@@ -172,7 +172,7 @@ def _enough(queues: QueueIntervals, firsts: Numbers, allowed_lag: int) -> Number
     """Per queue the messages that are no backlog yet."""
     if not len(firsts):
         return firsts
-    consumed = queues.of("consumed")
+    consumed = queues.column("consumed")
     time = _sums(np.where(consumed != UNKNOWN, queues.lasting, UNKNOWN), firsts)
     pace = _sums(consumed, firsts) * CATCH_UP_SECONDS * SECOND // np.maximum(time, 1)
     return np.maximum(allowed_lag, pace)

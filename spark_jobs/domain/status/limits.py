@@ -40,9 +40,7 @@ class _LimitFinding:
 
 @dataclass
 class _Pile:
-    """The queues that one limit held back, and the message-milliseconds that their messages waited. `client_ids`: the
-    owners that findings of the limit name.
-    """
+    """What one limit held back: queues, message-milliseconds, and the owners that its findings name."""
 
     queues: list[LaggingQueue] = field(default_factory=list)
     waited: int = 0
@@ -59,13 +57,13 @@ def held_back(
     A queue goes to the limit under which its backlog grew most, with all the time that messages waited in it. Queues
     with an unknown backlog that nobody consumed count, with no messages, where messages are not ruled out.
     """
-    limit_findings = sorted(_limit_findings(findings), key=lambda limit_finding: _ORDER[limit_finding.limit])
+    signs = sorted(_signs(findings), key=lambda limiting: _ORDER[limiting.limit])
     piles: dict[Limit, _Pile] = {}
     for queue in lagging_queues(queues, step.history.offsets, step.window, step.settings):
-        _add(piles, limit_findings, queue)
-    for limit_finding in limit_findings:
-        if limit_finding.finding.rule in _NOBODY_CONSUMES and not limit_finding.queues.isdisjoint(unknown):
-            piles.setdefault(limit_finding.limit, _Pile())
+        _add(piles, signs, queue)
+    for limiting in signs:
+        if limiting.finding.rule in _NOBODY_CONSUMES and not limiting.queues.isdisjoint(unknown):
+            piles.setdefault(limiting.limit, _Pile())
     return [
         HeldBack(
             limit=limit,
@@ -88,7 +86,7 @@ _BY_SHARES = (None, Limit.LISTENER)
 _NOBODY_CONSUMES = ("UNASSIGNED_QUEUE", "STRANDED_WRITE_QUEUES")
 
 
-def _limit_findings(findings: Iterable[Finding]) -> Iterator[_LimitFinding]:
+def _signs(findings: Iterable[Finding]) -> Iterator[_LimitFinding]:
     """The findings that stand for a limit; those that ended by themselves, or did no harm, stand for none."""
     for finding in findings:
         if finding.severity != INFO and finding.evidence.persistence != Persistence.TRANSIENT:
@@ -99,11 +97,9 @@ def _limit_findings(findings: Iterable[Finding]) -> Iterator[_LimitFinding]:
                     yield _LimitFinding(limit, finding, queues, frozenset(finding.evidence.client_ids))
 
 
-def _add(piles: dict[Limit, _Pile], limit_findings: Sequence[_LimitFinding], queue: LaggingQueue) -> None:
-    """Adds the queue to the pile of the limit under which its backlog grew most, of equals the first; to none, if it
-    grew most without a limit.
-    """
-    limits = [(growth, *_limit_of_growth(limit_findings, growth)) for growth in queue.growths]
+def _add(piles: dict[Limit, _Pile], signs: Sequence[_LimitFinding], queue: LaggingQueue) -> None:
+    """Adds the queue to the pile of the limit (if any) under which its backlog grew most, of equals the first."""
+    limits = [(growth, *_limit_of_growth(signs, growth)) for growth in queue.growths]
     messages: dict[Limit | None, int] = {}
     for growth, limit, _ in limits:
         messages[limit] = messages.get(limit, 0) + growth.messages
@@ -121,7 +117,7 @@ def _add(piles: dict[Limit, _Pile], limit_findings: Sequence[_LimitFinding], que
             pile.client_ids |= client_ids
 
 
-def _limit_of_growth(limit_findings: Sequence[_LimitFinding], growth: Growth) -> tuple[Limit | None, set[str]]:
+def _limit_of_growth(signs: Sequence[_LimitFinding], growth: Growth) -> tuple[Limit | None, set[str]]:
     """The limit under which a queue's backlog grew in one interval, and the owners that its findings name.
 
     None: the queue had no owner, and no finding that lasted says so: a group takes its time to agree. Where owners are
@@ -130,25 +126,16 @@ def _limit_of_growth(limit_findings: Sequence[_LimitFinding], growth: Growth) ->
     progress, interval = growth.progress, growth.progress.interval
     queue = MessageQueue(interval.topic, *progress.queues[growth.place])
     owners = [client_id for client_id in progress.owner_ids(growth.place) if client_id is not None]
-    relevant = [
-        limit_finding
-        for limit_finding in limit_findings
-        if limit_finding.is_about(queue, owners, growth.start, growth.end)
-    ]
+    relevant = [limiting for limiting in signs if limiting.is_about(queue, owners, growth.start, growth.end)]
     limit_of_findings = relevant[0].limit if relevant else None
     if interval.allocation is None and (limit_of_findings in _BY_SHARES or interval.is_shared_out):
         return Limit.UNKNOWN_MEMBERS if interval.reason in CONSUMED_UNSEEN else Limit.UNKNOWN_OWNERS, set()
     if not relevant and not owners:
         return None, set()
-    named_ids = {
-        client_id
-        for limit_finding in relevant
-        if limit_finding.limit == limit_of_findings
-        for client_id in limit_finding.client_ids
-    }
+    same_limit = (limiting.client_ids for limiting in relevant if limiting.limit == limit_of_findings)
     popped = any(is_popped(member.strategy) for member in interval.members or ())
     limit = with_shares(limit_of_findings, len(interval.members or ()), _readable(progress), popped=popped)
-    return limit, named_ids & set(owners)
+    return limit, set(owners).intersection(set().union(*same_limit))
 
 
 def _readable(progress: IntervalProgress) -> int:

@@ -88,11 +88,8 @@ def _allocation(interval: RebalanceInterval, strategy: str, settings: StrategySe
 
 def strategy_comparison(step: AuditedStep, others: OtherStrategies) -> list[StrategyComparison]:
     """By topic, and each topic's strategies; none of a strategy that any state of the topic has no allocation under."""
-    replayed = [
-        interval
-        for interval in step.intervals
-        if interval.allocation and interval.members and interval.view == ALL_HOSTS and interval.is_ordinary
-    ]
+    with_members = (interval for interval in step.replayed if interval.members)
+    replayed = [interval for interval in with_members if interval.view == ALL_HOSTS and interval.is_ordinary]
     return [
         comparison
         for topic, topic_intervals in groupby(replayed, key=lambda interval: interval.topic)

@@ -77,11 +77,11 @@ class Changes:
     pull_interval_ms: int | None = None
     response_ms: float | None = None
 
-    def over(self, others: Changes) -> Changes:
-        """These changes, and the others where these keep a client's own setting."""
-        return replace(others, **{name: value for name, value in vars(self).items() if value is not None})
+    def over(self, defaults: Changes) -> Changes:
+        """These changes, and the `defaults` where these keep a client's own setting."""
+        return replace(defaults, **{name: value for name, value in vars(self).items() if value is not None})
 
-    def of(self, settings: ConsumeSettings) -> ConsumeSettings:
+    def applied_to(self, settings: ConsumeSettings) -> ConsumeSettings:
         """The settings with these changes."""
         if self is AS_SET:
             return settings
@@ -175,14 +175,12 @@ class Throughput:
         return self.rates(self.responses.times - _MIDDLE, changes)
 
     def rates(self, times: Times, changes: Changes = AS_SET) -> Rates:
-        """The rates at these times. Response times are interpolated between two minutes where they are known, and
-        constant before the first and after the last one.
-        """
+        """The rates at these times: response times are interpolated between minutes, and constant before and after."""
         places = np.searchsorted(self.settings.times, times, side="right") - 1
         codes = self.settings.codes[np.maximum(places, 0)]
         rows = [
             (settings.threads, settings.batch, settings.pulled, settings.pull_interval_ms, settings.orderly)
-            for settings in (changes.of(state_settings) for state_settings in self.settings.states)
+            for settings in (changes.applied_to(state_settings) for state_settings in self.settings.states)
         ]
         threads, batch, pulled, interval, orderly = np.array(rows, float)[codes].T
         if changes.response_ms is None:
@@ -207,8 +205,7 @@ def throughputs(clients: Mapping[str, ClientHistory], start: int, end: int) -> d
 
 
 def throughput(client: ClientHistory) -> Throughput | None:
-    """What a client reported in all its snapshots; None: never its settings, or it never consumed. Kept, as every step
-    asks for it.
+    """What a client reported in all its snapshots, kept for every step; None: never its settings, or nothing consumed.
 
     The response time is that of all topics together, by how many messages each has, as they share the threads. In a
     minute without messages a client repeats an older one (ConsumerStatsManager.getConsumeRT): that is none.

@@ -64,8 +64,7 @@ class _Usage(NamedTuple):
 
 
 def utilisation(step: AuditedStep, in_rate: float | None) -> Utilisation:
-    """How much of its capacity a group used in a step, by the step's own snapshots; `in_rate`: messages produced a
-    second, over all queues.
+    """How much of its capacity a group used in a step; `in_rate`: messages produced a second, over all queues.
 
     Unknown without messages, and where the members whose utilisation is known received less than half of them: a member
     reported too little, the messages of one of its queues were not counted, or the owners are not known (POP).
@@ -108,15 +107,13 @@ def _usage(throughput: Throughput, queues: Sequence[QueueLoad], seconds: float) 
     return _Usage(received, capacity, max(by_listener, by_queue), limit)
 
 
-def queue_limit(
-    throughput: Throughput, listener: float, per_queue: float, hottest: float, average: float
-) -> Bottleneck:
+def queue_limit(client: Throughput, listener: float, per_queue: float, hottest: float, average: float) -> Bottleneck:
     """What limits a member that can take no more from its hottest queue; for an orderly consumer it may be the one
     thread that consumes the queue. All rates are messages a second.
     """
     if 2 * average < hottest:
         return Bottleneck.HOT_QUEUE
-    last = throughput.settings.states[throughput.settings.codes[-1]]
+    last = client.settings.states[client.settings.codes[-1]]
     return Bottleneck.LISTENER if last.orderly and isclose(per_queue, listener / last.threads) else Bottleneck.PULLS
 
 
@@ -136,9 +133,8 @@ class _OwnedQueues(NamedTuple):
 
 @dataclass
 class _Traffic:
-    """Messages produced to the queues of the members with a known throughput. `owned`: the number of each (client id,
-    topic, queue); `parts`: numbers, messages and microseconds; `spans`: when a member owned any; `received`: messages
-    that all members received.
+    """Messages produced to the queues of members with a known throughput. `owned`: each of these queues, numbered;
+    `parts`: numbers, messages and microseconds; `spans`: when a member owned any; `received`: messages of all members.
     """
 
     throughputs: Mapping[str, Throughput]
@@ -214,6 +210,5 @@ def _uncounted(progress: Sequence[IntervalProgress]) -> set[str]:
     """Client ids that own queues of an ordinary topic whose produced messages are unknown."""
     counted = {row.interval.topic for row in progress if (row.produced != UNKNOWN).any()}
     uncounted = [row for row in progress if row.interval.is_ordinary and row.interval.topic not in counted]
-    return {
-        client_id for row in uncounted if (owners := owners_of(row)) for ids in owners.owner_ids for client_id in ids
-    }
+    allocations = (allocation for row in uncounted if (allocation := owners_of(row)))
+    return {client_id for allocation in allocations for ids in allocation.owner_ids for client_id in ids}
