@@ -1,4 +1,4 @@
-"""One step of one group, replayed and measured: what every rule looks at."""
+"""One step of one group, replayed and measured: the input of every rule."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ class Member(NamedTuple):
 
     @property
     def implementation(self) -> Implementation:
-        """How it computes its share."""
+        """The implementation by which it computes its share."""
         return Implementation(self.strategy, self.variant)
 
     def under(self, strategy: str) -> Member:
-        """The same connection, had it run this strategy."""
+        """The same connection with this strategy instead."""
         return self._replace(strategy=strategy, variant=variant_of(strategy, self.language, self.version))
 
 
 @dataclass(frozen=True)
 class Allocation:
-    """Distinct (members, queues, implementations), replayed once: who owns each queue, and why nobody or more than one.
+    """One per distinct (members, queues, implementations): the owners of each queue, and why it has none or several.
 
     The lists are aligned: readable queues in allocation order, then those that nobody may read. `owners` are positions
     in the members' list; `owner_ids` their different client ids, sorted. `queues_per_member` is aligned with the
@@ -87,7 +87,7 @@ class Allocation:
 
 @dataclass(frozen=True)
 class Moves:
-    """What began an interval, and what that moved, against the last replayed interval before it on its time line.
+    """What began an interval, and what it moved compared with the last replayed interval before it on its time line.
 
     `triggers`: (trigger, subject) in the order of `Trigger`; subject None: the first observation. `joined`, `left`:
     client ids. All but `triggers` is empty or None where there was no interval before. `handed_over`: queues that
@@ -123,7 +123,7 @@ class Switch(NamedTuple):
 
 
 class Disagreement(NamedTuple, Generic[Answer]):
-    """A time in which members of a view did not say the same: (client id, what it said)."""
+    """A time in which members of a view gave different answers: (client id, answer); microseconds."""
 
     start: int
     end: int
@@ -178,7 +178,7 @@ class RebalanceInterval:
 
 @dataclass(frozen=True)
 class IntervalProgress:
-    """What went in and out of every queue of an interval, in messages; arrays aligned with its `measured` queues.
+    """Messages produced to and consumed from every queue of an interval; arrays aligned with its `measured` queues.
 
     Null is `history.UNKNOWN` (verdicts: None). `start` and `end`: of the interval inside the step, ended early where
     another view's interval begins. Times are microseconds. `lag_first` and `lag_last`: at its first and at
@@ -234,7 +234,7 @@ class Rebalance(NamedTuple):
 
 @dataclass(frozen=True)
 class AuditedStep:
-    """What the rules look at: one step of one group. Intervals reach back over the warm-up, as a condition's age is
+    """One step of one group, as rules see it. Intervals reach back over the warm-up, as a condition's age is
     measured across steps; progress is inside the step only.
 
     `intervals` are sorted by topic, start, view. `memberships`, `routes`, `client_states`: spans inside the window by
@@ -259,7 +259,7 @@ class AuditedStep:
         return [interval for interval in self.intervals if interval.allocation is not None]
 
     def topic_type(self, topic: str) -> str | None:
-        """What its routes in the window say at last (`RouteEntry.topic_type`); None: unknown."""
+        """The type of a topic by its last route in the window that has one (`RouteEntry.topic_type`); None: unknown."""
         topic_types = (topic_type(span.state) for span in reversed(self.routes.get(topic, ())))
         return next(filter(None, topic_types), None)
 

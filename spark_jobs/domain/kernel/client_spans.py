@@ -82,7 +82,7 @@ def symptoms(
 
 
 def client_reports(client: ClientHistory, thresholds: Thresholds) -> Series[ClientReport]:
-    """What each snapshot of a client shows; kept, as every step asks for it."""
+    """One report per snapshot of a client; kept, as every step asks for it."""
     known: tuple[Thresholds, Series[ClientReport]] | None = vars(client).get("_client_reports")
     if known is None or known[0] is not thresholds:
         known = vars(client)["_client_reports"] = (thresholds, _client_reports(client, thresholds))
@@ -107,7 +107,7 @@ def _client_reports(client: ClientHistory, thresholds: Thresholds) -> Series[Cli
 
 
 def _symptoms(client: ClientHistory, thresholds: Thresholds) -> dict[int, Symptoms]:
-    """By number of the snapshot its symptoms, where it shows any."""
+    """By number of a snapshot, the symptoms that it shows; without snapshots that show none."""
     stale: dict[int, list[MessageQueue]] = defaultdict(list)
     throttled: dict[int, list[Throttled]] = defaultdict(list)
     busy: dict[int, BusyClient] = dict(saturated(client, thresholds))

@@ -145,7 +145,7 @@ def slowed_listeners(
 
 
 def _median(values: Numbers) -> float:
-    """Of those that are known; NaN if there are none."""
+    """The median of the known values; NaN if there are none."""
     known = values[~np.isnan(values)]
     return float(np.median(known)) if known.size else np.nan
 
@@ -184,7 +184,7 @@ def _span(
 def span_of_snapshot(
     client: ClientHistory, snapshot: int, window: StepWindow, max_gap: int, state: State
 ) -> Span[State]:
-    """What a snapshot (by number) of the client shows, from then until its next one, but no longer than `max_gap`."""
+    """The span that a client's snapshot (by number) stands for: until the next one, but no longer than `max_gap`."""
     times = client.series.times
     seen_at = int(times[snapshot])
     following = int(times[snapshot + 1]) if snapshot + 1 < len(times) else window.end

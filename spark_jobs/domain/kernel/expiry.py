@@ -48,7 +48,7 @@ def has_expired(left_at: int, silence: Unanswered, cadence: int) -> bool:
 def expired_at(
     clients: Mapping[str, ClientHistory], window: StepWindow, cadence: int, left_at: int, client_ids: Collection[str]
 ) -> frozenset[str]:
-    """Those of the client ids that left then (microseconds) whose connections had expired."""
+    """Of the client ids that left at `left_at` (microseconds), those whose connections had expired."""
     return frozenset(
         client_id
         for client_id in client_ids

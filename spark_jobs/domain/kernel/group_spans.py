@@ -1,4 +1,4 @@
-"""What was seen of a group in the window of one step, and what its clients had last said of themselves then."""
+"""The spans of a group's states in the window of one step, and what its clients reported last at each time."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from spark_jobs.domain.model.window import StepWindow
 
 @dataclass(frozen=True)
 class GroupSpans:
-    """What was seen of a group in one step's window: spans by broker, by topic, by client id; `offset_topics`: topics
-    that members share, with an offset reading in it; `unseen`: the times in which somebody consumes whom no broker
-    lists, in order.
+    """The states of a group in one step's window: spans by broker, by topic, by client id; `offset_topics`: topics that
+    members share, with an offset reading in the window; `unseen`: the times, in order, in which consumers that no
+    broker lists consume.
     """
 
     memberships: Mapping[str, Sequence[Span[Membership]]]
@@ -31,14 +31,14 @@ class GroupSpans:
 
     @cached_property
     def subscribed(self) -> frozenset[str]:
-        """The topics that the group or any of its clients was seen to subscribe."""
+        """The topics that the group or any of its clients was seen to subscribe to."""
         by_brokers = (span.state.topics for spans in self.memberships.values() for span in spans)
         by_clients = (span.state.topics or () for spans in self.clients.values() for span in spans)
         return frozenset().union(*by_brokers, *by_clients)
 
     @cached_property
     def filtered(self) -> frozenset[str]:
-        """Those of which it was seen to subscribe only some messages, by tags or SQL; no retry topics."""
+        """The topics of which it was seen to subscribe to only some messages, by tags or SQL; no retry topics."""
         by_brokers = (span.state.subscriptions for spans in self.memberships.values() for span in spans)
         by_clients = (span.state.subscriptions or () for spans in self.clients.values() for span in spans)
         return frozenset(topic for topic, expression in chain(*by_brokers, *by_clients) if expression != EVERYTHING)
@@ -46,7 +46,7 @@ class GroupSpans:
 
 @dataclass(frozen=True, eq=False)
 class ClientStates:
-    """What every client that was heard of last said of itself, at one time."""
+    """The last reported state of every known client, at one time."""
 
     states: Mapping[str, ClientState]
 
@@ -76,8 +76,8 @@ class ClientStates:
 
 
 class ClientStateTimeline:
-    """What clients had last said at each time of a step. The first state of a client reaches back to the beginning: one
-    that was first asked after it joined has been so since it joined.
+    """The last reported states of clients at each time of a step. The first state of a client reaches back to the
+    beginning: it may have been asked only after it joined.
     """
 
     def __init__(self, clients: Mapping[str, Sequence[Span[ClientState]]], window: StepWindow) -> None:
@@ -97,5 +97,5 @@ class ClientStateTimeline:
                 self._states.append(ClientStates(states))
 
     def at(self, moment: int) -> ClientStates:
-        """What they had last said then."""
+        """The client states at a moment, in microseconds."""
         return self._states[bisect_right(self.starts, moment) - 1]

@@ -30,7 +30,7 @@ def is_grpc(client_id: str) -> bool:
 
 
 def in_allocation_order(connections: Iterable[Connection]) -> list[Connection]:
-    """As every client sorts the ids (Java's order); twins by their address, an unknown one first."""
+    """Sorted by client id as every client does (Java's order), equal ids by address, an unknown one first."""
     return sorted(connections, key=lambda connection: (java_order(connection.client_id), connection.client_addr or ""))
 
 
@@ -45,7 +45,7 @@ def connections_of(client_ids: Iterable[str]) -> list[tuple[str, int]]:
 
 
 def queues_per_connection(allocations: Iterable[tuple[Sequence[str], Allocation]]) -> Counter[tuple[str, int]]:
-    """How many queues of all topics each connection owns; `allocations`: client ids in order, and their allocation."""
+    """By connection, how many queues of all topics it owns; `allocations`: (client ids in order, allocation)."""
     queues: Counter[tuple[str, int]] = Counter()
     for client_ids, allocation in allocations:
         for connection, count in zip(connections_of(client_ids), allocation.queues_per_member, strict=True):
@@ -56,7 +56,7 @@ def queues_per_connection(allocations: Iterable[tuple[Sequence[str], Allocation]
 def members_of(
     connections: Sequence[Connection], states: Mapping[str, ClientState], resolved: Sequence[Resolved], topic: str
 ) -> tuple[Member, ...]:
-    """One per connection, in their order. A member of whom nothing is known is taken to subscribe the topic."""
+    """One per connection, in their order. An unknown member is taken to subscribe to the topic."""
     return tuple(
         _member(connection, states.get(connection.client_id), strategy, topic)
         for connection, (strategy, _) in zip(connections, resolved, strict=True)
@@ -93,7 +93,7 @@ def group_source(resolved: Sequence[Resolved], configured: str | None) -> Strate
 
 
 def _own_strategy(class_name: str, configured: str | None) -> Resolved:
-    """By its class; a class of the user's own, and what is inside NEARBY, only the configuration knows."""
+    """The strategy of a class; only the configuration knows that of a user's own class, and the one inside NEARBY."""
     name = strategy_of_class(class_name)
     if name is None:
         return Resolved(configured or UNKNOWN_STRATEGY, StrategySource.CONFIGURATION)

@@ -1,5 +1,5 @@
-"""Who consumes each queue of a topic, and why nobody or more than one does: one distinct state, replayed; in whose
-shares each queue lies, once per implementation of a strategy that some member runs.
+"""The owners of each queue of a topic, and why it has none or several: the replay of one distinct state, once per
+implementation of a strategy that some member runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TWIN = "#twin"
 
 
 class Inputs(NamedTuple):
-    """What an allocation is a function of. `members` and `queues` (readable) as every client sorts them; `unreadable`:
+    """The input of an allocation. `members` and `queues` (readable) as every client sorts them; `unreadable`:
     (broker name, queue id, why) of the other queues that can hold messages.
     """
 
@@ -134,7 +134,7 @@ def allocated(inputs: Inputs, settings: StrategySettings) -> Allocation:
 
 
 def _readable_owners(inputs: Inputs, settings: StrategySettings) -> list[_QueueOwners]:
-    """One per readable queue."""
+    """The owners of each readable queue, in allocation order."""
     queues = [MessageQueue(inputs.topic, *place) for place in inputs.queues]
     owners = _Owners(inputs.members).owners_of_queues(claims(inputs.members, queues, settings))
     for index in queues_lost_to_room_bug(inputs.members, queues, settings):
@@ -150,7 +150,7 @@ class _Owners:
     members: Sequence[Member]
 
     def owners_of_queues(self, claims: Iterable[Sequence[Claim]]) -> list[_QueueOwners]:
-        """One per queue."""
+        """One per queue, in the order of the claims."""
         owners_of = cache(self._owned)
         return [owners_of(tuple(queue_claims)) for queue_claims in claims]
 
@@ -197,7 +197,7 @@ class _Owners:
         return DoubleOwnedCause.CONFIG_OVERLAP
 
     def _unowned(self, claims: Sequence[Claim]) -> _QueueOwners:
-        """Claims that made nobody the owner are of four kinds; without any, the strategies left the queue out."""
+        """Why a queue has no owner: the first cause of its claims; without claims, the strategies left it out."""
         if not claims:
             return _QueueOwners((), self._cause_without_claims())
         causes = [(self._cause_of_claim(claim), claim.position) for claim in claims]
@@ -266,7 +266,7 @@ def implementations(members: Iterable[Member]) -> tuple[Implementation, ...]:
 
 
 def claims(members: Sequence[Member], queues: Sequence[MessageQueue], settings: StrategySettings) -> list[list[Claim]]:
-    """Per readable queue, in whose shares it lies. A strategy that throws gives none: clients keep what they had."""
+    """Per readable queue, the shares in which it lies. A strategy that throws gives none: clients keep their queues."""
     client_ids = [member.client_id for member in members]
     claims_of_queues: list[list[Claim]] = [[] for _ in queues]
     for implementation in implementations(members):

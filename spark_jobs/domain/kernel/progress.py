@@ -20,12 +20,12 @@ from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings, Pla
 from spark_jobs.domain.model.statuses import LagQuality
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
 
-#: Of queues: since when they have had their owners, microseconds.
+#: By queue, since when it has had its owners, in microseconds.
 _Since = dict[Place, int]
 
 
 def lag_qualities(progress: IntervalProgress) -> NDArray[np.str_]:
-    """One per queue, by its last reading."""
+    """Per queue, whether the lag at its last reading is measured or unknown (`LagQuality`)."""
     unknown = np.where(progress.readings > 0, LagQuality.NEVER_COMMITTED.value, LagQuality.NO_READING.value)
     known = LagQuality.UNFILTERED if progress.is_filtered else LagQuality.MEASURED
     return np.where(progress.lag_last != UNKNOWN, known.value, unknown)
@@ -68,10 +68,10 @@ def topic_progress(
     is_filtered: bool = False,
 ) -> list[IntervalProgress]:
     """One per interval of a topic inside the step whose queues are measured (`RebalanceInterval.measured`);
-    `is_filtered`: the group subscribes only some of its messages.
+    `is_filtered`: the group subscribes to only some of its messages.
 
-    The last reading before the step is looked at too, if it is no older than a state holds without another: what came
-    in between belongs to the step. Windows of verdicts reach back further, to where the queue got its owners.
+    The last reading before the step counts too, if it is no older than `max_gap`: messages after it belong to the step.
+    Windows of verdicts reach back further, to where the queue got its owners.
     """
     measured = [own for own in without_overlaps(topic_intervals, window.start) if own.interval.measured]
     if not measured:
@@ -130,7 +130,7 @@ _COUNTS = ("readings", "stuck_growth", "stuck_produced", "stuck_time")
 def _measure(
     measured: dict[str, Any], own: OwnTime, pairs: ReadingPairs, owned_since: _Since, settings: AuditSettings
 ) -> None:
-    """Fills in what the readings of `[start, end)` say of the interval's queues."""
+    """Fills in the measures of the interval's queues by the readings of its own time."""
     interval, start, end = own
     first, stop = pairs.times.searchsorted((start, end)).tolist()
     columns = pairs.readings.columns
@@ -176,8 +176,8 @@ class _IntervalReadings:
         return np.asarray(np.where(is_counted & (self._produced != UNKNOWN), self._produced, 0).sum(axis=0))
 
     def measures(self) -> dict[str, Any]:
-        """The fields of `IntervalProgress` that are no verdicts, per column: first and last are readings, known or
-        not, so that a lag once known does not stand for a time in which nobody knows it.
+        """The fields of `IntervalProgress` that are no verdicts, per column. First and last are those of the first and
+        last readings, known or not: a lag that was known once does not stand for a time in which it is unknown.
         """
         was_read = np.asarray(self._present.any(axis=0))
         first, last = _first_true(self._present), _last_true(self._present)
@@ -199,7 +199,7 @@ class _IntervalReadings:
         } | self._rewinds()
 
     def _rewinds(self) -> dict[str, NDArray[np.int64]]:
-        """How often and how far the offset went back; of equal rewinds the last one's time."""
+        """How often, how far and when the offset went back, per column; of equal rewinds the last one's time."""
         went_back = self._back != UNKNOWN
         rewinds, compared = went_back.sum(axis=0), (went_back | (self._forward != UNKNOWN)).any(axis=0)
         measures = {"rewinds": np.where(compared, rewinds, UNKNOWN)}

@@ -22,7 +22,7 @@ Mask = NDArray[np.bool_]
 
 
 class _Reaches(NamedTuple):
-    """Where the windows of readings reach to, snapshots × queues; -1: nowhere.
+    """The extent of the window that ends at each reading, as rows: matrices of snapshots × queues; -1: none.
 
     `before`: the queue's known reading before each; `run`: where the readings without a gap begin that each belongs to;
     `counted`: how many known readings there are up to each; `in_order`: per column its known readings, in the order of
@@ -66,7 +66,7 @@ class ReadingWindows:
         self.before, self.run, self.counted, self.in_order, self.firsts = wide
 
     def latest(self, mask: Mask) -> Matrix:
-        """The last reading, up to each, at which this holds."""
+        """The row of the last reading, up to each, at which the mask holds; -1: none."""
         return np.asarray(np.maximum.accumulate(np.where(mask, self.row, -1), axis=0))
 
     def _reaches(self, known: Mask) -> _Reaches:
@@ -82,7 +82,7 @@ class ReadingWindows:
         return _Reaches(before, run, counted, in_order, firsts)
 
     def _whole(self, known: Mask, latest: Matrix, run: Matrix, counted: Matrix, in_order: Matrix) -> Matrix:
-        """The first readings of whole windows."""
+        """The first reading of the whole window that ends at each reading; -1: it has none."""
         thresholds = self.settings.thresholds
         reaches = self.times.searchsorted(self.times - thresholds.verdict_window_seconds * SECOND, "right") - 1
         by_time = np.where(reaches[:, None] >= 0, latest[np.maximum(reaches, 0)], -1)
@@ -94,7 +94,7 @@ class ReadingWindows:
         return whole
 
     def _with_short_ones(self, whole: Matrix, latest: Matrix, run: Matrix) -> Matrix:
-        """Of a column without a whole window, all that its last known reading can look back on."""
+        """The first readings, where a column without a whole window gets one: all readings up to its last known one."""
         last, column = latest[-1], np.arange(whole.shape[1])
         begins = run[last, column]
         short = np.flatnonzero((whole < 0).all(axis=0) & (last >= self.first_row) & (begins < last))
@@ -145,7 +145,7 @@ class ReadingPairs:
 
 
 def reading_pairs(readings: OffsetReadings, seen: slice) -> ReadingPairs:
-    """The readings at these places; the first of each queue has none before it."""
+    """The readings at these rows; the first of each queue has none before it."""
     present, end = readings.present[seen], readings.end_offset[seen]
     committed, known = readings.consumer_offset[seen], readings.consumed_to[seen]
     previous = _previous(present)

@@ -1,4 +1,4 @@
-"""How long brokers still keep what waits in a queue: by their oldest offsets, and by its age."""
+"""How long brokers still keep the waiting messages of a queue: by their oldest offsets, and by age."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class QueueOffsets(NamedTuple):
 
     @property
     def seconds_left(self) -> float | None:
-        """Until messages are deleted before they are consumed, at these rates; None: never, or a rate is unknown."""
+        """Seconds until messages are deleted before they are consumed, at these rates; None: never, or unknown."""
         if self.left < 0:
             return 0.0
         if self.consumed_per_second is None or self.deleted_per_second is None:
@@ -78,7 +78,7 @@ class Minimums:
 
 
 def per_second(messages: int | None, time: int) -> float | None:
-    """So many messages in so many microseconds; None: unknown."""
+    """Messages a second, given messages and a time in microseconds; None: unknown."""
     return None if messages is None or not time else messages / (time / SECOND)
 
 

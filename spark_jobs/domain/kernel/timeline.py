@@ -57,7 +57,7 @@ class StepTimeline:
         self._replay_of: dict[tuple[object, ...], _Replay] = {}
 
     def intervals(self) -> list[RebalanceInterval]:
-        """By topic, start and view, over the step and its warm-up. Of topics that subscriptions or offsets name."""
+        """By topic, start and view, over the step and its warm-up; of all topics that subscriptions or offsets name."""
         topics = sorted(self._spans.subscribed | self._spans.offset_topics)
         return [interval for topic in topics for interval in self._intervals_of(topic)]
 
@@ -75,7 +75,7 @@ class StepTimeline:
         return sorted(merged, key=lambda interval: (interval.start, interval.view))
 
     def _unmerged(self, topic: str) -> Iterator[RebalanceInterval]:
-        """One per view and span between two changes of any snapshot."""
+        """One interval per view and span between two changes of any snapshot."""
         routes = Timeline(self._spans.routes.get(topic, ()))
         cuts = sorted(self._cuts | routes.changes(self._window))
         for moment in moments(cuts, self._window.end, routes, self._members, self._settings.cadence // 2):
@@ -100,7 +100,7 @@ class StepTimeline:
         return replace(interval, subscription_conflicts=subscriptions, model_conflicts=models)
 
     def _replay(self, topic: str, moment: Moment, view: View | None) -> _Replay:
-        """Kept twice: per step by the identity of its snapshots, which is quick, and per run by what they show."""
+        """The replay of a view; kept per step by the identity of its snapshots, and per run by their content."""
         states, route, membership = self._clients.at(moment.start), moment.route, view.membership if view else None
         request = request_mode(view.request_modes, topic) if view else None
         without_owners = self._why_without_owners(view, states, moment.start, request) if view else None
@@ -147,8 +147,8 @@ class StepTimeline:
     def _why_without_owners(
         self, view: View, states: ClientStates, moment: int, request: RequestMode | None
     ) -> Reason | None:
-        """Why no client owns queues: it holds while it is seen. A gRPC client that a broker lists came through a proxy
-        inside it. Where nobody is connected, nobody pops.
+        """Why no client owns queues at a moment; None: clients own them. A gRPC client that a broker lists came through
+        a proxy inside the broker. A group without connections does not pop.
         """
         if view.broadcasting:
             return Reason.BROADCASTING
@@ -209,14 +209,14 @@ def _not_seen(route: tuple[RouteEntry, ...] | None, members: tuple[Member, ...] 
 def _disagreement(
     interval: RebalanceInterval, answers: tuple[tuple[str, Answer], ...]
 ) -> tuple[Disagreement[Answer], ...]:
-    """At most one; empty where all clients that answered say the same."""
+    """At most one disagreement; empty where all clients that answered gave the same answer."""
     differ = len({answer for _, answer in answers}) > 1
     return (Disagreement(interval.start, interval.end, answers),) if differ else ()
 
 
 def _continues(before: RebalanceInterval, after: RebalanceInterval) -> bool:
-    """Whether nothing changed that an allocation depends on. What is not replayed depends on its reason, on the queues
-    that are measured nevertheless, and on its members where they own these, whoever has which.
+    """Whether no input of an allocation changed. An interval that is not replayed depends on its reason, on the queues
+    that are measured nevertheless, and on its members where they own these queues.
     """
     if before.end != after.start or before.reason is not after.reason or before.allocation is not after.allocation:
         return False

@@ -105,7 +105,7 @@ class _EarlierIntervals:
 
 
 def _changed_queues(before: RebalanceInterval, now: RebalanceInterval, seen: Collection[str]) -> Subjects:
-    """What changed of the readable queues per broker, `0 … n−1`: brokers, and ranges of queues.
+    """Changes of the readable queues: brokers, and ranges of queues (each broker has the queues `0 … n−1`).
 
     `seen`: the brokers of all replayed intervals before, so that one that comes back is known from a new one.
     """
@@ -163,8 +163,8 @@ def _changed_members(before: RebalanceInterval, now: RebalanceInterval) -> Subje
 
 @dataclass(frozen=True)
 class Movement:
-    """How many readable queues of two allocations changed their owners, kept them, and had to change them; which of
-    those that changed had an owner before.
+    """How many readable queues of two allocations changed owners, kept them, and had to change them at `least`;
+    `handed_over`: the changed queues that had an owner before.
     """
 
     moved: int

@@ -37,12 +37,13 @@ def unseen_times(
     window: StepWindow,
     settings: AuditSettings,
 ) -> list[Span[Reason]]:
-    """The times in which no broker lists a connection and somebody consumes, in order; `proxies`: of `PROXIES_GROUP`.
+    """The times, in order, in which the group is consumed while no broker lists a connection of it; `proxies`: those of
+    `PROXIES_GROUP`.
 
-    Somebody does where a proxy lists a connection of the group, and where committed offsets advance, more than once
+    It is consumed where a proxy lists a connection of the group, and where committed offsets advance, more than once
     (once: an operator may have set them), until none does for `stalled_after_seconds` while messages are produced.
     Where the cluster has a proxy and the group was not seen to connect to brokers, only such a standstill shows that
-    nobody does: never committed is unknown, and a group without messages has nothing to commit.
+    it is not consumed: never committed is unknown, and a group without messages has nothing to commit.
     """
     on_brokers, on_proxies = _connected(by_brokers(memberships)), _connected(by_proxies(memberships))
     # A proxy that was first asked after the group has been there since before.
@@ -68,12 +69,12 @@ def _span(time: Time, reason: Reason) -> Span[Reason]:
 
 
 def by_brokers(memberships: Mapping[str, State]) -> dict[str, State]:
-    """What brokers answered."""
+    """The entries of brokers, without those of proxies."""
     return {name: state for name, state in memberships.items() if not name.startswith(PROXY)}
 
 
 def by_proxies(memberships: Mapping[str, State]) -> dict[str, State]:
-    """What proxies answered."""
+    """The entries of proxies."""
     return {name: state for name, state in memberships.items() if name.startswith(PROXY)}
 
 
@@ -115,7 +116,7 @@ class _Pairs:
 
 
 def _pairs(topics: Iterable[OffsetReadings], start: int, end: int) -> _Pairs:
-    """Of the readings in `[start, end)`."""
+    """The pairs of readings of all topics in `[start, end)`, by the time of the later one."""
     parts = [_topic_pairs(readings, readings.inside(start, end)) for readings in topics]
     nothing = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_), np.empty(0, np.bool_))
     starts, ends, advanced, produced = (np.concatenate(column) for column in zip(nothing, *parts, strict=True))
@@ -132,5 +133,5 @@ def _topic_pairs(readings: OffsetReadings, inside: slice) -> tuple[Times, Times,
 
 
 def _grown(numbers: Matrix) -> Flags:
-    """Per pair of rows and column; unknown has not grown."""
+    """Per pair of successive rows and column, whether the number grew; unknown numbers have not."""
     return np.asarray((numbers[:-1] != UNKNOWN) & (numbers[1:] > numbers[:-1]))

@@ -85,7 +85,7 @@ class VerdictSpan(NamedTuple):
 
 
 class VerdictWindows:
-    """What the windows of one interval say of its queues; matrices and columns are those of the windows."""
+    """The verdicts of one interval's queues by its reading windows; matrices and columns are those of the windows."""
 
     def __init__(self, windows: ReadingWindows) -> None:
         self._windows = windows
@@ -96,7 +96,7 @@ class VerdictWindows:
         return [None if worst == NO_VERDICT else VERDICTS[worst] for worst in codes]
 
     def spans(self, places: Sequence[int]) -> list[VerdictSpan]:
-        """Of all columns, by column and time; `places`: those of the columns."""
+        """The spans of all columns, by column and time; `places`: of the columns' queues."""
         windows = self._windows
         return [
             VerdictSpan(
@@ -189,7 +189,7 @@ class VerdictWindows:
 
     @cached_property
     def _since(self) -> Matrix:
-        """Where the condition of each reading's verdict begins: the last reading that showed otherwise."""
+        """Per reading, the row where its verdict's condition begins: the last reading that showed otherwise."""
         is_stop, is_warn = (self._codes == code(verdict) for verdict in (Verdict.STOP, Verdict.WARN))
         otherwise = np.where(is_stop, np.maximum(self._last_at_zero, self._last_moved), self._last_allowed)
         otherwise = np.where(is_warn, np.maximum(otherwise, self._last_fell), otherwise)
@@ -197,7 +197,7 @@ class VerdictWindows:
 
     @cached_property
     def _span_rows(self) -> tuple[Matrix, Matrix, Matrix, Matrix]:
-        """Of each span: column, row where it begins, rows of the first and the last reading at which it is said."""
+        """Per span: column, row where it begins, and rows of the first and the last reading with its verdict."""
         codes = self._codes
         is_stuck = _IS_STUCK[codes]
         if not is_stuck.any():

@@ -1,4 +1,4 @@
-"""Who was in the group, as the brokers that host a topic list it: one view if they agree, else one each.
+"""The members of a group as the brokers that host a topic list them: one view if they agree, else one each.
 
 A client asks a random broker *of the topic's route* for the members, so only those brokers count (RocketMQ:
 `MQClientInstance.findConsumerIdList`).
@@ -22,8 +22,8 @@ State = TypeVar("State")
 
 
 class View(NamedTuple):
-    """What a broker listed (or all of them, if they agree), and the last snapshot that showed it. `broadcasting`: one
-    of them says so of the group; `request_modes`: what each of them was given for it.
+    """The members that one broker listed (or all, if they agree), and the last snapshot that showed it. `broadcasting`:
+    a broker reports it for the group; `request_modes`: those set at each broker.
     """
 
     name: str
@@ -34,7 +34,7 @@ class View(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """From `start` to `end` no snapshot says anything new: the route in force (None: unobserved), and the views."""
+    """A time `[start, end)` without any change: the route in force (None: unobserved), and the views."""
 
     start: int
     end: int
@@ -58,12 +58,12 @@ class Timeline(Generic[State]):
         return [span.start for span in self.spans]
 
     def at(self, moment: int) -> Span[State] | None:
-        """The span that holds the moment; None: unobserved."""
+        """The span that contains the moment; None: unobserved."""
         place = bisect_right(self._starts, moment) - 1
         return self.spans[place] if place >= 0 and moment < self.spans[place].end else None
 
     def changes(self, window: StepWindow) -> set[int]:
-        """When something begins to be known, or ends, inside the window."""
+        """The times inside the window at which a span begins or ends."""
         ends = {span.end for span in self.spans if span.end < window.end}
         return set(self._starts) | ends
 

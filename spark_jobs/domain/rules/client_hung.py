@@ -31,7 +31,7 @@ class Hung(NamedTuple):
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One per (client that hangs, interval, queue that it owns by replay); one condition per client and cause."""
+    """One hit per (client that hangs, interval, queue that it owns by replay); one condition per client and cause."""
     seconds = step.settings.thresholds.silent_after_seconds
     by_hand = pulling_by_hand(step)
     for client_id, spans in client_spans(step).items():
@@ -120,8 +120,10 @@ PULLS_BY_HAND = "CONSUME_ACTIVELY"
 
 
 def pulling_by_hand(step: AuditedStep) -> list[Time]:
-    """When a broker says that the group's members pull themselves (DefaultLitePullConsumer, DefaultMQPullConsumer):
-    then the application pulls when it likes.
+    """The times in which a broker reports that the application decides when members pull (DefaultLitePullConsumer,
+    DefaultMQPullConsumer).
     """
-    every = (span for spans in step.memberships.values() for span in spans)
-    return offline_times(((span.start, span.end) for span in every if span.state.consume_type == PULLS_BY_HAND), ())
+    memberships = (span for spans in step.memberships.values() for span in spans)
+    return offline_times(
+        ((span.start, span.end) for span in memberships if span.state.consume_type == PULLS_BY_HAND), ()
+    )

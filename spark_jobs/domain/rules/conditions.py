@@ -1,4 +1,4 @@
-"""The hits of a rule as conditions, and what the hits of one condition say together."""
+"""The hits of a rule as conditions, and the duration, queues, severity and measures of a condition."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ def _islands(in_order: Sequence[RuleHit]) -> Iterator[list[RuleHit]]:
 
 
 def began(condition: Sequence[RuleHit]) -> int:
-    """When it began, be it before the step."""
+    """When the condition began, in microseconds; possibly before the step."""
     return condition[0].start
 
 
 def ended(condition: Sequence[RuleHit]) -> int:
-    """When it ended."""
+    """When the condition ended, in microseconds."""
     return max(hit.end for hit in condition)
 
 
 def stood_long_enough(condition: Sequence[RuleHit], thresholds: Thresholds) -> bool:
-    """Whether it stood as long as its rule says, or, where that says nothing, longer than a group takes to agree.
+    """Whether it lasted for its rule's minimum duration or, without one, longer than a group takes to agree.
 
     Seen only while the brokers listed different members, it must also outlive the next heartbeats: until then a
     broker that came back knows some members and not others.
@@ -101,18 +101,18 @@ def queue_spans(condition: Sequence[RuleHit], window: StepWindow) -> list[QueueS
 
 
 def highest(values: Iterable[Any]) -> Any:
-    """The highest of what is known; None if nothing is."""
+    """The highest known value; None if none is known."""
     return max((value for value in values if value is not None), default=None)
 
 
 def highest_counts(values: Iterable[Counts | None]) -> Counts | None:
-    """The highest of each number; None if nothing is known."""
+    """The highest of each count; None if none are known."""
     known = [counts for counts in values if counts is not None]
     return Counts(*map(max, zip(*known, strict=True))) if known else None
 
 
 def worst_severity(condition: Sequence[RuleHit]) -> str | None:
-    """The worst that a hit says; None: none does."""
+    """The worst severity of the hits; None: no hit has one."""
     return max((hit.severity for hit in condition if hit.severity is not None), key=SEVERITIES.index, default=None)
 
 
@@ -123,7 +123,7 @@ def connections(condition: Sequence[RuleHit]) -> tuple[Connection, ...]:
 
 
 def worst(condition: Sequence[RuleHit]) -> RuleHit:
-    """The hit of the greatest weight, of equals the latest; of these the one that says the greatest, unknown first."""
+    """The hit of the greatest weight, of equals the latest, of these the one with the greatest measures and parties."""
     greatest = max((hit.weight or 0.0, hit.start) for hit in condition)
     heaviest = [hit for hit in condition if (hit.weight or 0.0, hit.start) == greatest]
     return max(heaviest, key=_by_numbers) if len(heaviest) > 1 else heaviest[0]
@@ -137,12 +137,12 @@ def _by_numbers(hit: RuleHit) -> tuple[Any, ...]:
 
 
 def _unknown_first(value: Any) -> tuple[Any, ...]:
-    """Sorts None before all else."""
+    """A sort key that puts None before all other values."""
     return () if value is None else (value,)
 
 
 def measures_of(hit: RuleHit) -> Measures | None:
-    """Its numbers, in the order of their names."""
+    """The measures of a hit, in the order of their names."""
     if hit.measures is None:
         return None
     return [(name, None if value is None else float(value)) for name, value in sorted(hit.measures.items())]

@@ -1,4 +1,4 @@
-"""CONSUMER_LAGGING: a consumer gets on, and is slower than the producers."""
+"""CONSUMER_LAGGING: a consumer makes progress, and is slower than the producers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ FALLING_BEHIND = "FALLING_BEHIND"
 
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
-    """Since the lag last fell or was allowed, or since the interval began. What a consumer has in flight goes up and
-    down by a few messages, and by chance only up: it must grow by more than the allowed lag.
+    """Hits begin when the lag last fell or was allowed, or with the interval. What a consumer has in flight goes up and
+    down by a few messages, and by chance only up: the lag must grow by more than the allowed lag.
     """
     least_growth = step.settings.thresholds.allowed_lag + 1
     return hits_behind(step, Verdict.WARN, WARN, FALLING_BEHIND, least_growth)

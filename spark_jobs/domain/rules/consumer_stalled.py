@@ -1,4 +1,4 @@
-"""CONSUMER_STALLED: a queue that somebody consumes has a backlog, and its consumer offset never moves."""
+"""CONSUMER_STALLED: a queue that has an owner has a backlog, and its consumer offset never moves."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_PROGRESS = "NO_PROGRESS"
 
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
-    """Since the last reading with an allowed lag, or since the interval began."""
+    """Hits begin with the last reading with an allowed lag, or with the interval."""
     return hits_behind(step, Verdict.STALL, ERROR, NO_PROGRESS)
 
 

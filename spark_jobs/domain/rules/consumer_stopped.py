@@ -1,4 +1,4 @@
-"""CONSUMER_STOPPED: a consumer that got on commits no more, while messages wait."""
+"""CONSUMER_STOPPED: a consumer that made progress commits no more, while messages wait."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_COMMITS = "NO_COMMITS"
 
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
-    """Since the last reading that showed it moving, or with nothing to do."""
+    """Hits begin with the last reading at which the offset moved, or no messages waited."""
     return hits_behind(step, Verdict.STOP, ERROR, NO_COMMITS)
 
 

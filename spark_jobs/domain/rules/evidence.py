@@ -1,4 +1,4 @@
-"""What a condition cost, from the readings of its own time."""
+"""The evidence of a condition: backlog and traffic of its queues, by the readings of its own time."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def queue_evidence(
 
 
 def highest_backlog(findings: Iterable[tuple[int | None, int | None]]) -> int | None:
-    """The highest of several findings' `backlog_max`, each with its `unknown_queues`; None: not known. Beside queues of
-    which nothing is known, 0 of others is not.
+    """The highest `backlog_max` of several findings, each given with its `unknown_queues`; None: unknown, also where it
+    is 0 beside unknown queues.
     """
     backlogs = list(findings)
     highest = max((messages for messages, _ in backlogs if messages is not None), default=None)
@@ -77,7 +77,7 @@ def highest_backlog(findings: Iterable[tuple[int | None, int | None]]) -> int | 
 def _measured(
     read: OffsetReadings | TopicReadings, spans: Sequence[QueueSpan]
 ) -> tuple[list[Measured], Measured, bool]:
-    """What a topic's readings show for each span, the backlog of its queues together, and whether they ever had any."""
+    """What a topic's readings show per span, the backlog of its queues together, and whether they ever had messages."""
     places = [(span.queue.broker_name, span.queue.queue_id) for span in spans]
     read_spans = [number for number, place in enumerate(places) if place in read.columns]
     time = read.inside(min(span.start for span in spans), max(span.end for span in spans))

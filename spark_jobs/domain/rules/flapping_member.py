@@ -17,7 +17,7 @@ NAME = "FLAPPING_MEMBER"
 
 
 class FlappingCause(StrEnum):
-    """How a member that comes and goes is recognised."""
+    """How a member that joins and leaves repeatedly is recognised: by its client id, or by its host."""
 
     SAME_ID = "SAME_ID"
     NEW_ID_EACH_TIME = "NEW_ID_EACH_TIME"
@@ -89,7 +89,7 @@ def _most_at_once(
     changes: Iterable[MembershipChange],
     peers: dict[tuple[str, int], Counter[str | None]],
 ) -> int:
-    """Most members that the host had after one of the rebalances; `peers` keeps them per host for each of these."""
+    """The most members that a host had after one of the changes, 1 for an id; `peers` caches the counts per host."""
     if cause is FlappingCause.SAME_ID:
         return 1
     most = 1

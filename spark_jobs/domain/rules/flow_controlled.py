@@ -42,7 +42,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _beyond(throttled: Throttled, thresholds: Thresholds) -> float | None:
-    """How many times the limit it has reached; None: the limit is 0."""
+    """The cached amount as a multiple of its limit; None: the limit is 0."""
     value, limit = {
         ThrottleCause.CACHED_MESSAGES: (throttled.cached_count, thresholds.cached_messages),
         ThrottleCause.CACHED_SIZE: (throttled.cached_mib, thresholds.cached_mib),

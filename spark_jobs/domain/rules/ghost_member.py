@@ -19,8 +19,8 @@ GHOST = "GHOST"
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One per (time in which two snapshots or more of a client say so, interval, queue that it owns by replay); one
-    condition per client.
+    """One hit per (time in which two snapshots of a client at least show that it is not in the group, interval, queue
+    that it owns by replay); one condition per client.
     """
     for client_id, spans in client_spans(step).items():
         ghost_spans = [span for span in spans if not span.state.reported.in_group and span.seen_at > span.start]

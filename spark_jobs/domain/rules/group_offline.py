@@ -51,12 +51,12 @@ def missed(offsets: Mapping[str, OffsetReadings], start: int, end: int) -> Misse
 
 
 def is_missed(messages: MissedMessages) -> bool:
-    """Whether messages are known that somebody should consume; unknown is no evidence."""
+    """Whether messages to consume are known; unknown offsets are no evidence."""
     return (messages.produced or 0) > 0 or (messages.backlog_max or 0) > 0
 
 
 def _queue_measures(readings: OffsetReadings, start: int, end: int) -> tuple[Matrix, Matrix, Matrix]:
-    """Produced, backlog at the end, and greatest backlog of every queue read in that time."""
+    """Produced messages, backlog at the end, and greatest backlog, per queue read in `[start, end)` (microseconds)."""
     inside = readings.inside(start, end)
     present = readings.present[inside]
     columns = np.flatnonzero(present.any(axis=0))

@@ -86,7 +86,7 @@ def _model_hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def mixed_clients(in_use: Collection[Software]) -> MixedClientsCause | None:
-    """Whether clients differ so that it can matter; what is unknown of a client makes no difference."""
+    """How clients differ in a way that can matter; None: they do not. Unknown properties make no difference."""
     rules = {rules_of(software) for software in in_use} - {None}
     if len(rules) > 1 and len({software.strategy for software in in_use}) == 1:
         return MixedClientsCause.DIFFERENT_RULES

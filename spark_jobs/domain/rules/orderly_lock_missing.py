@@ -17,7 +17,7 @@ NOT_LOCKED = "NOT_LOCKED"
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One per (orderly client, span, queue that it owns unlocked); one condition per client and topic."""
+    """One hit per (orderly client, span, queue that it owns without the lock); one condition per client and topic."""
     for client_id, spans in client_spans(step).items():
         for start, end, seen_at, queue in symptoms(spans, lambda report: report.reported.unlocked, lambda queue: queue):
             yield RuleHit(

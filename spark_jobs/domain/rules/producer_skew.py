@@ -79,7 +79,7 @@ def production(parts: Sequence[IntervalProgress]) -> Production:
 
 
 def skew(produced: Sequence[tuple[str, int | None]], least_mean: float) -> Skew | None:
-    """How unequal production is; None where the mean is too small to say.
+    """How unequal the production of a topic's queues is; None where the mean is too small to judge.
 
     `produced`: (broker, messages, None: unknown) per queue. Brokers that got no message are not counted: that is no
     choice of queues (`queues_without_messages`).

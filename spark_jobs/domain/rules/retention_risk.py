@@ -30,7 +30,7 @@ AT_RISK = "AT_RISK"
 
 
 class RetentionCause(StrEnum):
-    """What becomes of messages that are not consumed yet."""
+    """What happens to messages that are not consumed yet."""
 
     LOST = "LOST"
     EXPIRING = "EXPIRING"

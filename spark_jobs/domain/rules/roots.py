@@ -1,4 +1,4 @@
-"""Which findings of a step are consequences, and of which root: what each rule's `follows` says, applied."""
+"""The root of each finding of a step that is a consequence, by the `follows` of its rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rule is: how it is explained, and what it says of one audited step."""
+"""A rule: its explanation, and the function that gives its hits in one audited step."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Cause:
 
 
 def severity_by_harm(condition: Condition) -> str:
-    """ERROR; INFO where it is known that nothing was produced and nothing waited, or what an id does that is listed
-    twice for a moment: after a reconnect the old connection lives for up to 130 s, and then ends by itself.
+    """ERROR; INFO where it is known that nothing was produced and nothing waited, or where a client id was repeated
+    briefly: after a reconnect the old connection lives for up to 130 s, and then ends by itself.
     """
     nothing_happened = condition.produced == 0 and not condition.backlog_max
     ends_by_itself = condition.cause == UnassignedCause.DUPLICATE_CLIENT_ID and not condition.is_persistent

@@ -19,7 +19,7 @@ RESPONSE_TIME_ROSE = "RESPONSE_TIME_ROSE"
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One per (client, span in which nearly all its threads were busy), one condition per client; and one per
+    """One hit per (client, span in which nearly all its threads were busy), one condition per client; and one per
     (client, topic, snapshot at which its listener was slower than usual), one condition per client and topic.
     """
     seconds = step.settings.thresholds.busy_after_seconds

@@ -1,4 +1,4 @@
-"""UNASSIGNED_QUEUE: messages may arrive in a queue that nobody consumes."""
+"""UNASSIGNED_QUEUE: a queue has no owner, so messages in it are not consumed."""
 
 from __future__ import annotations
 

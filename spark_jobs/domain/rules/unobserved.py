@@ -46,8 +46,8 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
 
 
 def snapshot_gaps(step: AuditedStep) -> Iterator[SnapshotGap]:
-    """One per source and gap; routes and offsets are those of the group's ordinary topics with intervals, offsets also
-    of one broker where others answered.
+    """One per (source, gap). Routes and offsets are those of the group's ordinary topics with intervals; offsets
+    also of a single broker while others answered.
     """
     until = step.window.end
     members = ((span.start, span.end) for spans in step.memberships.values() for span in spans)

@@ -1,4 +1,4 @@
-"""What made a backlog grow: every message of the growth is given to exactly one part."""
+"""The parts of a backlog's growth, by what made it grow: every message belongs to exactly one part."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from spark_jobs.domain.status.backlog import QueueIntervals
 
 
 class GrowthSource(StrEnum):
-    """Where growth comes from; the first that applies, in this order: to a queue, and of the time in which its owner
-    was stuck, to what grew then.
+    """Where growth comes from; the first that applies, in this order. STUCK_OWNER takes only what grew while the owner
+    was stuck.
     """
 
     UNASSIGNED = "unassigned"

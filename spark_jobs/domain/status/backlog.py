@@ -55,18 +55,18 @@ class QueueIntervals:
 
     @cached_property
     def _order(self) -> Numbers:
-        """Where the entries stand in the joined lists of all rows."""
+        """Per entry, its index in the joined lists of all rows."""
         lengths = [len(row.readings) for row in self.rows]
         return np.cumsum([0, *lengths])[self.row] + self.place
 
     @cached_property
     def lasting(self) -> Numbers:
-        """How long the interval of each entry is inside the step, in microseconds."""
+        """Per entry, how long its interval is inside the step, in microseconds."""
         return np.array([row.end - row.start for row in self.rows], np.int64)[self.row]
 
     @cached_property
     def _read(self) -> tuple[Numbers, Numbers]:
-        """The first and the last entry with a reading of each queue whose last reading tells its lag."""
+        """The first and the last entry with a reading, per queue whose lag is known at its last reading."""
         entries = np.flatnonzero(self.column("readings") > 0)
         queue = self.queue[entries]
         firsts, lasts = entries[begins(queue)], entries[begins(queue[::-1])[::-1]]
@@ -75,7 +75,7 @@ class QueueIntervals:
 
     @cached_property
     def _telling(self) -> NDArray[np.bool_]:
-        """Entry by entry, whether messages ever came into its queue; all do, where none came into any.
+        """Per entry, whether its queue ever had messages; True for all, if no queue had any.
 
         An empty queue adds nothing to a sum, and must not make one known: it says nothing of the other queues.
         """

@@ -11,7 +11,7 @@ from spark_jobs.domain.phrases import count, names_text
 
 
 class Limit(StrEnum):
-    """What kept a group from consuming faster; of what holds at one time for one queue, the first counts."""
+    """What kept a group from consuming faster; of several that apply to one queue at one time, the first counts."""
 
     UNKNOWN_BACKLOG = "UNKNOWN_BACKLOG"
     UNKNOWN_MEMBERS = "UNKNOWN_MEMBERS"
@@ -76,12 +76,12 @@ class GroupInStep:
 
     @property
     def share_after(self) -> int | None:
-        """The same with one more member."""
+        """Queues of the member with the most, with one more member."""
         return None if self.members is None else busiest_share(self.queues, self.members + 1)
 
 
 def sign(rule: str, cause: str | None) -> str:
-    """What a finding says of a group's capacity: its rule, and the cause where that matters."""
+    """The key of a finding in `SIGNS`: its rule, with the cause where that matters."""
     return f"{rule}/{cause}" if rule in _TOLD_BY_CAUSE and cause is not None else rule
 
 
@@ -173,7 +173,7 @@ def busiest_share(queues: int, members: int | None) -> int | None:
 
 
 def advice(group: GroupInStep) -> str:
-    """The answer in words, and of how many queues the backlog is not known, or else was not at first."""
+    """The answer in words, and how many queues have an unknown backlog, or else had one at first."""
     group_limit = limit(group)
     if group_limit is Limit.UNKNOWN_BACKLOG:
         unknown = count(group.unknown_queues, "queue") if group.unknown_queues else "the group"
@@ -213,12 +213,12 @@ def _unknown(group: GroupInStep) -> str | None:
 
 
 def worst(held_back: Sequence[HeldBack]) -> HeldBack:
-    """Under which messages waited longest; of equals the first."""
+    """The limit under which messages waited longest; of equals the first."""
     return max(held_back, key=lambda held: held.waited)
 
 
 def more_members(held: HeldBack) -> int:
-    """As many more as it takes to give the busiest one less, 1 at least."""
+    """How many more members it takes to leave the busiest one a queue less; 1 at least."""
     share = busiest_share(held.readable, held.members) or 0
     return max(-(-held.readable // (share - 1)) - held.members, 1) if share > 1 else 1
 

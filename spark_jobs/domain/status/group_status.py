@@ -1,4 +1,4 @@
-"""How a group fared in a step, in one row: the answer to "do I have to look at it?"."""
+"""The state of a group in a step, in one row, which shows whether it needs attention."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from spark_jobs.domain.status.utilisation import utilisation
 
 
 class GroupStatus(NamedTuple):
-    """What needs attention, who was there, what the backlog did, and whether more consumers would have helped.
+    """One row per (group, step): severity, members, ownership, backlog, utilisation and capacity advice.
 
-    None is unknown; `schemas/group_status.py` says what each of them is.
+    None is unknown; `schemas/group_status.py` explains each field.
     """
 
     worst_severity: str | None
@@ -70,7 +70,7 @@ class _TopicEnd(NamedTuple):
 
 
 class _Ownership(NamedTuple):
-    """Of the ordinary topics at their ends."""
+    """Idle members and owned queues of the ordinary topics, at the end of their last interval in the step."""
 
     idle_members: int
     queues: int
@@ -82,9 +82,9 @@ class _Ownership(NamedTuple):
 def group_status(
     step: AuditedStep, findings: Sequence[Finding], in_numbers: Callable[[capacity.GroupInStep], str | None]
 ) -> GroupStatus | None:
-    """How the group fared; None: it has no interval inside the step. Muted findings make nothing worse.
+    """The row of a group; None: it has no interval inside the step. Muted findings make nothing worse.
 
-    `in_numbers`: what a simulation says of the backlog with other members, behind the advice.
+    `in_numbers`: a sentence, after the advice, on the simulated backlog with other members.
     """
     if not any(True for _ in step.inside()):
         return None
@@ -132,7 +132,7 @@ def _lag_quality(step: AuditedStep, backlog_end: int | None) -> str | None:
 
 
 def _ends(step: AuditedStep) -> list[_TopicEnd]:
-    """One per topic that was replayed in the step. Of views that disagree at the end, the first by name."""
+    """The last interval of each topic that was replayed in the step; of views that disagree then, the first by name."""
     intervals = sorted((interval for interval, _, _ in step.inside()), key=lambda interval: interval.view, reverse=True)
     intervals.sort(key=lambda interval: interval.end)
     last = {interval.topic: interval for interval in intervals if interval.allocation is not None}

@@ -17,7 +17,7 @@ CATCH_UP_SECONDS = 60
 
 
 class Growth(NamedTuple):
-    """By how many messages a queue's backlog grew in one interval; the queue's place in the interval's lists.
+    """The growth of a queue's backlog in one interval, in messages; `place`: of the queue in the interval's lists.
 
     `start`, `end`: when, in microseconds, both included.
     """
@@ -156,7 +156,7 @@ def _waiting(readings: OffsetReadings, queue: Place, window: StepWindow, max_gap
 
 
 def _most(queues: QueueIntervals, firsts: Numbers) -> Numbers:
-    """Per queue the greatest known lag; where nothing was ever committed, what came in while its owners were known.
+    """Per queue the greatest known lag; where nothing was ever committed, what was produced while owners were known.
 
     Clients of a proxy, and those that consume by POP, may leave the offset of the broker as it was.
     """

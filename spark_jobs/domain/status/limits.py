@@ -1,4 +1,4 @@
-"""What held a group's queues back in a step: every queue in which messages piled up goes to one limit."""
+"""The limits that held a group's queues back in a step: every queue with a backlog belongs to one limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every strategy would have done with the members and queues of a step, beside the one that the group runs."""
+"""The allocations that every strategy would have made with the members and queues of a step."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class OtherStrategies:
 
     @cached_property
     def names(self) -> list[str]:
-        """Those that need no settings, and of the others the ones that have theirs."""
+        """The strategies that need no settings, and those whose settings are configured."""
         nearby = self.settings.strategy or ""
         configured = [MACHINE_ROOM, CONFIG, *([nearby] if nearby.startswith(MACHINE_ROOM_NEARBY) else [])]
         return [
@@ -59,7 +59,7 @@ class OtherStrategies:
         ]
 
     def allocation(self, interval: RebalanceInterval, strategy: str) -> Allocation | None:
-        """Of a replayed interval; None: a member or broker is in no room, so every client keeps what it had."""
+        """The allocation of a replayed interval; None: a member or broker is in no room, so nothing is reallocated."""
         key = id(interval.allocation), strategy
         if key not in self.allocations:
             # The interval is kept with it: so nothing else can get the identity of its allocation.
@@ -67,7 +67,7 @@ class OtherStrategies:
         return self.allocations[key][1]
 
     def movement(self, before: RebalanceInterval, after: RebalanceInterval, strategy: str) -> Movement | None:
-        """What a rebalance moves; None: it is not known."""
+        """The queues that a rebalance moves under a strategy; None: unknown."""
         was, now = self.allocation(before, strategy), self.allocation(after, strategy)
         if was is None or now is None:
             return None
@@ -87,7 +87,7 @@ def _allocation(interval: RebalanceInterval, strategy: str, settings: StrategySe
 
 
 def strategy_comparison(step: AuditedStep, others: OtherStrategies) -> list[StrategyComparison]:
-    """By topic, and each topic's strategies; none of a strategy that any state of the topic has no allocation under."""
+    """One per (topic, strategy), by topic; without strategies that have no allocation in some state of the topic."""
     with_members = (interval for interval in step.replayed if interval.members)
     replayed = [interval for interval in with_members if interval.view == ALL_HOSTS and interval.is_ordinary]
     return [

@@ -32,9 +32,9 @@ _SHORTEST_PULL_MS = 1.0
 
 
 class ConsumeSettings(NamedTuple):
-    """What decides how fast a client can consume. `threads`: the core size of its pool, whose queue is unbounded, so no
-    more ever run (ConsumeMessageConcurrentlyService); messages of one call of the listener, and of one pull;
-    milliseconds between two pulls of a queue.
+    """The settings that decide how fast a client can consume. `threads`: the core size of its pool, whose queue is
+    unbounded, so no more ever run (ConsumeMessageConcurrentlyService); messages of one call of the listener, and of one
+    pull; milliseconds between two pulls of a queue.
     """
 
     threads: int
@@ -113,11 +113,11 @@ class MinuteAverages(NamedTuple):
     took_ms: Numbers
 
     def rows(self, start: int, end: int) -> slice:
-        """Which of them ended in `[start, end)`."""
+        """The rows of the minutes that ended in `[start, end)` (microseconds)."""
         return slice(*np.searchsorted(self.times, (start, end)).tolist())
 
     def inside(self, start: int, end: int) -> MinuteAverages:
-        """Those that ended in `[start, end)`."""
+        """The averages of the minutes that ended in `[start, end)`."""
         rows = self.rows(start, end)
         return MinuteAverages(self.times[rows], self.took_ms[rows])
 

@@ -34,7 +34,7 @@ class TimeLeft(NamedTuple):
 
 
 def time_left(step: AuditedStep) -> TimeLeft:
-    """Of one step, by the last interval of each topic that has readings."""
+    """The times left at the end of a step, by the last interval with readings of each topic."""
     rows = {row.interval.topic: row for row in step.progress if row.readings.any()}
     offsets, thresholds = step.history.offsets, step.settings.thresholds
     known = [until_caught_up(offsets[topic], row, thresholds) for topic, row in rows.items() if topic in offsets]
@@ -50,7 +50,7 @@ def time_left(step: AuditedStep) -> TimeLeft:
 
 def until_caught_up(readings: OffsetReadings, row: IntervalProgress, thresholds: Thresholds) -> Seconds:
     """One per queue of the interval with a known lag: seconds until that is 0, at the pace of its last readings, those
-    of `verdict_window_seconds`. 0: the lag is allowed; inf: it does not shrink; nan: a single reading tells no pace.
+    of `verdict_window_seconds`. 0: the lag is allowed; inf: it does not shrink; nan: a single reading shows no pace.
     """
     seen = readings.inside(row.start, row.end)
     window = readings.times[seen.stop - 1] - thresholds.verdict_window_seconds * SECOND
@@ -69,7 +69,7 @@ def until_caught_up(readings: OffsetReadings, row: IntervalProgress, thresholds:
 
 
 def _until_deleted(step: AuditedStep, row: IntervalProgress) -> Iterator[float]:
-    """Of the queues behind, as far as it is known: seconds by the broker's oldest offsets, and by age."""
+    """Seconds until messages of lagging queues are deleted, where known: by the broker's oldest offsets, and by age."""
     thresholds, topic = step.settings.thresholds, row.interval.topic
     behind = np.flatnonzero(row.lag_last > thresholds.allowed_lag)
     if len(behind) and topic in step.history.topics:

@@ -1,4 +1,4 @@
-"""How near a group was to what its members can consume, and how many more messages a second it would have taken."""
+"""The utilisation of a group: messages received as a part of what its members can consume, and the headroom left."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _DIGITS = 6
 
 
 class Bottleneck(StrEnum):
-    """What keeps a member from consuming more: its threads, the pulls of its queues, or those of one of them that gets
-    more than twice as much as its queues of the topic do on average.
+    """What keeps a member from consuming more: its threads, the pulls of its queues, or the pulls of one queue, which
+    gets more than twice the average of the member's queues of the topic.
     """
 
     LISTENER = "LISTENER"
@@ -33,7 +33,7 @@ class Bottleneck(StrEnum):
 
 
 class Utilisation(NamedTuple):
-    """Messages that came in, as a part of what could have been consumed: of all members together, and of the one that
+    """Messages received as a part of what could have been consumed: by all members together, and by the one that
     was nearest to its limit. `headroom`: messages a second more, spread as these were, before it falls behind.
 
     All are None where it is unknown.
@@ -47,7 +47,7 @@ class Utilisation(NamedTuple):
 
 
 class QueueLoad(NamedTuple):
-    """Messages that came into one queue of a member, and for how many seconds it owned it."""
+    """Messages produced to one queue of a member, and for how many seconds the member owned it."""
 
     topic: str
     messages: float
@@ -160,7 +160,7 @@ class _Traffic:
             self.spans[client_id].append((start, end))
 
     def _shares(self, topic: str, allocation: Allocation) -> _OwnedQueues:
-        """Kept, as a group goes back and forth between few allocations."""
+        """The owned queues of an allocation; kept, as a group changes back and forth between few allocations."""
         key = topic, id(allocation)
         if key not in self.shares:
             entries = [
@@ -178,7 +178,7 @@ class _Traffic:
         return self.shares[key]
 
     def members(self) -> dict[str, tuple[list[QueueLoad], float]]:
-        """By client id its queues, and for how many seconds it owned any."""
+        """By client id, the loads of its queues, and for how many seconds it owned any queue."""
         if not self.parts:
             return {}
         numbers, *sums = (np.concatenate(column) for column in zip(*self.parts, strict=True))
