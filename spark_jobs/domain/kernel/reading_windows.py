@@ -62,8 +62,8 @@ class ReadingWindows:
         self.row = np.arange(len(self.times))[:, None]
         # Where no reading is missing, as mostly, one column stands for all.
         reaches = self._reaches(self.known[:, :1] if self.known.all() else self.known)
-        wide = (np.broadcast_to(matrix, self.known.shape) for matrix in reaches)
-        self.before, self.run, self.counted, self.in_order, self.firsts = wide
+        columns_of = (np.broadcast_to(matrix, self.known.shape) for matrix in reaches)
+        self.before, self.run, self.counted, self.in_order, self.firsts = columns_of
 
     def latest(self, mask: Mask) -> Matrix:
         """The row of the last reading, up to each, at which the mask holds; -1: none."""

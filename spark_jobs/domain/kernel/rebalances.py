@@ -55,9 +55,7 @@ def _begun(intervals: Iterable[RebalanceInterval]) -> Iterator[tuple[RebalanceIn
 
 
 def _changed(moves: Moves) -> set[Hashable]:
-    """What one rebalance changed: members that joined (True) or left (False), and the triggers that do not depend on
-    when a topic saw it, as whether a member left or expired does.
-    """
+    """Members that joined (True) or left (False), and other triggers: "left" or "expired" may differ between topics."""
     changed = {change for change in moves.triggers if not change[0].startswith(("MEMBER_", Trigger.BROKER_SWITCHED))}
     members = (*((True, client_id) for client_id in moves.joined), *((False, client_id) for client_id in moves.left))
     return {*changed, *members}

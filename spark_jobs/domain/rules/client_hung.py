@@ -124,6 +124,5 @@ def pulling_by_hand(step: AuditedStep) -> list[Time]:
     DefaultMQPullConsumer).
     """
     memberships = (span for spans in step.memberships.values() for span in spans)
-    return offline_times(
-        ((span.start, span.end) for span in memberships if span.state.consume_type == PULLS_BY_HAND), ()
-    )
+    by_hand = (span for span in memberships if span.state.consume_type == PULLS_BY_HAND)
+    return offline_times(((span.start, span.end) for span in by_hand), ())

@@ -131,9 +131,9 @@ def worst(condition: Sequence[RuleHit]) -> RuleHit:
 
 def _by_numbers(hit: RuleHit) -> tuple[Any, ...]:
     measures, parties = measures_of(hit), hit.parties
-    numbers = None if measures is None else [(name, _unknown_first(value)) for name, value in measures]
-    who = None if parties is None else [(party.name, _unknown_first(party.client_ids)) for party in parties]
-    return _unknown_first(numbers), _unknown_first(who)
+    measure_keys = None if measures is None else [(name, _unknown_first(value)) for name, value in measures]
+    party_keys = None if parties is None else [(party.name, _unknown_first(party.client_ids)) for party in parties]
+    return _unknown_first(measure_keys), _unknown_first(party_keys)
 
 
 def _unknown_first(value: Any) -> tuple[Any, ...]:

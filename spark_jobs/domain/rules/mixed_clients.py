@@ -67,8 +67,8 @@ def _model_hits(step: AuditedStep) -> Iterator[RuleHit]:
     cause = MixedClientsCause.DIFFERENT_MESSAGE_MODELS
     for interval in step.intervals:
         for start, end, answers in interval.model_conflicts:
-            who = parties(((model, client_id) for client_id, model in answers), str)
-            yield RuleHit(start, end, cause=cause, view=interval.view, severity=ERROR, weight=1, parties=who)
+            by_model = parties(((model, client_id) for client_id, model in answers), str)
+            yield RuleHit(start, end, cause=cause, view=interval.view, severity=ERROR, weight=1, parties=by_model)
     for spans in step.memberships.values():
         for before, now in flaps(spans, lambda membership: membership.message_model):
             models = (before.state.message_model, now.state.message_model)

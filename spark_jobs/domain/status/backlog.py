@@ -74,28 +74,28 @@ class QueueIntervals:
         return firsts[is_known], lasts[is_known]
 
     @cached_property
-    def _telling(self) -> NDArray[np.bool_]:
+    def _had_messages(self) -> NDArray[np.bool_]:
         """Per entry, whether its queue ever had messages; True for all, if no queue had any.
 
         An empty queue adds nothing to a sum, and must not make one known: it says nothing of the other queues.
         """
         lasts = self._read[1]
         empty = lasts[(self.column("consumer_offset")[lasts] == 0) & (self.column("lag_last")[lasts] == 0)]
-        return np.asarray((len(empty) == self.queue_count) | ~self._is_of(self.queue[empty]))
+        return np.asarray((len(empty) == self.queue_count) | ~self._belongs_to(self.queue[empty]))
 
     @cached_property
     def _ends(self) -> tuple[Numbers, Numbers]:
         """The entries of `_read` whose queues ever had messages."""
         firsts, lasts = self._read
-        return firsts[self._telling[firsts]], lasts[self._telling[lasts]]
+        return firsts[self._had_messages[firsts]], lasts[self._had_messages[lasts]]
 
     @cached_property
     def _known(self) -> Numbers:
         """The entries with a known lag, of the queues in `_ends`."""
-        return np.flatnonzero(self._is_of(self.queue[self._ends[1]]) & (self.column("lag_last") != UNKNOWN))
+        return np.flatnonzero(self._belongs_to(self.queue[self._ends[1]]) & (self.column("lag_last") != UNKNOWN))
 
-    def _is_of(self, queues: Numbers) -> NDArray[np.bool_]:
-        """Entry by entry, whether it is of one of these queues."""
+    def _belongs_to(self, queues: Numbers) -> NDArray[np.bool_]:
+        """Per entry, whether it belongs to one of these queues."""
         chosen = np.zeros(self.queue_count, bool)
         chosen[queues] = True
         return chosen[self.queue]
@@ -163,7 +163,7 @@ class QueueIntervals:
         Decimals: the sum of doubles depends on the order of the queues, and the same audit must give the same content.
         """
         messages = self.column(name)
-        known = np.flatnonzero((messages != UNKNOWN) & self._telling)
+        known = np.flatnonzero((messages != UNKNOWN) & self._had_messages)
         if not len(known):
             return None
         lasting = self.lasting[known]

@@ -141,16 +141,16 @@ _NOTHING_WAITED = "No: nobody was connected, but no messages waited in {queues}.
 _SOMEBODY_KEPT_UP = "No: the members kept up, though the owners of the queues are not known."
 
 
-def with_shares(signed: Limit | None, members: int, queues: int, *, popped: bool = False) -> Limit:
-    """The limit that findings stand for, or that of the shares, where a topic has so many readable queues. What is
-    `popped` never has too many members.
+def with_shares(named: Limit | None, members: int, queues: int, *, popped: bool = False) -> Limit:
+    """The limit that findings stand for (`named`), or that of the shares, where a topic has so many readable queues.
+    Popped queues never have too many members.
     """
-    if popped and signed in (None, Limit.LISTENER):
+    if popped and named in (None, Limit.LISTENER):
         return Limit.POP_MEMBERS
     has_one_each = members >= queues
-    if signed is None:
+    if named is None:
         return Limit.QUEUES if has_one_each else Limit.MEMBERS
-    return Limit.LISTENER_AND_QUEUES if signed is Limit.LISTENER and has_one_each else signed
+    return Limit.LISTENER_AND_QUEUES if named is Limit.LISTENER and has_one_each else named
 
 
 def limit(group: GroupInStep) -> Limit:

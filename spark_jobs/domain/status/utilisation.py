@@ -76,8 +76,7 @@ def utilisation(step: AuditedStep, in_rate: float | None) -> Utilisation:
     traffic = _Traffic({client_id: reported[client_id] for client_id in reported if client_id not in uncounted})
     for row, start, end in read_rows(step.progress):
         traffic.add(row, start, end)
-    members = traffic.members()
-    usages = {client_id: _usage(reported[client_id], *loads) for client_id, loads in members.items()}
+    usages = {client_id: _usage(reported[client_id], *loads) for client_id, loads in traffic.members().items()}
     received = sum(usage.received for usage in usages.values())
     if not received or 2 * received < traffic.received:
         return Utilisation()
@@ -92,18 +91,16 @@ def utilisation(step: AuditedStep, in_rate: float | None) -> Utilisation:
     )
 
 
-def _usage(throughput: Throughput, queues: Sequence[QueueLoad], seconds: float) -> _Usage:
-    listener, per_queue = throughput.on_average()
+def _usage(client: Throughput, queues: Sequence[QueueLoad], seconds: float) -> _Usage:
+    listener, per_queue = client.on_average()
     received = sum(load.messages for load in queues)
     hottest = max(queues, key=lambda load: load.messages / load.seconds)
-    hottest_rate = hottest.messages / hottest.seconds
+    rate = hottest.messages / hottest.seconds
     same_topic = [load for load in queues if load.topic == hottest.topic]
     average = sum(load.messages for load in same_topic) / sum(load.seconds for load in same_topic)
-    by_listener, by_queue = received / (listener * seconds), hottest_rate / per_queue
+    by_listener, by_queue = received / (listener * seconds), rate / per_queue
     capacity = min(listener * seconds, per_queue * sum(load.seconds for load in queues))
-    limit = Bottleneck.LISTENER
-    if by_queue > by_listener:
-        limit = queue_limit(throughput, listener, per_queue, hottest_rate, average)
+    limit = Bottleneck.LISTENER if by_listener >= by_queue else queue_limit(client, listener, per_queue, rate, average)
     return _Usage(received, capacity, max(by_listener, by_queue), limit)
 
 
