@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from spark_jobs.pipeline.run import RunResult
-    from spark_jobs.show.what_if import GroupAsked
+    from spark_jobs.show.what_if import GroupRequest
 
 #: A time in UTC, or as ISO 8601: without an offset it is UTC.
 Moment = datetime | str
@@ -285,10 +285,10 @@ class AuditedWarehouse:
 
     def _asked(
         self, group: str, cluster: str | None, since: Moment | timedelta | None, until: Moment | None
-    ) -> GroupAsked:
-        from spark_jobs.show.what_if import GroupAsked
+    ) -> GroupRequest:
+        from spark_jobs.show.what_if import GroupRequest
 
-        return GroupAsked(group, self.time(since, until), cluster)
+        return GroupRequest(group, self.time(since, until), cluster)
 
 
 def _utc(moment: Moment) -> datetime:

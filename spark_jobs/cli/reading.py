@@ -110,11 +110,11 @@ def incidents_command(arguments: Namespace) -> int:
             severity=arguments.severity,
             client=arguments.client,
         )
-    found = replace(found, found=sorted(found, key=ORDERS[arguments.sort], reverse=True))
+    found = replace(found, incidents=sorted(found, key=ORDERS[arguments.sort], reverse=True))
     unknown = unknown_text(found.not_audited, found.not_recorded)
     document = incidents_document(found)
     if not answered(arguments, document, document["incidents"]):
-        _show_incidents(arguments, warehouse.stored, found.found, unknown)
+        _show_incidents(arguments, warehouse.stored, found.incidents, unknown)
     return ExitCode.WARNINGS if unknown else ExitCode.CLEAN
 
 

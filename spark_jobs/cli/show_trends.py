@@ -10,7 +10,7 @@ from spark_jobs.cli.terminal import Column, known, local, show_table, zone_name
 from spark_jobs.domain.incidents.trends import GroupTrend, GroupWeek
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.window import from_micros
-from spark_jobs.show.trends import is_told, trends_text, week_texts
+from spark_jobs.show.trends import is_known, trends_text, week_texts
 
 #: A week of a group, and whose it is.
 _Row = tuple[GroupTrend, GroupWeek]
@@ -18,7 +18,7 @@ _Row = tuple[GroupTrend, GroupWeek]
 
 def show_trends(console: Console, found: Sequence[GroupTrend]) -> None:
     """A row per group in the order given, and per week of which anything is known, the newest first."""
-    rows = [(trend, week) for trend in found for week in reversed(trend.weeks) if is_told(week)]
+    rows = [(trend, week) for trend in found for week in reversed(trend.weeks) if is_known(week)]
     title = f"Week by week; what got worse comes first ({zone_name()})"
     show_table(console, title, _COLUMNS, rows, trends_text(found), ruled=True)
 

@@ -20,9 +20,7 @@ _MEMBER = ("client_id", "client_addr", "language", "version")
 
 
 class ClientSeen(NamedTuple):
-    """One connection of a group: when it was a member, first and last, and of which topics' consumers, but for
-    retry topics.
-    """
+    """One connection of a group: when it was first and last a member, and for which topics (without retry topics)."""
 
     cluster: str
     consumer_group: str
@@ -38,32 +36,37 @@ class ClientSeen(NamedTuple):
 def clients_named(
     tables: PublishedTables, text: str, interval: Interval, cluster: str | None = None, group: str | None = None
 ) -> list[ClientSeen]:
-    """The connections whose client id or address has the text in it, as audited in the interval, by cluster and group.
+    """One row per connection whose client id or address contains the text, as audited in the interval; sorted by
+    cluster and group.
 
-    Raises `NothingPublishedError` for names that nobody has.
+    Raises `NothingPublishedError` for a cluster or group that was never audited.
     """
     check_names(tables, interval, cluster, group)
-    read = tables.read(REBALANCE_INTERVALS, interval, (*_KEY, "members"), cluster, group)
-    found: dict[tuple[Any, ...], ClientSeen] = {}
-    for cluster_name, consumer_group, topic, start, end, *member in _rows(read, text):
+    intervals = tables.read(REBALANCE_INTERVALS, interval, (*_KEY, "members"), cluster, group)
+    clients: dict[tuple[Any, ...], ClientSeen] = {}
+    for cluster_name, consumer_group, topic, start, end, *member in _rows(intervals, text):
         if start < interval.end and end > interval.start:
             key = (cluster_name, consumer_group, *member)
-            one = found.get(key) or ClientSeen._make((*key, start, end, []))
-            topics = one.topics if topic.startswith(RETRY) else sorted({*one.topics, topic})
-            first, last = min(start, one.first_seen), max(end, one.last_seen)
-            found[key] = one._replace(first_seen=first, last_seen=last, topics=topics)
+            client = clients.get(key) or ClientSeen._make((*key, start, end, []))
+            topics = client.topics if topic.startswith(RETRY) else sorted({*client.topics, topic})
+            first_seen, last_seen = min(start, client.first_seen), max(end, client.last_seen)
+            clients[key] = client._replace(first_seen=first_seen, last_seen=last_seen, topics=topics)
     return sorted(
-        found.values(), key=lambda client: (client.cluster, client.consumer_group, client.first_seen, client.client_id)
+        clients.values(),
+        key=lambda client: (client.cluster, client.consumer_group, client.first_seen, client.client_id),
     )
 
 
-def _rows(read: pa.Table, text: str) -> Iterator[tuple[Any, ...]]:
-    """The key of an interval and a member of it, of the members with the text: only these become Python's."""
-    for batch in read.combine_chunks().to_batches():
+def _rows(intervals: pa.Table, text: str) -> Iterator[tuple[Any, ...]]:
+    """One tuple per (rebalance interval, member whose client id or address contains the text): `_KEY`, `_MEMBER`.
+
+    Filtered in Arrow: only these members become Python values.
+    """
+    for batch in intervals.combine_chunks().to_batches():
         lists = batch["members"]
         members, places = pc.list_flatten(lists), pc.list_parent_indices(lists)
         fields = [members.field(name) for name in _MEMBER]
-        has = [pc.fill_null(pc.match_substring(one, text, ignore_case=True), False) for one in fields[:2]]
-        wanted = pc.or_(*has)
-        columns = [batch[name].take(places.filter(wanted)) for name in _KEY]
-        yield from zip(*map(values, (*columns, *(field.filter(wanted) for field in fields))), strict=True)
+        matches = [pc.fill_null(pc.match_substring(field, text, ignore_case=True), False) for field in fields[:2]]
+        is_named = pc.or_(*matches)
+        columns = [batch[name].take(places.filter(is_named)) for name in _KEY]
+        yield from zip(*map(values, (*columns, *(field.filter(is_named) for field in fields))), strict=True)

@@ -12,15 +12,15 @@ from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.what_if.outcome import RecordedOutcome, happened
 from spark_jobs.errors import IntervalError
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
-from spark_jobs.show.what_if import GroupAsked, group_steps
+from spark_jobs.show.what_if import GroupRequest, group_steps
 from spark_jobs.store.read.published import check_group, published_tables
 from spark_jobs.store.read.stored import StoredTables
 
 
 @dataclass(frozen=True)
 class GroupTime:
-    """One group in an interval. `happened`: None where the owners of its queues were never known then; `incidents`:
-    those that opened then.
+    """One group in one interval. `happened` is None where the owners of its queues were never known; `incidents` are
+    those that opened in the interval.
     """
 
     cluster: str
@@ -37,22 +37,23 @@ def compared_times(
     intervals: Sequence[Interval],
     say: Callable[[str], None],
 ) -> list[GroupTime]:
-    """What happened in each of the intervals, which are apart and in order; they may begin and end inside a step.
+    """One `GroupTime` per interval, in their order; an interval may begin and end inside a step.
 
-    Raises `IntervalError` where they are not, `NothingPublishedError` for a group or time that was not audited.
+    Raises `IntervalError` where intervals overlap or are not in order, `NothingPublishedError` for a group or time that
+    was not audited.
     """
     for before, after in pairwise(intervals):
         if before.end > after.start:
             raise IntervalError(f"{before} does not end before {after} begins: give the earlier interval first")
     tables = published_tables(stored)
-    found = []
+    times = []
     for interval in intervals:
         steps = tables.steps(interval)
         name = check_group(tables, steps, cluster, consumer_group)
-        group = group_steps(stored, GroupAsked(consumer_group, steps, name), say)
+        group = group_steps(stored, GroupRequest(consumer_group, steps, name), say)
         start, end = to_micros(interval.start), to_micros(interval.end)
-        told = happened(group.steps, start, end, group.configured, str(interval))
+        outcome = happened(group.steps, start, end, group.configured, str(interval))
         incidents = published_incidents(tables, IncidentQuery(interval, cluster=name, consumer_group=consumer_group))
         opened = [incident for incident in incidents if start <= incident.opened_at < end]
-        found.append(GroupTime(name, consumer_group, interval, told, opened))
-    return found
+        times.append(GroupTime(name, consumer_group, interval, outcome, opened))
+    return times

@@ -12,15 +12,15 @@ from spark_jobs.errors import ReportFileError
 
 
 @contextmanager
-def whole_file(file: Path, what: str) -> Iterator[IO[bytes]]:
-    """A file to write into, which is put into its place at the end; raises `ReportFileError`, naming what it is."""
+def whole_file(file: Path, kind: str) -> Iterator[IO[bytes]]:
+    """A stream whose content replaces the file at the end; raises `ReportFileError`, which names the kind of file."""
     unfinished = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         with unfinished.open("wb") as out:
             yield out
         unfinished.replace(file)
     except OSError as error:
-        raise ReportFileError(f"the {what} cannot be written to {file}: {error.strerror}") from error
+        raise ReportFileError(f"the {kind} cannot be written to {file}: {error.strerror}") from error
     finally:
-        with suppress(OSError):  # it is in its place, or was never made
+        with suppress(OSError):  # it was renamed, or never made
             unfinished.unlink()

@@ -19,40 +19,40 @@ _NEWEST = (
 _CONDITION = ("topic", "subject", "cause")
 _INTERVAL = (*TOPIC, "interval_start", "interval_end")
 _NOTHING_FOUND: Row = dict.fromkeys(("rank", "errors", "piled_up", "rules"))
-#: The columns that are looked at here.
+#: The columns that `fleet` reads.
 STATUS_COLUMNS = (*GROUP, "step_start", "backlog_start", "busiest_utilisation", *_NEWEST)
 FINDING_COLUMNS = (*GROUP, "rule", "severity", *_CONDITION, "evidence", "muted")
 PROGRESS_COLUMNS = (*_INTERVAL, "lag_first", "lag_last")
 
 
 def fleet(status: Iterable[Row], findings: Iterable[Row], progress: Iterable[Key], interval: Interval) -> list[Row]:
-    """One row per (cluster, group) that was audited in the interval, what needs attention first.
+    """One row per (cluster, group) that was audited in the interval, sorted by `attention`.
 
     Counts of members and queues are those of its newest step, `backlog_start` of its oldest, `piled_up` the highest
     backlog (messages) of any finding, `busiest` the utilisation of the busiest member in any step, `rules` how many
     conditions each rule found, `lines` the backlog over time.
     Muted findings do not count.
-    Of `progress` the values of `PROGRESS_COLUMNS`.
+    `progress` are rows of `queue_progress` as tuples of `PROGRESS_COLUMNS`.
     """
 
-    def of_group(row: Row) -> Key:
+    def group_key(row: Row) -> Key:
         return values_of(row, GROUP)
 
-    told = (row for row in findings if row["muted"] is None)
-    found = {group: found_in(rows) for group, rows in by_key(told, of_group).items()}
+    unmuted = (row for row in findings if row["muted"] is None)
+    summaries = {group: findings_summary(rows) for group, rows in by_key(unmuted, group_key).items()}
     lines = _lines(progress, interval)
     return sorted(
         (
-            {**_status(steps), **found.get(group, _NOTHING_FOUND), "lines": lines.get(group)}
-            for group, steps in by_key(status, of_group).items()
+            {**_status(steps), **summaries.get(group, _NOTHING_FOUND), "lines": lines.get(group)}
+            for group, steps in by_key(status, group_key).items()
         ),
         key=attention,
     )
 
 
 def attention(row: Row) -> tuple[object, ...]:
-    """Smaller for a group that should be looked at first, by what `found_in` says: what is worse, then more errors,
-    then the highest backlog.
+    """Sort key of a row with the columns of `findings_summary`: the worst severity first, then the most errors, then
+    the highest backlog.
     """
     highest = (row["piled_up"] is None, -(row["piled_up"] or 0))
     return (-(row["rank"] or 0), row["errors"] is None, -(row["errors"] or 0), *highest, *values_of(row, GROUP))
@@ -60,14 +60,15 @@ def attention(row: Row) -> tuple[object, ...]:
 
 def _status(steps: Sequence[Row]) -> Row:
     in_order = sorted(steps, key=lambda row: row["step_start"])
-    of_newest = {name: in_order[-1][name] for name in (*GROUP, *_NEWEST)}
-    known = (row["busiest_utilisation"] for row in steps if row["busiest_utilisation"] is not None)
-    return of_newest | {"backlog_start": in_order[0]["backlog_start"], "busiest": max(known, default=None)}
+    newest = {name: in_order[-1][name] for name in (*GROUP, *_NEWEST)}
+    utilisations = (row["busiest_utilisation"] for row in steps if row["busiest_utilisation"] is not None)
+    return newest | {"backlog_start": in_order[0]["backlog_start"], "busiest": max(utilisations, default=None)}
 
 
-def found_in(findings: Sequence[Row]) -> Row:
-    """What was found in one group, all null without findings. A condition that goes on over several steps, and so is a
-    finding in each, counts once.
+def findings_summary(findings: Sequence[Row]) -> Row:
+    """Worst severity, errors, highest backlog and conditions per rule of one group's findings; all null without any.
+
+    A condition that lasts for several steps, and so is a finding in each, counts once.
     """
     if not findings:
         return _NOTHING_FOUND
@@ -92,16 +93,16 @@ def _severity(finding: Row) -> int:
 
 
 def _lines(progress: Iterable[Key], interval: Interval) -> dict[Key, list[dict[str, Any]]]:
-    """By group, for each topic its `points`: the highest known backlog in each `part` of the interval.
+    """By group one entry per topic: `points`, the highest known backlog (messages) in each `part` of the interval.
 
-    Known is what the first and last readings of a rebalance interval say; parts without such a moment have no point.
+    The backlog is known at the first and last reading of a rebalance interval; parts without one have no point.
     """
     sums: dict[Key, dict[bool, int]] = {}
-    for *key, first, last in progress:
-        of_interval = sums.setdefault(tuple(key), {})
-        for is_end, lag in ((False, first), (True, last)):
+    for *key, lag_first, lag_last in progress:
+        backlogs = sums.setdefault(tuple(key), {})
+        for is_end, lag in ((False, lag_first), (True, lag_last)):
             if lag is not None:
-                of_interval[is_end] = of_interval.get(is_end, 0) + lag
+                backlogs[is_end] = backlogs.get(is_end, 0) + lag
     highest: dict[Key, dict[str, dict[int, int]]] = {}
     for (cluster, consumer_group, topic, *bounds), backlogs in sums.items():
         points = highest.setdefault((cluster, consumer_group), {}).setdefault(topic, {})

@@ -1,4 +1,4 @@
-"""Reads published findings, and folds them to incidents."""
+"""Reads published findings, and folds them into incidents."""
 
 from __future__ import annotations
 
@@ -31,11 +31,10 @@ _STEP = ("cluster", "consumer_group", "step_start")
 
 @dataclass(frozen=True)
 class IncidentQuery:
-    """Which incidents are asked for: those that were seen in the interval (None: ever), only open ones, of a name.
+    """Which incidents are asked for: those seen in the interval (None: ever), only open ones, of a cluster or group.
 
-    `incident_id`: its beginning is enough. `rule`: of which one of its findings is; `severity`: exactly this; `client`:
-    a part of a client id that it names.
-    `routes`: say which team each group is of.
+    `incident_id`: its beginning is enough. `rule`: at least one of its findings is of this rule. `severity`: exactly
+    this. `client`: a part of a client id that it names. `routes`: say which team each group belongs to.
     """
 
     interval: Interval | None = None
@@ -85,27 +84,27 @@ _SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Incidents(Tabular):
-    """Incidents, and the time that was asked for in which nothing was audited, or recorded: whole steps, in order.
+    """The incidents of a query, and the parts of its time that were not audited, or not recorded, in whole steps.
 
     As a table: a row per incident, its fields as columns. `roots` and `consequences`: its conditions, one per group;
-    `costs`: one per group; `teams`: whose the groups are.
+    `costs`: one per group; `teams`: those that own the groups.
     """
 
     shown: ClassVar = ("severity", "rule", "groups", "opened_at", "resolved_at", "headline", "advice")
 
-    found: Sequence[Incident]
+    incidents: Sequence[Incident]
     not_audited: Sequence[Interval]
     not_recorded: Sequence[Interval]
 
     def __iter__(self) -> Iterator[Incident]:
-        return iter(self.found)
+        return iter(self.incidents)
 
     def __len__(self) -> int:
-        return len(self.found)
+        return len(self.incidents)
 
     def rows(self) -> list[dict[str, Any]]:
         """A dict per incident."""
-        return [_row(incident) for incident in self.found]
+        return [_row(incident) for incident in self.incidents]
 
     def to_arrow(self) -> pa.Table:
         """A row per incident."""
@@ -118,7 +117,7 @@ def _row(incident: Incident) -> dict[str, Any]:
         "resolved_at": incident.resolved_at,
         "last_seen_at": incident.last_seen_at,
     }
-    told = {name: None if at is None else from_micros(at) for name, at in times.items()}
+    moments = {name: None if at is None else from_micros(at) for name, at in times.items()}
     queues = [{"topic": topic, "broker_name": broker, "queue_id": number} for topic, broker, number in incident.queues]
     parts = {
         name: [
@@ -128,32 +127,32 @@ def _row(incident: Incident) -> dict[str, Any]:
         for name in ("roots", "consequences")
     }
     costs = [cost._asdict() for cost in incident.costs]
-    return {**asdict(incident), **told, "queues": queues, **parts, "costs": costs, "teams": incident.teams}
+    return {**asdict(incident), **moments, "queues": queues, **parts, "costs": costs, "teams": incident.teams}
 
 
 def incidents_and_unknown(
     stored: StoredTables, query: IncidentQuery, progress: Callable[[str], None] = lambda _: None
 ) -> Incidents:
-    """The incidents of the query, the newest first, and the time of which nothing is known; raises as
+    """The incidents of the query, the newest first, and the time without any published rows or snapshots; raises as
     `published_incidents` does, and for a rule that does not exist.
     """
     check_rule(query.rule)
     progress("reading the findings")
     tables = published_tables(stored)
-    found, unaudited = published_incidents(tables, query), not_audited(tables, query)
-    return Incidents(found, unaudited, [] if found or unaudited else not_recorded(tables, query))
+    matching, unaudited = published_incidents(tables, query), not_audited(tables, query)
+    return Incidents(matching, unaudited, [] if matching or unaudited else not_recorded(tables, query))
 
 
 def incidents_of(
     stored: StoredTables, query: IncidentQuery, progress: Callable[[str], None] = lambda _: None
 ) -> list[Incident]:
-    """`published_incidents` of what stands there now."""
+    """`published_incidents` of the tables as they are now."""
     progress("reading the findings")
     return published_incidents(published_tables(stored), query)
 
 
 def severities_in(warehouse: str, interval: str, cluster: str | None, consumer_group: str | None) -> list[str]:
-    """The severities of the incidents that were seen in the interval, of everything or of the names that are given.
+    """The severity of each incident that was seen in the interval, of all groups or of the cluster or group named.
 
     Raises `WarehouseError` where only Spark reads the warehouse, and as `incidents_of` does.
     """
@@ -162,59 +161,63 @@ def severities_in(warehouse: str, interval: str, cluster: str | None, consumer_g
 
 
 def published_incidents(tables: PublishedTables, query: IncidentQuery) -> list[Incident]:
-    """The newest first. Raises `NothingPublishedError` for names or an id that nobody has."""
+    """The incidents of the query, the newest first; raises `NothingPublishedError` for unknown names or ids."""
     steps = list(tuples(tables.read(GROUP_STATUS, EVER, _STEP, query.cluster)))
     if all(group != query.consumer_group for _, group, _ in steps):
         check_names(tables, EVER, query.cluster, query.consumer_group)
-    found = _whole(tables, query, steps) if query.interval else _folded(tables, query, steps, None)
-    wanted = [with_teams(query.routes, incident) for incident in found if _is_wanted(incident, query)]
+    folded = _from_their_beginnings(tables, query, steps) if query.interval else _folded(tables, query, steps, None)
+    wanted = [with_teams(query.routes, incident) for incident in folded if _is_wanted(incident, query)]
     if query.incident_id is not None and not wanted:
-        hint = did_you_mean(query.incident_id, (incident.incident_id for incident in found))
+        hint = did_you_mean(query.incident_id, (incident.incident_id for incident in folded))
         raise NothingPublishedError(f"there is no incident {query.incident_id}: {hint or 'list them without --id'}")
     return wanted
 
 
 def not_audited(tables: PublishedTables, query: IncidentQuery) -> list[Interval]:
-    """The time of the query, in whole steps, in which none of what it names was audited; without an interval all of
-    time, where that was never audited.
+    """The time of the query, in whole steps, in which no group that it names was audited. Without an interval: `EVER`
+    if none of them ever was, else nothing.
     """
-    read = tables.read(GROUP_STATUS, query.interval or EVER, ["step_start"], query.cluster, query.consumer_group)
-    audited = {step for (step,) in tuples(read)}
+    published = tables.read(GROUP_STATUS, query.interval or EVER, ["step_start"], query.cluster, query.consumer_group)
+    audited = {step for (step,) in tuples(published)}
     if query.interval is None:
         return [] if audited else [EVER]
     missing: list[Interval] = []
     for step in tables.grid.steps(tables.steps(query.interval)):
         if step.start not in audited:
-            goes_on = missing and missing[-1].end == step.start
-            missing.append(Interval(missing.pop().start, step.end) if goes_on else step)
+            continues = missing and missing[-1].end == step.start
+            missing.append(Interval(missing.pop().start, step.end) if continues else step)
     return missing
 
 
 def not_recorded(tables: PublishedTables, query: IncidentQuery) -> list[Interval]:
-    """The interval of the query, where no snapshot tells of any part of it, as before a recording begins."""
+    """The interval of the query if no snapshot covers any part of it, as before a recording begins; else nothing."""
     if query.interval is None:
         return []
     times = Filter("interval_start", "<", query.interval.end), Filter("interval_end", ">", query.interval.start)
     named = query.cluster, query.consumer_group
-    read = tables.read(REBALANCE_INTERVALS, query.interval, ["status"], *named, times)["status"]
-    return [] if set(read.unique().to_pylist()) - {Status.UNOBSERVED} else [query.interval]
+    statuses = tables.read(REBALANCE_INTERVALS, query.interval, ["status"], *named, times)["status"]
+    return [] if set(statuses.unique().to_pylist()) - {Status.UNOBSERVED} else [query.interval]
 
 
 def open_incidents(
     tables: PublishedTables,
-    first: datetime,
+    first_step: datetime,
     cluster: str | None = None,
     consumer_group: str | None = None,
     routes: tuple[TeamRoute, ...] = (),
 ) -> list[Incident]:
-    """Those that are not known to be over, as the steps from `first` on tell: one fold, however long they have stood.
+    """The incidents that are not known to be over, folded once from the findings of the steps since `first_step`.
 
-    Of one that began before, the severity, the groups and what it is counted with are those of these steps.
+    For one that began before `first_step`, severity, groups and costs are those of the steps that were read.
     """
     query = IncidentQuery(is_open=True, cluster=cluster, consumer_group=consumer_group)
-    steps = [*tuples(tables.read(GROUP_STATUS, EVER, _STEP, cluster, conditions=[Filter("step_start", ">=", first)]))]
+    steps = [
+        *tuples(tables.read(GROUP_STATUS, EVER, _STEP, cluster, conditions=[Filter("step_start", ">=", first_step)]))
+    ]
     return [
-        with_teams(routes, incident) for incident in _folded(tables, query, steps, first) if _is_wanted(incident, query)
+        with_teams(routes, incident)
+        for incident in _folded(tables, query, steps, first_step)
+        if _is_wanted(incident, query)
     ]
 
 
@@ -223,7 +226,7 @@ def _is_wanted(incident: Incident, query: IncidentQuery) -> bool:
         (query.incident_id is None or incident.incident_id.startswith(query.incident_id))
         and (query.consumer_group is None or query.consumer_group in incident.groups)
         and not (query.is_open and incident.resolved_at is not None)
-        and (query.interval is None or stood_in(incident, query.interval))
+        and (query.interval is None or was_seen_in(incident, query.interval))
         and (query.rule is None or query.rule in (part.rule for part in (*incident.roots, *incident.consequences)))
         and query.severity in (None, incident.severity)
         and (query.client is None or any(query.client.lower() in name.lower() for name in _clients(incident)))
@@ -231,54 +234,59 @@ def _is_wanted(incident: Incident, query: IncidentQuery) -> bool:
 
 
 def _clients(incident: Incident) -> tuple[str, ...]:
-    """Client ids, and what else its findings are about."""
+    """The texts in which a client is searched: the incident's client ids, and the subjects of its findings."""
     return (*incident.members, *(part.subject for part in (*incident.roots, *incident.consequences)))
 
 
 def check_rule(name: str | None) -> None:
-    """Raises `NothingPublishedError`, naming the nearest, if there is no such rule."""
+    """Raises `NothingPublishedError`, naming the most similar rule, if there is none of this name."""
     names = [rule.name for rule in RULES]
     if name is not None and name not in names:
         raise NothingPublishedError(f"there is no rule {name}: {did_you_mean(name, names) or ', '.join(names)}")
 
 
-def stood_in(incident: Incident, interval: Interval) -> bool:
-    """Whether it was seen in the interval."""
+def was_seen_in(incident: Incident, interval: Interval) -> bool:
+    """Whether the incident was open at some moment of the interval."""
     return incident.opened_at < to_micros(interval.end) and incident.last_seen_at > to_micros(interval.start)
 
 
-def _whole(tables: PublishedTables, query: IncidentQuery, steps: Sequence[tuple[str, str, datetime]]) -> list[Incident]:
-    """The incidents of the interval from their beginnings: the history before it is read, twice as far each time, until
-    none of them goes on before what was read. It begins with a sixteenth of the interval: a month is not read, and
-    folded, again for every few hours before it.
+def _from_their_beginnings(
+    tables: PublishedTables, query: IncidentQuery, steps: Sequence[tuple[str, str, datetime]]
+) -> list[Incident]:
+    """The incidents of the interval, each with its true beginning.
+
+    History before the interval is read, twice as far each time, until no incident of the interval began before what was
+    read. It starts with a sixteenth of the interval, so that a month is not read and folded again for every few hours.
     """
     interval = query.interval or EVER
     oldest = min((step for _, _, step in steps), default=interval.start)
-    back = max(tables.grid.length, min((interval.end - interval.start) / 16, interval.start - oldest))
+    look_back = max(tables.grid.length, min((interval.end - interval.start) / 16, interval.start - oldest))
     while True:
-        first = tables.grid.floor(interval.start - back)
-        found = _folded(tables, query, steps, first)
-        begins = (
+        first_step = tables.grid.floor(interval.start - look_back)
+        folded = _folded(tables, query, steps, first_step)
+        beginnings = (
             part.start
-            for incident in found
-            if stood_in(incident, interval)
+            for incident in folded
+            if was_seen_in(incident, interval)
             for part in (*incident.roots, *incident.consequences)
         )
-        if first <= oldest or min(begins, default=to_micros(interval.start)) > to_micros(first) + QUIET:
-            return found
-        back *= 2
+        if first_step <= oldest or min(beginnings, default=to_micros(interval.start)) > to_micros(first_step) + QUIET:
+            return folded
+        look_back *= 2
 
 
 def _folded(
     tables: PublishedTables,
     query: IncidentQuery,
     steps: Sequence[tuple[str, str, datetime]],
-    first: datetime | None,
+    first_step: datetime | None,
 ) -> list[Incident]:
-    """The incidents of all findings of the steps from `first` on; None: of all steps."""
-    conditions = [] if first is None else [Filter("step_start", ">=", first)]
-    found = published_findings(tables.read(FINDINGS, EVER, None, query.cluster, conditions=conditions))
-    micros = {step: to_micros(step) for step in {step for _, _, step in steps} if first is None or step >= first}
+    """The incidents of all findings of the steps since `first_step`; None: of all steps."""
+    conditions = [] if first_step is None else [Filter("step_start", ">=", first_step)]
+    findings = published_findings(tables.read(FINDINGS, EVER, None, query.cluster, conditions=conditions))
+    micros = {
+        step: to_micros(step) for step in {step for _, _, step in steps} if first_step is None or step >= first_step
+    }
     audited = ((cluster, group, micros[step]) for cluster, group, step in steps if step in micros)
     length = tables.grid.length // timedelta(microseconds=1)
-    return incidents(found, AuditedTime(audited, length), RULES)
+    return incidents(findings, AuditedTime(audited, length), RULES)

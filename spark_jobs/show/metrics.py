@@ -1,4 +1,4 @@
-"""Metrics: the newest step of every group, and the open incidents → what Prometheus reads."""
+"""Metrics for Prometheus: the newest step of every group, and the open incidents."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from spark_jobs.show.trends import observed_shares
 from spark_jobs.store.read.published import PublishedTables, published_tables
 from spark_jobs.store.read.stored import StoredTables
 
-#: Told is what the steps of this time before the end of the newest one say: what was removed is not exported for ever,
-#: and one that has stood for months costs no more. An audit forgets sightings after as many days.
+#: Only steps of this time before the end of the newest one are exported: a group that was removed does not stay for
+#: ever, and an incident that has lasted for months costs no more. An audit forgets sightings after as many days.
 KEPT = timedelta(days=7)
 
 
@@ -39,39 +39,39 @@ def metrics(
     routes: tuple[TeamRoute, ...] = (),
     progress: Callable[[str], None] = lambda _: None,
 ) -> CollectorRegistry:
-    """Every gauge, of all groups or of those named, with the teams of the routes; raises `NothingPublishedError` for
-    names that nobody has.
+    """Every gauge, of all groups or of those named, with the teams of the routes; raises `NothingPublishedError` for a
+    cluster or group that was never audited.
     """
     progress("reading the newest step of every group")
     tables = published_tables(stored)
     length = tables.grid.length
-    found = published_statuses(tables, cluster, consumer_group)
-    if found.newest_step is None:
+    newest = published_statuses(tables, cluster, consumer_group)
+    if newest.newest_step is None:
         return registry(NewestSteps([], length, {}), [])
-    end = found.newest_step + length
-    groups = [row for row in found.groups if row["step_start"] >= end - KEPT]
+    end = newest.newest_step + length
+    groups = [row for row in newest.groups if row["step_start"] >= end - KEPT]
     steps = NewestSteps(groups, length, _observed(tables, groups))
     progress("reading the findings")
     return registry(steps, open_incidents(tables, end - KEPT, cluster, consumer_group, routes))
 
 
 def _observed(tables: PublishedTables, groups: Sequence[dict[str, Any]]) -> dict[tuple[str, str], float]:
-    """By group the share of its newest step in which it was observed; only those steps are read."""
-    of_step: dict[Any, set[tuple[str, str]]] = {}
+    """By (cluster, consumer group) the share of its newest step in which it was observed, from 0 to 1."""
+    groups_per_step: dict[Any, set[tuple[str, str]]] = {}
     for row in groups:
-        of_step.setdefault(row["step_start"], set()).add((row["cluster"], row["consumer_group"]))
+        groups_per_step.setdefault(row["step_start"], set()).add((row["cluster"], row["consumer_group"]))
     return {
         group: share
-        for start, wanted in of_step.items()
+        for start, step_groups in groups_per_step.items()
         for group, share in observed_shares(tables, Interval(start, start + tables.grid.length)).items()
-        if group in wanted
+        if group in step_groups
     }
 
 
-def write_metrics(found: CollectorRegistry, file: Path) -> None:
+def write_metrics(gauges: CollectorRegistry, file: Path) -> None:
     """Writes the file whole or not at all; raises `ReportFileError` where it cannot."""
     try:
-        write_to_textfile(str(file), found)
+        write_to_textfile(str(file), gauges)
     except OSError as error:
         raise ReportFileError(f"the metrics cannot be written to {file}: {error.strerror}") from error
 
@@ -81,8 +81,8 @@ _KIND = ("rule", "severity")
 
 
 class NewestSteps(NamedTuple):
-    """The newest row of `group_status` of each group, how long a step is, and by (cluster, consumer group) the share of
-    that step in which the group was observed.
+    """The newest row of `group_status` of each group, the length of a step, and by (cluster, consumer group) the share
+    of that step in which the group was observed.
     """
 
     groups: Sequence[Row]
@@ -91,10 +91,10 @@ class NewestSteps(NamedTuple):
 
 
 def registry(steps: NewestSteps, opened: Sequence[Incident]) -> CollectorRegistry:
-    """Every gauge; `opened` are the incidents that are open. What is not known has no value, never 0."""
-    found = CollectorRegistry()
-    found.register(_Families([*_of_groups(steps), *_of_incidents(steps, opened)]))
-    return found
+    """Every gauge; `opened` are the open incidents. A gauge whose value is unknown has no sample, never 0."""
+    gauges = CollectorRegistry()
+    gauges.register(_Families([*_group_gauges(steps), *_incident_gauges(steps, opened)]))
+    return gauges
 
 
 class _Families(Collector):
@@ -105,11 +105,11 @@ class _Families(Collector):
         return self._families
 
 
-def _of_groups(steps: NewestSteps) -> Iterator[GaugeMetricFamily]:
-    rows = [_values(row, steps) for row in steps.groups]
-    for name, told in _GROUP_GAUGES.items():
-        gauge = GaugeMetricFamily(_PREFIX + name, told, labels=GROUP)
-        for row, values in zip(steps.groups, rows, strict=True):
+def _group_gauges(steps: NewestSteps) -> Iterator[GaugeMetricFamily]:
+    values_per_group = [_values(row, steps) for row in steps.groups]
+    for name, meaning in _GROUP_GAUGES.items():
+        gauge = GaugeMetricFamily(_PREFIX + name, meaning, labels=GROUP)
+        for row, values in zip(steps.groups, values_per_group, strict=True):
             value = values[name]
             if value is not None:
                 gauge.add_metric(values_of(row, GROUP), value)
@@ -155,27 +155,27 @@ def _values(row: Row, steps: NewestSteps) -> dict[str, float | None]:
     }
 
 
-def _of_incidents(steps: NewestSteps, opened: Sequence[Incident]) -> Iterator[GaugeMetricFamily]:
-    """Of clusters every rule and severity, also those with 0; of groups only what is open."""
+def _incident_gauges(steps: NewestSteps, opened: Sequence[Incident]) -> Iterator[GaugeMetricFamily]:
+    """Gauges of open incidents: per cluster every rule and severity, also those with 0; per group only open ones."""
     groups = {values_of(row, GROUP) for row in steps.groups}
     clusters = sorted({cluster for cluster, _ in groups})
     kinds = [*product(clusters, (rule.name for rule in RULES), SEVERITIES)]
-    incidents = Counter(_kind(incident) for incident in opened)
-    of_kinds = {(_kind(incident), consumer_group) for incident in opened for consumer_group in incident.groups}
-    concerned = Counter(kind for kind, _ in of_kinds)
+    incidents_per_kind = Counter(_kind(incident) for incident in opened)
+    kind_groups = {(_kind(incident), consumer_group) for incident in opened for consumer_group in incident.groups}
+    groups_per_kind = Counter(kind for kind, _ in kind_groups)
     yield _gauge(
         "open_incidents",
         "Incidents that are not known to be over, each counted once, however many groups it involves",
         ("cluster", *_KIND),
-        {kind: incidents[kind] for kind in kinds},
+        {kind: incidents_per_kind[kind] for kind in kinds},
     )
     yield _gauge(
         "open_incident_groups",
         "Consumer groups that these incidents involve",
         ("cluster", *_KIND),
-        {kind: concerned[kind] for kind in kinds},
+        {kind: groups_per_kind[kind] for kind in kinds},
     )
-    of_groups = Counter(
+    per_group = Counter(
         (incident.cluster, cost.consumer_group, incident.rule, incident.severity, cost.team or "")
         for incident in opened
         for cost in incident.costs
@@ -184,7 +184,7 @@ def _of_incidents(steps: NewestSteps, opened: Sequence[Incident]) -> Iterator[Ga
         "group_open_incidents",
         "Open incidents that involve the group, and whose they are; absent: none",
         (*GROUP, *_KIND, "team"),
-        {labels: of_groups[labels] for labels in sorted(of_groups) if labels[:2] in groups},
+        {labels: per_group[labels] for labels in sorted(per_group) if labels[:2] in groups},
     )
 
 
@@ -192,8 +192,10 @@ def _kind(incident: Incident) -> tuple[str, str, str]:
     return incident.cluster, incident.rule, incident.severity
 
 
-def _gauge(name: str, told: str, labels: Sequence[str], values: Mapping[tuple[str, ...], float]) -> GaugeMetricFamily:
-    gauge = GaugeMetricFamily(_PREFIX + name, told, labels=labels)
-    for of_labels, value in values.items():
-        gauge.add_metric(of_labels, value)
+def _gauge(
+    name: str, meaning: str, labels: Sequence[str], values: Mapping[tuple[str, ...], float]
+) -> GaugeMetricFamily:
+    gauge = GaugeMetricFamily(_PREFIX + name, meaning, labels=labels)
+    for label_values, value in values.items():
+        gauge.add_metric(label_values, value)
     return gauge

@@ -18,32 +18,32 @@ _SILENT = {"TIMED_OUT": "timed out", "REFUSED": "refused", "NOT_ASKED": "not mad
 
 
 def recorder_lines(calls: Mapping[tuple[str, str], int] | None) -> Iterator[TextLine]:
-    """Of the calls, by who was called and their fate; nothing where no calls are recorded."""
+    """Who answered and who did not, from counts of calls by (target, fate); no line where None."""
     if calls is None:
         return
     yield TextLine("", 0)
     yield TextLine("Whom the recorder called when it began (the first ten minutes)", 0, "title")
     if not calls:
         yield TextLine("Nobody: the recorder was not running, or what it recorded is not loaded.", 1)
-    of_called: dict[str, Counter[str]] = defaultdict(Counter)
-    for (called, fate), number in calls.items():
-        of_called[called][fate] += number
-    silent = {called: fates for called, fates in sorted(of_called.items()) if fates.keys() & _SILENT.keys()}
-    for called, fates in silent.items():
-        told = joined([f"{fates[fate]:,} {words}" for fate, words in _SILENT.items() if fates[fate]])
-        yield TextLine(f"{called} did not answer: of {count(fates.total(), 'call')} {told}.", 1)
-    if answered := sorted(of_called.keys() - silent.keys()):
+    fates_per_target: dict[str, Counter[str]] = defaultdict(Counter)
+    for (target, fate), number in calls.items():
+        fates_per_target[target][fate] += number
+    silent = {target: fates for target, fates in sorted(fates_per_target.items()) if fates.keys() & _SILENT.keys()}
+    for target, fates in silent.items():
+        unanswered = joined([f"{fates[fate]:,} {words}" for fate, words in _SILENT.items() if fates[fate]])
+        yield TextLine(f"{target} did not answer: of {count(fates.total(), 'call')} {unanswered}.", 1)
+    if answered := sorted(fates_per_target.keys() - silent.keys()):
         yield TextLine(f"{joined(answered)} answered.", 1)
 
 
-#: How much of a gap is looked at: who was silent when it began says why, and a fleet's calls of days are many.
+#: How much of a gap is read: who was silent when it began says why, and a fleet makes many calls in a day.
 LOOKED_AT = timedelta(minutes=10)
-#: What clients are asked for; their silence is no gap (CLIENT_HUNG).
+#: The request to clients; a client that does not answer makes no gap (CLIENT_HUNG).
 _OF_CLIENTS = "running"
 
 
 def calls_in(stored: StoredTables, cluster: str, gap: Interval) -> Counter[tuple[str, str]] | None:
-    """How many calls to whom had which fate, in the first `LOOKED_AT` of the gap; None: there is no table of calls."""
+    """Calls by (target, fate) in the first `LOOKED_AT` of the gap; None: there is no table of calls."""
     if not stored.exists(CAPTURE_CALLS):
         return None
     conditions = (
@@ -51,5 +51,5 @@ def calls_in(stored: StoredTables, cluster: str, gap: Interval) -> Counter[tuple
         Filter("captured_at", ">=", gap.start),
         Filter("captured_at", "<", min(gap.end, gap.start + LOOKED_AT)),
     )
-    found = stored.read(CAPTURE_CALLS, ("called", "fate", "request"), conditions)
-    return Counter((called, fate) for called, fate, request in tuples(found) if request != _OF_CLIENTS)
+    calls = stored.read(CAPTURE_CALLS, ("called", "fate", "request"), conditions)
+    return Counter((called, fate) for called, fate, request in tuples(calls) if request != _OF_CLIENTS)

@@ -1,5 +1,5 @@
-"""The report: the published tables of an interval → one HTML page. It begins with the incidents of the interval, and
-how each group fared in the weeks before its end.
+"""The report: one HTML page of an interval, from the published tables. It begins with the incidents of the interval,
+and the trend of each group over the weeks before its end.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from spark_jobs.errors import NothingPublishedError
 from spark_jobs.runtime.version import code_version
 from spark_jobs.show import fleet, spans
 from spark_jobs.show.files import whole_file
-from spark_jobs.show.incidents import IncidentQuery, published_incidents, stood_in
+from spark_jobs.show.incidents import IncidentQuery, published_incidents, was_seen_in
 from spark_jobs.show.page.groups import GroupRows
 from spark_jobs.show.page.page import PageContent, page
 from spark_jobs.show.rows import GROUP, Row, by_key, values_of
@@ -36,8 +36,8 @@ _QUEUE = ("topic", "broker_name", "queue_id")
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """The time to report on, of all groups or of those named; how many of the worst groups get a page of their own;
-    the routes that say whose a group is.
+    """The time to report on, of all groups or of those named. `detailed`: how many of the worst groups get a page of
+    their own; `routes` say which team a group belongs to.
     """
 
     interval: Interval
@@ -57,28 +57,28 @@ def report(stored: StoredTables, request: ReportRequest, progress: Callable[[str
     interval = tables.steps(request.interval)
     groups = _fleet(tables, request, interval)
     if not groups:
-        raise _nothing(tables, request)
+        raise _nothing_audited(tables, request)
     listed, chosen = groups[:GROUPS], groups[: request.detailed]
     progress("reading the groups that need attention most")
     sections = _sections(tables, chosen, interval, request.routes)
-    at_most = min(ROWS_OF_ONE, ROWS_OF_ALL // len(chosen))
+    max_rows = min(ROWS_OF_ONE, ROWS_OF_ALL // len(chosen))
     progress("folding the findings to incidents")
     query = IncidentQuery(cluster=request.cluster, consumer_group=request.consumer_group, routes=request.routes)
-    told = incidents_and_trends(tables, request.interval, query)
+    incidents, trends = incidents_and_trends(tables, request.interval, query)
     progress("drawing")
     return page(
         PageContent(
-            asked=request.interval,
+            requested=request.interval,
             interval=interval,
             fleet=listed,
-            groups=[_group(row, sections, at_most) for row in chosen],
+            groups=[_group(row, sections, max_rows) for row in chosen],
             notes=_left_out(groups, chosen),
             runs=runs_of(stored, interval),
             warehouse=stored.location.location,
             versions=tables.versions,
             code_version=code_version(),
-            incidents=told.incidents,
-            trends=told.trends,
+            incidents=incidents,
+            trends=trends,
         )
     )
 
@@ -101,18 +101,18 @@ def _fleet(tables: PublishedTables, request: ReportRequest, interval: Interval) 
     )
 
 
-#: A section's rows of every group.
+#: The rows of one section by (cluster, consumer group).
 _Section = Mapping[tuple[Any, ...], Sequence[Row]]
 
 
 def _sections(
     tables: PublishedTables, groups: Sequence[Row], interval: Interval, routes: Sequence[TeamRoute]
 ) -> dict[str, _Section]:
-    """The rows of each section, in their order, by (cluster, group): already folded to what the page shows."""
-    of_groups = [Filter(name, "IN", sorted({row[name] for row in groups})) for name in GROUP]
+    """By name of a section its sorted rows per (cluster, group), already folded to the spans that the page shows."""
+    group_filters = [Filter(name, "IN", sorted({row[name] for row in groups})) for name in GROUP]
 
     def read(table: Table, columns: Sequence[str] | None = None) -> list[Row]:
-        return [*rows(tables.read(table, interval, columns, conditions=of_groups))]
+        return [*rows(tables.read(table, interval, columns, conditions=group_filters))]
 
     intervals = read(REBALANCE_INTERVALS, spans.INTERVAL_COLUMNS)
     allocations = read(ALLOCATIONS, spans.ALLOCATION_COLUMNS)
@@ -125,7 +125,9 @@ def _sections(
         "findings": (findings_with_teams(routes, read(FINDINGS)), _worst_first),
         "status": (read(GROUP_STATUS), _by("step_start")),
     }
-    return {name: by_key(sorted(found, key=order), _by(*GROUP)) for name, (found, order) in in_order.items()}
+    return {
+        name: by_key(sorted(section_rows, key=order), _by(*GROUP)) for name, (section_rows, order) in in_order.items()
+    }
 
 
 def _by(*names: str) -> Callable[[Row], tuple[Any, ...]]:
@@ -136,15 +138,17 @@ def _worst_first(finding: Row) -> tuple[Any, ...]:
     return WORST_FIRST.index(finding["severity"]), finding["start"], finding["finding_id"]
 
 
-def _group(row: Row, sections: Mapping[str, _Section], at_most: int) -> GroupRows:
-    """What is shown of a group: so many rows of each section."""
-    of_group = {name: section.get(values_of(row, GROUP), []) for name, section in sections.items()}
+def _group(row: Row, sections: Mapping[str, _Section], max_rows: int) -> GroupRows:
+    """One group of the page: the first `max_rows` rows of each section, and a note for each that is cut."""
+    group_sections = {name: section.get(values_of(row, GROUP), []) for name, section in sections.items()}
     notes = [
-        f"Only the first {at_most:,} of {len(found):,} rows of {name} are shown: ask for a shorter interval."
-        for name, found in of_group.items()
-        if len(found) > at_most
+        f"Only the first {max_rows:,} of {len(section_rows):,} rows of {name} are shown: ask for a shorter interval."
+        for name, section_rows in group_sections.items()
+        if len(section_rows) > max_rows
     ]
-    return GroupRows(fleet=row, notes=notes, **{name: found[:at_most] for name, found in of_group.items()})
+    return GroupRows(
+        fleet=row, notes=notes, **{name: section_rows[:max_rows] for name, section_rows in group_sections.items()}
+    )
 
 
 def _left_out(groups: Sequence[Row], chosen: Sequence[Row]) -> list[str]:
@@ -159,17 +163,18 @@ def _left_out(groups: Sequence[Row], chosen: Sequence[Row]) -> list[str]:
     return notes
 
 
-def _nothing(tables: PublishedTables, request: ReportRequest) -> Exception:
+def _nothing_audited(tables: PublishedTables, request: ReportRequest) -> Exception:
+    """The error that says what was audited instead."""
     check_names(tables, request.interval, request.cluster, request.consumer_group)
-    every = tables.groups()
-    if not every:
+    groups = tables.groups()
+    if not groups:
         return NothingPublishedError(
             f"no run has found a consumer group in the warehouse {tables.stored.location.location}"
         )
-    first, last = min(group.first_step for group in every), max(group.last_step for group in every)
+    first_step, last_step = min(group.first_step for group in groups), max(group.last_step for group in groups)
     return NothingPublishedError(
         f"nothing was audited in {tables.steps(request.interval)}: the first audited step began at "
-        f"{format_utc(first)}, the last at {format_utc(last)}"
+        f"{format_utc(first_step)}, the last at {format_utc(last_step)}"
     )
 
 
@@ -178,17 +183,17 @@ _DAYS = 28
 
 
 class IncidentsAndTrends(NamedTuple):
-    """The incidents, the newest first, and the groups, what got worse first."""
+    """The incidents, the newest first, and a trend per group, those that got worse first."""
 
     incidents: list[Incident]
     trends: list[GroupTrend]
 
 
 def incidents_and_trends(tables: PublishedTables, interval: Interval, query: IncidentQuery) -> IncidentsAndTrends:
-    """Those of the names of the query. The findings are folded once for both."""
+    """The incidents of the interval, and the trends of the weeks before its end; findings are folded once for both."""
     weeks = TrendQuery(_DAYS, query.cluster, query.consumer_group, before=interval.end)
     days = last_days(tables, weeks)
-    both = Interval(min(days.start, interval.start), max(days.end, interval.end))
-    found = published_incidents(tables, replace(query, interval=both))
-    trends = published_trends(tables, weeks, days, found)
-    return IncidentsAndTrends([incident for incident in found if stood_in(incident, interval)], trends)
+    span = Interval(min(days.start, interval.start), max(days.end, interval.end))
+    incidents = published_incidents(tables, replace(query, interval=span))
+    trends = published_trends(tables, weeks, days, incidents)
+    return IncidentsAndTrends([incident for incident in incidents if was_seen_in(incident, interval)], trends)

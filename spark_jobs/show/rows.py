@@ -1,4 +1,4 @@
-"""Rows of published tables, and what is made of them: by key, and by parts of a time."""
+"""Helpers for rows of published tables: grouping by key, and by parts of an interval."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 from spark_jobs.domain.model.intervals import Interval
 
-#: A row of a published table, or of what is made of it.
+#: A row of a published table, or one derived from it, by column.
 Row = Mapping[str, Any]
-#: A value of each of some columns.
+#: The values of some columns of a row.
 Key = tuple[Any, ...]
 
 GROUP = ("cluster", "consumer_group")
@@ -20,11 +20,11 @@ QUEUE = (*TOPIC, "broker_name", "queue_id")
 
 
 def by_key(rows: Iterable[Row], key: Callable[[Row], Key]) -> dict[Key, list[Row]]:
-    """The rows of each key, in their order."""
-    found: dict[Key, list[Row]] = defaultdict(list)
+    """The rows of each key; keys and rows keep their order."""
+    rows_per_key: dict[Key, list[Row]] = defaultdict(list)
     for row in rows:
-        found[key(row)].append(row)
-    return dict(found)
+        rows_per_key[key(row)].append(row)
+    return dict(rows_per_key)
 
 
 def values_of(row: Row, names: Sequence[str]) -> Key:
@@ -33,5 +33,5 @@ def values_of(row: Row, names: Sequence[str]) -> Key:
 
 
 def part_of(moment: datetime, interval: Interval, parts: int) -> int:
-    """Which of so many equal parts of the interval holds the moment, from 0; the interval's end belongs to the last."""
+    """The index, from 0, of the equal part of the interval that holds the moment; its end belongs to the last part."""
     return min(parts * (moment - interval.start) // (interval.end - interval.start), parts - 1)

@@ -24,7 +24,7 @@ _FACTS = (
 )
 _CHANGE = ("trigger", "trigger_subject", "queues_moved", "queues_preserved", "least_moves")
 _STATE = (*TOPIC, "membership_view", *_FACTS, *_CHANGE)
-#: The columns that are looked at here.
+#: The columns that are read here.
 ALLOCATION_COLUMNS = sorted({*_INTERVAL, *_OWNED, "interval_end", "owners"})
 PROGRESS_COLUMNS = (*_INTERVAL, "interval_end", *_LAGS, "produced", "consumed")
 INTERVAL_COLUMNS = (*_STATE, "interval_start", "interval_end", "members")
@@ -49,7 +49,7 @@ def ownership(allocations: Iterable[Row], progress: Iterable[Row]) -> list[Row]:
 def members(intervals: Iterable[Row]) -> list[Row]:
     """One row per (group, connection, maximal time in which some topic's allocation counted it): `start`, `end`.
 
-    `strategy` and `version` are those it was last seen with; `twins` whether another connection had its client id then.
+    `strategy` and `version` are the last it was seen with; `twins`: another connection had the same client id then.
     """
     names = (*GROUP, *_CLIENT, "twins")
     spans = _without_gaps(_connections(intervals), lambda row: values_of(row, names))
@@ -57,6 +57,7 @@ def members(intervals: Iterable[Row]) -> list[Row]:
 
 
 def _connections(intervals: Iterable[Row]) -> Iterator[Row]:
+    """One row per (replayed interval, member)."""
     for row in intervals:
         if row["status"] == Status.REPLAYED:
             connections = Counter(member["client_id"] for member in row["members"])
@@ -66,11 +67,11 @@ def _connections(intervals: Iterable[Row]) -> Iterator[Row]:
 
 
 def _without_gaps(rows: Iterable[Row], key: Callable[[Row], Key]) -> Iterator[list[Row]]:
-    """Of each key the rows that together cover a time without a gap, in the order of time."""
-    for of_key in by_key(rows, key).values():
+    """Splits the rows of each key, in the order of time, wherever a gap in time lies between them."""
+    for key_rows in by_key(rows, key).values():
         span: list[Row] = []
         covered_until: datetime | None = None
-        for row in sorted(of_key, key=lambda row: (row["start"], row["end"])):
+        for row in sorted(key_rows, key=lambda row: (row["start"], row["end"])):
             if covered_until is not None and row["start"] > covered_until:
                 yield span
                 span, covered_until = [], None
@@ -80,37 +81,37 @@ def _without_gaps(rows: Iterable[Row], key: Callable[[Row], Key]) -> Iterator[li
 
 
 def states(intervals: Iterable[Row]) -> list[Row]:
-    """One row per (topic, membership view, maximal time without a rebalance): `start`, `end`, facts and what began it.
+    """One row per (topic, membership view, maximal time without a rebalance): `start`, `end`, facts and the trigger.
 
-    An interval without trigger that follows one with the same facts (a new step began) goes on with it.
+    An interval without a trigger that follows one with the same facts (only a new step began) prolongs it.
     """
-    found: list[dict[str, Any]] = []
-    for of_view in by_key(intervals, lambda row: values_of(row, (*TOPIC, "membership_view"))).values():
-        last = None
-        for row in sorted(of_view, key=lambda row: row["interval_start"]):
-            if last is not None and _goes_on(last, row):
-                found[-1]["end"] = row["interval_end"]
+    spans: list[dict[str, Any]] = []
+    for view_intervals in by_key(intervals, lambda row: values_of(row, (*TOPIC, "membership_view"))).values():
+        previous = None
+        for row in sorted(view_intervals, key=lambda row: row["interval_start"]):
+            if previous is not None and _continues(previous, row):
+                spans[-1]["end"] = row["interval_end"]
             else:
-                found.append(_picked(row, _STATE) | _time(row))
-            last = row
-    return [*found]
+                spans.append(_picked(row, _STATE) | _time(row))
+            previous = row
+    return [*spans]
 
 
-def _goes_on(last: Row, row: Row) -> bool:
-    follows = last["interval_end"] == row["interval_start"]
-    return follows and row["trigger"] is None and _facts(last) == _facts(row)
+def _continues(previous: Row, row: Row) -> bool:
+    follows = previous["interval_end"] == row["interval_start"]
+    return follows and row["trigger"] is None and _facts(previous) == _facts(row)
 
 
 def _facts(row: Row) -> Key:
-    """Of what was not replayed nothing is shown but why."""
+    """The facts that make two intervals one state; where nothing was replayed, only status and reason."""
     return values_of(row, _FACTS if row["status"] == Status.REPLAYED else ("status", "reason"))
 
 
 def backlog(progress: Iterable[Row], interval: Interval) -> list[Row]:
     """One row per (queue, one of `PARTS` parts of the interval in which an interval of it begins): `start`, `end`.
 
-    `lag_first` and `lag_last` are its first and last known lag then, `lag_max` the highest, `produced` and `consumed`
-    what went in and out, all in messages; null is unknown. `seconds` is the time in which they were counted.
+    `lag_first` and `lag_last` are its first and last known lag then, `lag_max` the highest; these, `produced` and
+    `consumed` are in messages; null is unknown. `seconds` is the time in which messages were counted.
     """
 
     def part(row: Row) -> Key:
@@ -133,12 +134,12 @@ def _seconds(row: Row) -> float:
 
 
 def _known_lags(rows: Sequence[Row]) -> dict[str, int | None]:
-    """Of rows in the order of time the first, the last and the highest known lag; null where none is known."""
-    first, last, highest = ([row[name] for row in rows if row[name] is not None] for name in _LAGS)
+    """The first, last and highest known lag (messages) of rows in the order of time; null where none is known."""
+    first_lags, last_lags, max_lags = ([row[name] for row in rows if row[name] is not None] for name in _LAGS)
     return {
-        "lag_first": first[0] if first else None,
-        "lag_last": last[-1] if last else None,
-        "lag_max": max(highest, default=None),
+        "lag_first": first_lags[0] if first_lags else None,
+        "lag_last": last_lags[-1] if last_lags else None,
+        "lag_max": max(max_lags, default=None),
     }
 
 

@@ -14,7 +14,7 @@ from spark_jobs.domain.model.intervals import EVER
 from spark_jobs.domain.model.severities import WORST_FIRST
 from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.rules import stranded_write_queues, unobserved
-from spark_jobs.show.fleet import FINDING_COLUMNS, attention, found_in
+from spark_jobs.show.fleet import FINDING_COLUMNS, attention, findings_summary
 from spark_jobs.show.rows import GROUP, Row, by_key, values_of
 from spark_jobs.show.tabular import Tabular
 from spark_jobs.store.arrow_types import arrow_schema
@@ -31,8 +31,8 @@ _WORST = {"rule": pa.string(), **dict.fromkeys(("start", "end"), pa.timestamp("u
 
 @dataclass(frozen=True)
 class Statuses(Tabular):
-    """A row of `group_status` per group, those that need attention first; `newest_step`: of all groups together, None
-    where no group was audited.
+    """One row of `group_status` per group, those that need attention first. `newest_step` is that of the whole
+    warehouse; None where no group was audited.
     """
 
     shown: ClassVar = (
@@ -50,9 +50,9 @@ class Statuses(Tabular):
     groups: list[dict[str, Any]]
 
     def to_arrow(self) -> pa.Table:
-        """A row per group: the columns of `group_status`, and what was found, as `statuses` says."""
-        found = {"rules": pa.list_(pa.struct(_RULE)), "worst": pa.struct(_WORST)}
-        schema = [*arrow_schema(GROUP_STATUS), *pa.schema({**_COUNTS, **found})]
+        """A row per group: the columns of `group_status`, and those that `statuses` adds."""
+        added = {"rules": pa.list_(pa.struct(_RULE)), "worst": pa.struct(_WORST)}
+        schema = [*arrow_schema(GROUP_STATUS), *pa.schema({**_COUNTS, **added})]
         return pa.Table.from_pylist(self.groups, pa.schema(schema))
 
 
@@ -62,56 +62,59 @@ def statuses(
     consumer_group: str | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Statuses:
-    """`published_statuses` of what stands there now, each with what was found (`report.fleet.found_in`), messages in
-    queues that nobody may read (`stranded`, null: none are known) and its worst finding (`worst`: rule, start, end;
-    null: none); in the order of the report.
+    """`published_statuses` of the tables as they are now, with more columns, in the order of the report.
+
+    The columns are those of `fleet.findings_summary`; `stranded`: messages in queues that nobody may read (null: none
+    are known); `worst`: rule, start and end of the worst finding (null: none).
     """
     progress("reading the newest step of every group")
     tables = published_tables(stored)
-    found = published_statuses(tables, cluster, consumer_group)
-    findings = _newest_steps(tables, FINDINGS, _FINDING, found.groups)
-    of_group = by_key((row for row in findings if row["muted"] is None), lambda row: values_of(row, GROUP))
-    groups = ({**row, **_told(of_group.get(values_of(row, GROUP), []))} for row in found.groups)
-    return Statuses(found.newest_step, sorted(groups, key=lambda row: (_severity(row), attention(row))))
+    newest = published_statuses(tables, cluster, consumer_group)
+    findings = _newest_steps(tables, FINDINGS, _FINDING, newest.groups)
+    findings_per_group = by_key((row for row in findings if row["muted"] is None), lambda row: values_of(row, GROUP))
+    groups = ({**row, **_findings_columns(findings_per_group.get(values_of(row, GROUP), []))} for row in newest.groups)
+    return Statuses(newest.newest_step, sorted(groups, key=lambda row: (_severity(row), attention(row))))
 
 
-def _told(findings: Sequence[Row]) -> Row:
-    waiting = (row["evidence"]["backlog_end"] for row in findings if row["rule"] == stranded_write_queues.NAME)
-    known = [row for row in findings if row["rule"] != unobserved.NAME]
-    worst = min(known, key=lambda row: (WORST_FIRST.index(row["severity"]), row["start"], row["rule"]), default=None)
-    told = None if worst is None else {name: worst[name] for name in ("rule", "start", "end")}
-    return {**found_in(findings), "stranded": known_sum(waiting), "worst": told}
+def _findings_columns(findings: Sequence[Row]) -> Row:
+    stranded = (row["evidence"]["backlog_end"] for row in findings if row["rule"] == stranded_write_queues.NAME)
+    observed = [row for row in findings if row["rule"] != unobserved.NAME]
+    worst = min(observed, key=lambda row: (WORST_FIRST.index(row["severity"]), row["start"], row["rule"]), default=None)
+    worst_finding = None if worst is None else {name: worst[name] for name in ("rule", "start", "end")}
+    return {**findings_summary(findings), "stranded": known_sum(stranded), "worst": worst_finding}
 
 
 def published_statuses(
     tables: PublishedTables, cluster: str | None = None, consumer_group: str | None = None
 ) -> Statuses:
-    """The newest step of every group, or of those named; raises `NothingPublishedError` for names that nobody has."""
+    """The newest row of every group, or of those named; raises `NothingPublishedError` for unknown names."""
     if consumer_group is not None:
         cluster = check_group(tables, EVER, cluster, consumer_group)
-    every = tables.groups()
+    all_groups = tables.groups()
     wanted = [
-        group for group in every if cluster in (None, group.cluster) and consumer_group in (None, group.consumer_group)
+        group
+        for group in all_groups
+        if cluster in (None, group.cluster) and consumer_group in (None, group.consumer_group)
     ]
     if cluster is not None and not wanted:
         check_cluster(tables, cluster)
-    newest = max((group.last_step for group in every), default=None)
-    last = [group._asdict() | {"step_start": group.last_step} for group in wanted]
-    return Statuses(newest, in_order(_newest_steps(tables, GROUP_STATUS, GROUP_STATUS.columns, last)))
+    newest = max((group.last_step for group in all_groups), default=None)
+    last_steps = [group._asdict() | {"step_start": group.last_step} for group in wanted]
+    return Statuses(newest, in_order(_newest_steps(tables, GROUP_STATUS, GROUP_STATUS.columns, last_steps)))
 
 
 def _newest_steps(
     tables: PublishedTables, table: Table, columns: Sequence[str], groups: Iterable[Row]
 ) -> list[dict[str, Any]]:
     """The table's rows of each group's last step; only those steps are read."""
-    last = {values_of(one, GROUP): one["step_start"] for one in groups}
-    steps = Filter("step_start", "IN", sorted(set(last.values())))
-    found = rows(tables.read(table, EVER, columns, conditions=[steps])) if last else []
-    return [row for row in found if last.get(values_of(row, GROUP)) == row["step_start"]]
+    last_step = {values_of(group, GROUP): group["step_start"] for group in groups}
+    steps = Filter("step_start", "IN", sorted(set(last_step.values())))
+    published = rows(tables.read(table, EVER, columns, conditions=[steps])) if last_step else []
+    return [row for row in published if last_step.get(values_of(row, GROUP)) == row["step_start"]]
 
 
 def in_order(groups: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The worst severity first, then the largest backlog at the end of the step, unknown last, then by name."""
+    """Sorts by severity (worst first), backlog at the end of the step (largest first, unknown last), and name."""
 
     def rank(group: dict[str, Any]) -> tuple[object, ...]:
         backlog = group["backlog_end"]

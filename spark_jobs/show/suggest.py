@@ -41,9 +41,10 @@ def suggestions_of(
     configuration: Configuration,
     progress: Callable[[str], None] = lambda _: None,
 ) -> tuple[Interval, list[GroupSuggestions]]:
-    """The days that were looked at, and every group in them by name; a step counts in which the group was replayed.
+    """The days that were read, and the suggestions for each group in them, sorted by name; only steps in which the
+    group was replayed count.
 
-    Raises `NothingPublishedError` for names that nobody has.
+    Raises `NothingPublishedError` for a cluster or group that was never audited.
     """
     tables = published_tables(stored)
     interval = last_days(tables, query)
@@ -53,13 +54,13 @@ def suggestions_of(
     for finding in published_findings(tables.read(FINDINGS, interval, None, query.cluster, query.consumer_group)):
         findings[finding.group].append(finding)
     progress("reading lags and rebalances")
-    is_ok = [Filter("verdict", "=", Verdict.OK), _of(consumer_lagging.NAME, findings)]
+    is_ok = [Filter("verdict", "=", Verdict.OK), _groups_with(consumer_lagging.NAME, findings)]
     lags = _by_group(tables, QUEUE_PROGRESS, ("lag_max",), interval, query, is_ok)
-    is_rebalance = [Filter("queues_moved", ">=", 1), _of(rebalance_storm.NAME, findings)]
+    is_rebalance = [Filter("queues_moved", ">=", 1), _groups_with(rebalance_storm.NAME, findings)]
     moments = _by_group(tables, REBALANCE_INTERVALS, ("topic", "interval_start"), interval, query, is_rebalance)
-    found = []
-    for group, of_group in sorted(steps.items()):
-        audited = {to_micros(step) for (step,) in of_group}
+    suggested = []
+    for group, group_steps in sorted(steps.items()):
+        audited = {to_micros(step) for (step,) in group_steps}
         past = GroupPast(
             steps=sorted(audited),
             findings=findings[group],
@@ -68,14 +69,16 @@ def suggestions_of(
         )
         length = len(audited) * (tables.grid.length // timedelta(microseconds=1))
         thresholds = audit_settings(configuration, *group).thresholds
-        found.append(GroupSuggestions(*group, length, suggestions(past, thresholds) if length >= LEAST else None))
-    return interval, found
+        suggested.append(GroupSuggestions(*group, length, suggestions(past, thresholds) if length >= LEAST else None))
+    return interval, suggested
 
 
-def _of(rule: str, findings: dict[Group, list[PublishedFinding]]) -> Filter:
-    """Only groups in which the rule found something: of the others there are many, and nothing is suggested."""
+def _groups_with(rule: str, findings: dict[Group, list[PublishedFinding]]) -> Filter:
+    """Keeps the rows of groups that have a finding of the rule: most have none, and get no suggestion."""
     return Filter(
-        "consumer_group", "IN", [group for (_, group), every in findings.items() if _has(rule, every)] or [""]
+        "consumer_group",
+        "IN",
+        [group for (_, group), group_findings in findings.items() if _has(rule, group_findings)] or [""],
     )
 
 
@@ -89,14 +92,14 @@ def _by_group(
     columns: Sequence[str],
     interval: Interval,
     query: TrendQuery,
-    keep: Sequence[Filter],
+    conditions: Sequence[Filter],
 ) -> dict[Group, list[tuple[Any, ...]]]:
-    """The rows that keep all conditions, by group."""
-    found: dict[Group, list[tuple[Any, ...]]] = defaultdict(list)
-    read = tables.read(table, interval, (*_GROUP, *columns), query.cluster, query.consumer_group, keep)
-    for cluster, group, *values in tuples(read):
-        found[cluster, group].append(tuple(values))
-    return found
+    """The rows that meet all conditions, as tuples of the columns, by group."""
+    rows_per_group: dict[Group, list[tuple[Any, ...]]] = defaultdict(list)
+    published = tables.read(table, interval, (*_GROUP, *columns), query.cluster, query.consumer_group, conditions)
+    for cluster, group, *values in tuples(published):
+        rows_per_group[cluster, group].append(tuple(values))
+    return rows_per_group
 
 
 #: Of what 95 % stayed within the number.
@@ -109,31 +112,31 @@ _VALUES = {
 _SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
 
 
-def suggestion_lines(interval: Interval, found: Iterable[GroupSuggestions]) -> Iterator[str]:
-    """A whole configuration: entries of `groups`, and as comments the groups without one."""
-    every = list(found)
-    suggested = [one for one in every if one.suggestions]
+def suggestion_lines(interval: Interval, groups: Iterable[GroupSuggestions]) -> Iterator[str]:
+    """A complete YAML configuration: an entry of `groups` per group with suggestions; the other groups as comments."""
+    all_groups = list(groups)
+    suggested = [group for group in all_groups if group.suggestions]
     yield f"# Thresholds by what was found in {interval}: {QUANTILE:.0%} of a group's values stayed within a number;"
     yield f"# suggested is {MARGIN} times as much. Nothing is suggested that hides a queue whose consumer stopped."
-    for one in every:
-        if one.suggestions is None:
-            told = f"{_span(one.audited)} audited, {_span(LEAST)} are needed"
-            yield printable(f"# {one.cluster} {one.consumer_group}: no suggestion: {told}")
-    fine = sum(one.suggestions == [] for one in every)
+    for group in all_groups:
+        if group.suggestions is None:
+            audited = f"{_span(group.audited)} audited, {_span(LEAST)} are needed"
+            yield printable(f"# {group.cluster} {group.consumer_group}: no suggestion: {audited}")
+    fine = sum(group.suggestions == [] for group in all_groups)
     yield f"# {count(fine, 'group')}: no threshold to raise"
     yield "groups:" if suggested else "groups: []"
-    for one in suggested:
-        yield f"  - cluster: {_pattern(one.cluster)}"
-        yield f"    group: {_pattern(one.consumer_group)}"
+    for group in suggested:
+        yield f"  - cluster: {_pattern(group.cluster)}"
+        yield f"    group: {_pattern(group.consumer_group)}"
         yield "    thresholds:"
-        yield from map(_line, one.suggestions or ())
+        yield from map(_line, group.suggestions or ())
 
 
 def _line(suggestion: Suggestion) -> str:
-    why = f"{QUANTILE:.0%} of {_VALUES[suggestion.key]}: up to {round(suggestion.usual, 2):.12g}"
+    reason = f"{QUANTILE:.0%} of {_VALUES[suggestion.key]}: up to {round(suggestion.usual, 2):.12g}"
     kept, dropped = suggestion.kept, suggestion.dropped
     would = f"would have kept {kept} and dropped {dropped} of {count(kept + dropped, 'finding')}"
-    return f"      {suggestion.key}: {suggestion.value:.12g}  # {why}; {would}"
+    return f"      {suggestion.key}: {suggestion.value:.12g}  # {reason}; {would}"
 
 
 def _span(micros: int) -> str:
@@ -141,5 +144,5 @@ def _span(micros: int) -> str:
 
 
 def _pattern(name: str) -> str:
-    """A pattern of exactly this name, as YAML has it."""
+    """A regular expression that matches exactly this name, quoted for YAML."""
     return json.dumps(_SPECIAL.sub(r"\\\g<0>", name))

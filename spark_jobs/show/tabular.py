@@ -1,4 +1,4 @@
-"""Answers that are tables: as Arrow, and so as what pandas, Polars, DuckDB and a notebook make of it."""
+"""Answers that are tables: as Arrow, and so for pandas, Polars, DuckDB and notebooks."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Tabular(ABC):
 
     def to_pandas(self) -> pd.DataFrame:
         """The same; raises `ImportError` where pandas is not installed."""
-        found: pd.DataFrame = self.to_arrow().to_pandas()
-        return found
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        return frame
 
     def to_polars(self) -> Any:
         """The same, a `polars.DataFrame`; raises `ImportError` where Polars is not installed."""
@@ -51,11 +51,11 @@ class Tabular(ABC):
         return int(self.to_arrow().num_rows)
 
     def _repr_html_(self) -> str:
-        found = self.to_arrow().select(list(self.shown)) if self.shown else self.to_arrow()
+        table = self.to_arrow().select(list(self.shown)) if self.shown else self.to_arrow()
         return str(Markup("<table><thead>{}</thead><tbody>{}</tbody></table>{}").format(
-            _line("th", found.column_names),
-            Markup("").join(_line("td", map(_cell, row)) for row in tuples(found.slice(0, _ROWS))),
-            f"{found.num_rows:,} rows, of which {_ROWS} are shown" if found.num_rows > _ROWS else "",
+            _line("th", table.column_names),
+            Markup("").join(_line("td", map(_cell, row)) for row in tuples(table.slice(0, _ROWS))),
+            f"{table.num_rows:,} rows, of which {_ROWS} are shown" if table.num_rows > _ROWS else "",
         ))  # fmt: skip
 
 
@@ -66,11 +66,11 @@ def _line(cell: str, texts: Any) -> Markup:
 
 
 def _cell(value: Any) -> Markup:
-    """Several values one below the other."""
+    """An HTML cell; the parts of a list or struct stand one below the other."""
     if isinstance(value, (list, tuple)):
         return Markup("<br>").join(map(_cell, value))
     if isinstance(value, dict):
-        return Markup("<br>").join(Markup("{}: {}").format(name, _cell(one)) for name, one in value.items())
+        return Markup("<br>").join(Markup("{}: {}").format(name, _cell(field)) for name, field in value.items())
     if value is None:
         return Markup("")
     return escape(format_utc(value) if isinstance(value, datetime) else value)

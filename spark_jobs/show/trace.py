@@ -1,4 +1,4 @@
-"""The trace: the published tables of an interval → a file that Perfetto shows."""
+"""The trace: the published tables of an interval as a file for Perfetto."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class TraceRequest(NamedTuple):
 
 
 def trace(stored: StoredTables, request: TraceRequest, file: Path, progress: Callable[[str], None]) -> list[str]:
-    """Writes the trace whole or not at all, and tells what was left out.
+    """Writes the trace whole or not at all; returns a sentence per thing that was left out.
 
     Raises `NothingPublishedError` for names that nobody has, `ReportFileError` where the file cannot be written.
     """
     progress("reading what the trace shows")
     tables = published_tables(stored)
     interval = tables.steps(request.interval)
-    found = published_incidents(tables, IncidentQuery(interval, False, request.cluster, request.consumer_group))
+    incidents = published_incidents(tables, IncidentQuery(interval, False, request.cluster, request.consumer_group))
     groups = _worst_first(tables, request, interval)
     chosen = groups[:GROUPS]
     left_out = _left_out(len(groups))
@@ -51,7 +51,7 @@ def trace(stored: StoredTables, request: TraceRequest, file: Path, progress: Cal
         writer = TraceWriter(out, to_micros(interval.start))
         clusters = {cluster: writer.track(cluster) for cluster in dict.fromkeys(cluster for cluster, _ in chosen)}
         for cluster, track in clusters.items():
-            add_incidents(writer, track, (incident for incident in found if incident.cluster == cluster), interval)
+            add_incidents(writer, track, (incident for incident in incidents if incident.cluster == cluster), interval)
         for group in _groups(tables, interval, chosen):
             left_out += add_group(writer, clusters[group.cluster], group, SPANS // len(chosen))
     return left_out
@@ -73,19 +73,19 @@ def _left_out(groups: int) -> list[str]:
 
 
 def _groups(tables: PublishedTables, interval: Interval, groups: Sequence[Group]) -> Iterator[TracedGroup]:
-    """What a trace shows of each; so many of them are in memory at a time."""
-    for first in range(0, len(groups), AT_A_TIME):
-        some = groups[first : first + AT_A_TIME]
-        allocations = _rows(tables, ALLOCATIONS, spans.ALLOCATION_COLUMNS, interval, some)
-        progress = _rows(tables, QUEUE_PROGRESS, spans.PROGRESS_COLUMNS, interval, some)
-        for group in some:
-            of_group = progress.get(group, [])
-            yield TracedGroup(*group, spans.ownership(allocations.get(group, []), of_group), of_group)
+    """The rows of each group; `AT_A_TIME` groups are in memory at a time."""
+    for start in range(0, len(groups), AT_A_TIME):
+        batch = groups[start : start + AT_A_TIME]
+        allocations = _rows(tables, ALLOCATIONS, spans.ALLOCATION_COLUMNS, interval, batch)
+        progress = _rows(tables, QUEUE_PROGRESS, spans.PROGRESS_COLUMNS, interval, batch)
+        for group in batch:
+            group_progress = progress.get(group, [])
+            yield TracedGroup(*group, spans.ownership(allocations.get(group, []), group_progress), group_progress)
 
 
 def _rows(
     tables: PublishedTables, table: Table, columns: Sequence[str], interval: Interval, groups: Sequence[Group]
 ) -> dict[Key, list[Row]]:
-    """By group its rows of the interval."""
+    """The table's rows of the interval, by group."""
     named = [Filter(name, "IN", sorted({group[place] for group in groups})) for place, name in enumerate(GROUP)]
     return by_key(rows(tables.read(table, interval, columns, conditions=named)), lambda row: values_of(row, GROUP))

@@ -1,4 +1,4 @@
-"""What a trace shows of a group and of incidents: owners and incidents as slices, the backlog as a counter.
+"""The tracks of a trace: owners of queues and incidents as slices, the backlog of a group as a counter.
 
 A file in Perfetto's format is a sequence of `TracePacket`s (protos/perfetto/trace of google/perfetto); times are
 nanoseconds since 1970.
@@ -19,7 +19,7 @@ from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.model.window import from_micros, to_micros
 from spark_jobs.domain.phrases import UNKNOWN, names_text
-from spark_jobs.show.page.incident_chart import in_rows
+from spark_jobs.show.page.incident_chart import non_overlapping_rows
 from spark_jobs.show.rows import QUEUE, Key, Row, by_key, values_of
 
 #: Everything is written by one producer.
@@ -36,40 +36,40 @@ class TraceWriter:
         self._write_clock(start)
 
     def track(self, name: str, parent: int = 0, *, unit: str | None = None, is_lane: bool = False) -> int:
-        """A new track, below those of its parent that were made before; with a unit one of a counter. A viewer shows
-        the lanes of one name and parent as one track.
+        """Makes a track, below its parent's earlier ones, and returns its id; with a unit it is a counter. A viewer
+        shows the lanes of one name and parent as one track.
         """
         self._tracks += 1
         packet = self._builder.create_packet()
-        made = packet.track_descriptor
-        made.uuid, made.name = self._tracks, name
-        made.child_ordering, made.sibling_order_rank = TrackDescriptor.EXPLICIT, self._tracks
+        descriptor = packet.track_descriptor
+        descriptor.uuid, descriptor.name = self._tracks, name
+        descriptor.child_ordering, descriptor.sibling_order_rank = TrackDescriptor.EXPLICIT, self._tracks
         merging = TrackDescriptor.SIBLING_MERGE_BEHAVIOR_BY_SIBLING_MERGE_KEY
-        made.sibling_merge_behavior = merging if is_lane else TrackDescriptor.SIBLING_MERGE_BEHAVIOR_NONE
+        descriptor.sibling_merge_behavior = merging if is_lane else TrackDescriptor.SIBLING_MERGE_BEHAVIOR_NONE
         if is_lane:
-            made.sibling_merge_key = name
+            descriptor.sibling_merge_key = name
         if parent:
-            made.parent_uuid = parent
+            descriptor.parent_uuid = parent
         if unit is not None:
-            made.counter.unit_name = unit
+            descriptor.counter.unit_name = unit
         self._builder.write_packet(packet)
         return self._tracks
 
     def slice(self, track: int, start: int, end: int | None, name: str, facts: Mapping[str, str | int | None]) -> None:
-        """A slice, after those of its track that were over when it began; `end` None: it did not end."""
+        """Writes a slice; earlier slices of its track have ended when it begins. `end` None: it did not end."""
         packet = self._event(track, start, TrackEvent.TYPE_SLICE_BEGIN)
         packet.track_event.name = name
         for fact, value in facts.items():
             if value is not None:
-                noted = packet.track_event.debug_annotations.add()
-                noted.name = fact
-                setattr(noted, "string_value" if isinstance(value, str) else "int_value", value)
+                annotation = packet.track_event.debug_annotations.add()
+                annotation.name = fact
+                setattr(annotation, "string_value" if isinstance(value, str) else "int_value", value)
         self._builder.write_packet(packet)
         if end is not None:
             self._builder.write_packet(self._event(track, end, TrackEvent.TYPE_SLICE_END))
 
     def count(self, track: int, moment: int, value: int) -> None:
-        """A point of a counter; it holds until the next one."""
+        """Writes a point of a counter, which is valid until the next one."""
         packet = self._event(track, moment, TrackEvent.TYPE_COUNTER)
         packet.track_event.counter_value = value
         self._builder.write_packet(packet)
@@ -82,13 +82,13 @@ class TraceWriter:
         return packet
 
     def _write_clock(self, start: int) -> None:
-        """That the time of the trace is UTC: a viewer may show either."""
+        """Says that the time of the trace is UTC, for both clocks that a viewer may show."""
         packet = self._builder.create_packet()
         packet.trusted_packet_sequence_id = _SEQUENCE
         clocks = ClockSnapshot.Clock
         for clock in (clocks.BOOTTIME, clocks.REALTIME):
-            told = packet.clock_snapshot.clocks.add()
-            told.clock_id, told.timestamp = clock, start * _MICROSECOND
+            snapshot = packet.clock_snapshot.clocks.add()
+            snapshot.clock_id, snapshot.timestamp = clock, start * _MICROSECOND
         self._builder.write_packet(packet)
 
 
@@ -98,7 +98,7 @@ _LAGS = ("lag_first", "lag_last", "lag_max")
 
 
 class TracedGroup(NamedTuple):
-    """Of one group the spans of `report.ownership` and the rows of `queue_progress`."""
+    """One group: its rows of `spans.ownership` and its rows of `queue_progress`."""
 
     cluster: str
     consumer_group: str
@@ -106,10 +106,10 @@ class TracedGroup(NamedTuple):
     progress: Sequence[Row]
 
 
-def add_group(writer: TraceWriter, cluster: int, group: TracedGroup, at_most: int) -> list[str]:
-    """The group's track below that of its cluster; below it the backlog, and a track per queue and list of members.
+def add_group(writer: TraceWriter, cluster: int, group: TracedGroup, max_spans: int) -> list[str]:
+    """Writes the group's track below its cluster's; below it the backlog, and a track per (queue, membership view).
 
-    Tells what is left out: all spans of ownership but the first `at_most`, in the order of time.
+    Only the first `max_spans` spans of ownership are written; returns a sentence if some were left out.
     """
     in_order = sorted(group.ownership, key=lambda span: span["start"])
     track = writer.track(group.consumer_group, cluster)
@@ -118,19 +118,19 @@ def add_group(writer: TraceWriter, cluster: int, group: TracedGroup, at_most: in
         counter = writer.track("backlog", track, unit="messages")
         for moment, messages in points:
             writer.count(counter, moment, messages)
-    of_queues = by_key(in_order[:at_most], lambda row: values_of(row, (*QUEUE[2:], "membership_view")))
-    for queue, spans in sorted(of_queues.items()):
-        of_queue = writer.track(_queue_name(*queue), track)
+    spans_per_queue = by_key(in_order[:max_spans], lambda row: values_of(row, (*QUEUE[2:], "membership_view")))
+    for queue, spans in sorted(spans_per_queue.items()):
+        queue_track = writer.track(_queue_name(*queue), track)
         for span in spans:
-            writer.slice(of_queue, to_micros(span["start"]), to_micros(span["end"]), _owners(span), _facts(span))
-    return _left_out(group, at_most)
+            writer.slice(queue_track, to_micros(span["start"]), to_micros(span["end"]), _owners(span), _facts(span))
+    return _left_out(group, max_spans)
 
 
-def _left_out(group: TracedGroup, at_most: int) -> list[str]:
-    if len(group.ownership) <= at_most:
+def _left_out(group: TracedGroup, max_spans: int) -> list[str]:
+    if len(group.ownership) <= max_spans:
         return []
     return [
-        f"The trace has only the first {at_most:,} of {len(group.ownership):,} spans of ownership of group "
+        f"The trace has only the first {max_spans:,} of {len(group.ownership):,} spans of ownership of group "
         f"{group.consumer_group} (cluster {group.cluster}): choose only this group, or a shorter interval."
     ]
 
@@ -143,9 +143,9 @@ def _owners(span: Row) -> str:
     names = [owner["client_id"] for owner in span["owners"]]
     if len(names) < 2:
         return names[0] if names else "no owner"
-    told = names_text(names, _NAMED)
+    listed = names_text(names, _NAMED)
     is_shared = span["double_owned_cause"] == DoubleOwnedCause.POP_SHARED
-    return f"{len(names)} share it by POP: {told}" if is_shared else f"{len(names)} owners: {told}"
+    return f"{len(names)} share it by POP: {listed}" if is_shared else f"{len(names)} owners: {listed}"
 
 
 def _facts(span: Row) -> dict[str, str | int | None]:
@@ -155,27 +155,26 @@ def _facts(span: Row) -> dict[str, str | int | None]:
 
 
 def backlog_points(progress: Iterable[Row]) -> Iterator[tuple[int, int]]:
-    """(time, messages that wait then in all queues), at each moment at which an interval of a queue begins or ends.
+    """(time, backlog of all queues in messages) at each moment at which an interval of a queue begins or ends.
 
-    A queue counts with its last known reading, until a moment at which no interval of it goes on; no point where none
-    is known.
+    A queue counts with its last known lag until its last interval ends; no point where no lag is known.
     """
-    known: dict[Key, int] = {}
-    for moment, together in groupby(sorted(_readings(progress)), key=lambda reading: reading[0]):
-        over = []
-        for _, _, queue, lag in together:
+    last_lags: dict[Key, int] = {}
+    for moment, readings in groupby(sorted(_readings(progress)), key=lambda reading: reading[0]):
+        ended = []
+        for _, _, queue, lag in readings:
             if lag is None:
-                over.append(queue)
+                ended.append(queue)
             else:
-                known[queue] = lag
-        if known:
-            yield moment, sum(known.values())
-        for queue in over:
-            known.pop(queue, None)
+                last_lags[queue] = lag
+        if last_lags:
+            yield moment, sum(last_lags.values())
+        for queue in ended:
+            last_lags.pop(queue, None)
 
 
 def _readings(progress: Iterable[Row]) -> Iterator[tuple[int, int, Key, int | None]]:
-    """(time, order at that time, queue, lag): at ends before at beginnings; a lag of None: the queue is over then."""
+    """(time, order at that time, queue, lag), ends of intervals before beginnings; lag None: no interval follows."""
     for queue, rows in by_key(progress, lambda row: values_of(row, QUEUE)).items():
         in_order = sorted(rows, key=lambda row: row["interval_start"])
         for row, following in zip_longest(in_order, in_order[1:]):
@@ -189,16 +188,18 @@ def _readings(progress: Iterable[Row]) -> Iterator[tuple[int, int, Key, int | No
 
 
 def add_incidents(writer: TraceWriter, cluster: int, incidents: Iterable[Incident], interval: Interval) -> None:
-    """Below the cluster's track those of its incidents: several tracks of one name where they stood at the same time,
-    which a viewer shows as one. An incident that stood before the interval begins with it; one that stood at its end
-    has none.
+    """Writes the cluster's incidents below its track, in several lanes where they overlap; a viewer shows these as one.
+
+    An incident that was open before the interval begins with it; one that was open at its end has no end.
     """
-    first, last = to_micros(interval.start), to_micros(interval.end)
-    lanes = [(writer.track("incidents", cluster, is_lane=True), row) for row in in_rows(incidents)]
+    interval_start, interval_end = to_micros(interval.start), to_micros(interval.end)
+    lanes = [(writer.track("incidents", cluster, is_lane=True), row) for row in non_overlapping_rows(incidents)]
     placed = [(incident, track) for track, row in lanes for incident in row]
     for incident, track in sorted(placed, key=lambda pair: (pair[0].opened_at, pair[0].incident_id)):
-        end = incident.resolved_at if incident.resolved_at is not None and incident.resolved_at <= last else None
-        writer.slice(track, max(incident.opened_at, first), end, incident.headline, _incident_facts(incident))
+        end = (
+            incident.resolved_at if incident.resolved_at is not None and incident.resolved_at <= interval_end else None
+        )
+        writer.slice(track, max(incident.opened_at, interval_start), end, incident.headline, _incident_facts(incident))
 
 
 def _incident_facts(incident: Incident) -> dict[str, str | int | None]:

@@ -34,8 +34,8 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class TrendQuery:
-    """Which groups, and for how many days before the end of the newest audited step, of those that begin before a time
-    (None: of all).
+    """Which groups, and how many days before the end of the newest audited step. With `before`, only steps that begin
+    earlier count.
     """
 
     days: int = 30
@@ -84,33 +84,33 @@ def week_row(week: GroupWeek) -> dict[str, Any]:
 
 
 def trends_of(stored: StoredTables, query: TrendQuery, progress: Callable[[str], None] = lambda _: None) -> Trends:
-    """What got worse first. Raises `NothingPublishedError` for names that nobody has."""
+    """One trend per group, those that got worse first; raises `NothingPublishedError` for unknown names."""
     tables = published_tables(stored)
     interval = last_days(tables, query)
     progress("reading the findings")
-    found = published_incidents(tables, IncidentQuery(interval, False, query.cluster, query.consumer_group))
+    incidents = published_incidents(tables, IncidentQuery(interval, False, query.cluster, query.consumer_group))
     progress("reading the rebalance intervals")
-    return Trends(published_trends(tables, query, interval, found))
+    return Trends(published_trends(tables, query, interval, incidents))
 
 
 def published_trends(
     tables: PublishedTables, query: TrendQuery, interval: Interval, incidents: Sequence[Incident]
 ) -> list[GroupTrend]:
-    """What got worse first, of `last_days` and the incidents that were seen in them."""
-    read = tables.read(REBALANCE_INTERVALS, interval, _COLUMNS, query.cluster, query.consumer_group)
-    named = tables.read(GROUP_STATUS, interval, _GROUP, query.cluster, query.consumer_group)
-    groups = sorted(_different(pa.concat_tables([named, read.select(_GROUP)]))[0])
+    """One trend per group, those that got worse first. `interval`: `last_days`; `incidents`: those seen in it."""
+    intervals = tables.read(REBALANCE_INTERVALS, interval, _COLUMNS, query.cluster, query.consumer_group)
+    audited = tables.read(GROUP_STATUS, interval, _GROUP, query.cluster, query.consumer_group)
+    groups = sorted(_distinct_groups(pa.concat_tables([audited, intervals.select(_GROUP)]))[0])
     spans = weeks(to_micros(interval.start), to_micros(interval.end))
-    return trends(groups, spans, _columns(read, groups), incidents)
+    return trends(groups, spans, _columns(intervals, groups), incidents)
 
 
 def observed_shares(tables: PublishedTables, step: Interval) -> dict[Group, float]:
-    """By group the share of the step in which it was observed, as trends count it."""
-    read = tables.read(REBALANCE_INTERVALS, step, _COLUMNS)
-    groups = sorted(_different(read.select(_GROUP))[0])
+    """By group the share of the step in which it was observed, from 0 to 1, as trends count it."""
+    intervals = tables.read(REBALANCE_INTERVALS, step, _COLUMNS)
+    groups = sorted(_distinct_groups(intervals.select(_GROUP))[0])
     span = (to_micros(step.start), to_micros(step.end))
-    found = trends(groups, [span], _columns(read, groups), ()) if groups else []
-    return {(trend.cluster, trend.consumer_group): trend.weeks[0].observed_share for trend in found}
+    group_trends = trends(groups, [span], _columns(intervals, groups), ()) if groups else []
+    return {(trend.cluster, trend.consumer_group): trend.weeks[0].observed_share for trend in group_trends}
 
 
 def last_days(tables: PublishedTables, query: TrendQuery) -> Interval:
@@ -125,46 +125,44 @@ def last_days(tables: PublishedTables, query: TrendQuery) -> Interval:
     return Interval(end - timedelta(days=query.days), end)
 
 
-def _columns(read: pa.Table, groups: Sequence[Group]) -> IntervalColumns:
-    """The rows as the fold takes them."""
-    of_group = {group: number for number, group in enumerate(groups)}
-    found, place = _different(read)
-    states, state = _encoded(read["status"])
-    wrong = (_numbers(read["unassigned_queues"]) > 0) | (_numbers(read["double_owned_queues"]) > 0)
+def _columns(intervals: pa.Table, groups: Sequence[Group]) -> IntervalColumns:
+    """The rows of `rebalance_intervals` as NumPy columns; a group is its index in `groups`."""
+    group_numbers = {group: number for number, group in enumerate(groups)}
+    distinct, group_index = _distinct_groups(intervals)
+    statuses, status_index = _encoded(intervals["status"])
+    wrong = (_numbers(intervals["unassigned_queues"]) > 0) | (_numbers(intervals["double_owned_queues"]) > 0)
     return IntervalColumns(
-        group=np.array([of_group[group] for group in found], dtype=np.int64)[place],
-        start=_numbers(read["interval_start"]),
-        end=_numbers(read["interval_end"]),
+        group=np.array([group_numbers[group] for group in distinct], dtype=np.int64)[group_index],
+        start=_numbers(intervals["interval_start"]),
+        end=_numbers(intervals["interval_end"]),
         is_wrong=wrong,
-        is_observed=np.array([one != Status.UNOBSERVED for one in states], dtype=np.bool_)[state],
-        is_rebalance=_known(read["trigger"]),
-        queues_moved=_numbers(read["queues_moved"]),
+        is_observed=np.array([status != Status.UNOBSERVED for status in statuses], dtype=np.bool_)[status_index],
+        is_rebalance=_known(intervals["trigger"]),
+        queues_moved=_numbers(intervals["queues_moved"]),
     )
 
 
-def _different(names: pa.Table) -> tuple[list[Group], Any]:
-    """The different groups of the rows, and the place of each row's group among them; names are looked up once of each
-    pair that differs.
-    """
-    (clusters, cluster), (groups, group) = (_encoded(names[name]) for name in _GROUP)
-    pairs, place = np.unique(cluster.astype(np.int64) * (len(groups) + 1) + group, return_inverse=True)
-    return [(clusters[int(one) // (len(groups) + 1)], groups[one % (len(groups) + 1)]) for one in pairs], place
+def _distinct_groups(rows: pa.Table) -> tuple[list[Group], Any]:
+    """The distinct groups of the rows, and for each row the index of its group among them."""
+    (clusters, cluster), (groups, group) = (_encoded(rows[name]) for name in _GROUP)
+    pairs, pair_index = np.unique(cluster.astype(np.int64) * (len(groups) + 1) + group, return_inverse=True)
+    return [(clusters[int(pair) // (len(groups) + 1)], groups[pair % (len(groups) + 1)]) for pair in pairs], pair_index
 
 
 # Not by `group_by`, `fill_null`, `to_numpy` and the like: they load pandas, which takes a second.
 def _encoded(column: pa.ChunkedArray) -> tuple[list[str], Any]:
-    """The different values, and which of them each row has."""
+    """The distinct values, and for each row the index of its value among them."""
     encoded = column.combine_chunks().dictionary_encode()
     return encoded.dictionary.to_pylist(), _array(encoded.indices)
 
 
 def _numbers(column: pa.ChunkedArray) -> Any:
-    """Times as microseconds; where a row says nothing of queues it adds none."""
+    """The column as int64, times as microseconds; null becomes 0, as it adds nothing to a sum of queues."""
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("us", "UTC"))
-    found = np.zeros(len(column), np.int64)
-    found[_known(column)] = _array(column.drop_null().cast(pa.int64()).combine_chunks())
-    return found
+    numbers = np.zeros(len(column), np.int64)
+    numbers[_known(column)] = _array(column.drop_null().cast(pa.int64()).combine_chunks())
+    return numbers
 
 
 def _known(column: pa.ChunkedArray) -> Any:
@@ -175,18 +173,18 @@ def _array(values: pa.Array) -> Any:
     return np.from_dlpack(values) if len(values) else np.empty(0, np.int64)
 
 
-def trends_text(found: Sequence[GroupTrend]) -> str:
-    """How many groups there are, how many of them can be compared, and how many of these got worse."""
-    compared = [trend for trend in found if is_compared(trend)]
+def trends_text(group_trends: Sequence[GroupTrend]) -> str:
+    """One sentence: how many groups there are, how many can be compared, and how many of these got worse."""
+    compared = [trend for trend in group_trends if is_compared(trend)]
     if not compared:
         none = "none was observed in the last week and the one before: unknown what got worse"
-        return f"{count(len(found), 'group')}; {none}."
+        return f"{count(len(group_trends), 'group')}; {none}."
     worse = sum(1 for trend in compared if trend.worsening > (0, 0, 0))
-    others = f" of {len(compared):,} that can be compared" if len(compared) < len(found) else ""
-    return f"{count(len(found), 'group')}; {worse:,}{others} got worse in the last week."
+    comparable = f" of {len(compared):,} that can be compared" if len(compared) < len(group_trends) else ""
+    return f"{count(len(group_trends), 'group')}; {worse:,}{comparable} got worse in the last week."
 
 
-def is_told(week: GroupWeek) -> bool:
+def is_known(week: GroupWeek) -> bool:
     """Whether anything is known of the week."""
     return bool(week.incidents) or week.wrong_minutes is not None
 
@@ -215,8 +213,8 @@ def change_text(trend: GroupTrend) -> str:
         (incidents, "incident{s}"),
         (rebalances, "rebalance{s}"),
     )
-    return ", ".join(_more(more, things) for more, things in parts if more)
+    return ", ".join(_change(number, unit) for number, unit in parts if number)
 
 
-def _more(more: float, things: str) -> str:
-    return f"{abs(more):,} {'more' if more > 0 else 'fewer'} {things.format(s='' if abs(more) == 1 else 's')}"
+def _change(number: float, unit: str) -> str:
+    return f"{abs(number):,} {'more' if number > 0 else 'fewer'} {unit.format(s='' if abs(number) == 1 else 's')}"

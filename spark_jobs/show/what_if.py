@@ -1,4 +1,4 @@
-"""Plays the recorded history of one group otherwise: reads its snapshots as its newest run did, and compares cases."""
+"""Simulates changes of one group on its recorded history: reads its snapshots as its newest run did, compares cases."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ _GROUP = ("cluster", "consumer_group")
 
 
 @dataclass(frozen=True)
-class GroupAsked:
-    """Which group, and which time of it: whole steps; without an interval its own newest step."""
+class GroupRequest:
+    """Which group, and which time of it, in whole steps; without an interval the group's newest step."""
 
     consumer_group: str
     interval: Interval | None = None
@@ -48,7 +48,7 @@ class GroupAsked:
 
 @dataclass(frozen=True)
 class GroupSteps:
-    """The whole steps of one group that are played, and how its strategy was configured."""
+    """The audited steps of one group to simulate, and how its strategy was configured."""
 
     cluster: str
     consumer_group: str
@@ -58,98 +58,102 @@ class GroupSteps:
 
     @property
     def is_filtered(self) -> bool:
-        """Whether the group subscribes only some messages of a topic."""
+        """Whether the group subscribes to only some messages of a topic."""
         return any(progress.is_filtered for step in self.steps for progress in step.progress)
 
 
-def what_if(stored: StoredTables, asked: GroupAsked, cases: Sequence[Case], say: Say) -> tuple[GroupSteps, Comparison]:
-    """Every case beside what really happened; raises `NothingPublishedError` where nothing of it was replayed."""
-    found = group_steps(stored, asked, say)
+def what_if(
+    stored: StoredTables, request: GroupRequest, cases: Sequence[Case], say: Say
+) -> tuple[GroupSteps, Comparison]:
+    """Compares every case with what really happened; raises `NothingPublishedError` where no step was replayed."""
+    group = group_steps(stored, request, say)
     say("simulating the cases")
-    compared = compare(found.steps, cases, found.configured)
+    compared = compare(group.steps, cases, group.configured)
     if compared is None:
-        raise NothingPublishedError(_not_replayed(found))
-    return found, compared
+        raise NothingPublishedError(_not_replayed(group))
+    return group, compared
 
 
-def planned(stored: StoredTables, asked: GroupAsked, change: int, say: Say) -> tuple[GroupSteps, Plan]:
-    """What becomes of the group as it was at last, with up to so many members less and more; raises as `what_if`."""
-    found = group_steps(stored, asked, say)
-    planned = plan(found.steps, change, found.configured)
+def planned(stored: StoredTables, request: GroupRequest, change: int, say: Say) -> tuple[GroupSteps, Plan]:
+    """The plan for the group as it was last, with up to `change` members less and more; raises as `what_if`."""
+    group = group_steps(stored, request, say)
+    planned = plan(group.steps, change, group.configured)
     if planned is None:
-        raise NothingPublishedError(_not_replayed(found))
-    return found, planned
+        raise NothingPublishedError(_not_replayed(group))
+    return group, planned
 
 
-def sized(stored: StoredTables, asked: GroupAsked, goals: Goals, load: float, say: Say) -> tuple[GroupSteps, Size]:
-    """How many members the group would have needed, with so many times the messages; raises as `what_if`."""
-    found = group_steps(stored, asked, say)
+def sized(stored: StoredTables, request: GroupRequest, goals: Goals, load: float, say: Say) -> tuple[GroupSteps, Size]:
+    """How many members the group would have needed, with `load` times the messages; raises as `what_if`."""
+    group = group_steps(stored, request, say)
     say("trying group sizes")
-    needed = size(found.steps, goals, load, found.configured)
+    needed = size(group.steps, goals, load, group.configured)
     if needed is None:
-        raise NothingPublishedError(_not_replayed(found))
-    return found, needed
+        raise NothingPublishedError(_not_replayed(group))
+    return group, needed
 
 
 def fleet_needs(
-    stored: StoredTables, asked: GroupAsked, wanted: float, load: float, say: Say
+    stored: StoredTables, request: GroupRequest, wanted: float, load: float, say: Say
 ) -> tuple[Interval, list[tuple[str, str, FleetNeed]]]:
-    """Cluster, group, and the members that it needs, of all groups, or those of a cluster: the worst verdict first,
-    then by how busy the busiest member is. Raises `NothingPublishedError`.
+    """(cluster, group, members needed) of all groups, or those of one cluster: the worst verdict first, then by how
+    busy the busiest member is. Raises `NothingPublishedError`.
     """
     say("reading how busy the groups were")
     tables = published_tables(stored)
-    interval = asked.interval or tables.last(tables.grid.length)
-    if asked.cluster is not None:
-        check_cluster(tables, asked.cluster)
-    found: dict[tuple[str, str], list[PublishedStep]] = {}
-    for row in rows(tables.read(GROUP_STATUS, interval, [*_GROUP, *PublishedStep._fields], asked.cluster)):
-        found.setdefault((row["cluster"], row["consumer_group"]), []).append(
+    interval = request.interval or tables.last(tables.grid.length)
+    if request.cluster is not None:
+        check_cluster(tables, request.cluster)
+    steps_per_group: dict[tuple[str, str], list[PublishedStep]] = {}
+    for row in rows(tables.read(GROUP_STATUS, interval, [*_GROUP, *PublishedStep._fields], request.cluster)):
+        steps_per_group.setdefault((row["cluster"], row["consumer_group"]), []).append(
             PublishedStep(*(row[name] for name in PublishedStep._fields))
         )
-    needs = [(*key, fleet_need(steps, wanted, load)) for key, steps in found.items()]
+    needs = [(*key, fleet_need(steps, wanted, load)) for key, steps in steps_per_group.items()]
     order = list(SizeVerdict)
-    return interval, sorted(needs, key=lambda one: (order.index(one[2].verdict), -(one[2].busiest or 0), *one[:2]))
+    return interval, sorted(needs, key=lambda need: (order.index(need[2].verdict), -(need[2].busiest or 0), *need[:2]))
 
 
-def _not_replayed(found: GroupSteps) -> str:
+def _not_replayed(group: GroupSteps) -> str:
     return (
-        f"{found.consumer_group} cannot be simulated in {found.interval}: the owners of the queues were never known "
+        f"{group.consumer_group} cannot be simulated in {group.interval}: the owners of the queues were never known "
         "for any topic. `rebalance-audit explain` says why"
     )
 
 
-def group_steps(stored: StoredTables, asked: GroupAsked, say: Say) -> GroupSteps:
-    """Reads the snapshots, at the versions and with the configuration of the newest run of the last step."""
+def group_steps(stored: StoredTables, request: GroupRequest, say: Say) -> GroupSteps:
+    """Replays the group's steps from its snapshots, with the table versions and configuration of the newest run."""
     say("looking for the group")
     tables = published_tables(stored)
-    interval = asked.interval
-    cluster = check_group(tables, interval or EVER, asked.cluster, asked.consumer_group)
+    interval = request.interval
+    cluster = check_group(tables, interval or EVER, request.cluster, request.consumer_group)
     if interval is None:
-        names = (cluster, asked.consumer_group)
+        names = (cluster, request.consumer_group)
         newest = next(group.last_step for group in tables.groups() if (group.cluster, group.consumer_group) == names)
         interval = Interval(newest, newest + tables.grid.length)
     tables.grid.check_whole_steps(interval)
-    last = Interval(interval.end - tables.grid.length, interval.end)
-    run = run_of_step(stored, last, cluster, asked.consumer_group)
+    last_step = Interval(interval.end - tables.grid.length, interval.end)
+    run = run_of_step(stored, last_step, cluster, request.consumer_group)
     if run is None:
-        raise NothingPublishedError(f"{asked.consumer_group} was never audited with all its topics in {last}: run it")
+        raise NothingPublishedError(
+            f"{request.consumer_group} was never audited with all its topics in {last_step}: run it"
+        )
     configuration = Configuration.model_validate_json(run["configuration"])
-    settings = audit_settings(configuration, cluster, asked.consumer_group)
-    configured = strategy_settings(configuration, cluster, asked.consumer_group)
+    settings = audit_settings(configuration, cluster, request.consumer_group)
+    configured = strategy_settings(configuration, cluster, request.consumer_group)
     say("reading its snapshots")
     checked = settings_of(interval, configuration, whole_groups=True)
     window, usable = Interval(checked.read_start, checked.read_end), partial(keeping_rules, settings=checked)
-    read = _Snapshots(stored, run["source_versions"], cluster, asked.consumer_group, window, usable)
-    history, replays = read.history(), Replays(configured)
+    snapshots = _Snapshots(stored, run["source_versions"], cluster, request.consumer_group, window, usable)
+    history, replays = snapshots.history(), Replays(configured)
     starts = range(to_micros(interval.start), to_micros(interval.end), settings.step)
     steps = [audited_step(history, replays, settings, start) for start in starts]
-    return GroupSteps(cluster, asked.consumer_group, interval, steps, with_new_room(configured, steps))
+    return GroupSteps(cluster, request.consumer_group, interval, steps, with_new_room(configured, steps))
 
 
 @dataclass(frozen=True)
 class _Snapshots:
-    """The source rows of one group that the gate would not set aside; of rows with one key it would, if they differ."""
+    """The source rows of one group that the gate would not quarantine; rows of one key that differ it would."""
 
     stored: StoredTables
     versions: Mapping[str, int]
@@ -159,27 +163,27 @@ class _Snapshots:
     usable: Callable[[Table, pa.Table], pa.Table]
 
     def history(self) -> GroupHistory:
-        """Of all its topics but retry topics."""
-        of_group = Filter("consumer_group", "=", self.consumer_group)
-        or_proxies = Filter("consumer_group", "IN", [self.consumer_group, PROXIES_GROUP])
-        members = self._read(MEMBERSHIP_SNAPSHOTS, or_proxies)
-        clients = self._read(CLIENT_SNAPSHOTS, of_group)
-        offsets = self._read(OFFSET_SNAPSHOTS, of_group)
+        """The group's history, of all its topics except retry topics."""
+        is_group = Filter("consumer_group", "=", self.consumer_group)
+        is_group_or_proxies = Filter("consumer_group", "IN", [self.consumer_group, PROXIES_GROUP])
+        members = self._read(MEMBERSHIP_SNAPSHOTS, is_group_or_proxies)
+        clients = self._read(CLIENT_SNAPSHOTS, is_group)
+        offsets = self._read(OFFSET_SNAPSHOTS, is_group)
         offsets = offsets.filter(pc.invert(pc.starts_with(offsets["topic"], RETRY)))
-        own = members.filter(pc.equal(members["consumer_group"], self.consumer_group))
-        topics = {*_subscribed(own), *_subscribed(clients), *offsets["topic"].to_pylist()}
+        group_members = members.filter(pc.equal(members["consumer_group"], self.consumer_group))
+        topics = {*_subscribed(group_members), *_subscribed(clients), *offsets["topic"].to_pylist()}
         routed = sorted(topic for topic in topics if not topic.startswith(RETRY))
         routes = self._read(ROUTE_SNAPSHOTS, Filter("topic", "IN", routed))
-        found = {
+        snapshots = {
             MEMBERSHIP_SNAPSHOTS: members,
             CLIENT_SNAPSHOTS: clients,
             OFFSET_SNAPSHOTS: offsets,
             ROUTE_SNAPSHOTS: routes,
         }
-        return one_group(self.cluster, self.consumer_group, found)
+        return one_group(self.cluster, self.consumer_group, snapshots)
 
     def _read(self, table: Table, condition: Filter) -> pa.Table:
-        """The group's rows; none where the run read no such table."""
+        """The table's rows of the window that meet the condition; none where the run did not read the table."""
         if table.name not in self.versions:
             return arrow_schema(table).empty_table()
         time = (Filter("captured_at", ">=", self.window.start), Filter("captured_at", "<", self.window.end))
@@ -187,7 +191,7 @@ class _Snapshots:
         return self.usable(table, self.stored.read(table, table.columns, conditions, self.versions[table.name]))
 
 
-def _subscribed(found: pa.Table) -> set[str]:
+def _subscribed(snapshots: pa.Table) -> set[str]:
     """The topics of the `subscriptions` of all rows."""
-    topics = pc.struct_field(pc.list_flatten(found["subscriptions"]), "topic")
+    topics = pc.struct_field(pc.list_flatten(snapshots["subscriptions"]), "topic")
     return {topic for topic in pc.unique(topics).to_pylist() if topic is not None}

@@ -173,7 +173,7 @@ def content(*groups: GroupRows, others: tuple[dict[str, Any], ...] = (), **facts
     run |= {"cluster": None, "consumer_group": None, "topic": None, "code_version": "0.1.0"}
     run |= {"source_versions": {"route_snapshots": 7}, "configuration_hash": "abcdef0123456789"}
     told: dict[str, Any] = {
-        "asked": HOUR,
+        "requested": HOUR,
         "interval": HOUR,
         "fleet": [*(group.fleet for group in groups), *others],
         "groups": groups,

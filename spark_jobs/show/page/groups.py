@@ -17,13 +17,13 @@ from spark_jobs.show.page.style import clock, milliseconds, time_range
 from spark_jobs.show.page.timelines import ROWS, Numbers, members_timeline, numbers_of, ownership_timeline
 from spark_jobs.show.rows import Row
 
-#: Topics of a group that have charts, at most: those with most queues in trouble first.
+#: Topics of a group that have charts, at most: those with most problems first.
 TOPICS = 12
 
 
 @dataclass(frozen=True)
 class GroupRows:
-    """What the published tables say of one group, folded: `fleet`'s row of it, and the rows of each section."""
+    """The published rows of one group, folded for the page: its row of the fleet, and the rows of each section."""
 
     fleet: Row
     members: Sequence[Row]
@@ -35,18 +35,18 @@ class GroupRows:
     notes: Sequence[str]
 
 
-def group_page(rows: GroupRows, interval: Interval, asked: Interval, id: str) -> dict[str, Any]:
-    """What the template of a group's page shows."""
-    time, numbers = time_range(interval, asked), numbers_of(rows.members)
-    roots: list[Figure] = []
+def group_page(rows: GroupRows, interval: Interval, requested: Interval, id: str) -> dict[str, Any]:
+    """The content of the template `group.html`."""
+    time, numbers = time_range(interval, requested), numbers_of(rows.members)
+    figures: list[Figure] = []
 
-    def place(chart: Figure) -> str:
-        roots.append(chart)
+    def add_chart(chart: Figure) -> str:
+        figures.append(chart)
         return chart.id
 
-    charts = {"members": place(members_timeline(rows.members, numbers, interval, time))}
+    charts = {"members": add_chart(members_timeline(rows.members, numbers, interval, time))}
     names, quiet = _topics(rows)
-    topics = [_topic(name, rows, numbers, interval, time, place) for name in names[:TOPICS]]
+    topics = [_topic(name, rows, numbers, interval, time, add_chart) for name in names[:TOPICS]]
     notes = list(rows.notes)
     if len(numbers) > ROWS:
         notes.append(f"{len(numbers) - ROWS} of {len(numbers)} members are left out of the chart.")
@@ -61,29 +61,28 @@ def group_page(rows: GroupRows, interval: Interval, asked: Interval, id: str) ->
         "status": rows.status,
         "growth": [(step["step_start"], part) for step in rows.status for part in step["attribution"] or ()],
         "topics": topics,
-        "charts": charts | {"data": packed(roots)},
+        "charts": charts | {"data": packed(figures)},
     }
 
 
 def conditions(findings: Iterable[Row]) -> list[Row]:
-    """Findings that go on from step to step as one: from the first's start to the last's end, the worst severity, and
-    everything else from the one with the highest backlog. `steps` says how many, `ids` which, and `of` which time the
-    numbers are of.
+    """One row per condition: its findings of consecutive steps joined, sorted by severity (worst first) and start.
 
-    The most severe first, then the first.
+    A row spans from the first start to the last end, with the worst severity; everything else is that of the finding
+    with the highest backlog, whose time is `of`. `steps`: how many findings were joined; `ids`: which.
     """
-    found: dict[tuple[Any, ...], list[list[Row]]] = {}
+    runs_per_condition: dict[tuple[Any, ...], list[list[Row]]] = {}
     for row in sorted(findings, key=lambda row: (row["start"], row["finding_id"])):
-        runs = found.setdefault(tuple(row[name] for name in ("rule", "topic", "subject", "cause")), [])
+        runs = runs_per_condition.setdefault(tuple(row[name] for name in ("rule", "topic", "subject", "cause")), [])
         if runs and runs[-1][-1]["end"] == row["start"]:
             runs[-1].append(row)
         else:
             runs.append([row])
-    joined = [_joined(run) for runs in found.values() for run in runs]
-    return sorted(joined, key=lambda row: (WORST_FIRST.index(row["severity"]), row["start"], row["rule"]))
+    joined_runs = [_joined_run(run) for runs in runs_per_condition.values() for run in runs]
+    return sorted(joined_runs, key=lambda row: (WORST_FIRST.index(row["severity"]), row["start"], row["rule"]))
 
 
-def _joined(run: Sequence[Row]) -> Row:
+def _joined_run(run: Sequence[Row]) -> Row:
     shown = max(run, key=lambda row: row["evidence"]["backlog_max"] or 0)
     severity = min((row["severity"] for row in run), key=WORST_FIRST.index)
     span = {"start": run[0]["start"], "end": run[-1]["end"], "of": (shown["start"], shown["end"])}
@@ -92,19 +91,28 @@ def _joined(run: Sequence[Row]) -> Row:
 
 
 def _topics(rows: GroupRows) -> tuple[list[str], list[str]]:
-    """Topics, those with queues that had not exactly one owner first, retry topics last; and apart from them the retry
-    topics with neither trouble nor backlog.
+    """The topics to show, and the quiet ones: retry topics with neither a problem nor a backlog.
+
+    Sorted by spans of queues without exactly one owner, most first; retry topics last.
     """
-    troubles = {state["topic"]: 0 for state in rows.states}
-    waits = {row["topic"] for row in rows.backlog if row["lag_max"]}
+    problem_counts = {state["topic"]: 0 for state in rows.states}
+    backlogged = {row["topic"] for row in rows.backlog if row["lag_max"]}
     for span in rows.ownership:
-        troubles[span["topic"]] += len(span["owners"]) != 1
-    quiet = {name for name in troubles if name.startswith(RETRY) and not troubles[name] and name not in waits}
-    names = sorted(troubles.keys() - quiet, key=lambda name: (name.startswith(RETRY), -troubles[name], name))
+        problem_counts[span["topic"]] += len(span["owners"]) != 1
+    quiet = {
+        name
+        for name in problem_counts
+        if name.startswith(RETRY) and not problem_counts[name] and name not in backlogged
+    }
+    names = sorted(
+        problem_counts.keys() - quiet, key=lambda name: (name.startswith(RETRY), -problem_counts[name], name)
+    )
     return names, sorted(quiet)
 
 
-def _topic(name: str, rows: GroupRows, numbers: Numbers, interval: Interval, time: Model, place: Any) -> dict[str, Any]:
+def _topic(
+    name: str, rows: GroupRows, numbers: Numbers, interval: Interval, time: Model, add_chart: Any
+) -> dict[str, Any]:
     spans, states, backlog = (
         [row for row in section if row["topic"] == name] for section in (rows.ownership, rows.states, rows.backlog)
     )
@@ -112,11 +120,11 @@ def _topic(name: str, rows: GroupRows, numbers: Numbers, interval: Interval, tim
     topic |= {"name": name, "notes": _unreplayed(states, drawn=bool(spans)), "rebalances": []}
     if spans:
         chart, left_out = ownership_timeline(spans, states, numbers, interval, time)
-        topic |= {"ownership": place(chart), "rebalances": _rebalances(states)}
+        topic |= {"ownership": add_chart(chart), "rebalances": _rebalances(states)}
         if left_out:
             topic["notes"].append(f"{left_out} queues are left out of the chart; queues with problems come first.")
     if is_known(backlog):
-        topic |= {"backlog": place(backlog_chart(backlog, time)), "rates": place(rates_chart(backlog, time))}
+        topic |= {"backlog": add_chart(backlog_chart(backlog, time)), "rates": add_chart(rates_chart(backlog, time))}
         if any(row["lag_first"] is None or row["lag_last"] is None for row in backlog):
             topic["notes"].append(
                 "Where a line of the backlog is broken, it is unknown: the group had not committed an offset, or no "
@@ -128,7 +136,7 @@ def _topic(name: str, rows: GroupRows, numbers: Numbers, interval: Interval, tim
 
 
 def _unreplayed(states: Sequence[Row], *, drawn: bool) -> list[str]:
-    """What was not replayed, and why, as sentences; where there is a chart it shows what was not observed."""
+    """Sentences: what was not replayed, and why. Unobserved time is left out where a chart shows it."""
     return [
         f"{state['status'].replace('_', ' ').capitalize()} ({state['reason']}): {clock(state['start'])} – "
         f"{clock(state['end'])} UTC."
@@ -140,7 +148,7 @@ def _unreplayed(states: Sequence[Row], *, drawn: bool) -> list[str]:
 def _rebalances(states: Sequence[Row]) -> list[tuple[float, str]]:
     """(moment in ms, text) of each rebalance, and the last moment that was replayed."""
     replayed = sorted((row for row in states if row["status"] == Status.REPLAYED), key=lambda row: row["start"])
-    found = [
+    rebalances = [
         (
             milliseconds(row["start"]),
             f"{clock(row['start'])} {row['trigger']} {row['trigger_subject'] or ''}"
@@ -150,4 +158,4 @@ def _rebalances(states: Sequence[Row]) -> list[tuple[float, str]]:
         if row["trigger"]
     ]
     end = max(row["end"] for row in replayed)
-    return [(milliseconds(end), f"{clock(end)} end of the replay"), *found]
+    return [(milliseconds(end), f"{clock(end)} end of the replay"), *rebalances]

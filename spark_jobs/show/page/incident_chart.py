@@ -21,7 +21,7 @@ ROWS = 40
 
 
 class Lane(NamedTuple):
-    """The incidents of the same groups, in rows: those of one row follow each other."""
+    """The incidents of the same groups, in rows; incidents of one row do not overlap."""
 
     cluster: str
     groups: tuple[str, ...]
@@ -29,27 +29,27 @@ class Lane(NamedTuple):
 
 
 def lanes(incidents: Iterable[Incident]) -> tuple[list[Lane], int]:
-    """The lanes that need attention most, by cluster; and how many incidents are in rows that are not drawn."""
-    same: dict[tuple[str, tuple[str, ...]], list[Incident]] = defaultdict(list)
+    """The lanes that need attention most, sorted by cluster; and how many incidents are in rows that are not drawn."""
+    incidents_per_lane: dict[tuple[str, tuple[str, ...]], list[Incident]] = defaultdict(list)
     for incident in incidents:
-        same[incident.cluster, incident.groups].append(incident)
-    ranked = sorted(sorted(same.items()), key=lambda lane: max(map(attention, lane[1])), reverse=True)
+        incidents_per_lane[incident.cluster, incident.groups].append(incident)
+    ranked = sorted(sorted(incidents_per_lane.items()), key=lambda lane: max(map(attention, lane[1])), reverse=True)
     drawn: list[Lane] = []
-    free, left_out = ROWS, 0
-    for key, found in ranked:
-        rows = in_rows(found)
-        if rows[:free]:
-            drawn.append(Lane(*key, rows[:free]))
-        left_out += sum(map(len, rows[free:]))
-        free = max(0, free - len(rows))
+    free_rows, left_out = ROWS, 0
+    for key, lane_incidents in ranked:
+        rows = non_overlapping_rows(lane_incidents)
+        if rows[:free_rows]:
+            drawn.append(Lane(*key, rows[:free_rows]))
+        left_out += sum(map(len, rows[free_rows:]))
+        free_rows = max(0, free_rows - len(rows))
     return sorted(drawn, key=lambda lane: lane.cluster), left_out
 
 
-def in_rows(found: Iterable[Incident]) -> tuple[tuple[Incident, ...], ...]:
+def non_overlapping_rows(incidents: Iterable[Incident]) -> tuple[tuple[Incident, ...], ...]:
     """Each incident in the first row that is free when it opens."""
     rows: list[list[Incident]] = []
-    for incident in sorted(found, key=lambda one: (one.opened_at, one.incident_id)):
-        row = next((row for row in rows if _is_over(row[-1], incident.opened_at)), None)
+    for incident in sorted(incidents, key=lambda incident: (incident.opened_at, incident.incident_id)):
+        row = next((row for row in rows if _has_ended(row[-1], incident.opened_at)), None)
         if row is None:
             rows.append([incident])
         else:
@@ -57,50 +57,54 @@ def in_rows(found: Iterable[Incident]) -> tuple[tuple[Incident, ...], ...]:
     return tuple(map(tuple, rows))
 
 
-def _is_over(incident: Incident, moment: int) -> bool:
+def _has_ended(incident: Incident, moment: int) -> bool:
     return incident.resolved_at is not None and incident.resolved_at <= moment
 
 
 _ROW_PIXELS = 24
-#: What the frame is wide on a usual screen, and a letter: a label that would not fit there is not drawn.
+#: Width of the frame on a usual screen, and of a letter: a label that would not fit is not drawn.
 _FRAME_PIXELS, _LETTER_PIXELS = 1000, 6.3
-#: The part of the time axis behind the interval's end, where it is said that an incident goes on.
+#: The part of the time axis behind the interval's end, for the label of an incident that continues.
 _MARGIN = 0.07
 _TIPS = {"incident": "@headline", "what": "@what", "groups": "@groups", "time": "@time", "piled up": "@cost"}
 _COLUMNS = ("y", "left", "seen", "right", "colour", "id", *(text.removeprefix("@") for text in _TIPS.values()))
 
 
 def incident_id(incident: Incident) -> str:
-    """What its page is called in links."""
+    """The HTML id of the incident's page."""
     return f"incident-{incident.incident_id}"
 
 
 def incident_chart(lanes: Sequence[Lane], interval: Interval) -> Figure:
-    """A row per lane, or several where incidents of the same groups stand at the same time. A click opens the page."""
+    """The chart: a row per lane, or several where its incidents overlap. A click on a bar opens the incident's page."""
     start, end = milliseconds(interval.start), milliseconds(interval.end)
     margin = (end - start) * _MARGIN
     until = end + margin
     time = Model("Range1d", start=start, end=until, bounds=(start, until), min_interval=1000, name="time")
     rows = [row for lane in lanes for row in lane.rows]
-    in_rows = [[_bar(incident, interval) | {"y": place} for incident in row] for place, row in enumerate(rows, start=1)]
-    bars = [bar for row in in_rows for bar in row]
+    bar_rows = [
+        [_bar(incident, interval) | {"y": number} for incident in row] for number, row in enumerate(rows, start=1)
+    ]
+    bars = [bar for row in bar_rows for bar in row]
     chart = _figure(lanes, len(rows), time)
     chart.draw(source_of({"x": [end]}), marks("VSpan", x=field("x"), line_color=INK, line_dash="dotted"), name="end")
     _draw_bars(chart, bars)
-    _draw_labels(chart, [one for row in in_rows for one in _labels(row, start, end)])
+    _draw_labels(chart, [label for row in bar_rows for label in _labels(row, start, end)])
     _draw_ends(chart, bars, start, end)
     return chart
 
 
 def _bar(incident: Incident, interval: Interval) -> dict[str, Any]:
-    """From its opening to when it was known to be gone, in the interval; `seen`: the end of what was seen of it."""
+    """The bar of an incident: `left` its opening, `seen` when it was last seen, `right` its resolution (ms), all inside
+    the interval.
+    """
     end = milliseconds(interval.end)
     left = max(_ms(incident.opened_at), milliseconds(interval.start))
-    gone = None if incident.resolved_at is None else _ms(incident.resolved_at)
+    resolved = None if incident.resolved_at is None else _ms(incident.resolved_at)
     return {
         "left": left,
         "seen": max(left, min(_ms(incident.last_seen_at), end)),
-        "right": end if gone is None else min(gone, end),
+        "right": end if resolved is None else min(resolved, end),
         "colour": SEVERITY[incident.severity],
         "id": incident_id(incident),
         "headline": incident.headline,
@@ -110,7 +114,7 @@ def _bar(incident: Incident, interval: Interval) -> dict[str, Any]:
         "cost": number_text(incident.piled_up),
         "rule": incident.rule,
         "earlier": _ms(incident.opened_at) < left,
-        "goes_on": "open" if gone is None else "ends later" if gone > end else "",
+        "goes_on": "open" if resolved is None else "ends later" if resolved > end else "",
     }
 
 
@@ -119,28 +123,30 @@ def _ms(micros: int) -> float:
 
 
 def _figure(lanes: Sequence[Lane], rows: int, time: Model) -> Figure:
-    across = Model("Range1d", start=rows + 0.5, end=0.5)
-    chart = time_figure(time, frame_height=_ROW_PIXELS * rows, name="Incidents", y_range=across)
-    firsts, place = [], 1
+    y_range = Model("Range1d", start=rows + 0.5, end=0.5)
+    chart = time_figure(time, frame_height=_ROW_PIXELS * rows, name="Incidents", y_range=y_range)
+    lane_starts, row_number = [], 1
     for lane in lanes:
-        firsts.append(place)
-        place += len(lane.rows)
-    several = len({lane.cluster for lane in lanes}) > 1
-    chart.yaxis.ticker = Model("FixedTicker", ticks=firsts)
-    chart.yaxis.major_label_overrides = dict(zip(firsts, (_lane_label(lane, several) for lane in lanes), strict=True))
+        lane_starts.append(row_number)
+        row_number += len(lane.rows)
+    is_fleet = len({lane.cluster for lane in lanes}) > 1
+    chart.yaxis.ticker = Model("FixedTicker", ticks=lane_starts)
+    chart.yaxis.major_label_overrides = dict(
+        zip(lane_starts, (_lane_label(lane, is_fleet) for lane in lanes), strict=True)
+    )
     chart.ygrid.visible = False
-    borders = source_of({"y": [first - 0.5 for first in firsts[1:]]})
+    borders = source_of({"y": [lane_start - 0.5 for lane_start in lane_starts[1:]]})
     chart.draw(borders, marks("HSpan", y=field("y"), line_color=GRID), name="lanes")
     return chart
 
 
 def _lane_label(lane: Lane, several_clusters: bool) -> str:
-    first = f"{lane.cluster}: {lane.groups[0]}" if several_clusters else lane.groups[0]
-    return names_text((shortened(first, 20 if lane.groups[1:] else 30), *lane.groups[1:]), 1)
+    first_group = f"{lane.cluster}: {lane.groups[0]}" if several_clusters else lane.groups[0]
+    return names_text((shortened(first_group, 20 if lane.groups[1:] else 30), *lane.groups[1:]), 1)
 
 
 def _draw_bars(chart: Figure, bars: Sequence[Row]) -> None:
-    """What was seen is solid, and pale what is not known; a bar is never thinner than its border."""
+    """A bar is solid while the incident was seen, pale where it is unknown, and never thinner than its border."""
     source = source_of_rows(bars, _COLUMNS)
     colours = dict.fromkeys(("line_color", "fill_color"), field("colour"))
     style: dict[str, Any] = {"y": field("y"), "left": field("left"), "height": 0.78, "line_width": 2, **colours}
@@ -156,25 +162,25 @@ def _draw_bars(chart: Figure, bars: Sequence[Row]) -> None:
 
 
 def _labels(row: Sequence[Row], start: float, end: float) -> Iterator[Row]:
-    """The headline of each bar, or its rule, where it fits: inside (in what was seen, or what is pale), else behind or
-    before it, where nothing else is.
+    """The label of each bar, its headline or rule, at the first place where it fits: in the solid part, in the pale
+    part, behind the bar, or before it.
     """
-    free, pixel = start, (end - start) / _FRAME_PIXELS
-    for bar, after in zip(row, [*(bar["left"] for bar in row[1:]), end], strict=True):
+    free_from, pixel = start, (end - start) / _FRAME_PIXELS
+    for bar, next_left in zip(row, [*(bar["left"] for bar in row[1:]), end], strict=True):
         left, seen, right = bar["left"], bar["seen"], bar["right"]
         places = (
             {"x": left, "room": seen - left, "ink": ink_on(bar["colour"]), "align": "left"},
             {"x": seen, "room": right - seen, "ink": INK, "align": "left"},
-            {"x": right, "room": after - right, "ink": INK, "align": "left"},
-            {"x": left, "room": left - free, "ink": INK, "align": "right"},
+            {"x": right, "room": next_left - right, "ink": INK, "align": "left"},
+            {"x": left, "room": left - free_from, "ink": INK, "align": "right"},
         )
-        free = right
+        free_from = right
         for text, place in ((text, place) for text in (bar["headline"], bar["rule"]) for place in places):
-            needed = (len(text) * _LETTER_PIXELS + 24) * pixel
-            if needed < place["room"]:
+            width = (len(text) * _LETTER_PIXELS + 24) * pixel
+            if width < place["room"]:
                 offset = -6 if place["align"] == "right" else 16 if bar["earlier"] else 6
                 yield place | {"y": bar["y"], "label": text, "offset": offset}
-                free += needed if place["x"] == right else 0
+                free_from += width if place["x"] == right else 0
                 break
 
 
@@ -187,12 +193,12 @@ def _draw_labels(chart: Figure, labels: Sequence[Row]) -> None:
 
 
 def _draw_ends(chart: Figure, bars: Sequence[Row], start: float, end: float) -> None:
-    """An arrow and a word behind what goes on, and an arrow before what began earlier."""
-    on = [{**bar, "x": end} for bar in bars if bar["goes_on"]]
-    source = source_of_rows(on, ("x", "y", "colour", "goes_on"))
-    place = {"x": field("x"), "y": field("y")}
+    """An arrow and a word behind incidents that continue, and an arrow before those that began earlier."""
+    lasting = [{**bar, "x": end} for bar in bars if bar["goes_on"]]
+    source = source_of_rows(lasting, ("x", "y", "colour", "goes_on"))
+    position = {"x": field("x"), "y": field("y")}
     arrow = {
-        **place,
+        **position,
         "marker": "triangle",
         "size": 15,
         "line_color": PAPER,
@@ -202,8 +208,8 @@ def _draw_ends(chart: Figure, bars: Sequence[Row], start: float, end: float) -> 
     chart.draw(source, marks("Scatter", angle=-pi / 2, **arrow), name="open")
     words = marks(
         "Text", text=field("goes_on"), text_color=INK, x_offset=12, text_baseline="middle", text_font_size="12px",
-        text_font_style="bold", **place,
+        text_font_style="bold", **position,
     )  # fmt: skip
     chart.draw(source, words, name="words")
-    before = [{**bar, "x": start + (end - start) * 0.005} for bar in bars if bar["earlier"]]
-    chart.draw(source_of_rows(before, ("x", "y", "colour")), marks("Scatter", angle=pi / 2, **arrow), name="earlier")
+    earlier = [{**bar, "x": start + (end - start) * 0.005} for bar in bars if bar["earlier"]]
+    chart.draw(source_of_rows(earlier, ("x", "y", "colour")), marks("Scatter", angle=pi / 2, **arrow), name="earlier")

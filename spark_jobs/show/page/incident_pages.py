@@ -1,5 +1,5 @@
-"""What the report begins with (what is wrong, since when, the timeline and the table of all incidents), and the page of
-each incident: what happened, what to do, and what it did to each group.
+"""The first section of the report (worst incident, timeline and table of all incidents), and the page of each incident:
+what happened, what to do, and what it did to each group.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NAMED = 20
 
 
 def _row(incident: Incident, groups: GroupIds) -> dict[str, Any]:
-    """The incident in the table of all."""
+    """The incident's row in the table of all incidents."""
     return {
         "id": incident_id(incident),
         "severity": incident.severity,
@@ -55,8 +55,10 @@ def _row(incident: Incident, groups: GroupIds) -> dict[str, Any]:
 
 
 def incident_page(incident: Incident, groups: GroupIds, findings: Mapping[str, str]) -> dict[str, Any]:
-    """What the template of an incident's page shows. `findings`: by finding id where a group's page tells of it."""
-    with_charts = [cost.consumer_group for cost in incident.costs if (incident.cluster, cost.consumer_group) in groups]
+    """The content of the template `incident.html`. `findings`: finding id → HTML id of its row on a group's page."""
+    charted_groups = [
+        cost.consumer_group for cost in incident.costs if (incident.cluster, cost.consumer_group) in groups
+    ]
     parts = [*((part, True) for part in incident.roots), *((part, False) for part in incident.consequences)]
     return _row(incident, groups) | {
         "time": time_text(incident, clock),
@@ -72,8 +74,8 @@ def incident_page(incident: Incident, groups: GroupIds, findings: Mapping[str, s
             milliseconds(from_micros(moment))
             for moment in (incident.opened_at, incident.resolved_at or incident.last_seen_at)
         ],
-        "charts": [_link(incident, name, groups) for name in with_charts[:CHARTS]],
-        "without_charts": len(incident.costs) - len(with_charts[:CHARTS]),
+        "charts": [_link(incident, name, groups) for name in charted_groups[:CHARTS]],
+        "without_charts": len(incident.costs) - len(charted_groups[:CHARTS]),
     }
 
 
@@ -104,14 +106,14 @@ def _facts(incident: Incident) -> Iterator[tuple[str, str]]:
 
 
 def _group(incident: Incident, cost: GroupCost, groups: GroupIds) -> Row:
-    """What it did to one group: its conditions as sentences, each once."""
-    of_group = [
+    """One group of the incident: its cost, and its conditions as sentences, each once."""
+    group_parts = [
         part for part in (*incident.roots, *incident.consequences) if part.consumer_group == cost.consumer_group
     ]
-    told = list(dict.fromkeys(map(_sentence, of_group)))
+    sentences = list(dict.fromkeys(map(_sentence, group_parts)))
     return _link(incident, cost.consumer_group, groups) | {
-        "told": told[:_NAMED],
-        "more": max(0, len(told) - _NAMED),
+        "told": sentences[:_NAMED],
+        "more": max(0, len(sentences) - _NAMED),
         "piled_up": number_text(cost.piled_up),
         "unowned": cost.unowned_queue_minutes,
     }
@@ -134,27 +136,27 @@ def _part(part: IncidentPart, is_root: bool, findings: Mapping[str, str]) -> Row
 
 
 def incidents_of_groups(incidents: Iterable[Incident]) -> dict[tuple[str, str], list[Incident]]:
-    """By (cluster, consumer group) the incidents that it is a part of, in their order."""
-    found: dict[tuple[str, str], list[Incident]] = {}
+    """By (cluster, consumer group) the incidents that involve the group, in their order."""
+    incidents_per_group: dict[tuple[str, str], list[Incident]] = {}
     for incident in incidents:
         for name in incident.groups:
-            found.setdefault((incident.cluster, name), []).append(incident)
-    return found
+            incidents_per_group.setdefault((incident.cluster, name), []).append(incident)
+    return incidents_per_group
 
 
-#: Incidents that the report tells of, at most: those that need attention most.
+#: Incidents that the report shows, at most: those that need attention most.
 INCIDENTS = 500
 
 
 def shown_of(incidents: Sequence[Incident]) -> list[Incident]:
-    """The incidents that the report tells of, the worst first."""
+    """The incidents that the report shows, the worst first."""
     return worst_first(incidents)[:INCIDENTS]
 
 
 def incident_section(
     incidents: Sequence[Incident], interval: Interval, ids: GroupIds, groups: Iterable[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """What the templates of the index and of the incidents' pages show. `groups`: the pages of groups."""
+    """The content of `incidents.html` and of the incidents' pages. `groups`: the pages of groups."""
     shown = shown_of(incidents)
     findings = {
         finding_id: f"{group['id']}-{row['finding_id']}"
@@ -175,13 +177,13 @@ def incident_section(
 
 
 def _worst(incident: Incident) -> dict[str, str]:
-    told = {
+    return {
         "id": incident_id(incident),
         "headline": incident.headline,
         "text": state_text(incident, clock),
         "advice": incident.advice,
+        "severity": incident.severity,
     }
-    return told | {"severity": incident.severity}
 
 
 def _notes(left_out: int, undrawn: int) -> Iterable[str]:

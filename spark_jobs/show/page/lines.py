@@ -27,19 +27,22 @@ def is_known(rows: Iterable[Row]) -> bool:
 
 
 def backlog_chart(rows: Sequence[Row], time: Model) -> Figure:
-    """Messages that wait, over time: a line per queue, those with most first, and a thick one for the whole topic.
+    """The backlog over time, in messages: a line per queue, the largest first, and a thick one for the whole topic.
 
-    A line joins what the first and the last reading of each interval say; where nothing is known it is broken, and that
-    of the topic also where other queues are known than before: what becomes known then did not come then.
+    A line joins the first and last reading of each interval, and is broken where the lag is unknown. The topic's line
+    is also broken where the set of known queues changes: a backlog that becomes known did not arrive at that moment.
     """
     chart = time_figure(time, frame_height=130, name="Backlog", y_range=Model("DataRange1d", start=0))
     chart.yaxis.axis_label = "backlog (messages)"
     queues = _by_queue(rows)
     worst = sorted(queues, key=lambda queue: -max((row["lag_max"] or 0 for row in queues[queue]), default=0))
-    others = [_points(queues[queue]) for queue in worst[_NAMED:]]
-    if others:
+    other_lines = [_points(queues[queue]) for queue in worst[_NAMED:]]
+    if other_lines:
         source = source_of(
-            {"xs": [[x for x, _ in one] for one in others], "ys": [[y for _, y in one] for one in others]}
+            {
+                "xs": [[x for x, _ in points] for points in other_lines],
+                "ys": [[y for _, y in points] for points in other_lines],
+            }
         )
         thin = marks("MultiLine", xs=field("xs"), ys=field("ys"), line_color=DIM, line_width=1)
         chart.draw(source, thin, legend_label="other queues")
@@ -49,7 +52,7 @@ def backlog_chart(rows: Sequence[Row], time: Model) -> Figure:
 
 
 def rates_chart(rows: Sequence[Row], time: Model) -> Figure:
-    """Messages a second that came in (solid) and went out (dashed), of the whole topic, interval by interval."""
+    """Messages per second produced (solid) and consumed (dashed), of the whole topic, interval by interval."""
     chart = time_figure(time, frame_height=80, name="Rates", y_range=Model("DataRange1d", start=0))
     chart.yaxis.axis_label = "messages/s"
     _draw_lines(chart, {column: list(_steps(rows, column)) for column in ("produced", "consumed")}, 2)
@@ -64,7 +67,7 @@ def _by_queue(rows: Iterable[Row]) -> dict[tuple[str, int], list[Row]]:
 
 
 def _points(rows: Iterable[Row]) -> list[tuple[float, float]]:
-    """Two points per row, and a break behind a row that the next does not follow at once."""
+    """Two points (ms, lag) per row, and a break (nan) behind a row that the next does not follow at once."""
     points: list[tuple[float, float]] = []
     for row in rows:
         if points and points[-1][0] != milliseconds(row["start"]):
@@ -75,29 +78,29 @@ def _points(rows: Iterable[Row]) -> list[tuple[float, float]]:
 
 
 def _steps(rows: Iterable[Row], column: str) -> Iterable[tuple[float, float]]:
-    for together in _together(rows):
-        known = [row[column] / row["seconds"] for row in together if row[column] is not None and row["seconds"]]
-        rate = sum(known) if known else nan
-        yield milliseconds(together[0]["start"]), rate
-        yield milliseconds(together[0]["end"]), rate
+    for rows_then in _by_time(rows):
+        rates = [row[column] / row["seconds"] for row in rows_then if row[column] is not None and row["seconds"]]
+        rate = sum(rates) if rates else nan
+        yield milliseconds(rows_then[0]["start"]), rate
+        yield milliseconds(rows_then[0]["end"]), rate
 
 
-def _together(rows: Iterable[Row]) -> Iterable[list[Row]]:
-    """The rows of the same time, in order."""
+def _by_time(rows: Iterable[Row]) -> Iterable[list[Row]]:
+    """Lists of the rows with the same start and end, in the order of time."""
     in_order = sorted(rows, key=lambda row: (row["start"], row["end"]))
-    return (list(of_one) for _, of_one in groupby(in_order, key=lambda row: (row["start"], row["end"])))
+    return (list(group) for _, group in groupby(in_order, key=lambda row: (row["start"], row["end"])))
 
 
 def _totals(rows: Iterable[Row]) -> Iterable[tuple[datetime, list[int | None]]]:
-    """The lags of all queues at the beginning and at the end of each interval; none where the line is broken."""
+    """(moment, lags of all queues) at the beginning and end of each interval; no lags where the line is broken."""
     before: tuple[datetime, set[tuple[str, int]]] | None = None
-    for together in _together(rows):
+    for rows_then in _by_time(rows):
         for moment, column in (("start", "lag_first"), ("end", "lag_last")):
-            at = together[0][moment]
-            known = {(row["broker_name"], row["queue_id"]) for row in together if row[column] is not None}
+            at = rows_then[0][moment]
+            known = {(row["broker_name"], row["queue_id"]) for row in rows_then if row[column] is not None}
             if before and known and before[1] and (known != before[1] or (moment == "start" and at != before[0])):
                 yield before[0], []
-            yield at, [row[column] for row in together]
+            yield at, [row[column] for row in rows_then]
             before = at, known
 
 
@@ -108,34 +111,34 @@ def _draw_total(chart: Figure, rows: Iterable[Row]) -> None:
             "x": [milliseconds(moment) for moment, _ in points],
             "y": [_number(known_sum(lags)) for _, lags in points],
             "at": [f"{clock(moment)} UTC" for moment, _ in points],
-            "told": [_told(lags) for _, lags in points],
+            "told": [_total_text(lags) for _, lags in points],
         }
     )
     chart.draw(source, line(INK, 3), name="total", legend_label="all queues")
     chart.add_tools(hover([chart.draw(source, dots(INK))], {"time": "@at", "all queues": "@told"}))
 
 
-def _told(lags: Sequence[int | None]) -> str:
+def _total_text(lags: Sequence[int | None]) -> str:
     unknown, total = lags.count(None), f"{number_text(known_sum(lags))} messages"
     return f"{total}, and {count(unknown, 'queue')} unknown" if unknown else total
 
 
 def _draw_lines(chart: Figure, lines: Mapping[str, Sequence[tuple[float, float]]], width: float) -> None:
-    """A line per label, told apart by colour and by dashes."""
+    """A line per label, each with its own colour and dashes."""
     drawn = []
     for place, (label, points) in enumerate(lines.items()):
         source = source_of({"x": [x for x, _ in points], "y": [y for _, y in points], "label": [label] * len(points)})
         drawn.append(chart.draw(source, line(LINES[place], width, _DASHES[place]), name=label, legend_label=label))
-        if alone := _alone(points):
-            source = source_of({"x": [x for x, _ in alone], "y": [y for _, y in alone]})
+        if isolated := _isolated(points):
+            source = source_of({"x": [x for x, _ in isolated], "y": [y for _, y in isolated]})
             chart.draw(source, dots(LINES[place]), name=f"{label} alone")
     chart.add_tools(hover(drawn, {"line": "@label", "value": "@y{0,0.[0]}"}))
 
 
-def _alone(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+def _isolated(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """The points between two breaks, which no line shows."""
     is_known = [False, *(not isnan(y) for _, y in points), False]
-    return [one for number, one in enumerate(points) if is_known[number : number + 3] == [False, True, False]]
+    return [point for index, point in enumerate(points) if is_known[index : index + 3] == [False, True, False]]
 
 
 def _number(value: float | None) -> float:
@@ -154,7 +157,7 @@ _CASE_DASHES = ("dashed", "dotdash", "dotted", "dashdot")
 
 
 def what_if_page(consumer_group: str, interval: Interval, compared: Comparison) -> str:
-    """As HTML; the recorded backlog is the thick line."""
+    """The page of a what-if, as HTML; the recorded backlog is the thick line."""
     known = [moment for moment, value in zip(compared.times, _curve(compared.recorded), strict=True) if value == value]
     shown = (known[0], known[-1]) if known else (compared.times[0], compared.times[-1])
     time = time_range(interval, interval)

@@ -1,7 +1,7 @@
-"""Charts as a page holds them: Bokeh's models (a type, an id, the properties that are said) as its JSON, compressed.
+"""Charts as a page embeds them: Bokeh's models (a type, an id, the properties that are set) as its JSON, compressed.
 
-Bokeh's own classes take half a millisecond for each model, and a report has thousands of them. What is not said here
-has the default of BokehJS; a test reads the documents back with Bokeh, which knows every property.
+Bokeh's own classes take half a millisecond for each model, and a report has thousands of them. A property that is not
+set has the default of BokehJS; a test reads the documents back with Bokeh, which knows every property.
 """
 
 from __future__ import annotations
@@ -50,25 +50,25 @@ class Figure(Model):
 
     @property
     def yaxis(self) -> Model:
-        """Left of the chart."""
+        """The y axis, left of the chart."""
         axis: Model = self.left[0]
         return axis
 
     @property
     def ygrid(self) -> Model:
-        """The lines across."""
-        grid: Model = next(one for one in self.center if one.type == "Grid" and one.dimension == 1)
+        """The horizontal grid lines."""
+        grid: Model = next(grid for grid in self.center if grid.type == "Grid" and grid.dimension == 1)
         return grid
 
     @property
     def legend(self) -> Model:
-        """Inside the chart, unless it was given another place; there is one from the first time it is asked for."""
-        known = (one for one in (*vars(self).get("above", ()), *self.center) if one.type == "Legend")
-        found = next(known, None)
-        if found is None:
-            found = Model("Legend", items=[])
-            self.center.append(found)
-        return found
+        """The legend, inside the chart unless it was placed above; made on the first access."""
+        legends = (model for model in (*vars(self).get("above", ()), *self.center) if model.type == "Legend")
+        legend = next(legends, None)
+        if legend is None:
+            legend = Model("Legend", items=[])
+            self.center.append(legend)
+        return legend
 
     def draw(self, source: Model, glyph: Model, *, legend_label: str | None = None, **properties: Any) -> Model:
         """Draws the rows of the source, and names them in the legend."""
@@ -85,7 +85,7 @@ class Figure(Model):
 
 
 class _Spec(NamedTuple):
-    """What a property is, row by row: the values of a `field` of the source, or one `value` for all."""
+    """The value of a property per row: a `field` of the source, or one `value` for all rows."""
 
     kind: str
     of: Any
@@ -96,7 +96,7 @@ field = partial(_Spec, "field")
 
 def marks(type: str, **properties: Any) -> Model:
     """A glyph that draws a mark for every row."""
-    specs = {name: one if isinstance(one, _Spec) else _Spec("value", one) for name, one in properties.items()}
+    specs = {name: value if isinstance(value, _Spec) else _Spec("value", value) for name, value in properties.items()}
     return Model(type, **specs)
 
 
@@ -111,34 +111,34 @@ def dots(colour: str) -> Model:
 
 
 def hover(renderers: Sequence[Model], tips: Mapping[str, str], **properties: Any) -> Model:
-    """What the pointer tells of what is drawn: a name and a text for each line."""
+    """The tooltip of what is drawn: a name and a text for each line."""
     return Model("HoverTool", renderers=[*renderers], tooltips=[*tips.items()], **properties)
 
 
 def source_of(columns: Mapping[str, Sequence[Any]]) -> Model:
-    """The rows that are drawn, column by column."""
+    """The data source of a chart, column by column."""
     return Model("ColumnDataSource", data=dict(columns))
 
 
 def source_of_rows(rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> Model:
-    """The rows, in these columns."""
+    """The data source of a chart, made of these columns of the rows."""
     return source_of({name: [row[name] for row in rows] for name in columns})
 
 
-def encoded(value: Any, told: set[str]) -> Any:
-    """As Bokeh's JSON has it; models that were `told` before are referred to by their id."""
+def encoded(value: Any, encoded_ids: set[str]) -> Any:
+    """The value in Bokeh's JSON; a model whose id is in `encoded_ids` is only referred to by its id."""
     if isinstance(value, Model):
-        if value.id in told:
+        if value.id in encoded_ids:
             return {"id": value.id}
-        told.add(value.id)
-        properties = {name: encoded(one, told) for name, one in vars(value).items()}
+        encoded_ids.add(value.id)
+        properties = {name: encoded(property_value, encoded_ids) for name, property_value in vars(value).items()}
         return {"type": "object", "name": value.type, "id": value.id, "attributes": properties}
     if isinstance(value, _Spec):
         return {"type": value.kind, value.kind: value.of}
     if isinstance(value, dict):
-        return {"type": "map", "entries": [[name, encoded(one, told)] for name, one in value.items()]}
+        return {"type": "map", "entries": [[name, encoded(item, encoded_ids)] for name, item in value.items()]}
     if isinstance(value, list | tuple):
-        return [encoded(one, told) for one in value]
+        return [encoded(item, encoded_ids) for item in value]
     return {"type": "number", "value": "nan"} if isinstance(value, float) and isnan(value) else value
 
 
@@ -149,13 +149,13 @@ BOKEH_VERSION = _BOKEH.version
 
 def packed(roots: Sequence[Model]) -> str:
     """The charts as Bokeh embeds them, compressed: names and times repeat in every span."""
-    told: set[str] = set()
-    charts = {"version": BOKEH_VERSION, "title": "charts", "roots": [encoded(root, told) for root in roots]}
+    encoded_ids: set[str] = set()
+    charts = {"version": BOKEH_VERSION, "title": "charts", "roots": [encoded(root, encoded_ids) for root in roots]}
     item = {"docid": "charts", "root_ids": [root.id for root in roots]}
     text = json.dumps({"docs": {"charts": charts}, "item": item}, separators=(",", ":"))
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def bokeh_js() -> str:
-    """What draws the charts in a browser."""
+    """The script of BokehJS, which draws the charts in a browser."""
     return Path(str(_BOKEH.locate_file("bokeh/server/static/js/bokeh.min.js"))).read_text(encoding="utf-8")

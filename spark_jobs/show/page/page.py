@@ -33,9 +33,11 @@ RUNS = 50
 
 @dataclass(frozen=True)
 class PageContent:
-    """What a page is made of. `fleet` holds a row per group; those of `groups` have a page of their own."""
+    """The content of a report. `requested`: a time inside the whole steps of `interval`. `fleet`: a row per group; the
+    groups of `groups` have a page of their own.
+    """
 
-    asked: Interval
+    requested: Interval
     interval: Interval
     fleet: Sequence[Row]
     groups: Sequence[GroupRows]
@@ -52,18 +54,20 @@ def page(content: PageContent) -> str:
     """The report as HTML that loads nothing and is safe whatever the groups and clients are called."""
     ids = {_name(group.fleet): f"group-{place}" for place, group in enumerate(content.groups, start=1)}
     fleet = [_fleet_row(row, ids.get(_name(row))) for row in content.fleet]
-    by_id = {row["id"]: row for row in fleet}
-    groups = [group_page(group, content.interval, content.asked, ids[_name(group.fleet)]) for group in content.groups]
-    of_groups = incidents_of_groups(shown_of(content.incidents))
+    fleet_rows = {row["id"]: row for row in fleet}
+    groups = [
+        group_page(group, content.interval, content.requested, ids[_name(group.fleet)]) for group in content.groups
+    ]
+    incidents_of = incidents_of_groups(shown_of(content.incidents))
     versions = ", ".join(f"{name} {version}" for name, version in sorted(content.versions.items()))
     return rendered(
         "page.html",
         title=_title(fleet),
-        asked=content.asked,
+        requested=content.requested,
         interval=content.interval,
         fleet=fleet,
-        groups=[_with_incidents(group, by_id[group["id"]], of_groups) for group in groups],
-        incidents=incident_section(content.incidents, content.asked, ids, groups),
+        groups=[_with_incidents(group, fleet_rows[group["id"]], incidents_of) for group in groups],
+        incidents=incident_section(content.incidents, content.requested, ids, groups),
         trends=trend_rows(content.trends, ids),
         trends_text=trends_text(content.trends),
         trends_left_out=max(0, len(content.trends) - TRENDS),
@@ -82,19 +86,19 @@ def _name(row: Row) -> tuple[str, str]:
     return row["cluster"], row["consumer_group"]
 
 
-def _with_incidents(group: Row, row: Row, of_groups: Mapping[tuple[str, str], Sequence[Incident]]) -> Row:
-    """The page of a group, its row in the fleet, and the incidents that it is a part of."""
-    found = of_groups.get(_name(row), ())
-    told = [
+def _with_incidents(group: Row, fleet_row: Row, incidents_of: Mapping[tuple[str, str], Sequence[Incident]]) -> Row:
+    """The page of a group, with its row of the fleet, and the incidents that involve it."""
+    incidents = incidents_of.get(_name(fleet_row), ())
+    links = [
         {
             "id": incident_id(incident),
             "headline": incident.headline,
             "text": state_text(incident, clock),
             "severity": incident.severity,
         }
-        for incident in found
+        for incident in incidents
     ]
-    return {**group, "row": row, "incidents": told}
+    return {**group, "row": fleet_row, "incidents": links}
 
 
 def _title(fleet: Sequence[Row]) -> str:
@@ -114,15 +118,18 @@ def _fleet_row(row: Row, id: str | None) -> dict[str, Any]:
 
 
 def sparkline(lines: Iterable[Row]) -> tuple[str, int | None]:
-    """The points of a small line, in pixels, and the highest backlog in it: the sum over the topics, each known at some
-    parts of the interval and interpolated between them. Empty, and None, where nothing is known.
+    """The points of a small SVG line in pixels, and the highest backlog in it (messages); empty and None where no
+    backlog is known.
+
+    The backlog is the sum over the topics, each known in some parts of the interval and interpolated between them.
     """
     known = [line["points"] for line in lines if line["points"]]
     if not known:
         return "", None
     parts = np.arange(PARTS)
     total = sum(
-        np.interp(parts, [one["part"] for one in points], [one["backlog"] for one in points]) for points in known
+        np.interp(parts, [point["part"] for point in points], [point["backlog"] for point in points])
+        for points in known
     )
     assert isinstance(total, np.ndarray)
     width, height = _SPARK

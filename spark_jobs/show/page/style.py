@@ -39,25 +39,25 @@ def ink_on(colour: str) -> str:
     return max("#000000", "#FFFFFF", key=lambda ink: contrast(ink, colour))
 
 
-def contrast(one: str, other: str) -> float:
-    """Of two colours, 1 to 21, as WCAG 2 counts it; 4.5 is enough to read small text."""
-    darker, lighter = sorted(map(_luminance, (one, other)))
+def contrast(colour: str, background: str) -> float:
+    """The contrast of two colours, 1 to 21, as WCAG 2 counts it; 4.5 is enough to read small text."""
+    darker, lighter = sorted(map(_luminance, (colour, background)))
     return (lighter + 0.05) / (darker + 0.05)
 
 
 def _luminance(colour: str) -> float:
-    parts = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
+    parts = (int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5))
     linear = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 def milliseconds(moment: datetime) -> float:
-    """Since 1970, as charts count time."""
+    """Milliseconds since 1970, as charts count time."""
     return moment.astimezone(UTC).timestamp() * 1000
 
 
 def clock(moment: datetime) -> str:
-    """`2026-11-21 02:07:05`, UTC."""
+    """The moment as text, in UTC: `2026-11-21 02:07:05`."""
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
 
 
@@ -106,16 +106,16 @@ _TIMES = Model(
 )
 
 
-def time_range(interval: Interval, asked: Interval) -> Model:
+def time_range(interval: Interval, requested: Interval) -> Model:
     """The x axis that all charts of a group share, in milliseconds since 1970.
 
-    It shows what was asked for, and can be moved inside the whole steps around it.
+    It shows the requested time, and can be moved inside the whole steps around it.
     """
     bounds = (milliseconds(interval.start), milliseconds(interval.end))
     return Model(
         "Range1d",
-        start=milliseconds(asked.start),
-        end=milliseconds(asked.end),
+        start=milliseconds(requested.start),
+        end=milliseconds(requested.end),
         bounds=bounds,
         min_interval=1000,
         name="time",
@@ -159,7 +159,7 @@ def time_figure(time: Model, frame_height: int, name: str, y_range: Model) -> Fi
 
 
 def _axis(type: str, **properties: Any) -> Model:
-    """In the style of all."""
+    """An axis in the style of all charts."""
     texts = dict.fromkeys(("axis_label_text_color", "major_label_text_color"), INK)
     lines = dict.fromkeys(("axis_line_color", "major_tick_line_color", "minor_tick_line_color"), DIM)
     sizes = dict.fromkeys(("axis_label_text_font_size", "major_label_text_font_size"), "11px")

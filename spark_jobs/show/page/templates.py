@@ -1,6 +1,4 @@
-"""Pages of HTML: a template, and what every page has: its style, Bokeh, the script, the colours; the evidence of a
-finding as lines of a page.
-"""
+"""Renders HTML pages: a template with style sheet, Bokeh, script and colours; and evidence of findings as lines."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ _VIEWS = Path(__file__).with_name("views")
 
 
 def rendered(template: str, **content: object) -> str:
-    """The template of that name, filled: a page that loads nothing."""
+    """The template of that name, rendered: a page that loads nothing."""
     return _templates().get_template(template).render(
         content,
         schemes=SCHEMES,
@@ -49,7 +47,7 @@ def _templates() -> Environment:
 
 
 def _script(text: str) -> Markup:
-    """A script as an HTML element may hold it."""
+    """The script, escaped for an HTML `script` element."""
     return Markup(text.replace("</script", "<\\/script"))
 
 
@@ -59,11 +57,16 @@ _COUNTERFACTUALS = {"if_deduplicated": "if one of them left", "if_unique": "if e
 
 
 def evidence_facts(evidence: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """(name, text) of everything that the evidence of a finding says, except its queues. Unknown backlogs are said."""
+    """(name, text) of everything in the evidence of a finding except its queues; unknown backlogs are listed, too."""
     if evidence["persistence"]:
         yield "persistence", evidence["persistence"].lower()
     if evidence["connections"]:
-        yield "connections", ", ".join(f"{one['client_id']} at {one['client_addr']}" for one in evidence["connections"])
+        yield (
+            "connections",
+            ", ".join(
+                f"{connection['client_id']} at {connection['client_addr']}" for connection in evidence["connections"]
+            ),
+        )
     if evidence["client_ids"]:
         yield "client ids", ", ".join(evidence["client_ids"])
     for name in _COUNTS:

@@ -38,12 +38,14 @@ _LABELLED = 0.025
 
 
 def numbers_of(members: Iterable[Row]) -> dict[tuple[str, str], int]:
-    """Numbers from 1 for the connections of a group, in the order in which they came."""
-    first: dict[tuple[str, str], datetime] = {}
+    """Numbers from 1 for the connections of a group, in the order in which they were first seen."""
+    first_seen: dict[tuple[str, str], datetime] = {}
     for row in members:
         key = (row["client_id"], row["client_addr"])
-        first[key] = min(first.get(key, row["start"]), row["start"])
-    return {key: number for number, key in enumerate(sorted(first, key=lambda key: (first[key], key)), start=1)}
+        first_seen[key] = min(first_seen.get(key, row["start"]), row["start"])
+    return {
+        key: number for number, key in enumerate(sorted(first_seen, key=lambda key: (first_seen[key], key)), start=1)
+    }
 
 
 def members_timeline(members: Sequence[Row], numbers: Numbers, interval: Interval, time: Model) -> Figure:
@@ -59,8 +61,8 @@ def members_timeline(members: Sequence[Row], numbers: Numbers, interval: Interva
 def ownership_timeline(
     spans: Sequence[Row], states: Sequence[Row], numbers: Numbers, interval: Interval, time: Model
 ) -> tuple[Figure, int]:
-    """A row per queue: who owned it when; and how many rows were left out."""
-    keys = sorted({_row_key(span) for span in spans}, key=_troubled_first(spans))
+    """The chart, a row per queue and membership view: who owned it when; and how many rows were left out."""
+    keys = sorted({_row_key(span) for span in spans}, key=_problems_first(spans))
     places = {key: place for place, key in enumerate(sorted(keys[:ROWS]), start=1)}
     rows = [_queue_span(span, places, numbers) for span in spans if _row_key(span) in places]
     rows += [row for state in states for row in _unreplayed_spans(state, places)]
@@ -80,7 +82,7 @@ def _row_key(span: Row) -> tuple[str, str, int]:
 
 
 def _view(row: Row) -> str:
-    """The broker whose list of members it is; empty for that of all hosts."""
+    """The broker whose list of members the row is of; empty for that of all hosts."""
     return "" if row["membership_view"] == ALL_HOSTS else row["membership_view"]
 
 
@@ -89,9 +91,9 @@ def _row_label(key: tuple[str, str, int]) -> str:
     return f"{shortened(broker, 20)}:{queue}" + (f" ({shortened(view, 10)} says)" if view else "")
 
 
-def _troubled_first(spans: Iterable[Row]) -> Any:
-    troubled = {_row_key(span) for span in spans if len(span["owners"]) != 1}
-    return lambda key: (key not in troubled, key)
+def _problems_first(spans: Iterable[Row]) -> Any:
+    with_problems = {_row_key(span) for span in spans if len(span["owners"]) != 1}
+    return lambda key: (key not in with_problems, key)
 
 
 def _span(start: datetime, end: datetime, place: int, colour: str, label: str, several: bool = False) -> dict[str, Any]:
@@ -109,32 +111,32 @@ def _span(start: datetime, end: datetime, place: int, colour: str, label: str, s
 
 def _member_span(row: Row, numbers: Numbers) -> dict[str, Any]:
     number = numbers[_key(row)]
-    why = "another connection has this client id" if row["twins"] else row["strategy"] or ""
-    facts = {"client_id": row["client_id"], "address": row["client_addr"], "why": why}
+    note = "another connection has this client id" if row["twins"] else row["strategy"] or ""
+    facts = {"client_id": row["client_id"], "address": row["client_addr"], "why": note}
     return _span(row["start"], row["end"], number, owner_colour(number), str(number), row["twins"]) | facts
 
 
 def _queue_span(span: Row, places: Mapping[tuple[str, str, int], int], numbers: Numbers) -> dict[str, Any]:
     owners = span["owners"]
-    owned_by = [numbers.get(_key(owner), 0) for owner in owners]
-    names = (f"{number} {' '.join(_key(owner))}" for number, owner in zip(owned_by, owners, strict=True))
+    owner_numbers = [numbers.get(_key(owner), 0) for owner in owners]
+    names = (f"{number} {' '.join(_key(owner))}" for number, owner in zip(owner_numbers, owners, strict=True))
     shared = span["double_owned_cause"] == DoubleOwnedCause.POP_SHARED
     several = "shared by POP" if shared else "several owners: consumed more than once"
     state = ("nobody", "one owner", several)[min(len(owners), 2)]
-    colour = owner_colour(owned_by[0]) if owners else NOBODY
-    label = "+".join(map(str, owned_by)) if owners else "nobody"
-    first, last, most = (number_text(span[name]) for name in ("lag_first", "lag_last", "lag_max"))
+    colour = owner_colour(owner_numbers[0]) if owners else NOBODY
+    label = "+".join(map(str, owner_numbers)) if owners else "nobody"
+    lag_first, lag_last, lag_max = (number_text(span[name]) for name in ("lag_first", "lag_last", "lag_max"))
     return _span(span["start"], span["end"], places[_row_key(span)], colour, label, len(owners) > 1 and not shared) | {
         "queue": f"{span['broker_name']}:{span['queue_id']}" + ("" if span["readable"] else " (not readable)"),
         "state": state,
         "owner": ", ".join(names),
         "why": span["unassigned_cause"] or span["double_owned_cause"] or "",
-        "lag": f"{first} → {last}, at most {most} messages",
+        "lag": f"{lag_first} → {lag_last}, at most {lag_max} messages",
     }
 
 
 def _unreplayed_spans(state: Row, places: Mapping[tuple[str, str, int], int]) -> Iterable[dict[str, Any]]:
-    """What was not observed (grey) or not replayed (light), in all rows of its view; nothing where not applicable."""
+    """Spans of an unobserved (grey) or not replayed (light) state, in all rows of its view; none for other states."""
     if state["status"] not in (Status.UNOBSERVED, Status.NOT_REPLAYABLE):
         return
     colour = UNOBSERVED if state["status"] == Status.UNOBSERVED else NOT_REPLAYED
@@ -151,10 +153,10 @@ def _unreplayed_spans(state: Row, places: Mapping[tuple[str, str, int], int]) ->
             yield _span(state["start"], state["end"], place, colour, "") | facts
 
 
-def _rows_figure(labels: Mapping[int, str], time: Model, what: str) -> Figure:
+def _rows_figure(labels: Mapping[int, str], time: Model, name: str) -> Figure:
     count = max(len(labels), 1)
-    across = Model("Range1d", start=count + 0.5, end=0.5)
-    chart = time_figure(time, frame_height=_ROW_PIXELS * count, name=what, y_range=across)
+    y_range = Model("Range1d", start=count + 0.5, end=0.5)
+    chart = time_figure(time, frame_height=_ROW_PIXELS * count, name=name, y_range=y_range)
     chart.yaxis.ticker = Model("FixedTicker", ticks=list(labels))
     chart.yaxis.major_label_overrides = dict(labels)
     chart.ygrid.visible = False

@@ -9,7 +9,7 @@ from spark_jobs.domain.incidents.trends import GroupTrend, GroupWeek
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import rate_text
 from spark_jobs.show.page.style import clock
-from spark_jobs.show.trends import change_text, is_compared, is_told, week_texts
+from spark_jobs.show.trends import change_text, is_compared, is_known, week_texts
 
 #: Groups that are shown, at most.
 GROUPS = 500
@@ -17,7 +17,7 @@ _BARS = (96, 28)
 
 
 def trend_rows(trends: Sequence[GroupTrend], groups: Mapping[tuple[str, str], str]) -> list[dict[str, Any]]:
-    """A row per group in the order given; of weeks in which it was not observed nothing is said."""
+    """A row per group in the order given; weeks in which the group was not observed are left out."""
     return [
         {
             "name": trend.consumer_group,
@@ -25,7 +25,7 @@ def trend_rows(trends: Sequence[GroupTrend], groups: Mapping[tuple[str, str], st
             "id": groups.get((trend.cluster, trend.consumer_group)),
             "change": _change(trend),
             "is_worse": trend.worsening > (0, 0, 0),
-            "weeks": [_week(week) for week in reversed(trend.weeks) if is_told(week)],
+            "weeks": [_week(week) for week in reversed(trend.weeks) if is_known(week)],
             "bars": _bars([week.wrong_minutes for week in trend.weeks]),
         }
         for trend in trends[:GROUPS]
@@ -41,14 +41,19 @@ def _week(week: GroupWeek) -> dict[str, Any]:
 
 
 def _bars(minutes: Sequence[float | None]) -> list[dict[str, Any]]:
-    """A bar per week, the oldest first, in pixels; none where less than two are known. `text` says the minutes."""
+    """A bar per week, the oldest first, in pixels; none where fewer than two weeks are known. `text`: the minutes."""
     width, height = _BARS
-    highest = max((one for one in minutes if one is not None), default=0) or 1
+    highest = max((minute for minute in minutes if minute is not None), default=0) or 1
     step = width / len(minutes)
-    found = []
-    for place, one in enumerate(minutes):
-        tall = None if one is None else max(1.0, one / highest * height)
-        found.append(
-            {"x": round(place * step + 1, 1), "width": round(step - 2, 1), "height": tall, "text": rate_text(one)}
+    bars = []
+    for week, value in enumerate(minutes):
+        tall = None if value is None else max(1.0, value / highest * height)
+        bars.append(
+            {
+                "x": round(week * step + 1, 1),
+                "width": round(step - 2, 1),
+                "height": tall,
+                "text": rate_text(value),
+            }
         )
-    return found if any(minutes) and len(minutes) > minutes.count(None) + 1 else []
+    return bars if any(minutes) and len(minutes) > minutes.count(None) + 1 else []

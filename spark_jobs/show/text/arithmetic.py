@@ -1,8 +1,7 @@
 """How a strategy cuts the queues: the arithmetic of one allocation, as sentences.
 
 Positions are those of the sorted member list, from 0. The sizes come from the domain's own replay, so they are those of
-the allocation. Shares that their position does not take are told of, too: twins, members that do not subscribe, mixed
-strategies.
+the allocation. It also says which shares nobody takes: of twins, of members that do not subscribe, of mixed strategies.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ from spark_jobs.show.text.phrases import VARIANTS, joined, positions_text, share
 
 Queues = Sequence[MessageQueue]
 ClientIds = Sequence[str]
-#: More configured lists than so many are not written out.
+#: Configured lists that are written out, at most.
 _MOST_LISTS = 8
 
 
 def arithmetic(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> list[str]:
-    """How the strategy divides the sorted queues among the positions of the sorted members."""
+    """Sentences: how the strategy divides the sorted queues among the positions of the sorted members."""
     if not client_ids:
         return ["No member was connected, so nobody computed a share."]
     try:
@@ -47,26 +46,26 @@ def arithmetic(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> lis
 
 
 def sizes(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> dict[int, int]:
-    """Queues in the share of each position, whoever takes it; raises as `domain.allocation.shares` does."""
-    found = Counter(share.position for share in shares_of(strategy, queues, client_ids))
-    return {position: found[position] for position in range(len(client_ids))}
+    """Number of queues in the share of each position, whoever takes it; raises as `domain.allocation.shares` does."""
+    queue_counts = Counter(share.position for share in shares_of(strategy, queues, client_ids))
+    return {position: queue_counts[position] for position in range(len(client_ids))}
 
 
 def _averagely(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterator[str]:
-    q, n, got = len(queues), len(client_ids), sizes(strategy, queues, client_ids)
-    told = f"{count(q, 'queue')}, {count(n, 'member')}"
+    q, n, share_sizes = len(queues), len(client_ids), sizes(strategy, queues, client_ids)
+    counts = f"{count(q, 'queue')}, {count(n, 'member')}"
     if n == 1:
-        yield f"{told}: position 0 gets all."
+        yield f"{counts}: position 0 gets all."
     elif q < n:
-        yield f"{told}: not enough for all, so {shares_text(got)}."
+        yield f"{counts}: not enough for all, so {shares_text(share_sizes)}."
     else:
-        yield f"{told}: {q:,} % {n:,} = {q % n:,}, so {shares_text(got, n)}, in consecutive slices."
+        yield f"{counts}: {q:,} % {n:,} = {q % n:,}, so {shares_text(share_sizes, n)}, in consecutive slices."
 
 
 def _by_circle(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterator[str]:
-    q, n, got = len(queues), len(client_ids), sizes(strategy, queues, client_ids)
-    dealt = f"queue i of the list goes to position i % {n:,}"
-    yield f"{count(q, 'queue')}, {count(n, 'member')}, dealt in turn: {dealt}, so {shares_text(got, n)}."
+    q, n, share_sizes = len(queues), len(client_ids), sizes(strategy, queues, client_ids)
+    rule = f"queue i of the list goes to position i % {n:,}"
+    yield f"{count(q, 'queue')}, {count(n, 'member')}, dealt in turn: {rule}, so {shares_text(share_sizes, n)}."
 
 
 def _config(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterator[str]:
@@ -77,16 +76,22 @@ def _config(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterat
     if not lists:
         yield "No list contains a queue of this topic."
         return
-    told = [f"position {position} has {queue_ranges(listed)}" for position, listed in sorted(lists.items())]
-    more = [f"{len(told) - _MOST_LISTS:,} more positions have lists"] if len(told) > _MOST_LISTS else []
-    yield f"Of this topic, {joined(told[:_MOST_LISTS] + more)}."
-    names = Counter(queue for listed in lists.values() for queue in listed)
-    several = [queue for queue, times in names.items() if times > 1]
-    none = [(queue.broker_name, queue.queue_id) for queue in queues if queue[1:] not in names]
-    if several:
-        yield f"{queue_ranges(several)} {_are(several)} in more than one list."
-    if none:
-        yield f"{queue_ranges(none)} {_are(none)} in none."
+    listed_positions = [
+        f"position {position} has {queue_ranges(queues_listed)}" for position, queues_listed in sorted(lists.items())
+    ]
+    more = (
+        [f"{len(listed_positions) - _MOST_LISTS:,} more positions have lists"]
+        if len(listed_positions) > _MOST_LISTS
+        else []
+    )
+    yield f"Of this topic, {joined(listed_positions[:_MOST_LISTS] + more)}."
+    list_counts = Counter(queue for queues_listed in lists.values() for queue in queues_listed)
+    in_several = [queue for queue, times in list_counts.items() if times > 1]
+    in_none = [(queue.broker_name, queue.queue_id) for queue in queues if queue[1:] not in list_counts]
+    if in_several:
+        yield f"{queue_ranges(in_several)} {_are(in_several)} in more than one list."
+    if in_none:
+        yield f"{queue_ranges(in_none)} {_are(in_none)} in none."
 
 
 def _are(queues: Sequence[object]) -> str:
@@ -94,18 +99,18 @@ def _are(queues: Sequence[object]) -> str:
 
 
 def _machine_room(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterator[str]:
-    got, n = sizes(strategy, queues, client_ids), len(client_ids)
+    share_sizes, n = sizes(strategy, queues, client_ids), len(client_ids)
     rooms = ", ".join(sorted(strategy.rooms or ()))
     in_rooms = len(queues_in_rooms(strategy, queues))
-    each, rest = divmod(in_rooms, n)
+    per_member, rest = divmod(in_rooms, n)
     yield (
         f"Only brokers named room@broker, with a configured room ({rooms}), count: {in_rooms:,} of "
         f"{count(len(queues), 'queue')}."
     )
-    over = f"the {rest:,} left over go to the first" if rest > 1 else "the 1 left over goes to the first"
+    remainder = f"the {rest:,} left over go to the first" if rest > 1 else "the 1 left over goes to the first"
     yield (
-        f"{count(in_rooms, 'queue')}, {count(n, 'member')}: {in_rooms:,} // {n:,} = {each:,} for everyone, "
-        f"{over if rest else 'and none is left over'}, so {shares_text(got, n)}."
+        f"{count(in_rooms, 'queue')}, {count(n, 'member')}: {in_rooms:,} // {n:,} = {per_member:,} for everyone, "
+        f"{remainder if rest else 'and none is left over'}, so {shares_text(share_sizes, n)}."
     )
     if in_rooms < len(queues) and strategy.variant == Variant.JAVA:
         yield f"Nobody owns the other {count(len(queues) - in_rooms, 'queue')}, by design."
@@ -117,19 +122,22 @@ def _machine_room(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> 
 
 
 def _nearby(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterator[str]:
-    queues_of, positions_of = by_room(strategy, queues, client_ids)
+    room_queues, room_positions = by_room(strategy, queues, client_ids)
     inner = Strategy(strategy.inner or "", strategy.virtual_node_cnt)
     yield f"Each room is divided separately, by {inner.name}."
-    for room, indexes in sorted(queues_of.items()):
-        positions = positions_of.get(room, list(range(len(client_ids))))
-        local = sizes(inner, [queues[index] for index in indexes], [client_ids[position] for position in positions])
-        got = {positions[place]: size for place, size in local.items()}
-        who = f"{count(len(positions), 'member')} of its own"
-        if room not in positions_of:
-            who = f"no member of its own, so all {len(positions):,} members share them"
-        rest = _remainder(inner.name, len(indexes), len(positions))
-        yield f"Room {room}: {count(len(indexes), 'queue')}, {who}: {rest}{shares_text(got, len(client_ids))}."
-    if len(queues_of) > 1:
+    for room, indexes in sorted(room_queues.items()):
+        positions = room_positions.get(room, list(range(len(client_ids))))
+        local_sizes = sizes(
+            inner, [queues[index] for index in indexes], [client_ids[position] for position in positions]
+        )
+        share_sizes = {positions[local_position]: size for local_position, size in local_sizes.items()}
+        members = f"{count(len(positions), 'member')} of its own"
+        if room not in room_positions:
+            members = f"no member of its own, so all {len(positions):,} members share them"
+        remainder = _remainder(inner.name, len(indexes), len(positions))
+        shares_of_all = shares_text(share_sizes, len(client_ids))
+        yield f"Room {room}: {count(len(indexes), 'queue')}, {members}: {remainder}{shares_of_all}."
+    if len(room_queues) > 1:
         yield f"In total, {shares_text(sizes(strategy, queues, client_ids), len(client_ids))}."
 
 
@@ -142,27 +150,27 @@ def _consistent_hash(strategy: Strategy, queues: Queues, client_ids: ClientIds) 
     if not points:
         yield "Every member has 0 points on the hash ring, so nobody gets a queue."
         return
-    got = sizes(strategy, queues, client_ids)
-    own = {client_ids.index(client_id): got[client_ids.index(client_id)] for client_id in client_ids}
+    share_sizes = sizes(strategy, queues, client_ids)
+    owned = {client_ids.index(client_id): share_sizes[client_ids.index(client_id)] for client_id in client_ids}
     is_go = strategy.variant == Variant.GO
     ring = "Go's hash ring" if is_go else "the hash ring"
     yield (
         f"Every member has {count(points, 'point')} on {ring}, and a queue goes to the first point "
         f"{'after' if is_go else 'at or after'} its own hash."
     )
-    yield f"Of {count(len(queues), 'queue')}, {shares_text(own, len(client_ids))}."
+    yield f"Of {count(len(queues), 'queue')}, {shares_text(owned, len(client_ids))}."
 
 
 def _popped(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterator[str]:
     inner, share = parts(strategy)
-    got, q, n = sizes(strategy, queues, client_ids), len(queues), len(client_ids)
-    told = f"{count(q, 'queue')}, {count(n, 'member')}"
+    share_sizes, q, n = sizes(strategy, queues, client_ids), len(queues), len(client_ids)
+    counts = f"{count(q, 'queue')}, {count(n, 'member')}"
     if n > q:
-        yield f"The broker assigns the queues. {told}: position i may pop only queue i % {q:,} of the list."
+        yield f"The broker assigns the queues. {counts}: position i may pop only queue i % {q:,} of the list."
         return
-    helped = "that of the next position" if share == 1 else f"those of the next {share:,} positions"
-    yield f"The broker assigns the queues. {told}: every member may pop its share by {inner.name} and {helped}."
-    yield f"So {shares_text(got, n)}."
+    extra_shares = "that of the next position" if share == 1 else f"those of the next {share:,} positions"
+    yield f"The broker assigns the queues. {counts}: every member may pop its share by {inner.name} and {extra_shares}."
+    yield f"So {shares_text(share_sizes, n)}."
 
 
 _SENTENCES: Mapping[str, Callable[[Strategy, Queues, ClientIds], Iterator[str]]] = {
@@ -177,7 +185,7 @@ _SENTENCES: Mapping[str, Callable[[Strategy, Queues, ClientIds], Iterator[str]]]
 
 
 class AllocatingMember(NamedTuple):
-    """One connection of the group with the strategy that it runs, settings and all; twins share `client_id`."""
+    """One connection of the group with the strategy that it runs, with its settings; twins share `client_id`."""
 
     client_id: str
     client_addr: str | None
@@ -186,61 +194,64 @@ class AllocatingMember(NamedTuple):
 
 
 def how_it_was_cut(members: Sequence[AllocatingMember], topic: str, queues: Sequence[MessageQueue]) -> list[str]:
-    """The arithmetic of every strategy that a member runs, then what keeps shares from being taken.
+    """Sentences: the arithmetic of every strategy that a member runs, then the shares that nobody takes, and why.
 
-    Sentences; `members` come as every client sorts them, duplicates kept.
+    `members` are sorted as every client sorts them, with duplicates.
     """
     client_ids = [member.client_id for member in members]
     strategies = sorted({member.strategy for member in members}, key=lambda strategy: (strategy.name, strategy.variant))
     if len(strategies) < 2:
         strategy = strategies[0] if strategies else Strategy(AVG)
-        return [*arithmetic(strategy, queues, client_ids), *_losses(strategy, members, topic, queues)]
-    what = "its own strategy" if len({one.name for one in strategies}) > 1 else "the rules of its language and version"
-    told = [f"Each member computes with {what}, and takes only the share of its own position."]
+        return [*arithmetic(strategy, queues, client_ids), *_lost_shares(strategy, members, topic, queues)]
+    names = {strategy.name for strategy in strategies}
+    rules = "its own strategy" if len(names) > 1 else "the rules of its language and version"
+    sentences = [f"Each member computes with {rules}, and takes only the share of its own position."]
     for strategy in strategies:
-        who = positions_text([place for place, member in enumerate(members) if member.strategy == strategy])
-        name, how = f"{strategy.name}{VARIANTS[strategy.variant]}", arithmetic(strategy, queues, client_ids)
-        told += [f"By {name} ({who}): {' '.join(how)}"]
-    return [*told, *_losses(None, members, topic, queues)]
+        positions = positions_text([position for position, member in enumerate(members) if member.strategy == strategy])
+        name, computation = f"{strategy.name}{VARIANTS[strategy.variant]}", arithmetic(strategy, queues, client_ids)
+        sentences += [f"By {name} ({positions}): {' '.join(computation)}"]
+    return [*sentences, *_lost_shares(None, members, topic, queues)]
 
 
-def _losses(
+def _lost_shares(
     strategy: Strategy | None, members: Sequence[AllocatingMember], topic: str, queues: Sequence[MessageQueue]
 ) -> Iterator[str]:
     client_ids = [member.client_id for member in members]
     twins = sort_client_ids(client_id for client_id, times in Counter(client_ids).items() if times > 1)
-    got = _sizes(strategy, queues, client_ids) if twins and strategy else None
+    share_sizes = _sizes(strategy, queues, client_ids) if twins and strategy else None
     for client_id in twins:
-        yield _twins(client_id, strategy, client_ids, got)
-    strangers = [place for place, member in enumerate(members) if not member.subscribes]
-    if strangers and len(strangers) < len(members):
-        where, one = positions_text(strangers).capitalize(), len(strangers) == 1
-        told = "counts: nobody owns its share" if one else "count: nobody owns their shares"
-        yield f"{where} {'does' if one else 'do'} not subscribe to {topic}, but still {told}."
+        yield _twins(client_id, strategy, client_ids, share_sizes)
+    unsubscribed = [position for position, member in enumerate(members) if not member.subscribes]
+    if unsubscribed and len(unsubscribed) < len(members):
+        positions, is_single = positions_text(unsubscribed).capitalize(), len(unsubscribed) == 1
+        consequence = "counts: nobody owns its share" if is_single else "count: nobody owns their shares"
+        yield f"{positions} {'does' if is_single else 'do'} not subscribe to {topic}, but still {consequence}."
 
 
-def _twins(client_id: str, strategy: Strategy | None, client_ids: Sequence[str], got: Mapping[int, int] | None) -> str:
-    places = [place for place, one in enumerate(client_ids) if one == client_id]
-    first, later = places[0], places[1:]
-    told = f"{client_id} is listed {len(places)} times, at {positions_text(places)}"
+def _twins(
+    client_id: str, strategy: Strategy | None, client_ids: Sequence[str], share_sizes: Mapping[int, int] | None
+) -> str:
+    positions = [position for position, member_id in enumerate(client_ids) if member_id == client_id]
+    first, later = positions[0], positions[1:]
+    listed = f"{client_id} is listed {len(positions)} times, at {positions_text(positions)}"
     if strategy and strategy.name == CONSISTENT_HASH:
-        points = strategy.virtual_node_cnt * (1 if strategy.variant == Variant.GO else len(places))
+        points = strategy.virtual_node_cnt * (1 if strategy.variant == Variant.GO else len(positions))
         return (
-            f"{told}: it has {count(points, 'point')} and one share, which each of its connections takes. No queue "
+            f"{listed}: it has {count(points, 'point')} and one share, which each of its connections takes. No queue "
             "loses its owner, but the whole share is consumed more than once."
         )
     if strategy and strategy.name == CONFIG:
-        return f"{told}: each of its connections owns the queues of the same list."
+        return f"{listed}: each of its connections owns the queues of the same list."
     if strategy and is_popped(strategy.name):
-        return f"{told}: each of its connections may pop the same queues as the first of them, position {first}."
-    told += f": each of its connections computes the share of the first of them, position {first}."
-    if got is None:
-        return f"{told} Nobody owns the shares of its other positions."
-    lost = sum(got[place] for place in later)
-    what = f"{'the share' if len(later) == 1 else 'the shares'} of {positions_text(later)}"
-    if not lost:
-        return f"{told} {what.capitalize()} would be empty, so no queue loses its owner."
-    return f"{told} Nobody owns {what} ({count(lost, 'queue')})."
+        return f"{listed}: each of its connections may pop the same queues as the first of them, position {first}."
+    listed += f": each of its connections computes the share of the first of them, position {first}."
+    if share_sizes is None:
+        return f"{listed} Nobody owns the shares of its other positions."
+    lost_queues = sum(share_sizes[position] for position in later)
+    lost_shares = f"{'the share' if len(later) == 1 else 'the shares'} of {positions_text(later)}"
+    if not lost_queues:
+        return f"{listed} {lost_shares.capitalize()} would be empty, so no queue loses its owner."
+    return f"{listed} Nobody owns {lost_shares} ({count(lost_queues, 'queue')})."
 
 
 def _sizes(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> Mapping[int, int] | None:

@@ -1,4 +1,4 @@
-"""What waited in some queues, and what went in and out, over one interval."""
+"""The backlog of some queues over one interval, with messages produced and consumed: as values and as sentences."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _WHY_UNKNOWN: Mapping[str, str] = {
 }
 
 
-#: Said instead of OK of a queue that ends behind by more than is allowed, and by more than it began with: it was caught
-#: up a while before, so that no window of readings says otherwise.
+#: Shown instead of OK for a queue whose last lag is above the allowed one and above its first: it had caught up a while
+#: before, so that every window of readings is still OK.
 GROWING = "GROWING"
 
 
 def with_growth(row: Row, allowed_lag: int) -> Row:
-    """A row of `queue_progress` with the verdict that is told."""
+    """The row of `queue_progress`, its verdict replaced by `GROWING` where that holds."""
     is_behind = row["verdict"] == Verdict.OK and row["lag_last"] > max(row["lag_first"] or 0, allowed_lag)
     return {**row, "verdict": GROWING} if is_behind else row
 
@@ -42,11 +42,12 @@ class Unknown:
 
 @dataclass(frozen=True)
 class ViewBacklog:
-    """Messages of the queues whose backlog is known: at the interval's first and last reading, and what came and went
-    (None: no pair of readings); `verdicts` counts these queues by verdict, given two readings (`GROWING`: none of those
-    that are not OK, yet); `last_reading_at`: the last reading of any of them. `unknown_at_first`: those whose
-    first reading does not tell, so that the sum at first is unknown. `is_unfiltered`: messages that the group does not
-    subscribe count, too.
+    """The queues whose backlog is known, added up, in messages: at the `first` and `last` reading of the interval,
+    `produced` and `consumed` between readings (None: no queue has two).
+
+    `unknown_at_first`: queues without a lag at their first reading, so that the sum at first is unknown. `verdicts`:
+    queues by verdict, of those with two readings. `last_reading_at`: of any queue. `is_unfiltered`: messages that the
+    group does not subscribe to count, too.
     """
 
     queue_count: int
@@ -62,23 +63,23 @@ class ViewBacklog:
 
 
 def backlog_of(rows: Sequence[Row]) -> ViewBacklog | None:
-    """The rows of `queue_progress` added up; None without any."""
+    """The rows of `queue_progress` added up; None without rows."""
     if not rows:
         return None
-    known = [row for row in rows if row["lag_last"] is not None]
-    unread = [row for row in rows if row["lag_last"] is None]
-    counted = Counter(row["verdict"] for row in known if row["verdict"] and row["readings"] > 1)
+    measured = [row for row in rows if row["lag_last"] is not None]
+    unmeasured = [row for row in rows if row["lag_last"] is None]
+    verdicts = Counter(row["verdict"] for row in measured if row["verdict"] and row["readings"] > 1)
     return ViewBacklog(
-        queue_count=len(known),
-        first=sum_before((row["lag_first"], row["lag_last"]) for row in known),
-        unknown_at_first=_ranges(row for row in known if row["lag_first"] is None),
-        last=known_sum(row["lag_last"] for row in known),
-        produced=known_sum(row["produced"] for row in known),
-        consumed=known_sum(row["consumed"] for row in known),
-        verdicts={verdict: counted[verdict] for verdict in (*map(str, Verdict), GROWING) if counted[verdict]},
-        last_reading_at=max((row["last_reading_at"] for row in known if row["last_reading_at"]), default=None),
-        unknown=[_unknown(quality, unread) for quality in sorted({row["lag_quality"] for row in unread})],
-        is_unfiltered=any(row["lag_quality"] == LagQuality.UNFILTERED for row in known),
+        queue_count=len(measured),
+        first=sum_before((row["lag_first"], row["lag_last"]) for row in measured),
+        unknown_at_first=_ranges(row for row in measured if row["lag_first"] is None),
+        last=known_sum(row["lag_last"] for row in measured),
+        produced=known_sum(row["produced"] for row in measured),
+        consumed=known_sum(row["consumed"] for row in measured),
+        verdicts={verdict: verdicts[verdict] for verdict in (*map(str, Verdict), GROWING) if verdicts[verdict]},
+        last_reading_at=max((row["last_reading_at"] for row in measured if row["last_reading_at"]), default=None),
+        unknown=[_unknown(quality, unmeasured) for quality in sorted({row["lag_quality"] for row in unmeasured})],
+        is_unfiltered=any(row["lag_quality"] == LagQuality.UNFILTERED for row in measured),
     )
 
 
@@ -92,28 +93,28 @@ def _ranges(rows: Iterable[Row]) -> str:
 
 
 def backlog_text(backlog: ViewBacklog | None, *, owned: bool = True) -> str:
-    """One or more sentences, such as `Backlog 27 → 6,120; 6,193 produced, 76 consumed.` With `owned` the verdicts too:
-    of a queue that nobody consumes they say nothing.
+    """One or more sentences, such as `Backlog 27 → 6,120; 6,193 produced, 76 consumed.` With `owned` the verdicts, too:
+    for a queue without a consumer they mean nothing.
     """
     if backlog is None:
         return "Backlog unknown: no offset was read."
-    alone = not backlog.queue_count and len(backlog.unknown) == 1
-    known = [_known(backlog, owned)] if backlog.queue_count else []
-    return " ".join([*known, *(_unknown_text(one, alone) for one in backlog.unknown)])
+    is_single = not backlog.queue_count and len(backlog.unknown) == 1
+    known_texts = [_known_text(backlog, owned)] if backlog.queue_count else []
+    return " ".join([*known_texts, *(_unknown_text(unknown, is_single) for unknown in backlog.unknown)])
 
 
-def _known(backlog: ViewBacklog, owned: bool) -> str:
-    moved = "messages produced and consumed are unknown"
+def _known_text(backlog: ViewBacklog, owned: bool) -> str:
+    flow = "messages produced and consumed are unknown"
     if backlog.produced is not None or backlog.consumed is not None:
-        moved = f"{number_text(backlog.produced)} produced, {number_text(backlog.consumed)} consumed"
+        flow = f"{number_text(backlog.produced)} produced, {number_text(backlog.consumed)} consumed"
     if not backlog.verdicts and backlog.last_reading_at:
         return (
-            f"Backlog {number_text(backlog.last)} at the only reading, {format_utc(backlog.last_reading_at)}; {moved}."
+            f"Backlog {number_text(backlog.last)} at the only reading, {format_utc(backlog.last_reading_at)}; {flow}."
         )
-    told = f"Backlog {number_text(backlog.first)} → {number_text(backlog.last)}; {moved}"
+    text = f"Backlog {number_text(backlog.first)} → {number_text(backlog.last)}; {flow}"
     if backlog.unknown_at_first:
-        told += f"; at first the group had not committed an offset in {backlog.unknown_at_first}"
-    return f"{told}; {_verdicts(backlog.verdicts)}." if owned and backlog.verdicts else f"{told}."
+        text += f"; at first the group had not committed an offset in {backlog.unknown_at_first}"
+    return f"{text}; {_verdicts(backlog.verdicts)}." if owned and backlog.verdicts else f"{text}."
 
 
 def _verdicts(verdicts: Mapping[str, int]) -> str:
@@ -124,8 +125,8 @@ def _verdicts(verdicts: Mapping[str, int]) -> str:
     return "verdicts " + ", ".join(f"{verdict} on {count(queues, 'queue')}" for verdict, queues in verdicts.items())
 
 
-def _unknown_text(unknown: Unknown, alone: bool) -> str:
-    where = "" if alone else f" of {unknown.queues}"
-    why = _WHY_UNKNOWN.get(unknown.quality, unknown.quality)
+def _unknown_text(unknown: Unknown, is_single: bool) -> str:
+    queues = "" if is_single else f" of {unknown.queues}"
+    reason = _WHY_UNKNOWN.get(unknown.quality, unknown.quality)
     produced = "messages produced are unknown, too" if unknown.produced is None else f"{unknown.produced:,} produced"
-    return f"Backlog{where} unknown: {why}; {produced}."
+    return f"Backlog{queues} unknown: {reason}; {produced}."

@@ -1,4 +1,4 @@
-"""What an explanation is made of, the published rows of a group and step, and what it says; `--json` prints the latter.
+"""The input of an explanation, the published rows of a group and step, and its result, which `--json` prints.
 
 Null is unknown.
 """
@@ -20,12 +20,12 @@ from spark_jobs.show.text.backlog import ViewBacklog
 
 @dataclass(frozen=True)
 class GroupStep:
-    """One group, one moment and the step that holds it.
+    """One group, one moment and the published rows of the step that contains it.
 
-    `intervals`: all of the step; `allocations` and `progress`: at least those of the intervals that hold the moment
-    and, where one is unobserved, of the last one known before it; `findings`: those that hold the moment; `status`:
-    the row of `group_status`. `settings`, `allowed_lag`: as configured in the run that published the step. `topic`:
-    tell of no other one.
+    `intervals`: all of the step; `allocations` and `progress`: at least those of the intervals that contain the moment
+    and, where one is unobserved, of the last observed one before it; `findings`: those that contain the moment;
+    `status`: the row of `group_status`. `settings`, `allowed_lag`: as configured in the run that published the step.
+    `topic`: explain only this one.
     """
 
     cluster: str
@@ -43,19 +43,19 @@ class GroupStep:
 
 
 def holding(rows: Sequence[Row], at: datetime) -> list[Row]:
-    """The rows whose interval holds the moment, by view."""
-    held = [row for row in rows if row["interval_start"] <= at < row["interval_end"]]
-    return sorted(held, key=lambda row: str(row["membership_view"]))
+    """The rows whose interval contains the moment, sorted by membership view."""
+    current = [row for row in rows if row["interval_start"] <= at < row["interval_end"]]
+    return sorted(current, key=lambda row: str(row["membership_view"]))
 
 
 def last_before(rows: Sequence[Row], at: datetime) -> Row | None:
-    """The last observed interval that was over at the moment; of views that ended together the first by name."""
-    over = [row for row in rows if row["interval_end"] <= at and row["status"] != Status.UNOBSERVED]
-    return min(over, key=lambda row: (-row["interval_end"].timestamp(), row["membership_view"]), default=None)
+    """The last observed interval that ended before the moment; of several views the first by name."""
+    ended = [row for row in rows if row["interval_end"] <= at and row["status"] != Status.UNOBSERVED]
+    return min(ended, key=lambda row: (-row["interval_end"].timestamp(), row["membership_view"]), default=None)
 
 
 def first_after(rows: Sequence[Row], at: datetime) -> Row | None:
-    """The first observed interval that begins after the moment; of views that begin together the first by name."""
+    """The first observed interval that begins after the moment; of several views the first by name."""
     later = [row for row in rows if row["interval_start"] > at and row["status"] != Status.UNOBSERVED]
     return min(later, key=lambda row: (row["interval_start"], row["membership_view"]), default=None)
 
@@ -79,9 +79,9 @@ class MemberShare:
 
 @dataclass(frozen=True)
 class UnhealthyQueues:
-    """Queues that nobody owned, or more than one connection, for one cause; `why` is that cause as a clause.
+    """Queues with no owner, or with several, for one cause; `why` is that cause as a clause.
 
-    `client_id`: in whose share they lie, if that is the cause; `owners`: positions.
+    `client_id`: the member whose share they belong to, if that is the cause; `owners`: positions of the owners.
     """
 
     queues: str
@@ -95,9 +95,9 @@ class UnhealthyQueues:
 
 @dataclass(frozen=True)
 class IntervalStart:
-    """Why an interval began; `triggers` are sentences' parts, empty where nothing differs from what held before.
+    """Why an interval began; `triggers` are clauses, empty where nothing differs from the interval before.
 
-    `known` is False where the step cannot tell: it stands since before its window.
+    `known` is False where the interval began before the window of the step.
     """
 
     known: bool
@@ -110,7 +110,7 @@ class IntervalStart:
 
 @dataclass(frozen=True)
 class ObservedNeighbour:
-    """An observed interval next to an unobserved moment: its end that is nearer, and its totals."""
+    """An observed interval next to an unobserved moment: `at` is its nearer end; and its totals."""
 
     at: datetime
     status: str
@@ -125,9 +125,9 @@ class ObservedNeighbour:
 
 @dataclass(frozen=True)
 class IntervalExplanation:
-    """The interval that holds the moment, as all hosts of the topic list the members (`*`) or one broker does.
+    """The interval that contains the moment, in one membership view: that of all hosts (`*`), or of one broker.
 
-    `or_earlier`, `or_later`: it is cut by the step. `arithmetic`: how the strategy cuts the queues, sentences.
+    `or_earlier`, `or_later`: the step cuts it. `arithmetic`: sentences, how the strategy divides the queues.
     `missing`: client ids that other views list and this one does not.
     """
 
@@ -154,7 +154,7 @@ class IntervalExplanation:
 
 @dataclass(frozen=True)
 class TopicExplanation:
-    """One topic: a view if its hosts agree, else one each. `backlog` is that of the whole topic in the interval."""
+    """One topic: one view if its hosts agree, else one per broker. `backlog`: of the whole topic in the interval."""
 
     topic: str
     is_retry: bool
@@ -164,8 +164,8 @@ class TopicExplanation:
 
 @dataclass(frozen=True)
 class GroupExplanation:
-    """One group at one moment. `quiet_topics`: topics of which nothing has to be told; `findings`, the worst first, and
-    `status` (None: the group has none in this step) as published.
+    """One group at one moment. `quiet_topics`: retry topics without problems; `findings` (worst first) and `status`
+    (None: the group has none in this step) are rows as published.
     """
 
     cluster: str

@@ -21,41 +21,41 @@ _OWNERS_UNKNOWN = (Reason.BROKER_REBALANCE, Reason.CONSUMED_THROUGH_PROXY, Reaso
 
 
 def lines(story: GroupExplanation, zone: str = "UTC") -> Iterator[TextLine]:
-    """One line per statement: the causes and what to do, how that was computed, what else was found; the names in them
-    are as the clients gave them. `zone`: of the times shown.
+    """One line per statement: the causes and what to do, how that was computed, the other findings. Names are as the
+    clients gave them. `zone`: of the times shown.
     """
     yield TextLine(f"{story.consumer_group} (cluster {story.cluster}) at {format_utc(story.at)}", 0, "title")
     yield TextLine(f"{_verdict(story)} All times are {zone}; the audited step is {story.step}.", 0)
-    answer = _causes(story.findings)
-    yield from _section(_findings("What was wrong", answer) if answer else [_nothing_wrong(story)])
+    causes = _causes(story.findings)
+    yield from _after_blank_line(_findings("What was wrong", causes) if causes else [_nothing_wrong(story)])
     for topic in story.topics:
-        yield from _section(_topic(topic))
+        yield from _after_blank_line(_topic(topic))
     if story.quiet_topics:
-        yield from _section([TextLine(_quiet(story.quiet_topics), 0)])
-    if other := [row for row in story.findings if row not in answer]:
-        yield from _section(_findings("What else was found", other))
+        yield from _after_blank_line([TextLine(_quiet(story.quiet_topics), 0)])
+    if others := [row for row in story.findings if row not in causes]:
+        yield from _after_blank_line(_findings("What else was found", others))
     if story.status:
-        yield from _section(_step(story.status))
+        yield from _after_blank_line(_step(story.status))
 
 
-def _section(told: Iterable[TextLine]) -> Iterator[TextLine]:
+def _after_blank_line(lines: Iterable[TextLine]) -> Iterator[TextLine]:
     yield TextLine("", 0)
-    yield from told
+    yield from lines
 
 
 def _causes(findings: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Those that are worse than INFO, and no consequence of another such one."""
+    """The findings above INFO that are not a consequence of another one above INFO."""
     worse = {row["finding_id"]: row for row in findings if row["severity"] != INFO}
     return [row for row in worse.values() if row["root_finding_id"] not in worse]
 
 
 def _verdict(story: GroupExplanation) -> str:
     counts = Counter(row["severity"] for row in story.findings)
-    told = [f"{counts[severity]} {severity}" for severity in WORST_FIRST if counts[severity]]
-    if not told:
+    severities = [f"{counts[severity]} {severity}" for severity in WORST_FIRST if counts[severity]]
+    if not severities:
         return "No finding covers this moment."
     covers = "covers" if len(story.findings) == 1 else "cover"
-    return f"{count(len(story.findings), 'finding')} {covers} this moment: {joined(told)}."
+    return f"{count(len(story.findings), 'finding')} {covers} this moment: {joined(severities)}."
 
 
 def _topic(topic: TopicExplanation) -> Iterator[TextLine]:
@@ -66,11 +66,11 @@ def _topic(topic: TopicExplanation) -> Iterator[TextLine]:
             f"The brokers disagreed: {names} listed different members. Each client asks a random one of them.", 1
         )
     for view in topic.views:
-        told = interval_lines(view)
+        view_lines = interval_lines(view)
         if len(topic.views) > 1:
             yield TextLine(f"As {view.membership_view} listed them:", 1, "heading")
-            told = (line._replace(indent=line.indent + 1) for line in told)
-        yield from told
+            view_lines = (line._replace(indent=line.indent + 1) for line in view_lines)
+        yield from view_lines
     if topic.backlog or _has_owners(topic):
         yield TextLine(f"Whole topic: {_lower(backlog_text(topic.backlog, owned=not _has_owners(topic)))}", 1)
     if topic.backlog and topic.backlog.is_unfiltered:
@@ -78,7 +78,7 @@ def _topic(topic: TopicExplanation) -> Iterator[TextLine]:
 
 
 def _has_owners(topic: TopicExplanation) -> bool:
-    """Whether any view says who owned the queues, with their verdicts."""
+    """Whether any view was replayed, and so says who owned the queues."""
     return any(view.status == Status.REPLAYED for view in topic.views)
 
 
@@ -93,10 +93,10 @@ def _quiet(topics: list[str]) -> str:
 
 
 def _nothing_wrong(story: GroupExplanation) -> TextLine:
-    found = "No finding above INFO" if story.findings else "No finding"
+    summary = "No finding above INFO" if story.findings else "No finding"
     unknown = "; ".join(unknowns(story))
-    well = f"{found}." if story.findings else "Nothing was wrong then."
-    return TextLine(f"{found}, but unknown: {unknown}." if unknown else well, 0, "title")
+    all_known = f"{summary}." if story.findings else "Nothing was wrong then."
+    return TextLine(f"{summary}, but unknown: {unknown}." if unknown else all_known, 0, "title")
 
 
 def _findings(title: str, findings: Iterable[Mapping[str, Any]]) -> Iterator[TextLine]:
@@ -106,16 +106,16 @@ def _findings(title: str, findings: Iterable[Mapping[str, Any]]) -> Iterator[Tex
 
 
 def unknowns(story: GroupExplanation) -> list[str]:
-    """What is not known of the topics that are told of, so that nobody can say that it was right."""
-    found = []
+    """Clauses: which owners and backlogs of the explained topics are unknown, so that nobody can call them healthy."""
+    texts = []
     for topic in story.topics:
         if any(view.status in _UNKNOWN or view.reason in _OWNERS_UNKNOWN for view in topic.views):
-            found.append(f"who owned the queues of {topic.topic}")
+            texts.append(f"who owned the queues of {topic.topic}")
         if topic.backlog is None:
-            found.append(f"the backlog of {topic.topic}")
-        elif queues := sum(one.queue_count for one in topic.backlog.unknown):
-            found.append(f"the backlog of {count(queues, 'queue')} of {topic.topic}")
-    return found
+            texts.append(f"the backlog of {topic.topic}")
+        elif queues := sum(unknown.queue_count for unknown in topic.backlog.unknown):
+            texts.append(f"the backlog of {count(queues, 'queue')} of {topic.topic}")
+    return texts
 
 
 def _finding(finding: Mapping[str, Any]) -> Iterator[TextLine]:
@@ -126,8 +126,10 @@ def _finding(finding: Mapping[str, Any]) -> Iterator[TextLine]:
     span = f"From {format_utc(finding['start'])} to {format_utc(finding['end'])}"
     yield TextLine(f"{span} ({duration_text(finding['end'] - finding['start'])}).{_piled_up(evidence)}", 2)
     if evidence["measures"]:
-        told = (f"{one['name'].replace('_', ' ')} {_measure(one['value'])}" for one in evidence["measures"])
-        yield TextLine(f"Measured: {', '.join(told)}.", 2)
+        measures = (
+            f"{measure['name'].replace('_', ' ')} {_measure(measure['value'])}" for measure in evidence["measures"]
+        )
+        yield TextLine(f"Measured: {', '.join(measures)}.", 2)
     for party in evidence["parties"] or ():
         ids = ", ".join(party["client_ids"] or ())
         yield TextLine(f"{party['name']}: {ids}" if ids else party["name"], 2)
@@ -139,8 +141,8 @@ def _finding(finding: Mapping[str, Any]) -> Iterator[TextLine]:
 def _piled_up(evidence: Mapping[str, Any]) -> str:
     end, unknown = evidence["backlog_end"], evidence["unknown_queues"]
     if end is not None:
-        told = f" Backlog {number_text(evidence['backlog_start'])} → {end:,}"
-        return f"{told}, unknown for {count(unknown, 'queue')}." if unknown else f"{told}."
+        text = f" Backlog {number_text(evidence['backlog_start'])} → {end:,}"
+        return f"{text}, unknown for {count(unknown, 'queue')}." if unknown else f"{text}."
     return f" Backlog unknown for {count(unknown, 'queue')}." if unknown else ""
 
 

@@ -36,7 +36,7 @@ that hold it. The report has these terms at its end.
 def handbook() -> str:
     """The page: the frame around the rules, and a section per rule."""
     rules = "\n\n".join("\n".join(_section(rule)) for rule in RULES)
-    limits = "\n".join(_limit(found) for found in Limit)
+    limits = "\n".join(_limit(limit) for limit in Limit)
     return _FRAME.read_text(encoding="utf-8").replace("{rules}", rules).replace("{limits}", limits)
 
 
@@ -50,9 +50,9 @@ def _term(term: Term) -> str:
     return f"| {term.name} | {term.meaning} | {rocketmq} | {columns} |"
 
 
-def _limit(found: Limit) -> str:
-    signs = ", ".join(f"`{sign}`" for sign in SIGNS.get(found, ()))
-    return f"| `{found}` | {signs} | {ADVICE[found]} |"
+def _limit(limit: Limit) -> str:
+    signs = ", ".join(f"`{sign}`" for sign in SIGNS.get(limit, ()))
+    return f"| `{limit}` | {signs} | {ADVICE[limit]} |"
 
 
 def _section(rule: Rule) -> Iterator[str]:

@@ -15,14 +15,14 @@ from spark_jobs.domain.phrases import count, names_text
 from spark_jobs.domain.rules import unobserved
 from spark_jobs.show.text.interval_text import TextLine
 
-#: Groups of which the same is said are told together where it began, and ended, less than this apart; microseconds.
+#: Groups with the same condition share a line where it began, and ended, less than this apart; microseconds.
 _APART = 60 * SECOND
 #: Names in one line, at most; the others are counted.
 _NAMED = 20
 
 
 def incident_lines(incident: Incident) -> Iterator[TextLine]:
-    """What happened, where, what it led to, and what to do; the names are as the clients gave them."""
+    """Lines: what happened, where, its consequences, and what to do. Names are as the clients gave them."""
     yield TextLine(f"{incident.headline} (cluster {incident.cluster})", 0, "title")
     yield TextLine(
         f"{incident.severity} {incident.rule}, {causes_text(incident)}; incident {incident.incident_id}",
@@ -48,27 +48,28 @@ def incident_lines(incident: Incident) -> Iterator[TextLine]:
 
 
 def incidents_text(incidents: Sequence[Incident]) -> str:
-    """How many there are, by severity, such as `3 incidents: 1 ERROR, 2 WARN; 1 is open`."""
+    """Counts by severity, such as `3 incidents: 1 ERROR, 2 WARN; 1 is open`."""
     counts = Counter(incident.severity for incident in incidents)
     if not counts:
         return "No incidents."
-    still = sum(1 for incident in incidents if incident.resolved_at is None)
-    told = ", ".join(f"{counts[severity]} {severity}" for severity in WORST_FIRST if counts[severity])
-    return f"{count(len(incidents), 'incident')}: {told}; {still} {'is' if still == 1 else 'are'} open"
+    still_open = sum(1 for incident in incidents if incident.resolved_at is None)
+    severities = ", ".join(f"{counts[severity]} {severity}" for severity in WORST_FIRST if counts[severity])
+    return f"{count(len(incidents), 'incident')}: {severities}; {still_open} {'is' if still_open == 1 else 'are'} open"
 
 
 def unknown_text(not_audited: Sequence[Interval], not_recorded: Sequence[Interval]) -> str | None:
-    """The time of which nothing is known, and why; None: there is none."""
-    spans, what = (not_recorded, "recorded") if not_recorded else (not_audited, "audited")
+    """A clause that names the time without audits or snapshots; None: there is no such time."""
+    spans, missing = (not_recorded, "recorded") if not_recorded else (not_audited, "audited")
     if not spans:
         return None
-    when = "" if list(spans) == [EVER] else f" in {names_text([*map(str, spans)], 3)}"
-    return f"unknown: nothing was {what}{when}"
+    times = "" if list(spans) == [EVER] else f" in {names_text([*map(str, spans)], 3)}"
+    return f"unknown: nothing was {missing}{times}"
 
 
 def attention(incident: Incident) -> tuple[int, bool, bool, int, int]:
-    """Greater for what should be looked at first: what is worse, then open, then piled up more, then newer. What was
-    not recorded comes after all others of its severity: where the recording ended, nothing went wrong.
+    """Sort key, greatest first: worse severity, then open, then more messages piled up, then newer.
+
+    UNOBSERVED comes last in its severity: where the recording ended, nothing went wrong.
     """
     recorded = incident.rule != unobserved.NAME
     return (
@@ -81,12 +82,12 @@ def attention(incident: Incident) -> tuple[int, bool, bool, int, int]:
 
 
 def worst_first(incidents: Iterable[Incident]) -> list[Incident]:
-    """What should be looked at first, first."""
+    """The incidents, sorted by `attention`, greatest first."""
     return sorted(incidents, key=attention, reverse=True)
 
 
 def state_text(incident: Incident, written: Callable[[datetime], str] = format_utc) -> str:
-    """What is said of an incident behind its headline: `open since …, 1,234 messages piled up`."""
+    """What follows the headline of an incident: `open since …, 1,234 messages piled up`."""
     opened = written(from_micros(incident.opened_at))
     time = (
         f"open since {opened}"
@@ -98,32 +99,31 @@ def state_text(incident: Incident, written: Callable[[datetime], str] = format_u
 
 
 def causes_text(incident: Incident) -> str:
-    """Its cause, and those that it had at other times."""
+    """The cause of the incident, and the causes that it had at other times."""
     earlier = [cause for cause in incident.causes if cause != incident.cause]
     return f"{incident.cause}, at times {', '.join(earlier)}" if earlier else str(incident.cause)
 
 
 def what_text(incident: Incident) -> str:
-    """Its rule, its cause, and whose it is."""
+    """The rule, cause and teams of the incident."""
     return ", ".join((incident.rule, str(incident.cause), *(f"team {team}" for team in incident.teams)))
 
 
 def time_text(incident: Incident, written: Callable[[datetime], str] = format_utc) -> str:
-    """When it was opened, and resolved, as a sentence; `written`: how a moment is written."""
+    """A sentence: when the incident was opened and resolved; `written` formats a moment."""
     lasted = duration_text(timedelta(microseconds=incident.last_seen_at - incident.opened_at))
-    opened, seen = written(from_micros(incident.opened_at)), written(from_micros(incident.last_seen_at))
+    opened, last_seen = written(from_micros(incident.opened_at)), written(from_micros(incident.last_seen_at))
     if incident.resolved_at is None:
-        return f"Open since {opened}: it was last seen at {seen} ({lasted}), and nothing is known after that."
+        return f"Open since {opened}: it was last seen at {last_seen} ({lasted}), and nothing is known after that."
     if incident.resolved_at > incident.last_seen_at:
-        gone = written(from_micros(incident.resolved_at))
-        return (
-            f"From {opened} to {seen} ({lasted}), perhaps longer: it was gone at {gone}, the time between is unknown."
-        )
-    return f"From {opened} to {seen} ({lasted})."
+        resolved = written(from_micros(incident.resolved_at))
+        unknown = f"it was gone at {resolved}, the time between is unknown"
+        return f"From {opened} to {last_seen} ({lasted}), perhaps longer: {unknown}."
+    return f"From {opened} to {last_seen} ({lasted})."
 
 
 def cost_texts(piled_up: int | None, unowned_queue_minutes: float) -> Iterator[str]:
-    """What it cost, as sentences; nothing about what is unknown or zero."""
+    """Sentences: messages piled up, and queue-minutes without owner; none for an unknown or zero cost."""
     if piled_up is not None:
         yield f"{count(piled_up, 'message')} piled up."
     if unowned_queue_minutes:
@@ -134,37 +134,39 @@ def _parts(title: str, parts: tuple[IncidentPart, ...]) -> Iterator[TextLine]:
     if parts:
         yield TextLine("", 0)
         yield TextLine(title, 0, "title")
-    told = _together(parts)
-    for same in told[:_NAMED]:
-        part = same[0]
-        groups = names_text([one.consumer_group for one in same], _NAMED)
-        where = groups if part.topic is None else f"{groups}, {part.topic}"
+    alike_parts = _alike_parts(parts)
+    for alike in alike_parts[:_NAMED]:
+        part = alike[0]
+        groups = names_text([member.consumer_group for member in alike], _NAMED)
+        place = groups if part.topic is None else f"{groups}, {part.topic}"
         about = "" if part.subject in (part.topic, part.consumer_group) else f": {part.subject}"
-        yield TextLine(f"{part.severity} {part.rule} ({part.cause}) in {where}{about}", 1, part.severity)
-        found = count(sum(len(one.finding_ids) for one in same), "finding")
-        start, end = min(one.start for one in same), max(one.end for one in same)
-        yield TextLine(f"From {format_utc(from_micros(start))} to {format_utc(from_micros(end))}, {found}.", 2)
-    if left := sum(map(len, told[_NAMED:])):
-        yield TextLine(f"… and {left} more.", 1)
+        yield TextLine(f"{part.severity} {part.rule} ({part.cause}) in {place}{about}", 1, part.severity)
+        finding_count = count(sum(len(member.finding_ids) for member in alike), "finding")
+        start, end = min(member.start for member in alike), max(member.end for member in alike)
+        yield TextLine(f"From {format_utc(from_micros(start))} to {format_utc(from_micros(end))}, {finding_count}.", 2)
+    if left_out := sum(map(len, alike_parts[_NAMED:])):
+        yield TextLine(f"… and {left_out} more.", 1)
 
 
-def _together(parts: Iterable[IncidentPart]) -> list[list[IncidentPart]]:
-    """In order of time, those of different groups that say the same of a whole group, at nearly the same time."""
-    found: list[list[IncidentPart]] = []
+def _alike_parts(parts: Iterable[IncidentPart]) -> list[list[IncidentPart]]:
+    """The parts in order of time; consecutive ones of different groups with the same condition, at nearly the same
+    time, together.
+    """
+    alike: list[list[IncidentPart]] = []
     for part in parts:
-        if found and _are_same(found[-1][0], part):
-            found[-1].append(part)
+        if alike and _are_alike(alike[-1][0], part):
+            alike[-1].append(part)
         else:
-            found.append([part])
-    return found
+            alike.append([part])
+    return alike
 
 
-def _are_same(one: IncidentPart, other: IncidentPart) -> bool:
-    whole = all(part.topic is None and part.subject == part.consumer_group for part in (one, other))
-    whole &= one.consumer_group != other.consumer_group
-    what = (one.severity, one.rule, one.cause) == (other.severity, other.rule, other.cause)
-    return whole and what and max(abs(one.start - other.start), abs(one.end - other.end)) < _APART
+def _are_alike(before: IncidentPart, after: IncidentPart) -> bool:
+    are_of_groups = all(part.topic is None and part.subject == part.consumer_group for part in (before, after))
+    are_of_groups &= before.consumer_group != after.consumer_group
+    are_same = (before.severity, before.rule, before.cause) == (after.severity, after.rule, after.cause)
+    return are_of_groups and are_same and max(abs(before.start - after.start), abs(before.end - after.end)) < _APART
 
 
-def _named(thing: str, names: tuple[str, ...]) -> str:
-    return f"{thing if len(names) == 1 else thing + 's'}: {names_text(names, _NAMED)}"
+def _named(kind: str, names: tuple[str, ...]) -> str:
+    return f"{kind if len(names) == 1 else kind + 's'}: {names_text(names, _NAMED)}"

@@ -28,7 +28,7 @@ _SOURCES: Mapping[str, str] = {
 
 
 class TextLine(NamedTuple):
-    """One line, how deep it is indented, and its part: title, heading, advice, a severity, or empty."""
+    """One line of text; `indent`: levels; `part`: title, heading, advice, a severity, or empty."""
 
     text: str
     indent: int
@@ -36,7 +36,7 @@ class TextLine(NamedTuple):
 
 
 def interval_lines(view: IntervalExplanation) -> Iterator[TextLine]:
-    """What the view says of the interval that holds the moment."""
+    """Lines about the interval that contains the moment, as this membership view lists the members."""
     if view.status == Status.UNOBSERVED:
         yield from _gap(view)
         return
@@ -79,10 +79,10 @@ def _moved(began: IntervalStart) -> str:
         return ""
     if not began.queues_moved:
         return "No queue changed owner."
-    told = f"{began.queues_moved:,} of {count(began.queues_moved + began.queues_preserved, 'queue')} changed owner"
+    changed = f"{began.queues_moved:,} of {count(began.queues_moved + began.queues_preserved, 'queue')} changed owner"
     if began.least_moves == began.queues_moved:
-        return f"{told}, the fewest possible with these shares."
-    return f"{told}; {began.least_moves or 0:,} would have been enough with these shares."
+        return f"{changed}, the fewest possible with these shares."
+    return f"{changed}; {began.least_moves or 0:,} would have been enough with these shares."
 
 
 def _members(view: IntervalExplanation) -> Iterator[TextLine]:
@@ -101,14 +101,16 @@ def _members(view: IntervalExplanation) -> Iterator[TextLine]:
 
 
 def _member(member: MemberShare, view: IntervalExplanation, mixed: bool) -> str:
-    twins = [share.position for share in view.members if share.client_id == member.client_id and share is not member]
+    twin_positions = [
+        share.position for share in view.members if share.client_id == member.client_id and share is not member
+    ]
     marks = [
-        *([f"shares its client id with {positions_text(twins)}"] if twins else []),
+        *([f"shares its client id with {positions_text(twin_positions)}"] if twin_positions else []),
         *(["does not subscribe to this topic"] if member.subscribes is False else []),
         *([f"uses {member.strategy}"] if mixed else []),
     ]
-    told = f" ({', '.join(marks)})" if marks else ""
-    return f"{member.position}  {member.client_id}  {member.client_addr or 'address unknown'}{told}"
+    remarks = f" ({', '.join(marks)})" if marks else ""
+    return f"{member.position}  {member.client_id}  {member.client_addr or 'address unknown'}{remarks}"
 
 
 def _cut(view: IntervalExplanation) -> Iterator[TextLine]:
@@ -124,44 +126,47 @@ def _owned(view: IntervalExplanation) -> Iterator[TextLine]:
     yield TextLine("Owners, and the backlog in messages from the first to the last reading of this time:", 1)
     for member in view.members:
         if member.queues:
-            held = f"Position {member.position} owned {member.queues} ({count(member.queue_count, 'queue')})."
-            yield TextLine(f"{held} {backlog_text(member.backlog)}", 2)
+            owned = f"Position {member.position} owned {member.queues} ({count(member.queue_count, 'queue')})."
+            yield TextLine(f"{owned} {backlog_text(member.backlog)}", 2)
         else:
             yield TextLine(f"Position {member.position} owned no queue.", 2)
-    for odd in view.unassigned:
-        held = f"Nobody owned {odd.queues} ({count(odd.queue_count, 'queue')}): {odd.why}."
-        yield TextLine(f"{held} {backlog_text(odd.backlog, owned=False)}", 2, "odd")
-    for odd in view.double_owned:
-        yield TextLine(_shared(odd), 2, "" if odd.cause == DoubleOwnedCause.POP_SHARED else "odd")
+    for unhealthy in view.unassigned:
+        owned = f"Nobody owned {unhealthy.queues} ({count(unhealthy.queue_count, 'queue')}): {unhealthy.why}."
+        yield TextLine(f"{owned} {backlog_text(unhealthy.backlog, owned=False)}", 2, "odd")
+    for unhealthy in view.double_owned:
+        yield TextLine(_shared(unhealthy), 2, "" if unhealthy.cause == DoubleOwnedCause.POP_SHARED else "odd")
 
 
-def _shared(odd: UnhealthyQueues) -> str:
-    queues = f"{odd.queues} ({count(odd.queue_count, 'queue')})"
-    if odd.cause == DoubleOwnedCause.POP_SHARED:
-        return f"{queues} could be popped by {positions_text(odd.owners)}: {odd.why}."
+def _shared(unhealthy: UnhealthyQueues) -> str:
+    queues = f"{unhealthy.queues} ({count(unhealthy.queue_count, 'queue')})"
+    if unhealthy.cause == DoubleOwnedCause.POP_SHARED:
+        return f"{queues} could be popped by {positions_text(unhealthy.owners)}: {unhealthy.why}."
+    owners = positions_text(unhealthy.owners)
     return (
-        f"{queues} had {len(odd.owners)} owners, {positions_text(odd.owners)}, and each of them consumed every "
-        f"message: {odd.why}."
+        f"{queues} had {len(unhealthy.owners)} owners, {owners}, and each of them consumed every "
+        f"message: {unhealthy.why}."
     )
 
 
 def _gap(view: IntervalExplanation) -> Iterator[TextLine]:
     start, end = _bounds(view)
-    what = REASONS[view.reason or ""]
-    yield TextLine(f"There are no snapshots from {start} to {end}, so at this moment {what} is known.", 1)
+    reason = REASONS[view.reason or ""]
+    yield TextLine(f"There are no snapshots from {start} to {end}, so at this moment {reason} is known.", 1)
     before, after = view.last_known, view.first_known
-    yield TextLine(f"Last known, until {_known(before)}" if before else "This step has no known state before that.", 1)
     yield TextLine(
-        f"First known again, from {_known(after)}" if after else "This step has no known state after that.", 1
+        f"Last known, until {_neighbour_text(before)}" if before else "This step has no known state before that.", 1
+    )
+    yield TextLine(
+        f"First known again, from {_neighbour_text(after)}" if after else "This step has no known state after that.", 1
     )
 
 
-def _known(known: ObservedNeighbour) -> str:
-    at = format_utc(known.at)
-    members, queues = count(known.member_count or 0, "member"), count(known.queue_count or 0, "queue")
-    if known.status != Status.REPLAYED:
-        return f"{at}: {members}, {queues}. {REASONS[known.reason or '']}"
-    by = f" by {known.strategy}" if known.strategy else ""
-    odd = f"{known.unassigned_queues or 0:,} without owner, {known.double_owned_queues or 0:,} with several owners"
-    told = f"{at}: {members}, {queues}{by}; {odd}."
-    return f"{told} {backlog_text(known.backlog, owned=False)}" if known.backlog else told
+def _neighbour_text(neighbour: ObservedNeighbour) -> str:
+    at = format_utc(neighbour.at)
+    members, queues = count(neighbour.member_count or 0, "member"), count(neighbour.queue_count or 0, "queue")
+    if neighbour.status != Status.REPLAYED:
+        return f"{at}: {members}, {queues}. {REASONS[neighbour.reason or '']}"
+    by = f" by {neighbour.strategy}" if neighbour.strategy else ""
+    unassigned, double_owned = neighbour.unassigned_queues or 0, neighbour.double_owned_queues or 0
+    text = f"{at}: {members}, {queues}{by}; {unassigned:,} without owner, {double_owned:,} with several owners."
+    return f"{text} {backlog_text(neighbour.backlog, owned=False)}" if neighbour.backlog else text

@@ -1,4 +1,4 @@
-"""One interval of one view: its rows as a `IntervalExplanation`."""
+"""Makes an `IntervalExplanation` of the rows of one interval in one membership view."""
 
 from __future__ import annotations
 
@@ -30,14 +30,17 @@ _Key = tuple[str, int]
 
 
 def interval_explanation(
-    group: GroupStep, of_topic: Sequence[Row], row: Row, others: Sequence[Row]
+    group: GroupStep, topic_intervals: Sequence[Row], row: Row, other_views: Sequence[Row]
 ) -> IntervalExplanation:
-    """The interval `row`, which holds the moment; `of_topic`: all intervals of its topic; `others`: the intervals of
-    other views that hold the moment.
+    """Explains the interval `row`, which contains the moment. `topic_intervals`: all of its topic; `other_views`: the
+    intervals of other membership views that contain the moment.
     """
     owned = _allocations(group, row)
-    progress = {_key(one): one for one in holding(group.progress, group.at) if one["topic"] == row["topic"]}
-    start, end = _snapshot_gap(of_topic, row) if _is_unobserved(row) else (row["interval_start"], row["interval_end"])
+    progress = {_key(queue): queue for queue in holding(group.progress, group.at) if queue["topic"] == row["topic"]}
+    start, end, before, after = row["interval_start"], row["interval_end"], None, None
+    if _is_unobserved(row):
+        start, end = _snapshot_gap(topic_intervals, row)
+        before, after = last_before(topic_intervals, group.at), first_after(topic_intervals, group.at)
     return IntervalExplanation(
         **{name: row[name] for name in _AS_PUBLISHED},
         start=start,
@@ -46,13 +49,13 @@ def interval_explanation(
         or_later=end >= group.step.end,
         began=_began(row),
         members=_members(row, owned, progress),
-        missing=sorted(_ids(*others) - _ids(row)),
+        missing=sorted(_ids(*other_views) - _ids(row)),
         queues=queue_ranges(map(_key, row["queues"] or ())),
         arithmetic=_arithmetic(row, group.settings) if row["status"] == Status.REPLAYED else [],
         unassigned=_unassigned(owned, progress),
         double_owned=_double_owned(row, owned, progress),
-        last_known=_known(group, last_before(of_topic, group.at), "interval_end") if _is_unobserved(row) else None,
-        first_known=_known(group, first_after(of_topic, group.at), "interval_start") if _is_unobserved(row) else None,
+        last_known=_neighbour(group, before, "interval_end"),
+        first_known=_neighbour(group, after, "interval_start"),
     )
 
 
@@ -72,24 +75,26 @@ def _ids(*rows: Row) -> set[str]:
 
 
 def _allocations(group: GroupStep, row: Row) -> list[Row]:
-    same = ("topic", "membership_view", "interval_start")
-    return [one for one in group.allocations if all(one[name] == row[name] for name in same)]
+    key = ("topic", "membership_view", "interval_start")
+    return [allocation for allocation in group.allocations if all(allocation[name] == row[name] for name in key)]
 
 
-def _snapshot_gap(of_topic: Sequence[Row], row: Row) -> tuple[datetime, datetime]:
-    """The whole time without an observation: neighbours differ only in what was missing."""
+def _snapshot_gap(topic_intervals: Sequence[Row], row: Row) -> tuple[datetime, datetime]:
+    """The whole unobserved time around the interval: adjacent unobserved ones differ only in what was missing."""
     start, end = row["interval_start"], row["interval_end"]
-    unobserved = [one for one in of_topic if _is_unobserved(one)]
-    for one in sorted(unobserved, key=lambda one: one["interval_start"], reverse=True):
-        start = one["interval_start"] if one["interval_end"] == start else start
-    for one in sorted(unobserved, key=lambda one: one["interval_start"]):
-        end = one["interval_end"] if one["interval_start"] == end else end
+    unobserved = [interval for interval in topic_intervals if _is_unobserved(interval)]
+    for interval in sorted(unobserved, key=lambda interval: interval["interval_start"], reverse=True):
+        start = interval["interval_start"] if interval["interval_end"] == start else start
+    for interval in sorted(unobserved, key=lambda interval: interval["interval_start"]):
+        end = interval["interval_end"] if interval["interval_start"] == end else end
     return start, end
 
 
 def _began(row: Row) -> IntervalStart:
     triggers = [
-        TRIGGERS[one["trigger"]].format(one["subject"]) for one in row["triggers"] or () if one["trigger"] in TRIGGERS
+        TRIGGERS[trigger["trigger"]].format(trigger["subject"])
+        for trigger in row["triggers"] or ()
+        if trigger["trigger"] in TRIGGERS
     ]
     counts = {name: row[name] for name in ("queues_moved", "queues_preserved", "least_moves")}
     return IntervalStart(known=row["triggers"] is not None, trigger=row["trigger"], triggers=triggers, **counts)
@@ -97,14 +102,14 @@ def _began(row: Row) -> IntervalStart:
 
 def _members(row: Row, owned: Sequence[Row], progress: Mapping[_Key, Row]) -> list[MemberShare]:
     ids = [member["client_id"] for member in row["members"] or ()]
-    queues_of: dict[tuple[str, str | None], list[_Key]] = {}
-    for one in owned:
-        for owner in one["owners"]:
-            queues_of.setdefault((owner["client_id"], owner["client_addr"]), []).append(_key(one))
+    queues_per_owner: dict[tuple[str, str | None], list[_Key]] = {}
+    for allocation in owned:
+        for owner in allocation["owners"]:
+            queues_per_owner.setdefault((owner["client_id"], owner["client_addr"]), []).append(_key(allocation))
     return [
         _member(position, member, ids.count(member["client_id"]) > 1, queues, progress)
         for position, member in enumerate(row["members"] or ())
-        for queues in [queues_of.get((member["client_id"], member["client_addr"]), [])]
+        for queues in [queues_per_owner.get((member["client_id"], member["client_addr"]), [])]
     ]
 
 
@@ -128,8 +133,10 @@ def _backlog(queues: Sequence[_Key], progress: Mapping[_Key, Row]) -> ViewBacklo
 
 def _arithmetic(row: Row, settings: StrategySettings) -> list[str]:
     members = [
-        AllocatingMember(one["client_id"], one["client_addr"], _run_by(one, settings), one["subscribes"] is not False)
-        for one in row["members"]
+        AllocatingMember(
+            member["client_id"], member["client_addr"], _run_by(member, settings), member["subscribes"] is not False
+        )
+        for member in row["members"]
     ]
     queues = [MessageQueue(row["topic"], *_key(queue)) for queue in row["queues"]]
     return how_it_was_cut(members, row["topic"], queues)
@@ -142,10 +149,10 @@ def _run_by(member: Row, settings: StrategySettings) -> Strategy:
 
 def _unassigned(owned: Sequence[Row], progress: Mapping[_Key, Row]) -> list[UnhealthyQueues]:
     """One per (cause, client id in whose share they lie)."""
-    groups: dict[tuple[str, str | None], list[_Key]] = {}
+    queues_per_cause: dict[tuple[str, str | None], list[_Key]] = {}
     for row in owned:
         if row["unassigned_cause"]:
-            groups.setdefault((row["unassigned_cause"], row["unassigned_client_id"]), []).append(_key(row))
+            queues_per_cause.setdefault((row["unassigned_cause"], row["unassigned_client_id"]), []).append(_key(row))
     return [
         UnhealthyQueues(
             queue_ranges(queues),
@@ -156,32 +163,37 @@ def _unassigned(owned: Sequence[Row], progress: Mapping[_Key, Row]) -> list[Unhe
             [],
             _backlog(queues, progress),
         )
-        for (cause, client_id), queues in groups.items()
+        for (cause, client_id), queues in queues_per_cause.items()
     ]
 
 
 def _double_owned(row: Row, owned: Sequence[Row], progress: Mapping[_Key, Row]) -> list[UnhealthyQueues]:
     """One per (cause, owners)."""
-    places: dict[tuple[str, str | None], list[int]] = {}
+    positions: dict[tuple[str, str | None], list[int]] = {}
     for position, member in enumerate(row["members"] or ()):
-        places.setdefault((member["client_id"], member["client_addr"]), []).append(position)
-    groups: dict[tuple[str, tuple[int, ...]], list[_Key]] = {}
-    for one in owned:
-        if one["double_owned_cause"]:
-            owners = {place for o in one["owners"] for place in places.get((o["client_id"], o["client_addr"]), ())}
-            groups.setdefault((one["double_owned_cause"], tuple(sorted(owners))), []).append(_key(one))
+        positions.setdefault((member["client_id"], member["client_addr"]), []).append(position)
+    queues_per_cause: dict[tuple[str, tuple[int, ...]], list[_Key]] = {}
+    for allocation in owned:
+        if allocation["double_owned_cause"]:
+            owners = {
+                position
+                for owner in allocation["owners"]
+                for position in positions.get((owner["client_id"], owner["client_addr"]), ())
+            }
+            cause = (allocation["double_owned_cause"], tuple(sorted(owners)))
+            queues_per_cause.setdefault(cause, []).append(_key(allocation))
     return [
         UnhealthyQueues(
             queue_ranges(queues), len(queues), cause, DOUBLE_OWNED[cause], None, [*owners], _backlog(queues, progress)
         )
-        for (cause, owners), queues in groups.items()
+        for (cause, owners), queues in queues_per_cause.items()
     ]
 
 
-def _known(group: GroupStep, row: Row | None, nearest: str) -> ObservedNeighbour | None:
+def _neighbour(group: GroupStep, row: Row | None, nearest: str) -> ObservedNeighbour | None:
     if row is None:
         return None
-    same = ("topic", "interval_start")
-    progress = [one for one in group.progress if all(one[name] == row[name] for name in same)]
+    key = ("topic", "interval_start")
+    progress = [reading for reading in group.progress if all(reading[name] == row[name] for name in key)]
     names = ("status", "reason", "strategy", "member_count", "queue_count", "unassigned_queues", "double_owned_queues")
     return ObservedNeighbour(at=row[nearest], **{name: row[name] for name in names}, backlog=backlog_of(progress))

@@ -9,7 +9,7 @@ from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.model.statuses import Reason, Trigger
 from spark_jobs.domain.rocketmq.strategies import Variant
 
-#: More parts than so many are told by their extremes.
+#: Different shares that are listed, at most; of more only the smallest and largest are given.
 _MOST_PARTS = 8
 
 #: Why nobody owned some queues; `{}` is the client id in whose share they lie.
@@ -104,20 +104,20 @@ def positions_text(positions: Sequence[int]) -> str:
     return f"position{'' if len(positions) == 1 else 's'} {joined(parts)}"
 
 
-def shares_text(sizes: Mapping[int, int], of_all: int | None = None) -> str:
+def shares_text(sizes: Mapping[int, int], member_count: int | None = None) -> str:
     """How many queues each position gets: `position 0 gets 6, positions 1 and 2 get 5`; `every position gets 4` where
-    they are all of so many.
+    `sizes` has all `member_count` positions.
     """
-    positions_of: dict[int, list[int]] = {}
+    positions_per_size: dict[int, list[int]] = {}
     for position, size in sorted(sizes.items()):
-        positions_of.setdefault(size, []).append(position)
-    if len(positions_of) > _MOST_PARTS:
-        return f"a position gets from {min(positions_of):,} to {max(positions_of):,}"
-    if len(positions_of) == 1 and len(sizes) == of_all and len(sizes) > 1:
-        return f"every position gets {_size(next(iter(positions_of)))}"
+        positions_per_size.setdefault(size, []).append(position)
+    if len(positions_per_size) > _MOST_PARTS:
+        return f"a position gets from {min(positions_per_size):,} to {max(positions_per_size):,}"
+    if len(positions_per_size) == 1 and len(sizes) == member_count and len(sizes) > 1:
+        return f"every position gets {_size(next(iter(positions_per_size)))}"
     return ", ".join(
         f"{positions_text(positions)} {'gets' if len(positions) == 1 else 'get'} {_size(size)}"
-        for size, positions in positions_of.items()
+        for size, positions in positions_per_size.items()
     )
 
 
