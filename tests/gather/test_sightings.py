@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 
 from spark_jobs.domain.model.window import HOUR, SECOND, from_micros
 from spark_jobs.pipeline.gather.sightings import LostBrokers, gone_brokers, sighted
@@ -23,7 +24,9 @@ def seen_at(*rows: tuple[str | None, str | None, str | None, list[int]]) -> pa.T
     return pa.Table.from_pylist([dict(zip(NAMES, ("c", *row), strict=True)) for row in rows], SCHEMA)
 
 
-def test_of_the_hours_before_the_read_window_the_last_time_is_enough() -> None:
+@pytest.mark.parametrize("nullable", [True, False])
+def test_of_the_hours_before_the_read_window_the_last_time_is_enough(*, nullable: bool) -> None:
+    """Spark says of required columns that they have no nulls, delta-rs does not."""
     group, broker = ("c", "g", None, None), ("c", None, "t", "a")
     hours = (
         (*group, 3, minute(3, 1), minute(3, 2)),
@@ -33,7 +36,8 @@ def test_of_the_hours_before_the_read_window_the_last_time_is_enough() -> None:
         (*broker, 3, minute(3, 9), minute(3, 10)),
         ("d", *broker[1:], 10, minute(10, 11), minute(10, 12)),
     )
-    stored = pa.schema([*((name, pa.string()) for name in NAMES[:-1]), *((one, UTC) for one in TIMES)])
+    names = [pa.field("cluster", pa.string(), nullable), *((name, pa.string()) for name in NAMES[1:-1])]
+    stored = pa.schema([*names, *(pa.field(time, UTC, nullable) for time in TIMES)])
     rows = [dict(zip(stored.names, (*row[:4], row[4] * HOUR, *row[5:]), strict=True)) for row in hours]
     found = sighted(pa.Table.from_pylist(rows, stored), READ_FROM)
     assert found.schema == SCHEMA

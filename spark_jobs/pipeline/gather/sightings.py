@@ -28,7 +28,8 @@ def sighted(sightings: pa.Table, read_from: datetime) -> pa.Table:
     earlier, since = sightings.filter(is_earlier), sightings.filter(pc.invert(is_earlier))
     last_before = earlier.group_by(_THING).aggregate([("last_at", "max")])
     parts = [last_before, since.select([*_THING, "first_at"]), since.select([*_THING, "last_at"])]
-    named = pa.concat_tables(part.rename_columns([*_THING, "times"]) for part in parts)
+    # Made anew: Spark says of required columns that they have no nulls, an aggregation does not.
+    named = pa.concat_tables(pa.Table.from_arrays(part.columns, [*_THING, "times"]) for part in parts)
     found = named.group_by(_THING).aggregate([("times", "list")]).rename_columns([*_THING, "times"])
     return found.set_column(len(_THING), "times", found["times"].cast(pa.list_(pa.int64())))
 
