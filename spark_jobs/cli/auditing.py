@@ -59,19 +59,19 @@ def ingest_command(arguments: Namespace) -> int:
     return ExitCode.WARNINGS if report.quarantined or report.span is None else ExitCode.CLEAN
 
 
-def _hours(first: datetime, last: datetime) -> Interval:
+def _hours(earliest: datetime, latest: datetime) -> Interval:
     """The whole hours around these times, which `run` audits unless configured otherwise."""
     grid = StepGrid(timedelta(hours=1))
-    return Interval(grid.floor(first), grid.floor(last) + grid.length)
+    return Interval(grid.floor(earliest), grid.floor(latest) + grid.length)
 
 
 def run_command(arguments: Namespace) -> int:
     """The `run_exit_code` of one run."""
-    named = {"cluster": arguments.cluster, "group": arguments.group}
+    names = {"cluster": arguments.cluster, "group": arguments.group}
     with opened(arguments) as warehouse:
-        result = warehouse.run(arguments.interval, **named, topic=arguments.topic, scale=arguments.scale)
-        found = None if arguments.findings or arguments.json else _incidents(warehouse, arguments.interval, **named)
-    _show(result, warehouse.location, found, as_document=arguments.json)
+        result = warehouse.run(arguments.interval, **names, topic=arguments.topic, scale=arguments.scale)
+        incidents = None if arguments.findings or arguments.json else _incidents(warehouse, arguments.interval, **names)
+    _show(result, warehouse.location, incidents, as_document=arguments.json)
     if not arguments.json:
         show_next("report", {"warehouse": arguments.warehouse, "interval": str(arguments.interval)})
     return run_exit_code(result, arguments.fail_on)
@@ -86,36 +86,36 @@ def validate_command(arguments: Namespace) -> int:
     with progress_on() as say:
         spark = start_spark(
             say,
-            is_small(warehouse, arguments.scale, lambda tables: _validated(tables, table, arguments.interval)),
+            is_small(warehouse, arguments.scale, lambda tables: _bytes_to_validate(tables, table, arguments.interval)),
             checks=True,
         )
-        found = validate(spark, warehouse, configuration, table, arguments.interval, say)
-    failed = [result for result in found.results if not result.success]
+        validation = validate(spark, warehouse, configuration, table, arguments.interval, say)
+    failed = [result for result in validation.results if not result.success]
     if arguments.json:
-        print(as_json(_document(found, failed)))
+        print(as_json(_document(validation, failed)))
     else:
-        show_failures(Console(), [result._asdict() for result in failed], len(found.results))
-        if found.pages:
-            print(f"The pages are in {printable(str(found.pages))}")
-    if not any(result.unexpected_count is not None for result in found.results):
-        print(f"rebalance-audit: warning: there is nothing in {found.interval or 'the tables'}", file=sys.stderr)
+        show_failures(Console(), [result._asdict() for result in failed], len(validation.results))
+        if validation.pages:
+            print(f"The pages are in {printable(str(validation.pages))}")
+    if not any(result.unexpected_count is not None for result in validation.results):
+        print(f"rebalance-audit: warning: there is nothing in {validation.interval or 'the tables'}", file=sys.stderr)
     if not arguments.json:
         show_next("status", {"warehouse": arguments.warehouse})
     return quality_exit_code(failed)
 
 
-def _document(found: Validation, failed: Sequence[Result]) -> dict[str, Any]:
-    checked = Counter(result.table_name for result in found.results)
+def _document(validation: Validation, failed: Sequence[Result]) -> dict[str, Any]:
+    checked = Counter(result.table_name for result in validation.results)
     return {
-        "run_id": found.run_id,
-        "interval": str(found.interval) if found.interval else None,
+        "run_id": validation.run_id,
+        "interval": str(validation.interval) if validation.interval else None,
         "checked": dict(checked),
         "failed": [result._asdict() for result in failed],
-        "pages": str(found.pages) if found.pages else None,
+        "pages": str(validation.pages) if validation.pages else None,
     }
 
 
-def _validated(tables: DeltaTables, table: Table | None, interval: Interval | None) -> int:
+def _bytes_to_validate(tables: DeltaTables, table: Table | None, interval: Interval | None) -> int:
     return bytes_in(tables, [table] if table else (*SOURCES, *OUTPUTS), interval or EVER)
 
 
@@ -124,23 +124,27 @@ def verify_command(arguments: Namespace) -> int:
     warehouse = Warehouse.parse(arguments.warehouse)
     with progress_on() as say:
         spark = start_spark(
-            say, is_small(warehouse, arguments.scale, lambda tables: _verified(tables, arguments.RUN_ID)), checks=True
+            say,
+            is_small(warehouse, arguments.scale, lambda tables: _bytes_to_verify(tables, arguments.RUN_ID)),
+            checks=True,
         )
-        found = verify(spark, warehouse, arguments.RUN_ID, say)
+        result = verify(spark, warehouse, arguments.RUN_ID, say)
     if arguments.json:
-        print(as_json(dataclasses.asdict(found)))
+        print(as_json(dataclasses.asdict(result)))
     else:
-        same_code = "the same code" if found.code_then == found.code_now else f"{found.code_then}, now {found.code_now}"
-        for name, contents in found.differs.items():
-            told = (f"{one['rows']:,} rows ({one['hash']})" for one in contents.values())
-            print(f"{name} differs: published were {', now it is '.join(told)}")
-        outcome = "not as it was published" if found.differs else "as it was published, row by row"
-        print(f"The run {printable(found.run_id)} of {found.interval} is {outcome}; {same_code}.")
-        show_next("report", {"warehouse": arguments.warehouse, "interval": found.interval})
-    return ExitCode.FINDINGS if found.differs else ExitCode.CLEAN
+        same_code = (
+            "the same code" if result.code_then == result.code_now else f"{result.code_then}, now {result.code_now}"
+        )
+        for name, contents in result.differs.items():
+            texts = (f"{content['rows']:,} rows ({content['hash']})" for content in contents.values())
+            print(f"{name} differs: published were {', now it is '.join(texts)}")
+        outcome = "not as it was published" if result.differs else "as it was published, row by row"
+        print(f"The run {printable(result.run_id)} of {result.interval} is {outcome}; {same_code}.")
+        show_next("report", {"warehouse": arguments.warehouse, "interval": result.interval})
+    return ExitCode.FINDINGS if result.differs else ExitCode.CLEAN
 
 
-def _verified(tables: DeltaTables, run_id: str) -> int:
+def _bytes_to_verify(tables: DeltaTables, run_id: str) -> int:
     run = published_run(tables, run_id)
     return bytes_in(tables, SOURCES, Interval(run["interval_start"], run["interval_end"]))
 
@@ -150,11 +154,11 @@ def demo_command(arguments: Namespace) -> int:
     warehouse, files = Warehouse.parse(arguments.warehouse), example_files()
     with progress_on() as say:
         spark = start_spark(say, is_small(warehouse, arguments.scale, snapshots_of(INTERVAL)), checks=True)
-        made = demo(spark, warehouse, files, say)
+        outcome = demo(spark, warehouse, files, say)
         audited = open_warehouse(arguments.warehouse, progress=say)
-        found = None if arguments.findings else _incidents(audited, INTERVAL)
-    _show(made.result, warehouse, found, as_document=False)
-    print(f"The report is in {printable(from_here(made.report))}: open it in a browser")
+        incidents = None if arguments.findings else _incidents(audited, INTERVAL)
+    _show(outcome.result, warehouse, incidents, as_document=False)
+    print(f"The report is in {printable(from_here(outcome.report))}: open it in a browser")
     show_steps(Console(), next_steps(arguments.warehouse, own_command()))
     return ExitCode.CLEAN
 
@@ -169,14 +173,14 @@ def _incidents(
         return []  # of a name that nothing was recorded of
 
 
-def _show(result: RunResult, warehouse: Location, found: Sequence[Incident] | None, *, as_document: bool) -> None:
+def _show(result: RunResult, warehouse: Location, incidents: Sequence[Incident] | None, *, as_document: bool) -> None:
     if as_document:
         print(as_json(run_document(result)))
     else:
-        if found is None:
+        if incidents is None:
             show_findings(Console(), result.findings)
         else:
-            show_incidents(Console(), found)
+            show_incidents(Console(), incidents)
         print(f"The tables are in {printable(warehouse.location)}")
     for warning in result.warnings + result.quality_warnings:
         print(f"rebalance-audit: warning: {printable(warning)}", file=sys.stderr)

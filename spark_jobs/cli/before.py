@@ -70,19 +70,19 @@ def check_tables(location: Location, needed: list[Table] | None = None, *, older
     if location.local_path.is_file():
         raise WarehouseError(f"the warehouse {location.location} is a file: give a folder")
     tables = DeltaTables(location)
-    there = [table for table in TABLES if tables.exists(table)]
+    existing = [table for table in TABLES if tables.exists(table)]
     for table in needed or ():
-        if table not in there:
+        if table not in existing:
             raise location.without(table)
-    check_all(partial(tables.check, table, older=older) for table in there)
+    check_all(partial(tables.check, table, older=older) for table in existing)
 
 
 def table_named(name: str) -> Table:
     """The table of that name; raises `WarehouseError` if there are no expectations of such a table."""
-    known = {table.name: table for table in (*SOURCES, *OUTPUTS)}
-    if name not in known:
+    tables = {table.name: table for table in (*SOURCES, *OUTPUTS)}
+    if name not in tables:
         raise WarehouseError(
             f"--table: there are no expectations for a table {name}; the tables with expectations are "
-            f"{', '.join(known)}"
+            f"{', '.join(tables)}"
         )
-    return known[name]
+    return tables[name]

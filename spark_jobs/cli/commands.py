@@ -33,12 +33,12 @@ class Command:
     def choices(self) -> Mapping[str, Sequence[str]]:
         """What stands behind every option, the default first: those of the command, and those of all commands."""
         words = (*self.required.split(), *self.optional.split(), *COMMON)
-        return {option: told.split("|") for option, _, told in (word.partition("=") for word in words)}
+        return {option: values.split("|") for option, _, values in (word.partition("=") for word in words)}
 
     @property
     def options(self) -> Mapping[str, str]:
         """The default of every option, empty where it has none."""
-        return {option: first for option, (first, *_) in self.choices.items()}
+        return {option: default for option, (default, *_) in self.choices.items()}
 
     def execute(self, arguments: Namespace) -> int:
         """The exit code; the first word does not wait for what the handler imports."""

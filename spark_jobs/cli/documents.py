@@ -50,7 +50,7 @@ def _write_csv(rows: Sequence[Mapping[str, Any]]) -> None:
 def _write_logfmt(rows: Sequence[Mapping[str, Any]]) -> None:
     """A line per row; what is unknown has no value, and text that is not one plain word is quoted, as in JSON."""
     for row in map(_with_times, rows):
-        texts = {name: "" if one is None else str(one) for name, one in row.items()}
+        texts = {name: "" if value is None else str(value) for name, value in row.items()}
         print(" ".join(f"{name}={_word(text)}" for name, text in texts.items()))
 
 
@@ -59,12 +59,15 @@ def _word(text: str) -> str:
 
 
 def _with_times(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: format_utc(one) if isinstance(one, datetime) else one for name, one in row.items()}
+    return {name: format_utc(value) if isinstance(value, datetime) else value for name, value in row.items()}
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     nested = list, tuple, dict
-    return {name: json.dumps(one, default=_json_value) if isinstance(one, nested) else one for name, one in row.items()}
+    return {
+        name: json.dumps(value, default=_json_value) if isinstance(value, nested) else value
+        for name, value in row.items()
+    }
 
 
 def _write_parquet(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -81,11 +84,11 @@ def _write_parquet(rows: Sequence[Mapping[str, Any]]) -> None:
 _FORMATS = {"csv": _write_csv, "logfmt": _write_logfmt, "parquet": _write_parquet}
 
 
-def trends_document(found: Trends) -> dict[str, Any]:
+def trends_document(trends: Trends) -> dict[str, Any]:
     """Trends for `as_json`."""
     from spark_jobs.show.trends import week_row
 
-    return {"groups": [{**trend._asdict(), "weeks": [*map(week_row, trend.weeks)]} for trend in found]}
+    return {"groups": [{**trend._asdict(), "weeks": [*map(week_row, trend.weeks)]} for trend in trends]}
 
 
 def _json_value(value: object) -> str:
@@ -100,7 +103,7 @@ def run_document(result: RunResult) -> dict[str, Any]:
     return {"run": result.run, "findings": result.findings} | warnings
 
 
-def incidents_document(found: Incidents) -> dict[str, Any]:
+def incidents_document(incidents: Incidents) -> dict[str, Any]:
     """Incidents for `as_json`, and the time in which nothing was audited, or recorded."""
-    unknown = {"not_audited": [*map(str, found.not_audited)], "not_recorded": [*map(str, found.not_recorded)]}
-    return {"incidents": found.rows()} | unknown
+    unknown = {"not_audited": [*map(str, incidents.not_audited)], "not_recorded": [*map(str, incidents.not_recorded)]}
+    return {"incidents": incidents.rows()} | unknown

@@ -28,15 +28,15 @@ def run_exit_code(result: RunResult, fail_on: str) -> ExitCode:
     return exit_code(result.reported_severities(), fail_on, doubtful=bool(result.quality_warnings))
 
 
-def backfill_exit_code(found: Backfill, fail_on: str) -> ExitCode:
+def backfill_exit_code(result: Backfill, fail_on: str) -> ExitCode:
     """The worst of all steps: `exit_code` of those that were audited, the error's of those that failed. Findings at or
     above `fail_on` are worse than warnings only.
     """
     codes = {
         exit_code(audited.findings, fail_on, doubtful=bool(audited.quality_warnings))
-        for audited in found.audited.values()
+        for audited in result.audited.values()
     }
-    return worst(codes | {failure.exit_code for failure in found.failed.values()})
+    return worst(codes | {failure.exit_code for failure in result.failed.values()})
 
 
 def quality_exit_code(failed: Iterable[Result]) -> ExitCode:
@@ -49,6 +49,6 @@ def quality_exit_code(failed: Iterable[Result]) -> ExitCode:
 
 def worst(codes: Iterable[ExitCode]) -> ExitCode:
     """Of many steps: nothing published is worse than wrong usage, that than findings, and they than warnings only."""
-    found = set(codes)
+    distinct = set(codes)
     worst_first = (ExitCode.NOT_PUBLISHED, ExitCode.USAGE, ExitCode.FINDINGS, ExitCode.WARNINGS)
-    return next((code for code in worst_first if code in found), ExitCode.CLEAN)
+    return next((code for code in worst_first if code in distinct), ExitCode.CLEAN)

@@ -57,8 +57,8 @@ def _run(argv: Sequence[str]) -> int:
     except ImportError as error:
         return _failed_import(error, arguments)
     except KeyboardInterrupt as interrupt:
-        how_things_are = getattr(interrupt, "__notes__", ["the published tables are as they were"])
-        return _failed(INTERRUPTED, "; ".join(("interrupted", *how_things_are)))
+        notes = getattr(interrupt, "__notes__", ["the published tables are as they were"])
+        return _failed(INTERRUPTED, "; ".join(("interrupted", *notes)))
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return READER_GONE
@@ -120,11 +120,11 @@ def _unexpected(error: Exception, arguments: Namespace) -> int:
 
     if arguments.debug:
         traceback.print_exception(error)
-    told = explained(error, _local_warehouse(arguments))
-    if told is None:
-        first, hint = (str(error).splitlines() or [""])[0], "" if arguments.debug else "; --debug shows where"
-        told = f"this is a bug: {type(error).__name__}: {first}{hint}"
-    return _failed(ExitCode.NOT_PUBLISHED, "\n".join((told, *getattr(error, "__notes__", ()))))
+    message = explained(error, _local_warehouse(arguments))
+    if message is None:
+        first_line, hint = (str(error).splitlines() or [""])[0], "" if arguments.debug else "; --debug shows where"
+        message = f"this is a bug: {type(error).__name__}: {first_line}{hint}"
+    return _failed(ExitCode.NOT_PUBLISHED, "\n".join((message, *getattr(error, "__notes__", ()))))
 
 
 def _local_warehouse(arguments: Namespace) -> Path | None:
@@ -189,18 +189,18 @@ def with_environment(argv: Sequence[str], commands: Mapping[str, Command], envir
     later, and so counts. An option without a value is given by 1, true or yes.
     """
     command = commands.get(argv[0]) if argv else None
-    given = []
+    options = []
     for option in command.options if command else ():
         value = environment.get(VARIABLE + option.strip("-").replace("-", "_").upper(), "")
         if option.startswith("--") and value:
             is_switch = OPTIONS[option].get("action") == "store_true"
-            given += ([option] if value.lower() in _YES else []) if is_switch else [f"{option}={value}"]
-    return [*argv[:1], *given, *_joined(argv[1:])]
+            options += ([option] if value.lower() in _YES else []) if is_switch else [f"{option}={value}"]
+    return [*argv[:1], *options, *_joined(argv[1:])]
 
 
 def _joined(words: Sequence[str]) -> Iterator[str]:
     """`--case X` as `--case=X`: argparse takes an X such as --unique-ids for an option of the command."""
-    left = iter(words)
-    for word in left:
-        value = next(left, None) if word in VERBATIM else None
+    remaining = iter(words)
+    for word in remaining:
+        value = next(remaining, None) if word in VERBATIM else None
         yield word if value is None else f"{word}={value}"

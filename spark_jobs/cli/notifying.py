@@ -40,7 +40,7 @@ def notify_command(arguments: Namespace) -> int:
 
 
 def _show(message: Message, request: NoticeRequest, *, whole: bool) -> None:
-    where = "" if message.target == request.target else f" (to {message.target})"
-    lines = [message.title + where, *message.text.splitlines()] if whole else [f"Sent: {message.title}{where}"]
+    target = "" if message.target == request.target else f" (to {message.target})"
+    lines = [message.title + target, *message.text.splitlines()] if whole else [f"Sent: {message.title}{target}"]
     for line in lines:
         print_line(Console(), line)

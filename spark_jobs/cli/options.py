@@ -23,10 +23,10 @@ def _if_any(text: str) -> str | None:
 
 def _seconds(text: str) -> float:
     """A time such as 20s, 10m or 2h; a number alone is seconds."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text)
-    if not found or not float(found[1]):
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text)
+    if not match or not float(match[1]):
         raise ValueError(text)
-    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[found[2]]
+    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[match[2]]
 
 
 def _positive(text: str) -> int:

@@ -62,32 +62,32 @@ def explain_command(arguments: Namespace) -> int:
     if arguments.json:
         print(as_json(dataclasses.asdict(story) | {"unknown": unknown}))
     else:
-        told = [*lines(story, zone_name())]
+        text_lines = [*lines(story, zone_name())]
         for row in story.findings:
-            told += _recorder(warehouse.stored, row["rule"], story.cluster, row["start"], row["end"])
-        show_explanation(Console(), told)
-        of_step = {"interval": story.step, "group": story.consumer_group, "cluster": story.cluster}
-        show_next("report", {"warehouse": arguments.warehouse, **of_step})
-    found = {row["severity"] for row in story.findings} - {INFO}
-    return ExitCode.WARNINGS if unknown and not found else ExitCode.CLEAN
+            text_lines += _recorder(warehouse.stored, row["rule"], story.cluster, row["start"], row["end"])
+        show_explanation(Console(), text_lines)
+        names = {"interval": story.step, "group": story.consumer_group, "cluster": story.cluster}
+        show_next("report", {"warehouse": arguments.warehouse, **names})
+    severities = {row["severity"] for row in story.findings} - {INFO}
+    return ExitCode.WARNINGS if unknown and not severities else ExitCode.CLEAN
 
 
 def status_command(arguments: Namespace) -> int:
     """Exit code 0 also with findings: `run` and `validate` are for gates; 2 where no group was audited."""
     with opened(arguments) as warehouse:
-        found = warehouse.status(arguments.group, cluster=arguments.cluster)
-    found.groups.sort(key=show_status.ORDERS[arguments.sort], reverse=True)
-    if not answered(arguments, dataclasses.asdict(found), found.groups):
+        statuses = warehouse.status(arguments.group, cluster=arguments.cluster)
+    statuses.groups.sort(key=show_status.ORDERS[arguments.sort], reverse=True)
+    if not answered(arguments, dataclasses.asdict(statuses), statuses.groups):
         if arguments.group is None:
-            show_status.show_statuses(Console(), found, every=arguments.all)
+            show_status.show_statuses(Console(), statuses, every=arguments.all)
         else:
-            show_status.show_group(Console(), found)
-        for group in found.groups[:1]:
-            of_group = {"group": group["consumer_group"], "cluster": group["cluster"]}
+            show_status.show_group(Console(), statuses)
+        for group in statuses.groups[:1]:
+            names = {"group": group["consumer_group"], "cluster": group["cluster"]}
             worst = group["worst"]
-            when = {"at": middle(worst["start"], worst["end"])} if worst else {}
-            show_next("explain" if worst else "incidents", {"warehouse": arguments.warehouse, **of_group, **when})
-    return ExitCode.CLEAN if found.groups else ExitCode.WARNINGS
+            moment = {"at": middle(worst["start"], worst["end"])} if worst else {}
+            show_next("explain" if worst else "incidents", {"warehouse": arguments.warehouse, **names, **moment})
+    return ExitCode.CLEAN if statuses.groups else ExitCode.WARNINGS
 
 
 def middle(start: datetime, end: datetime) -> str:
@@ -100,7 +100,7 @@ def middle(start: datetime, end: datetime) -> str:
 def incidents_command(arguments: Namespace) -> int:
     """Exit code 0 also with incidents: `run` and `validate` are for gates; 2 where something was not audited."""
     with opened(arguments) as warehouse:
-        found = warehouse.incidents(
+        incidents = warehouse.incidents(
             arguments.group,
             cluster=arguments.cluster,
             **time_of(arguments),
@@ -110,20 +110,22 @@ def incidents_command(arguments: Namespace) -> int:
             severity=arguments.severity,
             client=arguments.client,
         )
-    found = replace(found, incidents=sorted(found, key=ORDERS[arguments.sort], reverse=True))
-    unknown = unknown_text(found.not_audited, found.not_recorded)
-    document = incidents_document(found)
+    incidents = replace(incidents, incidents=sorted(incidents, key=ORDERS[arguments.sort], reverse=True))
+    unknown = unknown_text(incidents.not_audited, incidents.not_recorded)
+    document = incidents_document(incidents)
     if not answered(arguments, document, document["incidents"]):
-        _show_incidents(arguments, warehouse.stored, found.incidents, unknown)
+        _show_incidents(arguments, warehouse.stored, incidents.incidents, unknown)
     return ExitCode.WARNINGS if unknown else ExitCode.CLEAN
 
 
-def _show_incidents(arguments: Namespace, stored: StoredTables, found: Sequence[Incident], unknown: str | None) -> None:
+def _show_incidents(
+    arguments: Namespace, stored: StoredTables, incidents: Sequence[Incident], unknown: str | None
+) -> None:
     if arguments.id is not None:
-        show_explanation(Console(), (line for incident in found for line in _in_full(stored, incident)))
+        show_explanation(Console(), (line for incident in incidents for line in _in_full(stored, incident)))
         return
-    show_incidents(Console(), found, unknown)
-    for incident in found[:1]:
+    show_incidents(Console(), incidents, unknown)
+    for incident in incidents[:1]:
         show_next("incidents", {"warehouse": arguments.warehouse, "id": incident.incident_id})
 
 
@@ -143,10 +145,10 @@ def _recorder(stored: StoredTables, rule: str, cluster: str, start: datetime, en
 def trends_command(arguments: Namespace) -> int:
     """Exit code 0 whatever got worse."""
     with opened(arguments) as warehouse:
-        found = warehouse.trends(arguments.group, cluster=arguments.cluster, days=arguments.days)
-    if not answered(arguments, trends_document(found), found.rows()):
-        show_trends(Console(), found.groups)
-        for trend in found.groups[:1]:
+        trends = warehouse.trends(arguments.group, cluster=arguments.cluster, days=arguments.days)
+    if not answered(arguments, trends_document(trends), trends.rows()):
+        show_trends(Console(), trends.groups)
+        for trend in trends.groups[:1]:
             named = {"cluster": trend.cluster, "group": trend.consumer_group}
             show_next("incidents", {"warehouse": arguments.warehouse, **named})
     return ExitCode.CLEAN
@@ -156,8 +158,8 @@ def suggest_command(arguments: Namespace) -> int:
     """Exit code 0 also where nothing is suggested."""
     query = TrendQuery(arguments.days, arguments.cluster, arguments.group)
     with opened(arguments) as warehouse:
-        interval, found = suggestions_of(warehouse.stored, query, warehouse.configuration, warehouse.progress)
-    print(*suggestion_lines(interval, found), sep="\n")
+        interval, suggestions = suggestions_of(warehouse.stored, query, warehouse.configuration, warehouse.progress)
+    print(*suggestion_lines(interval, suggestions), sep="\n")
     return ExitCode.CLEAN
 
 
@@ -193,14 +195,14 @@ def metrics_command(arguments: Namespace) -> int:
 
         from spark_jobs.show.metrics import write_metrics
 
-        found = warehouse.metrics(arguments.group, cluster=arguments.cluster)
+        gauges = warehouse.metrics(arguments.group, cluster=arguments.cluster)
     if arguments.textfile is None:
         # Line by line: on a terminal no name steers it, and a program reads what it would in a file.
-        text = generate_latest(found).decode()
+        text = generate_latest(gauges).decode()
         print("\n".join(map(printable, text.split("\n"))) if sys.stdout.isatty() else text, end="")
         return ExitCode.CLEAN
     file = Path(arguments.textfile)
-    write_metrics(found, file)
+    write_metrics(gauges, file)
     if file.suffix != ".prom":
         print("node_exporter reads only files that end in .prom", file=sys.stderr)
     return ExitCode.CLEAN

@@ -57,28 +57,28 @@ def backfill_command(arguments: Namespace) -> int:
         done = published_steps(spark, warehouse, arguments.interval, configuration) if arguments.only_missing else set()
     missing = [step for step in steps if step not in done]
     with bar_on(console, len(missing)) as tell:
-        found = backfill(spark, warehouse, missing, configuration, arguments.jobs, tell)
+        result = backfill(spark, warehouse, missing, configuration, arguments.jobs, tell)
     if arguments.json:
-        print(as_json(_backfill_document(arguments.interval, found, sorted(done))))
+        print(as_json(_backfill_document(arguments.interval, result, sorted(done))))
     else:
-        show_backfill(Console(), found, len(done))
+        show_backfill(Console(), result, len(done))
         show_next("report", {"warehouse": arguments.warehouse, "interval": str(arguments.interval)})
     warnings = Counter(
-        text for audited in found.audited.values() for text in (*audited.warnings, *audited.quality_warnings)
+        text for audited in result.audited.values() for text in (*audited.warnings, *audited.quality_warnings)
     )
     for text, times in warnings.items():
         print(f"rebalance-audit: warning, in steps: {times}: {printable(text)}", file=sys.stderr)
-    return backfill_exit_code(found, arguments.fail_on)
+    return backfill_exit_code(result, arguments.fail_on)
 
 
-def _backfill_document(interval: Interval, found: Backfill, left_out: Iterable[Interval]) -> dict[str, Any]:
+def _backfill_document(interval: Interval, result: Backfill, left_out: Iterable[Interval]) -> dict[str, Any]:
     return {
         "interval": str(interval),
-        "audited": [{"step": str(step)} | dataclasses.asdict(audited) for step, audited in found.audited.items()],
+        "audited": [{"step": str(step)} | dataclasses.asdict(audited) for step, audited in result.audited.items()],
         "left_out": [str(step) for step in left_out],
-        "failed": [{"step": str(step)} | dataclasses.asdict(failure) for step, failure in found.failed.items()],
+        "failed": [{"step": str(step)} | dataclasses.asdict(failure) for step, failure in result.failed.items()],
         "findings": {
-            severity: sum(audited.findings.get(severity, 0) for audited in found.audited.values())
+            severity: sum(audited.findings.get(severity, 0) for audited in result.audited.values())
             for severity in SEVERITIES
         },
     }
@@ -100,9 +100,11 @@ def late_command(arguments: Namespace) -> int:
         print(as_json({"interval": str(arguments.interval), "late": [_reaudit_document(reaudit) for reaudit in late]}))
     else:
         for reaudit in late:
-            found = reaudit.outcome
-            told = f"audited again, {len(found.findings)} findings" if isinstance(found, RunResult) else str(found)
-            print(f"{reaudit.step}: {printable(told)}")
+            outcome = reaudit.outcome
+            summary = (
+                f"audited again, {len(outcome.findings)} findings" if isinstance(outcome, RunResult) else str(outcome)
+            )
+            print(f"{reaudit.step}: {printable(summary)}")
         print(f"{len(late)} published steps of {arguments.interval} were late.")
         show_next("status", {"warehouse": arguments.warehouse})
     return worst(_reaudit_exit_code(reaudit.outcome, arguments.fail_on) for reaudit in late)
@@ -130,9 +132,9 @@ def maintain_command(arguments: Namespace) -> int:
             upgraded = upgrade(spark, warehouse, say) if arguments.upgrade else []
             maintained = maintain(spark, warehouse, retention, say)
     if arguments.json:
-        told = {"tables": [dataclasses.asdict(one) for one in maintained]}
-        changes = {"upgraded": [dataclasses.asdict(one) for one in upgraded]} if arguments.upgrade else {}
-        print(as_json(told | changes))
+        document = {"tables": [dataclasses.asdict(table) for table in maintained]}
+        changes = {"upgraded": [dataclasses.asdict(change) for change in upgraded]} if arguments.upgrade else {}
+        print(as_json(document | changes))
     else:
         if arguments.upgrade:
             show_upgraded(Console(), upgraded)
@@ -142,13 +144,19 @@ def maintain_command(arguments: Namespace) -> int:
 
 
 _MAINTAINED: tuple[Column[Maintained], ...] = (
-    Column("table", lambda one: one.table, "{}", fold=True),
-    Column("files", lambda one: f"{one.files_before}→{one.files_after}", "files={}", right=True, fixed=True),
+    Column("table", lambda table: table.table, "{}", fold=True),
+    Column("files", lambda table: f"{table.files_before}→{table.files_after}", "files={}", right=True, fixed=True),
     Column(
-        "MB", lambda one: f"{one.bytes_before / 1e6:.1f}→{one.bytes_after / 1e6:.1f}", "MB={}", right=True, fixed=True
+        "MB",
+        lambda table: f"{table.bytes_before / 1e6:.1f}→{table.bytes_after / 1e6:.1f}",
+        "MB={}",
+        right=True,
+        fixed=True,
     ),
-    Column("version", lambda one: f"{one.version_before}→{one.version_after}", "version={}", right=True, fixed=True),
-    Column("days kept", lambda one: str(one.retention_days), "days_kept={}", right=True, fixed=True),
+    Column(
+        "version", lambda table: f"{table.version_before}→{table.version_after}", "version={}", right=True, fixed=True
+    ),
+    Column("days kept", lambda table: str(table.retention_days), "days_kept={}", right=True, fixed=True),
 )
 
 
@@ -160,7 +168,7 @@ def show_maintained(console: Console, maintained: Sequence[Maintained]) -> None:
 
 def show_upgraded(console: Console, upgraded: Sequence[Upgraded]) -> None:
     """A line per change, or that there was none."""
-    for one in upgraded:
-        console.print(f"{one.table}: {one.change}", markup=False, highlight=False, soft_wrap=True)
+    for table in upgraded:
+        console.print(f"{table.table}: {table.change}", markup=False, highlight=False, soft_wrap=True)
     if not upgraded:
         console.print("All tables are up to date.", highlight=False)

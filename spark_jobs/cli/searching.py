@@ -39,12 +39,12 @@ def runs_command(arguments: Namespace) -> int:
     """Exit code 0 whatever became of the runs; 2 where there is none."""
     with opened(arguments) as warehouse:
         warehouse.progress("reading the runs")
-        found = runs_of(warehouse.stored, warehouse.time(**time_of(arguments)), rejected=True)
-    if not answered(arguments, {"runs": found}, found):
-        show_runs(Console(), found)
-        for row in [run for run in found if run["outcome"] == "published"][:1]:
+        runs = runs_of(warehouse.stored, warehouse.time(**time_of(arguments)), rejected=True)
+    if not answered(arguments, {"runs": runs}, runs):
+        show_runs(Console(), runs)
+        for row in [run for run in runs if run["outcome"] == "published"][:1]:
             show_next(f"verify {row['run_id']}", {"warehouse": arguments.warehouse})
-    return ExitCode.CLEAN if found else ExitCode.WARNINGS
+    return ExitCode.CLEAN if runs else ExitCode.WARNINGS
 
 
 def clients_command(arguments: Namespace) -> int:
@@ -53,28 +53,28 @@ def clients_command(arguments: Namespace) -> int:
         warehouse.progress("reading the members of the groups")
         tables = warehouse.published
         interval = warehouse.time(**time_of(arguments)) or tables.last(_SEARCHED)
-        found = clients_named(tables, arguments.TEXT, interval, arguments.cluster, arguments.group)
-    every = [client._asdict() for client in found]
-    if not answered(arguments, {"interval": str(interval), "clients": every}, every):
-        show_clients(Console(), found, interval)
-        for client in found[:1]:
+        clients = clients_named(tables, arguments.TEXT, interval, arguments.cluster, arguments.group)
+    rows = [client._asdict() for client in clients]
+    if not answered(arguments, {"interval": str(interval), "clients": rows}, rows):
+        show_clients(Console(), clients, interval)
+        for client in clients[:1]:
             at = middle(client.first_seen, client.last_seen)
             named = {"group": client.consumer_group, "cluster": client.cluster, "at": at}
             show_next("explain", {"warehouse": arguments.warehouse, **named})
-    return ExitCode.CLEAN if found else ExitCode.WARNINGS
+    return ExitCode.CLEAN if clients else ExitCode.WARNINGS
 
 
 def compare_command(arguments: Namespace) -> int:
     """Exit code 0 whatever differs; 2 where the owners of the queues were not known in one of the intervals."""
     with opened(arguments) as warehouse:
         intervals = (arguments.BEFORE, arguments.AFTER)
-        found = compared_times(warehouse.stored, arguments.group, arguments.cluster, intervals, warehouse.progress)
-    rows = compared_rows(found)
+        times = compared_times(warehouse.stored, arguments.group, arguments.cluster, intervals, warehouse.progress)
+    rows = compared_rows(times)
     if not answered(arguments, {"compared": rows}, rows):
-        show_compared(Console(), found)
-        of_group = {"interval": str(arguments.AFTER), "group": found[0].consumer_group, "cluster": found[0].cluster}
-        show_next("incidents", {"warehouse": arguments.warehouse, **of_group})
-    return ExitCode.CLEAN if all(group_time.happened for group_time in found) else ExitCode.WARNINGS
+        show_compared(Console(), times)
+        names = {"interval": str(arguments.AFTER), "group": times[0].consumer_group, "cluster": times[0].cluster}
+        show_next("incidents", {"warehouse": arguments.warehouse, **names})
+    return ExitCode.CLEAN if all(group_time.happened for group_time in times) else ExitCode.WARNINGS
 
 
 #: By measure, as a program reads it: what a person reads.
@@ -96,54 +96,53 @@ _MEASURES: Mapping[str, str] = {
 }
 
 
-def show_compared(console: Console, found: Sequence[GroupTime]) -> None:
+def show_compared(console: Console, times: Sequence[GroupTime]) -> None:
     """A line per measure, or one per interval where nobody watches; and the incidents that began."""
-    title = f"{found[0].consumer_group} (cluster {found[0].cluster}), {zone_name()}"
-    began = sum(len(group_time.incidents) for group_time in found)
-    show_rows(console, found, lambda: _table(title, found), _line, f"{count(began, 'incident')} began.")
-    for one in (incident for time in found for incident in time.incidents):
-        print_line(
-            console, f"{one.severity} {format_utc(from_micros(one.opened_at))} {one.headline} ({one.incident_id})"
-        )
+    title = f"{times[0].consumer_group} (cluster {times[0].cluster}), {zone_name()}"
+    began = sum(len(group_time.incidents) for group_time in times)
+    show_rows(console, times, lambda: _table(title, times), _line, f"{count(began, 'incident')} began.")
+    for incident in (incident for time in times for incident in time.incidents):
+        opened_at = format_utc(from_micros(incident.opened_at))
+        print_line(console, f"{incident.severity} {opened_at} {incident.headline} ({incident.incident_id})")
 
 
-def _table(title: str, found: Sequence[GroupTime]) -> Table:
+def _table(title: str, times: Sequence[GroupTime]) -> Table:
     def measured(group_time: GroupTime) -> Column[tuple[str, str]]:
         values = measures(group_time)
         heading = str(group_time.interval).replace("/", " –\n")
         return Column(heading, lambda measure: _text(measure[0], values[measure[0]]), right=True)
 
     named = Column[tuple[str, str]]("", lambda measure: measure[1], fold=True)
-    return table(title, (named, *map(measured, found)), _MEASURES.items())
+    return table(title, (named, *map(measured, times)), _MEASURES.items())
 
 
 def _line(group_time: GroupTime) -> str:
-    told = (f"{name}={_text(name, value)}" for name, value in measures(group_time).items())
+    measured = (f"{name}={_text(name, value)}" for name, value in measures(group_time).items())
     return " ".join(
-        (str(group_time.interval), f"cluster={group_time.cluster}", f"group={group_time.consumer_group}", *told)
+        (str(group_time.interval), f"cluster={group_time.cluster}", f"group={group_time.consumer_group}", *measured)
     )
 
 
 def measures(group_time: GroupTime) -> dict[str, Any]:
     """What is compared; None is unknown."""
-    found = dict.fromkeys(_MEASURES) | {"incidents": len(group_time.incidents)}
+    values = dict.fromkeys(_MEASURES) | {"incidents": len(group_time.incidents)}
     if group_time.happened is None:
-        return found | {"replayed_seconds": 0.0}
-    told = group_time.happened.outcome
-    return found | {
+        return values | {"replayed_seconds": 0.0}
+    outcome = group_time.happened.outcome
+    return values | {
         "replayed_seconds": group_time.happened.replayed,
-        "rebalances": told.rebalances,
-        "queues_moved": told.moves,
-        "members": told.members,
-        "idle_members": told.idle,
-        "unowned_queues": told.unowned,
-        "double_owned_queues": told.owned_twice,
-        "busiest_member": told.busiest,
+        "rebalances": outcome.rebalances,
+        "queues_moved": outcome.moves,
+        "members": outcome.members,
+        "idle_members": outcome.idle,
+        "unowned_queues": outcome.unowned,
+        "double_owned_queues": outcome.owned_twice,
+        "busiest_member": outcome.busiest,
         "in_rate": group_time.happened.in_rate,
         "out_rate": group_time.happened.out_rate,
-        "highest_backlog": told.highest,
-        "last_backlog": told.last,
-        "consumed_twice": told.consumed_twice,
+        "highest_backlog": outcome.highest,
+        "last_backlog": outcome.last,
+        "consumed_twice": outcome.consumed_twice,
     }
 
 
@@ -155,7 +154,7 @@ def _text(name: str, value: Any) -> str:
     return rate_text(value) if isinstance(value, float) else number_text(value)
 
 
-def compared_rows(found: Sequence[GroupTime]) -> list[dict[str, Any]]:
+def compared_rows(times: Sequence[GroupTime]) -> list[dict[str, Any]]:
     """A row per interval."""
     return [
         {
@@ -166,7 +165,7 @@ def compared_rows(found: Sequence[GroupTime]) -> list[dict[str, Any]]:
             **measures(group_time),
             "incident_ids": [incident.incident_id for incident in group_time.incidents],
         }
-        for group_time in found
+        for group_time in times
     ]
 
 
@@ -206,12 +205,16 @@ _RUN_COLUMNS: tuple[Column[Run], ...] = (
 )
 
 
-def show_clients(console: Console, found: Sequence[ClientSeen], interval: Interval) -> None:
+def show_clients(console: Console, clients: Sequence[ClientSeen], interval: Interval) -> None:
     """The connections in the order given, and where they were searched."""
-    groups = len({(client.cluster, client.consumer_group) for client in found})
-    told = f"{count(len(found), 'connection')} in {count(groups, 'group')}" if found else "no such client id or address"
-    title, summary = f"Members of groups ({zone_name()})", f"{told}, as audited in {interval}."
-    show_table(console, title, _CLIENT_COLUMNS, found, summary, ruled=True)
+    groups = len({(client.cluster, client.consumer_group) for client in clients})
+    summary_text = (
+        f"{count(len(clients), 'connection')} in {count(groups, 'group')}"
+        if clients
+        else "no such client id or address"
+    )
+    title, summary = f"Members of groups ({zone_name()})", f"{summary_text}, as audited in {interval}."
+    show_table(console, title, _CLIENT_COLUMNS, clients, summary, ruled=True)
 
 
 def _seen(client: ClientSeen) -> str:
@@ -225,19 +228,19 @@ _CLIENT_COLUMNS: tuple[Column[ClientSeen], ...] = (
     Column(
         "client id\naddress",
         lambda client: (client.client_id, client.client_addr),
-        lambda one: f"client={one.client_id} address={one.client_addr or UNKNOWN}",
+        lambda client: f"client={client.client_id} address={client.client_addr or UNKNOWN}",
         fold=True,
     ),
     Column(
         "from\nto",
         lambda client: Text(_seen(client)),
-        lambda one: f"{format_utc(one.first_seen)}/{format_utc(one.last_seen)}",
+        lambda client: f"{format_utc(client.first_seen)}/{format_utc(client.last_seen)}",
         fixed=True,
     ),
     Column(
         "topics",
         lambda client: names_text(client.topics, _TOPICS),
-        lambda one: f"topics={','.join(one.topics)}",
+        lambda client: f"topics={','.join(client.topics)}",
         fold=True,
     ),
 )

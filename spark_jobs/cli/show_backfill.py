@@ -61,12 +61,12 @@ def bar_on(console: Console, total: int) -> Iterator[backfill.Progress]:
         yield tell
 
 
-def show_backfill(console: Console, found: Backfill, left_out: int) -> None:
+def show_backfill(console: Console, result: Backfill, left_out: int) -> None:
     """What became of every step, its findings by severity or the reason it failed, and how many were left out."""
-    together = sum((Counter(audited.findings) for audited in found.audited.values()), Counter[str]())
-    told = f"Steps: {len(found.audited)} audited, {left_out} left out, {len(found.failed)} failed. "
-    ended: list[Ended] = [*found.audited.items(), *found.failed.items()]
-    show_table(console, "Steps (UTC)", _COLUMNS, ended, told + findings_text(together))
+    severities = sum((Counter(audited.findings) for audited in result.audited.values()), Counter[str]())
+    counts = f"Steps: {len(result.audited)} audited, {left_out} left out, {len(result.failed)} failed. "
+    ended: list[Ended] = [*result.audited.items(), *result.failed.items()]
+    show_table(console, "Steps (UTC)", _COLUMNS, ended, counts + findings_text(severities))
 
 
 def _ending(ended: Ended) -> Text:

@@ -24,12 +24,14 @@ def show_failures(console: Console, failures: Sequence[Failure], checked: int) -
     """Which expectations failed, of so many checked, critical ones first: each with its first step, what was seen
     there, and a key.
     """
-    by_name: dict[tuple[str, ...], list[Failure]] = {}
+    failures_per_expectation: dict[tuple[str, ...], list[Failure]] = {}
     for row in sorted(failures, key=lambda f: (f["severity"], f["table_name"], f["expectation"], f["step_start"])):
-        by_name.setdefault((row["table_name"], row["expectation"], row["column_name"] or ""), []).append(row)
-    told = f"{len(by_name)} failed" if by_name else "all hold"
-    summary = f"{checked} expectations × steps checked: {told}."
-    show_table(console, "Failed expectations", _COLUMNS, list(by_name.values()), summary, ruled=True)
+        failures_per_expectation.setdefault(
+            (row["table_name"], row["expectation"], row["column_name"] or ""), []
+        ).append(row)
+    outcome = f"{len(failures_per_expectation)} failed" if failures_per_expectation else "all hold"
+    summary = f"{checked} expectations × steps checked: {outcome}."
+    show_table(console, "Failed expectations", _COLUMNS, list(failures_per_expectation.values()), summary, ruled=True)
 
 
 def _expectation(failure: Failure) -> str:

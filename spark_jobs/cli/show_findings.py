@@ -28,15 +28,15 @@ def show_findings(console: Console, findings: Sequence[Finding]) -> None:
     )
     counts = Counter(finding["severity"] for finding in findings if not finding["muted"])
     muted = sum(1 for finding in findings if finding["muted"])
-    told = f"; {count(muted, 'finding')} muted" if muted else ""
-    show_rows(console, findings, lambda: _drawn(findings), _line, findings_text(counts) + told)
+    muted_text = f"; {count(muted, 'finding')} muted" if muted else ""
+    show_rows(console, findings, lambda: _drawn(findings), _line, findings_text(counts) + muted_text)
 
 
 def findings_text(counts: Mapping[str, int]) -> str:
     """How many findings there are, by severity: `3 findings: 1 ERROR, 2 INFO`."""
     number = sum(counts.values())
-    told = ", ".join(f"{counts[severity]} {severity}" for severity in _WORST_FIRST if counts.get(severity))
-    return f"{number} finding{'' if number == 1 else 's'}: {told}" if told else "No findings."
+    severities = ", ".join(f"{counts[severity]} {severity}" for severity in _WORST_FIRST if counts.get(severity))
+    return f"{number} finding{'' if number == 1 else 's'}: {severities}" if severities else "No findings."
 
 
 def _drawn(findings: Sequence[Finding]) -> Group:
@@ -62,8 +62,8 @@ def _table(findings: Sequence[Finding]) -> Table:
 
 
 def _severity(number: int, finding: Finding) -> Text:
-    told = "muted" if finding["muted"] else finding["severity"]
-    return Text.assemble((told, SEVERITY_STYLES.get(told, "dim")), (f"\n#{number}", "dim"))
+    text = "muted" if finding["muted"] else finding["severity"]
+    return Text.assemble((text, SEVERITY_STYLES.get(text, "dim")), (f"\n#{number}", "dim"))
 
 
 def _subject(finding: Finding) -> tuple[str | None, ...]:

@@ -34,9 +34,9 @@ ORDERS: Mapping[str, Callable[[Incident], Any]] = {
 
 def show_incidents(console: Console, incidents: Sequence[Incident], unknown: str | None = None) -> None:
     """A line for each incident, in the order given, and the `unknown_text`."""
-    told = [incidents_text(incidents)] if incidents or not unknown else []
-    told += [unknown] if unknown else []
-    show_table(console, f"Incidents ({zone_name()})", [*_columns(incidents)], incidents, "; ".join(told))
+    summary = [incidents_text(incidents)] if incidents or not unknown else []
+    summary += [unknown] if unknown else []
+    show_table(console, f"Incidents ({zone_name()})", [*_columns(incidents)], incidents, "; ".join(summary))
 
 
 def _columns(incidents: Sequence[Incident]) -> Iterator[Column[Incident]]:
@@ -55,12 +55,12 @@ def _columns(incidents: Sequence[Incident]) -> Iterator[Column[Incident]]:
 
 
 def _rule(incident: Incident) -> str:
-    many = f"groups={len(incident.groups)}"
-    return f"{incident.rule} {_named('group', incident.groups) if len(incident.groups) <= _NAMED else many}"
+    group_count = f"groups={len(incident.groups)}"
+    return f"{incident.rule} {_named('group', incident.groups) if len(incident.groups) <= _NAMED else group_count}"
 
 
-def _named(thing: str, names: Sequence[str]) -> str:
-    return f"{thing}{'s' if len(names) > 1 else ''}={','.join(names)}" if names else ""
+def _named(name: str, names: Sequence[str]) -> str:
+    return f"{name}{'s' if len(names) > 1 else ''}={','.join(names)}" if names else ""
 
 
 def _since(incident: Incident) -> str:

@@ -23,11 +23,11 @@ _NOTE = (
 _NONE = "No number of members is enough"
 
 
-def show_size(console: Console, found: GroupSteps, needed: Size) -> None:
+def show_size(console: Console, group: GroupSteps, needed: Size) -> None:
     """The group as it was first, then the smallest one for each goal."""
     peak = f"a peak of {rate_text(needed.peak)} messages/s over five minutes"
     had = f"{count(needed.members, 'member')}, {count(needed.queues, 'queue')}, {peak}"
-    title = f"{found.consumer_group} in {found.interval} (UTC): {had}"
+    title = f"{group.consumer_group} in {group.interval} (UTC): {had}"
     rows = [("as it is", needed.today), *((_wanted(goal), goal.group) for goal in needed.needs)]
     show_table(console, title, _COLUMNS, rows, _NOTE)
 
@@ -68,17 +68,21 @@ _COLUMNS = (
     _size_column("members", lambda outcome: str(outcome.members), "members", _NONE),
     _size_column("queues", _queues, "queues"),
     _size_column("busiest\nmember", _busiest, "busiest_member"),
-    _size_column("highest\nbacklog", lambda one: f"{'≤ ' if one.at_most else ''}{number_text(one.backlog)}", "highest"),
+    _size_column(
+        "highest\nbacklog",
+        lambda outcome: f"{'≤ ' if outcome.at_most else ''}{number_text(outcome.backlog)}",
+        "highest",
+    ),
     _size_column("drained\nafter", _drained, "drained_after"),
 )
 
 
-def size_document(found: GroupSteps, needed: Size) -> dict[str, Any]:
+def size_document(group: GroupSteps, needed: Size) -> dict[str, Any]:
     """For `as_json`; a goal that no group reaches has null as its group."""
     return {
-        "cluster": found.cluster,
-        "consumer_group": found.consumer_group,
-        "interval": str(found.interval),
+        "cluster": group.cluster,
+        "consumer_group": group.consumer_group,
+        "interval": str(group.interval),
         "members": needed.members,
         "queues": needed.queues,
         "peak_per_second": needed.peak,
@@ -98,12 +102,12 @@ _FLEET_NOTE = (
 )
 
 
-def show_fleet(console: Console, interval: Interval, found: Sequence[_FleetRow]) -> None:
+def show_fleet(console: Console, interval: Interval, needs: Sequence[_FleetRow]) -> None:
     """One row per group; below them how many have each verdict."""
-    counts = Counter(need.verdict for _, _, need in found)
-    told = ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in SizeVerdict if counts[verdict])
-    summary = f"{count(len(found), 'group')} in {interval}: {told}. {_FLEET_NOTE}"
-    show_table(console, f"{interval} (UTC)", _FLEET_COLUMNS, found, summary)
+    counts = Counter(need.verdict for _, _, need in needs)
+    verdicts = ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in SizeVerdict if counts[verdict])
+    summary = f"{count(len(needs), 'group')} in {interval}: {verdicts}. {_FLEET_NOTE}"
+    show_table(console, f"{interval} (UTC)", _FLEET_COLUMNS, needs, summary)
 
 
 def _busiest_of_fleet(row: _FleetRow) -> str:
@@ -128,7 +132,7 @@ _FLEET_COLUMNS: tuple[Column[_FleetRow], ...] = (
 )
 
 
-def fleet_document(interval: Interval, found: Sequence[_FleetRow]) -> dict[str, Any]:
+def fleet_document(interval: Interval, needs: Sequence[_FleetRow]) -> dict[str, Any]:
     """For `as_json`: one object per group; null is unknown, `needed` also where no number of members is enough."""
-    groups = [{"cluster": cluster, "consumer_group": group} | need._asdict() for cluster, group, need in found]
+    groups = [{"cluster": cluster, "consumer_group": group} | need._asdict() for cluster, group, need in needs]
     return {"interval": str(interval), "groups": groups}

@@ -43,18 +43,20 @@ def _or_less(value: float | None) -> float:
     return -1 if value is None else value
 
 
-def show_statuses(console: Console, found: Statuses, *, every: bool = False) -> None:
+def show_statuses(console: Console, statuses: Statuses, *, every: bool = False) -> None:
     """A line for each group that needs attention, or for `every` one, in the order given; the others are counted."""
-    shown = [group for group in found.groups if every or _state(group, found) == _ATTENTION]
+    shown = [group for group in statuses.groups if every or _state(group, statuses) == _ATTENTION]
     title = f"Newest step of every group ({zone_name()})"
-    show_table(console, title, [*_columns(found)], shown, _counts(found, is_all=len(shown) == len(found.groups)))
+    show_table(
+        console, title, [*_columns(statuses)], shown, _counts(statuses, is_all=len(shown) == len(statuses.groups))
+    )
 
 
-def _counts(found: Statuses, *, is_all: bool) -> str:
-    newest = f"newest step {format_utc(found.newest_step)}" if found.newest_step else "nothing was audited"
-    counts = Counter(_state(group, found) for group in found.groups)
-    told = ", ".join(f"{counts[state]:,} {state}" for state in _STATES if counts[state]) or "none"
-    return f"{count(len(found.groups), 'group')}; {newest}: {told}{'' if is_all else '; --all shows them'}"
+def _counts(statuses: Statuses, *, is_all: bool) -> str:
+    newest = f"newest step {format_utc(statuses.newest_step)}" if statuses.newest_step else "nothing was audited"
+    counts = Counter(_state(group, statuses) for group in statuses.groups)
+    states = ", ".join(f"{counts[state]:,} {state}" for state in _STATES if counts[state]) or "none"
+    return f"{count(len(statuses.groups), 'group')}; {newest}: {states}{'' if is_all else '; --all shows them'}"
 
 
 _STATES = _ATTENTION, _OLD, _UNSEEN, _INFO, _CALM = (
@@ -66,27 +68,27 @@ _STATES = _ATTENTION, _OLD, _UNSEEN, _INFO, _CALM = (
 )
 
 
-def _state(group: Group, found: Statuses) -> str:
+def _state(group: Group, statuses: Statuses) -> str:
     """What is not known is not healthy."""
     if group["worst_severity"] in (WARN, ERROR):
         return _ATTENTION
-    if group["step_start"] != found.newest_step:
+    if group["step_start"] != statuses.newest_step:
         return _OLD
     if group["queues"] is None:
         return _UNSEEN
     return _INFO if group["worst_severity"] else _CALM
 
 
-def _columns(found: Statuses) -> Iterator[Column[Group]]:
+def _columns(statuses: Statuses) -> Iterator[Column[Group]]:
     yield Column("", _severity, lambda group: group["worst_severity"] or "-", fixed=True)
     yield Column("rule", _rule, "{}", fixed=True, least_width=_WIDE)
-    if len({group["cluster"] for group in found.groups}) > 1:
+    if len({group["cluster"] for group in statuses.groups}) > 1:
         yield Column("cluster", lambda group: group["cluster"], "cluster={}", fold=True)
     yield Column("group", lambda group: group["consumer_group"], "group={}", fold=True)
-    if any(group["step_start"] != found.newest_step for group in found.groups):
+    if any(group["step_start"] != statuses.newest_step for group in statuses.groups):
         yield Column("step", lambda group: f"{local(group['step_start']):%m-%d %H:%M}", _step, fixed=True)
     yield from _COLUMNS
-    if any(group["busiest_utilisation"] is not None for group in found.groups):
+    if any(group["busiest_utilisation"] is not None for group in statuses.groups):
         yield _BUSIEST
 
 
@@ -171,11 +173,11 @@ _BUSIEST: Column[Group] = Column(
 )
 
 
-def show_group(console: Console, found: Statuses) -> None:
+def show_group(console: Console, statuses: Statuses) -> None:
     """A paragraph about the group (of each cluster that is asked for)."""
-    for group in found.groups:
+    for group in statuses.groups:
         name = f"{group['consumer_group']} (cluster {group['cluster']})"
-        old = "" if group["step_start"] == found.newest_step else " (old)"
+        old = "" if group["step_start"] == statuses.newest_step else " (old)"
         print_line(console, f"{group['worst_severity'] or '-'} {name}, step {format_utc(group['step_start'])}{old}")
         for heading, text in _paragraph(group):
             print_line(console, f"  {heading:<15} {text}")
@@ -183,7 +185,8 @@ def show_group(console: Console, found: Statuses) -> None:
 
 def _paragraph(group: Group) -> Iterator[tuple[str, str]]:
     rules = (
-        f"{one['rule']} × {one['findings']}" if one["findings"] > 1 else one["rule"] for one in group["rules"] or ()
+        f"{rule['rule']} × {rule['findings']}" if rule["findings"] > 1 else rule["rule"]
+        for rule in group["rules"] or ()
     )
     yield "found", ", ".join(rules) or "-"
     yield "members", f"{number_text(group['members'])}, {number_text(group['idle_members'])} idle"

@@ -16,11 +16,11 @@ from spark_jobs.show.trends import is_known, trends_text, week_texts
 _Row = tuple[GroupTrend, GroupWeek]
 
 
-def show_trends(console: Console, found: Sequence[GroupTrend]) -> None:
+def show_trends(console: Console, trends: Sequence[GroupTrend]) -> None:
     """A row per group in the order given, and per week of which anything is known, the newest first."""
-    rows = [(trend, week) for trend in found for week in reversed(trend.weeks) if is_known(week)]
+    rows = [(trend, week) for trend in trends for week in reversed(trend.weeks) if is_known(week)]
     title = f"Week by week; what got worse comes first ({zone_name()})"
-    show_table(console, title, _COLUMNS, rows, trends_text(found), ruled=True)
+    show_table(console, title, _COLUMNS, rows, trends_text(trends), ruled=True)
 
 
 def _measure(place: int, heading: str, name: str) -> Column[_Row]:

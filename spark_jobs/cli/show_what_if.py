@@ -28,10 +28,10 @@ _BOUND = "members with a backlog do not tell how fast they are, and were never s
 _NOTE = "Queues and members are averages over time. docs/what-if.md describes the model and its limits."
 
 
-def show_comparison(console: Console, found: GroupSteps, compared: Comparison) -> None:
+def show_comparison(console: Console, group: GroupSteps, compared: Comparison) -> None:
     """What really happened first, then the cases; below it how far the model can be trusted here."""
     outcomes = [compared.recorded, *compared.cases]
-    title = f"{found.consumer_group} in {found.interval} (UTC)"
+    title = f"{group.consumer_group} in {group.interval} (UTC)"
     show_table(console, title, _COLUMNS, outcomes, _summary(compared))
     for outcome in compared.cases:
         if outcome.unknown:
@@ -42,13 +42,13 @@ def show_comparison(console: Console, found: GroupSteps, compared: Comparison) -
             print_line(console, f"{outcome.label}: {_scaled(outcome.scaled)}.")
     for member in compared.members[:_NAMED]:
         print_line(console, _pace(member))
-    if more := compared.members[_NAMED:]:
-        print_line(console, f"{count(len(more), 'further member')}: see --json.")
+    if further := compared.members[_NAMED:]:
+        print_line(console, f"{count(len(further), 'further member')}: see --json.")
 
 
-def _scaled(one: Scaled) -> str:
-    members = f"{one.fewest:,} to {count(one.most, 'member')}"
-    return f"{members}, changed {count(one.changes, 'time')}, {one.member_hours:,.1f} member hours"
+def _scaled(scaled: Scaled) -> str:
+    members = f"{scaled.fewest:,} to {count(scaled.most, 'member')}"
+    return f"{members}, changed {count(scaled.changes, 'time')}, {scaled.member_hours:,.1f} member hours"
 
 
 def _pace(pace: MemberPace) -> str:
@@ -99,9 +99,9 @@ def _summary(compared: Comparison) -> str:
     return f"Without any change, the model differs from the recorded backlog by {messages} on average. {_NOTE}"
 
 
-def comparison_document(found: GroupSteps, compared: Comparison) -> dict[str, Any]:
+def comparison_document(group: GroupSteps, compared: Comparison) -> dict[str, Any]:
     """A comparison for `as_json`; curves are messages at each of the times, null is unknown."""
-    return _of_group(found) | {
+    return _of_group(group) | {
         "error": compared.error,
         "times": [from_micros(moment) for moment in compared.times],
         "recorded": _outcome(compared.recorded),
@@ -125,25 +125,25 @@ def _outcome(outcome: CaseOutcome) -> dict[str, Any]:
     return fields | {"curve": curve, "scaled": outcome.scaled and outcome.scaled._asdict()}
 
 
-def _of_group(found: GroupSteps) -> dict[str, Any]:
-    named = {"cluster": found.cluster, "consumer_group": found.consumer_group, "interval": str(found.interval)}
-    quality = LagQuality.UNFILTERED if found.is_filtered else LagQuality.MEASURED
-    return named | {"lag_quality": quality, "new_room": found.configured.new_room}
+def _of_group(group: GroupSteps) -> dict[str, Any]:
+    named = {"cluster": group.cluster, "consumer_group": group.consumer_group, "interval": str(group.interval)}
+    quality = LagQuality.UNFILTERED if group.is_filtered else LagQuality.MEASURED
+    return named | {"lag_quality": quality, "new_room": group.configured.new_room}
 
 
-def show_plan(console: Console, found: GroupSteps, plan: Plan) -> None:
+def show_plan(console: Console, group: GroupSteps, plan: Plan) -> None:
     """One row per size of the group."""
-    title = f"{found.consumer_group} as it was at {format_utc(from_micros(plan.at))}, with fewer and more members"
+    title = f"{group.consumer_group} as it was at {format_utc(from_micros(plan.at))}, with fewer and more members"
     summary = "≥: the member was never seen at its limit; !: more than the member can consume. See docs/what-if.md."
     show_table(console, title, _PLAN_COLUMNS, plan.sizes, summary, ruled=True)
 
 
-def _member(one: PlannedMember) -> str:
-    if not one.queues:
-        return f"{one.client_id}: idle"
-    pace = UNKNOWN if one.pace is None else f"{'' if one.reached else '≥ '}{rate_text(one.pace)}"
-    too_much = {False: " !", None: " ?", True: ""}[one.keeps_up]
-    return f"{one.client_id}: {count(one.queues, 'queue')}, {rate_text(one.in_rate)} of {pace}{too_much}"
+def _member(member: PlannedMember) -> str:
+    if not member.queues:
+        return f"{member.client_id}: idle"
+    pace = UNKNOWN if member.pace is None else f"{'' if member.reached else '≥ '}{rate_text(member.pace)}"
+    too_much = {False: " !", None: " ?", True: ""}[member.keeps_up]
+    return f"{member.client_id}: {count(member.queues, 'queue')}, {rate_text(member.in_rate)} of {pace}{too_much}"
 
 
 _PLAN_COLUMNS: tuple[Column[PlannedSize], ...] = (
@@ -161,7 +161,7 @@ _PLAN_COLUMNS: tuple[Column[PlannedSize], ...] = (
 )
 
 
-def plan_document(found: GroupSteps, plan: Plan) -> dict[str, Any]:
+def plan_document(group: GroupSteps, plan: Plan) -> dict[str, Any]:
     """A plan for `as_json`."""
     sizes = [
         {
@@ -173,4 +173,4 @@ def plan_document(found: GroupSteps, plan: Plan) -> dict[str, Any]:
         }
         for planned in plan.sizes
     ]
-    return _of_group(found) | {"at": from_micros(plan.at), "sizes": sizes}
+    return _of_group(group) | {"at": from_micros(plan.at), "sizes": sizes}

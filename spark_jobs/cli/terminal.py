@@ -61,10 +61,10 @@ def printable(text: str) -> str:
     return inert if _zone.get() is UTC else _TIME.sub(_shown, inert)
 
 
-def _shown(found: re.Match[str]) -> str:
+def _shown(match: re.Match[str]) -> str:
     """The same moment, as exactly as it was told."""
-    precision = {17: "minutes", 20: "seconds"}.get(len(found[0]), "milliseconds")
-    return local(parse_utc(found[0])).isoformat(timespec=precision)
+    precision = {17: "minutes", 20: "seconds"}.get(len(match[0]), "milliseconds")
+    return local(parse_utc(match[0])).isoformat(timespec=precision)
 
 
 def print_line(console: Console, text: str) -> None:
@@ -105,8 +105,8 @@ def own_command() -> str:
     called = Path(sys.argv[0])
     if called.name == "__main__.py" and called.parent == Path(__file__).parent:
         return f"{shlex.quote(from_here(Path(sys.executable)))} -m {__package__}"
-    found = shutil.which(_NAME)
-    if called.name != _NAME or (found and called.exists() and called.samefile(found)):
+    installed = shutil.which(_NAME)
+    if called.name != _NAME or (installed and called.exists() and called.samefile(installed)):
         return _NAME
     return shlex.quote(from_here(called))
 
@@ -118,8 +118,8 @@ def from_here(path: Path) -> str:
 
 def show_next(command: str, options: Mapping[str, str | None]) -> None:
     """The command to type next, ready to be copied, on stderr: what is piped on is the answer alone."""
-    told = "".join(f" --{name}{_joined(value)}" for name, value in options.items() if value)
-    print(f"Next: {own_command()} {command}{printable(told)}", file=sys.stderr)
+    words = "".join(f" --{name}{_joined(value)}" for name, value in options.items() if value)
+    print(f"Next: {own_command()} {command}{printable(words)}", file=sys.stderr)
 
 
 def _joined(value: str) -> str:
@@ -183,9 +183,9 @@ def table(title: str, columns: Iterable[Column[T]], rows: Iterable[T], *, ruled:
     return drawn
 
 
-def stacked(first: str | None, *below: str | None) -> Text:
+def stacked(top: str | None, *below: str | None) -> Text:
     """A cell: the first line, and below it, dim, the others."""
-    return Text.assemble(printable(first or ""), *(("\n" + printable(text), "dim") for text in below if text))
+    return Text.assemble(printable(top or ""), *(("\n" + printable(text), "dim") for text in below if text))
 
 
 def known(text: str) -> Text:

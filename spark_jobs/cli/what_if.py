@@ -27,87 +27,87 @@ _USUAL_UTILISATION = 70
 
 def what_if_command(arguments: Namespace) -> int:
     """Exit code 0 whatever comes out: the question has been answered."""
-    asked: dict[str, Any] = {"cluster": arguments.cluster, **time_of(arguments)}
+    request: dict[str, Any] = {"cluster": arguments.cluster, **time_of(arguments)}
     if arguments.size:
-        return _size(arguments, asked)
+        return _size(arguments, request)
     check_goals(arguments)
     if not arguments.group:
         raise CaseError("name the group with --group; --size alone is for all groups")
     if arguments.plan is not None:
         check_plan(arguments)
-        return _plan(arguments, asked)
+        return _plan(arguments, request)
     options = {name: getattr(arguments, name) for name in CASE_OPTIONS}
     with opened(arguments) as warehouse:
-        found = warehouse.what_if(arguments.group, *(arguments.case or ()), **asked, **options)
+        answer = warehouse.what_if(arguments.group, *(arguments.case or ()), **request, **options)
     if arguments.html:
-        Report(found.page()).save(arguments.html)
+        Report(answer.page()).save(arguments.html)
     if arguments.json:
-        print(as_json(comparison_document(found.group, found.comparison)))
+        print(as_json(comparison_document(answer.group, answer.comparison)))
         return ExitCode.CLEAN
-    show_comparison(Console(), found.group, found.comparison)
-    _note(found.group)
+    show_comparison(Console(), answer.group, answer.comparison)
+    _note(answer.group)
     if arguments.html:
         print(f"The chart of the backlogs is in {printable(arguments.html)}: open it in a browser")
-    of_group = {"warehouse": arguments.warehouse, "group": found.group.consumer_group, "cluster": found.group.cluster}
-    show_next("what-if", {**of_group, "plan": "3"})
+    names = {"warehouse": arguments.warehouse, "group": answer.group.consumer_group, "cluster": answer.group.cluster}
+    show_next("what-if", {**names, "plan": "3"})
     return ExitCode.CLEAN
 
 
-def _plan(arguments: Namespace, asked: dict[str, Any]) -> int:
+def _plan(arguments: Namespace, request: dict[str, Any]) -> int:
     with opened(arguments) as warehouse:
-        found = warehouse.plan(arguments.group, arguments.plan, **asked)
+        answer = warehouse.plan(arguments.group, arguments.plan, **request)
     if arguments.json:
-        print(as_json(plan_document(found.group, found.plan)))
+        print(as_json(plan_document(answer.group, answer.plan)))
     else:
-        show_plan(Console(), found.group, found.plan)
-        _note(found.group)
+        show_plan(Console(), answer.group, answer.plan)
+        _note(answer.group)
     return ExitCode.CLEAN
 
 
-def _size(arguments: Namespace, asked: dict[str, Any]) -> int:
+def _size(arguments: Namespace, request: dict[str, Any]) -> int:
     goals, load = sizing_of(arguments)
     if not arguments.group:
-        return _fleet_size(arguments, asked, goals, load)
+        return _fleet_size(arguments, request, goals, load)
     with opened(arguments) as warehouse:
-        found = warehouse.size(arguments.group, **goals._asdict(), load=load, **asked)
+        answer = warehouse.size(arguments.group, **goals._asdict(), load=load, **request)
     if arguments.json:
-        print(as_json(size_document(found.group, found.size)))
+        print(as_json(size_document(answer.group, answer.size)))
     else:
-        show_size(Console(), found.group, found.size)
-        _note(found.group)
+        show_size(Console(), answer.group, answer.size)
+        _note(answer.group)
     return ExitCode.CLEAN
 
 
-def _note(found: GroupSteps) -> None:
-    if found.is_filtered:
+def _note(group: GroupSteps) -> None:
+    if group.is_filtered:
         print(UNFILTERED)
-    if found.configured.new_room:
-        print(f"New members are in room {printable(found.configured.new_room)}, where --room names no other.")
+    if group.configured.new_room:
+        print(f"New members are in room {printable(group.configured.new_room)}, where --room names no other.")
 
 
-def _fleet_size(arguments: Namespace, asked: dict[str, Any], goals: Goals, load: float) -> int:
+def _fleet_size(arguments: Namespace, request: dict[str, Any], goals: Goals, load: float) -> int:
     """Of all groups, by their published steps: nothing is played, so there is one goal."""
     if goals.backlog is not None or goals.drained is not None:
         raise CaseError("--backlog-below and --drained-within are played for one group: add --group")
     with opened(arguments) as warehouse:
-        found = warehouse.fleet_size(goals.utilisation or 1.0, load=load, **asked)
+        answer = warehouse.fleet_size(goals.utilisation or 1.0, load=load, **request)
     if arguments.json:
-        print(as_json(fleet_document(found.interval, found.needs)))
+        print(as_json(fleet_document(answer.interval, answer.needs)))
     else:
-        show_fleet(Console(), found.interval, found.needs)
+        show_fleet(Console(), answer.interval, answer.needs)
     return ExitCode.CLEAN
 
 
 def check_plan(arguments: Namespace) -> None:
     """Raises `CaseError` where `--plan`, which shows the group as it is, was typed with something that it ignores."""
     _check_alone(
-        "--plan shows the group as it is, with members less and more", [*_typed(arguments), *_others(arguments)]
+        "--plan shows the group as it is, with members less and more", [*_typed(arguments), *_case_and_html(arguments)]
     )
 
 
 def sizing_of(arguments: Namespace) -> tuple[Goals, float]:
     """What is wanted of a group, and so many times the messages; raises `CaseError` as `check_plan` for `--size`."""
-    typed = [*_typed(arguments), *_others(arguments), *words_of("--plan", arguments.plan)]
+    typed = [*_typed(arguments), *_case_and_html(arguments), *words_of("--plan", arguments.plan)]
     load = words_of("--load", arguments.load)
     _check_alone("--size tries groups of other sizes", [word for word in typed if word not in load])
     utilisation = arguments.utilisation_below or _USUAL_UTILISATION
@@ -122,12 +122,12 @@ def check_goals(arguments: Namespace) -> None:
             raise CaseError(f"--{name.replace('_', '-')} is a goal of --size: add --size, or leave it out")
 
 
-def _check_alone(does: str, others: Sequence[str]) -> None:
-    if others:
-        raise CaseError(f"{does}: leave out {shlex.join(others)}")
+def _check_alone(does: str, words: Sequence[str]) -> None:
+    if words:
+        raise CaseError(f"{does}: leave out {shlex.join(words)}")
 
 
-def _others(arguments: Namespace) -> list[str]:
+def _case_and_html(arguments: Namespace) -> list[str]:
     return [*words_of("--case", arguments.case), *words_of("--html", arguments.html)]
 
 
