@@ -100,13 +100,13 @@ def late_command(arguments: Namespace) -> int:
         print(as_json({"interval": str(arguments.interval), "late": [_reaudit_document(reaudit) for reaudit in late]}))
     else:
         for reaudit in late:
-            outcome = reaudit.outcome
-            summary = (
-                f"audited again, {len(outcome.findings)} findings" if isinstance(outcome, RunResult) else str(outcome)
-            )
-            print(f"{reaudit.step}: {printable(summary)}")
+            if isinstance(reaudit.outcome, RunResult):
+                print(f"{reaudit.step}: audited again, {len(reaudit.outcome.findings)} findings")
         print(f"{len(late)} published steps of {arguments.interval} were late.")
         show_next("status", {"warehouse": arguments.warehouse})
+    for reaudit in late:
+        if isinstance(reaudit.outcome, RebalanceAuditError):
+            print(f"rebalance-audit: {reaudit.step}: {printable(str(reaudit.outcome))}", file=sys.stderr)
     return worst(_reaudit_exit_code(reaudit.outcome, arguments.fail_on) for reaudit in late)
 
 

@@ -107,6 +107,7 @@ def without_progress(process: Started, before: int) -> str:
     own = [line for line in said.splitlines() if not line.startswith(_PROGRESS)]
     assert len(own) <= _LINES, said
     assert "this is a bug" not in said
+    assert own, process.said()
     print(f"\n{own[-1]}")
     return own[-1]
 
