@@ -1,4 +1,4 @@
-"""What is said of an incident, from the findings of its roots and consequences."""
+"""The fields of an incident, computed from the findings of its roots and consequences."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ _NAMED = 3
 _MINUTE = 60 * SECOND
 
 
-def incident(roots: Sequence[Thread], rest: Sequence[Thread], rules: Mapping[str, Rule]) -> Incident:
-    """One event; threads in the order of time."""
-    every = [*roots, *rest]
-    first, cluster = roots[0], roots[0].identity[0]
-    rule = rules[first.identity[2]]
+def incident(roots: Sequence[Thread], consequences: Sequence[Thread], rules: Mapping[str, Rule]) -> Incident:
+    """The incident of one event; threads in the order of time."""
+    threads = [*roots, *consequences]
+    first_root, cluster = roots[0], roots[0].identity[0]
+    rule = rules[first_root.identity[2]]
     worst = max(roots, key=lambda thread: (SEVERITIES.index(thread.worst.severity), thread.worst.start)).worst
     until = max(thread.until for thread in roots)
-    groups = tuple(sorted({thread.identity[1] for thread in every}))
-    piled_up, unowned = _piled_up(every), _unowned(every)
+    groups = tuple(sorted({thread.identity[1] for thread in threads}))
+    piled_up, unowned = _piled_up(threads), _unowned(threads)
     return Incident(
-        incident_id=_incident_id(first, rule),
+        incident_id=_incident_id(first_root, rule),
         cluster=cluster,
         rule=rule.name,
         cause=worst.cause,
         causes=tuple(dict.fromkeys(cause for thread in roots for cause in thread.causes)),
-        severity=max((thread.worst.severity for thread in every), key=SEVERITIES.index),
+        severity=max((thread.worst.severity for thread in threads), key=SEVERITIES.index),
         headline=_headline(rule, roots),
-        opened_at=first.start,
+        opened_at=first_root.start,
         resolved_at=None if until == NEVER else until,
         last_seen_at=max(thread.end for thread in roots),
         groups=groups,
-        topics=_topics(every),
-        queues=_queues(every),
+        topics=_topics(threads),
+        queues=_queues(threads),
         members=_members(roots),
         piled_up=known_sum(piled_up.values()),
         unowned_queue_minutes=sum(unowned.values()) / _MINUTE,
         advice=worst.advice,
         roots=tuple(thread.part() for thread in roots),
-        consequences=tuple(thread.part() for thread in rest),
+        consequences=tuple(thread.part() for thread in consequences),
         costs=tuple(GroupCost(group, piled_up.get(group), unowned.get(group, 0) / _MINUTE) for group in groups),
     )
 
@@ -66,50 +66,50 @@ def _incident_id(first: Thread, rule: Rule) -> str:
     return sha256(text.encode()).hexdigest()[:16]
 
 
-def _findings(several: Iterable[Thread]) -> Iterator[Finding]:
-    return (finding.finding for thread in several for finding in thread.findings)
+def _findings(threads: Iterable[Thread]) -> Iterator[Finding]:
+    return (finding.finding for thread in threads for finding in thread.findings)
 
 
-def _topics(several: Sequence[Thread]) -> tuple[str, ...]:
-    return tuple(sorted({topic for thread in several for topic in thread.topics}))
+def _topics(threads: Sequence[Thread]) -> tuple[str, ...]:
+    return tuple(sorted({topic for thread in threads for topic in thread.topics}))
 
 
-def _queues(several: Sequence[Thread]) -> tuple[Queue, ...]:
-    return tuple(sorted({queue for thread in several for queue in thread.queues}))
+def _queues(threads: Sequence[Thread]) -> tuple[Queue, ...]:
+    return tuple(sorted({queue for thread in threads for queue in thread.queues}))
 
 
 def _members(roots: Sequence[Thread]) -> tuple[str, ...]:
-    named: set[str] = set()
-    for found in _findings(roots):
-        named.update(found.evidence.client_ids)
-        named.update(client_id for party in found.evidence.parties or () for client_id in party.client_ids or ())
-    return tuple(sorted(named))
+    client_ids: set[str] = set()
+    for finding in _findings(roots):
+        client_ids.update(finding.evidence.client_ids)
+        client_ids.update(client_id for party in finding.evidence.parties or () for client_id in party.client_ids or ())
+    return tuple(sorted(client_ids))
 
 
-def _piled_up(every: Sequence[Thread]) -> dict[str, int]:
+def _piled_up(threads: Sequence[Thread]) -> dict[str, int]:
     """The highest backlog of each group's findings, where it is known."""
     backlogs: dict[str, list[tuple[int | None, int | None]]] = defaultdict(list)
-    for thread in every:
-        evidence = (found.evidence for found in _findings([thread]))
-        backlogs[thread.identity[1]] += [(one.backlog_max, one.unknown_queues) for one in evidence]
-    highest = {group: highest_backlog(of_group) for group, of_group in backlogs.items()}
+    for thread in threads:
+        every_evidence = (finding.evidence for finding in _findings([thread]))
+        backlogs[thread.identity[1]] += [(evidence.backlog_max, evidence.unknown_queues) for evidence in every_evidence]
+    highest = {group: highest_backlog(pairs) for group, pairs in backlogs.items()}
     return {group: messages for group, messages in highest.items() if messages is not None}
 
 
-def _unowned(every: Sequence[Thread]) -> dict[str, int]:
+def _unowned(threads: Sequence[Thread]) -> dict[str, int]:
     """How long the queues of each group had no owner, added up, however many findings say so: not those into which
     nothing came, and in which nothing waited.
 
     There are many queues: their names and times are slices, and a time that several findings give is counted once.
     """
-    times: dict[str, dict[Queue, set[tuple[int, int]]]] = defaultdict(lambda: defaultdict(set))
-    for thread in every:
-        of_group = times[thread.identity[1]]
-        for found in _findings([thread]):
-            for queue in found.evidence.queues:
+    times_by_group: dict[str, dict[Queue, set[tuple[int, int]]]] = defaultdict(lambda: defaultdict(set))
+    for thread in threads:
+        times_by_queue = times_by_group[thread.identity[1]]
+        for finding in _findings([thread]):
+            for queue in finding.evidence.queues:
                 if queue.role == UNASSIGNED and not (queue.produced == 0 == queue.backlog_max):
-                    of_group[queue[:3]].add(queue[4:6])
-    return {group: sum(map(_covered, of_group.values())) for group, of_group in times.items()}
+                    times_by_queue[queue[:3]].add(queue[4:6])
+    return {group: sum(map(_covered, times_by_queue.values())) for group, times_by_queue in times_by_group.items()}
 
 
 def _covered(times: Iterable[tuple[int, int]]) -> int:
@@ -137,26 +137,26 @@ def _headline(rule: Rule, roots: Sequence[Thread]) -> str:
 
 def part_headline(part: IncidentPart, rule: Rule) -> str:
     """The rule's sentence of one condition, with the queues of its worst finding."""
-    named = part.subject not in (part.topic, part.consumer_group)
+    has_queues = part.subject not in (part.topic, part.consumer_group)
     return rule.headline.format(
         groups=part.consumer_group,
         topics=part.topic,
-        queues=f"{part.topic or ''} {part.subject}".strip() if named else part.topic or "its queues",
-        brokers=" and ".join(sorted({one.rpartition(":")[0] for one in part.subject.split(", ")})),
+        queues=f"{part.topic or ''} {part.subject}".strip() if has_queues else part.topic or "its queues",
+        brokers=" and ".join(sorted({queue.rpartition(":")[0] for queue in part.subject.split(", ")})),
         subjects=part.subject,
     )
 
 
 def queues_by_topic(queues: Iterable[Queue]) -> str:
     """Neighbours as ranges: `orders broker-a:0-7 broker-b:0-3, ticks broker-a:1`."""
-    ids: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    ids_by_topic: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for topic, broker, queue_id in sorted(queues):
-        ids[topic][broker].append(queue_id)
-    texts = [
-        " ".join((topic, *(f"{broker}:{number_ranges(found)}" for broker, found in of_topic.items())))
-        for topic, of_topic in ids.items()
+        ids_by_topic[topic][broker].append(queue_id)
+    topic_texts = [
+        " ".join((topic, *(f"{broker}:{number_ranges(queue_ids)}" for broker, queue_ids in ids_by_broker.items())))
+        for topic, ids_by_broker in ids_by_topic.items()
     ]
-    return ", ".join(texts)
+    return ", ".join(topic_texts)
 
 
 def _some(names: Sequence[str], thing: str) -> str:

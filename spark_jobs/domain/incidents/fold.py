@@ -19,51 +19,55 @@ def incidents(findings: Iterable[PublishedFinding], audited: AuditedTime, rules:
 
     What is muted, and what follows from it, opens none; nor does INFO, but where it says that nothing is known.
     """
-    every = {finding.finding.finding_id: finding for finding in findings}
+    findings_by_id = {finding.finding.finding_id: finding for finding in findings}
     by_name = {rule.name: rule for rule in rules}
     blind = frozenset(rule.name for rule in by_name.values() if rule.is_blind)
-    unknown = UnknownTime(audited, every.values(), blind)
+    unknown = UnknownTime(audited, findings_by_id.values(), blind)
     left_out = untold(
         (finding.finding.finding_id, finding.finding.root_finding_id, finding.finding.muted)
-        for finding in every.values()
+        for finding in findings_by_id.values()
     )
-    reported = {finding_id: finding for finding_id, finding in every.items() if finding_id not in left_out}
+    reported = {finding_id: finding for finding_id, finding in findings_by_id.items() if finding_id not in left_out}
     root_rules = {
-        one: every[root].finding.rule for one in reported if (root := reported[one].finding.root_finding_id) in every
+        finding_id: findings_by_id[root_id].finding.rule
+        for finding_id, finding in reported.items()
+        if (root_id := finding.finding.root_finding_id) in findings_by_id
     }
     conditions = threads(reported.values(), RootRules(root_rules, by_name), unknown)
-    found = [incident(roots, rest, by_name) for roots, rest in _events(conditions, by_name)]
-    opened = (one for one in found if one.severity != SEVERITIES[0] or one.rule in blind)
-    return sorted(opened, key=lambda one: (-one.opened_at, one.cluster, one.rule, one.incident_id))
+    events = [incident(roots, consequences, by_name) for roots, consequences in _events(conditions, by_name)]
+    opened = (event for event in events if event.severity != SEVERITIES[0] or event.rule in blind)
+    return sorted(opened, key=lambda event: (-event.opened_at, event.cluster, event.rule, event.incident_id))
 
 
-def _events(found: Sequence[Thread], rules: Mapping[str, Rule]) -> Iterator[tuple[list[Thread], list[Thread]]]:
+def _events(conditions: Sequence[Thread], rules: Mapping[str, Rule]) -> Iterator[tuple[list[Thread], list[Thread]]]:
     """The roots and the consequences of each incident, in the order of time."""
-    root_of = _roots(found)
-    together = _together([thread for thread in found if root_of[thread] is thread], rules)
+    root_of = _roots(conditions)
+    leader_of = _leaders([thread for thread in conditions if root_of[thread] is thread], rules)
     roots: dict[Thread, list[Thread]] = defaultdict(list)
-    rest: dict[Thread, list[Thread]] = defaultdict(list)
-    for thread in sorted(found, key=lambda one: one.order):
-        first = together[root_of[thread]]
-        (roots if root_of[thread] is thread else rest)[first].append(thread)
-    return ((of_event, rest[first]) for first, of_event in roots.items())
+    consequences: dict[Thread, list[Thread]] = defaultdict(list)
+    for thread in sorted(conditions, key=lambda thread: thread.order):
+        leader = leader_of[root_of[thread]]
+        (roots if root_of[thread] is thread else consequences)[leader].append(thread)
+    return ((roots_of_event, consequences[leader]) for leader, roots_of_event in roots.items())
 
 
-def _roots(found: Sequence[Thread]) -> dict[Thread, Thread]:
-    """The root of each thread: that of the first of its findings that has one, unless it stood long before."""
-    of_finding = {finding.finding.finding_id: thread for thread in found for finding in thread.findings}
-    causes: dict[Thread, Thread] = {}
-    for thread in found:
-        named = (of_finding.get(finding.finding.root_finding_id or "") for finding in thread.findings)
-        causes[thread] = next((one for one in named if one and one.start <= thread.start + LEAD), thread)
-    for thread in found:
-        while causes[causes[thread]] is not causes[thread]:
-            causes[thread] = causes[causes[thread]]
-    return causes
+def _roots(conditions: Sequence[Thread]) -> dict[Thread, Thread]:
+    """The root of each thread: that of the first of its findings that has one, unless that root began more than `LEAD`
+    after it; a thread without one is its own root.
+    """
+    thread_by_finding_id = {finding.finding.finding_id: thread for thread in conditions for finding in thread.findings}
+    root_of: dict[Thread, Thread] = {}
+    for thread in conditions:
+        named_roots = (thread_by_finding_id.get(finding.finding.root_finding_id or "") for finding in thread.findings)
+        root_of[thread] = next((root for root in named_roots if root and root.start <= thread.start + LEAD), thread)
+    for thread in conditions:
+        while root_of[root_of[thread]] is not root_of[thread]:
+            root_of[thread] = root_of[root_of[thread]]
+    return root_of
 
 
-def _together(roots: Sequence[Thread], rules: Mapping[str, Rule]) -> dict[Thread, Thread]:
-    """By root the first of all those of its event: roots that share something at the same time, or nearly."""
+def _leaders(roots: Sequence[Thread], rules: Mapping[str, Rule]) -> dict[Thread, Thread]:
+    """By root the first root of its event: roots that share something at the same time, or nearly, are one event."""
     leaders = {thread: thread for thread in roots}
 
     def leader(thread: Thread) -> Thread:
@@ -73,16 +77,16 @@ def _together(roots: Sequence[Thread], rules: Mapping[str, Rule]) -> dict[Thread
         return thread
 
     sharing: dict[Hashable, list[Thread]] = defaultdict(list)
-    for thread in sorted(roots, key=lambda one: one.order):
+    for thread in sorted(roots, key=lambda thread: thread.order):
         for share in _shares(thread, rules[thread.identity[2]]):
             sharing[share].append(thread)
-    for same in sharing.values():
-        first, until = same[0], same[0].until
-        for thread in same[1:]:
+    for sharers in sharing.values():
+        first, until = sharers[0], sharers[0].until
+        for thread in sharers[1:]:
             if thread.start > until + QUIET:
                 first, until = thread, thread.until
-            one, other = sorted((leader(first), leader(thread)), key=lambda each: each.order)
-            leaders[other] = one
+            earlier, later = sorted((leader(first), leader(thread)), key=lambda thread: thread.order)
+            leaders[later] = earlier
             until = max(until, thread.until)
     return {thread: leader(thread) for thread in roots}
 

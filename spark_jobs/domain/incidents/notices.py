@@ -1,4 +1,4 @@
-"""What somebody is to be told of incidents: that they opened, got worse, or are over; each once."""
+"""The notices of incidents that are to be sent: that they opened, got worse, or are over; each once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OPENED, WORSE, RESOLVED, WITHDRAWN = "opened", "worse", "resolved", "withdrawn"
 
 
 class Notice(NamedTuple):
-    """What is told, or was told, of an incident as it was then; times are microseconds.
+    """One notice about an incident as it was then, sent or to be sent; times are microseconds.
 
     `told`: `opened`, `worse`, `resolved`, or `withdrawn`: audited again, it is not found any more. `root_finding_ids`:
     the first and the last finding of each root; by one of them it is known where its id has changed.
@@ -39,11 +39,11 @@ class Notice(NamedTuple):
 
 
 class NoticeScope(NamedTuple):
-    """What is new enough to be told; times are microseconds.
+    """Which incidents are worth a notice; times are microseconds.
 
-    `since`: every incident that was seen after it is given. `recent`: what was not seen after it is no news to somebody
-    who was not told of it. `until`: the end of each cluster's newest audited step. `least`: severity from which on an
-    incident is told. `only`: the ids of those that somebody is told of who was not before; None: of all.
+    `since`: every incident that was seen after it is given. `recent`: an incident that was last seen before it gets no
+    first notice. `until`: the end of each cluster's newest audited step. `least`: the lowest severity that gets a first
+    notice. `only`: the incident ids that may get a first notice; None: all.
     """
 
     since: int
@@ -53,59 +53,61 @@ class NoticeScope(NamedTuple):
     only: frozenset[str] | None = None
 
 
-def notices(found: Iterable[Incident], told: Sequence[Notice], scope: NoticeScope) -> list[Notice]:
-    """What is to be told of the incidents, the newest first, after all that was told: in the order of telling, of what
-    was told at once first what was over, as two incidents may turn out to be one.
+def notices(incidents: Iterable[Incident], sent: Sequence[Notice], scope: NoticeScope) -> list[Notice]:
+    """The notices to be sent now, the newest incident first. `sent`: all earlier notices in the order of sending; of
+    those sent at once first those of incidents that are over, as two incidents may turn out to be one.
     """
-    memory, seen = _Memory(told), set[str]()
+    memory, seen = _Memory(sent), set[str]()
     new = []
-    for incident in found:
-        earlier = memory.of(incident)
-        seen.update(notice.incident_id for notice in earlier)
-        news = _news(incident, earlier, scope)
+    for incident in incidents:
+        sent_before = memory.of(incident)
+        seen.update(notice.incident_id for notice in sent_before)
+        news = _news(incident, sent_before, scope)
         if news is not None:
             new.append(_notice(incident, news))
-    last = {notice.incident_id: notice for notice in told}
-    lost = (one for incident_id, one in last.items() if incident_id not in seen and one.last_seen_at > scope.since)
-    new += [one._replace(told=WITHDRAWN) for one in lost if not one.is_over]
-    return sorted(new, key=lambda one: (-one.opened_at, one.cluster, one.rule, one.incident_id))
+    last = {notice.incident_id: notice for notice in sent}
+    unseen = (notice for incident_id, notice in last.items() if incident_id not in seen)
+    lost = (notice for notice in unseen if notice.last_seen_at > scope.since and not notice.is_over)
+    new += [notice._replace(told=WITHDRAWN) for notice in lost]
+    return sorted(new, key=lambda notice: (-notice.opened_at, notice.cluster, notice.rule, notice.incident_id))
 
 
 class _Memory:
-    """What was told, by incident: also where its id has changed, as history before it was audited later."""
+    """The notices sent before, by incident: also where its id has changed, as history before it was audited later."""
 
-    def __init__(self, told: Sequence[Notice]) -> None:
-        self._told = told
+    def __init__(self, sent: Sequence[Notice]) -> None:
+        self._sent = sent
         self._places: dict[str, list[int]] = defaultdict(list)
         self._incidents: dict[str, set[str]] = defaultdict(set)
-        for place, notice in enumerate(told):
+        for place, notice in enumerate(sent):
             self._places[notice.incident_id].append(place)
             for finding_id in notice.root_finding_ids:
                 self._incidents[finding_id].add(notice.incident_id)
 
     def of(self, incident: Incident) -> list[Notice]:
-        """What was told of it, in the order of telling."""
-        names = {incident.incident_id}
+        """The notices sent about the incident, in the order in which they were sent."""
+        incident_ids = {incident.incident_id}
         for part in incident.roots:
             for finding_id in part.finding_ids:
-                names |= self._incidents.get(finding_id, set())
-        return [self._told[place] for place in sorted(place for name in names for place in self._places.get(name, ()))]
+                incident_ids |= self._incidents.get(finding_id, set())
+        places = sorted(place for incident_id in incident_ids for place in self._places.get(incident_id, ()))
+        return [self._sent[place] for place in places]
 
 
 def _news(incident: Incident, earlier: Sequence[Notice], scope: NoticeScope) -> str | None:
-    """What of it is to be told; None: nothing.
+    """The `told` of the incident's next notice; None: no notice.
 
     It is over when it can no longer come back: what does within `QUIET` never went away.
     """
     is_over = incident.resolved_at is not None and incident.resolved_at + QUIET <= scope.until.get(incident.cluster, 0)
-    is_told = _rank(incident.severity) >= _rank(scope.least) and (
+    may_open = _rank(incident.severity) >= _rank(scope.least) and (
         scope.only is None or incident.incident_id in scope.only
     )
     if not earlier:
-        is_news = is_told and incident.last_seen_at > scope.recent
+        is_news = may_open and incident.last_seen_at > scope.recent
         return (RESOLVED if is_over else OPENED) if is_news else None
     if earlier[-1].is_over:
-        return OPENED if incident.resolved_at is None and is_told else None
+        return OPENED if incident.resolved_at is None and may_open else None
     if is_over:
         return RESOLVED
     return WORSE if _rank(incident.severity) > max(_rank(notice.severity) for notice in earlier) else None
@@ -116,7 +118,7 @@ def _rank(severity: str) -> int:
 
 
 def _notice(incident: Incident, told: str) -> Notice:
-    ends = {finding_id for part in incident.roots for finding_id in (part.finding_ids[0], part.finding_ids[-1])}
+    finding_ids = {finding_id for part in incident.roots for finding_id in (part.finding_ids[0], part.finding_ids[-1])}
     return Notice(
         incident_id=incident.incident_id,
         cluster=incident.cluster,
@@ -128,5 +130,5 @@ def _notice(incident: Incident, told: str) -> Notice:
         opened_at=incident.opened_at,
         resolved_at=incident.resolved_at,
         last_seen_at=incident.last_seen_at,
-        root_finding_ids=tuple(sorted(ends)),
+        root_finding_ids=tuple(sorted(finding_ids)),
     )

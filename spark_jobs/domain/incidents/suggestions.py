@@ -71,17 +71,18 @@ def suggestions(past: GroupPast, current: Thresholds) -> list[Suggestion]:
     def storm(finding: Finding) -> float | None:
         if finding.rule != rebalance_storm.NAME:
             return None
-        return most_within((each for each in past.rebalances if finding.start <= each[1] <= finding.end), within)
+        during = ((topic, at) for topic, at in past.rebalances if finding.start <= at <= finding.end)
+        return most_within(during, within)
 
     lagging, skews = _heights(unmuted, _lagging), _heights(unmuted, _skew)
     flaps, storms = _heights(unmuted, _flapping), _heights(unmuted, storm)
-    found = (
+    candidates = (
         _suggestion("allowed_lag", past.lags, _all(lagging), current, keeps=gt, below=_least_stopped(past.findings)),
         _suggestion("skew_ratio", _per_step(past.steps, skews), _all(skews), current, digits=1),
         _suggestion("storm_rebalances", _per_step(past.steps, storms), _all(storms), current),
         _suggestion("flapping_times", _per_step(past.steps, flaps), _all(flaps), current),
     )
-    return [suggestion for suggestion in found if suggestion is not None]
+    return [suggestion for suggestion in candidates if suggestion is not None]
 
 
 def _suggestion(
@@ -110,7 +111,7 @@ def most_within(rebalances: Iterable[tuple[str, int]], within: int) -> int:
     """
     most, recent = 0, dict[str, list[int]]()
     for topic, at in sorted(rebalances):
-        recent[topic] = [*(one for one in recent.get(topic, ()) if at - one < within), at]
+        recent[topic] = [*(earlier for earlier in recent.get(topic, ()) if at - earlier < within), at]
         most = max(most, len(recent[topic]))
     return most
 
@@ -119,26 +120,27 @@ def _heights(
     findings: Iterable[PublishedFinding], height: Callable[[Finding], float | None]
 ) -> Mapping[int, list[float]]:
     """By step the heights of the findings that have one."""
-    found: dict[int, list[float]] = defaultdict(list)
+    heights_by_step: dict[int, list[float]] = defaultdict(list)
     for finding in findings:
-        if (reached := height(finding.finding)) is not None:
-            found[finding.step_start].append(reached)
-    return found
+        if (value := height(finding.finding)) is not None:
+            heights_by_step[finding.step_start].append(value)
+    return heights_by_step
 
 
 def _all(heights: Mapping[int, list[float]]) -> list[float]:
-    return [one for of_step in heights.values() for one in of_step]
+    return [value for values in heights.values() for value in values]
 
 
 def _per_step(steps: Iterable[int], heights: Mapping[int, list[float]]) -> list[float]:
-    """The greatest of each step; 0: nothing was found in it."""
+    """The greatest height of each step; 0: it has no such finding."""
     return [max(heights.get(step, ()), default=0.0) for step in steps]
 
 
 def _least_stopped(findings: Iterable[PublishedFinding]) -> float:
     """The least lag with which a queue of an ERROR made no progress, or began to lose messages; not known: 0."""
-    severe = (each.finding for each in findings if each.finding.rule in _STOPPED and each.finding.severity == ERROR)
-    return min((queue.backlog_start or 0 for finding in severe for queue in finding.evidence.queues), default=inf)
+    every = (published.finding for published in findings)
+    stopped = (finding for finding in every if finding.rule in _STOPPED and finding.severity == ERROR)
+    return min((queue.backlog_start or 0 for finding in stopped for queue in finding.evidence.queues), default=inf)
 
 
 def _lagging(finding: Finding) -> float | None:

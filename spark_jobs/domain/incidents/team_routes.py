@@ -1,4 +1,4 @@
-"""Whose a group's incidents and findings are: the first route that matches says it."""
+"""Which team a group's incidents and findings belong to: that of the first route that matches."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TeamRoute(BaseModel):
 
 
 def route_of(routes: Iterable[TeamRoute], cluster: str, group: str, rule: str, severity: str) -> TeamRoute | None:
-    """The first that matches; None: none does."""
+    """The first route that matches; None: none does."""
 
     def matches(route: TeamRoute) -> bool:
         is_severe = SEVERITIES.index(severity) >= SEVERITIES.index(route.severity)
@@ -43,8 +43,10 @@ def route_of(routes: Iterable[TeamRoute], cluster: str, group: str, rule: str, s
 
 def targets_of(routes: Sequence[TeamRoute], incident: Incident, default: str) -> set[str]:
     """Where notices of an incident go: for each of its groups to its route's file, without a route to the default."""
-    found = (route_of(routes, incident.cluster, group, incident.rule, incident.severity) for group in incident.groups)
-    return {route.to if route else default for route in found}
+    matching = (
+        route_of(routes, incident.cluster, group, incident.rule, incident.severity) for group in incident.groups
+    )
+    return {route.to if route else default for route in matching}
 
 
 def with_teams(routes: Sequence[TeamRoute], incident: Incident) -> Incident:
@@ -59,6 +61,6 @@ def with_teams(routes: Sequence[TeamRoute], incident: Incident) -> Incident:
 
 def findings_with_teams(routes: Sequence[TeamRoute], rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Rows of `findings`, each with its `team` (None: no route matches)."""
-    named = ("cluster", "consumer_group", "rule", "severity")
-    found = ((row, route_of(routes, *(row[name] for name in named))) for row in rows)
-    return [{**row, "team": route.team if route else None} for row, route in found]
+    columns = ("cluster", "consumer_group", "rule", "severity")
+    routed = ((row, route_of(routes, *(row[name] for name in columns))) for row in rows)
+    return [{**row, "team": route.team if route else None} for row, route in routed]

@@ -31,9 +31,9 @@ class RootRules:
         self.of_findings = of_findings
         self._above = {rule: above(rule) for rule in set(of_findings.values())}
 
-    def are_kin(self, one: str | None, other: str | None) -> bool:
-        """Whether one of the rules follows from the other, or is it, or is not known."""
-        return one is None or other is None or other in self._above[one] or one in self._above[other]
+    def are_kin(self, rule: str | None, other_rule: str | None) -> bool:
+        """Whether the rules are the same, one follows from the other, or one is unknown."""
+        return rule is None or other_rule is None or other_rule in self._above[rule] or rule in self._above[other_rule]
 
 
 @dataclass(eq=False)
@@ -58,12 +58,14 @@ class Thread:
     @cached_property
     def worst(self) -> Finding:
         """Its worst finding, the latest of equals."""
-        return max((one.finding for one in self.findings), key=lambda one: (SEVERITIES.index(one.severity), one.start))
+        findings = (published.finding for published in self.findings)
+        return max(findings, key=lambda finding: (SEVERITIES.index(finding.severity), finding.start))
 
     @cached_property
     def causes(self) -> tuple[str, ...]:
         """The causes it had, the first first."""
-        return tuple(dict.fromkeys(one.finding.cause for one in self.findings if one.finding.cause is not None))
+        causes = (published.finding.cause for published in self.findings)
+        return tuple(dict.fromkeys(cause for cause in causes if cause is not None))
 
     @cached_property
     def order(self) -> tuple[int, tuple[str, ...]]:
@@ -73,7 +75,7 @@ class Thread:
     @cached_property
     def queues(self) -> frozenset[Queue]:
         """The queues that its findings name: the first three fields of their evidence."""
-        return frozenset(queue[:3] for one in self.findings for queue in one.finding.evidence.queues)
+        return frozenset(queue[:3] for published in self.findings for queue in published.finding.evidence.queues)
 
     @cached_property
     def topics(self) -> frozenset[str]:
@@ -82,7 +84,7 @@ class Thread:
         return frozenset(topic for topic, _, _ in self.queues) | (frozenset() if own is None else {own})
 
     def part(self) -> IncidentPart:
-        """It as a part of an incident."""
+        """The thread as a part of an incident."""
         worst = self.worst
         return IncidentPart(
             consumer_group=self.identity[1],
@@ -93,30 +95,32 @@ class Thread:
             subject=worst.subject,
             start=self.start,
             end=self.end,
-            finding_ids=tuple(one.finding.finding_id for one in self.findings),
+            finding_ids=tuple(published.finding.finding_id for published in self.findings),
         )
 
 
 def threads(findings: Iterable[PublishedFinding], root_rules: RootRules, unknown: UnknownTime) -> list[Thread]:
-    """One per condition."""
+    """One per condition, and per time without a gap of more than `QUIET`."""
     by_identity: dict[Identity, list[PublishedFinding]] = defaultdict(list)
     for finding in findings:
         by_identity[_identity(finding)].append(finding)
     return [
-        thread for identity, same in by_identity.items() for thread in _threads(identity, same, root_rules, unknown)
+        thread
+        for identity, findings_of_identity in by_identity.items()
+        for thread in _threads(identity, findings_of_identity, root_rules, unknown)
     ]
 
 
 def _identity(finding: PublishedFinding) -> Identity:
-    """What a condition is, whatever its cause and its queues are just then."""
-    found = finding.finding
-    client_id = found.subject if _is_client(found.subject, finding) else None
-    return finding.cluster, finding.consumer_group, found.rule, found.topic, client_id
+    """What tells a finding's condition from others: neither its cause nor its queues do."""
+    subject = finding.finding.subject
+    client_id = subject if _is_client(subject, finding) else None
+    return finding.cluster, finding.consumer_group, finding.finding.rule, finding.finding.topic, client_id
 
 
 def _is_client(subject: str, finding: PublishedFinding) -> bool:
-    """Whether the subject is neither the topic nor the group nor the queues. Their text is made only where it may be
-    the subject: it begins with the first broker's name.
+    """Whether the subject is a client id: neither the topic nor the group nor the queues. The queues' text is made
+    only where it may be the subject: it begins with the first broker's name.
     """
     if subject in (finding.finding.topic, finding.consumer_group):
         return False
@@ -126,13 +130,15 @@ def _is_client(subject: str, finding: PublishedFinding) -> bool:
 
 
 def _threads(
-    identity: Identity, same: Sequence[PublishedFinding], root_rules: RootRules, unknown: UnknownTime
+    identity: Identity, findings: Sequence[PublishedFinding], root_rules: RootRules, unknown: UnknownTime
 ) -> list[Thread]:
-    """Of findings that begin together those go on first whose cause a thread has, then those with another one."""
-    found: list[Thread] = []
+    """The threads of one condition. Of findings that begin together, those with the last cause of a thread are added
+    first, then those with another cause.
+    """
+    every_thread: list[Thread] = []
     alive: list[Thread] = []
     in_order = sorted(
-        same, key=lambda finding: (finding.finding.start, finding.finding.cause or "", finding.finding.finding_id)
+        findings, key=lambda finding: (finding.finding.start, finding.finding.cause or "", finding.finding.finding_id)
     )
     for start, together in groupby(in_order, key=lambda finding: finding.finding.start):
         alive = [thread for thread in alive if thread.until + QUIET >= start]
@@ -142,18 +148,18 @@ def _threads(
                 thread = _thread_of(finding, alive, root_rules, changed=changed)
                 if thread is None and changed:
                     thread = Thread(identity)
-                    found.append(thread)
+                    every_thread.append(thread)
                     alive.append(thread)
                 if thread is not None:
                     waiting.remove(finding)
                     _take(thread, finding, root_rules, unknown)
-    return found
+    return every_thread
 
 
 def _thread_of(
     finding: PublishedFinding, alive: Iterable[Thread], root_rules: RootRules, *, changed: bool
 ) -> Thread | None:
-    """The thread that the finding goes on: it had the same cause last, or, `changed`, was over when this one began."""
+    """The thread that the finding continues: with the same last cause, or, `changed`, one that ended by then."""
     root_rule = root_rules.of_findings.get(finding.finding.finding_id)
     fitting = (
         thread

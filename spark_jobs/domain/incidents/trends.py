@@ -72,8 +72,8 @@ class GroupTrend(NamedTuple):
 
 def weeks(start: int, end: int) -> list[tuple[int, int]]:
     """Weeks counted back from the end, the oldest first: it may be shorter."""
-    found = [(max(start, last - WEEK), last) for last in range(end, start, -WEEK)]
-    return found[::-1]
+    newest_first = [(max(start, last - WEEK), last) for last in range(end, start, -WEEK)]
+    return newest_first[::-1]
 
 
 class _Counted(NamedTuple):
@@ -91,13 +91,18 @@ def trends(
     """One per group, what got worse first. The spans follow each other; no interval crosses one's bounds."""
     counted = _counted(intervals, spans, len(groups) * len(spans))
     opened = _opened(incidents, spans)
-    every = []
+    group_trends = []
     for place, group in enumerate(groups):
-        first = place * len(spans)
-        numbers = range(len(spans))
-        found = tuple(_week(spans[one], counted, first + one, opened[group, one]) for one in numbers)
-        every.append(GroupTrend(*group, found))
-    return sorted(every, key=lambda trend: (*(-more for more in trend.worsening), trend.cluster, trend.consumer_group))
+        first_cell = place * len(spans)
+        week_numbers = range(len(spans))
+        group_weeks = tuple(
+            _week(spans[week], counted, first_cell + week, opened[group, week]) for week in week_numbers
+        )
+        group_trends.append(GroupTrend(*group, group_weeks))
+    return sorted(
+        group_trends,
+        key=lambda trend: (*(-increase for increase in trend.worsening), trend.cluster, trend.consumer_group),
+    )
 
 
 def _week(span: tuple[int, int], counted: _Counted, cell: int, opened: Sequence[Incident]) -> GroupWeek:
@@ -123,7 +128,7 @@ def _counted(intervals: IntervalColumns, spans: Sequence[tuple[int, int]], cells
     # Each cell's times after those of the cell before.
     shift = cell * WEEK - bounds[week]
     times = cell, intervals.start + shift, intervals.end + shift
-    wrong, observed = (_covered(*times, one, cells) for one in (intervals.is_wrong, intervals.is_observed))
+    wrong, observed = (_covered(*times, flags, cells) for flags in (intervals.is_wrong, intervals.is_observed))
     moments = np.unique(times[1][intervals.is_rebalance]) // WEEK
     moved = np.zeros(cells, np.int64)
     np.add.at(moved, cell, intervals.queues_moved)
@@ -135,13 +140,13 @@ def _opened(
     incidents: Iterable[Incident], spans: Sequence[tuple[int, int]]
 ) -> defaultdict[tuple[Group, int], list[Incident]]:
     """By group and week the incidents that opened then."""
-    found: defaultdict[tuple[Group, int], list[Incident]] = defaultdict(list)
+    by_group_and_week: defaultdict[tuple[Group, int], list[Incident]] = defaultdict(list)
     for incident in incidents:
         for number, (start, end) in enumerate(spans):
             if start <= incident.opened_at < end:
                 for consumer_group in incident.groups:
-                    found[(incident.cluster, consumer_group), number].append(incident)
-    return found
+                    by_group_and_week[(incident.cluster, consumer_group), number].append(incident)
+    return by_group_and_week
 
 
 def _covered(cell: Numbers, start: Numbers, end: Numbers, wanted: Flags, cells: int) -> Numbers:

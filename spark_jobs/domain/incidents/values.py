@@ -131,7 +131,7 @@ class UnknownTime:
         known; `NEVER`: it is not.
         """
         unknown = self._unknown.get(group, ())
-        place = bisect_right(unknown, end, key=lambda one: one[0]) - 1
+        place = bisect_right(unknown, end, key=lambda time: time[0]) - 1
         return unknown[place][1] if place >= 0 and end < unknown[place][1] else end
 
 
@@ -142,10 +142,10 @@ def _between(steps: Sequence[int], step: int) -> list[Time]:
 
 def _joined(times: list[Time]) -> list[Time]:
     """Times that overlap or touch as one, in order."""
-    found: list[Time] = []
+    joined: list[Time] = []
     for start, end in sorted(times):
-        if found and start <= found[-1][1]:
-            found[-1] = found[-1][0], max(found[-1][1], end)
+        if joined and start <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(joined[-1][1], end)
         else:
-            found.append((start, end))
-    return found
+            joined.append((start, end))
+    return joined
