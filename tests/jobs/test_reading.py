@@ -30,7 +30,7 @@ from tests.snapshots import HOUR, load, membership
 
 def test_spark_reads_the_same(spark: SparkSession, twins_hour: Warehouse) -> None:
     filters = [Filter("cluster", "=", "c"), Filter("step_start", ">=", HOUR.start), Filter("step_start", "<", HOUR.end)]
-    filters += [Filter("consumer_group", "IN", ["g", "it's"]), Filter("step_start", "<=", HOUR.end)]
+    filters += [Filter("consumer_group", "IN", ("g", "it's")), Filter("step_start", "<=", HOUR.end)]
     filters += [Filter("step_start", ">", HOUR.start.replace(year=2000))]
     for table in OUTPUTS:
         by_spark, by_delta = (

@@ -69,12 +69,13 @@ def stored_in(spark: SparkSession, warehouse: Warehouse) -> StoredTables:
 
 def _column(condition: Filter) -> Column:
     column, value = F.col(condition.column), condition.value
+    if condition.operator == "IN":
+        return column.isin([*value])  # a tuple would be one value
     compared = {
         "=": column.__eq__,
         "<": column.__lt__,
         "<=": column.__le__,
         ">": column.__gt__,
         ">=": column.__ge__,
-        "IN": column.isin,
     }
     return compared[condition.operator](value)
