@@ -9,13 +9,12 @@ from itertools import groupby
 from typing import TypeVar
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Switch
-from spark_jobs.domain.kernel.expiry import expired_at
 from spark_jobs.domain.kernel.group_spans import GroupSpans
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.kernel.progress import topic_progress
 from spark_jobs.domain.kernel.rebalances import rebalances
 from spark_jobs.domain.kernel.timeline import StepTimeline
-from spark_jobs.domain.kernel.triggers import SwitchedAt, switches, with_moves
+from spark_jobs.domain.kernel.triggers import SwitchedAt, expired_at, switches, with_moves
 from spark_jobs.domain.kernel.unseen import unseen_times
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.history import GroupHistory

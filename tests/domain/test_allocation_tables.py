@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, shares
-from spark_jobs.domain.rocketmq.hash_ring import HashRing
+from spark_jobs.domain.rocketmq.hash_ring import java_ring
 from spark_jobs.domain.rocketmq.strategies import (
     AVG,
     AVG_BY_CIRCLE,
@@ -104,7 +104,7 @@ def test_a_ring_with_a_hash_of_its_own() -> None:
     hashes = {"cid-a-0": 100, "cid-b-0": 200}
     queues = queues_of({"broker-a": [0, 1, 2]})
     hashes |= {str(queue): at for queue, at in zip(queues, (50, 150, 250), strict=True)}
-    ring = HashRing(["cid-a", "cid-b"], 1, hashes.__getitem__)
+    ring = java_ring(["cid-a", "cid-b"], 1, hashes.__getitem__)
     assert [ring.owner(str(queue)) for queue in queues] == ["cid-a", "cid-b", "cid-a"]
 
 

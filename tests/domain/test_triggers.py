@@ -15,8 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import Allocation, Member, RebalanceInterval
-from spark_jobs.domain.kernel.expiry import Unanswered, has_expired
-from spark_jobs.domain.kernel.triggers import least_moves, with_moves
+from spark_jobs.domain.kernel.triggers import Unanswered, has_expired, least_moves, with_moves
 from spark_jobs.domain.model.finding import Counts
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.statuses import Reason

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_jobs.domain.judge import judge
-from spark_jobs.domain.rocketmq.strategies import StrategySettings
-from spark_jobs.domain.rocketmq.variants import variant_of
+from spark_jobs.domain.rocketmq.strategies import StrategySettings, variant_of
 from tests.domain.histories import SETTINGS, START, calm, intervals
 from tests.kernel_vs_oracle import by_kernel
 from tests.oracle.snapshots import Software

@@ -17,8 +17,8 @@ from spark_jobs.domain.rocketmq.strategies import (
     ConfigQueues,
     StrategySettings,
     Variant,
+    variant_of,
 )
-from spark_jobs.domain.rocketmq.variants import variant_of
 from tests.kernel_vs_oracle.choices import Choices, choices
 
 _CLIENTS = (

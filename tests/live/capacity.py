@@ -260,7 +260,7 @@ def predicted(clients: Mapping[str, ClientHistory], group: Group, change: str, k
     case = Case(changes={EVERYBODY: changes})
     of_each = [known.rates_of("one of them", case, np.array([until])) for _ in range(members)]
     shares = zip(of_each, group.shares(members), strict=True)
-    rates = [float(one.rates.of_queues(queues)[0]) for one, queues in shares if one]
+    rates = [float(min(one.rates.listener[0], queues * one.rates.queue[0])) for one, queues in shares if one]
     return sum(rates) if len(rates) == members else None
 
 

@@ -18,8 +18,7 @@ from spark_jobs.domain.model.message_queue import RouteEntry, topic_type
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import HANDED_OUT, WITHOUT_OFFSETS, Reason, Status, Trigger
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
-from spark_jobs.domain.rocketmq.strategies import Variant
-from spark_jobs.domain.rocketmq.variants import Implementation, variant_of
+from spark_jobs.domain.rocketmq.strategies import Implementation, Variant, variant_of
 
 Answer = TypeVar("Answer")
 #: Name of the membership view of brokers that agree.

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.consume_statuses import saturated
+from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.clients import (
     NO_SYMPTOMS,
     BusyClient,
@@ -41,19 +42,16 @@ class ClientReport(NamedTuple):
     symptoms: Symptoms
 
 
+@cached_with_value
 def client_spans(step: AuditedStep) -> Mapping[str, Sequence[Span[ClientReport]]]:
-    """By client id, in the order of time, the spans of the window with the same reports; kept for all rules.
+    """By client id, in the order of time, the spans of the window with the same reports.
 
     Unlike `AuditedStep.client_states` they end where a client does not answer, or is not asked for `max_gap`.
     """
-    known: dict[str, list[Span[ClientReport]]] | None = vars(step).get("_client_spans")
-    if known is None:
-        settings = step.settings
-        known = vars(step)["_client_spans"] = {
-            client_id: client_reports(client, settings.thresholds).spans(step.window, settings.max_gap)
-            for client_id, client in step.history.clients.items()
-        }
-    return known
+    return {
+        client_id: client_reports(client, step.settings.thresholds).spans(step.window, step.settings.max_gap)
+        for client_id, client in step.history.clients.items()
+    }
 
 
 def seen_twice(spans: Sequence[Span[State]]) -> Iterator[Span[State]]:
@@ -81,16 +79,12 @@ def symptoms(
         yield from seen_twice(queue_spans)
 
 
+@cached_with_value
 def client_reports(client: ClientHistory, thresholds: Thresholds) -> Series[ClientReport]:
-    """One report per snapshot of a client; kept, as every step asks for it."""
-    known: tuple[Thresholds, Series[ClientReport]] | None = vars(client).get("_client_reports")
-    if known is None or known[0] is not thresholds:
-        known = vars(client)["_client_reports"] = (thresholds, _client_reports(client, thresholds))
-    return known[1]
+    """One report per snapshot of a client.
 
-
-def _client_reports(client: ClientHistory, thresholds: Thresholds) -> Series[ClientReport]:
-    """Makes Python objects only of the few folded states, and of the snapshots that show symptoms."""
+    Makes Python objects only of the few folded states, and of the snapshots that show symptoms.
+    """
     code_of_report: dict[ClientReport, int] = {}
     healthy_reports = (ClientReport(reported_state(state), NO_SYMPTOMS) for state in client.series.states)
     state_codes = [code_of_report.setdefault(report, len(code_of_report)) for report in healthy_reports]

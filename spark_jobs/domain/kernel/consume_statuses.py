@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.clients import BusyClient
 from spark_jobs.domain.model.history import ClientHistory, ConsumeStatus
 from spark_jobs.domain.model.series import Span
@@ -53,15 +54,10 @@ class ResponseTimes(NamedTuple):
     usual_pull_rt_ms: float | None
 
 
+@cached_with_value
 def status_readings(client: ClientHistory) -> StatusReadings:
-    """The measures of all snapshots; kept, as every step asks for them."""
-    known: StatusReadings | None = vars(client).get("_status_readings")
-    if known is None:
-        known = vars(client)["_status_readings"] = _flat(client.readings.statuses)
-    return known
-
-
-def _flat(statuses: Sequence[tuple[ConsumeStatus, ...] | None]) -> StatusReadings:
+    """The measures of all snapshots."""
+    statuses = client.readings.statuses
     counts = [len(topic_statuses) if topic_statuses else 0 for topic_statuses in statuses]
     rows = list(chain.from_iterable(topic_statuses for topic_statuses in statuses if topic_statuses))
     # Column by column: numpy reads a tuple of numbers faster than a list of rows.

@@ -16,8 +16,8 @@ from spark_jobs.domain.rocketmq.strategies import (
     Resolved,
     StrategySource,
     strategy_of_class,
+    variant_of,
 )
-from spark_jobs.domain.rocketmq.variants import variant_of
 
 _GRPC_ID = re.compile(r"[^@]+@-?\d+@\d+@-?[0-9a-z]+")
 

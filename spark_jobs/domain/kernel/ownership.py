@@ -17,8 +17,14 @@ from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.message_queue import MessageQueue, RouteEntry, all_queues
 from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, first_positions, queues_in_rooms
 from spark_jobs.domain.rocketmq.pop import shares_of
-from spark_jobs.domain.rocketmq.strategies import CONFIG, MACHINE_ROOM, StrategySettings, Variant, is_popped
-from spark_jobs.domain.rocketmq.variants import Implementation
+from spark_jobs.domain.rocketmq.strategies import (
+    CONFIG,
+    MACHINE_ROOM,
+    Implementation,
+    StrategySettings,
+    Variant,
+    is_popped,
+)
 
 #: Appended, with a number, to the client id of a further connection to make it unique.
 TWIN = "#twin"

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, Allocation, Moves, RebalanceInterval, Switch
-from spark_jobs.domain.model.history import Place, Serving
+from spark_jobs.domain.model.history import ClientHistory, Place, Serving
 from spark_jobs.domain.model.series import Series
 from spark_jobs.domain.model.statuses import Trigger
-from spark_jobs.domain.model.window import StepWindow
+from spark_jobs.domain.model.window import SECOND, StepWindow
 
-#: The client ids whose connections had expired, of those that left at that time (`expiry.expired_at`).
+#: The client ids whose connections had expired, of those that left at that time (`expired_at`).
 ExpiredAt = Callable[[int, Collection[str]], frozenset[str]]
 #: The brokers that another process began to serve around that time.
 SwitchedAt = Callable[[int], set[str]]
@@ -202,3 +203,50 @@ def least_moves(before: Owners, after: Owners) -> int:
     in_both = before.keys() & after.keys()
     kept_at_most = Counter(before[queue] for queue in in_both) & Counter(after.values())
     return len(in_both) - kept_at_most.total()
+
+
+#: A broker drops a connection 120 s after its last heartbeat, which it looks for every 10 s; heartbeats come every
+#: 30 s (`ClientManageProcessor`, `ConsumerManager.scanNotActiveChannel`). So one that fell silent goes 90–130 s later.
+EXPIRES_AFTER = 90 * SECOND
+EXPIRED_BY = 150 * SECOND
+
+
+class Unanswered(NamedTuple):
+    """A time in which a client did not answer, in microseconds; `next_answer` None: it never did again."""
+
+    last_answer: int
+    first_unanswered: int
+    next_answer: int | None
+
+
+def unanswered(client: ClientHistory, window: StepWindow) -> Iterator[Unanswered]:
+    """The times inside a step's window in which a client that had answered before did not."""
+    inside = client.series.inside(window.read_from, window.end)
+    answered = np.array([state.answered for state in client.series.states], dtype=bool)[client.series.codes[inside]]
+    if answered.all():
+        return
+    times = client.series.times[inside]
+    answers = np.flatnonzero(answered)
+    for place in np.flatnonzero(answered[:-1] & ~answered[1:]) + 1:
+        after = np.searchsorted(answers, place)
+        next_answer = int(times[answers[after]]) if after < len(answers) else None
+        yield Unanswered(int(times[place - 1]), int(times[place]), next_answer)
+
+
+def has_expired(left_at: int, silence: Unanswered, cadence: int) -> bool:
+    """Whether a member that left then had been silent for as long as a connection that expires; microseconds."""
+    last_answer, first_unanswered, next_answer = silence
+    never_since = first_unanswered < left_at and (next_answer is None or next_answer >= left_at)
+    return never_since and EXPIRES_AFTER <= left_at - last_answer <= EXPIRED_BY + cadence
+
+
+def expired_at(
+    clients: Mapping[str, ClientHistory], window: StepWindow, cadence: int, left_at: int, client_ids: Collection[str]
+) -> frozenset[str]:
+    """Of the client ids that left at `left_at` (microseconds), those whose connections had expired."""
+    return frozenset(
+        client_id
+        for client_id in client_ids
+        if client_id in clients
+        and any(has_expired(left_at, silence, cadence) for silence in unanswered(clients[client_id], window))
+    )

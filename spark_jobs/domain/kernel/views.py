@@ -7,9 +7,10 @@ A client asks a random broker *of the topic's route* for the members, so only th
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby, zip_longest
 from typing import Generic, NamedTuple, TypeVar
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS
@@ -34,17 +35,14 @@ class View(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """A time `[start, end)` without any change: the route in force (None: unobserved), and the views."""
+    """A time `[start, end)` without any change: the route in force (None: unobserved), and the views, several if the
+    brokers disagree.
+    """
 
     start: int
     end: int
     route: tuple[RouteEntry, ...] | None
     views: tuple[View, ...]
-
-    @property
-    def is_split(self) -> bool:
-        """Whether the brokers disagree."""
-        return len(self.views) > 1
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ def moments(
         route = routes.at(start)
         entries = route.state if route else None
         unsettled.append(Moment(start, until, entries, _views(entries or (), members, start)))
-    return _settled(unsettled, tolerance)
+    return list(_settled(unsettled, tolerance))
 
 
 def _views(route: Sequence[RouteEntry], members: Mapping[str, Timeline[Membership]], moment: int) -> tuple[View, ...]:
@@ -128,27 +126,12 @@ def _together(views: Sequence[View]) -> View:
     return View(ALL_HOSTS, views[0].membership, seen_at, broadcasting, requests)
 
 
-def _settled(in_order: list[Moment], tolerance: int) -> list[Moment]:
+def _settled(in_order: Iterable[Moment], tolerance: int) -> Iterator[Moment]:
     """The moments, where a disagreement shorter than the tolerance (microseconds) that ends in agreement takes the
     members agreed on: it only shows that the recorder asked one broker after another.
     """
-    following: Moment | None = None
-    began = _run_starts(in_order)
-    settled = []
-    for moment, start in zip(reversed(in_order), reversed(began), strict=True):
-        if not moment.is_split:
-            following = moment
-        elif following and following.views and following.start < start + tolerance:
-            moment = moment._replace(views=following.views)  # noqa: PLW2901 - the settled one takes its place
-        settled.append(moment)
-    return settled[::-1]
-
-
-def _run_starts(in_order: Sequence[Moment]) -> list[int]:
-    """Per moment, when the disagreement that it belongs to began, in microseconds."""
-    starts, began = [], in_order[0].start if in_order else 0
-    for moment in in_order:
-        starts.append(began)
-        if not moment.is_split:
-            began = moment.end
-    return starts
+    runs = [list(run) for _, run in groupby(in_order, key=lambda moment: len(moment.views) > 1)]
+    for run, following in zip_longest(runs, runs[1:]):
+        settles = len(run[0].views) > 1 and following and following[0].start - run[0].start < tolerance
+        agreed = following[0].views if settles else ()
+        yield from (moment._replace(views=agreed or moment.views) for moment in run)

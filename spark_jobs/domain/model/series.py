@@ -12,6 +12,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.window import HOUR, AuditSettings, StepWindow
 
 State = TypeVar("State")
@@ -67,7 +68,8 @@ class Series(Generic[State]):
         seen = self.inside(window.read_from, window.end)
         if seen.start == seen.stop:
             return []
-        firsts = self._first_places(seen, max_gap)
+        breaks = self._breaks(max_gap)
+        firsts = [seen.start, *breaks[bisect_right(breaks, seen.start) : bisect_left(breaks, seen.stop)]]
         spans = []
         for place, following in zip(firsts, [*firsts[1:], seen.stop], strict=True):
             seen_at = int(self.times[following - 1])
@@ -79,22 +81,14 @@ class Series(Generic[State]):
                 spans.append(Span(start, end, seen_at, self.states[self.codes[place]]))
         return spans
 
-    def _first_places(self, seen: slice, max_gap: int | None) -> list[int]:
-        """Places of the snapshots inside that begin a span."""
-        breaks = self._breaks(max_gap)
-        return [seen.start, *breaks[bisect_right(breaks, seen.start) : bisect_left(breaks, seen.stop)]]
-
+    @cached_with_value
     def _breaks(self, max_gap: int | None) -> list[int]:
-        """Places of the snapshots that show another state than the one before, or are behind a gap; kept, as every step
-        of a run asks for the same.
-        """
-        known: dict[int | None, list[int]] = self.__dict__.setdefault("_breaks_of", {})
-        if max_gap not in known:
-            is_break = np.diff(self.codes) != 0
-            if max_gap is not None:
-                is_break |= np.diff(self.times) > max_gap
-            known[max_gap] = (np.flatnonzero(is_break) + 1).tolist()
-        return known[max_gap]
+        """Places of the snapshots that show another state than the one before, or are behind a gap."""
+        is_break = np.diff(self.codes) != 0
+        if max_gap is not None:
+            is_break |= np.diff(self.times) > max_gap
+        places: list[int] = (np.flatnonzero(is_break) + 1).tolist()
+        return places
 
 
 Times = NDArray[np.int64]

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from spark_jobs.domain.model.message_queue import MessageQueue
-from spark_jobs.domain.rocketmq.hash_ring import GoHashRing, HashRing
+from spark_jobs.domain.rocketmq.hash_ring import go_ring, java_ring
 from spark_jobs.domain.rocketmq.strategies import (
     AVG,
     AVG_BY_CIRCLE,
@@ -92,7 +92,7 @@ def _by_circle(queue_count: int, member_count: int) -> _Pairs:
 
 def _consistent_hash(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> _Pairs:
     """The ring knows ids, not positions: an id that is there twice has one share, in Java a larger one."""
-    make = GoHashRing if strategy.variant == Variant.GO else HashRing
+    make = go_ring if strategy.variant == Variant.GO else java_ring
     ring, first_of = make(client_ids, strategy.virtual_node_cnt), first_positions(client_ids)
     for index, queue in enumerate(queues):
         owner = ring.owner(str(queue))

@@ -4,72 +4,68 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import md5
 from zlib import crc32
 
 
+class HashRing:
+    """The client ids that own the ring's virtual nodes, by hash. `search`: finds a text's node among the sorted hashes.
+
+    A later node replaces an earlier one of equal hash, whoever owned it.
+    """
+
+    def __init__(
+        self, owners: Mapping[int, str], hash_of: Callable[[str], int], search: Callable[[Sequence[int], int], int]
+    ) -> None:
+        self._owners, self._hash_of, self._search = owners, hash_of, search
+        self._hashes = sorted(owners)
+
+    def owner(self, text: str) -> str | None:
+        """The client id of the text's node, behind the last one the ring's first; None on an empty ring."""
+        if not self._hashes:
+            return None
+        place = self._search(self._hashes, self._hash_of(text))
+        return self._owners[self._hashes[place % len(self._hashes)]]
+
+
 @lru_cache(maxsize=65_536)  # members and queues of a group come again in every state of it
-def ring_hash(text: str) -> int:
+def java_hash(text: str) -> int:
     """First four bytes of the MD5 of the UTF-8 text, big-endian, unsigned; a lone surrogate counts as '?'."""
     digest = md5(text.encode("utf-8", "replace"), usedforsecurity=False).digest()
     return int.from_bytes(digest[:4], "big")
 
 
-class HashRing:
-    """Virtual nodes of all clients; `owner` finds the client id of a text, or None on an empty ring.
+def java_ring(client_ids: Sequence[str], virtual_node_cnt: int, hash_of: Callable[[str], int] = java_hash) -> HashRing:
+    """A text has the first node at or after its hash.
 
-    A client id that comes again gets further nodes, numbered from the count of nodes that the ring still
-    holds of it (`getExistingReplicas`); a later node replaces an earlier one of equal hash, whoever owned it.
+    A client id that comes again gets further nodes, numbered from the count of nodes that the ring still holds of it
+    (`getExistingReplicas`).
     """
-
-    def __init__(
-        self, client_ids: Sequence[str], virtual_node_cnt: int, hash_of: Callable[[str], int] = ring_hash
-    ) -> None:
-        owners: dict[int, str] = {}
-        held: Counter[str] = Counter()
-        for client_id in client_ids:
-            existing = held[client_id]
-            for number in range(existing, existing + virtual_node_cnt):
-                node = hash_of(f"{client_id}-{number}")
-                if node in owners:
-                    held[owners[node]] -= 1
-                owners[node] = client_id
-                held[client_id] += 1
-        self._hash_of, self._owners = hash_of, owners
-        self._hashes = sorted(owners)
-
-    def owner(self, text: str) -> str | None:
-        """Client id of the first node at or after the text's hash, else of the ring's first node."""
-        if not self._hashes:
-            return None
-        place = bisect_left(self._hashes, self._hash_of(text))
-        return self._owners[self._hashes[place % len(self._hashes)]]
+    owners: dict[int, str] = {}
+    node_counts: Counter[str] = Counter()
+    for client_id in client_ids:
+        existing = node_counts[client_id]
+        for number in range(existing, existing + virtual_node_cnt):
+            node = hash_of(f"{client_id}-{number}")
+            if node in owners:
+                node_counts[owners[node]] -= 1
+            owners[node] = client_id
+            node_counts[client_id] += 1
+    return HashRing(owners, hash_of, bisect_left)
 
 
-def go_ring_hash(text: str) -> int:
+def go_hash(text: str) -> int:
     """CRC-32 (IEEE) of the UTF-8 text; a lone surrogate counts as '?', as Java writes it to the wire."""
     return crc32(text.encode("utf-8", "replace"))
 
 
-class GoHashRing:
-    """The ring of Go's client: `stathat.com/c/consistent` v1.0.0.
+def go_ring(client_ids: Sequence[str], virtual_node_cnt: int) -> HashRing:
+    """The ring of Go's client, `stathat.com/c/consistent` v1.0.0: a text has the first node after its hash, not at it.
 
-    Nodes are `<number><client id>`. A client id that comes again has the same nodes, so its share does not grow. A
-    later node replaces an earlier one of equal hash.
+    Nodes are `<number><client id>`. A client id that comes again has the same nodes, so its share does not grow.
     """
-
-    def __init__(self, client_ids: Sequence[str], virtual_node_cnt: int) -> None:
-        numbers = range(virtual_node_cnt)
-        self._owners = {
-            go_ring_hash(f"{number}{client_id}"): client_id for client_id in client_ids for number in numbers
-        }
-        self._hashes = sorted(self._owners)
-
-    def owner(self, text: str) -> str | None:
-        """Client id of the first node after the text's hash (not at it), else of the ring's first node."""
-        if not self._hashes:
-            return None
-        place = bisect_right(self._hashes, go_ring_hash(text))
-        return self._owners[self._hashes[place % len(self._hashes)]]
+    numbers = range(virtual_node_cnt)
+    owners = {go_hash(f"{number}{client_id}"): client_id for client_id in client_ids for number in numbers}
+    return HashRing(owners, go_hash, bisect_right)

@@ -14,7 +14,7 @@ from spark_jobs.domain.model.history import Connection, Membership
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import ERROR, INFO
 from spark_jobs.domain.model.window import common
-from spark_jobs.domain.rocketmq.variants import UNIQUE_INSTANCE_NAME_VERSION
+from spark_jobs.domain.rocketmq.strategies import UNIQUE_INSTANCE_NAME_VERSION
 from spark_jobs.domain.rules.queue_owners import double_owned_queues, unassigned_queues
 from spark_jobs.domain.rules.roots import subjects
 from spark_jobs.domain.rules.rule import Cause, Rule

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, Member
 from spark_jobs.domain.model.finding import Party, RuleHit
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
-from spark_jobs.domain.rocketmq.strategies import MACHINE_ROOM, Variant
-from spark_jobs.domain.rocketmq.variants import UNIQUE_INSTANCE_NAME_VERSION, variant_of
+from spark_jobs.domain.rocketmq.strategies import MACHINE_ROOM, UNIQUE_INSTANCE_NAME_VERSION, Variant, variant_of
 from spark_jobs.domain.rules.parties import flaps, parties
 from spark_jobs.domain.rules.rule import Cause, Rule
 

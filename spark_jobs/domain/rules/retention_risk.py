@@ -8,7 +8,6 @@ from enum import StrEnum
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
-from spark_jobs.domain.kernel.retention import Minimums, QueueOffsets, seconds_left_by_age
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import Matrix
 from spark_jobs.domain.model.severities import ERROR, WARN
@@ -24,6 +23,7 @@ from spark_jobs.domain.rules import (
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.roots import Follows, everything, queues
 from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.status.time_left import Minimums, QueueOffsets, seconds_left_by_age
 
 NAME = "RETENTION_RISK"
 AT_RISK = "AT_RISK"

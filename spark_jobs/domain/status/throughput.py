@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.consume_statuses import StatusReadings, status_readings
+from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.history import ClientHistory, ClientState
 from spark_jobs.domain.model.series import Series
 from spark_jobs.domain.model.window import SECOND
@@ -100,10 +101,6 @@ class Rates(NamedTuple):
 
     listener: Numbers
     queue: Numbers
-
-    def of_queues(self, queues: int) -> Numbers:
-        """Messages a second of a member that owns so many queues, all with messages."""
-        return np.minimum(self.listener, self.queue * queues)
 
 
 class MinuteAverages(NamedTuple):
@@ -204,19 +201,13 @@ def throughputs(clients: Mapping[str, ClientHistory], start: int, end: int) -> d
     return known
 
 
+@cached_with_value
 def throughput(client: ClientHistory) -> Throughput | None:
-    """What a client reported in all its snapshots, kept for every step; None: never its settings, or nothing consumed.
+    """What a client reported in all its snapshots; None: never its settings, or nothing consumed.
 
     The response time is that of all topics together, by how many messages each has, as they share the threads. In a
     minute without messages a client repeats an older one (ConsumerStatsManager.getConsumeRT): that is none.
     """
-    known: tuple[Throughput | None] | None = vars(client).get("_throughput")
-    if known is None:
-        known = vars(client)["_throughput"] = (_throughput(client),)
-    return known[0]
-
-
-def _throughput(client: ClientHistory) -> Throughput | None:
     settings = _reported_settings(client.series)
     if settings is None:
         return None

@@ -7,8 +7,7 @@ from datetime import datetime
 
 from spark_jobs.domain.model.message_queue import MessageQueue, queue_ranges
 from spark_jobs.domain.model.statuses import Status
-from spark_jobs.domain.rocketmq.strategies import AVG, Strategy, StrategySettings
-from spark_jobs.domain.rocketmq.variants import variant_of
+from spark_jobs.domain.rocketmq.strategies import AVG, Strategy, StrategySettings, variant_of
 from spark_jobs.show.rows import Row
 from spark_jobs.show.text.arithmetic import AllocatingMember, how_it_was_cut
 from spark_jobs.show.text.backlog import ViewBacklog, backlog_of

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.retention import QueueOffsets
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import TopicReadings
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.retention_risk import RULE, retention_cause
+from spark_jobs.domain.status.time_left import QueueOffsets
 from tests.domain.rules.builders import allocation, audited_step, interval, members
 from tests.domain.rules.readings import Said, oldest, progress, span, with_readings
 
