@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 
 import pytest
 
@@ -11,12 +10,11 @@ from spark_jobs.domain.kernel.audited_step import IntervalProgress
 from spark_jobs.domain.model.history import OffsetReadings
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.status.attribution import (
-    GrowthSource,
     QueueGrowth,
     TopicGrowth,
-    attribute,
     attribution,
     pace_before,
+    topic_growth,
 )
 from spark_jobs.domain.status.backlog import queue_intervals
 from tests.domain.audited import WINDOW, measured, offsets, replayed
@@ -45,7 +43,7 @@ _TABLE = """
 """
 
 
-def _case(line: str) -> tuple[QueueGrowth, Counter[GrowthSource]]:
+def _case(line: str) -> tuple[QueueGrowth, TopicGrowth]:
     growth, stuck, owners, moved, produced, seconds, rate, expected = (cell.strip() for cell in line.split("|"))
     queue = QueueGrowth(
         growth=int(growth),
@@ -57,13 +55,14 @@ def _case(line: str) -> tuple[QueueGrowth, Counter[GrowthSource]]:
         rate_before=None if rate == "-" else float(rate),
     )
     named = (text.split() for text in expected.split(",") if text)
-    return queue, Counter({GrowthSource(part): int(messages) for part, messages in named})
+    parts = dict.fromkeys(TopicGrowth._fields[2:], 0) | {part: int(messages) for part, messages in named}
+    return queue, TopicGrowth("t", int(growth), **parts)
 
 
 @pytest.mark.parametrize("line", _TABLE.strip("\n").splitlines())
 def test_each_part_has_what_applies_to_it_first(line: str) -> None:
     queue, expected = _case(line)
-    assert {part: n for part, n in attribute([queue]).items() if n} == dict(expected)
+    assert topic_growth("t", [queue]) == expected
 
 
 def test_the_parts_add_up_to_the_growth() -> None:
@@ -78,7 +77,8 @@ def test_the_parts_add_up_to_the_growth() -> None:
             seconds=chance.uniform(1, 60),
             rate_before=chance.choice([None, chance.uniform(0, 20)]),
         )
-        assert attribute([queue]).total() == queue.growth, queue
+        _, growth, *parts = topic_growth("t", [queue])
+        assert growth == sum(parts) == queue.growth, queue
 
 
 PLACES = [("b", 0), ("b", 1)]

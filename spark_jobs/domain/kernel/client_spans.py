@@ -151,17 +151,15 @@ def _throttle_causes(client: ClientHistory, thresholds: Thresholds) -> NDArray[n
     return np.select(beyond, range(len(_LIMITS)), len(_LIMITS))
 
 
+@cached_with_value
 def _cached_spans(client: ClientHistory) -> NDArray[np.int64]:
     """Offsets from the oldest cached message of each process queue to the newest."""
     first, last = client.readings.cached_min_offset, client.readings.cached_max_offset
     return np.where((first != UNKNOWN) & (last != UNKNOWN), last - first, UNKNOWN)
 
 
-def _throttled(client: ClientHistory, place: int, queue: MessageQueue, cause: ThrottleCause) -> Throttled:
-    def known(value: np.int64) -> int | None:
-        return None if value == UNKNOWN else int(value)
-
+def _throttled(client: ClientHistory, row: int, queue: MessageQueue, cause: ThrottleCause) -> Throttled:
     readings = client.readings
-    first, last = known(readings.cached_min_offset[place]), known(readings.cached_max_offset[place])
-    span = None if first is None or last is None else last - first
-    return Throttled(queue, known(readings.cached_count[place]), known(readings.cached_mib[place]), span, cause)
+    columns = (readings.cached_count, readings.cached_mib, _cached_spans(client))
+    count, mib, span = (None if column[row] == UNKNOWN else int(column[row]) for column in columns)
+    return Throttled(queue, count, mib, span, cause)

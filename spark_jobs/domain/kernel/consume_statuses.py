@@ -136,7 +136,8 @@ def slowed_listeners(
             _median(readings.pull_rt_ms[topic_rows[is_before]]),
         )
         slowed = topic_rows[_is_slowed(readings, topic_rows, usual, thresholds)]
-        spans = (_span(client, readings, row, usual, window, settings.max_gap) for row in slowed.tolist())
+        shown = [(int(readings.snapshot[row]), _response_times(readings, row, usual)) for row in slowed.tolist()]
+        spans = (span_of_snapshot(client, snapshot, window, settings.max_gap, times) for snapshot, times in shown)
         yield readings.topics[readings.topic[topic_rows[0]]], [span for span in spans if span.start < span.end]
 
 
@@ -160,21 +161,9 @@ def _is_slowed(
     return rose & ((pull < slow) | (pull < usual[1] * ratio))
 
 
-def _span(
-    client: ClientHistory,
-    readings: StatusReadings,
-    row: int,
-    usual: tuple[float, float],
-    window: StepWindow,
-    max_gap: int,
-) -> Span[ResponseTimes]:
-    measured = ResponseTimes(
-        float(readings.consume_rt_ms[row]),
-        float(readings.pull_rt_ms[row]),
-        usual[0],
-        None if np.isnan(usual[1]) else usual[1],
-    )
-    return span_of_snapshot(client, int(readings.snapshot[row]), window, max_gap, measured)
+def _response_times(readings: StatusReadings, row: int, usual: tuple[float, float]) -> ResponseTimes:
+    measured = float(readings.consume_rt_ms[row]), float(readings.pull_rt_ms[row])
+    return ResponseTimes(*measured, usual[0], None if np.isnan(usual[1]) else usual[1])
 
 
 def span_of_snapshot(

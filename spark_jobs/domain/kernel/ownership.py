@@ -161,24 +161,19 @@ class _Owners:
         return [owners_of(tuple(queue_claims)) for queue_claims in claims]
 
     @cached_property
-    def _first_positions(self) -> dict[str, int]:
-        return first_positions([member.client_id for member in self.members])
-
-    @cached_property
-    def _connection_counts(self) -> Counter[str]:
-        return Counter(member.client_id for member in self.members)
-
-    def _is_first(self, position: int) -> bool:
-        return self._first_positions[self.members[position].client_id] == position
+    def _twins(self) -> dict[int, range]:
+        """By the first position of each client id, the positions of all its connections: they are neighbours."""
+        client_ids = [member.client_id for member in self.members]
+        counts = Counter(client_ids)
+        return {
+            first: range(first, first + counts[client_id]) for client_id, first in first_positions(client_ids).items()
+        }
 
     def _takers(self, claim: Claim) -> list[int]:
-        """Positions of who computes this share and takes it: all twins (they are neighbours) of a first position."""
-        if not self._is_first(claim.position):
-            return []
-        end = claim.position + self._connection_counts[self.members[claim.position].client_id]
+        """Positions of who computes this share and takes it: all twins of a first position."""
         return [
             position
-            for position in range(claim.position, end)
+            for position in self._twins.get(claim.position, ())
             if self.members[position].subscribes and self.members[position].implementation == claim.implementation
         ]
 
@@ -212,7 +207,7 @@ class _Owners:
         return _QueueOwners((), cause, self.members[position].client_id)
 
     def _cause_of_claim(self, claim: Claim) -> UnassignedCause:
-        if not self._is_first(claim.position):
+        if claim.position not in self._twins:
             return UnassignedCause.DUPLICATE_CLIENT_ID
         if not self.members[claim.position].subscribes:
             return UnassignedCause.MEMBER_NOT_SUBSCRIBED

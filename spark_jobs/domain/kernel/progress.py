@@ -14,7 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import IntervalProgress, RebalanceInterval
-from spark_jobs.domain.kernel.reading_windows import ReadingPairs, ReadingWindows, age_ms, reading_pairs
+from spark_jobs.domain.kernel.reading_windows import (
+    ReadingPairs,
+    ReadingWindows,
+    age_ms,
+    first_true,
+    last_true,
+    reading_pairs,
+)
 from spark_jobs.domain.kernel.verdicts import VerdictWindows
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings, Place
 from spark_jobs.domain.model.statuses import LagQuality
@@ -138,87 +145,65 @@ def _measure(
     if first == stop or not places_and_columns:
         return
     places, chosen = (np.array(numbers, dtype=np.int64) for numbers in zip(*places_and_columns, strict=True))
-    readings = _IntervalReadings(pairs, first, stop, chosen)
+    own_pairs = pairs.part(slice(first, stop), chosen)
     since = np.array([owned_since.get(interval.measured[place], interval.start) for place in places], dtype=np.int64)
     reading_windows = ReadingWindows(pairs.readings, chosen, since=since, start=start, end=end, settings=settings)
     windows = VerdictWindows(reading_windows)
     measured["spans"] = windows.spans(places.tolist())
-    measures = readings.measures()
+    measures = _measures(own_pairs, first)
     for place, verdict, is_known in zip(places, windows.worst(), measures["lag_last"] != UNKNOWN, strict=True):
         measured["verdicts"][place] = verdict if is_known else None
     if measured["spans"]:
         measures["stuck_growth"] = windows.stuck_growth()
-        measures["stuck_produced"] = readings.produced_where(windows.stuck)
+        measures["stuck_produced"] = _produced_where(own_pairs, windows.stuck)
         measures["stuck_time"] = windows.stuck_time()
     for name, values in measures.items():
         measured[name][places] = values
 
 
-class _IntervalReadings:
-    """The readings of one interval: the rows `[first, stop)` of a step's pairs, and the columns asked for."""
-
-    def __init__(self, pairs: ReadingPairs, first: int, stop: int, columns: NDArray[np.int64]) -> None:
-        are_all_columns = np.array_equal(columns, np.arange(pairs.present.shape[1]))
-
-        def part(matrix: NDArray[Any]) -> NDArray[Any]:
-            rows = matrix[first:stop]
-            return rows if are_all_columns else rows[:, columns]
-
-        self._times = pairs.times[first:stop]
-        self._present, self._consumed_to, self._lag = part(pairs.present), part(pairs.consumed_to), part(pairs.lag)
-        self._last_timestamp = part(pairs.last_timestamp)
-        self._produced, self._forward, self._back = part(pairs.produced), part(pairs.forward), part(pairs.back)
-        same_interval = part(pairs.previous) >= first
-        self._moved = part(pairs.moved) & same_interval
-
-    def produced_where(self, is_counted: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Per column, messages produced between the chosen readings and the ones before them, as far as is known."""
-        return np.asarray(np.where(is_counted & (self._produced != UNKNOWN), self._produced, 0).sum(axis=0))
-
-    def measures(self) -> dict[str, Any]:
-        """The fields of `IntervalProgress` that are no verdicts, per column. First and last are those of the first and
-        last readings, known or not: a lag that was known once does not stand for a time in which it is unknown.
-        """
-        was_read = np.asarray(self._present.any(axis=0))
-        first, last = _first_true(self._present), _last_true(self._present)
-        consumer_offset = _pick(self._consumed_to, last, was_read)
-        last_at = np.where(consumer_offset != UNKNOWN, self._times[last], UNKNOWN)
-        moved_at = np.where(self._moved.any(axis=0), self._times[_last_true(self._moved)], UNKNOWN)
-        lag_last = _pick(self._lag, last, was_read)
-        return {
-            "readings": self._present.sum(axis=0),
-            "last_reading_at": last_at,
-            "consumer_offset": consumer_offset,
-            "produced": _sum(self._produced),
-            "consumed": _sum(self._forward),
-            "moved_at": moved_at,
-            "lag_first": _pick(self._lag, first, was_read),
-            "lag_last": lag_last,
-            "lag_max": _max(self._lag),
-            "age_ms": age_ms(last_at, _pick(self._last_timestamp, last, was_read), lag_last),
-        } | self._rewinds()
-
-    def _rewinds(self) -> dict[str, NDArray[np.int64]]:
-        """How often, how far and when the offset went back, per column; of equal rewinds the last one's time."""
-        went_back = self._back != UNKNOWN
-        rewinds, compared = went_back.sum(axis=0), (went_back | (self._forward != UNKNOWN)).any(axis=0)
-        measures = {"rewinds": np.where(compared, rewinds, UNKNOWN)}
-        if went_back.any():  # else all that follows is unknown
-            greatest = len(self._back) - 1 - np.argmax(self._back[::-1], axis=0)
-            measures |= {
-                "rewound": _sum(self._back),
-                "rewound_max": _max(self._back),
-                "rewound_at": np.where(rewinds > 0, self._times[greatest], UNKNOWN),
-            }
-        return measures
+def _produced_where(pairs: ReadingPairs, is_counted: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Per column, messages produced between the chosen readings and the ones before them, as far as is known."""
+    return np.asarray(np.where(is_counted & (pairs.produced != UNKNOWN), pairs.produced, 0).sum(axis=0))
 
 
-def _first_true(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
-    return np.asarray(np.argmax(mask, axis=0), dtype=np.int64)
+def _measures(pairs: ReadingPairs, first_row: int) -> dict[str, Any]:
+    """The fields of `IntervalProgress` that are no verdicts, per column of the pairs, which begin at this row of their
+    step's. First and last are those of the first and last readings, known or not: a lag that was known once does not
+    stand for a time in which it is unknown.
+    """
+    was_read = np.asarray(pairs.present.any(axis=0))
+    first, last = first_true(pairs.present), last_true(pairs.present)
+    consumer_offset = _pick(pairs.consumed_to, last, was_read)
+    last_at = np.where(consumer_offset != UNKNOWN, pairs.times[last], UNKNOWN)
+    moved = pairs.moved & (pairs.previous >= first_row)
+    lag_last = _pick(pairs.lag, last, was_read)
+    return {
+        "readings": pairs.present.sum(axis=0),
+        "last_reading_at": last_at,
+        "consumer_offset": consumer_offset,
+        "produced": _sum(pairs.produced),
+        "consumed": _sum(pairs.forward),
+        "moved_at": np.where(moved.any(axis=0), pairs.times[last_true(moved)], UNKNOWN),
+        "lag_first": _pick(pairs.lag, first, was_read),
+        "lag_last": lag_last,
+        "lag_max": _max(pairs.lag),
+        "age_ms": age_ms(last_at, _pick(pairs.last_timestamp, last, was_read), lag_last),
+    } | _rewinds(pairs)
 
 
-def _last_true(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
-    return len(mask) - 1 - _first_true(mask[::-1])
+def _rewinds(pairs: ReadingPairs) -> dict[str, NDArray[np.int64]]:
+    """How often, how far and when the offset went back, per column; of equal rewinds the last one's time."""
+    went_back = pairs.back != UNKNOWN
+    rewinds, compared = went_back.sum(axis=0), (went_back | (pairs.forward != UNKNOWN)).any(axis=0)
+    measures = {"rewinds": np.where(compared, rewinds, UNKNOWN)}
+    if went_back.any():  # else all that follows is unknown
+        greatest = len(pairs.back) - 1 - np.argmax(pairs.back[::-1], axis=0)
+        measures |= {
+            "rewound": _sum(pairs.back),
+            "rewound_max": _max(pairs.back),
+            "rewound_at": np.where(rewinds > 0, pairs.times[greatest], UNKNOWN),
+        }
+    return measures
 
 
 def _pick(matrix: Matrix, rows: NDArray[np.int64], where: NDArray[np.bool_]) -> NDArray[np.int64]:

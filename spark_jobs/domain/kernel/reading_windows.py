@@ -9,7 +9,7 @@ stands for one: the readings up to the last, two at least.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -102,6 +102,16 @@ class ReadingWindows:
         return whole
 
 
+def first_true(mask: Mask) -> NDArray[np.int64]:
+    """Per column, the first row at which the mask holds; 0 where there is none."""
+    return np.asarray(mask.argmax(axis=0), dtype=np.int64)
+
+
+def last_true(mask: Mask) -> NDArray[np.int64]:
+    """Per column, the last row at which the mask holds; the last one of all where there is none."""
+    return len(mask) - 1 - first_true(mask[::-1])
+
+
 def at_rows(matrix: NDArray[np.int64], rows: Matrix) -> NDArray[np.int64]:
     """The matrix at these rows of its columns; anything where there is none."""
     width = matrix.shape[1]
@@ -142,6 +152,14 @@ class ReadingPairs:
     forward: Matrix
     back: Matrix
     moved: NDArray[np.bool_]
+
+    def part(self, rows: slice, columns: NDArray[np.int64]) -> ReadingPairs:
+        """The pairs of these snapshots and queues; places in `previous` stay those of the whole."""
+        are_all_columns = np.array_equal(columns, np.arange(self.present.shape[1]))
+        matrices = {name: matrix[rows] for name, matrix in vars(self).items() if name not in ("readings", "times")}
+        if not are_all_columns:
+            matrices = {name: matrix[:, columns] for name, matrix in matrices.items()}
+        return replace(self, times=self.times[rows], **matrices)
 
 
 def reading_pairs(readings: OffsetReadings, seen: slice) -> ReadingPairs:

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
+from spark_jobs.domain.kernel.reading_windows import first_true, last_true
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
 from spark_jobs.domain.model.window import SECOND, StepWindow
 from spark_jobs.domain.status.backlog import QueueIntervals
-
-
-class GrowthSource(StrEnum):
-    """Where growth comes from; the first that applies, in this order. STUCK_OWNER takes only what grew while the owner
-    was stuck.
-    """
-
-    UNASSIGNED = "unassigned"
-    STUCK_OWNER = "stuck_owner"
-    HAND_OVER = "hand_over"
-    PRODUCER_SURGE = "producer_surge"
-    RESIDUAL = "residual"
 
 
 class QueueGrowth(NamedTuple):
@@ -45,7 +32,9 @@ class QueueGrowth(NamedTuple):
 
 
 class TopicGrowth(NamedTuple):
-    """How the backlog of one topic grew over a step, and the parts that add up to it, in messages."""
+    """How the backlog of one topic grew over a step, and the parts that add up to it, in messages: each goes to the
+    first that applies. `stuck_owner` takes only what grew while the owner was stuck.
+    """
 
     topic: str
     growth: int
@@ -56,8 +45,8 @@ class TopicGrowth(NamedTuple):
     residual: int
 
 
-def attribute(queues: Iterable[QueueGrowth]) -> Counter[GrowthSource]:
-    """Messages of growth per part; they add up to the growth of all queues."""
+def topic_growth(topic: str, queues: Iterable[QueueGrowth]) -> TopicGrowth:
+    """The growth of all these queues of a topic."""
     unassigned = stuck_owner = hand_over = producer_surge = residual = 0
     for queue in queues:
         if queue.owners == 0:
@@ -72,7 +61,7 @@ def attribute(queues: Iterable[QueueGrowth]) -> Counter[GrowthSource]:
             producer_surge += surge
             residual += growth - surge
     parts = (unassigned, stuck_owner, hand_over, producer_surge, residual)
-    return Counter(dict(zip(GrowthSource, parts, strict=True)))
+    return TopicGrowth(topic, sum(parts), *parts)
 
 
 def _surge(queue: QueueGrowth, growth: int) -> int:
@@ -90,8 +79,7 @@ def pace_before(readings: OffsetReadings, window: StepWindow) -> dict[Place, flo
     if not len(times):
         return {}
     columns = np.flatnonzero(present.any(axis=0))
-    first = present.argmax(axis=0)[columns]
-    last = len(times) - 1 - present[::-1].argmax(axis=0)[columns]
+    first, last = first_true(present)[columns], last_true(present)[columns]
     before, after = (readings.end_offset[seen][moments, columns] for moments in (first, last))
     is_known = (before != UNKNOWN) & (after != UNKNOWN) & (after >= before) & (first < last)
     rates = (after[is_known] - before[is_known]) / ((times[last[is_known]] - times[first[is_known]]) / SECOND)
@@ -123,9 +111,4 @@ def attribution(queues: QueueIntervals, offsets: Mapping[str, OffsetReadings], w
                 rate_before=pace(topic).get(place),
             )
         )
-    return [_topic_growth(topic, grown[topic]) for topic in sorted(grown)]
-
-
-def _topic_growth(topic: str, queues: list[QueueGrowth]) -> TopicGrowth:
-    parts = attribute(queues)
-    return TopicGrowth(topic, sum(queue.growth for queue in queues), *(parts[part] for part in GrowthSource))
+    return [topic_growth(topic, grown[topic]) for topic in sorted(grown)]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.kernel.reading_windows import first_true, last_true
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, TopicReadings
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, StepWindow
@@ -59,7 +60,7 @@ def until_caught_up(readings: OffsetReadings, row: IntervalProgress, thresholds:
     known = readings.lag[rows][:, columns] != UNKNOWN
     columns, known = np.array(columns, np.int64)[known.any(axis=0)], known[:, known.any(axis=0)]
     times, lag, offset = (part[rows] for part in (readings.times, readings.lag, readings.consumed_to))
-    first, last = known.argmax(axis=0), len(known) - 1 - known[::-1].argmax(axis=0)
+    first, last = first_true(known), last_true(known)
     seconds, waiting = (times[last] - times[first]) / SECOND, lag[last, columns]
     with np.errstate(divide="ignore", invalid="ignore"):  # a lag / 0 is inf, and no change in no time, 0 / 0, is nan
         shrinks = (lag[first, columns] - waiting) / seconds
