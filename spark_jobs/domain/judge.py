@@ -6,29 +6,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import TypeVar
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Switch
-from spark_jobs.domain.kernel.group_spans import GroupSpans
+from spark_jobs.domain.kernel.group_spans import group_spans
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.kernel.progress import topic_progress
 from spark_jobs.domain.kernel.rebalances import rebalances
 from spark_jobs.domain.kernel.timeline import StepTimeline
 from spark_jobs.domain.kernel.triggers import SwitchedAt, expired_at, switches, with_moves
-from spark_jobs.domain.kernel.unseen import unseen_times
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.history import GroupHistory
-from spark_jobs.domain.model.series import Span, last_hour_before
-from spark_jobs.domain.model.window import AuditSettings, StepWindow
-from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP, is_redelivery
+from spark_jobs.domain.model.series import last_hour_before
+from spark_jobs.domain.model.window import AuditSettings
+from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.status.group_status import GroupStatus, group_status
 from spark_jobs.domain.status.strategy_comparison import OtherStrategies, StrategyComparison, strategy_comparison
 from spark_jobs.domain.what_if.answer import in_numbers
-
-State = TypeVar("State")
 
 
 @dataclass(frozen=True)
@@ -53,9 +49,9 @@ def judge(
     for step_start in range(start, end, settings.step):
         step = audited_step(history, replays, settings, step_start)
         if step.intervals or step.memberships or step.client_states or _is_known_otherwise(step):
-            found = findings(step, RULES)
-            status = group_status(step, found, partial(in_numbers, step, configured=configured))
-            yield JudgedStep(step, found, status, strategy_comparison(step, others))
+            step_findings = findings(step, RULES)
+            status = group_status(step, step_findings, partial(in_numbers, step, configured=configured))
+            yield JudgedStep(step, step_findings, status, strategy_comparison(step, others))
 
 
 def _is_known_otherwise(step: AuditedStep) -> bool:
@@ -69,14 +65,13 @@ def _is_known_otherwise(step: AuditedStep) -> bool:
 def audited_step(history: GroupHistory, replays: Replays, settings: AuditSettings, step_start: int) -> AuditedStep:
     """The step replayed and measured. `replays` is the group's own: it knows the states of the steps before."""
     window = settings.window(step_start)
-    spans = _spans(history, window, settings)
+    spans = group_spans(history, window, settings)
     expired = partial(expired_at, history.clients, window, settings.cadence)
     switched = {topic: switches(series, window) for topic, series in history.serving.items()}
+    all_intervals = StepTimeline(spans, window, settings, replays).intervals()
     by_topic = {
         topic: with_moves(list(of_topic), window.observed_from, expired, _near(switched.get(topic, ()), settings))
-        for topic, of_topic in groupby(
-            StepTimeline(spans, window, settings, replays).intervals(), key=lambda interval: interval.topic
-        )
+        for topic, of_topic in groupby(all_intervals, key=lambda interval: interval.topic)
     }
     intervals = [interval for of_topic in by_topic.values() for interval in of_topic]
     return AuditedStep(
@@ -105,27 +100,3 @@ def _near(switched: Sequence[Switch], settings: AuditSettings) -> SwitchedAt:
     """
     served = [switch for switch in switched if switch.old and switch.new]
     return lambda at: {switch.broker_name for switch in served if abs(switch.at - at) <= settings.cadence}
-
-
-def _spans(history: GroupHistory, window: StepWindow, settings: AuditSettings) -> GroupSpans:
-    gap = settings.max_gap
-    memberships, proxies = (
-        _seen((broker, series.spans(window, gap)) for broker, series in of_group.items())
-        for of_group in (history.memberships, history.proxies)
-    )
-    return GroupSpans(
-        memberships=memberships,
-        routes=_seen((topic, series.spans(window, gap)) for topic, series in history.routes.items()),
-        clients=_seen((client_id, client.answers.spans(window, None)) for client_id, client in history.clients.items()),
-        offset_topics=frozenset(
-            topic
-            for topic, readings in history.offsets.items()
-            if (seen := readings.inside(window.read_from, window.end)).start < seen.stop
-            and not is_redelivery(topic, history.consumer_group)
-        ),
-        unseen=unseen_times(memberships, proxies, history.offsets, window, settings),
-    )
-
-
-def _seen(spans: Iterator[tuple[str, list[Span[State]]]]) -> dict[str, list[Span[State]]]:
-    return {key: several for key, several in spans if several}

@@ -16,7 +16,7 @@ from expectations.suite import Severity
 from schemas import CLIENT_SNAPSHOTS, OUTPUTS, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.incidents.team_routes import findings_with_teams
-from spark_jobs.domain.model.mutes import untold
+from spark_jobs.domain.model.mutes import unreported_ids
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.pipeline.audit_run import AuditRun, Progress
 from spark_jobs.pipeline.check import (
@@ -79,7 +79,7 @@ class RunResult:
 
     def reported_severities(self) -> list[str]:
         """The severities of the findings that are reported: neither they are muted nor their roots."""
-        muted = untold((row["finding_id"], row["root_finding_id"], row["muted"]) for row in self.findings)
+        muted = unreported_ids((row["finding_id"], row["root_finding_id"], row["muted"]) for row in self.findings)
         return [row["severity"] for row in self.findings if row["finding_id"] not in muted]
 
 

@@ -64,16 +64,6 @@ def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[in
     assert (found.busiest_share, found.share_after) == shares
 
 
-def test_some_findings_are_told_apart_by_their_cause() -> None:
-    assert capacity.sign("UNASSIGNED_QUEUE", "CONFIG_HOLE") == "UNASSIGNED_QUEUE/CONFIG_HOLE"
-    assert capacity.sign("SUBSCRIPTION_MISMATCH", "DIFFERENT_TOPICS") == "SUBSCRIPTION_MISMATCH/DIFFERENT_TOPICS"
-    # A broker that gets nothing holds nobody up.
-    assert capacity.sign("PRODUCER_SKEW", "HOT_QUEUES") in capacity.SIGNS[capacity.Limit.PRODUCER_SKEW]
-    assert capacity.sign("PRODUCER_SKEW", "BROKER_WITHOUT_MESSAGES") not in capacity.SIGNS[capacity.Limit.PRODUCER_SKEW]
-    assert capacity.sign("UNASSIGNED_QUEUE", None) == "UNASSIGNED_QUEUE"
-    assert capacity.sign("SLOW_LISTENER", "ALL_THREADS_BUSY") == "SLOW_LISTENER"
-
-
 @pytest.mark.parametrize(
     ("found", "advice"),
     [

@@ -68,6 +68,9 @@ def held(
         (finding("SUBSCRIPTION_MISMATCH", "DIFFERENT_TOPICS"), "SUBSCRIPTIONS"),
         # Other expressions filter other messages: that keeps nobody from consuming.
         (finding("SUBSCRIPTION_MISMATCH", "DIFFERENT_EXPRESSIONS"), "MEMBERS"),
+        (finding("PRODUCER_SKEW", "HOT_QUEUES"), "PRODUCER_SKEW"),
+        # A broker that gets nothing holds nobody up.
+        (finding("PRODUCER_SKEW", "BROKER_WITHOUT_MESSAGES"), "MEMBERS"),
         (finding("IDLE_CONSUMER"), "MEMBERS"),
         # The backlog grew from 100 s to 200 s.
         (finding("MIXED_STRATEGIES", end=100), "MEMBERS"),

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from spark_jobs.domain.incidents.facts import incident
 from spark_jobs.domain.incidents.threads import QUIET, RootRules, Thread, threads
 from spark_jobs.domain.incidents.values import AuditedTime, Incident, PublishedFinding, UnknownTime
-from spark_jobs.domain.model.mutes import untold
+from spark_jobs.domain.model.mutes import unreported_ids
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.rules.roots import LEAD
 from spark_jobs.domain.rules.rule import Rule
@@ -23,7 +23,7 @@ def incidents(findings: Iterable[PublishedFinding], audited: AuditedTime, rules:
     by_name = {rule.name: rule for rule in rules}
     blind = frozenset(rule.name for rule in by_name.values() if rule.is_blind)
     unknown = UnknownTime(audited, findings_by_id.values(), blind)
-    left_out = untold(
+    left_out = unreported_ids(
         (finding.finding.finding_id, finding.finding.root_finding_id, finding.finding.muted)
         for finding in findings_by_id.values()
     )

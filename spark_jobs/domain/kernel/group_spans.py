@@ -9,11 +9,13 @@ from functools import cached_property
 from itertools import chain
 
 from spark_jobs.domain.kernel.audited_step import Answer
-from spark_jobs.domain.model.history import EVERYTHING, ClientState, Membership
+from spark_jobs.domain.kernel.unseen import unseen_times
+from spark_jobs.domain.model.history import EVERYTHING, ClientState, GroupHistory, Membership
 from spark_jobs.domain.model.message_queue import RouteEntry
-from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.series import Series, Span, State
 from spark_jobs.domain.model.statuses import Reason
-from spark_jobs.domain.model.window import StepWindow
+from spark_jobs.domain.model.window import AuditSettings, StepWindow
+from spark_jobs.domain.rocketmq.pop import is_redelivery
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,29 @@ class GroupSpans:
         by_brokers = (span.state.subscriptions for spans in self.memberships.values() for span in spans)
         by_clients = (span.state.subscriptions or () for spans in self.clients.values() for span in spans)
         return frozenset(topic for topic, expression in chain(*by_brokers, *by_clients) if expression != EVERYTHING)
+
+
+def group_spans(history: GroupHistory, window: StepWindow, settings: AuditSettings) -> GroupSpans:
+    """The spans of a group's snapshots inside the window; without brokers, topics and clients that have none."""
+
+    def seen(of_group: Mapping[str, Series[State]], gap: int | None) -> dict[str, list[Span[State]]]:
+        spans_by_key = {key: series.spans(window, gap) for key, series in of_group.items()}
+        return {key: spans for key, spans in spans_by_key.items() if spans}
+
+    memberships = seen(history.memberships, settings.max_gap)
+    proxies = seen(history.proxies, settings.max_gap)
+    read = (
+        topic
+        for topic, readings in history.offsets.items()
+        if readings.times[readings.inside(window.read_from, window.end)].size
+    )
+    return GroupSpans(
+        memberships=memberships,
+        routes=seen(history.routes, settings.max_gap),
+        clients=seen({client_id: client.answers for client_id, client in history.clients.items()}, None),
+        offset_topics=frozenset(topic for topic in read if not is_redelivery(topic, history.consumer_group)),
+        unseen=unseen_times(memberships, proxies, history.offsets, window, settings),
+    )
 
 
 @dataclass(frozen=True, eq=False)

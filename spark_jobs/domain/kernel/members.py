@@ -57,16 +57,13 @@ def members_of(
     connections: Sequence[Connection], states: Mapping[str, ClientState], resolved: Sequence[Resolved], topic: str
 ) -> tuple[Member, ...]:
     """One per connection, in their order. An unknown member is taken to subscribe to the topic."""
-    return tuple(
-        _member(connection, states.get(connection.client_id), strategy, topic)
-        for connection, (strategy, _) in zip(connections, resolved, strict=True)
-    )
-
-
-def _member(connection: Connection, state: ClientState | None, strategy: str, topic: str) -> Member:
-    variant = variant_of(strategy, connection.language, connection.version)
-    subscribes = state is None or state.topics is None or topic in state.topics
-    return Member(*connection, strategy, subscribes, state is not None, variant)
+    members = []
+    for connection, (strategy, _) in zip(connections, resolved, strict=True):
+        state = states.get(connection.client_id)
+        subscribes = state is None or state.topics is None or topic in state.topics
+        variant = variant_of(strategy, connection.language, connection.version)
+        members.append(Member(*connection, strategy, subscribes, state is not None, variant))
+    return tuple(members)
 
 
 def resolve_strategies(classes: Sequence[str | None], configured: str | None) -> list[Resolved]:

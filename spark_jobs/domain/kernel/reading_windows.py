@@ -10,7 +10,6 @@ stands for one: the readings up to the last, two at least.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,25 +20,14 @@ from spark_jobs.domain.model.window import MILLISECOND, SECOND, AuditSettings
 Mask = NDArray[np.bool_]
 
 
-class _Reaches(NamedTuple):
-    """The extent of the window that ends at each reading, as rows: matrices of snapshots × queues; -1: none.
-
-    `before`: the queue's known reading before each; `run`: where the readings without a gap begin that each belongs to;
-    `counted`: how many known readings there are up to each; `in_order`: per column its known readings, in the order of
-    time, before all others; `firsts`: the first reading of the window that ends at each.
-    """
-
-    before: Matrix
-    run: Matrix
-    counted: Matrix
-    in_order: Matrix
-    firsts: Matrix
-
-
 class ReadingWindows:
     """The snapshots of an interval until `end` × the columns asked for, each with readings from its `since` on; the
-    windows are those that end at readings from `start` on, which is the row `first_row`. Places of readings are rows;
-    -1: none.
+    windows are those that end at readings from `start` on, which is the row `first_row`.
+
+    The extent of the window that ends at each reading, as rows (-1: none). `before`: the queue's known reading before
+    each; `run`: where the readings without a gap begin that each belongs to; `counted`: how many known readings there
+    are up to each; `in_order`: per column its known readings, in the order of time, before all others; `firsts`: the
+    first reading of the window that ends at each.
     """
 
     def __init__(
@@ -61,15 +49,15 @@ class ReadingWindows:
         self.known = (self.lag != UNKNOWN) & (self.times[:, None] >= since)
         self.row = np.arange(len(self.times))[:, None]
         # Where no reading is missing, as mostly, one column stands for all.
-        reaches = self._reaches(self.known[:, :1] if self.known.all() else self.known)
-        columns_of = (np.broadcast_to(matrix, self.known.shape) for matrix in reaches)
-        self.before, self.run, self.counted, self.in_order, self.firsts = columns_of
+        extents = self._extents(self.known[:, :1] if self.known.all() else self.known)
+        matrices = (np.broadcast_to(matrix, self.known.shape) for matrix in extents)
+        self.before, self.run, self.counted, self.in_order, self.firsts = matrices
 
     def latest(self, mask: Mask) -> Matrix:
         """The row of the last reading, up to each, at which the mask holds; -1: none."""
         return np.asarray(np.maximum.accumulate(np.where(mask, self.row, -1), axis=0))
 
-    def _reaches(self, known: Mask) -> _Reaches:
+    def _extents(self, known: Mask) -> tuple[Matrix, Matrix, Matrix, Matrix, Matrix]:
         latest = self.latest(known)
         before = np.full(known.shape, -1, dtype=np.int64)
         before[1:] = latest[:-1]
@@ -79,7 +67,7 @@ class ReadingWindows:
         counted: Matrix = np.cumsum(known, axis=0)
         in_order = np.argsort(~known, axis=0, kind="stable")
         firsts = self._with_short_ones(self._whole(known, latest, run, counted, in_order), latest, run)
-        return _Reaches(before, run, counted, in_order, firsts)
+        return before, run, counted, in_order, firsts
 
     def _whole(self, known: Mask, latest: Matrix, run: Matrix, counted: Matrix, in_order: Matrix) -> Matrix:
         """The first reading of the whole window that ends at each reading; -1: it has none."""

@@ -25,7 +25,7 @@ from spark_jobs.domain.model.message_queue import LITE, STATIC, MessageModel, Ro
 from spark_jobs.domain.model.statuses import Reason, Status
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
 from spark_jobs.domain.rocketmq.allocation import unresolvable_room
-from spark_jobs.domain.rocketmq.pop import LACKING, as_assigned, everybody_pops_all, is_known, request_mode
+from spark_jobs.domain.rocketmq.pop import LACKING, as_assigned, is_known, pops_all, request_mode
 from spark_jobs.domain.rocketmq.strategies import POP, UNKNOWN_STRATEGY
 
 #: Topics whose queues no strategy divides, as clients know them.
@@ -160,7 +160,8 @@ class StepTimeline:
         if self._is_assigned(view.membership, states):
             if not is_known(request):
                 return Reason.BROKER_REBALANCE
-            if connections and everybody_pops_all(request, len(connections)):
+            is_pop = request.mode == POP
+            if is_pop and connections and pops_all(request.pop_share_queue_num or 0, len(connections)):
                 return Reason.POP_ALL_QUEUES
         unseen = self._unseen.at(moment)
         return unseen.state if unseen else None

@@ -20,10 +20,10 @@ def mute_reason(mutes: Sequence[Mute], rule: str, start: int) -> str | None:
     return next((mute.reason for mute in fitting), None)
 
 
-def untold(findings: Iterable[tuple[str, str | None, str | None]]) -> frozenset[str]:
+def unreported_ids(findings: Iterable[tuple[str, str | None, str | None]]) -> frozenset[str]:
     """The ids of findings that nobody is told of: they are muted, or their root is. Of each its id, its root's, and why
     it is muted.
     """
-    every = list(findings)
-    muted = {finding_id for finding_id, _, why in every if why is not None}
-    return frozenset(finding_id for finding_id, root, _ in every if finding_id in muted or root in muted)
+    findings = list(findings)
+    muted = {finding_id for finding_id, _, why in findings if why is not None}
+    return frozenset(finding_id for finding_id, root, _ in findings if finding_id in muted or root in muted)

@@ -54,15 +54,18 @@ def is_redelivery(topic: str, group: str) -> bool:
     return popped_topic(topic, group) is not None or is_revive(topic, group)
 
 
-def request_mode(told: Iterable[Sequence[RequestMode] | None], topic: str) -> RequestMode | None:
+def request_mode(modes_of_hosts: Iterable[Sequence[RequestMode] | None], topic: str) -> RequestMode | None:
     """The mode of a topic, given what each of its hosts was given for the group; None: unknown, or they differ.
 
     A topic that a broker was given none for has its default, which is PULL (`defaultMessageRequestMode`); a retry topic
     cannot have another.
     """
     default = RequestMode(topic, PULL)
-    found = {None if modes is None else next((one for one in modes if one.topic == topic), default) for modes in told}
-    mode = found.pop() if len(found) == 1 else None
+    topic_modes = {
+        None if modes is None else next((mode for mode in modes if mode.topic == topic), default)
+        for modes in modes_of_hosts
+    }
+    mode = topic_modes.pop() if len(topic_modes) == 1 else None
     return default if mode and topic.startswith(RETRY) else mode
 
 
@@ -76,16 +79,13 @@ def pops_all(share: int, member_count: int) -> bool:
     return share <= 0 or share >= member_count - 1
 
 
-def everybody_pops_all(mode: RequestMode, member_count: int) -> bool:
-    """The same of a mode that is known."""
-    return mode.mode == POP and pops_all(mode.pop_share_queue_num or 0, member_count)
-
-
 def as_assigned(resolved: Sequence[Resolved], by_broker: Iterable[bool], mode: RequestMode) -> list[Resolved]:
     """The strategies of members, with what the broker assigns by for those `by_broker`."""
     return [
-        one._replace(strategy=assigned_by(one.strategy, mode)) if its and one.strategy != UNKNOWN_STRATEGY else one
-        for its, one in zip(by_broker, resolved, strict=True)
+        own._replace(strategy=assigned_by(own.strategy, mode))
+        if is_assigned and own.strategy != UNKNOWN_STRATEGY
+        else own
+        for own, is_assigned in zip(resolved, by_broker, strict=True)
     ]
 
 
@@ -133,5 +133,5 @@ def pop_shares(
         helped = [position]
         if position == first[client_id]:
             following = (client_ids[(position + step) % len(client_ids)] for step in range(share + 1))
-            helped = list(dict.fromkeys(first[one] for one in following))
-        yield from (Share(queue, position) for one in helped for queue in own[one])
+            helped = list(dict.fromkeys(first[following_id] for following_id in following))
+        yield from (Share(queue, position) for owner in helped for queue in own[owner])

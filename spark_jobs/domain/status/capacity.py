@@ -80,15 +80,8 @@ class GroupInStep:
         return None if self.members is None else busiest_share(self.queues, self.members + 1)
 
 
-def sign(rule: str, cause: str | None) -> str:
-    """The key of a finding in `SIGNS`: its rule, with the cause where that matters."""
-    return f"{rule}/{cause}" if rule in _TOLD_BY_CAUSE and cause is not None else rule
-
-
-#: Rules whose findings stand for different limits, or for none, by their cause.
-_TOLD_BY_CAUSE = ("SUBSCRIPTION_MISMATCH", "UNASSIGNED_QUEUE", "PRODUCER_SKEW")
 _SLOW_LISTENER = ("SLOW_LISTENER", "FLOW_CONTROLLED")
-#: Which findings stand for which limit.
+#: Which findings stand for which limit: those of a rule, or of one cause of it (`rule/cause`).
 SIGNS: dict[Limit, tuple[str, ...]] = {
     Limit.NOBODY_ONLINE: ("UNASSIGNED_QUEUE/GROUP_OFFLINE",),
     Limit.DUPLICATE_IDS: ("DUPLICATE_CLIENT_ID",),

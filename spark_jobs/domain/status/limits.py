@@ -14,7 +14,7 @@ from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN
 from spark_jobs.domain.model.window import StepWindow
 from spark_jobs.domain.rocketmq.strategies import is_popped
 from spark_jobs.domain.status.backlog import QueueIntervals
-from spark_jobs.domain.status.capacity import SIGNS, HeldBack, Limit, sign, with_shares
+from spark_jobs.domain.status.capacity import SIGNS, HeldBack, Limit, with_shares
 from spark_jobs.domain.status.lagging_queues import Growth, LaggingQueue, highest_together, lagging_queues
 
 _ORDER: dict[Limit | None, int] = {limit: number for number, limit in enumerate(Limit)}
@@ -90,10 +90,10 @@ def _signs(findings: Iterable[Finding]) -> Iterator[_LimitFinding]:
     """The findings that stand for a limit; those that ended by themselves, or did no harm, stand for none."""
     for finding in findings:
         if finding.severity != INFO and finding.evidence.persistence != Persistence.TRANSIENT:
-            name = sign(finding.rule, finding.cause)
+            names = {finding.rule, f"{finding.rule}/{finding.cause}"}
             queues = frozenset(MessageQueue(*evidence[:3]) for evidence in finding.evidence.queues)
             for limit, signs in SIGNS.items():
-                if name in signs:
+                if not names.isdisjoint(signs):
                     yield _LimitFinding(limit, finding, queues, frozenset(finding.evidence.client_ids))
 
 
