@@ -61,11 +61,13 @@ def _allocation(choices: Choices) -> Allocation:
     possible = [name for name in _REPLAYED if not settings.named(name).settings_missing]
     names = choices.many(lambda: choices.of(possible), (1, 1, 1, 2, 3))
     always = choices.of((True, True, False))
-    member = {one: (choices.of(names), always or choices.of((True, True, False))) for one in sorted(set(ids))}
+    member = {
+        client_id: (choices.of(names), always or choices.of((True, True, False))) for client_id in sorted(set(ids))
+    }
     route = tuple(_entry(choices, broker, number == 0) for number, broker in enumerate(brokers))
     software = choices.many(lambda: choices.of(_SOFTWARE), (1, 1, 1, 2, 3))
-    members = ((one, *member[one], choices.of(software)) for one in sort_client_ids(ids))
-    listed = tuple((one, name, subscribes, variant_of(name, *by)) for one, name, subscribes, by in members)
+    members = ((client_id, *member[client_id], choices.of(software)) for client_id in sort_client_ids(ids))
+    listed = tuple((client_id, name, subscribes, variant_of(name, *by)) for client_id, name, subscribes, by in members)
     return Allocation(topic, listed, route, settings)
 
 

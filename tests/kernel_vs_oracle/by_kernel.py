@@ -28,36 +28,40 @@ def said(judged: JudgedStep) -> Said:
     step, status = judged.step, judged.status
     queues = queue_intervals(step.progress)
     return Said(
-        sorted(map(_line, step.intervals), key=lambda one: one.order),
-        sorted(line for one in step.progress for line in _progress(one)),
-        sorted((one.moment, one.interval.topic, one.interval.start) for one in step.rebalances),
+        sorted(map(_line, step.intervals), key=lambda line: line.order),
+        sorted(line for progress in step.progress for line in _progress(progress)),
+        sorted((begun.moment, begun.interval.topic, begun.interval.start) for begun in step.rebalances),
         Counts(*(getattr(status, name) for name in Counts._fields)) if status else None,
         Backlog(*(getattr(status, name) for name in Backlog._fields)) if status else None,
-        {one[0]: one[1:] for one in (status.attribution or () if status else ())},
+        {growth.topic: growth[1:] for growth in (status.attribution or () if status else ())},
         {
-            (one.topic, one.queue): PiledUp(
-                one.messages, one.waited, tuple((growth.progress.start, growth.messages) for growth in one.growths)
+            (lagging.topic, lagging.queue): PiledUp(
+                lagging.messages,
+                lagging.waited,
+                tuple((growth.progress.start, growth.messages) for growth in lagging.growths),
             )
-            for one in lagging_queues(queues, step.history.offsets, step.window, step.settings)
+            for lagging in lagging_queues(queues, step.history.offsets, step.window, step.settings)
         },
-        sorted((one.topic, one[1:]) for one in queues.unknown()),
+        sorted((queue.topic, queue[1:]) for queue in queues.unknown()),
     )
 
 
-def _line(one: RebalanceInterval) -> Line:
-    line = Line(one.topic, one.view, one.start, one.end, one.status, one.reason)
-    allocation = one.allocation
+def _line(interval: RebalanceInterval) -> Line:
+    line = Line(interval.topic, interval.view, interval.start, interval.end, interval.status, interval.reason)
+    allocation = interval.allocation
     if allocation is None:
         return line
     return line._replace(
-        source=one.strategy_source,
-        members=tuple((each.client_id, each.strategy, each.subscribes, each.variant) for each in one.members or ()),
-        queues=one.queues or (),
+        source=interval.strategy_source,
+        members=tuple(
+            (member.client_id, member.strategy, member.subscribes, member.variant) for member in interval.members or ()
+        ),
+        queues=interval.queues or (),
         owned=owned_queues(allocation),
         counts=_pair(allocation.counts),
         if_deduplicated=allocation.if_deduplicated and _pair(allocation.if_deduplicated),
         if_unique=allocation.if_unique and _pair(allocation.if_unique),
-        began=_began(one.moves) if one.moves else None,
+        began=_began(interval.moves) if interval.moves else None,
     )
 
 
@@ -89,12 +93,14 @@ def _began(moves: Moves) -> IntervalStart:
     return IntervalStart(told, counts, tuple(sorted(moves.joined)), tuple(sorted(moves.left)), moves.handed_over)
 
 
-def _progress(one: IntervalProgress) -> Iterable[ProgressLine]:
-    columns = [[_known(number) for number in getattr(one, name)] for name in Progress._fields[:-1]]
-    rows = zip(one.queues, zip(*columns, strict=True), one.verdicts, strict=True)
+def _progress(progress: IntervalProgress) -> Iterable[ProgressLine]:
+    columns = [[_known(number) for number in getattr(progress, name)] for name in Progress._fields[:-1]]
+    rows = zip(progress.queues, zip(*columns, strict=True), progress.verdicts, strict=True)
     for place, numbers, verdict in rows:
         measured = Progress(*numbers, verdict=verdict)  # type: ignore[misc]
-        yield ProgressLine(one.interval.topic, one.interval.view, one.start, one.end, place, measured)
+        yield ProgressLine(
+            progress.interval.topic, progress.interval.view, progress.start, progress.end, place, measured
+        )
 
 
 def _known(number: np.int64) -> int | None:
@@ -103,8 +109,8 @@ def _known(number: np.int64) -> int | None:
 
 def history_of(group: Group) -> GroupHistory:
     """What was recorded of the group `g`, as the kernel is given it; empty if that is nothing."""
-    found = group_histories(source_rows(group))
-    return next((one for one in found if one.consumer_group == "g"), GroupHistory("c", "g"))
+    histories = group_histories(source_rows(group))
+    return next((history for history in histories if history.consumer_group == "g"), GroupHistory("c", "g"))
 
 
 def source_rows(group: Group) -> dict[Table, list[Row]]:
@@ -115,44 +121,44 @@ def source_rows(group: Group) -> dict[Table, list[Row]]:
         MEMBERSHIP_SNAPSHOTS: [
             of_group
             | {
-                "broker_name": one.broker_name,
-                "captured_at": from_micros(one.captured_at),
-                "message_model": one.message_model,
-                "connections": _connections(one.captured_at, one.client_ids, group.software),
-                "subscriptions": _subscriptions(one.topics),
+                "broker_name": snapshot.broker_name,
+                "captured_at": from_micros(snapshot.captured_at),
+                "message_model": snapshot.message_model,
+                "connections": _connections(snapshot.captured_at, snapshot.client_ids, group.software),
+                "subscriptions": _subscriptions(snapshot.topics),
             }
             for of_group, listed in ((key, group.memberships), (proxies, group.proxies))
-            for one in listed
+            for snapshot in listed
         ],
         ROUTE_SNAPSHOTS: [
             {
                 "cluster": "c",
                 "topic": topic,
-                "captured_at": from_micros(one.captured_at),
-                "queues": [entry._asdict() for entry in one.entries],
-                "message_type": topic_type(one.entries),
+                "captured_at": from_micros(snapshot.captured_at),
+                "queues": [entry._asdict() for entry in snapshot.entries],
+                "message_type": topic_type(snapshot.entries),
             }
             for topic, routes in group.routes.items()
-            for one in routes
+            for snapshot in routes
         ],
         CLIENT_SNAPSHOTS: [
             key
-            | one._asdict()
+            | snapshot._asdict()
             | {
-                "captured_at": from_micros(one.captured_at),
-                "subscriptions": None if one.topics is None else _subscriptions(one.topics),
+                "captured_at": from_micros(snapshot.captured_at),
+                "subscriptions": None if snapshot.topics is None else _subscriptions(snapshot.topics),
             }
-            for one in group.clients
+            for snapshot in group.clients
         ],
         OFFSET_SNAPSHOTS: [
             key
             | {
                 "topic": topic,
-                "captured_at": from_micros(one.captured_at),
-                "offsets": [_entry(*entry) for entry in one.offsets],
+                "captured_at": from_micros(snapshot.captured_at),
+                "offsets": [_entry(*entry) for entry in snapshot.offsets],
             }
             for topic, snapshots in group.offsets.items()
-            for one in snapshots
+            for snapshot in snapshots
         ],
     }
 

@@ -10,6 +10,7 @@ from tests.kernel_vs_oracle.forms import IntervalStart, Line, OwnedQueue, Progre
 from tests.oracle import status
 from tests.oracle.moves import (
     Begun,
+    Place,
     Situation,
     brokers_before,
     compared_with,
@@ -31,7 +32,7 @@ from tests.oracle.views import AGREED
 def said(group: Group, window: StepWindow, allowed_lag: int) -> Said:
     """Of the whole group."""
     topics = [_Topic(group, topic, window) for topic in group.topics]
-    lines = sorted((line for topic in topics for line in topic.lines()), key=lambda one: one.order)
+    lines = sorted((line for topic in topics for line in topic.lines()), key=lambda line: line.order)
     rows = [row for topic in topics for row in topic.rows(allowed_lag)]
     has_interval = any(topic.clipped for topic in topics)
     return Said(
@@ -61,92 +62,84 @@ class _Topic:
         return ownership(self.members(interval), interval.queues)
 
     def lines(self) -> Iterator[Line]:
-        for one in self.intervals:
-            line = Line(self.topic, one.view, one.start, one.end, one.status, one.reason)
-            yield line if one.status != Status.REPLAYED else self._replayed(line, one)
+        for interval in self.intervals:
+            line = Line(self.topic, interval.view, interval.start, interval.end, interval.status, interval.reason)
+            yield line if interval.status != Status.REPLAYED else self._replayed(line, interval)
 
-    def _replayed(self, line: Line, one: RebalanceInterval) -> Line:
-        members, owned = self.members(one), self.owned(one)
+    def _replayed(self, line: Line, interval: RebalanceInterval) -> Line:
+        members, owned = self.members(interval), self.owned(interval)
         has_twins = len({member.client_id for member in members}) < len(members)
         return line._replace(
-            source=one.strategy_source,
-            members=tuple(one.members),
-            queues=tuple(queue[1:] for queue, unreadable in one.queues if not unreadable),
+            source=interval.strategy_source,
+            members=tuple(interval.members),
+            queues=tuple(queue[1:] for queue, unreadable in interval.queues if not unreadable),
             owned=owned_queues(owned),
             counts=counts(owned),
-            if_deduplicated=if_deduplicated(members, one.queues) if has_twins else None,
-            if_unique=if_unique(members, one.queues) if has_twins else None,
-            began=self._began(one),
+            if_deduplicated=if_deduplicated(members, interval.queues) if has_twins else None,
+            if_unique=if_unique(members, interval.queues) if has_twins else None,
+            began=self._began(interval),
         )
 
-    def _began(self, one: RebalanceInterval) -> IntervalStart | None:
-        before = compared_with(self.intervals, one)
+    def _began(self, interval: RebalanceInterval) -> IntervalStart | None:
+        before = compared_with(self.intervals, interval)
         if before is None:
-            return IntervalStart((("FIRST_OBSERVATION", None),)) if one.start > self.window.replayed_from else None
-        was, now = self._situation(before), self._situation(one)
+            return IntervalStart((("FIRST_OBSERVATION", None),)) if interval.start > self.window.replayed_from else None
+        was, now = self._situation(before), self._situation(interval)
         left, joined = passages(was, now)
-        expired = expired_at(self.history.clients, self.window, one.start)
+        expired = expired_at(self.history.clients, self.window, interval.start)
         return IntervalStart(
-            tuple(triggers(was, now, brokers_before(self.intervals, one), expired)),
+            tuple(triggers(was, now, brokers_before(self.intervals, interval), expired)),
             moves(was, now),
             tuple(joined),
             tuple(left),
             frozenset(handed_over(was, now)),
         )
 
-    def _situation(self, one: RebalanceInterval) -> Situation:
-        owned = {queue.queue[1:]: queue for queue in self.owned(one) if queue.readable}
+    def _situation(self, interval: RebalanceInterval) -> Situation:
+        owned = {queue.queue[1:]: queue for queue in self.owned(interval) if queue.readable}
         owners = {
-            place: frozenset(one.members[owner].client_id for owner in queue.owners) for place, queue in owned.items()
+            place: frozenset(interval.members[owner].client_id for owner in queue.owners)
+            for place, queue in owned.items()
         }
-        return Situation(one.members, Counter(broker for broker, _ in owned), owners)
+        return Situation(interval.members, Counter(broker for broker, _ in owned), owners)
 
     def rows(self, allowed_lag: int) -> Iterator[tuple[status.QueueRow, ProgressLine]]:
         """One per queue and interval inside the step."""
-        for one, end in one_at_a_time(self.clipped):
-            (whole,) = (other for other in self.intervals if other.view == one.view and other.end == one.end)
-            if one.reason in WITHOUT_OWNERS:
-                yield from self._unowned(one, whole.start, end, allowed_lag)
-            if one.status == Status.REPLAYED:
+        for interval, end in one_at_a_time(self.clipped):
+            (whole,) = (other for other in self.intervals if other.view == interval.view and other.end == interval.end)
+            measures: list[tuple[Place, int, int, bool, bool]] = []
+            if interval.reason in WITHOUT_OWNERS:  # somebody consumes, and nobody knows who
+                measures = [(queue[1:], whole.start, 1, False, False) for queue, _ in interval.queues]
+            if interval.status == Status.REPLAYED:
                 began = self._began(whole)
-                for owned in self.owned(one):
-                    place = owned.queue[1:]
-                    readings = queue_readings(self.history.offsets, self.window, place)
-                    measured = of_interval(
-                        readings, self.window, self._owned_since(whole, owned), one.start, end, allowed_lag
-                    )
+                for owned in self.owned(interval):
+                    place, since = owned.queue[1:], self._owned_since(whole, owned)
                     moved = began is not None and place in began.handed_over
-                    row = status.QueueRow(self.topic, place, one.start, end, len(owned.owners), True, moved, measured)
-                    yield row, ProgressLine(self.topic, one.view, one.start, end, place, measured)
+                    measures.append((place, since, len(owned.owners), True, moved))
+            for place, since, owner_count, is_replayed, moved in measures:
+                readings = queue_readings(self.history.offsets, self.window, place)
+                measured = of_interval(readings, self.window, since, interval.start, end, allowed_lag)
+                owners = owner_count, is_replayed, moved
+                row = status.QueueRow(self.topic, place, interval.start, end, *owners, measured)
+                yield row, ProgressLine(self.topic, interval.view, interval.start, end, place, measured)
 
     def _owned_since(self, interval: RebalanceInterval, owned: QueueOwnership) -> int:
         """Since when the queue has had the owners that it has in the interval, without a break."""
         since, ids = interval.start, self._ids(interval, owned)
-        earlier = [each for each in one_at_a_time(self.intervals) if each[0].start < interval.start]
-        if not any(one is interval for one, _ in one_at_a_time(self.intervals)):
+        earlier = [candidate for candidate in one_at_a_time(self.intervals) if candidate[0].start < interval.start]
+        if not any(other is interval for other, _ in one_at_a_time(self.intervals)):
             return since
-        for one, end in reversed(earlier):
-            if one.status != Status.REPLAYED or end != since:
+        for other, end in reversed(earlier):
+            if other.status != Status.REPLAYED or end != since:
                 return since
-            same = [each for each in self.owned(one) if each.queue == owned.queue]
-            if not same or self._ids(one, same[0]) != ids:
+            same = [candidate for candidate in self.owned(other) if candidate.queue == owned.queue]
+            if not same or self._ids(other, same[0]) != ids:
                 return since
-            since = one.start
+            since = other.start
         return since
 
-    def _ids(self, one: RebalanceInterval, owned: QueueOwnership) -> set[str]:
-        return {one.members[owner].client_id for owner in owned.owners}
-
-    def _unowned(
-        self, one: RebalanceInterval, began: int, end: int, allowed_lag: int
-    ) -> Iterator[tuple[status.QueueRow, ProgressLine]]:
-        """Somebody consumes, and nobody knows who."""
-        for queue, _ in one.queues:
-            place = queue[1:]
-            readings = queue_readings(self.history.offsets, self.window, place)
-            measured = of_interval(readings, self.window, began, one.start, end, allowed_lag)
-            row = status.QueueRow(self.topic, place, one.start, end, 1, False, False, measured)
-            yield row, ProgressLine(self.topic, one.view, one.start, end, place, measured)
+    def _ids(self, interval: RebalanceInterval, owned: QueueOwnership) -> set[str]:
+        return {interval.members[owner].client_id for owner in owned.owners}
 
     def end(self) -> status.TopicEnd | None:
         last = status.last_replayed(self.clipped)
@@ -155,13 +148,16 @@ class _Topic:
 
 def members_of(configured: StrategySettings, members: Sequence[tuple[str, str, bool, Variant]]) -> list[Member]:
     """The members with their strategies' settings."""
-    return [Member(one, configured.named(name, variant), subscribes) for one, name, subscribes, variant in members]
+    return [
+        Member(client_id, configured.named(name, variant), subscribes)
+        for client_id, name, subscribes, variant in members
+    ]
 
 
 def owned_queues(owned: Sequence[QueueOwnership]) -> tuple[OwnedQueue, ...]:
     """Readable ones first, as the kernel lists them."""
-    in_order = sorted(owned, key=lambda one: not one.readable)
-    return tuple(OwnedQueue(one.queue[1:], *one[1:]) for one in in_order)
+    in_order = sorted(owned, key=lambda queue: not queue.readable)
+    return tuple(OwnedQueue(queue.queue[1:], *queue[1:]) for queue in in_order)
 
 
 def _rebalances(lines: Sequence[Line], window: StepWindow) -> list[tuple[int, str, int]]:
@@ -172,12 +168,15 @@ def _rebalances(lines: Sequence[Line], window: StepWindow) -> list[tuple[int, st
         if line.view == AGREED and line.began and line.began.triggers and line.began.moves is not None
     ]
     moments = rebalance_moments(map(_begun, begun), window.cadence, window.max_gap)
-    return sorted((at, one.topic, one.start) for one, at in moments.items())
+    return sorted((at, begin.topic, begin.start) for begin, at in moments.items())
 
 
 def _begun(line: Line) -> Begun:
     """Who came and went, whatever it is called, and what else triggered it."""
     assert line.began
     others = ((what, who or "") for what, who in line.began.triggers if not what.startswith("MEMBER_"))
-    came, went = ((("came", one) for one in line.began.joined), (("went", one) for one in line.began.left))
+    came, went = (
+        (("came", client_id) for client_id in line.began.joined),
+        (("went", client_id) for client_id in line.began.left),
+    )
     return Begun(line.start, line.topic, frozenset((*others, *came, *went)))

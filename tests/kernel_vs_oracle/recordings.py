@@ -91,11 +91,21 @@ class Recording:
         """What every source said, in seconds of the first step, where it is not what it said before."""
         group = self.group
         lines = [f"{self.steps} steps, {group.configured}, {dict(group.software)}"]
-        lines += _told((one.broker_name, one.captured_at, one[2:]) for one in group.memberships)
-        lines += _told((one.client_id, one.captured_at, one[2:]) for one in group.clients)
-        lines += _told((f"proxies, {one.broker_name}", one.captured_at, one[2:]) for one in group.proxies)
-        lines += _told((topic, one.captured_at, one.entries) for topic in group.routes for one in group.routes[topic])
-        lines += _told((topic, one.captured_at, one.offsets) for topic in group.offsets for one in group.offsets[topic])
+        lines += _told((snapshot.broker_name, snapshot.captured_at, snapshot[2:]) for snapshot in group.memberships)
+        lines += _told((snapshot.client_id, snapshot.captured_at, snapshot[2:]) for snapshot in group.clients)
+        lines += _told(
+            (f"proxies, {snapshot.broker_name}", snapshot.captured_at, snapshot[2:]) for snapshot in group.proxies
+        )
+        lines += _told(
+            (topic, snapshot.captured_at, snapshot.entries)
+            for topic in group.routes
+            for snapshot in group.routes[topic]
+        )
+        lines += _told(
+            (topic, snapshot.captured_at, snapshot.offsets)
+            for topic in group.offsets
+            for snapshot in group.offsets[topic]
+        )
         return "\n    ".join(lines)
 
     @property
@@ -156,7 +166,7 @@ class _Crash(NamedTuple):
 
     def listed(self, ids: tuple[str, ...], number: int) -> tuple[str, ...]:
         """Until then it is the only one of its id."""
-        others = tuple(one for one in ids if one != _CLIENTS[0])
+        others = tuple(client_id for client_id in ids if client_id != _CLIENTS[0])
         return (_CLIENTS[0], *others) if number < self.expires else others
 
 
@@ -245,7 +255,7 @@ def _recording(choices: Choices) -> Recording:
     listed = [_memberships(choices.part(_BROKER), steps, *broker, truth, crash) for broker in enumerate(brokers)]
     routes = {topic: tuple(_routes(choices.part(_ROUTE), steps, brokers)) for topic in topics}
     silent_from = {_CLIENTS[0]: crash.falls_silent} if crash else {}
-    told = [_client(choices.part(_CLIENT), steps, one, silent_from.get(one)) for one in heard]
+    told = [_client(choices.part(_CLIENT), steps, client_id, silent_from.get(client_id)) for client_id in heard]
     offsets = {topic: tuple(offsets_of(choices.part(_OFFSETS), steps, brokers)) for topic in measured}
     proxies = tuple(_proxies(choices.part(_PROXIES), steps))
     members, states = tuple(chain(*listed)), tuple(chain(*told))

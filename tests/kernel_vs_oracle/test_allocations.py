@@ -14,15 +14,19 @@ from tests.kernel_vs_oracle.examples import few, many
 from tests.oracle.ownership import counts, if_deduplicated, if_unique, ownership
 
 
-def check_equal(one: Allocation) -> None:
-    members, listed = by_oracle.members_of(one.settings, one.members), all_queues(one.topic, one.route)
+def check_equal(allocation: Allocation) -> None:
+    members, listed = (
+        by_oracle.members_of(allocation.settings, allocation.members),
+        all_queues(allocation.topic, allocation.route),
+    )
     owned = ownership(members, listed)
     expected = by_oracle.owned_queues(owned), counts(owned)
-    queues = queues_of(one.route)
+    queues = queues_of(allocation.route)
     connections = tuple(
-        Member(own, None, None, None, name, subscribes, True, variant) for own, name, subscribes, variant in one.members
+        Member(own, None, None, None, name, subscribes, True, variant)
+        for own, name, subscribes, variant in allocation.members
     )
-    found = replayed(Inputs(one.topic, connections, *queues), one.settings)
+    found = replayed(Inputs(allocation.topic, connections, *queues), allocation.settings)
     assert (by_kernel.owned_queues(found), found.counts) == expected
     per_member = [sum(place in queue.owners for queue in owned) for place in range(len(members))]
     assert found.queues_per_member == per_member
@@ -33,12 +37,12 @@ def check_equal(one: Allocation) -> None:
 
 @few(400)
 @given(allocations())
-def test_random_allocations(one: Allocation) -> None:
-    check_equal(one)
+def test_random_allocations(allocation: Allocation) -> None:
+    check_equal(allocation)
 
 
 @pytest.mark.fuzz
 @many()
 @given(allocations())
-def test_many_random_allocations(one: Allocation) -> None:
-    check_equal(one)
+def test_many_random_allocations(allocation: Allocation) -> None:
+    check_equal(allocation)

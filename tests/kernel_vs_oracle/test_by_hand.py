@@ -61,19 +61,21 @@ def _listed(changes: Lists) -> Iterator[tuple[int, tuple[str, ...]]]:
 def _routes(route: Mapping[int, str]) -> Iterator[RouteSnapshot]:
     for second in ROUNDS:
         brokers = [text for since, text in route.items() if since <= second][-1].split()
-        yield RouteSnapshot(moment(second), tuple(RouteEntry(one[0], 6, int(one[1:]), int(one[1:])) for one in brokers))
+        yield RouteSnapshot(
+            moment(second), tuple(RouteEntry(broker[0], 6, int(broker[1:]), int(broker[1:])) for broker in brokers)
+        )
 
 
-def judged(one: Group) -> JudgedStep:
-    (found,) = judge(by_kernel.history_of(one), one.configured, SETTINGS, START, START + STEP)
+def judged(group: Group) -> JudgedStep:
+    (found,) = judge(by_kernel.history_of(group), group.configured, SETTINGS, START, START + STEP)
     return found
 
 
-def said(one: Group) -> Said:
+def said(group: Group) -> Said:
     """Of the first step, by the kernel; the oracle says the same."""
-    found = by_kernel.said(judged(one))
-    (window,) = Recording(one, 1).windows()
-    assert found == by_oracle.said(one, window, SETTINGS.thresholds.allowed_lag)
+    found = by_kernel.said(judged(group))
+    (window,) = Recording(group, 1).windows()
+    assert found == by_oracle.said(group, window, SETTINGS.thresholds.allowed_lag)
     return found
 
 
@@ -86,7 +88,7 @@ def test_a_view_that_is_over_leaves_its_readings_to_nobody() -> None:
             queue_0={0: (100, 100), 10: (110, 105), 20: (120, 105), 30: (130, 105)},
         )
     )
-    rows = {(one.view, one.start, one.end, one.measured.readings) for one in found.progress}
+    rows = {(line.view, line.start, line.end, line.measured.readings) for line in found.progress}
     assert rows == {("a", moment(0), moment(20), 2), ("a", moment(0), moment(20), 0)}
     # Before the split, a:0 was p's; to the list of a it is q's: all of the growth is a hand-over.
     assert found.growths == {"T": (5, 0, 0, 5, 0, 0)}
@@ -94,7 +96,9 @@ def test_a_view_that_is_over_leaves_its_readings_to_nobody() -> None:
 
 def test_a_broker_that_is_new_and_disagrees_from_the_first_moment_on() -> None:
     found = said(group({"a": {-100: "p q"}, "b": {-100: None, 0: "p"}}, routes={"T": {-100: "a2", 0: "a2 b2"}}))
-    begun = {(one.start, one.view): one.began and one.began.triggers for one in found.intervals}
+    begun = {
+        (interval.start, interval.view): interval.began and interval.began.triggers for interval in found.intervals
+    }
     assert begun[moment(0), "a"] == (("QUEUES_ADDED", "b:0-1"),)
     assert begun[moment(0), "b"] == (("QUEUES_ADDED", "b:0-1"), ("MEMBER_LEFT", "q"))
 
@@ -134,7 +138,7 @@ def test_a_queue_that_nobody_had_does_not_change_hands() -> None:
 def test_half_a_cadence_parts_a_disagreement_from_a_recorder_on_its_way(late: int, views: set[str]) -> None:
     both = {-100: "p", 0: "p q"}
     found = said(group({"a": both, "b": both}, routes={"T": {-100: "a2 b2"}}, late=late))
-    assert {one.view for one in found.intervals} == views
+    assert {interval.view for interval in found.intervals} == views
 
 
 def begun(a: Lists, b: Lists, late: int) -> list[tuple[int, str, int]]:

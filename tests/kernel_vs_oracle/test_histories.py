@@ -19,7 +19,7 @@ def check_equal(recording: Recording) -> None:
     group, allowed_lag = recording.group, SETTINGS.thresholds.allowed_lag
     history = by_kernel.history_of(group)
     judged = judge(history, group.configured, SETTINGS, START, recording.end)
-    found = {one.step.window.start: by_kernel.said(one) for one in judged}
+    found = {step.step.window.start: by_kernel.said(step) for step in judged}
     for window in recording.windows():
         expected, said = by_oracle.said(group, window, allowed_lag), found.get(window.start, _NOTHING)
         for what, ours, theirs in zip(Said._fields, said, expected, strict=True):

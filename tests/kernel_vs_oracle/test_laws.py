@@ -28,14 +28,14 @@ def judged(recording: Recording, history: GroupHistory) -> list[JudgedStep]:
     return list(judge(history, recording.group.configured, SETTINGS, START, recording.end))
 
 
-def published(one: JudgedStep) -> tuple[Any, ...]:
+def published(judged_step: JudgedStep) -> tuple[Any, ...]:
     """All that a step publishes, to be compared; the order of findings says nothing."""
-    step, findings = one.step, sorted(one.findings, key=lambda found: found.finding_id)
-    return step.window, step.intervals, [_progress(row) for row in step.progress], findings, one.status
+    step, findings = judged_step.step, sorted(judged_step.findings, key=lambda found: found.finding_id)
+    return step.window, step.intervals, [_progress(row) for row in step.progress], findings, judged_step.status
 
 
-def _progress(one: IntervalProgress) -> tuple[Any, ...]:
-    return tuple(value.tolist() if isinstance(value, np.ndarray) else value for value in vars(one).values())
+def _progress(progress: IntervalProgress) -> tuple[Any, ...]:
+    return tuple(value.tolist() if isinstance(value, np.ndarray) else value for value in vars(progress).values())
 
 
 def check_cutting(recording: Recording) -> None:
@@ -51,7 +51,7 @@ def check_cutting(recording: Recording) -> None:
 
 def _seen_between(group: Group, start: int, end: int) -> Group:
     def inside(snapshots: Sequence[T]) -> tuple[T, ...]:
-        return tuple(one for one in snapshots if start <= one.captured_at < end)  # type: ignore[attr-defined]
+        return tuple(snapshot for snapshot in snapshots if start <= snapshot.captured_at < end)  # type: ignore[attr-defined]
 
     return replace(
         group,
@@ -75,7 +75,7 @@ def _reversed(history: GroupHistory) -> GroupHistory:
         history,
         memberships=_each(history.memberships, _backwards),
         routes=_each(history.routes, _backwards),
-        clients=_each(history.clients, lambda one: ClientHistory(_backwards(one.series), one.readings)),
+        clients=_each(history.clients, lambda client: ClientHistory(_backwards(client.series), client.readings)),
         offsets=_each(history.offsets, _columns_reversed),
         proxies=_each(history.proxies, _backwards),
     )
@@ -89,23 +89,23 @@ def _backwards(series: Series[T]) -> Series[T]:
     return Series(series.times, len(series.states) - 1 - series.codes, series.states[::-1])
 
 
-def _columns_reversed(one: OffsetReadings) -> OffsetReadings:
+def _columns_reversed(readings: OffsetReadings) -> OffsetReadings:
     matrices = ("end_offset", "consumer_offset", "pull_offset", "last_timestamp", "present")
-    turned = {name: getattr(one, name)[:, ::-1] for name in matrices}
-    return replace(one, queues=one.queues[::-1], **turned)
+    turned = {name: getattr(readings, name)[:, ::-1] for name in matrices}
+    return replace(readings, queues=readings.queues[::-1], **turned)
 
 
 def check_findings(recording: Recording) -> None:
     """Ids are each one's own, times lie inside the step, and the parts of every growth add up to it."""
-    for one in judged(recording, history_of(recording.group)):
-        window = one.step.window
-        assert len({found.finding_id for found in one.findings}) == len(one.findings)
-        assert all(window.start <= found.start < found.end <= window.end for found in one.findings)
-        if one.status:
-            assert one.status.finding_count == len(one.findings)
-            ranks = [SEVERITIES.index(found.severity) for found in one.findings]
-            assert one.status.worst_severity == (SEVERITIES[max(ranks)] if ranks else None)
-            assert all(growth.growth == sum(growth[2:]) for growth in one.status.attribution or ())
+    for judged_step in judged(recording, history_of(recording.group)):
+        window = judged_step.step.window
+        assert len({found.finding_id for found in judged_step.findings}) == len(judged_step.findings)
+        assert all(window.start <= found.start < found.end <= window.end for found in judged_step.findings)
+        if judged_step.status:
+            assert judged_step.status.finding_count == len(judged_step.findings)
+            ranks = [SEVERITIES.index(found.severity) for found in judged_step.findings]
+            assert judged_step.status.worst_severity == (SEVERITIES[max(ranks)] if ranks else None)
+            assert all(growth.growth == sum(growth[2:]) for growth in judged_step.status.attribution or ())
 
 
 LAWS = (check_cutting, check_order, check_findings)

@@ -23,10 +23,10 @@ class Resolved(NamedTuple):
 def known_at(clients: Iterable[ClientSnapshot], client_id: str, at: int) -> ClientSnapshot | None:
     """What a client last answered at or before the moment, else what it first answers after it."""
     answers = sorted(
-        (one for one in clients if one.client_id == client_id and one.answered),
-        key=lambda one: one.captured_at,
+        (snapshot for snapshot in clients if snapshot.client_id == client_id and snapshot.answered),
+        key=lambda snapshot: snapshot.captured_at,
     )
-    before = [one for one in answers if one.captured_at <= at]
+    before = [snapshot for snapshot in answers if snapshot.captured_at <= at]
     return before[-1] if before else next(iter(answers), None)
 
 
@@ -37,13 +37,13 @@ def resolve_strategies(classes: Sequence[str | None], configured: str | None) ->
     known, AVG.
     """
     own = [_own_strategy(class_name, configured) if class_name is not None else None for class_name in classes]
-    fallback = _fallback([one.strategy for one in own if one and one.strategy], configured)
-    return [one or fallback for one in own]
+    fallback = _fallback([resolution.strategy for resolution in own if resolution and resolution.strategy], configured)
+    return [resolution or fallback for resolution in own]
 
 
 def group_source(resolved: Sequence[Resolved], configured: str | None) -> str:
     """The weakest source among the members."""
-    sources = {one.source for one in resolved} or {CONFIGURATION if configured else DEFAULT}
+    sources = {resolution.source for resolution in resolved} or {CONFIGURATION if configured else DEFAULT}
     return next(source for source in (DEFAULT, CONFIGURATION, CLIENT) if source in sources)
 
 

@@ -43,14 +43,16 @@ class Moves(NamedTuple):
 
 def compared_with(intervals: Sequence[RebalanceInterval], interval: RebalanceInterval) -> RebalanceInterval | None:
     """The last replayed interval before it on the same time line: that of all hosts, or its own list's."""
-    earlier = (one for one in intervals if one.start < interval.start and one.view in (AGREED, interval.view))
-    return max((one for one in earlier if one.status == Status.REPLAYED), key=lambda one: one.start, default=None)
+    earlier = (other for other in intervals if other.start < interval.start and other.view in (AGREED, interval.view))
+    return max(
+        (other for other in earlier if other.status == Status.REPLAYED), key=lambda other: other.start, default=None
+    )
 
 
 def brokers_before(intervals: Sequence[RebalanceInterval], interval: RebalanceInterval) -> set[str]:
     """The brokers of all replayed intervals before, so that one coming back is told from a new one."""
-    earlier = (one for one in intervals if one.start < interval.start and one.status == Status.REPLAYED)
-    return {queue.broker_name for one in earlier for queue, unreadable in one.queues if not unreadable}
+    earlier = (other for other in intervals if other.start < interval.start and other.status == Status.REPLAYED)
+    return {queue.broker_name for other in earlier for queue, unreadable in other.queues if not unreadable}
 
 
 def triggers(
@@ -79,14 +81,14 @@ def _range(broker: str, first: int, end: int) -> str:
 
 def passages(before: Situation, after: Situation) -> tuple[list[str], list[str]]:
     """Client ids of which there are fewer connections than before, and of which there are more."""
-    was, now = (Counter(member.client_id for member in one.members) for one in (before, after))
+    was, now = (Counter(member.client_id for member in situation.members) for situation in (before, after))
     return sorted(set(was - now)), sorted(set(now - was))
 
 
 def _member_changes(before: Situation, after: Situation, expired: Collection[str]) -> dict[str, set[str]]:
     left, joined = map(set, passages(before, after))
-    swapped = {_host(one) for one in left} & {_host(one) for one in joined} - {None}
-    restarted = {one for one in left | joined if _host(one) in swapped}
+    swapped = {_host(client_id) for client_id in left} & {_host(client_id) for client_id in joined} - {None}
+    restarted = {client_id for client_id in left | joined if _host(client_id) in swapped}
     known = {member.client_id: member for member in before.members}
     stayed = [(member, known[member.client_id]) for member in after.members if member.client_id in known]
     return {
@@ -109,20 +111,22 @@ def _host(client_id: str) -> str | None:
 
 def expired_at(clients: Iterable[ClientSnapshot], window: StepWindow, left_at: int) -> set[str]:
     """The clients that had not answered, in the window, for as long as an expired connection, if they are gone then."""
-    inside = [one for one in clients if window.read_from <= one.captured_at < window.end]
+    inside = [snapshot for snapshot in clients if window.read_from <= snapshot.captured_at < window.end]
     return {
         client_id
-        for client_id in {one.client_id for one in inside}
-        for last, first, following in _unanswered([one for one in inside if one.client_id == client_id])
+        for client_id in {snapshot.client_id for snapshot in inside}
+        for last, first, following in _unanswered([snapshot for snapshot in inside if snapshot.client_id == client_id])
         if has_expired(left_at, last, first, following, window.cadence)
     }
 
 
 def _unanswered(of_client: list[ClientSnapshot]) -> Iterator[tuple[int, int, int | None]]:
     """Last answer, when it was first asked in vain after it, and the next answer."""
-    answers = sorted(one.captured_at for one in of_client if one.answered)
+    answers = sorted(snapshot.captured_at for snapshot in of_client if snapshot.answered)
     for last, following in zip(answers, [*answers[1:], None], strict=False):
-        in_vain = [one.captured_at for one in of_client if not one.answered and last < one.captured_at]
+        in_vain = [
+            snapshot.captured_at for snapshot in of_client if not snapshot.answered and last < snapshot.captured_at
+        ]
         between = [at for at in in_vain if following is None or at < following]
         if between:
             yield last, min(between), following
@@ -169,14 +173,14 @@ def rebalance_moments(begun: Iterable[Begun], cadence: int, max_gap: int) -> dic
     told_at: dict[int, set[tuple[str, str]]] = {}
     told_by: set[tuple[int, str]] = set()
     newest: Begun | None = None
-    for one in sorted(begun, key=lambda each: each.start):
-        recent = [at for at in told_at if one.start - at < max_gap and (at, one.topic) not in told_by]
-        of_others = [at for at in recent if told_at[at] & one.changed]
-        if not all(any(each in told_at[at] for at in of_others) for each in one.changed):
-            is_same = newest is not None and one.start - newest.start < cadence / 2
-            moments[one] = moments[newest] if is_same and newest is not None else one.start
-            told_at[moments[one]] = told_at.get(moments[one], set()) | one.changed
-            newest, of_others = one, [moments[one]]
-        moments[one] = max(of_others)
-        told_by |= {(at, one.topic) for at in of_others}
+    for beginning in sorted(begun, key=lambda each: each.start):
+        recent = [at for at in told_at if beginning.start - at < max_gap and (at, beginning.topic) not in told_by]
+        of_others = [at for at in recent if told_at[at] & beginning.changed]
+        if not all(any(each in told_at[at] for at in of_others) for each in beginning.changed):
+            is_same = newest is not None and beginning.start - newest.start < cadence / 2
+            moments[beginning] = moments[newest] if is_same and newest is not None else beginning.start
+            told_at[moments[beginning]] = told_at.get(moments[beginning], set()) | beginning.changed
+            newest, of_others = beginning, [moments[beginning]]
+        moments[beginning] = max(of_others)
+        told_by |= {(at, beginning.topic) for at in of_others}
     return moments

@@ -45,7 +45,7 @@ def ownership(members: Sequence[Member], queues: Sequence[RouteQueue]) -> list[Q
     A queue is owned by every connection that subscribes and takes it. Where nobody owns it because of whose share it
     lies in, `unassigned_client_id` is the id at the lowest position to which the cause applies.
     """
-    readable = [one.queue for one in queues if not one.unreadable]
+    readable = [queue.queue for queue in queues if not queue.unreadable]
     taken = [_taken(member, readable, members) for member in members]
     return [
         QueueOwnership(queue, False, (), unreadable)
@@ -58,7 +58,7 @@ def ownership(members: Sequence[Member], queues: Sequence[RouteQueue]) -> list[Q
 def _taken(member: Member, queues: Sequence[MessageQueue], members: Sequence[Member]) -> set[MessageQueue]:
     """What one client makes of the lists; nothing is known of one that keeps what it had."""
     try:
-        found = allocate(member.strategy, member.client_id, queues, [one.client_id for one in members])
+        found = allocate(member.strategy, member.client_id, queues, [member.client_id for member in members])
     except KeepsWhatItHad:
         return set()
     return set(found or ()) if member.subscribes else set()
@@ -143,7 +143,7 @@ Counts = tuple[int, int]
 
 def counts(owned: Sequence[QueueOwnership]) -> Counts:
     """Of all queues."""
-    numbers = [len(one.owners) for one in owned if one.readable]
+    numbers = [len(queue.owners) for queue in owned if queue.readable]
     return numbers.count(0), sum(number > 1 for number in numbers)
 
 
@@ -155,7 +155,7 @@ def if_deduplicated(members: Sequence[Member], queues: Sequence[RouteQueue]) -> 
     ids = [member.client_id for member in members]
     once = [member for position, member in enumerate(members) if member.client_id not in ids[:position]]
     owned = ownership(once, queues)
-    consumers = [sum(connections[once[owner].client_id] for owner in one.owners) for one in owned if one.readable]
+    consumers = [sum(connections[once[owner].client_id] for owner in queue.owners) for queue in owned if queue.readable]
     return consumers.count(0), sum(number > 1 for number in consumers)
 
 
@@ -163,6 +163,6 @@ def if_unique(members: Sequence[Member], queues: Sequence[RouteQueue]) -> Counts
     """What would be left if every connection had an id of its own: further ones of an id come right after it."""
     named = []
     for position, member in enumerate(members):
-        twin = [one.client_id for one in members[:position]].count(member.client_id)
+        twin = [earlier.client_id for earlier in members[:position]].count(member.client_id)
         named.append(member._replace(client_id=f"{member.client_id}#twin{twin}" if twin else member.client_id))
     return counts(ownership(named, queues))

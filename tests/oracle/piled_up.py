@@ -37,8 +37,8 @@ def piled_up(
     for (topic, place), of_queue in rows_by_queue(rows):
         looks = list(_looks(queue_readings(offsets.get(topic, ()), window, place), window))
         enough = max(allowed_lag, _per_minute(of_queue))
-        if _most(of_queue) > enough and (one := _of_queue(looks, of_queue, enough)):
-            found[topic, place] = one
+        if _most(of_queue) > enough and (pile := _of_queue(looks, of_queue, enough)):
+            found[topic, place] = pile
     return found
 
 
@@ -75,19 +75,21 @@ def _of_queue(looks: Sequence[Look], of_queue: Sequence[QueueRow], enough: int) 
 
 def _looks(readings: Sequence[QueueReading], window: StepWindow) -> Iterator[Look]:
     """From the last one before the step on that still holds. Where nothing was committed in the step, all waits."""
-    committed = any(one.lag is not None and one.end_offset for one in readings if one.at >= window.start)
-    known = [one for one in readings if (one.lag if committed else one.end_offset) is not None]
-    before = [one for one in known if window.start - window.max_gap <= one.at < window.start][-1:]
-    known = [*before, *(one for one in known if one.at >= window.start)]
+    committed = any(
+        reading.lag is not None and reading.end_offset for reading in readings if reading.at >= window.start
+    )
+    known = [reading for reading in readings if (reading.lag if committed else reading.end_offset) is not None]
+    before = [reading for reading in known if window.start - window.max_gap <= reading.at < window.start][-1:]
+    known = [*before, *(reading for reading in known if reading.at >= window.start)]
     came, back = 0, 0
-    for last, one in zip([None, *known], known, strict=False):
-        if last is not None and last.end_offset is not None and one.end_offset is not None:
-            came += max(one.end_offset - last.end_offset, 0)
-        if last is not None and last.consumed_to is not None and one.consumed_to is not None:
-            back += max(last.consumed_to - one.consumed_to, 0)
-        waits = one.lag if committed else came
+    for last, reading in zip([None, *known], known, strict=False):
+        if last is not None and last.end_offset is not None and reading.end_offset is not None:
+            came += max(reading.end_offset - last.end_offset, 0)
+        if last is not None and last.consumed_to is not None and reading.consumed_to is not None:
+            back += max(last.consumed_to - reading.consumed_to, 0)
+        waits = reading.lag if committed else came
         assert waits is not None
-        yield Look(one.at, waits, waits - back if committed else came)
+        yield Look(reading.at, waits, waits - back if committed else came)
 
 
 def _most(of_queue: Sequence[QueueRow]) -> int:

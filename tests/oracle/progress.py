@@ -71,13 +71,13 @@ def progress(
     step, too.
     """
     first, last = (readings[0], readings[-1]) if readings else (None, None)
-    own = [Reading(one.at, one.consumed_to, one.lag) for one in readings]
+    own = [Reading(reading.at, reading.consumed_to, reading.lag) for reading in readings]
     pairs = list(pairwise([*([before] if before else []), *readings]))
     forward = [messages for pair in pairs if (messages := _forward(*pair)) is not None]
     back = [(messages, pair[1].at) for pair in pairs if (messages := _back(*pair)) is not None]
     greatest = max(back, default=(None, None))
-    windows = spans([Reading(one.at, one.consumed_to, one.lag) for one in whole], start, limits)
-    lags = [(one.at, one.lag) for one in readings if one.lag is not None]
+    windows = spans([Reading(reading.at, reading.consumed_to, reading.lag) for reading in whole], start, limits)
+    lags = [(reading.at, reading.lag) for reading in readings if reading.lag is not None]
     return Progress(
         readings=len(readings),
         last_reading_at=last.at if last and last.consumed_to is not None else None,
@@ -101,7 +101,7 @@ def progress(
 
 
 def _sum(messages: Iterable[int | None]) -> int | None:
-    found = [one for one in messages if one is not None]
+    found = [number for number in messages if number is not None]
     return sum(found) if found else None
 
 
@@ -141,11 +141,11 @@ def one_at_a_time(clipped: Sequence[RebalanceInterval]) -> list[tuple[RebalanceI
     """The intervals of a topic without overlaps, each with its end: every moment belongs to the interval that began
     last, of those to a replayed one, of those to the first view; to none, where that one is over.
     """
-    in_order = sorted(clipped, key=lambda one: (one.start, one.status != Status.REPLAYED, one.view))
-    firsts = [next(together) for _, together in groupby(in_order, key=lambda one: one.start)]
-    ends = [one.start for one in firsts[1:]]
+    in_order = sorted(clipped, key=lambda interval: (interval.start, interval.status != Status.REPLAYED, interval.view))
+    firsts = [next(together) for _, together in groupby(in_order, key=lambda interval: interval.start)]
+    ends = [interval.start for interval in firsts[1:]]
     return (
-        [(one, min(one.end, start)) for one, start in zip(firsts, [*ends, firsts[-1].end], strict=True)]
+        [(interval, min(interval.end, start)) for interval, start in zip(firsts, [*ends, firsts[-1].end], strict=True)]
         if firsts
         else []
     )
@@ -171,8 +171,8 @@ def of_interval(
 
     Of what came before the step, one gap counts for what went in and out.
     """
-    inside = [one for one in readings if start <= one.at < end]
-    before = [one for one in readings if window.start - window.max_gap <= one.at < start]
-    whole = [one for one in readings if began <= one.at < end]
+    inside = [reading for reading in readings if start <= reading.at < end]
+    before = [reading for reading in readings if window.start - window.max_gap <= reading.at < start]
+    whole = [reading for reading in readings if began <= reading.at < end]
     limits = Limits(allowed_lag, window.verdict_window, window.verdict_readings, window.max_gap)
     return progress(inside, before[-1] if before else None, whole, start, limits)

@@ -63,6 +63,11 @@ class OffsetSnapshot(NamedTuple):
     offsets: tuple[OffsetEntry, ...]
 
 
+def subscribed_topics(memberships: Iterable[MembershipSnapshot], clients: Iterable[ClientSnapshot]) -> set[str]:
+    """The topics that the group or any of its clients was seen to subscribe."""
+    return set().union(*(answer.topics for answer in memberships), *(client.topics or () for client in clients))
+
+
 @dataclass(frozen=True)
 class Group:
     """Everything that was recorded of a group, in any order; `routes` and `offsets` by topic. `proxies`: what brokers
@@ -80,8 +85,7 @@ class Group:
     @property
     def topics(self) -> list[str]:
         """Every topic that any snapshot names."""
-        subscribed = [one.topics for one in self.memberships] + [one.topics or frozenset() for one in self.clients]
-        return sorted({*self.routes, *self.offsets}.union(*subscribed))
+        return sorted({*self.routes, *self.offsets, *subscribed_topics(self.memberships, self.clients)})
 
     def about(self, topic: str) -> TopicHistory:
         """What counts for one topic."""
@@ -150,28 +154,35 @@ class TopicHistory:
         """
         begin = window.replayed_from
         listed, proxies = (
-            [one for one in snapshots if begin - window.max_gap < one.captured_at < window.end]
+            [snapshot for snapshot in snapshots if begin - window.max_gap < snapshot.captured_at < window.end]
             for snapshots in (self.memberships, self.proxies)
         )
-        answered = [one for one in self.clients if one.answered and window.read_from <= one.captured_at < window.end]
+        answered = [
+            snapshot
+            for snapshot in self.clients
+            if snapshot.answered and window.read_from <= snapshot.captured_at < window.end
+        ]
         return replace(
             self,
-            memberships=_from(begin, listed, lambda one: one.broker_name),
-            routes=tuple(one for one in self.routes if window.read_from <= one.captured_at < window.end),
-            clients=_from(begin, answered, lambda one: one.client_id),
-            offsets=tuple(one for one in self.offsets if window.read_from <= one.captured_at < window.end),
-            proxies=_from(begin, proxies, lambda one: one.broker_name),
+            memberships=_from(begin, listed, lambda snapshot: snapshot.broker_name),
+            routes=tuple(snapshot for snapshot in self.routes if window.read_from <= snapshot.captured_at < window.end),
+            clients=_from(begin, answered, lambda snapshot: snapshot.client_id),
+            offsets=tuple(
+                snapshot for snapshot in self.offsets if window.read_from <= snapshot.captured_at < window.end
+            ),
+            proxies=_from(begin, proxies, lambda snapshot: snapshot.broker_name),
         )
 
     @property
     def names_topic(self) -> bool:
         """Whether the group or any of its clients was seen to subscribe the topic."""
-        known = [one.topics for one in self.memberships] + [one.topics or frozenset() for one in self.clients]
-        return any(self.topic in topics for topics in known)
+        return self.topic in subscribed_topics(self.memberships, self.clients)
 
 
 def _from(begin: int, snapshots: Iterable[_Snapshot], key: Callable[[_Snapshot], str]) -> tuple[_Snapshot, ...]:
     """The snapshots without those that another one of their key had replaced by then."""
-    in_order = sorted(snapshots, key=lambda one: one.captured_at)
-    last = {key(one): one.captured_at for one in in_order if one.captured_at <= begin}
-    return tuple(one for one in in_order if one.captured_at >= last.get(key(one), one.captured_at))
+    in_order = sorted(snapshots, key=lambda snapshot: snapshot.captured_at)
+    last = {key(snapshot): snapshot.captured_at for snapshot in in_order if snapshot.captured_at <= begin}
+    return tuple(
+        snapshot for snapshot in in_order if snapshot.captured_at >= last.get(key(snapshot), snapshot.captured_at)
+    )

@@ -71,30 +71,34 @@ class QueueRow(NamedTuple):
 
 def last_replayed(clipped: Iterable[RebalanceInterval]) -> RebalanceInterval | None:
     """Of views that disagree at the end, the first by name."""
-    replayed = [one for one in clipped if one.status == Status.REPLAYED]
-    last = max((one.end for one in replayed), default=None)
-    return min((one for one in replayed if one.end == last), key=lambda one: one.view, default=None)
+    replayed = [interval for interval in clipped if interval.status == Status.REPLAYED]
+    last = max((interval.end for interval in replayed), default=None)
+    return min(
+        (interval for interval in replayed if interval.end == last), key=lambda interval: interval.view, default=None
+    )
 
 
 def counts(ends: Sequence[TopicEnd]) -> Counts:
     """Members of the topic that was replayed last; the queues of all topics, retry topics aside."""
     if not ends:
         return Counts(*[None] * 7)
-    _, members, distinct = max((one.interval.end, len(one.client_ids), len(set(one.client_ids))) for one in ends)
-    ordinary = [one for one in ends if not one.topic.startswith("%RETRY%")]
+    _, members, distinct = max(
+        (topic_end.interval.end, len(topic_end.client_ids), len(set(topic_end.client_ids))) for topic_end in ends
+    )
+    ordinary = [topic_end for topic_end in ends if not topic_end.topic.startswith("%RETRY%")]
     if not ordinary:
         return Counts(members, distinct, *[None] * 5)
-    owned = Counter(min(len(queue.owners), 2) for one in ordinary for queue in one.owned if queue.readable)
+    owned = Counter(min(len(queue.owners), 2) for topic_end in ordinary for queue in topic_end.owned if queue.readable)
     return Counts(members, distinct, _idle(ordinary), owned.total(), owned[1], owned[2], owned[0])
 
 
 def _idle(ends: Sequence[TopicEnd]) -> int:
     """Connections that own nothing in any topic; each goes by its number among those of its id."""
     connections, busy = set(), set()
-    for one in ends:
-        owning = {position for queue in one.owned for position in queue.owners}
-        for position, client_id in enumerate(one.client_ids):
-            connection = client_id, one.client_ids[:position].count(client_id)
+    for topic_end in ends:
+        owning = {position for queue in topic_end.owned for position in queue.owners}
+        for position, client_id in enumerate(topic_end.client_ids):
+            connection = client_id, topic_end.client_ids[:position].count(client_id)
             connections.add(connection)
             if position in owning:
                 busy.add(connection)
@@ -164,7 +168,7 @@ def growths(
     """
     found: dict[str, Counter[int]] = {}
     queues = rows_by_queue(rows)
-    filled = [one for one in queues if not _is_empty(one[1])] or queues
+    filled = [queue for queue in queues if not _is_empty(queue[1])] or queues
     for (topic, place), of_queue in filled:
         (lag, end), rate = _start_and_end(of_queue), _rate_before(offsets.get(topic, ()), window, place)
         for row in of_queue:

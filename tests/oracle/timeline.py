@@ -106,12 +106,14 @@ def rebalance_intervals(history: TopicHistory, window: StepWindow) -> list[Rebal
     seen = history.seen_in(window)
     if not seen.names_topic and not seen.offsets:
         return []
-    return sorted(_merged(_segments(seen, window)), key=lambda one: (one.start, one.view))
+    return sorted(_merged(_segments(seen, window)), key=lambda interval: (interval.start, interval.view))
 
 
 def clip(intervals: Iterable[RebalanceInterval], step_start: int) -> list[RebalanceInterval]:
     """The parts of the intervals inside the step, in their order."""
-    return [replace(one, start=max(one.start, step_start)) for one in intervals if one.end > step_start]
+    return [
+        replace(interval, start=max(interval.start, step_start)) for interval in intervals if interval.end > step_start
+    ]
 
 
 def _segments(history: TopicHistory, window: StepWindow) -> Iterator[RebalanceInterval]:
@@ -119,12 +121,12 @@ def _segments(history: TopicHistory, window: StepWindow) -> Iterator[RebalanceIn
     somebody unseen begins or ceases to consume.
     """
     unseen = unseen_times(history, window)
-    changes = {one.captured_at for one in history.clients} | {edge for time, _ in unseen for edge in time}
+    changes = {snapshot.captured_at for snapshot in history.clients} | {edge for time, _ in unseen for edge in time}
     for span in observed_spans(history, window):
         cuts = sorted({span.start, span.end} | {at for at in changes if span.start < at < span.end})
         for start, end in pairwise(cuts):
             by_whom = next((Reason(reason) for time, reason in unseen if time[0] <= start < time[1]), None)
-            types = {one.topic_type for one in span.observation.route or ()}
+            types = {entry.topic_type for entry in span.observation.route or ()}
             by_type = {"STATIC": Reason.STATIC_TOPIC, "LITE": Reason.LITE}.get(types.pop() or "") if types else None
             for view, client_ids, broadcasts in span.observation.views or ((AGREED, (), False),):
                 mode = Reason.BROADCASTING if broadcasts else _by_broker(history, client_ids, start) or by_whom
@@ -155,8 +157,8 @@ def _segment(
 ) -> RebalanceInterval:
     configured = history.configured
     known = [known_at(history.clients, client_id, start) for client_id in client_ids]
-    topics = [one.topics if one else None for one in known]
-    resolved = resolve_strategies([one.strategy_class if one else None for one in known], configured.strategy)
+    topics = [state.topics if state else None for state in known]
+    resolved = resolve_strategies([state.strategy_class if state else None for state in known], configured.strategy)
     queues = all_queues(history.topic, span.observation.route or ())
     reason = (
         _unseen(span)
@@ -165,19 +167,19 @@ def _segment(
         or _not_replayable(queues, client_ids, resolved, configured)
     )
     if reason:
-        measured = tuple(one for one in queues if one.unreadable is None) if reason in WITHOUT_OWNERS else ()
+        measured = tuple(queue for queue in queues if queue.unreadable is None) if reason in WITHOUT_OWNERS else ()
         has_owners = measured and reason.status is Status.NOT_REPLAYABLE
         unknown = tuple(IntervalMember(client_id, "?", True) for client_id in client_ids) if has_owners else ()
         return RebalanceInterval(view, start, end, reason.status, reason, members=unknown, queues=measured)
     members = tuple(
         IntervalMember(
             client_id,
-            one.strategy,
+            resolution.strategy,
             subscribed is None or history.topic in subscribed,
-            variant_of(one.strategy, history.software.get(client_id, JAVA_5)),
+            variant_of(resolution.strategy, history.software.get(client_id, JAVA_5)),
         )
-        for client_id, one, subscribed in zip(client_ids, resolved, topics, strict=True)
-        if one.strategy
+        for client_id, resolution, subscribed in zip(client_ids, resolved, topics, strict=True)
+        if resolution.strategy
     )
     source = group_source(resolved, configured.strategy)
     return RebalanceInterval(view, start, end, Status.REPLAYED, None, source, members, tuple(queues))
@@ -193,9 +195,9 @@ def _unseen(span: Span) -> Reason | None:
 
 def _by_broker(history: TopicHistory, client_ids: tuple[str, ...], at: int) -> Reason | None:
     """Whether the broker assigns queues to a member; where there is none, to any client that was heard of."""
-    asked = client_ids or tuple({one.client_id for one in history.clients})
+    asked = client_ids or tuple({snapshot.client_id for snapshot in history.clients})
     known = [known_at(history.clients, client_id, at) for client_id in asked]
-    by_broker = any(one is not None and one.client_rebalance is False for one in known)
+    by_broker = any(state is not None and state.client_rebalance is False for state in known)
     grpc = any(_is_grpc(client_id.split("@")) for client_id in client_ids)
     return Reason.BROKER_REBALANCE if by_broker or grpc or history.configured.strategy == POP else None
 
@@ -207,7 +209,7 @@ def _is_grpc(parts: list[str]) -> bool:
 
 def _not_subscribed(history: TopicHistory, topics: list[frozenset[str] | None]) -> Reason | None:
     """`topics`: what each member is known to subscribe."""
-    nobody_subscribes = all(one is not None and history.topic not in one for one in topics)
+    nobody_subscribes = all(subscribed is not None and history.topic not in subscribed for subscribed in topics)
     if topics and (nobody_subscribes or not history.names_topic):
         return Reason.NOT_SUBSCRIBED
     return None
@@ -218,11 +220,13 @@ def _not_replayable(
 ) -> Reason | None:
     if not client_ids:
         return None
-    readable = [one.queue for one in queues if one.unreadable is None]
+    readable = [queue.queue for queue in queues if queue.unreadable is None]
     if not readable:
         return Reason.NO_READABLE_QUEUE
-    strategies: set[Strategy] = {configured.named(one.strategy) for one in resolved if one.strategy}
-    if any(one.strategy is None for one in resolved):
+    strategies: set[Strategy] = {
+        configured.named(resolution.strategy) for resolution in resolved if resolution.strategy
+    }
+    if any(resolution.strategy is None for resolution in resolved):
         return Reason.UNKNOWN_STRATEGY
     if any(strategy.settings_missing for strategy in strategies):
         return Reason.SETTINGS_MISSING

@@ -23,27 +23,31 @@ class _Pair(NamedTuple):
 
 def unseen_times(history: TopicHistory, window: StepWindow) -> list[tuple[Time, str]]:
     """The times in which somebody consumes, each with the reason; `history` with the snapshots of the window only."""
-    listing = _where(history.memberships, window, lambda lists: any(one.client_ids for one in lists))
-    nobody = _where(history.memberships, window, lambda lists: bool(lists) and not any(one.client_ids for one in lists))
-    proxies = _where(history.proxies, window, lambda lists: any(one.client_ids for one in lists))
+    listing = _where(history.memberships, window, lambda lists: any(membership.client_ids for membership in lists))
+    nobody = _where(
+        history.memberships,
+        window,
+        lambda lists: bool(lists) and not any(membership.client_ids for membership in lists),
+    )
+    proxies = _where(history.proxies, window, lambda lists: any(membership.client_ids for membership in lists))
     if proxies:
         proxies[0] = (window.replayed_from, proxies[0][1])
     found: list[tuple[Time, str]] = []
     for time in nobody:
         pairs = _pairs(history.all_offsets, time)
         for start, end in _left(time, _stands(pairs, time[1], window.stalled_after)):
-            inside = [one.end for one in pairs if one.advanced and start <= one.start and one.end <= end]
-            shared = [(max(start, one[0]), min(end, one[1])) for one in proxies if one[0] < end and start < one[1]]
+            inside = [pair.end for pair in pairs if pair.advanced and start <= pair.start and pair.end <= end]
+            shared = [(max(start, time[0]), min(end, time[1])) for time in proxies if time[0] < end and start < time[1]]
             if inside and 2 * (max(inside) - min(inside)) >= window.cadence:
                 found.append(((start, end), THROUGH_PROXY if shared else BY_UNSEEN))
             elif not listing:
-                found += [(one, THROUGH_PROXY) for one in shared]
+                found += [(time, THROUGH_PROXY) for time in shared]
     return found
 
 
 def _where(snapshots: Sequence[MembershipSnapshot], window: StepWindow, holds: object) -> list[Time]:
     """The maximal times in which it holds of what the brokers list."""
-    captured = {one.captured_at for one in snapshots}
+    captured = {snapshot.captured_at for snapshot in snapshots}
     moments = {window.replayed_from, window.end} | captured | {moment + window.max_gap for moment in captured}
     cuts = sorted(moment for moment in moments if window.replayed_from <= moment <= window.end)
     found: list[Time] = []
@@ -59,16 +63,16 @@ def _where(snapshots: Sequence[MembershipSnapshot], window: StepWindow, holds: o
 def _in_force(snapshots: Iterable[MembershipSnapshot], window: StepWindow, at: int) -> list[MembershipSnapshot]:
     """Each broker's last list, if it still holds."""
     last: dict[str, MembershipSnapshot] = {}
-    for one in sorted(snapshots, key=lambda one: one.captured_at):
-        if one.captured_at <= at:
-            last[one.broker_name] = one
-    return [one for one in last.values() if at < one.captured_at + window.max_gap]
+    for snapshot in sorted(snapshots, key=lambda snapshot: snapshot.captured_at):
+        if snapshot.captured_at <= at:
+            last[snapshot.broker_name] = snapshot
+    return [snapshot for snapshot in last.values() if at < snapshot.captured_at + window.max_gap]
 
 
 def _pairs(offsets: Mapping[str, Sequence[OffsetSnapshot]], time: Time) -> list[_Pair]:
     found = []
     for snapshots in offsets.values():
-        inside = sorted(one for one in snapshots if time[0] <= one.captured_at < time[1])
+        inside = sorted(snapshot for snapshot in snapshots if time[0] <= snapshot.captured_at < time[1])
         for before, after in pairwise(inside):
             was = {entry[:2]: entry for entry in before.offsets}
             both = [(was[entry[:2]], entry) for entry in after.offsets if entry[:2] in was]
@@ -89,12 +93,12 @@ def _is_committed(entry: OffsetEntry) -> bool:
 def _stands(pairs: Sequence[_Pair], until: int, at_least: int) -> list[Time]:
     """Runs of pairs without an advance into which messages came, long enough; the last one until the end."""
     found, since = [], 0
-    runs = [(advanced, list(run)) for advanced, run in groupby(pairs, key=lambda one: one.advanced)]
+    runs = [(advanced, list(run)) for advanced, run in groupby(pairs, key=lambda pair: pair.advanced)]
     for number, (advanced, run) in enumerate(runs):
         if advanced:
             since = run[-1].end
             continue
-        begins = next((max(one.start, since) for one in run if one.came_in), None)
+        begins = next((max(pair.start, since) for pair in run if pair.came_in), None)
         if begins is not None and run[-1].end - begins >= at_least:
             found.append((begins, until if number == len(runs) - 1 else run[-1].end))
     return found

@@ -65,8 +65,14 @@ class Spans:
 def spans(readings: Sequence[Reading], start: int, limits: Limits) -> Spans:
     """`readings`: of the whole interval, in the order of time; those from `start` on are judged."""
     judged = list(_judged(list(_runs(readings, limits.max_gap)), start, limits))
-    worst = [verdict for verdict in ("STOP", "REWIND", "STALL", "WARN", "OK") if verdict in {one[1] for one in judged}]
-    stuck = tuple((one.since, one.at) for one in judged if one.verdict in ("STOP", "STALL", "WARN"))
+    worst = [
+        verdict
+        for verdict in ("STOP", "REWIND", "STALL", "WARN", "OK")
+        if verdict in {judgement[1] for judgement in judged}
+    ]
+    stuck = tuple(
+        (judgement.since, judgement.at) for judgement in judged if judgement.verdict in ("STOP", "STALL", "WARN")
+    )
     return Spans(worst[0] if worst else None, stuck)
 
 
@@ -111,16 +117,16 @@ def _judge(run: Sequence[ObservedNeighbour], window: Sequence[ObservedNeighbour]
     """`run`: the window, and what came before it without a gap. Since when: the last reading that showed otherwise."""
     verdict = _verdict(run, window, allowed_lag)
     others = {
-        "STOP": [*_moves(run), *(one.at for one in run if one.lag == 0)],
-        "STALL": [one.at for one in run if one.lag <= allowed_lag],
-        "WARN": [*_falls(run), *(one.at for one in run if one.lag <= allowed_lag)],
+        "STOP": [*_moves(run), *(reading.at for reading in run if reading.lag == 0)],
+        "STALL": [reading.at for reading in run if reading.lag <= allowed_lag],
+        "WARN": [*_falls(run), *(reading.at for reading in run if reading.lag <= allowed_lag)],
     }
     return Judged(window[-1].at, verdict, max([run[0].at, *others.get(verdict, [])]))
 
 
 def _verdict(run: Sequence[ObservedNeighbour], window: Sequence[ObservedNeighbour], allowed_lag: int) -> str:
     last, moves = window[-1], _moves(run)
-    lags, offsets = [one.lag for one in window], [one.consumed_to for one in window]
+    lags, offsets = [reading.lag for reading in window], [reading.consumed_to for reading in window]
     if last.lag <= allowed_lag:
         return "OK"
     if moves and min(lags) > 0 and last.at - moves[-1] > moves[-1] - window[0].at:

@@ -41,7 +41,8 @@ class Span:
 def observed_spans(history: TopicHistory, window: StepWindow) -> list[Span]:
     """Spans that tile the replayed time; a disagreement as short as a recorder's sweep is not one."""
     start, end = window.replayed_from, window.end
-    captured = {one.captured_at for one in history.memberships} | {one.captured_at for one in history.routes}
+    captured = {snapshot.captured_at for snapshot in history.memberships}
+    captured |= {snapshot.captured_at for snapshot in history.routes}
     moments = {start, end} | captured | {moment + window.max_gap for moment in captured}
     cuts = sorted(moment for moment in moments if start <= moment <= end)
     spans: list[Span] = []
@@ -59,7 +60,7 @@ def _settled(spans: Iterable[Span], tolerance: int) -> Iterator[Span]:
 
     The recorder asks brokers one after another, so a change shows on one broker first.
     """
-    runs = [list(run) for _, run in groupby(spans, key=lambda one: one.observation.split)]
+    runs = [list(run) for _, run in groupby(spans, key=lambda span: span.observation.split)]
     for run, following in zip(runs, [*runs[1:], []], strict=True):
         views = following[0].observation.views if following else ()
         brief = run[-1].end - run[0].start < tolerance
@@ -74,7 +75,7 @@ def _observe(history: TopicHistory, max_gap: int, at: int) -> Observation:
         return Observation(None, ())
     lists = []
     for host in sorted({entry.broker_name for entry in route.entries}, key=java_order):
-        of_host = [one for one in history.memberships if one.broker_name == host]
+        of_host = [snapshot for snapshot in history.memberships if snapshot.broker_name == host]
         membership = in_force(of_host, max_gap, at)
         if membership is not None:
             lists.append(membership._replace(message_model=_model(of_host, at)))
@@ -84,15 +85,18 @@ def _observe(history: TopicHistory, max_gap: int, at: int) -> Observation:
 
 def _model(of_host: Sequence[MembershipSnapshot], at: int) -> str | None:
     """What the host last said by then; else what it first says."""
-    known = sorted((one.captured_at, one.message_model) for one in of_host if one.message_model)
+    known = sorted((snapshot.captured_at, snapshot.message_model) for snapshot in of_host if snapshot.message_model)
     return next((model for when, model in reversed(known) if when <= at), known[0][1] if known else None)
 
 
 def _views(lists: Sequence[MembershipSnapshot]) -> tuple[tuple[str, tuple[str, ...], bool], ...]:
     """A broker that lists nobody while another does just came back: who asks it keeps what it had."""
-    members = [(one.broker_name, tuple(sort_client_ids(one.client_ids)), _broadcasts(one)) for one in lists]
+    members = [
+        (membership.broker_name, tuple(sort_client_ids(membership.client_ids)), _broadcasts(membership))
+        for membership in lists
+    ]
     if any(listed for _, listed, _ in members):
-        members = [one for one in members if one[1]]
+        members = [view for view in members if view[1]]
     elif members:
         members = members[:1]
     if len({listed for _, listed, _ in members}) == 1:
@@ -100,8 +104,8 @@ def _views(lists: Sequence[MembershipSnapshot]) -> tuple[tuple[str, tuple[str, .
     return tuple(members)
 
 
-def _broadcasts(one: MembershipSnapshot) -> bool:
-    return one.message_model == "BROADCASTING"
+def _broadcasts(membership: MembershipSnapshot) -> bool:
+    return membership.message_model == "BROADCASTING"
 
 
 class _Captured(Protocol):
@@ -114,5 +118,5 @@ _Snapshot = TypeVar("_Snapshot", bound=_Captured)
 
 def in_force(snapshots: Iterable[_Snapshot], max_gap: int, at: int) -> _Snapshot | None:
     """The last snapshot of one key at a moment; None, unobserved, if there is none or it is past the gap."""
-    held = [one for one in snapshots if one.captured_at <= at < one.captured_at + max_gap]
-    return max(held, key=lambda one: one.captured_at, default=None)
+    held = [snapshot for snapshot in snapshots if snapshot.captured_at <= at < snapshot.captured_at + max_gap]
+    return max(held, key=lambda snapshot: snapshot.captured_at, default=None)
