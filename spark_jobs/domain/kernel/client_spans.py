@@ -27,7 +27,7 @@ from spark_jobs.domain.model.clients import (
 )
 from spark_jobs.domain.model.history import UNKNOWN, ClientHistory
 from spark_jobs.domain.model.message_queue import MessageQueue
-from spark_jobs.domain.model.series import Series, Span, State
+from spark_jobs.domain.model.series import Series, Span, State, coded
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import MILLISECOND
 
@@ -85,11 +85,8 @@ def client_reports(client: ClientHistory, thresholds: Thresholds) -> Series[Clie
 
     Makes Python objects only of the few folded states, and of the snapshots that show symptoms.
     """
-    code_of_report: dict[ClientReport, int] = {}
-    healthy_reports = (ClientReport(reported_state(state), NO_SYMPTOMS) for state in client.series.states)
-    state_codes = [code_of_report.setdefault(report, len(code_of_report)) for report in healthy_reports]
-    snapshot_codes = np.array(state_codes, dtype=np.int64)[client.series.codes]
-    reports = list(code_of_report)
+    codes, reports = coded(ClientReport(reported_state(state), NO_SYMPTOMS) for state in client.series.states)
+    snapshot_codes = codes[client.series.codes]
     code_of_symptoms: dict[tuple[int, Symptoms], int] = {}
     for snapshot, shown in _symptoms(client, thresholds).items():
         healthy = int(snapshot_codes[snapshot])

@@ -31,37 +31,6 @@ def code(verdict: Verdict) -> int:
     return VERDICTS.index(verdict)
 
 
-def verdict_codes(
-    *,
-    is_allowed: NDArray[np.bool_],
-    was_allowed: NDArray[np.bool_],
-    was_at_zero: NDArray[np.bool_],
-    has_moved: NDArray[np.bool_],
-    moving: Matrix,
-    standing: Matrix,
-    is_below: NDArray[np.bool_],
-    is_constant: NDArray[np.bool_],
-    lag_fell: NDArray[np.bool_],
-) -> NDArray[np.int64]:
-    """The code of the verdict of each window; the arrays are of one shape.
-
-    The lag is allowed at the window's last reading, was at any of its readings, was 0 at any. `moving`: from the
-    window's first reading to the last move, be it before the window (then it is not above 0); `standing` from there to
-    the window's last reading (any unit; they count where it `has_moved`). The offset is below the window's greatest,
-    is the same in all its readings; the lag fell from one of its readings to the next.
-    """
-    conditions = [
-        (is_allowed, Verdict.OK),
-        (has_moved & ~was_at_zero & (standing > moving), Verdict.STOP),
-        (is_below, Verdict.REWIND),
-        (was_allowed, Verdict.OK),
-        (is_constant, Verdict.STALL),
-        (~lag_fell, Verdict.WARN),
-    ]
-    chosen = [np.int64(code(verdict)) for _, verdict in conditions]
-    return np.asarray(np.select([holds for holds, _ in conditions], chosen, default=np.int64(code(Verdict.OK))))
-
-
 #: By code.
 _IS_STUCK = np.array([*(verdict in STUCK for verdict in VERDICTS), False])
 
@@ -160,23 +129,24 @@ class VerdictWindows:
 
     @cached_property
     def _codes(self) -> NDArray[np.int64]:
-        """The verdict of the window that ends at each reading, as its code."""
+        """The verdict of the window that ends at each reading, as its code: that of the first condition that holds."""
         windows, first = self._windows, self._windows.firsts
         if not (windows.lag[windows.first_row :] > windows.settings.thresholds.allowed_lag).any():
             return np.where(first >= 0, code(Verdict.OK), NO_VERDICT)  # as most are: all else costs as much again
-        moved = self._last_moved
-        moved_at = windows.times[np.maximum(moved, 0)]
-        codes = verdict_codes(
-            is_allowed=self._last_allowed == windows.row,
-            was_allowed=self._last_allowed >= first,
-            was_at_zero=self._last_at_zero >= first,
-            has_moved=moved > windows.run,
-            moving=moved_at - windows.times[np.maximum(first, 0)],
-            standing=windows.times[:, None] - moved_at,
-            is_below=windows.offset < self._greatest_offset(),
-            is_constant=moved <= first,
-            lag_fell=self._last_fell > first,
-        )
+        moved_at = windows.times[np.maximum(self._last_moved, 0)]
+        # From the window's first reading to the last move, which may be before the window, and since then.
+        moving, standing = moved_at - windows.times[np.maximum(first, 0)], windows.times[:, None] - moved_at
+        has_stopped = (self._last_moved > windows.run) & (standing > moving)
+        conditions = [
+            (self._last_allowed == windows.row, Verdict.OK),
+            (has_stopped & (self._last_at_zero < first), Verdict.STOP),
+            (windows.offset < self._greatest_offset(), Verdict.REWIND),
+            (self._last_allowed >= first, Verdict.OK),
+            (self._last_moved <= first, Verdict.STALL),
+            (self._last_fell <= first, Verdict.WARN),
+            (np.True_, Verdict.OK),
+        ]
+        codes = np.select([holds for holds, _ in conditions], [np.int64(code(verdict)) for _, verdict in conditions])
         return np.where(first >= 0, codes, NO_VERDICT)
 
     def _greatest_offset(self) -> Matrix:

@@ -70,13 +70,15 @@ class _TopicEnd(NamedTuple):
 
 
 class _Ownership(NamedTuple):
-    """Idle members and owned queues of the ordinary topics, at the end of their last interval in the step."""
+    """Idle members and owned queues of the ordinary topics, at the end of their last interval in the step; None: there
+    is no such topic.
+    """
 
-    idle_members: int
-    queues: int
-    owned_once: int
-    owned_twice: int
-    owned_never: int
+    idle_members: int | None = None
+    queues: int | None = None
+    owned_once: int | None = None
+    owned_twice: int | None = None
+    owned_never: int | None = None
 
 
 def group_status(
@@ -111,7 +113,7 @@ def group_status(
         finding_count=len(findings),
         members=members,
         distinct_members=distinct_members,
-        **(_ownership(ordinary)._asdict() if ordinary else dict.fromkeys(_Ownership._fields)),
+        **(_ownership(ordinary) if ordinary else _Ownership())._asdict(),
         **backlog._asdict(),
         lag_quality=_lag_quality(step, backlog.backlog_end),
         **utilisation(step, backlog.in_rate)._asdict(),
