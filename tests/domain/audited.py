@@ -1,4 +1,4 @@
-"""Audited steps by hand: the hour from 10:00, of group `g` in cluster `c`; times are seconds after 10:00."""
+"""Audited steps and findings by hand: the hour from 10:00, of group `g` in cluster `c`; times: seconds after 10:00."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spark_jobs.domain.kernel.audited_step import (
     Moves,
     RebalanceInterval,
 )
-from spark_jobs.domain.model.finding import Counts
+from spark_jobs.domain.model.finding import Counts, Evidence, Finding, Party, QueueEvidence
 from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Matrix, OffsetReadings, Place, TopicReadings
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.thresholds import Thresholds
@@ -61,11 +61,11 @@ def replayed(
         queues=tuple(owners),
         readable_count=len(owners),
         owners=tuple(tuple(of_queue) for of_queue in owners.values()),
-        owner_ids=tuple(tuple(sorted({ids[one] for one in of_queue})) for of_queue in owners.values()),
+        owner_ids=tuple(tuple(sorted({ids[position] for position in of_queue})) for of_queue in owners.values()),
         unassigned_causes=(None,) * len(owners),
         unassigned_client_ids=(None,) * len(owners),
         double_owned_causes=(None,) * len(owners),
-        queues_per_member=[sum(one in of_queue for of_queue in owners.values()) for one in range(len(ids))],
+        queues_per_member=[sum(position in of_queue for of_queue in owners.values()) for position in range(len(ids))],
         counts=Counts(counts.count(0), sum(count > 1 for count in counts)),
     )
     return RebalanceInterval(
@@ -95,7 +95,10 @@ def measured(
     """
     count = len(interval.measured)
     lags = [numbers.get(name, [None] * count) for name in ("lag_first", "lag_last", "lag_max")]
-    numbers = {"readings": [int(any(lag is not None for lag in one)) for one in zip(*lags, strict=True)], **numbers}
+    numbers = {
+        "readings": [int(any(lag is not None for lag in of_queue)) for of_queue in zip(*lags, strict=True)],
+        **numbers,
+    }
     names = set(IntervalProgress.__dataclass_fields__) - {
         "interval",
         "start",
@@ -141,6 +144,33 @@ def topic_offsets(queues: Sequence[Place], rows: Mapping[int, Sequence[str]]) ->
         max_offset=_matrix([[cell[-1] for cell in row] for row in cells]),
         present=np.array([[cell != ["-"] for cell in row] for row in cells]),
     )
+
+
+def finding(
+    finding_id: str,
+    rule: str,
+    begin: float,
+    end: float,
+    cause: str | None = None,
+    severity: str = "ERROR",
+    topic: str | None = None,
+    subject: str = "g",
+    client_ids: Sequence[str] = (),
+    queues: Sequence[tuple[str, str, int, str]] = (),
+    parties: Sequence[tuple[str, tuple[str, ...] | None]] | None = None,
+    backlog_max: int | None = None,
+    **more: Any,
+) -> Finding:
+    """`queues`: topic, broker, id, role, each for the whole time; what is not given is unknown."""
+    unknown: dict[str, Any] = dict.fromkeys(Evidence._fields)
+    own = {
+        "client_ids": list(client_ids),
+        "queues": [QueueEvidence(*queue, at(begin), at(end), *[None] * 5) for queue in queues],
+        "parties": None if parties is None else [Party(*party) for party in parties],
+        "backlog_max": backlog_max,
+    }
+    evidence = Evidence(**{**unknown, **own})
+    return Finding(finding_id, rule, severity, topic, subject, at(begin), at(end), cause, evidence, "Do it.", **more)
 
 
 def _matrix(rows: Sequence[Sequence[str]]) -> Matrix:

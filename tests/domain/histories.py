@@ -30,6 +30,8 @@ from tests.oracle.snapshots import (
 
 START = to_micros(datetime(2026, 11, 21, 3, tzinfo=UTC))
 CADENCE = 10
+#: Seconds at which everybody is asked.
+ROUNDS = range(-210, 300, CADENCE)
 _THRESHOLDS = Thresholds(persistent_after_seconds=150, verdict_window_seconds=120)
 SETTINGS = AuditSettings(300 * SECOND, CADENCE * SECOND, 30 * SECOND, _THRESHOLDS)
 _WINDOW = StepWindow(START, START + SETTINGS.step, SETTINGS.cadence, SETTINGS.max_gap, 150 * SECOND, 120 * SECOND, 5)
@@ -61,11 +63,16 @@ def at(seconds: float) -> int:
 
 
 def listed(
-    broker: str, changes: Mapping[int, str | None], *, late: int = 0, topics: Iterable[str] = ("T",)
+    broker: str,
+    changes: Mapping[int, str | None],
+    *,
+    late: int = 0,
+    topics: Iterable[str] = ("T",),
+    rounds: Iterable[int] = ROUNDS,
 ) -> tuple[MembershipSnapshot, ...]:
     """A broker's list every 10 s, `late` seconds into each round, from each time on; None: no answer."""
     snapshots = []
-    for second in range(-210, 300, CADENCE):
+    for second in rounds:
         now = second + late
         ids = [ids for since, ids in sorted(changes.items()) if since <= now]
         if ids and ids[-1] is not None:
@@ -74,10 +81,12 @@ def listed(
     return tuple(snapshots)
 
 
-def routed(changes: Mapping[int, tuple[RouteEntry, ...] | None]) -> tuple[RouteSnapshot, ...]:
+def routed(
+    changes: Mapping[int, tuple[RouteEntry, ...] | None], rounds: Iterable[int] = ROUNDS
+) -> tuple[RouteSnapshot, ...]:
     """The route every 10 s, from each time on; None: not recorded."""
     snapshots = []
-    for second in range(-210, 300, CADENCE):
+    for second in rounds:
         routes = [entries for since, entries in sorted(changes.items()) if since <= second]
         if routes and routes[-1] is not None:
             snapshots.append(RouteSnapshot(at(second), routes[-1]))

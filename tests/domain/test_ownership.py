@@ -9,7 +9,6 @@ from spark_jobs.domain.kernel.audited_step import Member as Connection
 from spark_jobs.domain.kernel.ownership import Inputs, queues_of, replayed
 from spark_jobs.domain.model.finding import Counts
 from spark_jobs.domain.model.message_queue import MessageQueue, RouteEntry, all_queues, sort_client_ids
-from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad
 from spark_jobs.domain.rocketmq.strategies import AVG, Strategy, StrategySettings, Variant
 from tests.domain.allocation_cases import CASES, Case
 from tests.oracle.client import allocate
@@ -108,9 +107,3 @@ def test_queues_come_in_allocation_order_and_those_that_nobody_may_read_after_th
     assert found.queues == (*(("a", number) for number in range(11)), ("b", 0), ("0", 0), ("b", 1))
     assert found.readable_count == 12
     assert found.unassigned_causes[12:] == ["BROKER_NOT_READABLE", "BEYOND_READ_QUEUES"]
-
-
-def test_an_unresolvable_room_leaves_all_as_it_was() -> None:
-    nearby = Strategy("MACHINE_ROOM_NEARBY-AVG", broker_room="^(r[0-9])-", client_room="^(r[0-9])-")
-    with pytest.raises(KeepsWhatItHad, match="Machine room is null for consumer id somewhere"):
-        allocate(nearby, "somewhere", [MessageQueue("T", "r1-a", 0)], ["somewhere"])

@@ -1,13 +1,15 @@
-"""Snapshots of one key become spans of its states: by hand, in seconds."""
+"""Snapshots of one key become spans of its states, and what was seen before a window is known by hour: by hand."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from spark_jobs.domain.model.window import SECOND, StepWindow
+from spark_jobs.domain.model.series import NEVER, Sightings
+from spark_jobs.domain.model.window import HOUR, SECOND, StepWindow
 from tests.kernel import series_of
 
-#: The step is [100, 200); it is replayed from 60 on and reads from 30 on.
+#: Seconds: the step is [100, 200); it is replayed from 60 on and reads from 30 on.
 WINDOW = StepWindow(30 * SECOND, 60 * SECOND, 100 * SECOND, 200 * SECOND)
 GAP = 30 * SECOND
 
@@ -44,3 +46,40 @@ def test_a_state_holds_until_the_next_one_or_a_gap(snapshots: str, expected: str
 
 def test_without_a_gap_a_state_holds_to_the_end_of_the_step() -> None:
     assert spans("40a 150b", max_gap=None) == "60-150a@40 150-200b@150"
+
+
+MINUTE = 60 * SECOND
+
+
+def sightings(*parts: tuple[float, float]) -> Sightings:
+    """Parts from the first to the last minute in which it was seen."""
+    return Sightings.of(np.array([int(minute * MINUTE) for part in parts for minute in part], dtype=np.int64))
+
+
+def test_parts_of_an_hour_are_one() -> None:
+    found = sightings((130, 140), (10, 20), (125, 126), (5, 15))
+    assert (found.first // MINUTE).tolist() == [5, 125]
+    assert (found.last // MINUTE).tolist() == [20, 140]
+
+
+def hour(seen: Sightings, start: float, end: float) -> int | None:
+    found = seen.last_hour(int(start * MINUTE), int(end * MINUTE))
+    return None if found is None else found // HOUR
+
+
+def test_the_last_hour_with_a_sighting_in_a_time() -> None:
+    seen = sightings((10, 50), (130, 170))
+    assert hour(seen, 0, 1000) == 2
+    assert hour(seen, 0, 131) == 2  # 130, and later ones of that hour
+    assert hour(seen, 0, 130) == 0  # the end is not in it
+    assert hour(seen, 50, 130) == 0  # 50
+    assert hour(seen, 51, 130) is None
+    assert hour(seen, 170, 1000) == 2
+    assert hour(seen, 171, 1000) is None
+    assert hour(seen, -500, 10) is None
+    assert hour(NEVER, 0, 1000) is None
+
+
+def test_what_came_in_the_rest_of_the_hour_changes_nothing() -> None:
+    for rest in ((11, 11), (11, 50)):
+        assert hour(sightings((10, 10), rest), -1000, 12) == 0

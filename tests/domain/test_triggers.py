@@ -9,18 +9,19 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from itertools import permutations
 from typing import NamedTuple
 
 import pytest
 
-from spark_jobs.domain.kernel.audited_step import Allocation, Member, RebalanceInterval
+from spark_jobs.domain.kernel.audited_step import Member, RebalanceInterval
 from spark_jobs.domain.kernel.triggers import Unanswered, has_expired, least_moves, with_moves
-from spark_jobs.domain.model.finding import Counts
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import Variant
+from tests.domain.audited import START, at, replayed
 from tests.oracle import moves as oracle
 from tests.oracle.timeline import IntervalMember
 
@@ -117,33 +118,20 @@ _NAMES = [line.strip() for line in _TABLE.strip().splitlines()]
 
 def interval(held: Held, start: int, view: str = "*", is_replayed: bool = True, seen_at: int = 0) -> RebalanceInterval:
     """From that second on; one queue that nobody may read besides, which no move counts."""
-    ids = held.ids
-    every: Owners = {**held.owners, ("w", 0): ()}
-    allocation = Allocation(
-        queues=tuple(every),
-        readable_count=len(held.owners),
-        owners=[tuple(ids.index(one) for one in of_queue) for of_queue in every.values()],
-        owner_ids=list(every.values()),
-        unassigned_causes=[None] * len(every),
-        unassigned_client_ids=[None] * len(every),
-        double_owned_causes=[None] * len(every),
-        queues_per_member=[],
-        counts=Counts(0, 0),
-    )
-    return RebalanceInterval(
-        topic="T",
-        view=view,
-        start=start * SECOND,
-        end=(start + 10) * SECOND,
-        reason=None if is_replayed else Reason.UNKNOWN_STRATEGY,
-        strategy_source=None,
+    owners = {place: [held.ids.index(client_id) for client_id in of_queue] for place, of_queue in held.owners.items()}
+    agreed = replayed(start, start + 10, owners, " ".join(held.ids), topic="T", view=view)
+    assert agreed.allocation
+    owner_ids = (*agreed.allocation.owner_ids, ())
+    return replace(
+        agreed,
         members=tuple(
-            Member(one.client_id, None, None, None, one.strategy, one.subscribes, True, one.variant)
-            for one in held.connections()
+            Member(client_id, None, None, None, strategy, subscribes, True, variant)
+            for client_id, strategy, subscribes, variant in held.connections()
         ),
-        queues=tuple(held.owners),
-        seen_at=seen_at * SECOND,
-        allocation=allocation if is_replayed else None,
+        seen_at=at(seen_at),
+        reason=None if is_replayed else Reason.UNKNOWN_STRATEGY,
+        allocation=replace(agreed.allocation, queues=(*owners, ("w", 0)), owner_ids=owner_ids) if is_replayed else None,
+        moves=None,
     )
 
 
@@ -162,10 +150,10 @@ _OLD = Held("p", {("a", 0): ("p",), ("old", 0): ("p",)})
 @pytest.mark.parametrize("case", CASES, ids=_NAMES)
 def test_triggers_and_moves(case: Case) -> None:
     def expired(moment: int, client_ids: Collection[str]) -> frozenset[str]:
-        return frozenset(case.expired) & set(client_ids) if moment == 30 * SECOND else frozenset()
+        return frozenset(case.expired) & set(client_ids) if moment == at(30) else frozenset()
 
     timeline = [interval(_OLD, 10), interval(case.before, 20, seen_at=29), interval(case.after, 30)]
-    moves = with_moves(timeline, 0, expired, no_switch)[-1].moves
+    moves = with_moves(timeline, START, expired, no_switch)[-1].moves
     assert moves is not None
     assert [(trigger.value, subject) for trigger, subject in moves.triggers] == case.triggers
     assert (moves.moved, moves.preserved, moves.least) == case.moves
@@ -173,7 +161,7 @@ def test_triggers_and_moves(case: Case) -> None:
     assert moves.handed_over == {one for one in was if was[one] and now.get(one, was[one]) != was[one]}
     before, after = (Counter(one.ids) for one in (case.before, case.after))
     assert (sorted(moves.left), sorted(moves.joined)) == (sorted(before - after), sorted(after - before))
-    assert moves.before_seen_at == 29 * SECOND
+    assert moves.before_seen_at == at(29)
 
 
 @pytest.mark.parametrize("case", CASES, ids=_NAMES)
@@ -218,8 +206,8 @@ def test_what_an_interval_is_compared_with() -> None:
         interval(Held("m", {(broker, 0): ("m",)}), start, view, status == "REPLAYED", seen_at=start)
         for start, view, status, broker, _ in history
     ]
-    found = with_moves(timeline, 0, nobody_expired, no_switch)
-    compared = [None if one.moves is None else (one.moves.before_seen_at or 0) // SECOND for one in found]
+    found = with_moves(timeline, START, nobody_expired, no_switch)
+    compared = [None if one.moves is None else ((one.moves.before_seen_at or 0) - START) // SECOND for one in found]
     assert compared == [before for *_, before in history]
 
 
@@ -227,14 +215,14 @@ def test_the_lists_of_one_moment_do_not_see_each_other_s_brokers() -> None:
     """b's list begins with the broker n that a's list has, too: it is new to both."""
     before, after = Held("m", {("a", 0): ("m",)}), Held("m", {("a", 0): ("m",), ("n", 0): ("m",)})
     timeline = [interval(before, 0), interval(after, 10, "a"), interval(after, 10, "b")]
-    _, *found = with_moves(timeline, 0, nobody_expired, no_switch)
+    _, *found = with_moves(timeline, START, nobody_expired, no_switch)
     assert [one.moves and one.moves.triggers[0][0].value for one in found] == ["QUEUES_ADDED"] * 2
 
 
 def test_the_first_observation_is_one_only_after_the_window_begins() -> None:
     held = Held("m", {("a", 0): ("m",)})
     (later,), (standing,) = (
-        with_moves([interval(held, 10)], start * SECOND, nobody_expired, no_switch) for start in (9, 10)
+        with_moves([interval(held, 10)], at(start), nobody_expired, no_switch) for start in (9, 10)
     )
     assert later.moves is not None
     assert [trigger.value for trigger, _ in later.moves.triggers] == ["FIRST_OBSERVATION"]
@@ -246,7 +234,7 @@ def test_a_switch_is_named_beside_what_changed_around_it_and_alone_is_no_rebalan
     """The broker `a` at second 30, when q joins, and at second 40, when nothing changes."""
     one, both = Held("p", {("a", 0): ("p",)}), Held("p q", {("a", 0): ("p",)})
     timeline = [interval(one, 20), interval(both, 30), interval(both, 40)]
-    _, joined, same = with_moves(timeline, 0, nobody_expired, lambda at: {"a"} if at >= 30 * SECOND else set())
+    _, joined, same = with_moves(timeline, START, nobody_expired, lambda moment: {"a"} if moment >= at(30) else set())
     assert joined.moves
     assert same.moves
     assert [(name.value, subject) for name, subject in joined.moves.triggers] == [

@@ -15,11 +15,10 @@ from spark_jobs.domain.incidents.values import AuditedTime, GroupCost, Incident,
 from spark_jobs.domain.model.finding import QueueEvidence
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.catalog import RULES
-from tests.domain.audited import START
-from tests.domain.made import finding
+from tests.domain.audited import START, finding
 
 HOUR = 3600
-#: 10:00 of the day of `tests.domain.made`.
+#: 10:00 of the day of `tests.domain.audited`.
 TEN = 10 * HOUR
 
 
