@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
 
+from schemas import CLIENT_SNAPSHOTS
 from spark_jobs.domain.kernel.audited_step import (
     Allocation,
     AuditedStep,
@@ -16,10 +18,19 @@ from spark_jobs.domain.kernel.audited_step import (
     RebalanceInterval,
 )
 from spark_jobs.domain.model.finding import Counts, Evidence, Finding, Party, QueueEvidence
-from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Matrix, OffsetReadings, Place, TopicReadings
+from spark_jobs.domain.model.history import (
+    UNKNOWN,
+    ClientHistory,
+    GroupHistory,
+    Matrix,
+    OffsetReadings,
+    Place,
+    TopicReadings,
+)
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings, to_micros
+from tests.kernel import group_histories
 from tests.snapshots import DAY
 
 START = to_micros(DAY)
@@ -171,6 +182,14 @@ def finding(
     }
     evidence = Evidence(**{**unknown, **own})
     return Finding(finding_id, rule, severity, topic, subject, at(begin), at(end), cause, evidence, "Do it.", **more)
+
+
+def client_history(*snapshots: dict[str, Any]) -> ClientHistory:
+    """What client c1 reported, once a second if the snapshots do not say when."""
+    key = {"cluster": "c", "consumer_group": "g", "client_id": "c1", "answered": True}
+    rows = [{**key, "captured_at": DAY + timedelta(seconds=n), **snapshot} for n, snapshot in enumerate(snapshots)]
+    (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
+    return history.clients["c1"]
 
 
 def _matrix(rows: Sequence[Sequence[str]]) -> Matrix:

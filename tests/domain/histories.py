@@ -113,19 +113,21 @@ def intervals(history: History) -> list[RebalanceInterval]:
     group = history.group
     judged = list(judge(by_kernel.history_of(group), history.configured, SETTINGS, START, START + SETTINGS.step))
     expected = by_oracle.said(group, _WINDOW, SETTINGS.thresholds.allowed_lag)
-    assert [by_kernel.said(one).intervals for one in judged] == [expected.intervals for _ in judged]
+    assert [by_kernel.said(step).intervals for step in judged] == [expected.intervals for _ in judged]
     assert judged or not expected.intervals
-    return [one for step in judged for one in step.step.intervals if one.topic == "T"]
+    return [interval for step in judged for interval in step.step.intervals if interval.topic == "T"]
 
 
 def clipped(history: History) -> list[RebalanceInterval]:
     """Those of T inside the step."""
-    return [replace(one, start=max(one.start, START)) for one in intervals(history) if one.end > START]
+    return [
+        replace(interval, start=max(interval.start, START)) for interval in intervals(history) if interval.end > START
+    ]
 
 
 def rows(history: History) -> list[str]:
     """The step's intervals: `0-300 * DEFAULT c1 c2/X d!` (c2 runs X and not AVG, d does not subscribe)."""
-    return [as_row(one) for one in clipped(history)]
+    return [as_row(interval) for interval in clipped(history)]
 
 
 def as_row(interval: RebalanceInterval) -> str:

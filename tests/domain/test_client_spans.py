@@ -16,6 +16,7 @@ from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Series, Span
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import to_micros
+from tests.domain.audited import client_history
 from tests.kernel import SETTINGS, group_histories
 from tests.snapshots import DAY, at
 
@@ -61,12 +62,6 @@ def number(text: str | None) -> int | None:
     return None if text is None else int(text)
 
 
-def history(*snapshots: dict[str, Any]) -> ClientHistory:
-    key = {"cluster": "c", "consumer_group": "g", "client_id": "c1", "captured_at": DAY, "answered": True}
-    (found,) = group_histories({CLIENT_SNAPSHOTS: [key | one for one in snapshots]})
-    return found.clients["c1"]
-
-
 def queue(queue_id: int = 0, **said: Any) -> dict[str, Any]:
     """A process queue of which nothing else is said."""
     return {"topic": "t", "broker_name": "b", "queue_id": queue_id} | said
@@ -93,20 +88,22 @@ def said_of(row: dict[str, str | None]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("row", rows(_QUEUES), ids=lambda row: " ".join(str(cell) for cell in row.values()))
 def test_what_a_snapshot_shows_of_a_queue(row: dict[str, str | None]) -> None:
-    (statement,) = client_reports(history(said_of(row)), THRESHOLDS).states[-1:]
+    (statement,) = client_reports(client_history(said_of(row)), THRESHOLDS).states[-1:]
     said, trouble = statement
     assert trouble.stale == ((place(),) if flag(row["stale"]) else ())
     assert said.unlocked == ((place(),) if flag(row["unlocked"]) else ())
     assert said.owned == (() if row["dropped"] == "yes" else (place(),))
-    assert [(one.queue, one.cause) for one in trouble.throttled] == [(place(), c) for c in [row["throttled by"]] if c]
-    for one in trouble.throttled:
-        cached = (one.cached_count, one.cached_mib, one.cached_span)
+    assert [(throttled.queue, throttled.cause) for throttled in trouble.throttled] == [
+        (place(), c) for c in [row["throttled by"]] if c
+    ]
+    for throttled in trouble.throttled:
+        cached = (throttled.cached_count, throttled.cached_mib, throttled.cached_span)
         assert cached == tuple(number(row[name]) for name in ("messages", "MiB", "span"))
 
 
 def _states(*snapshots: dict[str, Any]) -> list[ClientReport]:
-    """What is shown by snapshots 20 s apart."""
-    found = client_reports(history(*({"captured_at": at(20 * n)} | one for n, one in enumerate(snapshots))), THRESHOLDS)
+    """What successive snapshots show."""
+    found = client_reports(client_history(*snapshots), THRESHOLDS)
     return [found.states[code] for code in found.codes]
 
 
@@ -120,7 +117,7 @@ def test_trouble_is_that_of_its_own_snapshot_and_queue() -> None:
         {"owned_queues": []},
         {"owned_queues": [queue(0, **full), queue(1, dropped=True, **full), queue(2, **full)]},
     )
-    assert [[one.queue for one in state.symptoms.throttled] for state in shown] == [
+    assert [[throttled.queue for throttled in state.symptoms.throttled] for state in shown] == [
         [],
         [place(1)],
         [],
@@ -138,7 +135,7 @@ def test_a_pull_is_too_old_by_the_clock_of_its_snapshot() -> None:
     """To the millisecond: the microseconds of a snapshot's time do not count."""
     pulled = {"owned_queues": [queue(0, last_pull=SEEN_AT_MS - 100_000), queue(1, last_pull=SEEN_AT_MS - 99_999)]}
     times = (at(20), at(20.000999), at(20.001), at(20.002))
-    found = client_reports(history(*({"captured_at": moment} | pulled for moment in times)), THRESHOLDS)
+    found = client_reports(client_history(*({"captured_at": moment} | pulled for moment in times)), THRESHOLDS)
     assert [found.states[code].symptoms.stale for code in found.codes] == [
         (),
         (),
@@ -181,21 +178,20 @@ def test_what_does_not_concern_the_rules_does_not_end_a_span() -> None:
     other = {"strategy_class": "S", "consume_threads": 10, "subscriptions": [], "consume_status": []}
     full = {"owned_queues": [queue(0, cached_count=1001)]}
     fuller = {"owned_queues": [queue(0, cached_count=1002)]}
-    told = (healthy, healthy | other, full, full, fuller)
-    shown = client_reports(history(*({"captured_at": at(n)} | one for n, one in enumerate(told))), THRESHOLDS)
+    shown = client_reports(client_history(healthy, healthy | other, full, full, fuller), THRESHOLDS)
     assert shown.codes.tolist() == [0, 0, 1, 1, 2]
 
 
 def _step(*snapshots: dict[str, Any]) -> AuditedStep:
     key = {"cluster": "c", "consumer_group": "g", "client_id": "c1", "answered": True}
-    (found,) = group_histories({CLIENT_SNAPSHOTS: [key | one for one in snapshots]})
+    (found,) = group_histories({CLIENT_SNAPSHOTS: [key | snapshot for snapshot in snapshots]})
     return AuditedStep(found, SETTINGS.window(to_micros(DAY)), SETTINGS, (), (), ())
 
 
 def test_a_span_ends_where_a_client_does_not_answer_or_nobody_asks() -> None:
     """Clipped to the warm-up (from -360 s), of the window's snapshots (from -420 s), each for 60 s at most."""
     seconds = {-421: True, -380: True, -350: True, -330: False, -270: False, -59: True, 3590: True, 3600: True}
-    step = _step(*({"captured_at": at(one), "answered": answered} for one, answered in seconds.items()))
+    step = _step(*({"captured_at": at(second), "answered": answered} for second, answered in seconds.items()))
     found = [
         (*((moment - to_micros(DAY)) / 1e6 for moment in span[:3]), span.state.reported.answered)
         for span in client_spans(step)["c1"]
@@ -214,7 +210,7 @@ def test_spans_are_made_once_per_step_and_statements_once_per_thresholds() -> No
     client = step.history.clients["c1"]
     assert client_reports(client, step.settings.thresholds) is client_reports(client, step.settings.thresholds)
     throttled = client_reports(client, Thresholds(cached_messages=10)).states[-1].symptoms.throttled
-    assert [one.cause for one in throttled] == [ThrottleCause.CACHED_MESSAGES]
+    assert [queue.cause for queue in throttled] == [ThrottleCause.CACHED_MESSAGES]
     assert client_reports(client, THRESHOLDS).states[-1].symptoms == NO_SYMPTOMS
 
 
@@ -232,7 +228,7 @@ def test_spans_are_made_once_per_step_and_statements_once_per_thresholds() -> No
     ],
 )
 def test_seen_twice(spans: list[tuple[int, int, int]], kept: list[int]) -> None:
-    assert [span.start for span in seen_twice([Span(*one, None) for one in spans])] == kept
+    assert [span.start for span in seen_twice([Span(*span, None) for span in spans])] == kept
 
 
 def test_symptoms_are_per_queue_whatever_else_changes() -> None:
@@ -243,8 +239,8 @@ def test_symptoms_are_per_queue_whatever_else_changes() -> None:
         return Span(start, end, start, ClientReport(said, Symptoms(stale=tuple(map(place, stale)))))
 
     spans = [span(0, 20, 0, 1, 3), span(20, 40, 0, 2), span(40, 60, 3)]
-    found = symptoms(spans, lambda one: one.symptoms.stale, lambda one: one)
-    assert [(one.start, one.end, one.state) for one in found] == [(0, 20, place(0)), (20, 40, place(0))]
+    found = symptoms(spans, lambda report: report.symptoms.stale, lambda queue: queue)
+    assert [(span.start, span.end, span.state) for span in found] == [(0, 20, place(0)), (20, 40, place(0))]
 
 
 def test_a_client_of_whom_nothing_was_recorded_says_nothing() -> None:

@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from schemas import CLIENT_SNAPSHOTS
 from spark_jobs.domain.kernel.client_spans import client_reports, seen_twice
 from spark_jobs.domain.kernel.consume_statuses import busy_threads, slowed_listeners, status_readings
 from spark_jobs.domain.model.clients import BusyClient
-from spark_jobs.domain.model.history import ClientHistory
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import to_micros
-from tests.kernel import SETTINGS, group_histories
+from tests.domain.audited import client_history
+from tests.kernel import SETTINGS
 from tests.snapshots import DAY, at
 
 #: 90 % of the threads; 3 times the usual response time, and 100 ms at least.
@@ -78,18 +77,12 @@ def status(topic: str = "t", **said: float | None) -> dict[str, Any]:
     return {"topic": topic, "pull_rt_ms": 1.0} | dict.fromkeys(RATES, 0.0) | said
 
 
-def history(*snapshots: dict[str, Any]) -> ClientHistory:
-    key = {"cluster": "c", "consumer_group": "g", "client_id": "c1", "captured_at": DAY, "answered": True}
-    (found,) = group_histories({CLIENT_SNAPSHOTS: [key | one for one in snapshots]})
-    return found.clients["c1"]
-
-
 @pytest.mark.parametrize("line", _STATUSES.strip().splitlines())
 def test_threads(line: str) -> None:
     topics, threads, expected, enough = (cell.strip() for cell in line.split("|"))
-    each = [dict(zip(RATES, numbers(one), strict=True)) for one in topics.split(",")]
+    each = [dict(zip(RATES, numbers(topic), strict=True)) for topic in topics.split(",")]
     told = [status(f"t{place}", **rates) for place, rates in enumerate(each)]
-    client = history({"consume_status": told, "consume_threads": None if threads == "-" else int(threads)})
+    client = client_history({"consume_status": told, "consume_threads": None if threads == "-" else int(threads)})
     (busy,) = busy_threads(status_readings(client), 1).tolist()
     assert ("-" if busy != busy else f"{busy:.6g}") == (expected if expected == "-" else f"{float(expected):.6g}")
     shown = client_reports(client, THRESHOLDS).states[-1].symptoms.busy
@@ -102,10 +95,8 @@ def test_each_snapshot_has_its_own_busy_threads_and_the_times_of_its_busiest_top
     short = status("a", consume_rt_ms=100.0, consume_ok_tps=5.0, pull_rt_ms=9.0)
     long = status("b", consume_rt_ms=500.0, consume_ok_tps=1.0, pull_rt_ms=None)
     longer = status("c", consume_rt_ms=500.0, consume_ok_tps=1.0, pull_rt_ms=7.0)
-    told = [[short, long], None, [], [long], [longer, long], [status("d", consume_rt_ms=1.0)]]
-    client = history(
-        *({"captured_at": at(n), "consume_status": one, "consume_threads": 1} for n, one in enumerate(told))
-    )
+    reported = [[short, long], None, [], [long], [longer, long], [status("d", consume_rt_ms=1.0)]]
+    client = client_history(*({"consume_status": statuses, "consume_threads": 1} for statuses in reported))
     found = client_reports(client, Thresholds(busy_percent=50))
     assert [found.states[code].symptoms.busy for code in found.codes] == [
         BusyClient(1.0, 1, 500.0, None),
@@ -118,10 +109,8 @@ def test_each_snapshot_has_its_own_busy_threads_and_the_times_of_its_busiest_top
 
 
 def test_threads_are_always_enough_for_a_limit_of_nothing_if_it_says_what_it_measured() -> None:
-    told: tuple[list[Any] | None, ...] = ([], None)
-    client = history(
-        *({"captured_at": at(n), "consume_status": one, "consume_threads": 4} for n, one in enumerate(told))
-    )
+    reported: tuple[list[Any] | None, ...] = ([], None)
+    client = client_history(*({"consume_status": statuses, "consume_threads": 4} for statuses in reported))
     found = client_reports(client, Thresholds(busy_percent=0))
     assert [found.states[code].symptoms.busy for code in found.codes] == [BusyClient(0.0, 4, None, None), None]
 
@@ -137,7 +126,7 @@ def measured(second: int, times: str | None, topic: str = "t") -> dict[str, Any]
 
 def slower(*snapshots: dict[str, Any]) -> list[tuple[str, int, int]]:
     """Topic, first and last second of what two successive snapshots show."""
-    found = slowed_listeners(history(*snapshots), WINDOW, SETTINGS)
+    found = slowed_listeners(client_history(*snapshots), WINDOW, SETTINGS)
     return [
         (topic, (span.start - to_micros(DAY)) // 10**6, (span.end - to_micros(DAY)) // 10**6)
         for topic, spans in found
@@ -187,16 +176,16 @@ _LONG_AGO = [(second, USUAL) for second in (-420, -410, -400, -390)]
     ],
 )
 def test_slower_in_time(snapshots: list[tuple[int, str | None]], expected: list[tuple[int, int]]) -> None:
-    assert slower(*(measured(*one) for one in snapshots)) == [("t", *span) for span in expected]
+    assert slower(*(measured(*snapshot) for snapshot in snapshots)) == [("t", *span) for span in expected]
 
 
 def test_each_topic_has_its_own_usual_time() -> None:
     """`u` is always slow; `v` has another usual time and was not measured in the first snapshot."""
     snapshots = [measured(second, USUAL if second < 0 else SLOW) for second in (-20, 0, 20)]
-    for one in snapshots:
-        one["consume_status"] += measured(0, SLOW, "u")["consume_status"]
-    for one, times in zip(snapshots[1:], ("900/50/9", "900/50/9"), strict=True):
-        one["consume_status"] += measured(0, times, "v")["consume_status"]
+    for snapshot in snapshots:
+        snapshot["consume_status"] += measured(0, SLOW, "u")["consume_status"]
+    for snapshot, times in zip(snapshots[1:], ("900/50/9", "900/50/9"), strict=True):
+        snapshot["consume_status"] += measured(0, times, "v")["consume_status"]
     assert slower(*snapshots) == [("t", 0, 20), ("t", 20, 80)]
     snapshots[0]["consume_status"] += measured(0, "300/50/9", "v")["consume_status"]
     assert slower(*snapshots) == [("t", 0, 20), ("t", 20, 80), ("v", 0, 20), ("v", 20, 80)]

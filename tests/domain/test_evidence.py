@@ -31,7 +31,7 @@ def measure(
         "c", "g", offsets={"t": of_group} if of_group else {}, topics={"t": of_topic} if of_topic else {}
     )
     queues, total = queue_evidence(history, cause, spans)
-    return [Measured(*one[6:]) for one in queues], total
+    return [Measured(*queue[6:]) for queue in queues], total
 
 
 def test_readings_count_from_the_start_of_the_span_to_before_its_end() -> None:
@@ -43,7 +43,7 @@ def test_readings_count_from_the_start_of_the_span_to_before_its_end() -> None:
 def test_the_total_is_of_one_moment_not_of_the_highest_of_each_queue() -> None:
     rows = {0: ["10/0", "10/10"], 30: ["10/8", "20/13"], 60: ["10/10", "20/11"]}
     queues, total = measure(span(0, 0, 90), span(1, 0, 90), of_group=offsets(PLACES, rows))
-    assert [one.backlog_max for one in queues] == [10, 9]
+    assert [queue.backlog_max for queue in queues] == [10, 9]
     assert total == Measured(backlog_start=10, backlog_end=9, backlog_max=10, produced=0 + 10, consumed=10 + 1)
 
 
@@ -142,6 +142,6 @@ def test_an_empty_topic_does_not_make_a_backlog_known() -> None:
     history = GroupHistory("c", "g", offsets={"%RETRY%g": retry, "t": unknown})
     both = span(0, 0, 60, topic="%RETRY%g"), span(0, 0, 60)
     queues, total = queue_evidence(history, None, both)
-    assert [one[6:] for one in queues] == [(0, 0, 0, 0, 0), (None, None, None, 3, None)]
+    assert [queue[6:] for queue in queues] == [(0, 0, 0, 0, 0), (None, None, None, 3, None)]
     assert total == Measured(None, None, None, produced=3, consumed=None)
     assert queue_evidence(history, None, both[:1])[1] == Measured(0, 0, 0, 0, 0)

@@ -52,10 +52,10 @@ def found(*hits: RuleHit, rule: Rule = RULE, rows: Mapping[int, list[str]] | Non
 
 
 def spans(*hits: RuleHit) -> list[tuple[int, int]]:
-    return sorted((one.start, one.end) for one in found(*hits))
+    return sorted((finding.start, finding.end) for finding in found(*hits))
 
 
-def one(*hits: RuleHit, **more: Any) -> Finding:
+def finding_of(*hits: RuleHit, **more: Any) -> Finding:
     (finding,) = found(*hits, **more)
     return finding
 
@@ -122,16 +122,16 @@ def test_how_long_it_stood_is_measured_from_before_the_step() -> None:
 
 def test_the_id_hashes_identity_and_begin_inside_the_step() -> None:
     text = "HARM\nc\ng\nt\n\nBROKEN\n2026-03-01T10:00:10.500000"
-    assert one(hit(10.5, 100, topic="t")).finding_id == sha256(text.encode()).hexdigest()[:16]
+    assert finding_of(hit(10.5, 100, topic="t")).finding_id == sha256(text.encode()).hexdigest()[:16]
     text = "HARM\nc\ng\n\nA\nBROKEN\n2026-03-01T10:00:00.000000"
-    assert one(hit(-10.5, 100, client_id="A")).finding_id == sha256(text.encode()).hexdigest()[:16]
+    assert finding_of(hit(-10.5, 100, client_id="A")).finding_id == sha256(text.encode()).hexdigest()[:16]
 
 
 def test_the_id_keeps_the_cause_of_the_hits() -> None:
     told = replace(RULE, probable_cause=lambda _: "WORN")
-    finding = one(hit(0, 100), rule=told)
+    finding = finding_of(hit(0, 100), rule=told)
     assert (finding.cause, finding.advice) == ("WORN", "Replace it.")
-    assert finding.finding_id == one(hit(0, 100)).finding_id
+    assert finding.finding_id == finding_of(hit(0, 100)).finding_id
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_the_id_keeps_the_cause_of_the_hits() -> None:
     ],
 )
 def test_what_it_is_about(hits: list[RuleHit], subject: str) -> None:
-    assert one(*hits).subject == subject
+    assert finding_of(*hits).subject == subject
 
 
 def test_a_queue_has_a_span_per_role_and_time_without_a_gap_inside_the_step() -> None:
@@ -170,7 +170,7 @@ def test_a_queue_has_a_span_per_role_and_time_without_a_gap_inside_the_step() ->
         hit(30, 40, queue=queue(0, role="DOUBLE_OWNED")),
         hit(-50, 0, queue=queue(1)),
     ]
-    evidence = one(*hits).evidence
+    evidence = finding_of(*hits).evidence
     assert [(q.queue_id, q.role, q.start, q.end) for q in evidence.queues] == [
         (0, "DOUBLE_OWNED", at(30), at(40)),
         (0, "UNASSIGNED", at(0), at(20)),
@@ -182,24 +182,24 @@ def test_a_queue_has_a_span_per_role_and_time_without_a_gap_inside_the_step() ->
 def test_a_queue_is_unknown_by_the_last_of_its_times() -> None:
     hits = [hit(0, 100), hit(0, 40, queue=queue(0)), hit(60, 100, queue=queue(0))]
     rows = {0: ["9/?", "-"], 30: ["9/?", "-"], 60: ["9/?", "-"], 90: ["9/2", "-"]}
-    assert one(*hits, rows=rows).evidence.unknown_queues == 0
-    assert one(*hits, rows=rows | {90: ["9/?", "-"]}).evidence.unknown_queues == 1
+    assert finding_of(*hits, rows=rows).evidence.unknown_queues == 0
+    assert finding_of(*hits, rows=rows | {90: ["9/?", "-"]}).evidence.unknown_queues == 1
 
 
 def test_of_very_many_times_the_first_and_the_last_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spark_jobs.domain.rules.conditions.MOST_SPANS", 3)
     often = [hit(begin, begin + 5, queue=queue(0)) for begin in (0, 10, 20)]
     whole = hit(0, 100)
-    assert len(one(whole, *often).evidence.queues) == 3
-    (queue_0,) = one(whole, *often, hit(30, 35, queue=queue(0))).evidence.queues
+    assert len(finding_of(whole, *often).evidence.queues) == 3
+    (queue_0,) = finding_of(whole, *often, hit(30, 35, queue=queue(0))).evidence.queues
     assert (queue_0.start, queue_0.end) == (at(0), at(35))
     # As many as there are queues are never too many.
-    assert len(one(whole, *(hit(0, 5, queue=queue(number)) for number in range(5))).evidence.queues) == 5
+    assert len(finding_of(whole, *(hit(0, 5, queue=queue(number)) for number in range(5))).evidence.queues) == 5
 
 
 def test_what_it_cost() -> None:
     hits = [hit(0, 90, topic="t", queue=queue(0)), hit(0, 90, topic="t", queue=queue(1))]
-    evidence = one(*hits, rows={0: ["10/0", "9/?"], 60: ["30/5", "9/?"]}).evidence
+    evidence = finding_of(*hits, rows={0: ["10/0", "9/?"], 60: ["30/5", "9/?"]}).evidence
     assert evidence[5:12] == (evidence.queues, 10, 25, 25, 20, 5, 1)
     assert [(q.backlog_start, q.backlog_end) for q in evidence.queues] == [(10, 25), (None, None)]
 
@@ -213,7 +213,7 @@ def test_its_cause_says_which_readings_tell_what_it_cost() -> None:
 
 
 def test_a_finding_without_queues_costs_what_nobody_knows() -> None:
-    evidence = one(hit(0, 100)).evidence
+    evidence = finding_of(hit(0, 100)).evidence
     assert evidence == Evidence(None, None, [], None, None, [], *[None] * 10)
 
 
@@ -227,12 +227,12 @@ def test_a_finding_without_queues_costs_what_nobody_knows() -> None:
     ],
 )
 def test_how_bad_it_is_follows_what_it_cost(rows: Mapping[int, list[str]], severity: str) -> None:
-    assert one(hit(0, 90, queue=queue(0)), rows=rows).severity == severity
+    assert finding_of(hit(0, 90, queue=queue(0)), rows=rows).severity == severity
 
 
 def test_the_worst_hit_says_how_bad_it_is() -> None:
-    assert one(hit(0, 50, severity="WARN"), hit(0, 50), hit(50, 90, severity="INFO")).severity == "WARN"
-    assert one(hit(0, 50, severity="ERROR"), hit(50, 90, severity="WARN")).severity == "ERROR"
+    assert finding_of(hit(0, 50, severity="WARN"), hit(0, 50), hit(50, 90, severity="INFO")).severity == "WARN"
+    assert finding_of(hit(0, 50, severity="ERROR"), hit(50, 90, severity="WARN")).severity == "ERROR"
 
 
 def test_a_rule_judges_the_whole_condition() -> None:
@@ -245,7 +245,7 @@ def test_a_rule_judges_the_whole_condition() -> None:
     rule = replace(RULE, severity=severity, probable_cause=lambda _: "WORN")
     connection = Connection("A", "h:1")
     hits = [hit(-100, 60, client_id="A", seen_at=at(50), connections=(connection,), queue=queue(0))]
-    assert one(*hits, rule=rule, rows={0: ["10/4", "-"], 30: ["13/4", "-"]}).severity == "WARN"
+    assert finding_of(*hits, rule=rule, rows={0: ["10/4", "-"], 30: ["13/4", "-"]}).severity == "WARN"
     assert seen == [Condition("A", "WORN", (connection,), is_persistent=True, produced=3, backlog_max=9)]
 
 
@@ -254,14 +254,14 @@ def test_a_rule_judges_the_whole_condition() -> None:
 )
 def test_what_lasts_was_seen_long_after_it_began(seen_at: float | None, persistence: str) -> None:
     hits = [hit(0, 100, seen_at=at(30)), hit(100, 300, seen_at=None if seen_at is None else at(seen_at))]
-    assert one(*hits, rule=replace(RULE, shows_persistence=True)).evidence.persistence == persistence
-    assert one(*hits).evidence.persistence is None
+    assert finding_of(*hits, rule=replace(RULE, shows_persistence=True)).evidence.persistence == persistence
+    assert finding_of(*hits).evidence.persistence is None
 
 
 def test_connections_are_each_named_once_unknown_first() -> None:
     known, other, nameless = Connection("A", "h:1", "JAVA", 493), Connection("A", "h:2"), Connection("A")
     hits = [hit(0, 50, connections=(known, other)), hit(0, 90, connections=(known, nameless))]
-    assert one(*hits).evidence.connections == [nameless, known, other]
+    assert finding_of(*hits).evidence.connections == [nameless, known, other]
 
 
 def test_numbers_of_the_evidence_are_the_highest_of_the_hits() -> None:
@@ -270,13 +270,13 @@ def test_numbers_of_the_evidence_are_the_highest_of_the_hits() -> None:
         hit(0, 60, implicated="B", queue_count=4, if_deduplicated=Counts(2, 0)),
         hit(0, 60, implicated="b", member_count=2, queue_count=9),
     ]
-    evidence = one(*hits).evidence
+    evidence = finding_of(*hits).evidence
     assert (evidence.client_ids, evidence.member_count, evidence.queue_count) == (["B", "b"], 3, 9)
     assert (evidence.if_deduplicated, evidence.if_unique) == (Counts(2, 5), Counts(1, 1))
 
 
 def _measures(*hits: RuleHit) -> Any:
-    return one(*hits).evidence.measures
+    return finding_of(*hits).evidence.measures
 
 
 def test_measures_are_those_of_the_heaviest_hit() -> None:
@@ -300,9 +300,9 @@ def test_of_equal_hits_the_greatest_measures_count_unknown_last() -> None:
 def test_then_the_greatest_parties() -> None:
     one_said, other_said, whose = Party("x", ("A",)), Party("x", ("B",)), Party("x", None)
     hits = [hit(0, 50, parties=parties) for parties in ((one_said,), (other_said,), (whose,), None)]
-    assert one(*hits).evidence.parties == [other_said]
-    assert one(*hits[2:]).evidence.parties == [whose]
-    assert one(hits[3]).evidence.parties is None
+    assert finding_of(*hits).evidence.parties == [other_said]
+    assert finding_of(*hits[2:]).evidence.parties == [whose]
+    assert finding_of(hits[3]).evidence.parties is None
 
 
 def test_a_rule_that_does_not_explain_its_cause_is_an_error() -> None:

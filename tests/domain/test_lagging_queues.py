@@ -32,8 +32,8 @@ def one_queue(read: Mapping[int, str], *cuts: int, **numbers: int | None) -> lis
 
 def grown(found: Sequence[LaggingQueue]) -> list[tuple[int, int]]:
     """Second at which each interval begins, and messages."""
-    (one,) = found
-    return [((growth.progress.start - at(0)) // 10**6, growth.messages) for growth in one.growths]
+    (queue,) = found
+    return [((growth.progress.start - at(0)) // 10**6, growth.messages) for growth in queue.growths]
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,9 @@ def test_the_greatest_rise(messages: list[int], rise: tuple[int, int]) -> None:
 def test_what_was_worked_off_before_the_end_counts() -> None:
     found = one_queue({0: "10/10", 100: "910/10", 200: "950/50", 300: "960/960"}, 100, 250, lag_max=900)
     # 900 messages waited for 200 s: 180,000 message-seconds.
-    assert [(one.topic, one.queue, one.messages, one.waited) for one in found] == [("t", QUEUE, 900, 180_000_000)]
+    assert [(queue.topic, queue.queue, queue.messages, queue.waited) for queue in found] == [
+        ("t", QUEUE, 900, 180_000_000)
+    ]
     # The reading at 100 s is the first of the second interval: what came since 0 s belongs to it.
     assert grown(found) == [(100, 900)]
     (growth,) = found[0].growths
@@ -105,7 +107,7 @@ def test_the_pace_is_that_of_the_time_in_which_it_is_known() -> None:
 )
 def test_a_backlog_from_before_counts_if_it_does_not_shrink(read: dict[int, str], messages: int | None) -> None:
     found = one_queue(read, 150, lag_max=900)
-    assert [one.messages for one in found] == ([] if messages is None else [messages])
+    assert [queue.messages for queue in found] == ([] if messages is None else [messages])
     if found:
         # Nothing, or next to nothing, was added: the last interval tells.
         assert grown(found) == [(150, 0)]
@@ -115,7 +117,7 @@ def test_what_an_offset_adds_that_goes_back_is_no_growth() -> None:
     """A thawed client sets the offset back by 500; before, 100 waited."""
     read = {0: "10/10", 50: "110/10", 100: "120/120", 200: "620/620", 210: "630/120", 220: "640/640"}
     found = one_queue(read, 100, lag_max=510)
-    assert [one.messages for one in found] == [100]
+    assert [queue.messages for queue in found] == [100]
     assert grown(found) == [(0, 100)]
 
 
@@ -123,14 +125,14 @@ def test_who_never_committed_has_what_came_in_waiting() -> None:
     read = {-30: "100/?", 0: "120/?", 60: "?/?", 100: "200/?", 200: "50/?", 300: "60/?"}
     found = one_queue(read, produced=110)
     # 100 until 100 s; the topic was made anew before 200 s, of which nothing is known; 10 more.
-    assert [one.messages for one in found] == [110]
+    assert [queue.messages for queue in found] == [110]
     # 20 wait for 100 s, and 100 for 200 s.
-    assert [one.waited for one in found] == [(20 * 100 + 100 * 200) * 1000]
+    assert [queue.waited for queue in found] == [(20 * 100 + 100 * 200) * 1000]
 
 
 def test_what_was_committed_before_the_step_only_is_unknown_in_it() -> None:
     read = {-30: "100/90", 0: "120/?", 60: "200/?"}
-    assert [one.messages for one in one_queue(read, produced=100)] == [100]
+    assert [queue.messages for queue in one_queue(read, produced=100)] == [100]
 
 
 def test_the_last_reading_before_the_step_counts_no_older_one() -> None:
@@ -154,7 +156,7 @@ def test_queues_without_a_known_backlog() -> None:
         row = measured(
             replayed(0, 60, OWNED, topic=topic), verdicts=None, **{name: [number] for name, number in numbers.items()}
         )
-        return [tuple(one) for one in queue_intervals([row]).unknown()]  # type: ignore[misc]
+        return [tuple(queue) for queue in queue_intervals([row]).unknown()]  # type: ignore[misc]
 
     assert unknown("t") == unknown("t", produced=0) == [("t", "b", 0)]
     assert unknown("t", lag_last=0) == []
@@ -175,13 +177,13 @@ def test_the_most_together_is_what_waited_at_one_moment() -> None:
     }
     places = [QUEUE, ("b", 1)]
     row = measured(replayed(0, 3600, dict.fromkeys(places, (0,))), lag_max=[900, 1000])
-    one, other = found_in([row], offsets(places, read))
-    assert (one.messages, other.messages) == (900, 1000)
-    assert highest_together([one]) == (900, 1)
-    assert highest_together([one, other]) == (900 + 700, 2)
+    first, second = found_in([row], offsets(places, read))
+    assert (first.messages, second.messages) == (900, 1000)
+    assert highest_together([first]) == (900, 1)
+    assert highest_together([first, second]) == (900 + 700, 2)
     # What is left in queue 0 at 250 s is no backlog.
-    late = other._replace(backlog=np.where(other.times == at(200), 0, other.backlog))
-    assert highest_together([one, late]) == (1000, 1)
+    late = second._replace(backlog=np.where(second.times == at(200), 0, second.backlog))
+    assert highest_together([first, late]) == (1000, 1)
 
 
 def test_what_was_there_before_a_rise_is_not_of_it_and_a_rewind_makes_it_no_greater() -> None:

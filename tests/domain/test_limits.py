@@ -43,10 +43,10 @@ def held(
     read: dict[int, list[str]] = READ,
 ) -> dict[Limit, HeldBack]:
     intervals = intervals or [replayed(0, 3600, dict(zip(PLACES, [(0,), (1,)], strict=True)))]
-    rows = [measured(one, lag_last=[lag, 0], lag_max=[lag, 0]) for one in intervals]
+    rows = [measured(interval, lag_last=[lag, 0], lag_max=[lag, 0]) for interval in intervals]
     step = audited_step(intervals, rows, {"t": offsets(PLACES, read)})
     queues = queue_intervals(rows)
-    return {one.limit: one for one in held_back(step, queues, queues.unknown(), findings)}
+    return {limit_held.limit: limit_held for limit_held in held_back(step, queues, queues.unknown(), findings)}
 
 
 @pytest.mark.parametrize(
@@ -167,5 +167,5 @@ def test_queues_of_limits_are_added_up() -> None:
 )
 def test_what_nobody_consumed_counts_where_its_backlog_is_unknown(found: Finding, limits: list[str]) -> None:
     assert list(held(found, lag=None)) == limits
-    for one in held(found, lag=None).values():
-        assert one[1:] == (0, 0, 0, 0, 0, 0, None)
+    for limit_held in held(found, lag=None).values():
+        assert limit_held[1:] == (0, 0, 0, 0, 0, 0, None)

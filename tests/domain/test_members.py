@@ -95,7 +95,7 @@ def test_members_come_as_clients_sort_ids_and_twins_by_their_address() -> None:
         Connection("a@10", "1:1"),
         Connection("a@10"),
     ]
-    in_order = [(one.client_id, one.client_addr) for one in in_allocation_order(connections)]
+    in_order = [(connection.client_id, connection.client_addr) for connection in in_allocation_order(connections)]
     assert in_order == [
         *(("a@10", None), ("a@10", "1:1"), ("a@10", "2:1")),
         *(("a@9", None), ("a\U0001f600", None), ("a\uffff", None)),
@@ -110,6 +110,6 @@ def test_a_member_subscribes_as_far_as_is_known() -> None:
     }
     connections = [Connection(f"c{number}") for number in range(1, 5)]
     members = members_of(connections, said, [Resolved(AVG, DEFAULT)] * 4, "T")
-    assert [(one.subscribes, one.known) for one in members] == [
+    assert [(member.subscribes, member.known) for member in members] == [
         *((True, False), (True, True), (False, True), (True, True))
     ]

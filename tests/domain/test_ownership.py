@@ -27,8 +27,10 @@ def settings(strategy: Strategy) -> StrategySettings:
 
 def allocation(case: Case) -> Allocation:
     members = tuple(
-        connection(one.client_id, one.strategy.name, subscribes=one.subscribes, variant=one.strategy.variant)
-        for one in case.members
+        connection(
+            member.client_id, member.strategy.name, subscribes=member.subscribes, variant=member.strategy.variant
+        )
+        for member in case.members
     )
     return replayed(Inputs(case.topic, members, *queues_of(case.route)), settings(case.strategy))
 
@@ -37,9 +39,12 @@ def allocation(case: Case) -> Allocation:
 def test_each_queue_has_the_owners_and_the_cause_of_the_table(case: Case) -> None:
     found = allocation(case)
     ids = [tuple(case.client_ids[owner] for owner in owners) for owners in found.owners]
-    causes = [one or other for one, other in zip(found.unassigned_causes, found.double_owned_causes, strict=True)]
+    causes = [
+        unassigned or double_owned
+        for unassigned, double_owned in zip(found.unassigned_causes, found.double_owned_causes, strict=True)
+    ]
     outcome, queues = zip(ids, causes, found.unassigned_client_ids, strict=True), found.queues
-    assert dict(zip((MessageQueue(case.topic, *one) for one in queues), outcome, strict=True)) == case.expected
+    assert dict(zip((MessageQueue(case.topic, *place) for place in queues), outcome, strict=True)) == case.expected
 
 
 def readable_queues(case: Case) -> list[MessageQueue]:
@@ -49,9 +54,9 @@ def readable_queues(case: Case) -> list[MessageQueue]:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_what_is_counted_is_what_the_table_has(case: Case) -> None:
     found, readable = allocation(case), set(readable_queues(case))
-    owners = [one.owners for queue, one in case.expected.items() if queue in readable]
+    owners = [expected.owners for queue, expected in case.expected.items() if queue in readable]
     assert found.counts == Counts(owners.count(()), sum(len(of_queue) > 1 for of_queue in owners))
-    twins = tuple(dict.fromkeys(one for one in case.client_ids if case.client_ids.count(one) > 1))
+    twins = tuple(dict.fromkeys(client_id for client_id in case.client_ids if case.client_ids.count(client_id) > 1))
     assert found.twin_ids == twins
     # Owners are connections: each of k twins is named, and has the queue.
     own = [sum(client_id in of_queue for of_queue in owners) for client_id in case.client_ids]
@@ -89,7 +94,7 @@ def test_two_cures_for_duplicates(
     members: str, strategy: str, counts: Counts, deduplicated: Counts, unique: Counts
 ) -> None:
     connections = tuple(
-        connection(one.rstrip("!"), strategy, subscribes=not one.endswith("!")) for one in members.split()
+        connection(text.rstrip("!"), strategy, subscribes=not text.endswith("!")) for text in members.split()
     )
     queues = tuple(("a", number) for number in range(8))
     found = replayed(Inputs("T", connections, queues, ()), StrategySettings())

@@ -39,7 +39,7 @@ def test_helping_a_twin_is_helping_its_first_position() -> None:
 def test_a_broker_of_5_4_0_assigned_so() -> None:
     """Seen on a live cluster (`mqPopTable` of the clients' running info): 8 queues, 4 members, a share count of 1."""
     queues = [MessageQueue("pops", "broker-a", queue_id) for queue_id in range(8)]
-    told = {client_id: [int(one[-1]) for one in popped(1, client_id, FOUR, queues)] for client_id in FOUR}
+    told = {client_id: [int(queue[-1]) for queue in popped(1, client_id, FOUR, queues)] for client_id in FOUR}
     assert told == {"c1": [0, 1, 2, 3], "c2": [2, 3, 4, 5], "c3": [4, 5, 6, 7], "c4": [0, 1, 6, 7]}
 
 

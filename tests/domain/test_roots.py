@@ -11,7 +11,7 @@ from tests.domain.audited import finding
 
 
 def roots(*found: Finding) -> dict[str, str | None]:
-    return {one.finding_id: one.root_finding_id for one in with_roots(found, RULES)}
+    return {finding.finding_id: finding.root_finding_id for finding in with_roots(found, RULES)}
 
 
 TWINS = finding("twins", "DUPLICATE_CLIENT_ID", 0, 600, subject="c1", client_ids=["c1"])

@@ -16,9 +16,11 @@ GAP = 30 * SECOND
 
 def spans(snapshots: str, max_gap: int | None = GAP) -> str:
     """`60a 80a` → `60-110a@80`: from, until, state, last seen."""
-    series = series_of([(int(one[:-1]) * SECOND, one[-1]) for one in snapshots.split()])
+    series = series_of([(int(snapshot[:-1]) * SECOND, snapshot[-1]) for snapshot in snapshots.split()])
     found = series.spans(WINDOW, max_gap)
-    return " ".join(f"{one.start // SECOND}-{one.end // SECOND}{one.state}@{one.seen_at // SECOND}" for one in found)
+    return " ".join(
+        f"{span.start // SECOND}-{span.end // SECOND}{span.state}@{span.seen_at // SECOND}" for span in found
+    )
 
 
 @pytest.mark.parametrize(

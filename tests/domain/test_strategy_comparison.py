@@ -48,20 +48,22 @@ def test_each_strategy_with_the_same_members_and_queues() -> None:
 
 def test_strategies_that_need_settings_are_compared_where_they_are_configured() -> None:
     rooms = StrategySettings(rooms=frozenset({"r"}))
-    assert [(one.strategy, one.unassigned_queues) for one in compared(rooms)][3:] == [("MACHINE_ROOM", 8)]
+    assert [(comparison.strategy, comparison.unassigned_queues) for comparison in compared(rooms)][3:] == [
+        ("MACHINE_ROOM", 8)
+    ]
     nearby = StrategySettings("MACHINE_ROOM_NEARBY-AVG", broker_room="(b)", client_room="^(c)")
-    assert [one.strategy for one in compared(nearby)][3:] == ["MACHINE_ROOM_NEARBY-AVG"]
+    assert [comparison.strategy for comparison in compared(nearby)][3:] == ["MACHINE_ROOM_NEARBY-AVG"]
 
 
 def test_without_a_room_nothing_is_said() -> None:
     nearby = StrategySettings("MACHINE_ROOM_NEARBY-AVG", broker_room="(b)", client_room="^(other)")
-    names = [one.strategy for one in compared(nearby)]
+    names = [comparison.strategy for comparison in compared(nearby)]
     assert "MACHINE_ROOM_NEARBY-AVG" not in names
 
 
 def test_the_strategy_that_runs_is_compared_as_it_was_replayed() -> None:
-    (one, *_) = compared()
-    assert one.strategy == "AVG"
+    (first, *_) = compared()
+    assert first.strategy == "AVG"
 
 
 def test_a_rebalance_before_the_step_moves_nothing_in_it() -> None:
@@ -73,7 +75,9 @@ def test_a_rebalance_before_the_step_moves_nothing_in_it() -> None:
     (history,) = group_histories(rows)
     (step,) = audited_steps(history, SETTINGS, HOUR)
     found = strategy_comparison(step, OtherStrategies(StrategySettings()))
-    assert [(one.states, one.queues_moved, one.least_moves) for one in found] == [(1, 0, 0)] * 3
+    assert [(comparison.states, comparison.queues_moved, comparison.least_moves) for comparison in found] == [
+        (1, 0, 0)
+    ] * 3
 
 
 def test_where_brokers_disagree_nothing_is_compared() -> None:
@@ -84,14 +88,14 @@ def test_where_brokers_disagree_nothing_is_compared() -> None:
     lists = [membership(second, f"c-{broker}", broker=broker) for second in SECONDS for broker in ("b", "b2")]
     (history,) = group_histories({MEMBERSHIP_SNAPSHOTS: lists, ROUTE_SNAPSHOTS: both})
     (step,) = audited_steps(history, SETTINGS, HOUR)
-    assert {one.view for one in step.replayed} == {"b", "b2"}
+    assert {interval.view for interval in step.replayed} == {"b", "b2"}
     assert strategy_comparison(step, OtherStrategies(StrategySettings())) == []
 
 
 VECTORS = [
-    one
-    for one in read_vectors()
-    if one.pop_share is None and one.queues and one.client_ids and one.strategy_name != "CONFIG"
+    vector
+    for vector in read_vectors()
+    if vector.pop_share is None and vector.queues and vector.client_ids and vector.strategy_name != "CONFIG"
 ]
 
 
@@ -113,13 +117,13 @@ def test_each_strategys_ownership_is_that_of_the_vector(vector: Vector) -> None:
     for client_id, result in vector.results.items():
         if client_id in firsts and result is not None and not isinstance(result, str):
             own = {queue for queue, owners in queues if firsts[client_id] in owners}
-            assert own == {(one.broker_name, one.queue_id) for one in result}
+            assert own == {(queue.broker_name, queue.queue_id) for queue in result}
 
 
 def interval_of(vector: Vector) -> RebalanceInterval:
     """The vector's lists as those of an interval in which everybody ran AVG."""
     topic = vector.queues[0].topic
     members = tuple(Member(client_id, None, None, None, "AVG", True, True) for client_id in vector.client_ids)
-    queues = tuple((one.broker_name, one.queue_id) for one in vector.queues)
+    queues = tuple((queue.broker_name, queue.queue_id) for queue in vector.queues)
     allocation = replayed(Inputs(topic, members, queues, ()), StrategySettings())
     return RebalanceInterval(topic, "*", 0, 1, None, None, members, queues, None, allocation)

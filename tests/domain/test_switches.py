@@ -28,14 +28,21 @@ SEEN = """
 
 
 def serving(text: str) -> Serving | None:
-    return None if "?" in text else frozenset((one.split("=")[0], one.split("=")[1]) for one in text.split())
+    return (
+        None if "?" in text else frozenset((address.split("=")[0], address.split("=")[1]) for address in text.split())
+    )
 
 
 def test_a_switch_lies_between_two_snapshots_of_the_window() -> None:
     rows = [line.split("|") for line in SEEN.strip().splitlines()]
     seen: Series[Serving | None] = series_of([(int(at), serving(text)) for at, text, _ in rows])
-    found = [f"{one.at}: {one.broker_name} {one.before} {one.old} {one.new}" for one in switches(seen, WINDOW)]
-    assert found == [f"{int(at)}: {one.strip()}" for at, _, shown in rows for one in shown.split(";") if one.strip()]
+    found = [
+        f"{switch.at}: {switch.broker_name} {switch.before} {switch.old} {switch.new}"
+        for switch in switches(seen, WINDOW)
+    ]
+    assert found == [
+        f"{int(at)}: {switch.strip()}" for at, _, shown in rows for switch in shown.split(";") if switch.strip()
+    ]
 
 
 #: Address of b until 300 s | from 320 s on (`-`: the route does not name it) | when c2 joins | what began its interval
@@ -61,4 +68,4 @@ def test_a_switch_is_named_where_an_interval_begins_a_cadence_around_it() -> Non
             address = first if second <= 300 else then
             hosts |= {"addresses": [] if address == "-" else [("b", 0, address)]}
         intervals = [row for row in published(rows, HOUR)[REBALANCE_INTERVALS] if row["member_count"] == 2]
-        assert [[one["trigger"] for one in row["triggers"]] for row in intervals] == [expected.split()], told
+        assert [[trigger["trigger"] for trigger in row["triggers"]] for row in intervals] == [expected.split()], told

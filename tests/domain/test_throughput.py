@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schemas import CLIENT_SNAPSHOTS
 from spark_jobs.domain.model.history import ClientHistory
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.status.throughput import Changes, throughput, throughputs
+from tests.domain.audited import client_history
 from tests.domain.what_if.told import DEFAULTS, client_row, status
-from tests.kernel import group_histories
 from tests.snapshots import DAY
 
 START = to_micros(DAY)
@@ -21,9 +20,9 @@ MINUTE = 60_000_000
 
 def told(*minutes: str, **settings: Any) -> ClientHistory:
     """A client that says so once a minute."""
-    rows = [client_row(60 * number, "c1", [status(minute)], **settings) for number, minute in enumerate(minutes)]
-    (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
-    return history.clients["c1"]
+    return client_history(
+        *(client_row(60 * number, "c1", [status(minute)], **settings) for number, minute in enumerate(minutes))
+    )
 
 
 #: Settings; minutes; what is changed; messages a second of the listener, and of a queue.
@@ -85,9 +84,7 @@ def test_who_never_consumed_is_unknown(minute: str) -> None:
 
 def test_topics_share_the_threads_by_how_many_messages_each_has() -> None:
     row = client_row(0, "c1", [status("10/90/1/90"), status("110/10/1/10", topic="u")])
-    (history,) = group_histories({CLIENT_SNAPSHOTS: [row]})
-    client = history.clients["c1"]
-    found = throughput(client)
+    found = throughput(client_history(row))
     assert found is not None
     # (90 × 10 + 10 × 110) ÷ 100 = 20 ms.
     assert found.rates(np.array([START])).listener.tolist() == [50]

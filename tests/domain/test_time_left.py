@@ -81,10 +81,11 @@ def test_the_pace_is_that_of_the_last_interval() -> None:
 
 
 def test_every_topic_counts_with_its_last_interval_that_was_read() -> None:
-    one, other = step({0: ["900/0"], 300: ["900/675"]}), step({0: ["900/0"], 300: ["900/540"]}, topic="u")
+    first, second = step({0: ["900/0"], 300: ["900/675"]}), step({0: ["900/0"], 300: ["900/540"]}, topic="u")
     unread = measured(replayed(300, 3600, {("b", 0): (0,)}))
     both = audited_step(
-        progress=[*one.progress, unread, *other.progress], offsets={**one.history.offsets, **other.history.offsets}
+        progress=[*first.progress, unread, *second.progress],
+        offsets={**first.history.offsets, **second.history.offsets},
     )
     assert time_left(both)[:2] == (True, 200.0)
     assert time_left(audited_step()) == UNKNOWN

@@ -115,7 +115,7 @@ def test_an_offline_group_is_replayed_without_members() -> None:
 
 
 def test_broadcasting_and_broker_side_rebalance_have_no_owners() -> None:
-    broadcasting = tuple(one._replace(message_model="BROADCASTING") for one in calm().memberships)
+    broadcasting = tuple(snapshot._replace(message_model="BROADCASTING") for snapshot in calm().memberships)
     by_broker = (ClientSnapshot("c1", at(0), client_rebalance=False),)
     by_client = (ClientSnapshot("c1", at(0), client_rebalance=True),)
     assert rows(calm(memberships=broadcasting)) == ["0-300 * BROADCASTING"]
@@ -125,7 +125,9 @@ def test_broadcasting_and_broker_side_rebalance_have_no_owners() -> None:
 
 
 def test_one_answer_holds_until_the_next() -> None:
-    flapped = [one._replace(message_model="BROADCASTING" if n == 31 else "CLUSTERING") for n, one in enumerate(ASKED)]
+    flapped = [
+        snapshot._replace(message_model="BROADCASTING" if n == 31 else "CLUSTERING") for n, snapshot in enumerate(ASKED)
+    ]
     alone = ["0-100 * DEFAULT c1 c2", "100-110 * BROADCASTING", "110-300 * DEFAULT c1 c2"]
     assert rows(calm(memberships=tuple(flapped))) == alone
     told = tuple(ClientSnapshot("c1", at(second), client_rebalance=second != 100) for second in range(-210, 300, 10))
@@ -135,11 +137,11 @@ def test_one_answer_holds_until_the_next() -> None:
 def test_members_that_say_different_message_models_are_named_while_they_do() -> None:
     """c0 is no member any more."""
     models = {"c0": "BROADCASTING", "c1": "CLUSTERING", "c2": "BROADCASTING"}
-    told = [ClientSnapshot(one, at(-200), message_model=model) for one, model in models.items()]
+    told = [ClientSnapshot(client_id, at(-200), message_model=model) for client_id, model in models.items()]
     agrees = ClientSnapshot("c2", at(100), message_model="CLUSTERING")
-    (one,) = clipped(calm(clients=(*told, agrees)))
-    assert {mixture.answers for mixture in one.model_conflicts} == {(("c1", "CLUSTERING"), ("c2", "BROADCASTING"))}
-    assert max(mixture.end for mixture in one.model_conflicts) == at(100)
+    (interval,) = clipped(calm(clients=(*told, agrees)))
+    assert {mixture.answers for mixture in interval.model_conflicts} == {(("c1", "CLUSTERING"), ("c2", "BROADCASTING"))}
+    assert max(mixture.end for mixture in interval.model_conflicts) == at(100)
 
 
 def test_who_left_does_not_decide_how_others_consume() -> None:
@@ -149,8 +151,8 @@ def test_who_left_does_not_decide_how_others_consume() -> None:
 
 def test_an_answer_without_members_says_no_message_model() -> None:
     """A broker that was restarted, and a group that went: what it last was, or first is afterwards."""
-    empty = [one._replace(client_ids=(), message_model=None) for one in ASKED]
-    model = [one._replace(message_model="BROADCASTING") for one in ASKED]
+    empty = [snapshot._replace(client_ids=(), message_model=None) for snapshot in ASKED]
+    model = [snapshot._replace(message_model="BROADCASTING") for snapshot in ASKED]
     assert rows(calm(memberships=(*model[:30], *empty[30:]))) == ["0-300 * BROADCASTING"]
     assert rows(calm(memberships=(*empty[:30], *model[30:]))) == ["0-300 * BROADCASTING"]
     assert rows(calm(memberships=(*ASKED[:30], *empty[30:40], *model[40:]))) == [
@@ -161,7 +163,7 @@ def test_an_answer_without_members_says_no_message_model() -> None:
 
 
 def test_any_broker_of_the_topic_that_says_broadcasting_counts_and_no_other() -> None:
-    b = [one._replace(broker_name="b", message_model="BROADCASTING") for one in ASKED]
+    b = [snapshot._replace(broker_name="b", message_model="BROADCASTING") for snapshot in ASKED]
     both = calm(memberships=(*ASKED, *b), routes=routed({-210: (A, B)}))
     assert rows(both) == ["0-300 * BROADCASTING"]
     assert rows(replace(both, routes=CALM.routes)) == ["0-300 * DEFAULT c1 c2"]
@@ -223,7 +225,7 @@ def test_the_first_reason_counts() -> None:
     """Take the reasons away one by one, from the first on."""
     broken = calm(
         memberships=tuple(
-            one._replace(message_model="BROADCASTING") for one in listed("a", {-210: "c1"}, topics=["S"])
+            snapshot._replace(message_model="BROADCASTING") for snapshot in listed("a", {-210: "c1"}, topics=["S"])
         ),
         routes=(),
         clients=(ClientSnapshot("c1", at(0), strategy_class=OWN, client_rebalance=False, topics=frozenset("S")),),
@@ -279,16 +281,16 @@ def test_each_reason_has_its_status() -> None:
 
 
 def test_what_is_not_replayed_was_seen_but_has_no_allocation() -> None:
-    (one,) = clipped(calm(configured=StrategySettings(POP)))
-    assert [member.client_id for member in one.members or ()] == ["c1", "c2"]
-    assert one.queues == (("a", 0), ("a", 1), ("a", 2), ("a", 3))
-    assert (one.strategy_source, one.allocation, one.moves) == (None, None, None)
+    (interval,) = clipped(calm(configured=StrategySettings(POP)))
+    assert [member.client_id for member in interval.members or ()] == ["c1", "c2"]
+    assert interval.queues == (("a", 0), ("a", 1), ("a", 2), ("a", 3))
+    assert (interval.strategy_source, interval.allocation, interval.moves) == (None, None, None)
 
 
 def test_unobserved_is_not_empty() -> None:
-    (one,) = clipped(calm(memberships=(), offset_times=(at(0),)))
-    assert (one.members, one.queues) == (None, (("a", 0), ("a", 1), ("a", 2), ("a", 3)))
-    assert [one.queues for one in clipped(calm(routes=()))] == [None]
+    (interval,) = clipped(calm(memberships=(), offset_times=(at(0),)))
+    assert (interval.members, interval.queues) == (None, (("a", 0), ("a", 1), ("a", 2), ("a", 3)))
+    assert [interval.queues for interval in clipped(calm(routes=()))] == [None]
 
 
 def test_a_change_of_members_does_not_cut_what_is_not_replayed() -> None:
@@ -305,7 +307,7 @@ def seen(broker: str, lists: Mapping[float, str]) -> tuple[MembershipSnapshot, .
 
 def sights(history: History) -> list[tuple[float | None, ...]]:
     """Start, end, and last sight of the members of what was replayed, in seconds of the step."""
-    times = ((one.start, one.end, one.seen_at) for one in clipped(history) if one.allocation)
+    times = ((interval.start, interval.end, interval.seen_at) for interval in clipped(history) if interval.allocation)
     return [tuple(None if moment is None else (moment - START) / SECOND for moment in each) for each in times]
 
 
@@ -323,8 +325,8 @@ def test_hosts_that_agree_were_last_seen_by_the_last_of_them_and_others_each_by_
 
 def test_addresses_are_those_at_the_beginning() -> None:
     """The ports of these snapshots are the minute's, which cuts nothing: 02:57 when the replay begins."""
-    (one,) = clipped(calm(memberships=listed("a", {-210: "c1 c1"})))
-    assert [(member.client_id, member.client_addr) for member in one.members or ()] == [
+    (interval,) = clipped(calm(memberships=listed("a", {-210: "c1 c1"})))
+    assert [(member.client_id, member.client_addr) for member in interval.members or ()] == [
         ("c1", "10.0.0.0:40057"),
         ("c1", "10.0.0.1:40057"),
     ]
@@ -339,7 +341,9 @@ def test_rooms_can_be_configured_for_a_strategy_that_the_clients_tell() -> None:
 def test_states_that_differ_in_addresses_alone_are_replayed_once() -> None:
     there_and_back = calm(memberships=listed("a", {-210: "c1 c2", 100: "c1", 200: "c1 c2"}))
     first, second, third = clipped(there_and_back)
-    assert [member.client_addr for member in first.members or ()] != [one.client_addr for one in third.members or ()]
+    assert [member.client_addr for member in first.members or ()] != [
+        member.client_addr for member in third.members or ()
+    ]
     assert first.allocation is third.allocation
     assert first.allocation is not second.allocation
 
@@ -347,20 +351,20 @@ def test_states_that_differ_in_addresses_alone_are_replayed_once() -> None:
 def steps_of(found: GroupHistory) -> list[AuditedStep]:
     """Three steps of 100 s, in one run."""
     settings = replace(SETTINGS, step=100 * SECOND)
-    return [one.step for one in judge(found, StrategySettings(), settings, START, START + SETTINGS.step)]
+    return [judged.step for judged in judge(found, StrategySettings(), settings, START, START + SETTINGS.step)]
 
 
 def test_a_state_is_resolved_once_for_all_steps_of_a_run() -> None:
     listed = Membership((Connection("c1"), Connection("c2")), frozenset({"T"}), frozenset(), "CLUSTERING")
     series = series_of([(at(second), listed) for second in range(-210, 300, CADENCE)])
     found = replace(by_kernel.history_of(CALM.group), memberships={"a": series})
-    intervals = [one for step in steps_of(found) for one in step.intervals]
-    assert [as_row(one) for one in intervals] == [
+    intervals = [interval for step in steps_of(found) for interval in step.intervals]
+    assert [as_row(interval) for interval in intervals] == [
         "-180-100 * DEFAULT c1 c2",
         "-80-200 * DEFAULT c1 c2",
         "20-300 * DEFAULT c1 c2",
     ]
-    assert len({id(one.members) for one in intervals}) == 1
+    assert len({id(interval.members) for interval in intervals}) == 1
 
 
 def test_a_topic_that_only_an_earlier_step_saw_subscribed_is_not() -> None:
@@ -369,7 +373,7 @@ def test_a_topic_that_only_an_earlier_step_saw_subscribed_is_not() -> None:
     times = tuple(at(second) for second in range(-210, 300, CADENCE))
     history = calm(memberships=listed("a", {-210: "c1"}, topics=["S"]), clients=(named,), offset_times=times)
     reasons = [
-        [one.reason for one in step.intervals if one.topic == "T"]
+        [interval.reason for interval in step.intervals if interval.topic == "T"]
         for step in steps_of(by_kernel.history_of(history.group))
     ]
     assert reasons == [[None], ["NOT_SUBSCRIBED"], ["NOT_SUBSCRIBED"]]

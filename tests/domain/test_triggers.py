@@ -87,8 +87,8 @@ class Case(NamedTuple):
 
 def _case(line: str) -> Case:
     was, held_before, now, held_after, why, counts = (cell.strip() for cell in line.split("|"))
-    named = [tuple(one.split(" ", 1)) for one in why.split("; ") if one]
-    gone = [one.rstrip("?") for one in was.split() if one.endswith("?")]
+    named = [tuple(trigger.split(" ", 1)) for trigger in why.split("; ") if trigger]
+    gone = [member.rstrip("?") for member in was.split() if member.endswith("?")]
     held = Held(was, _owners(held_before)), Held(now, _owners(held_after))
     return Case(*held, gone, named, tuple(map(int, counts.split())))  # type: ignore[arg-type]
 
@@ -158,8 +158,8 @@ def test_triggers_and_moves(case: Case) -> None:
     assert [(trigger.value, subject) for trigger, subject in moves.triggers] == case.triggers
     assert (moves.moved, moves.preserved, moves.least) == case.moves
     was, now = case.before.owners, case.after.owners
-    assert moves.handed_over == {one for one in was if was[one] and now.get(one, was[one]) != was[one]}
-    before, after = (Counter(one.ids) for one in (case.before, case.after))
+    assert moves.handed_over == {queue for queue in was if was[queue] and now.get(queue, was[queue]) != was[queue]}
+    before, after = (Counter(allocation.ids) for allocation in (case.before, case.after))
     assert (sorted(moves.left), sorted(moves.joined)) == (sorted(before - after), sorted(after - before))
     assert moves.before_seen_at == at(29)
 
@@ -207,7 +207,10 @@ def test_what_an_interval_is_compared_with() -> None:
         for start, view, status, broker, _ in history
     ]
     found = with_moves(timeline, START, nobody_expired, no_switch)
-    compared = [None if one.moves is None else ((one.moves.before_seen_at or 0) - START) // SECOND for one in found]
+    compared = [
+        None if interval.moves is None else ((interval.moves.before_seen_at or 0) - START) // SECOND
+        for interval in found
+    ]
     assert compared == [before for *_, before in history]
 
 
@@ -216,7 +219,7 @@ def test_the_lists_of_one_moment_do_not_see_each_other_s_brokers() -> None:
     before, after = Held("m", {("a", 0): ("m",)}), Held("m", {("a", 0): ("m",), ("n", 0): ("m",)})
     timeline = [interval(before, 0), interval(after, 10, "a"), interval(after, 10, "b")]
     _, *found = with_moves(timeline, START, nobody_expired, no_switch)
-    assert [one.moves and one.moves.triggers[0][0].value for one in found] == ["QUEUES_ADDED"] * 2
+    assert [interval.moves and interval.moves.triggers[0][0].value for interval in found] == ["QUEUES_ADDED"] * 2
 
 
 def test_the_first_observation_is_one_only_after_the_window_begins() -> None:
@@ -232,8 +235,8 @@ def test_the_first_observation_is_one_only_after_the_window_begins() -> None:
 
 def test_a_switch_is_named_beside_what_changed_around_it_and_alone_is_no_rebalance() -> None:
     """The broker `a` at second 30, when q joins, and at second 40, when nothing changes."""
-    one, both = Held("p", {("a", 0): ("p",)}), Held("p q", {("a", 0): ("p",)})
-    timeline = [interval(one, 20), interval(both, 30), interval(both, 40)]
+    alone, both = Held("p", {("a", 0): ("p",)}), Held("p q", {("a", 0): ("p",)})
+    timeline = [interval(alone, 20), interval(both, 30), interval(both, 40)]
     _, joined, same = with_moves(timeline, START, nobody_expired, lambda moment: {"a"} if moment >= at(30) else set())
     assert joined.moves
     assert same.moves
@@ -258,7 +261,7 @@ UNANSWERED: list[tuple[tuple[int, int, int, int | None], bool]] = [
 
 @pytest.mark.parametrize(("seconds", "expired"), UNANSWERED)
 def test_who_expired(seconds: tuple[int, int, int, int | None], expired: bool) -> None:
-    left, last, first, following = (None if one is None else one * SECOND for one in seconds)
+    left, last, first, following = (None if second is None else second * SECOND for second in seconds)
     assert left is not None
     assert last is not None
     assert first is not None

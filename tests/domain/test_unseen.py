@@ -20,7 +20,7 @@ BacklogCourse = Callable[[int], tuple[int, int]]
 
 
 def said(start: int, end: int, client_ids: str) -> Span[Membership]:
-    connections = tuple(Connection(one) for one in client_ids.split())
+    connections = tuple(Connection(client_id) for client_id in client_ids.split())
     return Span(start * SECOND, end * SECOND, end * SECOND, Membership(connections, frozenset(), frozenset(), None))
 
 
@@ -44,7 +44,7 @@ def found(
     asked: Mapping[str, list[Span[Membership]]] = {"p": list(proxies)}
     memberships = {"b": list(listed), "proxy 10.0.0.1:8080": list(by_proxy)}
     spans = unseen_times(memberships, asked, offsets, WINDOW, SETTINGS)
-    return [f"{one.start // SECOND}-{one.end // SECOND} {one.state.removeprefix('CONSUMED_')}" for one in spans]
+    return [f"{span.start // SECOND}-{span.end // SECOND} {span.state.removeprefix('CONSUMED_')}" for span in spans]
 
 
 def consumed(second: int) -> tuple[int, int]:

@@ -26,8 +26,8 @@ def clients(*lines: str, seconds: tuple[int, ...] = (600, 1200)) -> dict[str, Cl
     for line in lines:
         client_id, threads, response_ms, *more = line.split()
         settings: dict[str, Any] = SETTINGS | {"consume_threads": int(threads)}
-        for one in more:
-            settings |= {"consume_orderly": True} if one == "orderly" else {"consume_batch_size": int(one[6:])}
+        for setting in more:
+            settings |= {"consume_orderly": True} if setting == "orderly" else {"consume_batch_size": int(setting[6:])}
         rows += [client_row(at, client_id, [status(f"{response_ms}/9/1/9")], **settings) for at in seconds]
     (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
     return dict(history.clients)
@@ -39,9 +39,9 @@ def row(line: str, topic: str = "t", **more: Any) -> IntervalProgress:
     """
     time, *cells = line.split()
     start, end = map(int, time.split("-"))
-    ids = sorted({one for owners in cells[::2] for one in owners.split("+") if one != "-"})
+    ids = sorted({client_id for owners in cells[::2] for client_id in owners.split("+") if client_id != "-"})
     owners: dict[Place, tuple[int, ...]] = {
-        ("b", number): tuple(ids.index(one) for one in text.split("+") if one != "-")
+        ("b", number): tuple(ids.index(client_id) for client_id in text.split("+") if client_id != "-")
         for number, text in enumerate(cells[::2])
     }
     produced = [None if text in ("?", "unread") else int(text) for text in cells[1::2]]
@@ -50,7 +50,7 @@ def row(line: str, topic: str = "t", **more: Any) -> IntervalProgress:
 
 
 def step(told: dict[str, ClientHistory], *rows: IntervalProgress) -> AuditedStep:
-    found = audited_step([one.interval for one in rows], rows)
+    found = audited_step([row_of_step.interval for row_of_step in rows], rows)
     return replace(found, history=replace(found.history, clients=told))
 
 
@@ -129,7 +129,7 @@ def test_where_brokers_disagree_or_several_pop_nobody_knows_who_received() -> No
     told = clients("A 1 400")
     assert utilisation(step(told, row("0-3600 A 4500", view="broker-a")), 1.25) == UNKNOWN
     popped = row("0-3600 A 4500")
-    members = tuple(one.under("POP-AVG+2") for one in popped.interval.members or ())
+    members = tuple(member.under("POP-AVG+2") for member in popped.interval.members or ())
     assert utilisation(step(told, replace(popped, interval=replace(popped.interval, members=members))), 1.25) == UNKNOWN
 
 

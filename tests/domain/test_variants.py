@@ -47,9 +47,9 @@ GO: Software = ("GO", 317)
 
 def _owners(software: dict[str, Software]) -> list[str]:
     """Of queues 0 to 3 of broker a, in the only interval: `+` joins several, `-` is nobody."""
-    (one,) = intervals(calm(configured=HASH, software=software))
-    assert one.allocation is not None
-    return ["+".join(ids) or "-" for ids in one.allocation.owner_ids]
+    (interval,) = intervals(calm(configured=HASH, software=software))
+    assert interval.allocation is not None
+    return ["+".join(ids) or "-" for ids in interval.allocation.owner_ids]
 
 
 def test_members_are_replayed_by_their_own_rules() -> None:
@@ -63,7 +63,7 @@ def test_members_are_replayed_by_their_own_rules() -> None:
 def test_a_mixture_is_found_with_what_it_does_to_the_queues() -> None:
     history = calm(configured=HASH, software={"c1": GO})
     (judged,) = judge(by_kernel.history_of(history.group), HASH, SETTINGS, START, START + SETTINGS.step)
-    found = {(one.rule, one.cause, one.subject) for one in judged.findings}
+    found = {(finding.rule, finding.cause, finding.subject) for finding in judged.findings}
     assert ("MIXED_CLIENTS", "DIFFERENT_RULES", "g") in found
     assert ("UNASSIGNED_QUEUE", "MIXED_CLIENTS", "a:0-2") in found
 
@@ -71,4 +71,8 @@ def test_a_mixture_is_found_with_what_it_does_to_the_queues() -> None:
 def test_a_group_of_go_alone_is_no_mixture() -> None:
     history = calm(configured=HASH, software={"c1": GO, "c2": GO})
     (judged,) = judge(by_kernel.history_of(history.group), HASH, SETTINGS, START, START + SETTINGS.step)
-    assert {one.rule for one in judged.findings} & {"MIXED_CLIENTS", "UNASSIGNED_QUEUE", "DOUBLE_OWNED_QUEUE"} == set()
+    assert {finding.rule for finding in judged.findings} & {
+        "MIXED_CLIENTS",
+        "UNASSIGNED_QUEUE",
+        "DOUBLE_OWNED_QUEUE",
+    } == set()

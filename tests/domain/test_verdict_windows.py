@@ -106,7 +106,7 @@ def seconds(micros: int) -> float:
 def test_verdicts_and_their_spans(case: Case) -> None:
     (found,) = topic_progress([INTERVAL], read(case), WINDOW, SETTINGS)
     assert found.verdicts == [case.worst]
-    assert [(one.verdict, seconds(one.start), seconds(one.end)) for one in found.spans] == case.spans
+    assert [(span.verdict, seconds(span.start), seconds(span.end)) for span in found.spans] == case.spans
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.what)
@@ -139,28 +139,31 @@ def test_another_owner_s_readings_are_in_no_window() -> None:
     first, second = replayed(-100, 60, {("b", 0): (0,)}), replayed(60, 100, {("b", 0): (1,)})
     read = offsets([("b", 0)], {10 * number: ["9/0" if number < 6 else "9/4"] for number in range(10)})
     found = topic_progress([first, second], read, WINDOW, SETTINGS)
-    assert [one.verdicts for one in found] == [["STALL"], ["OK"]]
-    assert [[(span.verdict, seconds(span.end)) for span in one.spans] for one in found] == [[("STALL", 60)], []]
+    assert [progress.verdicts for progress in found] == [["STALL"], ["OK"]]
+    assert [[(span.verdict, seconds(span.end)) for span in progress.spans] for progress in found] == [
+        [("STALL", 60)],
+        [],
+    ]
 
 
 def test_a_rebalance_that_leaves_a_queue_its_owner_cuts_no_window() -> None:
     """A is listed twice from 60 s to 80 s: it keeps queue 0, and queue 1 is nobody's meanwhile. The lags only grow."""
     steady, twins = {("b", 0): (0,), ("b", 1): (1,)}, {("b", 0): (0, 1), ("b", 1): ()}
     course = [replayed(-100, 60, steady), replayed(60, 80, twins, "A A B"), replayed(80, 200, steady)]
-    read = offsets([("b", 0), ("b", 1)], {10 * one: [f"{9 * one + 9}/{one + 1}"] * 2 for one in range(11)})
+    read = offsets([("b", 0), ("b", 1)], {10 * number: [f"{9 * number + 9}/{number + 1}"] * 2 for number in range(11)})
     found = topic_progress(course, read, WINDOW, SETTINGS)
-    told = [[(span.place, seconds(span.start), seconds(span.end)) for span in one.spans] for one in found]
+    told = [[(span.place, seconds(span.start), seconds(span.end)) for span in progress.spans] for progress in found]
     assert told == [[(0, 0, 60), (1, 0, 60)], [(0, 0, 80), (1, 60, 80)], [(0, 0, 130), (1, 80, 130)]]
-    assert {span.verdict for one in found for span in one.spans} == {"WARN"}
+    assert {span.verdict for progress in found for span in progress.spans} == {"WARN"}
 
 
 def test_the_same_owner_after_a_gap_or_another_owner_begins_anew() -> None:
     """A has the queue again: B had it for 10 s, and in the other course nobody knows who."""
     first, last = (replayed(start, end, {("b", 0): (0,)}) for start, end in ((-100, 60), (70, 90)))
-    read = offsets([("b", 0)], {10 * one: ["9/0"] for one in range(9)})
+    read = offsets([("b", 0)], {10 * number: ["9/0"] for number in range(9)})
     for between in ([replayed(60, 70, {("b", 0): (1,)})], []):
         found = topic_progress([first, *between, last], read, WINDOW, SETTINGS)
-        assert [seconds(span.start) for one in (found[0], found[-1]) for span in one.spans] == [0, 70]
+        assert [seconds(span.start) for progress in (found[0], found[-1]) for span in progress.spans] == [0, 70]
 
 
 def test_every_queue_has_its_own_spans_and_what_they_cost() -> None:

@@ -49,7 +49,7 @@ def test_a_route_change_cuts_and_the_order_of_its_entries_does_not() -> None:
         routes=routed({-210: (A, B), 50: (B, A), 100: (more, B)}),
     )
     assert rows(history) == ["0-100 * DEFAULT c1", "100-300 * DEFAULT c1"]
-    assert [len(one.queues or ()) for one in intervals(history)] == [8, 12]
+    assert [len(interval.queues or ()) for interval in intervals(history)] == [8, 12]
 
 
 def test_only_what_changes_a_queue_cuts() -> None:
@@ -168,7 +168,7 @@ def test_a_disagreement_that_ends_with_the_step_stands() -> None:
 
 def test_the_replayed_span_begins_before_the_step() -> None:
     history = calm(memberships=listed("a", {-210: "c1", -100: "c1 c1", 50: "c1"}))
-    assert [as_row(one) for one in intervals(history)] == [
+    assert [as_row(interval) for interval in intervals(history)] == [
         "-180--100 * DEFAULT c1",
         "-100-50 * DEFAULT c1 c1",
         "50-300 * DEFAULT c1",
