@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from spark_jobs.domain.kernel.audited_step import Member, RebalanceInterval
+from spark_jobs.domain.kernel.audited_step import AuditedStep, Member, RebalanceInterval
 from spark_jobs.domain.kernel.ownership import TWIN, Inputs, with_own_ids
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.message_queue import java_order
-from spark_jobs.domain.rocketmq.strategies import AVG, CONSISTENT_HASH, NEW, UNKNOWN_STRATEGY, StrategySettings
+from spark_jobs.domain.rocketmq.allocation import room_of
+from spark_jobs.domain.rocketmq.strategies import AVG, NEW, UNKNOWN_STRATEGY, StrategySettings
 from spark_jobs.domain.status.throughput import AS_SET, Changes
 from spark_jobs.errors import CaseError
 
@@ -122,12 +123,22 @@ def origin(client_id: str) -> str:
     return client_id.partition(TWIN)[0]
 
 
-def strategy_named(text: str) -> tuple[str, int | None]:
-    """`CONSISTENT_HASH:20` as a strategy's name and its virtual nodes; raises ValueError."""
-    name, _, nodes = text.partition(":")
-    if nodes and CONSISTENT_HASH not in name:
-        raise ValueError(f"{name} has no virtual nodes")
-    return name, int(nodes) if nodes else None
+def with_new_room(configured: StrategySettings, steps: Sequence[AuditedStep]) -> StrategySettings:
+    """With the room of members that were not there, as RocketMQ finds the room in a client id: where they help most,
+    that of the member with most queues of a topic when any were last owned, the first of equals; none where none ever
+    were. The same settings where no rooms are configured.
+    """
+    if configured.client_room is None:
+        return configured
+    shares = [
+        (interval.end, len(queues), client_id)
+        for step in steps
+        for interval in step.intervals
+        if interval.is_ordinary and interval.allocation is not None
+        for client_id, queues in interval.allocation.queues_of_client.items()
+    ]
+    _, _, busiest = max(shares, key=lambda share: share[:2], default=(0, 0, ""))
+    return replace(configured, new_room=room_of(configured.client_room, busiest) or "")
 
 
 def _resized(members: Sequence[Member], count: int) -> tuple[Member, ...]:

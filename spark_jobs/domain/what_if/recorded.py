@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.audited_step import Allocation, AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.progress import without_overlaps
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
 from spark_jobs.domain.model.message_queue import MessageQueue
@@ -22,12 +23,16 @@ Messages = NDArray[np.float64]
 Times = NDArray[np.int64]
 
 
+Value = TypeVar("Value")
+
+
 class ReplayedSpan(NamedTuple):
     """A replayed interval, and the part `[start, end)` of its time in which no other view counts; microseconds."""
 
     start: int
     end: int
     interval: RebalanceInterval
+    allocation: Allocation
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,13 @@ class BacklogCourse:
     def columns(self) -> Mapping[MessageQueue, int]:
         """Column of each queue."""
         return {queue: column for column, queue in enumerate(self.queues)}
+
+    def by_column(self, topic: str, queues: Sequence[Place], values: Sequence[Value]) -> Iterator[tuple[int, Value]]:
+        """(column, value) of each queue of the topic that was recorded; one value per queue."""
+        for place, value in zip(queues, values, strict=True):
+            column = self.columns.get(MessageQueue(topic, *place))
+            if column is not None:
+                yield column, value
 
     def rates(self, messages: Messages) -> Messages:
         """Per queue `messages` (one of the matrices) a second, over the time in which it is known; NaN: it never is."""
@@ -159,14 +171,15 @@ def spans_of(replayed: Mapping[str, Sequence[Thing]]) -> Iterator[tuple[int, int
 
 
 def _replayed(steps: Iterable[AuditedStep]) -> dict[str, list[ReplayedSpan]]:
-    found: dict[str, list[ReplayedSpan]] = {}
+    """By topic, in order of time."""
+    replayed: dict[str, list[ReplayedSpan]] = defaultdict(list)
     for step in steps:
-        ordinary = [one for one in step.intervals if one.is_ordinary]
-        for topic, of_topic in groupby(ordinary, key=lambda one: one.topic):
+        ordinary = [interval for interval in step.intervals if interval.is_ordinary]
+        for topic, of_topic in groupby(ordinary, key=lambda interval: interval.topic):
             for interval, start, end in without_overlaps(list(of_topic), step.window.start):
                 if interval.allocation is not None and start < end:
-                    found.setdefault(topic, []).append(ReplayedSpan(start, end, interval))
-    return found
+                    replayed[topic].append(ReplayedSpan(start, end, interval, interval.allocation))
+    return replayed
 
 
 def _course(
@@ -180,8 +193,8 @@ def _course(
     ]
     produced, consumed, waiting, known = (np.column_stack(part) for part in zip(*columns, strict=True))
     is_replayed = np.zeros((len(times), 1), bool)
-    for start, end, _ in replayed:
-        is_replayed[slice(*np.searchsorted(times, (start, end), side="right").tolist())] = True
+    for span in replayed:
+        is_replayed[slice(*np.searchsorted(times, (span.start, span.end), side="right").tolist())] = True
     known &= is_replayed
     queues = [MessageQueue(topic, *queue) for queue in readings.queues]
     return BacklogCourse(times, queues, produced, consumed, waiting, known)
@@ -189,13 +202,12 @@ def _course(
 
 def _shared_times(replayed: Iterable[ReplayedSpan]) -> dict[Place, list[tuple[int, int]]]:
     """When a queue had several connections as owners: each commits its own offset, so it goes back and forth."""
-    found: dict[Place, list[tuple[int, int]]] = {}
-    for start, end, interval in replayed:
-        if interval.allocation is not None:
-            for queue, owners in zip(interval.allocation.queues, interval.allocation.owners, strict=True):
-                if len(owners) > 1:
-                    found.setdefault(queue, []).append((start, end))
-    return found
+    times: dict[Place, list[tuple[int, int]]] = defaultdict(list)
+    for span in replayed:
+        for queue, owners in zip(span.allocation.queues, span.allocation.owners, strict=True):
+            if len(owners) > 1:
+                times[queue].append((span.start, span.end))
+    return times
 
 
 def _queue(

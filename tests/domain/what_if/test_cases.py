@@ -7,7 +7,8 @@ import pytest
 from spark_jobs.domain.kernel.audited_step import Member, RebalanceInterval
 from spark_jobs.domain.kernel.ownership import Inputs, replayed
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
-from spark_jobs.domain.what_if.cases import AS_IT_WAS, Case, Change, origin, strategy_named
+from spark_jobs.domain.what_if.case_words import cases_of
+from spark_jobs.domain.what_if.cases import AS_IT_WAS, Case, Change, origin
 
 QUEUES = (("a", 0), ("a", 1), ("b", 0))
 
@@ -67,7 +68,5 @@ def test_queues_that_are_no_longer_read_still_hold_messages() -> None:
 
 
 def test_virtual_nodes_of_a_strategy() -> None:
-    assert strategy_named("CONSISTENT_HASH:20") == ("CONSISTENT_HASH", 20)
-    assert Case(virtual_node_cnt=20).settings(StrategySettings()).virtual_node_cnt == 20
-    with pytest.raises(ValueError, match="AVG has no virtual nodes"):
-        strategy_named("AVG:3")
+    (case,) = cases_of([], ["--strategy CONSISTENT_HASH:20"])
+    assert (case.strategy, case.settings(StrategySettings()).virtual_node_cnt) == ("CONSISTENT_HASH", 20)

@@ -8,9 +8,8 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.status.capacity import GroupInStep, HeldBack, Limit
 from spark_jobs.domain.what_if.answer import in_numbers
-from spark_jobs.domain.what_if.cases import Case, Change
+from spark_jobs.domain.what_if.cases import Case, Change, with_new_room
 from spark_jobs.domain.what_if.outcome import compare
-from spark_jobs.domain.what_if.rooms import with_new_room
 from spark_jobs.errors import CaseError
 from tests.domain.what_if.histories import Messages, at, nothing, steps
 
