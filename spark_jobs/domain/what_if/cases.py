@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -98,21 +99,22 @@ class Case:
             return list(queues)
         brokers = sorted({broker for broker, _ in queues}, key=java_order)
         if self.queues.sign == "x":
-            counts = [self.queues.of(sum(broker == one for one, _ in queues)) for broker in brokers]
+            queues_of_broker = Counter(broker for broker, _ in queues)
+            counts = [self.queues.of(queues_of_broker[broker]) for broker in brokers]
         else:
             each, more = divmod(self.queues.of(len(queues)), len(brokers))
             counts = [each + (place < more) for place in range(len(brokers))]
         return [(broker, queue_id) for broker, count in zip(brokers, counts, strict=True) for queue_id in range(count)]
 
     def _members(self, members: Sequence[Member]) -> tuple[Member, ...]:
-        found: tuple[Member, ...] = tuple(member for member in members if member.client_id not in self.without)
+        changed: tuple[Member, ...] = tuple(member for member in members if member.client_id not in self.without)
         if self.unique_ids:
-            found = with_own_ids(found)
+            changed = with_own_ids(changed)
         if self.members is not None:
-            found = _resized(found, self.members.of(len(found)))
+            changed = _resized(changed, self.members.of(len(changed)))
         if self.same_subscriptions:
-            found = tuple(one._replace(subscribes=True) for one in found)
-        return tuple(one.under(self.strategy) for one in found) if self.strategy else found
+            changed = tuple(member._replace(subscribes=True) for member in changed)
+        return tuple(member.under(self.strategy) for member in changed) if self.strategy else changed
 
 
 AS_IT_WAS = Case()

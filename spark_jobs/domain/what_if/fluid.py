@@ -111,17 +111,17 @@ def inflow(case: Case, recorded: Recorded) -> BacklogCourse:
         return course
     columns = dict(course.columns)
     for topic, replayed in recorded.replayed.items():
-        for one in replayed:
-            readable = one.interval.queues or ()
+        for span in replayed:
+            readable = span.interval.queues or ()
             for place in (*readable, *case.queues_of(readable)):
                 columns.setdefault(MessageQueue(topic, *place), len(columns))
     new = ((0, 0), (0, len(columns) - len(course.queues)))
     grown = np.pad(np.diff(course.produced, axis=0, prepend=course.produced[:1]), new)
     produced, known = grown.copy(), np.pad(course.known, new)
     for topic, replayed in recorded.replayed.items():
-        for one in replayed:
-            rows = slice(*np.searchsorted(course.times, (one.start, one.end), side="right").tolist())
-            _spread(list(_splits(case, topic, one, columns)), grown[rows], produced[rows], known[rows])
+        for span in replayed:
+            rows = slice(*np.searchsorted(course.times, (span.start, span.end), side="right").tolist())
+            _spread(list(_splits(case, topic, span, columns)), grown[rows], produced[rows], known[rows])
     consumed, waiting = np.pad(course.consumed, new), np.pad(course.waiting, new)
     return BacklogCourse(course.times, list(columns), np.cumsum(produced, axis=0), consumed, waiting, known)
 

@@ -16,7 +16,7 @@ from spark_jobs.domain.kernel.audited_step import Allocation, AuditedStep, Rebal
 from spark_jobs.domain.kernel.progress import without_overlaps
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
 from spark_jobs.domain.model.message_queue import MessageQueue
-from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.model.window import SECOND, AuditSettings
 from spark_jobs.domain.status.throughput import Throughput, throughputs
 
 Messages = NDArray[np.float64]
@@ -93,21 +93,20 @@ class Recorded:
     reported: Mapping[str, Throughput]
 
 
-def within(found: Recorded, start: int, end: int) -> Recorded | None:
+def within(history: Recorded, start: int, end: int) -> Recorded | None:
     """What was recorded from `start` to `end` (microseconds); None where nothing was replayed then."""
     replayed: dict[str, list[ReplayedSpan]] = {}
-    for topic, of_topic in found.replayed.items():
-        cut = [one._replace(start=max(one.start, start), end=min(one.end, end)) for one in of_topic]
-        if inside := [one for one in cut if one.start < one.end]:
+    for topic, spans in history.replayed.items():
+        cut = [span._replace(start=max(span.start, start), end=min(span.end, end)) for span in spans]
+        if inside := [span for span in cut if span.start < span.end]:
             replayed[topic] = inside
     if not replayed:
         return None
-    rows = (found.course.times >= start) & (found.course.times <= end)
-    course = {name: getattr(found.course, name)[rows] for name in ("times", *_MATRICES)}
-    reported = {
-        client_id: part for client_id, throughput in found.reported.items() if (part := throughput.between(start, end))
-    }
-    return replace(found, course=replace(found.course, **course), replayed=replayed, reported=reported)
+    rows = (history.course.times >= start) & (history.course.times <= end)
+    course = {name: getattr(history.course, name)[rows] for name in ("times", *_MATRICES)}
+    parts = ((client_id, throughput.between(start, end)) for client_id, throughput in history.reported.items())
+    reported = {client_id: part for client_id, part in parts if part}
+    return replace(history, course=replace(history.course, **course), replayed=replayed, reported=reported)
 
 
 def recorded(steps: Sequence[AuditedStep], pause: int = 0) -> Recorded | None:
@@ -118,20 +117,16 @@ def recorded(steps: Sequence[AuditedStep], pause: int = 0) -> Recorded | None:
     replayed = _replayed(steps)
     if not replayed:
         return None
-    offsets = {topic: one for topic in replayed if (one := steps[0].history.offsets.get(topic))}
+    offsets = {topic: readings for topic in replayed if (readings := steps[0].history.offsets.get(topic))}
     start, end = steps[0].window.start, steps[-1].window.end
-    changes = [moment for of_topic in replayed.values() for one in of_topic for moment in (one.start, one.end)]
-    changes += [one.start + pause for of_topic in replayed.values() for one in of_topic]
-    times = np.unique(np.concatenate([np.array(changes, np.int64), *(one.times for one in offsets.values())]))
+    spans = [span for of_topic in replayed.values() for span in of_topic]
+    changes = [moment for span in spans for moment in (span.start, span.end, span.start + pause)]
+    times = np.unique(np.concatenate([np.array(changes, np.int64), *(topic.times for topic in offsets.values())]))
     times = times[(times >= start) & (times <= end)]
     settings = steps[0].settings
-    tolerance = settings.thresholds.rewind_tolerance
     none = np.zeros((len(times), 0))
     parts = [BacklogCourse(times, (), none, none, none, none.astype(bool))]
-    parts += [
-        _course(topic, readings, replayed[topic], times, settings.max_gap, tolerance)
-        for topic, readings in offsets.items()
-    ]
+    parts += [_course(topic, readings, replayed[topic], times, settings) for topic, readings in offsets.items()]
     course = BacklogCourse(
         times,
         [queue for part in parts for queue in part.queues],
@@ -151,23 +146,19 @@ class HasTimes(Protocol):
     def end(self) -> int: ...  # noqa: D102
 
 
-Thing = TypeVar("Thing", bound=HasTimes)
+Span = TypeVar("Span", bound=HasTimes)
 
 
-def spans_of(replayed: Mapping[str, Sequence[Thing]]) -> Iterator[tuple[int, int, list[Thing]]]:
+def spans_of(replayed: Mapping[str, Sequence[Span]]) -> Iterator[tuple[int, int, list[Span]]]:
     """The spans between two changes of any topic, with what holds in each of them, at most one of a topic."""
-    cuts = sorted({moment for of_topic in replayed.values() for one in of_topic for moment in (one.start, one.end)})
+    cuts = sorted({moment for of_topic in replayed.values() for span in of_topic for moment in (span.start, span.end)})
     following = {topic: iter(of_topic) for topic, of_topic in replayed.items()}
-    current = {topic: next(of_topic) for topic, of_topic in following.items()}
+    current = {topic: next(of_topic, None) for topic, of_topic in following.items()}
     for start, end in pairwise(cuts):
-        for topic, one in list(current.items()):
-            if one.end <= start:
-                after = next(following[topic], None)
-                if after is None:
-                    del current[topic]
-                else:
-                    current[topic] = after
-        yield start, end, [one for one in current.values() if one.start <= start]
+        for topic, span in current.items():
+            if span and span.end <= start:
+                current[topic] = next(following[topic], None)
+        yield start, end, [span for span in current.values() if span and span.start <= start]
 
 
 def _replayed(steps: Iterable[AuditedStep]) -> dict[str, list[ReplayedSpan]]:
@@ -183,13 +174,12 @@ def _replayed(steps: Iterable[AuditedStep]) -> dict[str, list[ReplayedSpan]]:
 
 
 def _course(
-    topic: str, readings: OffsetReadings, replayed: Sequence[ReplayedSpan], times: Times, max_gap: int, tolerance: int
+    topic: str, readings: OffsetReadings, replayed: Sequence[ReplayedSpan], times: Times, settings: AuditSettings
 ) -> BacklogCourse:
     """Of one topic."""
     shared = _shared_times(replayed)
     columns = [
-        _queue(readings, place, times, max_gap, shared.get(queue, ()), tolerance)
-        for place, queue in enumerate(readings.queues)
+        _queue(readings, place, times, settings, shared.get(queue, ())) for place, queue in enumerate(readings.queues)
     ]
     produced, consumed, waiting, known = (np.column_stack(part) for part in zip(*columns, strict=True))
     is_replayed = np.zeros((len(times), 1), bool)
@@ -211,12 +201,7 @@ def _shared_times(replayed: Iterable[ReplayedSpan]) -> dict[Place, list[tuple[in
 
 
 def _queue(
-    readings: OffsetReadings,
-    place: int,
-    times: Times,
-    max_gap: int,
-    shared: Sequence[tuple[int, int]],
-    tolerance: int,
+    readings: OffsetReadings, place: int, times: Times, settings: AuditSettings, shared: Sequence[tuple[int, int]]
 ) -> tuple[Any, ...]:
     """One column of each matrix of a course."""
     rows = np.flatnonzero(readings.lag[:, place] != UNKNOWN)
@@ -225,12 +210,12 @@ def _queue(
         return nothing, nothing, nothing, np.zeros(len(times), bool)
     at = readings.times[rows]
     moved = np.diff(readings.consumed_to[rows, place], prepend=readings.consumed_to[rows[0], place])
-    back = np.where(-moved > tolerance, -moved, 0)
+    back = np.where(-moved > settings.thresholds.rewind_tolerance, -moved, 0)
     for start, end in shared:
         back[(at > start) & (at <= end)] = 0
     grown = np.maximum(np.diff(readings.end_offset[rows, place], prepend=readings.end_offset[rows[0], place]), 0)
     produced, consumed = np.cumsum(grown + back), np.cumsum(np.maximum(moved, 0))
     after = np.searchsorted(at, times, side="left")
     inside = (after > 0) & (after < len(at))
-    known = inside & (np.diff(at)[np.clip(after - 1, 0, len(at) - 2)] <= max_gap)
-    return *(np.interp(times, at, one) for one in (produced, consumed, readings.lag[rows, place])), known
+    known = inside & (np.diff(at)[np.clip(after - 1, 0, len(at) - 2)] <= settings.max_gap)
+    return *(np.interp(times, at, numbers) for numbers in (produced, consumed, readings.lag[rows, place])), known
