@@ -11,8 +11,8 @@ from spark_jobs.domain.rocketmq.strategies import NEW
 from spark_jobs.domain.what_if.cases import Autoscaler, Case, Change
 from spark_jobs.domain.what_if.fluid import inflow
 from spark_jobs.domain.what_if.pace import Members
-from spark_jobs.domain.what_if.recorded import Recorded, ReplayedSpan, spans_of
-from spark_jobs.domain.what_if.simulation import Assignment, Run, Simulation, assignment_of
+from spark_jobs.domain.what_if.recorded import Assignment, Recorded, spans_of
+from spark_jobs.domain.what_if.simulation import Run, Simulation, assignment_of
 
 #: Nothing is changed within this part of what is wanted (`--horizontal-pod-autoscaler-tolerance`).
 _TOLERANCE = 0.1
@@ -55,7 +55,7 @@ class _Scaling:
                 yield now, until, assignments
                 now = until
 
-    def _look(self, now: int, replayed: Sequence[ReplayedSpan]) -> None:
+    def _look(self, now: int, replayed: Sequence[Assignment]) -> None:
         lag, scaler = float(self.run.waits.sum()), self.scaler
         most = min(scaler.most, max((len(span.interval.queues or ()) for span in replayed), default=scaler.most))
         wanted = self.requested

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.what_if.cases import Case
-from spark_jobs.domain.what_if.recorded import BacklogCourse, Messages, Recorded, ReplayedSpan
+from spark_jobs.domain.what_if.recorded import Assignment, BacklogCourse, Messages, Recorded
 
 Amounts = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -126,7 +126,7 @@ def inflow(case: Case, recorded: Recorded) -> BacklogCourse:
     return BacklogCourse(course.times, list(columns), np.cumsum(produced, axis=0), consumed, waiting, known)
 
 
-def _splits(case: Case, topic: str, replayed: ReplayedSpan, columns: Mapping[MessageQueue, int]) -> Iterator[_Split]:
+def _splits(case: Case, topic: str, replayed: Assignment, columns: Mapping[MessageQueue, int]) -> Iterator[_Split]:
     """Of the readable queues of one interval."""
     before = replayed.interval.queues or ()
 

@@ -22,8 +22,8 @@ from spark_jobs.domain.what_if.autoscale import autoscaled
 from spark_jobs.domain.what_if.cases import AS_IT_WAS, Case, origin
 from spark_jobs.domain.what_if.fluid import Amounts
 from spark_jobs.domain.what_if.pace import MemberPace, hand_over_pause, members_of, uncommitted_seconds
-from spark_jobs.domain.what_if.recorded import BacklogCourse, Recorded, recorded, spans_of, within
-from spark_jobs.domain.what_if.simulation import Assignment, Simulation, assignments_in, simulate
+from spark_jobs.domain.what_if.recorded import Assignment, BacklogCourse, Recorded, recorded, spans_of, within
+from spark_jobs.domain.what_if.simulation import Simulation, assignments_in, simulate
 from spark_jobs.errors import CaseError
 
 RECORDED = "really happened"
@@ -155,13 +155,12 @@ def _error(history: Recorded, again: Simulation | None) -> float | None:
 def _really(history: Recorded, owned: Mapping[str, Sequence[Assignment]]) -> Simulation:
     """What was recorded, in the form of what is played."""
     course, twice = history.course, 0.0
-    for topic, assignments in owned.items():
-        for start, end, _, allocation, _ in assignments:
-            first, last = np.searchsorted(course.times, (start, end)).clip(0, len(course.times) - 1)
-            for column, owners in course.by_column(topic, allocation.queues, allocation.owners):
-                if len(owners) > 1:
-                    consumed = course.consumed[last, column] - course.consumed[first, column]
-                    twice += float(consumed) * (len(owners) - 1)
+    for assignment in (assignment for of_topic in owned.values() for assignment in of_topic):
+        first, last = np.searchsorted(course.times, (assignment.start, assignment.end)).clip(0, len(course.times) - 1)
+        for column, owners in course.by_column(assignment, assignment.allocation.owners):
+            if len(owners) > 1:
+                consumed = course.consumed[last, column] - course.consumed[first, column]
+                twice += float(consumed) * (len(owners) - 1)
     return Simulation(owned, course.total, twice)
 
 

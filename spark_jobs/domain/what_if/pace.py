@@ -161,8 +161,7 @@ def _owned(recorded: Recorded) -> Iterator[tuple[slice, str, list[int]]]:
         rows = slice(first, min(last + 1, len(course.times)))
         columns_of_client: dict[str, list[int]] = defaultdict(list)
         for span in replayed:
-            allocation = span.allocation
-            for column, client_ids in course.by_column(span.interval.topic, allocation.queues, allocation.owner_ids):
+            for column, client_ids in course.by_column(span, span.allocation.owner_ids):
                 for client_id in client_ids:
                     columns_of_client[client_id].append(column)
         if rows.stop - rows.start >= 2:

@@ -75,13 +75,13 @@ def _size(change: int, end: int, last: Recorded, members: Members, replays: Repl
     rate_of_queue = dict(zip(course.queues, course.rates(course.produced).tolist(), strict=True))
     rates: dict[tuple[str, int], list[float]] = {}
     assignments = [of_topic[0] for of_topic in assignments_in(case, last, replays).values()]
-    for topic, allocation, client_ids in (assignment[2:] for assignment in assignments):
-        connections = connections_of(client_ids)
+    for assignment in assignments:
+        connections = connections_of(assignment.client_ids)
         for connection in connections:
             rates.setdefault(connection, [])
-        for place, owners in zip(allocation.queues, allocation.owners, strict=True):
+        for place, owners in zip(assignment.allocation.queues, assignment.allocation.owners, strict=True):
             for owner in owners:
-                rates[connections[owner]].append(rate_of_queue.get(MessageQueue(topic, *place), nan))
+                rates[connections[owner]].append(rate_of_queue.get(MessageQueue(assignment.topic, *place), nan))
     return PlannedSize(
         change,
         [

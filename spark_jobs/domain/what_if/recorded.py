@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby, pairwise
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,21 @@ Times = NDArray[np.int64]
 Value = TypeVar("Value")
 
 
-class ReplayedSpan(NamedTuple):
-    """A replayed interval, and the part `[start, end)` of its time in which no other view counts; microseconds."""
+class Assignment(NamedTuple):
+    """A topic's allocation, as it was or in a case, in the part `[start, end)` of a replayed interval in which no other
+    view counts; microseconds. `client_ids`: of the connections to which its owners are positions.
+    """
 
     start: int
     end: int
     interval: RebalanceInterval
     allocation: Allocation
+    client_ids: Sequence[str]
+
+    @property
+    def topic(self) -> str:
+        """The topic whose queues are owned."""
+        return self.interval.topic
 
 
 @dataclass(frozen=True)
@@ -57,10 +65,10 @@ class BacklogCourse:
         """Column of each queue."""
         return {queue: column for column, queue in enumerate(self.queues)}
 
-    def by_column(self, topic: str, queues: Sequence[Place], values: Sequence[Value]) -> Iterator[tuple[int, Value]]:
-        """(column, value) of each queue of the topic that was recorded; one value per queue."""
-        for place, value in zip(queues, values, strict=True):
-            column = self.columns.get(MessageQueue(topic, *place))
+    def by_column(self, assignment: Assignment, values: Sequence[Value]) -> Iterator[tuple[int, Value]]:
+        """(column, value) of each queue that was recorded; one value per queue of the allocation."""
+        for place, value in zip(assignment.allocation.queues, values, strict=True):
+            column = self.columns.get(MessageQueue(assignment.topic, *place))
             if column is not None:
                 yield column, value
 
@@ -87,7 +95,7 @@ class Recorded:
     """
 
     course: BacklogCourse
-    replayed: Mapping[str, Sequence[ReplayedSpan]]
+    replayed: Mapping[str, Sequence[Assignment]]
     max_gap: int
     allowed_lag: int
     reported: Mapping[str, Throughput]
@@ -95,7 +103,7 @@ class Recorded:
 
 def within(history: Recorded, start: int, end: int) -> Recorded | None:
     """What was recorded from `start` to `end` (microseconds); None where nothing was replayed then."""
-    replayed: dict[str, list[ReplayedSpan]] = {}
+    replayed: dict[str, list[Assignment]] = {}
     for topic, spans in history.replayed.items():
         cut = [span._replace(start=max(span.start, start), end=min(span.end, end)) for span in spans]
         if inside := [span for span in cut if span.start < span.end]:
@@ -136,20 +144,7 @@ def recorded(steps: Sequence[AuditedStep], pause: int = 0) -> Recorded | None:
     return Recorded(course, replayed, settings.max_gap, settings.thresholds.allowed_lag, reported)
 
 
-class HasTimes(Protocol):
-    """What holds for a time `[start, end)`."""
-
-    @property
-    def start(self) -> int: ...  # noqa: D102
-
-    @property
-    def end(self) -> int: ...  # noqa: D102
-
-
-Span = TypeVar("Span", bound=HasTimes)
-
-
-def spans_of(replayed: Mapping[str, Sequence[Span]]) -> Iterator[tuple[int, int, list[Span]]]:
+def spans_of(replayed: Mapping[str, Sequence[Assignment]]) -> Iterator[tuple[int, int, list[Assignment]]]:
     """The spans between two changes of any topic, with what holds in each of them, at most one of a topic."""
     cuts = sorted({moment for of_topic in replayed.values() for span in of_topic for moment in (span.start, span.end)})
     following = {topic: iter(of_topic) for topic, of_topic in replayed.items()}
@@ -161,20 +156,21 @@ def spans_of(replayed: Mapping[str, Sequence[Span]]) -> Iterator[tuple[int, int,
         yield start, end, [span for span in current.values() if span and span.start <= start]
 
 
-def _replayed(steps: Iterable[AuditedStep]) -> dict[str, list[ReplayedSpan]]:
+def _replayed(steps: Iterable[AuditedStep]) -> dict[str, list[Assignment]]:
     """By topic, in order of time."""
-    replayed: dict[str, list[ReplayedSpan]] = defaultdict(list)
+    replayed: dict[str, list[Assignment]] = defaultdict(list)
     for step in steps:
         ordinary = [interval for interval in step.intervals if interval.is_ordinary]
         for topic, of_topic in groupby(ordinary, key=lambda interval: interval.topic):
             for interval, start, end in without_overlaps(list(of_topic), step.window.start):
                 if interval.allocation is not None and start < end:
-                    replayed[topic].append(ReplayedSpan(start, end, interval, interval.allocation))
+                    client_ids = [member.client_id for member in interval.members or ()]
+                    replayed[topic].append(Assignment(start, end, interval, interval.allocation, client_ids))
     return replayed
 
 
 def _course(
-    topic: str, readings: OffsetReadings, replayed: Sequence[ReplayedSpan], times: Times, settings: AuditSettings
+    topic: str, readings: OffsetReadings, replayed: Sequence[Assignment], times: Times, settings: AuditSettings
 ) -> BacklogCourse:
     """Of one topic."""
     shared = _shared_times(replayed)
@@ -190,7 +186,7 @@ def _course(
     return BacklogCourse(times, queues, produced, consumed, waiting, known)
 
 
-def _shared_times(replayed: Iterable[ReplayedSpan]) -> dict[Place, list[tuple[int, int]]]:
+def _shared_times(replayed: Iterable[Assignment]) -> dict[Place, list[tuple[int, int]]]:
     """When a queue had several connections as owners: each commits its own offset, so it goes back and forth."""
     times: dict[Place, list[tuple[int, int]]] = defaultdict(list)
     for span in replayed:

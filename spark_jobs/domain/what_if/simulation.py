@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.kernel.audited_step import Allocation
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.kernel.triggers import moved_between
 from spark_jobs.domain.model.message_queue import MessageQueue
@@ -20,18 +19,8 @@ from spark_jobs.domain.rocketmq.allocation import unresolvable_room
 from spark_jobs.domain.what_if.cases import Case, origin
 from spark_jobs.domain.what_if.fluid import Amounts, Service, flow, inflow
 from spark_jobs.domain.what_if.pace import KnownRates, Members
-from spark_jobs.domain.what_if.recorded import BacklogCourse, Recorded, ReplayedSpan, spans_of
+from spark_jobs.domain.what_if.recorded import Assignment, BacklogCourse, Recorded, spans_of
 from spark_jobs.errors import StrategyError
-
-
-class Assignment(NamedTuple):
-    """A topic's allocation in a case over a span of time, in microseconds; `client_ids`: of its connections."""
-
-    start: int
-    end: int
-    topic: str
-    allocation: Allocation
-    client_ids: Sequence[str]
 
 
 def assignments_in(case: Case, recorded: Recorded, replays: Replays) -> dict[str, list[Assignment]]:
@@ -39,16 +28,16 @@ def assignments_in(case: Case, recorded: Recorded, replays: Replays) -> dict[str
     return {topic: [assignment_of(case, span, replays) for span in spans] for topic, spans in recorded.replayed.items()}
 
 
-def assignment_of(case: Case, span: ReplayedSpan, replays: Replays) -> Assignment:
-    """Of one interval. Raises `StrategyError` as `assignments_in`, and where a member or a broker is in no room: then
-    every client keeps what it had.
+def assignment_of(case: Case, span: Assignment, replays: Replays) -> Assignment:
+    """The span as it would have been. Raises `StrategyError` as `assignments_in`, and where a member or a broker is in
+    no room: then every client keeps what it had.
     """
     inputs = case.inputs(span.interval)
     client_ids = [member.client_id for member in inputs.members]
     for strategy in {member.strategy for member in inputs.members}:
         if why := unresolvable_room(replays.settings.named(strategy), inputs.topic, inputs.queues, client_ids):
             raise StrategyError(f"{case.label}: {strategy} cannot be played: {why}")
-    return Assignment(span.start, span.end, inputs.topic, replays.allocation(inputs), client_ids)
+    return span._replace(allocation=replays.allocation(inputs), client_ids=client_ids)
 
 
 @dataclass
@@ -110,12 +99,11 @@ class Run:
 
     def owned(self, assignment: Assignment) -> list[_OwnedQueue]:
         """Of one topic; queues that were never recorded are left out."""
-        topic, allocation = assignment.topic, assignment.allocation
-        key = topic, id(allocation)
+        key = assignment.topic, id(assignment.allocation)
         if key not in self._owned:
             self._owned[key] = [
                 _OwnedQueue(client_id, column, connections)
-                for column, owners in self.course.by_column(topic, allocation.queues, allocation.owners)
+                for column, owners in self.course.by_column(assignment, assignment.allocation.owners)
                 for client_id, connections in Counter(assignment.client_ids[owner] for owner in owners).items()
             ]
         return self._owned[key]

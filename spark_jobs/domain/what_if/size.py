@@ -17,8 +17,8 @@ from spark_jobs.domain.what_if.cases import Case, Change
 from spark_jobs.domain.what_if.fluid import Amounts, Places, inflow
 from spark_jobs.domain.what_if.outcome import drained_after
 from spark_jobs.domain.what_if.pace import members_of, uncommitted_seconds
-from spark_jobs.domain.what_if.recorded import BacklogCourse, Recorded, recorded
-from spark_jobs.domain.what_if.simulation import Assignment, assignments_in, simulate
+from spark_jobs.domain.what_if.recorded import Assignment, BacklogCourse, Recorded, recorded
+from spark_jobs.domain.what_if.simulation import assignments_in, simulate
 
 #: A peak is the highest rate over so many seconds, looked at once per so many.
 PEAK_SECONDS, _EVERY_SECONDS = 300, 60
@@ -167,12 +167,11 @@ class _Trials:
         rates, times = _window_rates(course), course.times[_window_rows(course)[0]]
         columns_of_client: dict[str, list[int]] = defaultdict(list)
         unowned = 0
-        for topic, assignments in owned.items():
-            allocation, client_ids = assignments[-1].allocation, assignments[-1].client_ids
-            for column, owners in course.by_column(topic, allocation.queues, allocation.owners):
+        for last in (assignments[-1] for assignments in owned.values()):
+            for column, owners in course.by_column(last, last.allocation.owners):
                 unowned += not owners and bool(rates[:, column].any())
                 for owner in owners:
-                    columns_of_client[client_ids[owner]].append(column)
+                    columns_of_client[last.client_ids[owner]].append(column)
         tried, utilisations = tried._replace(unowned=unowned), list[tuple[float, bool]]()
         for client_id, columns in columns_of_client.items():
             limits = self.members.rates_of(client_id, case, times)
