@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
-from tests.made_groups.lives import ALWAYS, BacklogCourse, Hosts, Life, Time
+from tests.made_groups.lives import ALWAYS, Course, Hosts, Life, Time
 
 #: A life of so many hours.
-LineKind = Callable[[Random, int], Life]
+Kind = Callable[[Random, int], Life]
 
 
 def push(random: Random, hours: int) -> Life:
@@ -18,7 +18,7 @@ def push(random: Random, hours: int) -> Life:
     """
     queues, brokers = random.choice((4, 6, 8)), random.choice((("broker-a",), ("broker-a", "broker-b")))
     hosts = {broker: queues // len(brokers) for broker in brokers}
-    retry: BacklogCourse[Hosts] = [(ALWAYS, dict.fromkeys(brokers, 1))]
+    retry: Course[Hosts] = [(ALWAYS, dict.fromkeys(brokers, 1))]
     members = _members(random, _ids(random, random.randint(1, queues // 2)), hours)
     is_alone = max(len(ids) for _, ids in members) == 1
     route = _route(random, hosts, hours) if is_alone else [(ALWAYS, hosts)]
@@ -37,14 +37,14 @@ def _ids(random: Random, count: int) -> tuple[str, ...]:
     return tuple(f"10.31.{net}.{host}@{random.randrange(1, 9999)}#{random.randrange(10**15)}" for host in range(count))
 
 
-def _route(random: Random, hosts: Hosts, hours: int) -> BacklogCourse[Hosts]:
+def _route(random: Random, hosts: Hosts, hours: int) -> Course[Hosts]:
     """Now and then every broker gets two queues more."""
     more = {broker: count + 2 for broker, count in hosts.items()}
     second = random.randrange(300, 3600 * hours - 600)
     return [(ALWAYS, hosts), *([(second, more)] if random.random() < 0.1 else [])]
 
 
-def _members(random: Random, ids: tuple[str, ...], hours: int) -> BacklogCourse[tuple[str, ...]]:
+def _members(random: Random, ids: tuple[str, ...], hours: int) -> Course[tuple[str, ...]]:
     """Every hour they stay, or one goes or comes back, or reconnects and is listed twice for 100 s; or all are
     restarted, one after the other, ten minutes apart and away for 30 s.
     """
@@ -126,7 +126,7 @@ def in_go(random: Random, hours: int) -> Life:
 
 def two_topics(random: Random, hours: int) -> Life:
     """Each topic on a broker of its own, which knows nothing of the other one."""
-    retry: BacklogCourse[Hosts] = [(ALWAYS, {"broker-a": 1, "broker-b": 1})]
+    retry: Course[Hosts] = [(ALWAYS, {"broker-a": 1, "broker-b": 1})]
     routes = {
         "orders": _route(random, {"broker-a": 4}, hours),
         "returns": _route(random, {"broker-b": 8}, hours),
@@ -178,19 +178,7 @@ def quiet(random: Random, hours: int) -> Life:
     return replace(life, members=[(ALWAYS, tuple(life.ids[:1])), (random.randrange(3000), ())], rate=0, bursts=())
 
 
-HEALTHY: tuple[LineKind, ...] = (
-    *(
-        push,
-        push,
-        push,
-        one_alone,
-        one_broker_keeps_a_stale_connection,
-        much_in_flight,
-        circle,
-        hash_ring,
-        orderly,
-        in_go,
-        two_topics,
-    ),
-    *(pull, pull_by_hand, pop, grpc_on_a_broker, behind_a_proxy, broadcasting, quiet),
+HEALTHY: tuple[Kind, ...] = (
+    *(push, push, push, one_alone, one_broker_keeps_a_stale_connection, much_in_flight, circle, hash_ring, orderly),
+    *(in_go, two_topics, pull, pull_by_hand, pop, grpc_on_a_broker, behind_a_proxy, broadcasting, quiet),
 )

@@ -13,7 +13,7 @@ T = TypeVar("T")
 #: What is made of a value in a time.
 Change = tuple["Time", Callable[[T], T]]
 #: Values, each from a second on.
-BacklogCourse = Sequence[tuple[int, T]]
+Course = Sequence[tuple[int, T]]
 #: Queues of a topic by broker.
 Hosts = Mapping[str, int]
 #: What was true before the first hour, too.
@@ -56,8 +56,8 @@ class Life:
     `has_proxy`: whether the cluster has one. `fault`: when something is wrong; None: nothing is. `hours`: how many.
     """
 
-    routes: Mapping[str, BacklogCourse[Hosts]]
-    members: BacklogCourse[tuple[str, ...]]
+    routes: Mapping[str, Course[Hosts]]
+    members: Course[tuple[str, ...]]
     group: str = "group"
     entries: Change[RouteEntry] | None = None
     strategy: str = "AVG"
@@ -90,7 +90,7 @@ class Life:
     connects: bool = True
     has_proxy: bool = False
     bystander: bool = False
-    listed: Mapping[str, BacklogCourse[tuple[str, ...]]] = field(default_factory=dict)
+    listed: Mapping[str, Course[tuple[str, ...]]] = field(default_factory=dict)
     fault: Time | None = None
     hours: int = 1
 
@@ -126,7 +126,7 @@ class Life:
         return self.subscribed.get(client_id, list(self.routes))
 
 
-def at(course: BacklogCourse[T], second: float) -> T:
+def at(course: Course[T], second: float) -> T:
     """The value that holds then."""
     return next(value for since, value in reversed(course) if since <= second)
 
