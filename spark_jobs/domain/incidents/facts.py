@@ -26,15 +26,15 @@ _MINUTE = 60 * SECOND
 def incident(roots: Sequence[Thread], consequences: Sequence[Thread], rules: Mapping[str, Rule]) -> Incident:
     """The incident of one event; threads in the order of time."""
     threads = [*roots, *consequences]
-    first_root, cluster = roots[0], roots[0].identity[0]
-    rule = rules[first_root.identity[2]]
+    first_root = roots[0]
+    rule = rules[first_root.identity.rule]
     worst = max(roots, key=lambda thread: (SEVERITIES.index(thread.worst.severity), thread.worst.start)).worst
     until = max(thread.until for thread in roots)
-    groups = tuple(sorted({thread.identity[1] for thread in threads}))
+    groups = tuple(sorted({thread.identity.consumer_group for thread in threads}))
     piled_up, unowned = _piled_up(threads), _unowned(threads)
     return Incident(
         incident_id=_incident_id(first_root, rule),
-        cluster=cluster,
+        cluster=first_root.identity.cluster,
         rule=rule.name,
         cause=worst.cause,
         causes=tuple(dict.fromkeys(cause for thread in roots for cause in thread.causes)),
@@ -60,7 +60,7 @@ def _incident_id(first: Thread, rule: Rule) -> str:
     """Stable: it hashes what began, and in which step; what several groups share stands for the group."""
     began = first.findings[0]
     shared = sorted(map(str, rule.spreads_by(began.finding))) if rule.spreads_by else [began.finding.cause or ""]
-    identity = (first.identity[0], rule.name) if rule.spreads_by else first.identity
+    identity = (first.identity.cluster, rule.name) if rule.spreads_by else first.identity
     begins = from_micros(began.step_start).isoformat()
     text = "\n".join([*(name or "" for name in identity), *shared, begins])
     return sha256(text.encode()).hexdigest()[:16]
@@ -91,7 +91,9 @@ def _piled_up(threads: Sequence[Thread]) -> dict[str, int]:
     backlogs: dict[str, list[tuple[int | None, int | None]]] = defaultdict(list)
     for thread in threads:
         every_evidence = (finding.evidence for finding in _findings([thread]))
-        backlogs[thread.identity[1]] += [(evidence.backlog_max, evidence.unknown_queues) for evidence in every_evidence]
+        backlogs[thread.identity.consumer_group] += [
+            (evidence.backlog_max, evidence.unknown_queues) for evidence in every_evidence
+        ]
     highest = {group: highest_backlog(pairs) for group, pairs in backlogs.items()}
     return {group: messages for group, messages in highest.items() if messages is not None}
 
@@ -104,7 +106,7 @@ def _unowned(threads: Sequence[Thread]) -> dict[str, int]:
     """
     times_by_group: dict[str, dict[Queue, set[tuple[int, int]]]] = defaultdict(lambda: defaultdict(set))
     for thread in threads:
-        times_by_queue = times_by_group[thread.identity[1]]
+        times_by_queue = times_by_group[thread.identity.consumer_group]
         for finding in _findings([thread]):
             for queue in finding.evidence.queues:
                 if queue.role == UNASSIGNED and not (queue.produced == 0 == queue.backlog_max):
@@ -127,7 +129,7 @@ def _headline(rule: Rule, roots: Sequence[Thread]) -> str:
     queues = _queues(roots)
     queues = tuple(queue for queue in queues if not queue[0].startswith(RETRY)) or queues
     return rule.headline.format(
-        groups=_some(sorted({thread.identity[1] for thread in roots}), "group"),
+        groups=_some(sorted({thread.identity.consumer_group for thread in roots}), "group"),
         topics=_some(_topics(roots), "topic"),
         queues=queues_by_topic(queues) if queues else "its queues",
         brokers=_some(sorted({broker for _, broker, _ in queues}), "broker"),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
+from typing import NamedTuple
 
 from spark_jobs.domain.incidents.values import IncidentPart, PublishedFinding, Queue, UnknownTime
 from spark_jobs.domain.model.finding import Finding
@@ -17,8 +18,16 @@ from spark_jobs.domain.rules.rule import Rule
 
 #: What is back so soon never went away.
 QUIET = 600 * SECOND
-#: Cluster, consumer group, rule, topic and client id of a condition.
-Identity = tuple[str, str, str, str | None, str | None]
+
+
+class Identity(NamedTuple):
+    """What tells a condition from others: neither its cause nor its queues do."""
+
+    cluster: str
+    consumer_group: str
+    rule: str
+    topic: str | None
+    client_id: str | None
 
 
 class RootRules:
@@ -80,15 +89,15 @@ class Thread:
     @cached_property
     def topics(self) -> frozenset[str]:
         """Its topic, and those of its queues."""
-        own = self.identity[3]
-        return frozenset(topic for topic, _, _ in self.queues) | (frozenset() if own is None else {own})
+        topics = {self.identity.topic, *(topic for topic, _, _ in self.queues)}
+        return frozenset(topic for topic in topics if topic is not None)
 
     def part(self) -> IncidentPart:
         """The thread as a part of an incident."""
         worst = self.worst
         return IncidentPart(
-            consumer_group=self.identity[1],
-            rule=self.identity[2],
+            consumer_group=self.identity.consumer_group,
+            rule=self.identity.rule,
             cause=worst.cause,
             severity=worst.severity,
             topic=worst.topic,
@@ -111,11 +120,10 @@ def threads(findings: Iterable[PublishedFinding], root_rules: RootRules, unknown
     ]
 
 
-def _identity(finding: PublishedFinding) -> Identity:
-    """What tells a finding's condition from others: neither its cause nor its queues do."""
-    subject = finding.finding.subject
-    client_id = subject if _is_client(subject, finding) else None
-    return finding.cluster, finding.consumer_group, finding.finding.rule, finding.finding.topic, client_id
+def _identity(published: PublishedFinding) -> Identity:
+    finding = published.finding
+    client_id = finding.subject if _is_client(finding.subject, published) else None
+    return Identity(*published.group, finding.rule, finding.topic, client_id)
 
 
 def _is_client(subject: str, finding: PublishedFinding) -> bool:
