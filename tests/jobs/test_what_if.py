@@ -25,7 +25,7 @@ from schemas import (
 )
 from spark_jobs.cli.main import main
 from spark_jobs.config import Configuration
-from tests.domain.what_if.told import told_by
+from tests.domain.what_if.histories import reported_by
 from tests.snapshots import HOUR, at, membership, offsets, route
 from tests.stored import write
 
@@ -61,7 +61,7 @@ def warehouse(tmp_path: Path) -> str:
 @pytest.fixture
 def told(tmp_path: Path) -> str:
     """`c1` says that its 1 thread takes 40 ms: it can consume 25 messages a second."""
-    return written(tmp_path, told_by(["c1"], threads=1, response_ms=40))
+    return written(tmp_path, reported_by(["c1"], threads=1, response_ms=40))
 
 
 def written(
@@ -129,7 +129,7 @@ def test_the_answer_says_that_messages_are_those_of_the_queues(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for tags, quality in (("*", "MEASURED"), ("EU", "UNFILTERED")):
-        warehouse = written(tmp_path / quality, told_by(["c1"], threads=1, response_ms=40), tags)
+        warehouse = written(tmp_path / quality, reported_by(["c1"], threads=1, response_ms=40), tags)
         given = ("--warehouse", warehouse, "--group", "g", "--interval", str(HOUR), "--unique-ids")
         assert ("by tags or SQL" in said(capsys, *given)) is (quality == "UNFILTERED")
         assert json.loads(said(capsys, *given, "--json"))["lag_quality"] == quality

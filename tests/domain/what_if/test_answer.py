@@ -11,8 +11,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.status.capacity import GroupInStep, HeldBack, Limit
 from spark_jobs.domain.what_if.answer import in_numbers
-from tests.domain.what_if.histories import at, nothing, steps
-from tests.domain.what_if.told import client_row, told_by
+from tests.domain.what_if.histories import at, client_row, nothing, reported_by, steps
 
 ONE, TWINS, TWO = ["c1"], ["c1", "c1"], ["c1", "c2"]
 NUMBER = "With {} the highest backlog would have been {} instead of {}."
@@ -46,7 +45,7 @@ def two_strategies() -> list[AuditedStep]:
 
 def telling() -> list[AuditedStep]:
     """20 a second come to each of two, which take 16 with one thread and 62.5 ms."""
-    return steps(lambda _: TWO, [at(10)] * 4, [at(8)] * 4, clients=told_by(TWO, threads=1, response_ms=62.5))
+    return steps(lambda _: TWO, [at(10)] * 4, [at(8)] * 4, clients=reported_by(TWO, threads=1, response_ms=62.5))
 
 
 def until_300(rate: float) -> list[AuditedStep]:
