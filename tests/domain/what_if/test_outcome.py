@@ -12,7 +12,7 @@ from spark_jobs.domain.what_if.outcome import NO_BACKLOG_KNOWN, NO_PACE, CaseOut
 from spark_jobs.errors import StrategyError
 from tests.domain.what_if.histories import at, nothing, steps
 
-TWINS, TWO, THIRTY = ["c1", "c1"], ["c1", "c2"], {"c1": 30.0, "c2": 30.0}
+TWINS, TWO = ["c1", "c1"], ["c1", "c2"]
 
 
 def compared(history: list[AuditedStep], *cases: Case) -> Comparison:
