@@ -40,5 +40,5 @@ def test_only_groups_that_can_be_compared_got_worse_or_not() -> None:
     calm = LAST._replace(start=FIRST.start, end=FIRST.end, incidents=0, wrong_minutes=0.0)
     worse, new = GroupTrend("eu", "worse", (calm, LAST)), GroupTrend("eu", "new", (FIRST, LAST))
     assert trends_text([worse, GroupTrend("eu", "calm", (calm, calm))]) == "2 groups; 1 got worse in the last week."
-    told = "2 groups; 1 of 1 that can be compared got worse in the last week."
-    assert trends_text([worse, new]) == told
+    text = "2 groups; 1 of 1 that can be compared got worse in the last week."
+    assert trends_text([worse, new]) == text

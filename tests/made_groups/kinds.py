@@ -24,7 +24,7 @@ def push(random: Random, hours: int) -> Life:
     route = _route(random, hosts, hours) if is_alone else [(ALWAYS, hosts)]
     return replace(
         Life({"topic": route, "%RETRY%group": retry}, members),
-        told=random.random() < 0.5,
+        answers=random.random() < 0.5,
         rate=random.choice((0, 1, 5, 20)),
         bursts=_bursts(random, hours) if is_alone else (),
         bystander=random.random() < 0.2,
@@ -101,7 +101,7 @@ def much_in_flight(random: Random, hours: int) -> Life:
 
 
 def circle(random: Random, hours: int) -> Life:
-    return replace(push(random, hours), strategy="AVG_BY_CIRCLE", told=True)
+    return replace(push(random, hours), strategy="AVG_BY_CIRCLE", answers=True)
 
 
 def hash_ring(random: Random, hours: int) -> Life:
@@ -113,7 +113,7 @@ def hash_ring(random: Random, hours: int) -> Life:
 
 
 def orderly(random: Random, hours: int) -> Life:
-    return replace(push(random, hours), orderly=True, told=True)
+    return replace(push(random, hours), orderly=True, answers=True)
 
 
 def in_go(random: Random, hours: int) -> Life:
@@ -121,7 +121,7 @@ def in_go(random: Random, hours: int) -> Life:
     life = push(random, hours)
     short = {one: one.partition("#")[0] for one in life.ids}
     members = [(since, tuple(short[one] for one in ids)) for since, ids in life.members]
-    return replace(life, members=members, language="GO", told=False)
+    return replace(life, members=members, language="GO", answers=False)
 
 
 def two_topics(random: Random, hours: int) -> Life:
@@ -133,29 +133,29 @@ def two_topics(random: Random, hours: int) -> Life:
         "%RETRY%group": retry,
     }
     members = _members(random, _ids(random, random.randint(1, 4)), hours)
-    return Life(routes, members, told=random.random() < 0.5, hours=hours)
+    return Life(routes, members, answers=random.random() < 0.5, hours=hours)
 
 
 def pull(random: Random, hours: int) -> Life:
     """DefaultLitePullConsumer: rebalances as others do, and is pulled when the application likes."""
-    return replace(push(random, hours), consume_type="CONSUME_ACTIVELY", told=True)
+    return replace(push(random, hours), consume_type="CONSUME_ACTIVELY", answers=True)
 
 
 def pull_by_hand(random: Random, hours: int) -> Life:
     """DefaultMQPullConsumer: it lists no queue, whatever it pulls (`DefaultMQPullConsumerImpl.consumerRunningInfo`)."""
-    return replace(push(random, hours), consume_type="CONSUME_ACTIVELY", told=True, owns=False)
+    return replace(push(random, hours), consume_type="CONSUME_ACTIVELY", answers=True, owns=False)
 
 
 def pop(random: Random, hours: int) -> Life:
     """The broker deals out the queues, and may know of no offset."""
     life = push(random, hours)
-    return replace(life, client_rebalance=False, told=True, owns=False, commits=random.random() < 0.5)
+    return replace(life, client_rebalance=False, answers=True, owns=False, commits=random.random() < 0.5)
 
 
 def grpc_on_a_broker(random: Random, hours: int) -> Life:
     """A proxy inside the broker; ids as org.apache.rocketmq.client.java.misc.ClientId makes them."""
     ids = tuple(f"host-{place}@{random.randrange(1, 9999)}@{place}@{_base36(random)}" for place in range(3))
-    return replace(push(random, hours), members=[(ALWAYS, ids)], told=False, commits=random.random() < 0.5)
+    return replace(push(random, hours), members=[(ALWAYS, ids)], answers=False, commits=random.random() < 0.5)
 
 
 def _base36(random: Random) -> str:
@@ -165,11 +165,11 @@ def _base36(random: Random) -> str:
 def behind_a_proxy(random: Random, hours: int) -> Life:
     """Nobody is connected; offsets advance, were never committed, or nothing is produced."""
     commits = random.random() < 0.7
-    return replace(push(random, hours), connects=False, has_proxy=True, told=False, commits=commits)
+    return replace(push(random, hours), connects=False, has_proxy=True, answers=False, commits=commits)
 
 
 def broadcasting(random: Random, hours: int) -> Life:
-    return replace(push(random, hours), model="BROADCASTING", told=random.random() < 0.5)
+    return replace(push(random, hours), model="BROADCASTING", answers=random.random() < 0.5)
 
 
 def quiet(random: Random, hours: int) -> Life:

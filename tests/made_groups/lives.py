@@ -43,7 +43,7 @@ class Life:
     """One group, as it is.
 
     `routes`: of each topic; `entries`: how those of ordinary topics differ; `members`: client ids, of twins twice;
-    `language` and `version`: of all, but for `languages`. Where `told`, clients are asked for their running info:
+    `language` and `version`: of all, but for `languages`. `answers`: whether clients are asked for their running info;
     `strategies` and `subscribed` are theirs by id, where they differ; `says` and `measures`: how their answers differ;
     `silent`: who does not answer when; `cached`: messages of each queue. `owns`: whether they list their queues.
     `listed`: what single brokers list instead of the members.
@@ -68,7 +68,7 @@ class Life:
     consume_type: str = "CONSUME_PASSIVELY"
     orderly: bool = False
     client_rebalance: bool | None = True
-    told: bool = True
+    answers: bool = True
     owns: bool = True
     strategies: Mapping[str, str] = field(default_factory=dict)
     subscribed: Mapping[str, Sequence[str]] = field(default_factory=dict)

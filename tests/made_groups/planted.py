@@ -74,7 +74,7 @@ def offline(life: Life, fault: Time, random: Random) -> Life:
 @planted("GROUP_OFFLINE/NOBODY_CONNECTED", "UNASSIGNED_QUEUE/GROUP_OFFLINE")
 def stopped_behind_a_proxy(life: Life, fault: Time, random: Random) -> Life:
     nobody = Standing("topic", range(8), fault)
-    return replace(life, connects=False, has_proxy=True, told=False, standing=[nobody])
+    return replace(life, connects=False, has_proxy=True, answers=False, standing=[nobody])
 
 
 @planted("SUBSCRIPTION_MISMATCH/DIFFERENT_TOPICS", "UNASSIGNED_QUEUE/MEMBER_NOT_SUBSCRIBED", always=True)
@@ -173,7 +173,7 @@ def _on_two_brokers(life: Life) -> Life:
 
 @planted("MIXED_CLIENTS/DIFFERENT_LANGUAGES", always=True)
 def other_languages(life: Life, fault: Time, random: Random) -> Life:
-    return replace(life, languages={life.ids[0]: "GO"}, told=False)
+    return replace(life, languages={life.ids[0]: "GO"}, answers=False)
 
 
 @planted("STRANDED_WRITE_QUEUES/BEYOND_READ_QUEUES", always=True)
