@@ -89,7 +89,7 @@ def size(steps: Sequence[AuditedStep], goals: Goals, load: float, configured: St
     wanted = [(goal, number) for goal, number in goals._asdict().items() if number is not None]
     needs = [GoalSize(goal, number, trials.smallest(goal, number)) for goal, number in wanted]
     course = replace(history.course, produced=history.course.produced * load)
-    peaks = _window_rates(course).sum(axis=1)
+    peaks = _peak_windows(course)[1].sum(axis=1)
     peak = float(peaks.max()) if peaks.size else None
     return Size(members, trials.queues, peak, trials.tried_with(members, 1), needs)
 
@@ -164,7 +164,7 @@ class _Trials:
     def _at_peak(self, case: Case, owned: Mapping[str, Sequence[Assignment]], tried: SizeOutcome) -> SizeOutcome:
         """How busy the busiest member is in its busiest five minutes, as the queues were shared at the end."""
         course = inflow(case, self.history)
-        rates, times = _window_rates(course), course.times[_window_rows(course)[0]]
+        times, rates = _peak_windows(course)
         columns_of_client: dict[str, list[int]] = defaultdict(list)
         unowned = 0
         for last in (assignments[-1] for assignments in owned.values()):
@@ -185,24 +185,22 @@ class _Trials:
         return tried._replace(utilisation=utilisation, by_pulls=by_pulls)
 
 
-def _window_rows(course: BacklogCourse) -> tuple[Places, Places]:
-    """First and last row of every window of five minutes, or of all that is recorded where that is less."""
-    seconds = (course.times - course.times[0]) / SECOND if len(course.times) else np.zeros(0)
-    if not len(seconds) or not seconds[-1]:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    length = min(PEAK_SECONDS, seconds[-1])
-    starts = np.unique(np.searchsorted(seconds, np.arange(0, seconds[-1] - length + 1, _EVERY_SECONDS)))
-    return starts, np.minimum(np.searchsorted(seconds, seconds[starts] + length), len(seconds) - 1)
-
-
-def _window_rates(course: BacklogCourse) -> Amounts:
-    """Messages a second produced to each queue in each window; of time in which a queue is unknown, nothing."""
-    first, last = _window_rows(course)
+def _peak_windows(course: BacklogCourse) -> tuple[Places, Amounts]:
+    """When every window of five minutes begins, or that of all that is recorded where it is less; and messages a second
+    produced to each queue in it: of time in which a queue is unknown, nothing.
+    """
+    elapsed = (course.times - course.times[:1]) / SECOND
+    if not elapsed.any():
+        return course.times[:0], np.zeros((0, len(course.queues)))
+    length = min(PEAK_SECONDS, elapsed[-1])
+    first = np.unique(np.searchsorted(elapsed, np.arange(0, elapsed[-1] - length + 1, _EVERY_SECONDS)))
+    last = np.minimum(np.searchsorted(elapsed, elapsed[first] + length), len(elapsed) - 1)
     known = course.known[1:]
     produced = _summed(np.where(known, np.diff(course.produced, axis=0), 0))
     seconds = _summed(np.where(known, np.diff(course.times)[:, None], 0)) / SECOND
-    spans = seconds[last] - seconds[first]
-    return np.divide(produced[last] - produced[first], spans, out=np.zeros_like(spans), where=spans >= PEAK_SECONDS / 2)
+    grown, spans = produced[last] - produced[first], seconds[last] - seconds[first]
+    rates = np.divide(grown, spans, out=np.zeros_like(spans), where=spans >= PEAK_SECONDS / 2)
+    return course.times[first], rates
 
 
 def _summed(steps: Amounts) -> Amounts:
