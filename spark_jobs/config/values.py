@@ -39,8 +39,8 @@ def _check_known(kind: str, name: str, known: tuple[str, ...]) -> str:
 
 
 def _check_pattern(pattern: str) -> str:
-    if found := _PYTHON_ONLY.search(pattern):
-        raise ValueError(f"'{pattern}' has '{found.group()}', which Java reads differently")
+    if match := _PYTHON_ONLY.search(pattern):
+        raise ValueError(f"'{pattern}' has '{match.group()}', which Java reads differently")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", FutureWarning)  # nested sets and `&&`, which Java knows and Python does not

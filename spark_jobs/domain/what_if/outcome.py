@@ -90,7 +90,7 @@ class Comparison:
 def compare(steps: Sequence[AuditedStep], cases: Iterable[Case], configured: StrategySettings) -> Comparison | None:
     """The steps are those of one group, in order. None: no topic was replayed.
 
-    Raises `StrategyError` where the settings of a strategy are missing, `CaseError` as `check_case` does.
+    Raises `StrategyError` where the settings of a strategy are missing, `CaseError` as `_check_case`.
     """
     pause = hand_over_pause(steps)
     history = recorded(steps, pause)
@@ -102,7 +102,7 @@ def compare(steps: Sequence[AuditedStep], cases: Iterable[Case], configured: Str
     real = _outcome(RECORDED, owned, history, _really(history, owned))
     outcomes = []
     for case in cases:
-        check_case(case, history)
+        _check_case(case, history)
         replays = Replays(case.settings(configured))
         owned = assignments_in(case, history, replays)
         played = autoscaled(case, history, members, replays) if case.scaler else simulate(case, owned, history, members)
@@ -259,7 +259,7 @@ def _scaled(owned: Mapping[str, Sequence[Assignment]]) -> Scaled:
 _NAMED = 8
 
 
-def check_case(case: Case, history: Recorded) -> None:
+def _check_case(case: Case, history: Recorded) -> None:
     """Raises `CaseError` for a client id that no member has, or where more members leave than there ever were."""
     intervals = [replayed.interval for of_topic in history.replayed.values() for replayed in of_topic]
     present = {member.client_id for interval in intervals for member in interval.members or ()}

@@ -21,9 +21,9 @@ from spark_jobs.domain.what_if.cases import Case, origin
 from spark_jobs.domain.what_if.recorded import BacklogCourse, Recorded, spans_of
 
 #: A pace is what a member with a backlog kept up for so long, in seconds; else what it did for so long.
-REACHED_SECONDS, SEEN_SECONDS = 60, 20
+_REACHED_SECONDS, _SEEN_SECONDS = 60, 20
 #: A queue with no more waiting than comes in within this time is kept up with: offsets are committed every 5 seconds.
-KEPT_UP_SECONDS = 15
+_KEPT_UP_SECONDS = 15
 
 
 class Pace(NamedTuple):
@@ -134,8 +134,8 @@ def _steady(pace: Pace, times: Times) -> KnownRates:
 
 
 def members_of(recorded: Recorded) -> Members:
-    """The pace of a client id is the highest over any `REACHED_SECONDS` in which it had a backlog all the time, else
-    over any `SEEN_SECONDS`.
+    """The pace of a client id is the highest over any `_REACHED_SECONDS` in which it had a backlog all the time, else
+    over any `_SEEN_SECONDS`.
 
     It had a backlog at a time if more waited in its queues than came in since the time before, and than is allowed.
     """
@@ -183,7 +183,7 @@ class _Span:
 
     def paces(self) -> Iterator[Pace]:
         """The highest with a backlog, and the highest of all, if there are any."""
-        for seconds, reached in ((REACHED_SECONDS, True), (SEEN_SECONDS, False)):
+        for seconds, reached in ((_REACHED_SECONDS, True), (_SEEN_SECONDS, False)):
             ends = np.searchsorted(self._times, self._times + seconds * SECOND)
             starts = np.flatnonzero(ends < len(self._times))
             ends = ends[starts]
@@ -218,7 +218,7 @@ def uncommitted_seconds(course: BacklogCourse) -> float:
     reported = course.known[1:] & (rates > 0)
     every = course.waiting[1:][reported] / rates[reported]
     usual = float(np.quantile(every, 0.5, method="lower")) if len(every) else 0.0
-    return usual if usual <= KEPT_UP_SECONDS else 0.0
+    return usual if usual <= _KEPT_UP_SECONDS else 0.0
 
 
 def hand_over_pause(steps: Sequence[AuditedStep]) -> int:

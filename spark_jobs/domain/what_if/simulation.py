@@ -180,9 +180,9 @@ class Run:
         )
         self.waits = flowed.waiting[-1]
         uncommitted = produced[:, served] / seconds * self.members.uncommitted
-        seen = flowed.waiting.copy()
-        seen[:, served] = np.maximum(seen[:, served], uncommitted)
-        result.waiting[rows] = seen[:, known].sum(axis=1)
+        waiting = flowed.waiting.copy()
+        waiting[:, served] = np.maximum(waiting[:, served], uncommitted)
+        result.waiting[rows] = waiting[:, known].sum(axis=1)
 
     def _service(
         self, replayed: Sequence[Assignment], served: NDArray[np.bool_]

@@ -21,7 +21,7 @@ from spark_jobs.domain.what_if.recorded import Assignment, BacklogCourse, Record
 from spark_jobs.domain.what_if.simulation import assignments_in, simulate
 
 #: A peak is the highest rate over so many seconds, looked at once per so many.
-PEAK_SECONDS, _EVERY_SECONDS = 300, 60
+_PEAK_SECONDS, _EVERY_SECONDS = 300, 60
 #: No group is tried with more members than this, or more times its queues.
 _MOST_MEMBERS, _MOST_QUEUES = 1024, 8
 
@@ -192,14 +192,14 @@ def _peak_windows(course: BacklogCourse) -> tuple[Places, Amounts]:
     elapsed = (course.times - course.times[:1]) / SECOND
     if not elapsed.any():
         return course.times[:0], np.zeros((0, len(course.queues)))
-    length = min(PEAK_SECONDS, elapsed[-1])
+    length = min(_PEAK_SECONDS, elapsed[-1])
     first = np.unique(np.searchsorted(elapsed, np.arange(0, elapsed[-1] - length + 1, _EVERY_SECONDS)))
     last = np.minimum(np.searchsorted(elapsed, elapsed[first] + length), len(elapsed) - 1)
     known = course.known[1:]
     produced = _summed(np.where(known, np.diff(course.produced, axis=0), 0))
     seconds = _summed(np.where(known, np.diff(course.times)[:, None], 0)) / SECOND
     grown, spans = produced[last] - produced[first], seconds[last] - seconds[first]
-    rates = np.divide(grown, spans, out=np.zeros_like(spans), where=spans >= PEAK_SECONDS / 2)
+    rates = np.divide(grown, spans, out=np.zeros_like(spans), where=spans >= _PEAK_SECONDS / 2)
     return course.times[first], rates
 
 
