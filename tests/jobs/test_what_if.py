@@ -15,41 +15,31 @@ import pytest
 
 from schemas import (
     AUDIT_RUNS,
-    CLIENT_SNAPSHOTS,
     GROUP_STATUS,
     MEMBERSHIP_SNAPSHOTS,
     OFFSET_SNAPSHOTS,
     OUTPUTS,
-    ROUTE_SNAPSHOTS,
     Table,
 )
 from spark_jobs.cli.main import main
 from spark_jobs.config import Configuration
-from tests.domain.what_if.histories import reported_by
-from tests.snapshots import HOUR, at, membership, offsets, route
+from tests.domain.what_if.histories import at as rate
+from tests.domain.what_if.histories import nothing, reported_by, snapshots
+from tests.snapshots import HOUR, at, membership, offsets
 from tests.stored import write
 
 KEY = {"cluster": "c", "consumer_group": "g"}
-SECONDS = range(0, 601, 20)
 
 
-def snapshots(clients: Sequence[dict[str, Any]], tags: str = "*") -> dict[Table, list[dict[str, Any]]]:
-    """Twins: 8 queues with 2.5 messages a second each, of which they consume the first four. Another group and retry
-    topics are there too. `clients`: what these say of themselves.
+def twins(clients: Sequence[dict[str, Any]], tags: str = "*") -> dict[Table, list[dict[str, Any]]]:
+    """8 queues with 2.5 messages a second each, of which twins consume the first four. Another group and retry topics
+    are there too. `clients`: what these report of themselves.
     """
+    rows = snapshots(lambda _: ["c1", "c1"], [rate(2.5)] * 8, [rate(2.5)] * 4 + [nothing] * 4, clients=clients)
     subscriptions = [{"topic": topic, "sub_string": tags} for topic in ("t", "%RETRY%g")]
-    return {
-        MEMBERSHIP_SNAPSHOTS: [
-            *(membership(second, "c1", "c1") | {"subscriptions": subscriptions} for second in SECONDS),
-            *(membership(second, "c9", group="other") for second in SECONDS),
-        ],
-        ROUTE_SNAPSHOTS: [route(second, 8) for second in SECONDS],
-        OFFSET_SNAPSHOTS: [
-            offsets(second, *[(1000 + second * 5 // 2, 1000 + second * 5 // 2 * (place < 4), 1) for place in range(8)])
-            for second in SECONDS
-        ],
-        CLIENT_SNAPSHOTS: [*clients],
-    }
+    memberships = [row | {"subscriptions": subscriptions} for row in rows[MEMBERSHIP_SNAPSHOTS]]
+    others = [membership(second, "c9", group="other") for second in range(0, 601, 20)]
+    return rows | {MEMBERSHIP_SNAPSHOTS: [*memberships, *others]}
 
 
 @pytest.fixture
@@ -71,7 +61,7 @@ def written(
     configuration: Configuration = Configuration(),  # noqa: B008
     more: Mapping[Table, Sequence[dict[str, Any]]] = MappingProxyType({}),
 ) -> str:
-    for table, found in snapshots(clients, tags).items():
+    for table, found in twins(clients, tags).items():
         write(tmp_path, table, [*found, *more.get(table, ())])
     for table in OUTPUTS:
         write(tmp_path, table, [])
@@ -86,7 +76,7 @@ def written(
     run = {"run_id": "r", "finished_at": HOUR.end, "step_seconds": 3600, "outcome": "published"}
     run |= {"interval_start": HOUR.start, "interval_end": HOUR.end, "configuration": configuration.model_dump_json()}
     run |= {"published_versions": [(table.name, int(table is GROUP_STATUS)) for table in OUTPUTS]}
-    write(tmp_path, AUDIT_RUNS, [run | {"source_versions": [(table.name, 0) for table in snapshots(clients)]}])
+    write(tmp_path, AUDIT_RUNS, [run | {"source_versions": [(table.name, 0) for table in twins(clients)]}])
     return str(tmp_path)
 
 

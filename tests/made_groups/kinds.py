@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
-from tests.made_groups.lives import ALWAYS, Course, Hosts, Life, Time
+from tests.made_groups.lives import ALWAYS, ON_TWO_BROKERS, Course, Hosts, Life, Time, routes_of
 
 #: A life of so many hours.
 Kind = Callable[[Random, int], Life]
@@ -18,12 +18,13 @@ def push(random: Random, hours: int) -> Life:
     """
     queues, brokers = random.choice((4, 6, 8)), random.choice((("broker-a",), ("broker-a", "broker-b")))
     hosts = {broker: queues // len(brokers) for broker in brokers}
-    retry: Course[Hosts] = [(ALWAYS, dict.fromkeys(brokers, 1))]
     members = _members(random, _ids(random, random.randint(1, queues // 2)), hours)
     is_alone = max(len(ids) for _, ids in members) == 1
-    route = _route(random, hosts, hours) if is_alone else [(ALWAYS, hosts)]
+    routes = routes_of(hosts)
+    if is_alone:
+        routes["topic"] = _route(random, hosts, hours)
     return replace(
-        Life({"topic": route, "%RETRY%group": retry}, members),
+        Life(routes, members),
         answers=random.random() < 0.5,
         rate=random.choice((0, 1, 5, 20)),
         bursts=_bursts(random, hours) if is_alone else (),
@@ -89,9 +90,7 @@ def one_broker_keeps_a_stale_connection(random: Random, hours: int) -> Life:
     for hour in range(hours):
         second = 3600 * hour + random.randrange(200, 3400)
         listed += [(second, (ids[0], *ids)), (second + 130, ids)]
-    hosts = {"broker-a": 4, "broker-b": 4}
-    routes = {"topic": [(ALWAYS, hosts)], "%RETRY%group": [(ALWAYS, dict.fromkeys(hosts, 1))]}
-    return Life(routes, [(ALWAYS, ids)], listed={"broker-b": listed}, hours=hours)
+    return Life(ON_TWO_BROKERS, [(ALWAYS, ids)], listed={"broker-b": listed}, hours=hours)
 
 
 def much_in_flight(random: Random, hours: int) -> Life:

@@ -126,6 +126,14 @@ class Life:
         return self.subscribed.get(client_id, list(self.routes))
 
 
+def routes_of(hosts: Hosts) -> dict[str, Course[Hosts]]:
+    """Of one topic, and of the group's retry topic with a queue on each of its brokers, always."""
+    return {"topic": [(ALWAYS, hosts)], "%RETRY%group": [(ALWAYS, dict.fromkeys(hosts, 1))]}
+
+
+ON_TWO_BROKERS = routes_of({"broker-a": 4, "broker-b": 4})
+
+
 def at(course: Course[T], second: float) -> T:
     """The value that holds then."""
     return next(value for since, value in reversed(course) if since <= second)

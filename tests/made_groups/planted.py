@@ -11,7 +11,7 @@ from spark_jobs.domain.model.history import ClientState, ConsumeStatus
 from spark_jobs.domain.model.message_queue import PERM_WRITE, RouteEntry
 from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP
 from tests.made_groups.kinds import Kind
-from tests.made_groups.lives import ALWAYS, Course, Life, Standing, Time
+from tests.made_groups.lives import ALWAYS, ON_TWO_BROKERS, Course, Life, Standing, Time, routes_of
 
 #: Before the first hour, and after the last.
 _EVER = Time(ALWAYS, -ALWAYS)
@@ -20,10 +20,10 @@ _EVER = Time(ALWAYS, -ALWAYS)
 def _steady(random: Random, hours: int, members: int, queues: int) -> tuple[Life, Time]:
     """Members that stay, and messages that come in; something is wrong for 15 to 25 minutes of one of the hours."""
     ids = tuple(f"10.31.{random.randrange(200)}.{host}@7#{random.randrange(10**15)}" for host in range(members))
-    routes = {"topic": [(ALWAYS, {"broker-a": queues})], "%RETRY%group": [(ALWAYS, {"broker-a": 1})]}
     since = random.randrange(hours) * 3600 + random.randrange(600, 1800)
     fault = Time(since, since + random.randrange(900, 1500))
-    return Life(routes, [(ALWAYS, ids)], rate=random.choice((5, 20)), hours=hours), fault
+    rate = random.choice((5, 20))
+    return Life(routes_of({"broker-a": queues}), [(ALWAYS, ids)], rate=rate, hours=hours), fault
 
 
 #: Makes of a steady life one with a fault.
@@ -162,13 +162,7 @@ def split_brokers(life: Life, fault: Time, random: Random) -> Life:
     """One of two brokers lists one of two members only: of 4 and 4 queues, 0 to 3 of broker-a are the first one's by
     both lists, and those of broker-b may be either one's.
     """
-    return replace(_on_two_brokers(life), listed={"broker-b": _during(life, fault, tuple(life.ids[:1]))})
-
-
-def _on_two_brokers(life: Life) -> Life:
-    hosts = {"broker-a": 4, "broker-b": 4}
-    routes = {"topic": [(ALWAYS, hosts)], "%RETRY%group": [(ALWAYS, dict.fromkeys(hosts, 1))]}
-    return replace(life, routes=routes)
+    return replace(life, routes=ON_TWO_BROKERS, listed={"broker-b": _during(life, fault, tuple(life.ids[:1]))})
 
 
 @planted("MIXED_CLIENTS/DIFFERENT_LANGUAGES", always=True)
@@ -190,7 +184,7 @@ def broker_not_readable(life: Life, fault: Time, random: Random) -> Life:
         return entry._replace(perm=PERM_WRITE) if entry.broker_name == "broker-b" else entry
 
     nobody = Standing("topic", range(4, 8), fault)
-    return replace(_on_two_brokers(life), entries=(fault, write_only), standing=[nobody])
+    return replace(life, routes=ON_TWO_BROKERS, entries=(fault, write_only), standing=[nobody])
 
 
 @planted("GHOST_MEMBER/NOT_IN_GROUP", "CONSUMER_STOPPED/NO_COMMITS")

@@ -11,7 +11,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.status.capacity import GroupInStep, HeldBack, Limit
 from spark_jobs.domain.what_if.answer import in_numbers
-from tests.domain.what_if.histories import at, client_row, nothing, reported_by, steps
+from tests.domain.what_if.histories import at, client_row, nothing, reported_by, steps, twins
 
 ONE, TWINS, TWO = ["c1"], ["c1", "c1"], ["c1", "c2"]
 NUMBER = "With {} the highest backlog would have been {} instead of {}."
@@ -22,11 +22,6 @@ History = Callable[[], list[AuditedStep]]
 def answer(history: list[AuditedStep], limit: Limit, messages: int, readable: int, members: int) -> str | None:
     held_back = HeldBack(limit, 4, messages, 1000, readable, members)
     return in_numbers(history[0], GroupInStep(members, readable, True, held_back=[held_back]), StrategySettings())
-
-
-def twins(seconds: range = range(0, 601, 20)) -> list[AuditedStep]:
-    """8 queues with 2.5 messages a second each; twins consume the first four, the others grow by 10 a second."""
-    return steps(lambda _: TWINS, [at(2.5)] * 8, [at(2.5)] * 4 + [nothing] * 4, seconds)
 
 
 def busy() -> list[AuditedStep]:
