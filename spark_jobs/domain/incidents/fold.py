@@ -55,10 +55,10 @@ def _roots(conditions: Sequence[Thread]) -> dict[Thread, Thread]:
     """The root of each thread: that of the first of its findings that has one, unless that root began more than `LEAD`
     after it; a thread without one is its own root.
     """
-    thread_by_finding_id = {finding.finding.finding_id: thread for thread in conditions for finding in thread.findings}
+    thread_by_finding_id = {finding.finding_id: thread for thread in conditions for finding in thread.findings}
     root_of: dict[Thread, Thread] = {}
     for thread in conditions:
-        named_roots = (thread_by_finding_id.get(finding.finding.root_finding_id or "") for finding in thread.findings)
+        named_roots = (thread_by_finding_id.get(finding.root_finding_id or "") for finding in thread.findings)
         root_of[thread] = next((root for root in named_roots if root and root.start <= thread.start + LEAD), thread)
     for thread in conditions:
         while root_of[root_of[thread]] is not root_of[thread]:
@@ -96,6 +96,6 @@ def _shares(thread: Thread, rule: Rule) -> set[Hashable]:
     cluster, consumer_group = thread.identity.cluster, thread.identity.consumer_group
     shares: set[Hashable] = {(cluster, rule.name, consumer_group, cause) for cause in thread.causes}
     if rule.spreads_by:
-        for published in thread.findings:
-            shares.update((cluster, rule.name, share) for share in rule.spreads_by(published.finding))
+        for finding in thread.findings:
+            shares.update((cluster, rule.name, share) for share in rule.spreads_by(finding))
     return shares
