@@ -167,11 +167,11 @@ def test_times_follow_from_each_other() -> None:
 
 
 def test_the_hash_is_of_the_meaning_not_of_the_text(tmp_path: Path) -> None:
-    said = load(
+    configuration = load(
         write(tmp_path, "max_gap_seconds: 60\nthresholds: {convergence_seconds: 20, skew_ratio: 2}\ngroups: []")
     )
-    assert said.hash() == Configuration().hash()
-    assert said.canonical_json() == (
+    assert configuration.hash() == Configuration().hash()
+    assert configuration.canonical_json() == (
         '{"cadence_seconds":20,"groups":[],"max_gap_seconds":60,"mutes":[],"quality":{"max_quarantined_percent":1.0,'
         '"offset_tolerance":10000,"seen_percent":90.0,"usual_days":14,"usual_deviations":5.0},"sightings_days":7,'
         '"step_seconds":3600,"thresholds":'
@@ -183,7 +183,7 @@ def test_the_hash_is_of_the_meaning_not_of_the_text(tmp_path: Path) -> None:
         '"skew_messages_per_queue":100,"skew_ratio":2.0,"slow_rt_ms":100,"stalled_after_seconds":120,"storm_rebalances":5,"storm_seconds":600,'
         '"verdict_window_readings":5,"verdict_window_seconds":300}}'
     )
-    assert Configuration(cadence_seconds=10).hash() != said.hash()
+    assert Configuration(cadence_seconds=10).hash() != configuration.hash()
     assert load(EXAMPLES / "routes.yaml").hash() == Configuration().hash(), "an audit is the same whoever is told of it"
 
 

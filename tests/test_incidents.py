@@ -74,7 +74,7 @@ def test_whose_an_incident_is() -> None:
     assert " group=g teams=a,b since=" in shown(Console(file=io.StringIO()), one)[0]
     terminal = Console(file=io.StringIO(), width=130, force_terminal=True, color_system=None)
     assert any(line.split()[:2] == ["ERROR", "a,b"] for line in shown(terminal, one))
-    assert told(one)[7] == "  Teams: a, b"
+    assert lines_of(one)[7] == "  Teams: a, b"
     (document,) = incidents_document(Incidents([one], [], []))["incidents"]
     assert (document["teams"], [cost["team"] for cost in document["costs"]]) == (("a", "b"), ["a", "b", None])
 
@@ -112,12 +112,12 @@ def test_an_incident_is_one_line_of_a_table(width: int, rule: list[str], costs: 
     assert len(lines) == 8
 
 
-def told(one: Incident) -> list[str]:
+def lines_of(one: Incident) -> list[str]:
     return [f"{'  ' * line.indent}{line.text}" for line in incident_lines(one)]
 
 
 def test_one_in_full_says_what_when_where_and_what_to_do() -> None:
-    assert told(incident()) == [
+    assert lines_of(incident()) == [
         "No consumer of g is connected (cluster eu)",
         "ERROR GROUP_OFFLINE, NOBODY_CONNECTED; incident 0123456789abcdef",
         "From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z (1 min 30 s).",
@@ -141,18 +141,18 @@ def test_one_in_full_says_what_when_where_and_what_to_do() -> None:
 
 
 def test_what_is_not_known_to_be_over_says_so() -> None:
-    assert told(incident(resolved_at=None))[2] == (
+    assert lines_of(incident(resolved_at=None))[2] == (
         "Open since 2026-03-01T10:00Z: it was last seen at 2026-03-01T10:01:30Z (1 min 30 s), and nothing is known "
         "after that."
     )
-    assert told(incident(resolved_at=at(90) + 60 * SECOND))[2] == (
+    assert lines_of(incident(resolved_at=at(90) + 60 * SECOND))[2] == (
         "From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z (1 min 30 s), perhaps longer: it was gone at "
         "2026-03-01T10:02:30Z, the time between is unknown."
     )
 
 
 def test_causes_before_the_worst_and_long_lists() -> None:
-    lines = told(
+    lines = lines_of(
         incident(causes=("B", "A"), cause="A", groups=tuple(f"g{n:02}" for n in range(22)), roots=(PART,) * 23)
     )
     assert lines[1] == "ERROR GROUP_OFFLINE, A, at times B; incident 0123456789abcdef"
@@ -167,8 +167,8 @@ def test_what_is_said_of_many_groups_is_said_once() -> None:
         unseen._replace(consumer_group=name, subject=name, start=at(second), end=at(end))
         for name, second, end in (("a", 0, 900), ("b", 59, 900), ("c", 0, 959), ("d", 60, 900), ("e", 61, 961))
     ]
-    told = [line.text for line in incident_lines(incident(roots=(*several, UNOWNED), consequences=()))]
-    assert told[told.index("Findings of the cause") + 1 :] == [
+    lines = [line.text for line in incident_lines(incident(roots=(*several, UNOWNED), consequences=()))]
+    assert lines[lines.index("Findings of the cause") + 1 :] == [
         "INFO UNOBSERVED (NO_SNAPSHOTS) in a, b, c",
         "From 2026-03-01T10:00Z to 2026-03-01T10:15:59Z, 3 findings.",
         "INFO UNOBSERVED (NO_SNAPSHOTS) in d",

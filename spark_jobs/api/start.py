@@ -37,10 +37,11 @@ def start_spark(say: Callable[[str], None], small: bool = False, *, checks: bool
         check_java()
         check_jars(JARS_DIR)
     say("starting Spark")
+    modules = [_OF_PYSPARK, *([_CHECKS] if checks else [])]
     # Ctrl-C while Java starts would leave it running alone. Later it ends this process, and Java follows: Spark's
     # own handler would talk to Java in the middle of another call.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    Thread(target=_import, args=(_OF_PYSPARK, *([_CHECKS] if checks else []))).start()
+    Thread(target=lambda: [*map(import_module, modules)]).start()
     # What Java prints (Delta's VACUUM does) is no output of the command.
     stdout = os.dup(1)
     os.dup2(2, 1)
@@ -51,11 +52,6 @@ def start_spark(say: Callable[[str], None], small: bool = False, *, checks: bool
         os.close(stdout)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-
-
-def _import(*modules: str) -> None:
-    for name in modules:
-        import_module(name)
 
 
 _LOG = logging.getLogger(__name__)
@@ -76,12 +72,12 @@ def is_small(location: Location, scale: str | None, amount: Callable[[DeltaTable
         _LOG.info("Spark is started for large work: only Spark knows how much there is in %s", location.location)
         return False
     try:
-        found = amount(DeltaTables(location))
+        size = amount(DeltaTables(location))
     except (WarehouseError, SchemaMismatchError) as error:  # whether that is one, the command says
         _LOG.info("Spark is started for large work: %s", error)
         return False
-    scale = SMALL if found <= SMALL_BYTES else LARGE
-    _LOG.info("Spark is started for %s work: %.1f MB, small is up to %.1f MB", scale, found / 1e6, SMALL_BYTES / 1e6)
+    scale = SMALL if size <= SMALL_BYTES else LARGE
+    _LOG.info("Spark is started for %s work: %.1f MB, small is up to %.1f MB", scale, size / 1e6, SMALL_BYTES / 1e6)
     return scale == SMALL
 
 

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 #: A time in UTC, or as ISO 8601: without an offset it is UTC.
 Moment = datetime | str
+#: Where a time begins: at a moment, or so long before its end; and where it ends. `AuditedWarehouse` says what None is.
+Since = Moment | timedelta | None
+Until = Moment | None
 _A_DAY = timedelta(days=1)
 
 
@@ -90,8 +93,8 @@ class AuditedWarehouse:
         group: str | None = None,
         *,
         cluster: str | None = None,
-        since: Moment | timedelta | None = None,
-        until: Moment | None = None,
+        since: Since = None,
+        until: Until = None,
         is_open: bool = False,
         incident_id: str | None = None,
         rule: str | None = None,
@@ -109,12 +112,7 @@ class AuditedWarehouse:
         return incidents_and_unknown(self.stored, query, self.progress)
 
     def findings(
-        self,
-        group: str | None = None,
-        *,
-        cluster: str | None = None,
-        since: Moment | timedelta | None = None,
-        until: Moment | None = None,
+        self, group: str | None = None, *, cluster: str | None = None, since: Since = None, until: Until = None
     ) -> PublishedRows:
         """A row per finding and step: the table `findings`."""
         return self.rows(FINDINGS.name, group, cluster=cluster, since=since, until=until)
@@ -125,15 +123,15 @@ class AuditedWarehouse:
         group: str | None = None,
         *,
         cluster: str | None = None,
-        since: Moment | timedelta | None = None,
-        until: Moment | None = None,
+        since: Since = None,
+        until: Until = None,
     ) -> PublishedRows:
         """The rows of a published table whose steps meet the time, in any order."""
         tables, time = self.published, self.time(since, until) or EVER
-        found = tables.read(_output(table), time, None, cluster, group)
-        if not found.num_rows:
+        published = tables.read(_output(table), time, None, cluster, group)
+        if not published.num_rows:
             check_names(tables, time, cluster, group)
-        return PublishedRows(found)
+        return PublishedRows(published)
 
     def explain(self, group: str, at: Moment, *, cluster: str | None = None, topic: str | None = None) -> Explanation:
         """Who owned which queue at that moment and why, and what was wrong; of all topics, or of one."""
@@ -145,8 +143,8 @@ class AuditedWarehouse:
         group: str,
         *cases: str,
         cluster: str | None = None,
-        since: Moment | timedelta | None = None,
-        until: Moment | None = None,
+        since: Since = None,
+        until: Until = None,
         **options: object,
     ) -> WhatIf:
         """The recorded history beside what it would have been; without a time the group's newest step.
@@ -161,21 +159,15 @@ class AuditedWarehouse:
         if unknown := options.keys() - CASE_OPTIONS:
             raise TypeError(f"what_if has no {', '.join(sorted(unknown))}: its options are {', '.join(CASE_OPTIONS)}")
         wanted = cases_of(case_words(options), cases)
-        return WhatIf(*what_if(self.stored, self._asked(group, cluster, since, until), wanted, self.progress))
+        return WhatIf(*what_if(self.stored, self._request(group, cluster, since, until), wanted, self.progress))
 
     def plan(
-        self,
-        group: str,
-        members: int,
-        *,
-        cluster: str | None = None,
-        since: Moment | timedelta | None = None,
-        until: Moment | None = None,
+        self, group: str, members: int, *, cluster: str | None = None, since: Since = None, until: Until = None
     ) -> GroupPlan:
         """What becomes of the group as it was at last, with up to so many members less and more."""
         from spark_jobs.show.what_if import planned
 
-        return GroupPlan(*planned(self.stored, self._asked(group, cluster, since, until), members, self.progress))
+        return GroupPlan(*planned(self.stored, self._request(group, cluster, since, until), members, self.progress))
 
     def size(
         self,
@@ -186,8 +178,8 @@ class AuditedWarehouse:
         drained: float | None = None,
         load: float = 1.0,
         cluster: str | None = None,
-        since: Moment | timedelta | None = None,
-        until: Moment | None = None,
+        since: Since = None,
+        until: Until = None,
     ) -> GroupSize:
         """The fewest members for each goal, with so many times the messages; of the last day if no time is given.
 
@@ -197,10 +189,9 @@ class AuditedWarehouse:
         from spark_jobs.domain.what_if.size import Goals
         from spark_jobs.show.what_if import sized
 
+        request = self._request(group, cluster, _a_day_or(since, until), until)
         goals = Goals(utilisation, backlog, drained)
-
-        asked = self._asked(group, cluster, _a_day_or(since, until), until)
-        return GroupSize(*sized(self.stored, asked, goals, load, self.progress))
+        return GroupSize(*sized(self.stored, request, goals, load, self.progress))
 
     def fleet_size(
         self,
@@ -208,16 +199,16 @@ class AuditedWarehouse:
         *,
         load: float = 1.0,
         cluster: str | None = None,
-        since: Moment | timedelta | None = None,
-        until: Moment | None = None,
+        since: Since = None,
+        until: Until = None,
     ) -> FleetSize:
         """The members that every group needs so that its busiest does at most that share of what it can (0 to 1), from
         published steps; of the last day if no time is given.
         """
         from spark_jobs.show.what_if import fleet_needs
 
-        asked = self._asked("", cluster, _a_day_or(since, until), until)
-        return FleetSize(*fleet_needs(self.stored, asked, utilisation, load, self.progress))
+        request = self._request("", cluster, _a_day_or(since, until), until)
+        return FleetSize(*fleet_needs(self.stored, request, utilisation, load, self.progress))
 
     def trends(self, group: str | None = None, *, cluster: str | None = None, days: int = 28) -> Trends:
         """How every group fared week by week, what got worse first: a row per group and week."""
@@ -234,8 +225,8 @@ class AuditedWarehouse:
         group: str | None = None,
         *,
         cluster: str | None = None,
-        since: Moment | timedelta | None = None,
-        until: Moment | None = None,
+        since: Since = None,
+        until: Until = None,
         detailed: int = 20,
     ) -> Report:
         """The page of the time, of the last day if none is given, with charts of the `detailed` worst groups."""
@@ -273,7 +264,7 @@ class AuditedWarehouse:
         spark = start_spark(self.progress, is_small(self.location, scale, snapshots_of(time)), checks=True)
         return run(spark, warehouse, RunRequest(time, cluster, group, topic), configuration, self.progress)
 
-    def time(self, since: Moment | timedelta | None = None, until: Moment | None = None) -> Interval | None:
+    def time(self, since: Since = None, until: Until = None) -> Interval | None:
         """The time of a question; None where nothing of it is given."""
         if since is None and until is None:
             return None
@@ -283,9 +274,7 @@ class AuditedWarehouse:
             return Interval(end - since, end)
         return Interval(min(group.first_step for group in tables.groups()) if since is None else _utc(since), end)
 
-    def _asked(
-        self, group: str, cluster: str | None, since: Moment | timedelta | None, until: Moment | None
-    ) -> GroupRequest:
+    def _request(self, group: str, cluster: str | None, since: Since, until: Until) -> GroupRequest:
         from spark_jobs.show.what_if import GroupRequest
 
         return GroupRequest(group, self.time(since, until), cluster)
@@ -295,7 +284,7 @@ def _utc(moment: Moment) -> datetime:
     return parse_utc(moment) if isinstance(moment, str) else moment
 
 
-def _a_day_or(since: Moment | timedelta | None, until: Moment | None) -> Moment | timedelta | None:
+def _a_day_or(since: Since, until: Until) -> Since:
     return _A_DAY if since is None and until is None else since
 
 

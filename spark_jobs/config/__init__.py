@@ -4,7 +4,6 @@ docs/configuration.md and examples/demo.yaml show a file; nothing in it is requi
 imported here, because executors need the values but have no YAML.
 """
 
-from spark_jobs.config.groups import audit_settings, strategy_settings
-from spark_jobs.config.model import Configuration
+from spark_jobs.config.model import Configuration, audit_settings, strategy_settings
 
 __all__ = ["Configuration", "audit_settings", "strategy_settings"]

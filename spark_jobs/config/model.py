@@ -1,9 +1,11 @@
-"""The keys of a configuration file, their types and defaults."""
+"""The keys of a configuration file, their types and defaults; and what they come to for one group."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
+from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated, Any, Self
 
@@ -20,8 +22,10 @@ from spark_jobs.config.values import (
 )
 from spark_jobs.domain.incidents.team_routes import TeamRoute
 from spark_jobs.domain.model.intervals import StepGrid
+from spark_jobs.domain.model.mutes import Mute
 from spark_jobs.domain.model.thresholds import Count, Seconds, Thresholds
-from spark_jobs.domain.model.window import HOUR, SECOND, AuditSettings
+from spark_jobs.domain.model.window import HOUR, SECOND, AuditSettings, to_micros
+from spark_jobs.domain.rocketmq.strategies import ConfigQueues, StrategySettings
 from spark_jobs.errors import IntervalError
 
 #: YAML gives lists; frozen values hold tuples.
@@ -163,3 +167,49 @@ class Configuration(_Section):
     def hash(self) -> str:
         """SHA-256 of `canonical_json`, in hexadecimal."""
         return hashlib.sha256(self.canonical_json().encode()).hexdigest()
+
+
+def audit_settings(configuration: Configuration, cluster: str, group: str) -> AuditSettings:
+    """What is configured of one group's audit: thresholds by the precedence of `strategy_settings`, one by one; mutes
+    in the order of the file.
+    """
+    thresholds: dict[str, Any] = configuration.thresholds.model_dump()
+    for entry in _entries(configuration, cluster, group):
+        thresholds |= entry.thresholds
+    mutes = (
+        Mute(mute.rule, to_micros(mute.until) if mute.until else None, mute.reason)
+        for mute in configuration.mutes
+        if re.fullmatch(mute.cluster, cluster) and re.fullmatch(mute.group, group)
+    )
+    return replace(configuration.audit_settings, thresholds=Thresholds(**thresholds), mutes=tuple(mutes))
+
+
+def strategy_settings(configuration: Configuration, cluster: str, group: str) -> StrategySettings:
+    """What is configured of a group's strategy: defaults < entries without `group` < entries with `group`.
+
+    Among equals the later entry wins, field by field; a list replaces a list.
+    """
+    settings: dict[str, Any] = {"virtual_node_count": 10, "config_queues": ()}
+    for entry in _entries(configuration, cluster, group):
+        settings |= {key: value for key, value in entry if value is not None}
+    rooms = settings.get("rooms")
+    return StrategySettings(
+        strategy=settings.get("strategy"),
+        virtual_node_cnt=settings["virtual_node_count"],
+        rooms=None if rooms is None else frozenset(rooms),
+        broker_room=settings.get("broker_room"),
+        client_room=settings.get("client_room"),
+        config_queues=tuple(
+            ConfigQueues(entry.client, entry.topic, entry.broker, entry.queues) for entry in settings["config_queues"]
+        ),
+    )
+
+
+def _entries(configuration: Configuration, cluster: str, group: str) -> list[GroupEntry]:
+    """Those that match, the weakest first."""
+    matching = [
+        entry
+        for entry in configuration.groups
+        if re.fullmatch(entry.cluster, cluster) and (entry.group is None or re.fullmatch(entry.group, group))
+    ]
+    return sorted(matching, key=lambda entry: entry.group is not None)

@@ -22,7 +22,8 @@ _PYTHON_ONLY = re.compile(r"\(\?[P#(]|\{,")
 #: How far back a run reads is the same for all its groups.
 _OF_A_RUN = ("persistent_after_seconds", "verdict_window_seconds", "verdict_window_readings")
 #: A strategy that a group can be told to use: MACHINE_ROOM_NEARBY needs its inner one.
-ALLOWED_STRATEGIES = tuple(name for name in STRATEGY_NAMES if name != MACHINE_ROOM_NEARBY)
+_STRATEGIES = tuple(name for name in STRATEGY_NAMES if name != MACHINE_ROOM_NEARBY)
+_RULE_NAMES = tuple(rule.name for rule in RULES)
 
 
 def nearest(name: str, known: tuple[str, ...]) -> str:
@@ -31,15 +32,15 @@ def nearest(name: str, known: tuple[str, ...]) -> str:
     return f"did you mean '{near[0]}'?" if near else f"known are {', '.join(known)}"
 
 
-def _check_strategy(name: str) -> str:
-    if name not in ALLOWED_STRATEGIES:
-        raise ValueError(f"unknown strategy '{name}'; {nearest(name, ALLOWED_STRATEGIES)}")
+def _check_known(kind: str, name: str, known: tuple[str, ...]) -> str:
+    if name not in known:
+        raise ValueError(f"unknown {kind} '{name}'; {nearest(name, known)}")
     return name
 
 
 def _check_pattern(pattern: str) -> str:
-    if found := _PYTHON_ONLY.search(pattern):
-        raise ValueError(f"'{pattern}' has '{found.group()}', which Java reads differently")
+    if match := _PYTHON_ONLY.search(pattern):
+        raise ValueError(f"'{pattern}' has '{match.group()}', which Java reads differently")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", FutureWarning)  # nested sets and `&&`, which Java knows and Python does not
@@ -53,13 +54,6 @@ def _check_room_pattern(pattern: str) -> str:
     if re.compile(_check_pattern(pattern)).groups != 1:
         raise ValueError(f"'{pattern}' must have exactly one (group), which is the room")
     return pattern
-
-
-def _check_rule(name: str) -> str:
-    known = tuple(rule.name for rule in RULES)
-    if name not in known:
-        raise ValueError(f"unknown rule '{name}'; {nearest(name, known)}")
-    return name
 
 
 def _moment(value: Any) -> Any:
@@ -79,32 +73,31 @@ def _moment(value: Any) -> Any:
 def _check_thresholds(values: dict[str, Any]) -> dict[str, Any]:
     """Those of one entry for its groups, which are checked as the thresholds of all groups are."""
     for name in values:
-        if name not in Thresholds.model_fields:
-            raise ValueError(f"unknown key '{name}'; {nearest(name, tuple(Thresholds.model_fields))}")
+        _check_known("key", name, tuple(Thresholds.model_fields))
         if name in _OF_A_RUN:
             raise ValueError(f"{name} is the same for all groups: it says how far back a run reads")
     try:
         Thresholds.model_validate(values)
     except ValidationError as error:
         details = error.errors(include_url=False)[0]
-        said = details["msg"].replace("Input should be", "must be")
-        raise ValueError(f"{details['loc'][0]} {said}, not {details['input']!r}") from None
+        mistake = details["msg"].replace("Input should be", "must be")
+        raise ValueError(f"{details['loc'][0]} {mistake}, not {details['input']!r}") from None
     return values
 
 
 def _check_rule_pattern(pattern: str) -> str:
-    if not any(re.fullmatch(_check_pattern(pattern), rule.name) for rule in RULES):
-        raise ValueError(f"'{pattern}' matches no rule; {nearest(pattern, tuple(rule.name for rule in RULES))}")
+    if not any(re.fullmatch(_check_pattern(pattern), name) for name in _RULE_NAMES):
+        raise ValueError(f"'{pattern}' matches no rule; {nearest(pattern, _RULE_NAMES)}")
     return pattern
 
 
-StrategyName = Annotated[str, AfterValidator(_check_strategy)]
+StrategyName = Annotated[str, AfterValidator(lambda name: _check_known("strategy", name, _STRATEGIES))]
 #: Matches a whole name. It must mean the same to Python's `re` and Java's Pattern, as both are used: beware
 #: of `\w`, `\d` and `\s` on names that are not ASCII.
 NamePattern = Annotated[str, AfterValidator(_check_pattern)]
 #: Thresholds by name, where they differ from those of all groups.
 GroupThresholds = Annotated[dict[str, Any], AfterValidator(_check_thresholds)]
-RuleName = Annotated[str, AfterValidator(_check_rule)]
+RuleName = Annotated[str, AfterValidator(lambda name: _check_known("rule", name, _RULE_NAMES))]
 RulePattern = Annotated[str, AfterValidator(_check_rule_pattern)]
 Moment = Annotated[datetime, BeforeValidator(_moment)]
 #: Searched in a name; its one group is the room.

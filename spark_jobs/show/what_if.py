@@ -19,11 +19,10 @@ from spark_jobs.domain.model.history import RETRY, GroupHistory
 from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
-from spark_jobs.domain.what_if.cases import Case
+from spark_jobs.domain.what_if.cases import Case, with_new_room
 from spark_jobs.domain.what_if.fleet_size import FleetNeed, PublishedStep, SizeVerdict, fleet_need
 from spark_jobs.domain.what_if.outcome import Comparison, compare
 from spark_jobs.domain.what_if.plan import Plan, plan
-from spark_jobs.domain.what_if.rooms import with_new_room
 from spark_jobs.domain.what_if.size import Goals, Size, size
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.pipeline.gather.one_group import one_group

@@ -11,7 +11,7 @@ from spark_jobs.domain.model.history import ClientHistory
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.status.throughput import Changes, throughput, throughputs
 from tests.domain.audited import client_history
-from tests.domain.what_if.told import DEFAULTS, client_row, status
+from tests.domain.what_if.histories import DEFAULTS, client_row, status
 from tests.snapshots import DAY
 
 START = to_micros(DAY)

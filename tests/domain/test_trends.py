@@ -37,7 +37,7 @@ def columns(groups: Sequence[Group], rows: Sequence[Row]) -> IntervalColumns:
     )
 
 
-def told(*rows: Row, incidents: Sequence[Incident] = ()) -> list[GroupTrend]:
+def trends_of(*rows: Row, incidents: Sequence[Incident] = ()) -> list[GroupTrend]:
     groups = [("eu", name) for name in dict.fromkeys(row[0] for row in rows)]
     return trends(groups, TWO_WEEKS, columns(groups, rows), incidents)
 
@@ -54,7 +54,7 @@ def test_weeks_are_counted_back_from_the_end() -> None:
 
 def test_time_counts_once_however_many_topics_and_views_say_so() -> None:
     """Topics of one group lie over each other, out of order; g2 and the second week have times of their own."""
-    (one, two) = told(
+    (one, two) = trends_of(
         ("g", 2, 4, True, True, True, 3),
         ("g", 0, 3, True, True, True, 5),
         ("g", 0, 2.5, True, True, True, 0),
@@ -72,14 +72,14 @@ def test_time_counts_once_however_many_topics_and_views_say_so() -> None:
 
 
 def test_what_was_not_observed_is_unknown() -> None:
-    (one,) = told(("g", 0, 5, False, False, False, 0))
+    (one,) = trends_of(("g", 0, 5, False, False, False, 0))
     assert one.weeks[0] == GroupWeek(START, START + WEEK, 0, None, None, None, None, 0)
 
 
 def test_incidents_count_where_they_opened() -> None:
     row: Row = ("g", 0, 1, False, True, False, 0)
     found = [opened(1, 3, "g"), opened(2, 2.5, "g", "h"), opened(3, None, "g"), opened(LATER, LATER + 8, "g")]
-    (one,) = told(row, incidents=[*found, opened(-1, 5, "g"), opened(1, 2, "h")])
+    (one,) = trends_of(row, incidents=[*found, opened(-1, 5, "g"), opened(1, 2, "h")])
     assert [(week.incidents, week.seconds_to_resolve) for week in one.weeks] == [(3, 4500), (1, 8 * 3600)]
 
 
@@ -94,6 +94,6 @@ def test_what_got_worse_first() -> None:
 
     rows = [*group("better", 3, 1), *group("same", 2, 2), *group("worse", 1, 2), *group("worst", 1, 9)]
     rows += [("unknown", LATER, LATER + 99, True, True, False, 0), *group("often", 2, 2)]
-    found = told(*rows, incidents=[opened(LATER, None, "often"), opened(LATER, None, "unknown")])
+    found = trends_of(*rows, incidents=[opened(LATER, None, "often"), opened(LATER, None, "unknown")])
     assert [one.consumer_group for one in found] == ["worst", "worse", "often", "same", "unknown", "better"]
     assert [one.worsening[0] for one in found] == [480, 60, 0, 0, 0, -120]

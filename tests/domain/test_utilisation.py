@@ -12,7 +12,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.model.history import ClientHistory, Place
 from spark_jobs.domain.status.utilisation import Utilisation, utilisation
 from tests.domain.audited import audited_step, measured, replayed
-from tests.domain.what_if.told import client_row, status
+from tests.domain.what_if.histories import client_row, status
 from tests.kernel import group_histories
 
 #: What a client of the tables sets: its pulls of a queue take 200 ms together, which is 160 messages a second.

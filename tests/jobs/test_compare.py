@@ -47,7 +47,7 @@ def test_what_is_not_known_of_one_of_them_is_said(warehouse: str, capsys: pytest
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "message"),
     [
         (AFTER, BEFORE, "does not end before 2026-03-01T10:01Z/2026-03-01T10:04Z begins: give the earlier interval"),
         (BEFORE, "2026-03-01T10:03/2026-03-01T10:09", "give the earlier interval first"),
@@ -56,7 +56,7 @@ def test_what_is_not_known_of_one_of_them_is_said(warehouse: str, capsys: pytest
     ],
 )
 def test_what_cannot_be_compared(
-    before: str, after: str, told: str, warehouse: str, capsys: pytest.CaptureFixture[str]
+    before: str, after: str, message: str, warehouse: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["compare", before, after, "--warehouse", warehouse, "--group", "g"]) == 3
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err

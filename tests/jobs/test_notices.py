@@ -165,9 +165,9 @@ def test_what_is_not_delivered_is_not_written_down(
 ) -> None:
     service.status = 503
     assert notify(published, "--verbose") == 4
-    told = capfd.readouterr()
-    assert "JSON: the service answered 503; the message was not recorded as sent" in told.err
-    assert SECRET not in told.out + told.err
+    printed = capfd.readouterr()
+    assert "JSON: the service answered 503; the message was not recorded as sent" in printed.err
+    assert SECRET not in printed.out + printed.err
     assert not (published / NOTICES.name).exists()
     service.status = 200
     assert [notify(published), notify(published)] == [0, 0]
@@ -200,9 +200,9 @@ def test_a_dead_target_stops_no_other_and_repeats_nothing(
     publish_hours(published, [1], offline=[1], group="H", cluster="e")
     pager.status = 503
     assert notify(published, *options) == 4
-    told = capfd.readouterr()
-    assert f"rebalance-audit: {published / 'pager'}: JSON: the service answered 503" in told.err
-    assert SECRET not in told.out + told.err
+    printed = capfd.readouterr()
+    assert f"rebalance-audit: {published / 'pager'}: JSON: the service answered 503" in printed.err
+    assert SECRET not in printed.out + printed.err
     of_d, of_e = (f"rebalance-audit {name}: 1 incident opened" for name in "de")
     assert (pager.titles(), chat.titles(), service.titles()) == ([OPENED], [], [of_e])
     pager.status = 200
@@ -239,7 +239,7 @@ def test_a_url_of_a_route_is_ones_own_and_wanted_before_there_is_something_to_se
 
 
 @pytest.mark.parametrize(
-    ("url", "told", "code"),
+    ("url", "message", "code"),
     [
         ("", f"{VARIABLE} must contain one Apprise URL", 3),
         (f"json://h/{SECRET} json://i", f"{VARIABLE} must contain one Apprise URL", 3),
@@ -251,7 +251,7 @@ def test_a_url_of_a_route_is_ones_own_and_wanted_before_there_is_something_to_se
 def test_a_wrong_url_is_told_in_a_sentence_without_its_secrets(
     published: Path,
     url: str,
-    told: str,
+    message: str,
     code: int,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
@@ -259,9 +259,9 @@ def test_a_wrong_url_is_told_in_a_sentence_without_its_secrets(
 ) -> None:
     monkeypatch.setenv(VARIABLE, url)
     assert notify(published, "--verbose") == code
-    said = capfd.readouterr()
-    assert [line for line in said.err.splitlines() if told in line and line.startswith("rebalance-audit: ")]
-    assert SECRET not in said.out + said.err + caplog.text
+    printed = capfd.readouterr()
+    assert [line for line in printed.err.splitlines() if message in line and line.startswith("rebalance-audit: ")]
+    assert SECRET not in printed.out + printed.err + caplog.text
     assert not (published / NOTICES.name).exists()
 
 
@@ -318,8 +318,8 @@ def test_a_process_that_is_killed_before_it_writes_down_tells_twice_and_no_more(
 def test_of_two_processes_one_tells(service: Service, published: Path) -> None:
     service.before_answer = lambda: time.sleep(1)
     both = [subprocess.Popen([*COMMAND, str(published)], stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    said = sorted(one.communicate(timeout=300)[0] for one in both)
-    assert said == [f"Sent: {OPENED}\n", "There are no new notices for default.\n"]
+    printed = sorted(one.communicate(timeout=300)[0] for one in both)
+    assert printed == [f"Sent: {OPENED}\n", "There are no new notices for default.\n"]
     assert service.titles() == [OPENED]
 
 

@@ -1,21 +1,30 @@
-"""Trends of a warehouse made by hand, as the command line prints them. No Spark."""
+"""Trends of a warehouse made by hand, as the command line and a terminal show them. No Spark."""
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.cli.main import main
+from spark_jobs.cli.show_trends import show_trends
+from spark_jobs.domain.incidents.trends import WEEK, GroupTrend, GroupWeek
+from spark_jobs.show.trends import trends_text
+from tests.domain.audited import START
 from tests.explain.rows import at, finding, interval
 from tests.recording.by_kernel import write_warehouse
 
 STATUS = {"finding_count": 1, "unknown_queues": 0, "limit": "NO_BACKLOG", "advice": "No."}
 HOUR, DAY = 3600, 86400
 KEY = {"cluster": "c", "consumer_group": "G"}
+UNCOMPARED = "{}; none was observed in the last week and the one before: unknown what got worse."
+FIRST = GroupWeek(START, START + WEEK, 0, None, None, None, None, 0.0)
+LAST = GroupWeek(START + WEEK, START + 2 * WEEK, 1234, 61.25, 5, 1000, 90.0, 0.5)
 
 
 def row(start: float, end: float, group: str = "G", **values: Any) -> dict[str, Any]:
@@ -88,3 +97,31 @@ def test_a_document_for_programs(warehouse: Path, capsys: pytest.CaptureFixture[
 def test_a_group_that_nobody_has(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trends", "--warehouse", str(warehouse), "--group", "Calm"]) == 3
     assert "there is no consumer group Calm: did you mean calm" in capsys.readouterr().err
+
+
+def test_trends_are_a_table_on_a_terminal() -> None:
+    terminal = Console(file=io.StringIO(), width=140, force_terminal=True, color_system=None)
+    show_trends(terminal, [GroupTrend("eu", "[red]x\x9b", (FIRST, LAST)), GroupTrend("eu", "h", (LAST, FIRST))])
+    assert isinstance(terminal.file, io.StringIO)
+    rows = [line.split() for line in terminal.file.getvalue().splitlines()]
+    assert rows[0] == ["Week", "by", "week;", "what", "got", "worse", "comes", "first", "(UTC)"]
+    assert ["[red]x\\x9b", "03-08", "10:00", "1,234", "61.2", "5", "1,000", "1", "min", "30", "s", "50%"] in rows
+    assert ["h", "03-01", "10:00", "1,234", "61.2", "5", "1,000", "1", "min", "30", "s", "50%"] not in rows
+    # Nothing is known of one of the weeks: it is left out, and whether any of them got worse is unknown.
+    assert not any("0%" in row for row in rows)
+    assert " ".join(rows[-1]) == UNCOMPARED.format("2 groups")
+
+
+def test_no_groups_are_no_rows() -> None:
+    console = Console(file=io.StringIO())
+    show_trends(console, [])
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue() == UNCOMPARED.format("0 groups") + "\n"
+
+
+def test_only_groups_that_can_be_compared_got_worse_or_not() -> None:
+    calm = LAST._replace(start=FIRST.start, end=FIRST.end, incidents=0, wrong_minutes=0.0)
+    worse, new = GroupTrend("eu", "worse", (calm, LAST)), GroupTrend("eu", "new", (FIRST, LAST))
+    assert trends_text([worse, GroupTrend("eu", "calm", (calm, calm))]) == "2 groups; 1 got worse in the last week."
+    text = "2 groups; 1 of 1 that can be compared got worse in the last week."
+    assert trends_text([worse, new]) == text

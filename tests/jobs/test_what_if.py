@@ -15,41 +15,31 @@ import pytest
 
 from schemas import (
     AUDIT_RUNS,
-    CLIENT_SNAPSHOTS,
     GROUP_STATUS,
     MEMBERSHIP_SNAPSHOTS,
     OFFSET_SNAPSHOTS,
     OUTPUTS,
-    ROUTE_SNAPSHOTS,
     Table,
 )
 from spark_jobs.cli.main import main
 from spark_jobs.config import Configuration
-from tests.domain.what_if.told import told_by
-from tests.snapshots import HOUR, at, membership, offsets, route
+from tests.domain.what_if.histories import at as rate
+from tests.domain.what_if.histories import nothing, reported_by, snapshots
+from tests.snapshots import HOUR, at, membership, offsets
 from tests.stored import write
 
 KEY = {"cluster": "c", "consumer_group": "g"}
-SECONDS = range(0, 601, 20)
 
 
-def snapshots(clients: Sequence[dict[str, Any]], tags: str = "*") -> dict[Table, list[dict[str, Any]]]:
-    """Twins: 8 queues with 2.5 messages a second each, of which they consume the first four. Another group and retry
-    topics are there too. `clients`: what these say of themselves.
+def twins(clients: Sequence[dict[str, Any]], tags: str = "*") -> dict[Table, list[dict[str, Any]]]:
+    """8 queues with 2.5 messages a second each, of which twins consume the first four. Another group and retry topics
+    are there too. `clients`: what these report of themselves.
     """
+    rows = snapshots(lambda _: ["c1", "c1"], [rate(2.5)] * 8, [rate(2.5)] * 4 + [nothing] * 4, clients=clients)
     subscriptions = [{"topic": topic, "sub_string": tags} for topic in ("t", "%RETRY%g")]
-    return {
-        MEMBERSHIP_SNAPSHOTS: [
-            *(membership(second, "c1", "c1") | {"subscriptions": subscriptions} for second in SECONDS),
-            *(membership(second, "c9", group="other") for second in SECONDS),
-        ],
-        ROUTE_SNAPSHOTS: [route(second, 8) for second in SECONDS],
-        OFFSET_SNAPSHOTS: [
-            offsets(second, *[(1000 + second * 5 // 2, 1000 + second * 5 // 2 * (place < 4), 1) for place in range(8)])
-            for second in SECONDS
-        ],
-        CLIENT_SNAPSHOTS: [*clients],
-    }
+    memberships = [row | {"subscriptions": subscriptions} for row in rows[MEMBERSHIP_SNAPSHOTS]]
+    others = [membership(second, "c9", group="other") for second in range(0, 601, 20)]
+    return rows | {MEMBERSHIP_SNAPSHOTS: [*memberships, *others]}
 
 
 @pytest.fixture
@@ -59,9 +49,9 @@ def warehouse(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> str:
+def paced(tmp_path: Path) -> str:
     """`c1` says that its 1 thread takes 40 ms: it can consume 25 messages a second."""
-    return written(tmp_path, told_by(["c1"], threads=1, response_ms=40))
+    return written(tmp_path, reported_by(["c1"], threads=1, response_ms=40))
 
 
 def written(
@@ -71,7 +61,7 @@ def written(
     configuration: Configuration = Configuration(),  # noqa: B008
     more: Mapping[Table, Sequence[dict[str, Any]]] = MappingProxyType({}),
 ) -> str:
-    for table, found in snapshots(clients, tags).items():
+    for table, found in twins(clients, tags).items():
         write(tmp_path, table, [*found, *more.get(table, ())])
     for table in OUTPUTS:
         write(tmp_path, table, [])
@@ -86,11 +76,11 @@ def written(
     run = {"run_id": "r", "finished_at": HOUR.end, "step_seconds": 3600, "outcome": "published"}
     run |= {"interval_start": HOUR.start, "interval_end": HOUR.end, "configuration": configuration.model_dump_json()}
     run |= {"published_versions": [(table.name, int(table is GROUP_STATUS)) for table in OUTPUTS]}
-    write(tmp_path, AUDIT_RUNS, [run | {"source_versions": [(table.name, 0) for table in snapshots(clients)]}])
+    write(tmp_path, AUDIT_RUNS, [run | {"source_versions": [(table.name, 0) for table in twins(clients)]}])
     return str(tmp_path)
 
 
-def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     capsys.readouterr()
     assert main(["what-if", *words]) == 0
     return capsys.readouterr().out
@@ -98,7 +88,7 @@ def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 def test_cases_are_compared_with_what_really_happened(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
     given = ("--warehouse", warehouse, "--group", "g", "--interval", str(HOUR))
-    lines = said(capsys, *given, "--unique-ids", "--speed", "c1=30", "--case", "--members =1").splitlines()
+    lines = printed(capsys, *given, "--unique-ids", "--speed", "c1=30", "--case", "--members =1").splitlines()
     assert lines == [
         "really happened: unowned=4.0 owned_twice=4.0 idle=0.0 busiest=4 queues moves_per_rebalance=- highest=6,000 "
         "last=6,000 drained_after=not by the end consumed_twice=6,000",
@@ -119,7 +109,7 @@ def test_rows_that_a_run_would_set_aside_are_not_used(tmp_path: Path, capsys: py
     """An offset below 0, and a member without a name: the answer is as it was without them."""
     bad = {OFFSET_SNAPSHOTS: [offsets(305, *[(-5, 1000, 1)] * 8)], MEMBERSHIP_SNAPSHOTS: [membership(305, "c1", "")]}
     answers = [
-        said(capsys, "--warehouse", written(tmp_path / name, [], more=more), "--group", "g", "--unique-ids")
+        printed(capsys, "--warehouse", written(tmp_path / name, [], more=more), "--group", "g", "--unique-ids")
         for name, more in (("good", {}), ("bad", bad))
     ]
     assert answers[0] == answers[1]
@@ -129,17 +119,17 @@ def test_the_answer_says_that_messages_are_those_of_the_queues(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for tags, quality in (("*", "MEASURED"), ("EU", "UNFILTERED")):
-        warehouse = written(tmp_path / quality, told_by(["c1"], threads=1, response_ms=40), tags)
+        warehouse = written(tmp_path / quality, reported_by(["c1"], threads=1, response_ms=40), tags)
         given = ("--warehouse", warehouse, "--group", "g", "--interval", str(HOUR), "--unique-ids")
-        assert ("by tags or SQL" in said(capsys, *given)) is (quality == "UNFILTERED")
-        assert json.loads(said(capsys, *given, "--json"))["lag_quality"] == quality
+        assert ("by tags or SQL" in printed(capsys, *given)) is (quality == "UNFILTERED")
+        assert json.loads(printed(capsys, *given, "--json"))["lag_quality"] == quality
 
 
-def test_a_member_that_tells_how_fast_it_is_is_known(told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    given = ("--warehouse", told, "--group", "g", "--members", "=1")
+def test_a_member_that_tells_how_fast_it_is_is_known(paced: str, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ("--warehouse", paced, "--group", "g", "--members", "=1")
     cases = ("", "--threads 2", "--threads x2", "--response-time c1=80ms", "--load x2", "--pull-interval c1=16000")
     asked = [word for case in cases for word in ("--case", f"--members =1 {case}")]
-    _, *lines = said(capsys, *given, *asked).splitlines()
+    _, *lines = printed(capsys, *given, *asked).splitlines()
     highest = [found[1] for line in lines if (found := re.search("highest=([0-9≤,. ]+) last", line))]
     # 20 a second come to one member. It takes 25; 50 with 2 threads; 12.5 with 80 ms, so 600 s × 7.5 wait. Of twice the
     # messages 600 × 15. 8 queues with 32 messages every 16.001 s are 15.999 a second: 600 × 4.001.
@@ -154,24 +144,24 @@ def test_new_members_are_in_a_room(tmp_path: Path, capsys: pytest.CaptureFixture
     rooms = {"strategy": "MACHINE_ROOM_NEARBY-AVG", "broker_room": "(b)", "client_room": "(c)"}
     configuration = Configuration.model_validate({"groups": [{"group": "g", **rooms}]})
     given = ("--warehouse", written(tmp_path, [], configuration=configuration), "--group", "g")
-    lines = said(capsys, *given, "--members=+1", "--case", "--members +1 --room b").splitlines()
+    lines = printed(capsys, *given, "--members=+1", "--case", "--members +1 --room b").splitlines()
     # Three of room c share eight queues of room b, until one is in that room.
     assert [re.findall("busiest=. queues", line) for line in lines[1:3]] == [["busiest=3 queues"], ["busiest=8 queues"]]
     assert "New members are in room c, where --room names no other." in lines
-    assert json.loads(said(capsys, *given, "--members=+1", "--json"))["new_room"] == "c"
+    assert json.loads(printed(capsys, *given, "--members=+1", "--json"))["new_room"] == "c"
 
 
-def test_an_autoscaler_is_tried_before_it_is_turned_on(told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_autoscaler_is_tried_before_it_is_turned_on(paced: str, capsys: pytest.CaptureFixture[str]) -> None:
     # Twins leave four queues without an owner: 4 × 2.5 a second. Whoever looks at the lag adds members.
-    given = ("--warehouse", told, "--group", "g", "--autoscale", "lag=500,max=4,min=2,every=1m,down-after=2m,start=0s")
-    lines = said(capsys, *given).splitlines()
+    given = ("--warehouse", paced, "--group", "g", "--autoscale", "lag=500,max=4,min=2,every=1m,down-after=2m,start=0s")
+    lines = printed(capsys, *given).splitlines()
     (scaled,) = (line for line in lines if "member hours" in line)
     assert re.fullmatch(r"--autoscale .*: 2 to 4 members, changed [0-9]+ times, 0\.[0-9] member hours\.", scaled)
 
 
-def test_the_size_that_a_group_needs(told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    given = ("--warehouse", told, "--group", "g", "--size", "--interval", str(HOUR))
-    assert said(capsys, *given, "--backlog-below", "100", "--drained-within", "5m").splitlines()[:4] == [
+def test_the_size_that_a_group_needs(paced: str, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ("--warehouse", paced, "--group", "g", "--size", "--interval", str(HOUR))
+    assert printed(capsys, *given, "--backlog-below", "100", "--drained-within", "5m").splitlines()[:4] == [
         # With ids of their own each of the two has 10 of 25 a second.
         "as it is: members=2 queues=8 busiest_member=40 % (listener) highest=0 drained_after=0 s",
         "busiest member at 70 % or less: members=2 queues=8 busiest_member=40 % (listener) highest=0 drained_after=0 s",
@@ -179,7 +169,7 @@ def test_the_size_that_a_group_needs(told: str, capsys: pytest.CaptureFixture[st
         "drained_after=0 s",
         "drained within 5 min 00 s: members=1 queues=8 busiest_member=80 % (listener) highest=0 drained_after=0 s",
     ]
-    document = json.loads(said(capsys, *given, "--utilisation-below", "35", "--load", "x2", "--json"))
+    document = json.loads(printed(capsys, *given, "--utilisation-below", "35", "--load", "x2", "--json"))
     # 40 a second: with 5 members two have 2 queues of 5 each, 10 of 25; with 8 one each, 5 of 25.
     (need,) = document["needs"]
     assert (need["goal"], need["wanted"], need["group"]["members"]) == ("utilisation", 0.35, 8)
@@ -187,7 +177,7 @@ def test_the_size_that_a_group_needs(told: str, capsys: pytest.CaptureFixture[st
 
 
 def test_as_json(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
-    document = json.loads(said(capsys, "--warehouse", warehouse, "--group", "g", "--members", "+1", "--json"))
+    document = json.loads(printed(capsys, "--warehouse", warehouse, "--group", "g", "--members", "+1", "--json"))
     assert (document["cluster"], document["consumer_group"], document["interval"]) == ("c", "g", str(HOUR))
     (case,) = document["cases"]
     assert (case["label"], case["members"], case["highest"], case["at_most"]) == ("--members +1", 3, 4500, False)
@@ -198,7 +188,7 @@ def test_as_json(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_plan_says_who_would_own_what(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = said(capsys, "--warehouse", warehouse, "--group", "g", "--plan", "1").splitlines()
+    lines = printed(capsys, "--warehouse", warehouse, "--group", "g", "--plan", "1").splitlines()
     assert lines[:3] == [
         "change=-1 members=1 idle=0 unowned=0 owned_twice=0 c1: 8 queues, 20.0 of ≥ 10.0 ?",
         "change=+0 members=2 idle=0 unowned=4 owned_twice=4 c1: 4 queues, 10.0 of ≥ 10.0; c1: 4 queues, 10.0 of ≥ 10.0",
@@ -209,7 +199,7 @@ def test_a_plan_says_who_would_own_what(warehouse: str, capsys: pytest.CaptureFi
 
 def test_the_backlogs_are_drawn(warehouse: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "drawn.html"
-    said(capsys, "--warehouse", warehouse, "--group", "g", "--members", "+1", "--html", str(file))
+    printed(capsys, "--warehouse", warehouse, "--group", "g", "--members", "+1", "--html", str(file))
     page = file.read_text(encoding="utf-8")
     assert "what really happened" in page
     (packed,) = re.findall(r'data-gzip="(.*)"', page)
@@ -227,7 +217,7 @@ def test_the_backlogs_are_drawn(warehouse: str, tmp_path: Path, capsys: pytest.C
     ],
 )
 def test_a_case_that_can_be_played(warehouse: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    (_, case, *_) = said(capsys, "--warehouse", warehouse, "--group", "g", *words).splitlines()
+    (_, case, *_) = printed(capsys, "--warehouse", warehouse, "--group", "g", *words).splitlines()
     assert case.startswith("--")
 
 

@@ -25,7 +25,6 @@ from spark_jobs.domain.model.window import MILLISECOND
 from spark_jobs.domain.status.throughput import AS_SET, Changes, throughputs
 from spark_jobs.domain.what_if.cases import EVERYBODY, Case
 from spark_jobs.domain.what_if.pace import Members
-from spark_jobs.domain.what_if.simulation import KnownMembers
 from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.recording import Row, outcomes
 from tests.kernel import group_histories
@@ -252,7 +251,7 @@ def predicted(clients: Mapping[str, ClientHistory], group: Group, change: str, k
     (milliseconds); None: nothing.
     """
     until = known_until * MILLISECOND
-    known = KnownMembers(Members(reported=throughputs(clients, 0, until)))
+    known = Members(reported=throughputs(clients, 0, until))
     members = 2 if change == "two members" else 1
     changes = CHANGES.get(change, AS_SET)
     if changes.pull_interval_ms is None and change == "changed":

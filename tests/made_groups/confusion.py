@@ -22,7 +22,7 @@ from spark_jobs.domain.judge import judge
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
-from tests.made_groups.kinds import HEALTHY, LineKind
+from tests.made_groups.kinds import HEALTHY, Kind
 from tests.made_groups.lives import Time
 from tests.made_groups.planted import PLANTED
 from tests.made_groups.readings import START
@@ -64,13 +64,13 @@ class Tally:
     ends: list[float] = field(default_factory=list)
 
 
-def kinds(groups: int, faults: int) -> Iterator[tuple[LineKind, int]]:
+def kinds(groups: int, faults: int) -> Iterator[tuple[Kind, int]]:
     """So many of each kind in turn, numbered; of the groups, so many are planted faults."""
     for of_kind, count in ((HEALTHY, groups - faults), (tuple(PLANTED), faults)):
         yield from ((of_kind[number % len(of_kind)], number) for number in range(count))
 
 
-def judged(one: tuple[LineKind, int], hours: int, seed: str) -> Judged:
+def judged(one: tuple[Kind, int], hours: int, seed: str) -> Judged:
     """Every fourth recorder is slow."""
     kind, number = one
     name, random = f"{kind.__name__}-{number}", Random(f"{seed} {kind.__name__} {number}")

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
-from tests.made_groups.lives import ALWAYS, BacklogCourse, Hosts, Life, Time
+from tests.made_groups.lives import ALWAYS, ON_TWO_BROKERS, Course, Hosts, Life, Time, routes_of
 
 #: A life of so many hours.
-LineKind = Callable[[Random, int], Life]
+Kind = Callable[[Random, int], Life]
 
 
 def push(random: Random, hours: int) -> Life:
@@ -18,13 +18,14 @@ def push(random: Random, hours: int) -> Life:
     """
     queues, brokers = random.choice((4, 6, 8)), random.choice((("broker-a",), ("broker-a", "broker-b")))
     hosts = {broker: queues // len(brokers) for broker in brokers}
-    retry: BacklogCourse[Hosts] = [(ALWAYS, dict.fromkeys(brokers, 1))]
     members = _members(random, _ids(random, random.randint(1, queues // 2)), hours)
     is_alone = max(len(ids) for _, ids in members) == 1
-    route = _route(random, hosts, hours) if is_alone else [(ALWAYS, hosts)]
+    routes = routes_of(hosts)
+    if is_alone:
+        routes["topic"] = _route(random, hosts, hours)
     return replace(
-        Life({"topic": route, "%RETRY%group": retry}, members),
-        told=random.random() < 0.5,
+        Life(routes, members),
+        answers=random.random() < 0.5,
         rate=random.choice((0, 1, 5, 20)),
         bursts=_bursts(random, hours) if is_alone else (),
         bystander=random.random() < 0.2,
@@ -37,14 +38,14 @@ def _ids(random: Random, count: int) -> tuple[str, ...]:
     return tuple(f"10.31.{net}.{host}@{random.randrange(1, 9999)}#{random.randrange(10**15)}" for host in range(count))
 
 
-def _route(random: Random, hosts: Hosts, hours: int) -> BacklogCourse[Hosts]:
+def _route(random: Random, hosts: Hosts, hours: int) -> Course[Hosts]:
     """Now and then every broker gets two queues more."""
     more = {broker: count + 2 for broker, count in hosts.items()}
     second = random.randrange(300, 3600 * hours - 600)
     return [(ALWAYS, hosts), *([(second, more)] if random.random() < 0.1 else [])]
 
 
-def _members(random: Random, ids: tuple[str, ...], hours: int) -> BacklogCourse[tuple[str, ...]]:
+def _members(random: Random, ids: tuple[str, ...], hours: int) -> Course[tuple[str, ...]]:
     """Every hour they stay, or one goes or comes back, or reconnects and is listed twice for 100 s; or all are
     restarted, one after the other, ten minutes apart and away for 30 s.
     """
@@ -89,9 +90,7 @@ def one_broker_keeps_a_stale_connection(random: Random, hours: int) -> Life:
     for hour in range(hours):
         second = 3600 * hour + random.randrange(200, 3400)
         listed += [(second, (ids[0], *ids)), (second + 130, ids)]
-    hosts = {"broker-a": 4, "broker-b": 4}
-    routes = {"topic": [(ALWAYS, hosts)], "%RETRY%group": [(ALWAYS, dict.fromkeys(hosts, 1))]}
-    return Life(routes, [(ALWAYS, ids)], listed={"broker-b": listed}, hours=hours)
+    return Life(ON_TWO_BROKERS, [(ALWAYS, ids)], listed={"broker-b": listed}, hours=hours)
 
 
 def much_in_flight(random: Random, hours: int) -> Life:
@@ -101,7 +100,7 @@ def much_in_flight(random: Random, hours: int) -> Life:
 
 
 def circle(random: Random, hours: int) -> Life:
-    return replace(push(random, hours), strategy="AVG_BY_CIRCLE", told=True)
+    return replace(push(random, hours), strategy="AVG_BY_CIRCLE", answers=True)
 
 
 def hash_ring(random: Random, hours: int) -> Life:
@@ -113,7 +112,7 @@ def hash_ring(random: Random, hours: int) -> Life:
 
 
 def orderly(random: Random, hours: int) -> Life:
-    return replace(push(random, hours), orderly=True, told=True)
+    return replace(push(random, hours), orderly=True, answers=True)
 
 
 def in_go(random: Random, hours: int) -> Life:
@@ -121,41 +120,41 @@ def in_go(random: Random, hours: int) -> Life:
     life = push(random, hours)
     short = {one: one.partition("#")[0] for one in life.ids}
     members = [(since, tuple(short[one] for one in ids)) for since, ids in life.members]
-    return replace(life, members=members, language="GO", told=False)
+    return replace(life, members=members, language="GO", answers=False)
 
 
 def two_topics(random: Random, hours: int) -> Life:
     """Each topic on a broker of its own, which knows nothing of the other one."""
-    retry: BacklogCourse[Hosts] = [(ALWAYS, {"broker-a": 1, "broker-b": 1})]
+    retry: Course[Hosts] = [(ALWAYS, {"broker-a": 1, "broker-b": 1})]
     routes = {
         "orders": _route(random, {"broker-a": 4}, hours),
         "returns": _route(random, {"broker-b": 8}, hours),
         "%RETRY%group": retry,
     }
     members = _members(random, _ids(random, random.randint(1, 4)), hours)
-    return Life(routes, members, told=random.random() < 0.5, hours=hours)
+    return Life(routes, members, answers=random.random() < 0.5, hours=hours)
 
 
 def pull(random: Random, hours: int) -> Life:
     """DefaultLitePullConsumer: rebalances as others do, and is pulled when the application likes."""
-    return replace(push(random, hours), consume_type="CONSUME_ACTIVELY", told=True)
+    return replace(push(random, hours), consume_type="CONSUME_ACTIVELY", answers=True)
 
 
 def pull_by_hand(random: Random, hours: int) -> Life:
     """DefaultMQPullConsumer: it lists no queue, whatever it pulls (`DefaultMQPullConsumerImpl.consumerRunningInfo`)."""
-    return replace(push(random, hours), consume_type="CONSUME_ACTIVELY", told=True, owns=False)
+    return replace(push(random, hours), consume_type="CONSUME_ACTIVELY", answers=True, owns=False)
 
 
 def pop(random: Random, hours: int) -> Life:
     """The broker deals out the queues, and may know of no offset."""
     life = push(random, hours)
-    return replace(life, client_rebalance=False, told=True, owns=False, commits=random.random() < 0.5)
+    return replace(life, client_rebalance=False, answers=True, owns=False, commits=random.random() < 0.5)
 
 
 def grpc_on_a_broker(random: Random, hours: int) -> Life:
     """A proxy inside the broker; ids as org.apache.rocketmq.client.java.misc.ClientId makes them."""
     ids = tuple(f"host-{place}@{random.randrange(1, 9999)}@{place}@{_base36(random)}" for place in range(3))
-    return replace(push(random, hours), members=[(ALWAYS, ids)], told=False, commits=random.random() < 0.5)
+    return replace(push(random, hours), members=[(ALWAYS, ids)], answers=False, commits=random.random() < 0.5)
 
 
 def _base36(random: Random) -> str:
@@ -165,11 +164,11 @@ def _base36(random: Random) -> str:
 def behind_a_proxy(random: Random, hours: int) -> Life:
     """Nobody is connected; offsets advance, were never committed, or nothing is produced."""
     commits = random.random() < 0.7
-    return replace(push(random, hours), connects=False, has_proxy=True, told=False, commits=commits)
+    return replace(push(random, hours), connects=False, has_proxy=True, answers=False, commits=commits)
 
 
 def broadcasting(random: Random, hours: int) -> Life:
-    return replace(push(random, hours), model="BROADCASTING", told=random.random() < 0.5)
+    return replace(push(random, hours), model="BROADCASTING", answers=random.random() < 0.5)
 
 
 def quiet(random: Random, hours: int) -> Life:
@@ -178,19 +177,7 @@ def quiet(random: Random, hours: int) -> Life:
     return replace(life, members=[(ALWAYS, tuple(life.ids[:1])), (random.randrange(3000), ())], rate=0, bursts=())
 
 
-HEALTHY: tuple[LineKind, ...] = (
-    *(
-        push,
-        push,
-        push,
-        one_alone,
-        one_broker_keeps_a_stale_connection,
-        much_in_flight,
-        circle,
-        hash_ring,
-        orderly,
-        in_go,
-        two_topics,
-    ),
-    *(pull, pull_by_hand, pop, grpc_on_a_broker, behind_a_proxy, broadcasting, quiet),
+HEALTHY: tuple[Kind, ...] = (
+    *(push, push, push, one_alone, one_broker_keeps_a_stale_connection, much_in_flight, circle, hash_ring, orderly),
+    *(in_go, two_topics, pull, pull_by_hand, pop, grpc_on_a_broker, behind_a_proxy, broadcasting, quiet),
 )

@@ -13,7 +13,7 @@ T = TypeVar("T")
 #: What is made of a value in a time.
 Change = tuple["Time", Callable[[T], T]]
 #: Values, each from a second on.
-BacklogCourse = Sequence[tuple[int, T]]
+Course = Sequence[tuple[int, T]]
 #: Queues of a topic by broker.
 Hosts = Mapping[str, int]
 #: What was true before the first hour, too.
@@ -43,7 +43,7 @@ class Life:
     """One group, as it is.
 
     `routes`: of each topic; `entries`: how those of ordinary topics differ; `members`: client ids, of twins twice;
-    `language` and `version`: of all, but for `languages`. Where `told`, clients are asked for their running info:
+    `language` and `version`: of all, but for `languages`. `answers`: whether clients are asked for their running info;
     `strategies` and `subscribed` are theirs by id, where they differ; `says` and `measures`: how their answers differ;
     `silent`: who does not answer when; `cached`: messages of each queue. `owns`: whether they list their queues.
     `listed`: what single brokers list instead of the members.
@@ -56,8 +56,8 @@ class Life:
     `has_proxy`: whether the cluster has one. `fault`: when something is wrong; None: nothing is. `hours`: how many.
     """
 
-    routes: Mapping[str, BacklogCourse[Hosts]]
-    members: BacklogCourse[tuple[str, ...]]
+    routes: Mapping[str, Course[Hosts]]
+    members: Course[tuple[str, ...]]
     group: str = "group"
     entries: Change[RouteEntry] | None = None
     strategy: str = "AVG"
@@ -68,7 +68,7 @@ class Life:
     consume_type: str = "CONSUME_PASSIVELY"
     orderly: bool = False
     client_rebalance: bool | None = True
-    told: bool = True
+    answers: bool = True
     owns: bool = True
     strategies: Mapping[str, str] = field(default_factory=dict)
     subscribed: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class Life:
     connects: bool = True
     has_proxy: bool = False
     bystander: bool = False
-    listed: Mapping[str, BacklogCourse[tuple[str, ...]]] = field(default_factory=dict)
+    listed: Mapping[str, Course[tuple[str, ...]]] = field(default_factory=dict)
     fault: Time | None = None
     hours: int = 1
 
@@ -126,7 +126,15 @@ class Life:
         return self.subscribed.get(client_id, list(self.routes))
 
 
-def at(course: BacklogCourse[T], second: float) -> T:
+def routes_of(hosts: Hosts) -> dict[str, Course[Hosts]]:
+    """Of one topic, and of the group's retry topic with a queue on each of its brokers, always."""
+    return {"topic": [(ALWAYS, hosts)], "%RETRY%group": [(ALWAYS, dict.fromkeys(hosts, 1))]}
+
+
+ON_TWO_BROKERS = routes_of({"broker-a": 4, "broker-b": 4})
+
+
+def at(course: Course[T], second: float) -> T:
     """The value that holds then."""
     return next(value for since, value in reversed(course) if since <= second)
 

@@ -46,7 +46,7 @@ def recorded(name: str, life: Life, random: Random, cadence: int = 60, *, is_slo
         life.group,
         memberships=dict(recorder.memberships()),
         routes=dict(recorder.routes()),
-        clients=dict(recorder.clients()) if life.told else {},
+        clients=dict(recorder.clients()) if life.answers else {},
         offsets=dict(recorder.offsets()),
         topics=dict(recorder.topics()),
         proxies=recorder.proxies() if life.has_proxy else {},

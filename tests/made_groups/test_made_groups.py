@@ -16,32 +16,29 @@ from spark_jobs.domain.judge import JudgedStep, judge
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
-from tests.made_groups.kinds import HEALTHY, LineKind
+from tests.made_groups.confusion import HOUR, kinds
+from tests.made_groups.kinds import Kind
 from tests.made_groups.planted import PLANTED
 from tests.made_groups.readings import START
 from tests.made_groups.recorder import recorded
 
 #: An hour, asked every minute; what was seen holds for three.
-HOUR = 3600 * SECOND
 SETTINGS = AuditSettings(HOUR, 60 * SECOND, 180 * SECOND, Thresholds())
 SEED = os.environ.get("SEED", "1")
 GROUPS, UNHEALTHY = 500, 5 * len(PLANTED)
 
 
 class Group(NamedTuple):
-    kind: LineKind
+    kind: Kind
     judged: JudgedStep
 
 
 def made() -> Iterator[Group]:
-    kinds = (HEALTHY, GROUPS - UNHEALTHY), (tuple(PLANTED), UNHEALTHY)
-    for of_kind, count in kinds:
-        for number in range(count):
-            kind = of_kind[number % len(of_kind)]
-            name, random = f"{kind.__name__}-{number}", Random(f"{SEED} {kind.__name__} {number}")
-            history = recorded(name, kind(random, 1), random)
-            (judged,) = judge(history, StrategySettings(), SETTINGS, START, START + HOUR)
-            yield Group(kind, judged)
+    for kind, number in kinds(GROUPS, UNHEALTHY):
+        name, random = f"{kind.__name__}-{number}", Random(f"{SEED} {kind.__name__} {number}")
+        history = recorded(name, kind(random, 1), random)
+        (judged,) = judge(history, StrategySettings(), SETTINGS, START, START + HOUR)
+        yield Group(kind, judged)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +58,7 @@ def test_nothing_beyond_info_is_said_of_groups_in_health(groups: list[Group]) ->
 
 
 @pytest.mark.parametrize("kind", PLANTED, ids=lambda kind: kind.__name__)
-def test_what_is_wrong_is_said_and_nothing_else(groups: list[Group], kind: LineKind) -> None:
+def test_what_is_wrong_is_said_and_nothing_else(groups: list[Group], kind: Kind) -> None:
     of_kind = [one for one in groups if one.kind is kind]
     assert len(of_kind) == UNHEALTHY // len(PLANTED)
     for one in of_kind:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 
 from spark_jobs.domain.incidents.threads import Thread
 from spark_jobs.domain.incidents.values import NEVER, GroupCost, Incident, IncidentPart, Queue
-from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.model.message_queue import number_ranges
 from spark_jobs.domain.model.severities import SEVERITIES
@@ -26,15 +25,15 @@ _MINUTE = 60 * SECOND
 def incident(roots: Sequence[Thread], consequences: Sequence[Thread], rules: Mapping[str, Rule]) -> Incident:
     """The incident of one event; threads in the order of time."""
     threads = [*roots, *consequences]
-    first_root, cluster = roots[0], roots[0].identity[0]
-    rule = rules[first_root.identity[2]]
+    first_root = roots[0]
+    rule = rules[first_root.identity.rule]
     worst = max(roots, key=lambda thread: (SEVERITIES.index(thread.worst.severity), thread.worst.start)).worst
     until = max(thread.until for thread in roots)
-    groups = tuple(sorted({thread.identity[1] for thread in threads}))
+    groups = tuple(sorted({thread.identity.consumer_group for thread in threads}))
     piled_up, unowned = _piled_up(threads), _unowned(threads)
     return Incident(
         incident_id=_incident_id(first_root, rule),
-        cluster=cluster,
+        cluster=first_root.identity.cluster,
         rule=rule.name,
         cause=worst.cause,
         causes=tuple(dict.fromkeys(cause for thread in roots for cause in thread.causes)),
@@ -59,15 +58,11 @@ def incident(roots: Sequence[Thread], consequences: Sequence[Thread], rules: Map
 def _incident_id(first: Thread, rule: Rule) -> str:
     """Stable: it hashes what began, and in which step; what several groups share stands for the group."""
     began = first.findings[0]
-    shared = sorted(map(str, rule.spreads_by(began.finding))) if rule.spreads_by else [began.finding.cause or ""]
-    identity = (first.identity[0], rule.name) if rule.spreads_by else first.identity
-    begins = from_micros(began.step_start).isoformat()
+    shared = sorted(map(str, rule.spreads_by(began))) if rule.spreads_by else [began.cause or ""]
+    identity = (first.identity.cluster, rule.name) if rule.spreads_by else first.identity
+    begins = from_micros(first.step_start).isoformat()
     text = "\n".join([*(name or "" for name in identity), *shared, begins])
     return sha256(text.encode()).hexdigest()[:16]
-
-
-def _findings(threads: Iterable[Thread]) -> Iterator[Finding]:
-    return (finding.finding for thread in threads for finding in thread.findings)
 
 
 def _topics(threads: Sequence[Thread]) -> tuple[str, ...]:
@@ -80,7 +75,7 @@ def _queues(threads: Sequence[Thread]) -> tuple[Queue, ...]:
 
 def _members(roots: Sequence[Thread]) -> tuple[str, ...]:
     client_ids: set[str] = set()
-    for finding in _findings(roots):
+    for finding in (finding for thread in roots for finding in thread.findings):
         client_ids.update(finding.evidence.client_ids)
         client_ids.update(client_id for party in finding.evidence.parties or () for client_id in party.client_ids or ())
     return tuple(sorted(client_ids))
@@ -90,8 +85,10 @@ def _piled_up(threads: Sequence[Thread]) -> dict[str, int]:
     """The highest backlog of each group's findings, where it is known."""
     backlogs: dict[str, list[tuple[int | None, int | None]]] = defaultdict(list)
     for thread in threads:
-        every_evidence = (finding.evidence for finding in _findings([thread]))
-        backlogs[thread.identity[1]] += [(evidence.backlog_max, evidence.unknown_queues) for evidence in every_evidence]
+        every_evidence = (finding.evidence for finding in thread.findings)
+        backlogs[thread.identity.consumer_group] += [
+            (evidence.backlog_max, evidence.unknown_queues) for evidence in every_evidence
+        ]
     highest = {group: highest_backlog(pairs) for group, pairs in backlogs.items()}
     return {group: messages for group, messages in highest.items() if messages is not None}
 
@@ -104,8 +101,8 @@ def _unowned(threads: Sequence[Thread]) -> dict[str, int]:
     """
     times_by_group: dict[str, dict[Queue, set[tuple[int, int]]]] = defaultdict(lambda: defaultdict(set))
     for thread in threads:
-        times_by_queue = times_by_group[thread.identity[1]]
-        for finding in _findings([thread]):
+        times_by_queue = times_by_group[thread.identity.consumer_group]
+        for finding in thread.findings:
             for queue in finding.evidence.queues:
                 if queue.role == UNASSIGNED and not (queue.produced == 0 == queue.backlog_max):
                     times_by_queue[queue[:3]].add(queue[4:6])
@@ -127,7 +124,7 @@ def _headline(rule: Rule, roots: Sequence[Thread]) -> str:
     queues = _queues(roots)
     queues = tuple(queue for queue in queues if not queue[0].startswith(RETRY)) or queues
     return rule.headline.format(
-        groups=_some(sorted({thread.identity[1] for thread in roots}), "group"),
+        groups=_some(sorted({thread.identity.consumer_group for thread in roots}), "group"),
         topics=_some(_topics(roots), "topic"),
         queues=queues_by_topic(queues) if queues else "its queues",
         brokers=_some(sorted({broker for _, broker, _ in queues}), "broker"),

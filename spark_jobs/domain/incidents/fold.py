@@ -55,10 +55,10 @@ def _roots(conditions: Sequence[Thread]) -> dict[Thread, Thread]:
     """The root of each thread: that of the first of its findings that has one, unless that root began more than `LEAD`
     after it; a thread without one is its own root.
     """
-    thread_by_finding_id = {finding.finding.finding_id: thread for thread in conditions for finding in thread.findings}
+    thread_by_finding_id = {finding.finding_id: thread for thread in conditions for finding in thread.findings}
     root_of: dict[Thread, Thread] = {}
     for thread in conditions:
-        named_roots = (thread_by_finding_id.get(finding.finding.root_finding_id or "") for finding in thread.findings)
+        named_roots = (thread_by_finding_id.get(finding.root_finding_id or "") for finding in thread.findings)
         root_of[thread] = next((root for root in named_roots if root and root.start <= thread.start + LEAD), thread)
     for thread in conditions:
         while root_of[root_of[thread]] is not root_of[thread]:
@@ -78,7 +78,7 @@ def _leaders(roots: Sequence[Thread], rules: Mapping[str, Rule]) -> dict[Thread,
 
     sharing: dict[Hashable, list[Thread]] = defaultdict(list)
     for thread in sorted(roots, key=lambda thread: thread.order):
-        for share in _shares(thread, rules[thread.identity[2]]):
+        for share in _shares(thread, rules[thread.identity.rule]):
             sharing[share].append(thread)
     for sharers in sharing.values():
         first, until = sharers[0], sharers[0].until
@@ -93,10 +93,9 @@ def _leaders(roots: Sequence[Thread], rules: Mapping[str, Rule]) -> dict[Thread,
 
 def _shares(thread: Thread, rule: Rule) -> set[Hashable]:
     """What roots of one event share: rule, group and cause; and over groups what the rule says."""
-    cluster, consumer_group = thread.identity[:2]
-    inside: set[Hashable] = {(cluster, rule.name, consumer_group, cause) for cause in thread.causes}
-    if rule.spreads_by is None:
-        return inside
-    return inside | {
-        (cluster, rule.name, share) for finding in thread.findings for share in rule.spreads_by(finding.finding)
-    }
+    cluster, consumer_group = thread.identity.cluster, thread.identity.consumer_group
+    shares: set[Hashable] = {(cluster, rule.name, consumer_group, cause) for cause in thread.causes}
+    if rule.spreads_by:
+        for finding in thread.findings:
+            shares.update((cluster, rule.name, share) for share in rule.spreads_by(finding))
+    return shares

@@ -72,7 +72,7 @@ def suggestions(past: GroupPast, current: Thresholds) -> list[Suggestion]:
         if finding.rule != rebalance_storm.NAME:
             return None
         during = ((topic, at) for topic, at in past.rebalances if finding.start <= at <= finding.end)
-        return most_within(during, within)
+        return _most_within(during, within)
 
     lagging, skews = _heights(unmuted, _lagging), _heights(unmuted, _skew)
     flaps, storms = _heights(unmuted, _flapping), _heights(unmuted, storm)
@@ -105,7 +105,7 @@ def _suggestion(
     return Suggestion(key, value, usual, kept, len(heights) - kept) if is_better else None
 
 
-def most_within(rebalances: Iterable[tuple[str, int]], within: int) -> int:
+def _most_within(rebalances: Iterable[tuple[str, int]], within: int) -> int:
     """The most rebalances of one topic that follow each other in less than `within`: those of several topics may be
     one, and begin at different moments.
     """

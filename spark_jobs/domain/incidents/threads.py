@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
+from typing import NamedTuple
 
 from spark_jobs.domain.incidents.values import IncidentPart, PublishedFinding, Queue, UnknownTime
 from spark_jobs.domain.model.finding import Finding
@@ -17,8 +18,16 @@ from spark_jobs.domain.rules.rule import Rule
 
 #: What is back so soon never went away.
 QUIET = 600 * SECOND
-#: Cluster, consumer group, rule, topic and client id of a condition.
-Identity = tuple[str, str, str, str | None, str | None]
+
+
+class Identity(NamedTuple):
+    """What tells a condition from others: neither its cause nor its queues do."""
+
+    cluster: str
+    consumer_group: str
+    rule: str
+    topic: str | None
+    client_id: str | None
 
 
 class RootRules:
@@ -40,12 +49,13 @@ class RootRules:
 class Thread:
     """The findings of one condition, in the order of time, until it was gone for longer than `QUIET`.
 
-    `end`: when it was last seen; `until`: when it was known to be gone. `root_rule`: that of the findings whose
-    consequence it is, as far as any says so.
+    `step_start`: of its first finding; `end`: when it was last seen; `until`: when it was known to be gone.
+    `root_rule`: that of the findings whose consequence it is, as far as any says so.
     """
 
     identity: Identity
-    findings: list[PublishedFinding] = field(default_factory=list)
+    step_start: int
+    findings: list[Finding] = field(default_factory=list)
     end: int = 0
     until: int = 0
     root_rule: str | None = None
@@ -53,19 +63,17 @@ class Thread:
     @property
     def start(self) -> int:
         """When it was first seen."""
-        return self.findings[0].finding.start
+        return self.findings[0].start
 
     @cached_property
     def worst(self) -> Finding:
         """Its worst finding, the latest of equals."""
-        findings = (published.finding for published in self.findings)
-        return max(findings, key=lambda finding: (SEVERITIES.index(finding.severity), finding.start))
+        return max(self.findings, key=lambda finding: (SEVERITIES.index(finding.severity), finding.start))
 
     @cached_property
     def causes(self) -> tuple[str, ...]:
         """The causes it had, the first first."""
-        causes = (published.finding.cause for published in self.findings)
-        return tuple(dict.fromkeys(cause for cause in causes if cause is not None))
+        return tuple(dict.fromkeys(finding.cause for finding in self.findings if finding.cause is not None))
 
     @cached_property
     def order(self) -> tuple[int, tuple[str, ...]]:
@@ -75,35 +83,35 @@ class Thread:
     @cached_property
     def queues(self) -> frozenset[Queue]:
         """The queues that its findings name: the first three fields of their evidence."""
-        return frozenset(queue[:3] for published in self.findings for queue in published.finding.evidence.queues)
+        return frozenset(queue[:3] for finding in self.findings for queue in finding.evidence.queues)
 
     @cached_property
     def topics(self) -> frozenset[str]:
         """Its topic, and those of its queues."""
-        own = self.identity[3]
-        return frozenset(topic for topic, _, _ in self.queues) | (frozenset() if own is None else {own})
+        topics = {self.identity.topic, *(topic for topic, _, _ in self.queues)}
+        return frozenset(topic for topic in topics if topic is not None)
 
     def part(self) -> IncidentPart:
         """The thread as a part of an incident."""
         worst = self.worst
         return IncidentPart(
-            consumer_group=self.identity[1],
-            rule=self.identity[2],
+            consumer_group=self.identity.consumer_group,
+            rule=self.identity.rule,
             cause=worst.cause,
             severity=worst.severity,
             topic=worst.topic,
             subject=worst.subject,
             start=self.start,
             end=self.end,
-            finding_ids=tuple(published.finding.finding_id for published in self.findings),
+            finding_ids=tuple(finding.finding_id for finding in self.findings),
         )
 
 
 def threads(findings: Iterable[PublishedFinding], root_rules: RootRules, unknown: UnknownTime) -> list[Thread]:
     """One per condition, and per time without a gap of more than `QUIET`."""
     by_identity: dict[Identity, list[PublishedFinding]] = defaultdict(list)
-    for finding in findings:
-        by_identity[_identity(finding)].append(finding)
+    for published in findings:
+        by_identity[_identity(published)].append(published)
     return [
         thread
         for identity, findings_of_identity in by_identity.items()
@@ -111,22 +119,21 @@ def threads(findings: Iterable[PublishedFinding], root_rules: RootRules, unknown
     ]
 
 
-def _identity(finding: PublishedFinding) -> Identity:
-    """What tells a finding's condition from others: neither its cause nor its queues do."""
-    subject = finding.finding.subject
-    client_id = subject if _is_client(subject, finding) else None
-    return finding.cluster, finding.consumer_group, finding.finding.rule, finding.finding.topic, client_id
+def _identity(published: PublishedFinding) -> Identity:
+    finding = published.finding
+    client_id = finding.subject if _is_of_client(finding, published.consumer_group) else None
+    return Identity(*published.group, finding.rule, finding.topic, client_id)
 
 
-def _is_client(subject: str, finding: PublishedFinding) -> bool:
+def _is_of_client(finding: Finding, consumer_group: str) -> bool:
     """Whether the subject is a client id: neither the topic nor the group nor the queues. The queues' text is made
     only where it may be the subject: it begins with the first broker's name.
     """
-    if subject in (finding.finding.topic, finding.consumer_group):
+    if finding.subject in (finding.topic, consumer_group):
         return False
-    queues = finding.finding.evidence.queues
+    queues = finding.evidence.queues
     first = min((queue.broker_name for queue in queues), default="")
-    return not subject.startswith(first) or subject != queues_text(queues)
+    return not finding.subject.startswith(first) or finding.subject != queues_text(queues)
 
 
 def _threads(
@@ -137,45 +144,41 @@ def _threads(
     """
     every_thread: list[Thread] = []
     alive: list[Thread] = []
-    in_order = sorted(
-        findings, key=lambda finding: (finding.finding.start, finding.finding.cause or "", finding.finding.finding_id)
-    )
-    for start, together in groupby(in_order, key=lambda finding: finding.finding.start):
+
+    def order(published: PublishedFinding) -> tuple[int, str, str]:
+        return published.finding.start, published.finding.cause or "", published.finding.finding_id
+
+    for start, together in groupby(sorted(findings, key=order), key=lambda published: published.finding.start):
         alive = [thread for thread in alive if thread.until + QUIET >= start]
         waiting = list(together)
         for changed in (False, True):
-            for finding in tuple(waiting):
-                thread = _thread_of(finding, alive, root_rules, changed=changed)
+            for published in tuple(waiting):
+                thread = _thread_of(published.finding, alive, root_rules, changed=changed)
                 if thread is None and changed:
-                    thread = Thread(identity)
+                    thread = Thread(identity, published.step_start)
                     every_thread.append(thread)
                     alive.append(thread)
                 if thread is not None:
-                    waiting.remove(finding)
-                    _take(thread, finding, root_rules, unknown)
+                    waiting.remove(published)
+                    _take(thread, published, root_rules, unknown)
     return every_thread
 
 
-def _thread_of(
-    finding: PublishedFinding, alive: Iterable[Thread], root_rules: RootRules, *, changed: bool
-) -> Thread | None:
+def _thread_of(finding: Finding, alive: Iterable[Thread], root_rules: RootRules, *, changed: bool) -> Thread | None:
     """The thread that the finding continues: with the same last cause, or, `changed`, one that ended by then."""
-    root_rule = root_rules.of_findings.get(finding.finding.finding_id)
+    root_rule = root_rules.of_findings.get(finding.finding_id)
     fitting = (
         thread
         for thread in alive
-        if (
-            thread.end <= finding.finding.start
-            if changed
-            else thread.findings[-1].finding.cause == finding.finding.cause
-        )
+        if (thread.end <= finding.start if changed else thread.findings[-1].cause == finding.cause)
         and root_rules.are_kin(thread.root_rule, root_rule)
     )
     return max(fitting, key=lambda thread: thread.end, default=None)
 
 
-def _take(thread: Thread, finding: PublishedFinding, root_rules: RootRules, unknown: UnknownTime) -> None:
+def _take(thread: Thread, published: PublishedFinding, root_rules: RootRules, unknown: UnknownTime) -> None:
+    finding = published.finding
     thread.findings.append(finding)
-    thread.end = max(thread.end, finding.finding.end)
-    thread.until = max(thread.until, unknown.until(finding.group, finding.finding.end))
-    thread.root_rule = thread.root_rule or root_rules.of_findings.get(finding.finding.finding_id)
+    thread.end = max(thread.end, finding.end)
+    thread.until = max(thread.until, unknown.until(published.group, finding.end))
+    thread.root_rule = thread.root_rule or root_rules.of_findings.get(finding.finding_id)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -14,13 +13,12 @@ from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rocketmq.strategies import AVG, StrategySettings, is_popped
 from spark_jobs.domain.status.capacity import GroupInStep, HeldBack, Limit, more_members, more_members_help, worst
 from spark_jobs.domain.status.throughput import Changes, throughputs
-from spark_jobs.domain.what_if.cases import EVERYBODY, Case, Change
+from spark_jobs.domain.what_if.cases import EVERYBODY, Case, Change, with_new_room
 from spark_jobs.domain.what_if.outcome import CaseOutcome, Comparison, compare
-from spark_jobs.domain.what_if.rooms import with_new_room
 from spark_jobs.errors import StrategyError
 
 #: What would have helped, by what held the group back, where members would not.
-_CURES = {
+_COUNTERFACTUALS = {
     Limit.DUPLICATE_IDS: Case("unique ids", unique_ids=True),
     Limit.SUBSCRIPTIONS: Case("the same subscriptions", same_subscriptions=True),
     Limit.ALLOCATION: Case("AVG for all members", strategy=AVG),
@@ -35,6 +33,7 @@ _ERROR, _ERROR_MESSAGES = 0.1, 20
 _NO_HELP, _HOT = 0.9, 0.5
 #: The answer is about the backlog that was held back if this part of it, at least, was played.
 _PLAYED = 0.5
+_MATRICES = ("end_offset", "consumer_offset", "pull_offset", "last_timestamp", "present")
 
 
 def in_numbers(step: AuditedStep, group: GroupInStep, configured: StrategySettings) -> str | None:
@@ -43,49 +42,42 @@ def in_numbers(step: AuditedStep, group: GroupInStep, configured: StrategySettin
 
     It goes by the snapshots of the step's own window, whatever else the history holds.
     """
-    held = worst(group.held_back) if group.held_back else None
-    case = _case(held) if held and held.queues else None
-    if held is None or case is None:
+    held_back = worst(group.held_back) if group.held_back else None
+    case = _case(held_back) if held_back and held_back.queues else None
+    if held_back is None or case is None:
         return None
     own = replace(step, history=replace(step.history, offsets=_own_readings(step)))
-    compared = _compared(own, held, case, configured)
+    compared = _compared(own, held_back, case, configured)
     if isinstance(compared, str):
         says_so = group.unknown_queues or group.unknown_at_first
         return None if says_so else f"How large the backlog would have been otherwise is unknown: {compared}."
     (played,), highest = compared.cases, compared.recorded.highest or 0
-    told = f"With {case.label} the highest backlog would have been {_about(played)} instead of {highest:,}."
+    answer = f"With {case.label} the highest backlog would have been {_about(played)} instead of {highest:,}."
     did_not_help = (played.highest or 0) >= _NO_HELP * highest
-    return " ".join([told, *(_hot_queue(own) if did_not_help else ())])
+    return answer + (_hot_queue(own) if did_not_help else "")
 
 
-def _case(held: HeldBack) -> Case | None:
-    if not more_members_help(held.limit):
-        return _CURES.get(held.limit)
-    more = more_members(held)
-    return Case(count(more, "more member" if held.members else "member"), members=Change("+", more))
+def _case(held_back: HeldBack) -> Case | None:
+    if not more_members_help(held_back.limit):
+        return _COUNTERFACTUALS.get(held_back.limit)
+    more = more_members(held_back)
+    return Case(count(more, "more member" if held_back.members else "member"), members=Change("+", more))
 
 
 def _own_readings(step: AuditedStep) -> dict[str, OffsetReadings]:
     """By topic, what the step's window has of them: its snapshots, and the queues that are in any of these."""
-    found = {}
+    own = {}
     for topic, readings in step.history.offsets.items():
         rows = readings.inside(step.window.read_from, step.window.end)
         columns = np.flatnonzero(readings.present[rows].any(axis=0))
         if len(columns):
-            found[topic] = replace(
-                readings,
-                times=readings.times[rows],
-                queues=[readings.queues[column] for column in columns.tolist()],
-                end_offset=readings.end_offset[rows][:, columns],
-                consumer_offset=readings.consumer_offset[rows][:, columns],
-                pull_offset=readings.pull_offset[rows][:, columns],
-                last_timestamp=readings.last_timestamp[rows][:, columns],
-                present=readings.present[rows][:, columns],
-            )
-    return found
+            queues = [readings.queues[column] for column in columns.tolist()]
+            matrices = {name: getattr(readings, name)[rows][:, columns] for name in _MATRICES}
+            own[topic] = replace(readings, times=readings.times[rows], queues=queues, **matrices)
+    return own
 
 
-def _compared(step: AuditedStep, held: HeldBack, case: Case, configured: StrategySettings) -> Comparison | str:
+def _compared(step: AuditedStep, held_back: HeldBack, case: Case, configured: StrategySettings) -> Comparison | str:
     """What really happened, beside the case; or why nothing can be said."""
     if any(is_popped(member.strategy) for interval in step.intervals for member in interval.members or ()):
         return "the simulation does not cover POP"
@@ -97,14 +89,14 @@ def _compared(step: AuditedStep, held: HeldBack, case: Case, configured: Strateg
         return "the pattern for rooms does not find that of a member with an id of its own"
     if compared is None:
         return "the owners of the queues were never known"
-    return _why_unknown(compared, held) or compared
+    return _why_unknown(compared, held_back) or compared
 
 
-def _why_unknown(compared: Comparison, held: HeldBack) -> str | None:
+def _why_unknown(compared: Comparison, held_back: HeldBack) -> str | None:
     """None: something can be said."""
     highest, error = compared.recorded.highest, compared.error
     (case,) = compared.cases
-    if highest is None or highest < held.messages * _PLAYED:
+    if highest is None or highest < held_back.messages * _PLAYED:
         return "most of it was in queues with an unknown offset or owner, or in retry topics"
     if case.highest is None:
         return "no member was seen to consume, or tells how fast it is"
@@ -123,12 +115,12 @@ def _about(case: CaseOutcome) -> str:
     return f"{'at most' if case.at_most else 'about'} {rounded:,}"
 
 
-def _hot_queue(step: AuditedStep) -> Iterator[str]:
-    """Says so, if most of the messages were produced to one of the queues."""
+def _hot_queue(step: AuditedStep) -> str:
+    """A further sentence, if most of the messages were produced to one of the queues."""
     produced = [messages for readings in step.history.offsets.values() for messages in _produced(readings, step.window)]
     most, total = max(produced, default=0), sum(produced)
-    if total and most >= max(_HOT, 2 / len(produced)) * total:
-        yield f"One queue received {round(100 * most / total)} % of the messages."
+    is_hot = total and most >= max(_HOT, 2 / len(produced)) * total
+    return f" One queue received {round(100 * most / total)} % of the messages." if is_hot else ""
 
 
 def _produced(readings: OffsetReadings, window: StepWindow) -> list[int]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from spark_jobs.domain.kernel.audited_step import Member, RebalanceInterval
+from spark_jobs.domain.kernel.audited_step import AuditedStep, Member, RebalanceInterval
 from spark_jobs.domain.kernel.ownership import TWIN, Inputs, with_own_ids
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.message_queue import java_order
-from spark_jobs.domain.rocketmq.strategies import AVG, CONSISTENT_HASH, NEW, UNKNOWN_STRATEGY, StrategySettings
+from spark_jobs.domain.rocketmq.allocation import room_of
+from spark_jobs.domain.rocketmq.strategies import AVG, NEW, UNKNOWN_STRATEGY, StrategySettings
 from spark_jobs.domain.status.throughput import AS_SET, Changes
 from spark_jobs.errors import CaseError
 
@@ -97,21 +99,22 @@ class Case:
             return list(queues)
         brokers = sorted({broker for broker, _ in queues}, key=java_order)
         if self.queues.sign == "x":
-            counts = [self.queues.of(sum(broker == one for one, _ in queues)) for broker in brokers]
+            queues_of_broker = Counter(broker for broker, _ in queues)
+            counts = [self.queues.of(queues_of_broker[broker]) for broker in brokers]
         else:
             each, more = divmod(self.queues.of(len(queues)), len(brokers))
             counts = [each + (place < more) for place in range(len(brokers))]
         return [(broker, queue_id) for broker, count in zip(brokers, counts, strict=True) for queue_id in range(count)]
 
     def _members(self, members: Sequence[Member]) -> tuple[Member, ...]:
-        found: tuple[Member, ...] = tuple(member for member in members if member.client_id not in self.without)
+        changed: tuple[Member, ...] = tuple(member for member in members if member.client_id not in self.without)
         if self.unique_ids:
-            found = with_own_ids(found)
+            changed = with_own_ids(changed)
         if self.members is not None:
-            found = _resized(found, self.members.of(len(found)))
+            changed = _resized(changed, self.members.of(len(changed)))
         if self.same_subscriptions:
-            found = tuple(one._replace(subscribes=True) for one in found)
-        return tuple(one.under(self.strategy) for one in found) if self.strategy else found
+            changed = tuple(member._replace(subscribes=True) for member in changed)
+        return tuple(member.under(self.strategy) for member in changed) if self.strategy else changed
 
 
 AS_IT_WAS = Case()
@@ -122,12 +125,22 @@ def origin(client_id: str) -> str:
     return client_id.partition(TWIN)[0]
 
 
-def strategy_named(text: str) -> tuple[str, int | None]:
-    """`CONSISTENT_HASH:20` as a strategy's name and its virtual nodes; raises ValueError."""
-    name, _, nodes = text.partition(":")
-    if nodes and CONSISTENT_HASH not in name:
-        raise ValueError(f"{name} has no virtual nodes")
-    return name, int(nodes) if nodes else None
+def with_new_room(configured: StrategySettings, steps: Sequence[AuditedStep]) -> StrategySettings:
+    """With the room of members that were not there, as RocketMQ finds the room in a client id: where they help most,
+    that of the member with most queues of a topic when any were last owned, the first of equals; none where none ever
+    were. The same settings where no rooms are configured.
+    """
+    if configured.client_room is None:
+        return configured
+    shares = [
+        (interval.end, len(queues), client_id)
+        for step in steps
+        for interval in step.intervals
+        if interval.is_ordinary and interval.allocation is not None
+        for client_id, queues in interval.allocation.queues_of_client.items()
+    ]
+    _, _, busiest = max(shares, key=lambda share: share[:2], default=(0, 0, ""))
+    return replace(configured, new_room=room_of(configured.client_room, busiest) or "")
 
 
 def _resized(members: Sequence[Member], count: int) -> tuple[Member, ...]:

@@ -56,22 +56,18 @@ def fleet_need(steps: Sequence[PublishedStep], wanted: float, load: float) -> Fl
         return FleetNeed(SizeVerdict.UNKNOWN)
     peak = max(known, key=lambda step: step.busiest_utilisation or 0)
     utilisation, busiest = load * (peak.utilisation or 0), load * (peak.busiest_utilisation or 0)
-    found = FleetNeed(SizeVerdict.UNKNOWN, peak.members, peak.queues, utilisation, busiest, peak.busiest_limit)
+    need = FleetNeed(SizeVerdict.UNKNOWN, peak.members, peak.queues, utilisation, busiest, peak.busiest_limit)
     if not peak.members or not peak.queues:
-        return found
-    needed = _fewest(utilisation * peak.members, peak.queues, wanted)
-    if busiest > wanted and peak.busiest_limit != Bottleneck.LISTENER:
-        return found._replace(verdict=SizeVerdict.NOT_BY_MEMBERS)
-    if needed is None:
-        return found._replace(verdict=SizeVerdict.NOT_BY_MEMBERS)
+        return need
+    # What there is to do, in what one member can; the busiest member has the most queues of an even share.
+    work, queues = utilisation * peak.members, peak.queues
+    needed = next((count for count in range(1, queues + 1) if work * -(-queues // count) / queues <= wanted), None)
+    if needed is None or (busiest > wanted and peak.busiest_limit != Bottleneck.LISTENER):
+        return need._replace(verdict=SizeVerdict.NOT_BY_MEMBERS)
     if busiest > wanted and needed <= peak.members:
-        return found._replace(verdict=SizeVerdict.UNEVEN, needed=needed)
-    order = (needed > peak.members) - (needed < peak.members)
-    verdict = {1: SizeVerdict.TOO_FEW, 0: SizeVerdict.ENOUGH, -1: SizeVerdict.TOO_MANY}[order]
-    return found._replace(verdict=verdict, needed=needed)
-
-
-def _fewest(work: float, queues: int, wanted: float) -> int | None:
-    """`work`: what there is to do, in what one member can. The busiest member has the most queues of an even share."""
-    enough = (count for count in range(1, queues + 1) if work * -(-queues // count) / queues <= wanted)
-    return next(enough, None)
+        verdict = SizeVerdict.UNEVEN
+    elif needed > peak.members:
+        verdict = SizeVerdict.TOO_FEW
+    else:
+        verdict = SizeVerdict.ENOUGH if needed == peak.members else SizeVerdict.TOO_MANY
+    return need._replace(verdict=verdict, needed=needed)

@@ -5,16 +5,17 @@ case changes the number of queues, into which of them the recorded messages woul
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.what_if.cases import Case
-from spark_jobs.domain.what_if.recorded import BacklogCourse, Messages, Recorded, ReplayedSpan
+from spark_jobs.domain.what_if.recorded import Assignment, BacklogCourse, Messages, Recorded
 
 Amounts = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -93,13 +94,6 @@ def _decayed(produced: Amounts, left: Amounts) -> Amounts:
     return amounts
 
 
-class _Split(NamedTuple):
-    """All messages of the `sources` together go to the `targets` in equal parts; columns."""
-
-    sources: list[int]
-    targets: list[int]
-
-
 def inflow(case: Case, recorded: Recorded) -> BacklogCourse:
     """The course with the load and the queues of the case; in those that were not there nothing waited.
 
@@ -109,41 +103,43 @@ def inflow(case: Case, recorded: Recorded) -> BacklogCourse:
     course = replace(recorded.course, produced=recorded.course.produced * case.load)
     if case.queues is None:
         return course
+    spans = [span for of_topic in recorded.replayed.values() for span in of_topic]
     columns = dict(course.columns)
-    for topic, replayed in recorded.replayed.items():
-        for one in replayed:
-            readable = one.interval.queues or ()
-            for place in (*readable, *case.queues_of(readable)):
-                columns.setdefault(MessageQueue(topic, *place), len(columns))
+    for span in spans:
+        readable = span.interval.queues or ()
+        for place in (*readable, *case.queues_of(readable)):
+            columns.setdefault(MessageQueue(span.topic, *place), len(columns))
     new = ((0, 0), (0, len(columns) - len(course.queues)))
     grown = np.pad(np.diff(course.produced, axis=0, prepend=course.produced[:1]), new)
     produced, known = grown.copy(), np.pad(course.known, new)
-    for topic, replayed in recorded.replayed.items():
-        for one in replayed:
-            rows = slice(*np.searchsorted(course.times, (one.start, one.end), side="right").tolist())
-            _spread(list(_splits(case, topic, one, columns)), grown[rows], produced[rows], known[rows])
+    for span in spans:
+        rows = slice(*np.searchsorted(course.times, (span.start, span.end), side="right").tolist())
+        _spread(_splits(case, span, columns), grown[rows], produced[rows], known[rows])
     consumed, waiting = np.pad(course.consumed, new), np.pad(course.waiting, new)
     return BacklogCourse(course.times, list(columns), np.cumsum(produced, axis=0), consumed, waiting, known)
 
 
-def _splits(case: Case, topic: str, replayed: ReplayedSpan, columns: Mapping[MessageQueue, int]) -> Iterator[_Split]:
+#: Columns of queues whose messages all go to the queues of the other columns, in equal parts.
+_Split = tuple[list[int], list[int]]
+
+
+def _splits(case: Case, span: Assignment, columns: Mapping[MessageQueue, int]) -> list[_Split]:
     """Of the readable queues of one interval."""
-    before = replayed.interval.queues or ()
+    readable = span.interval.queues or ()
 
-    def column(broker: str, queue_id: int) -> int:
-        return columns[MessageQueue(topic, broker, queue_id)]
+    def columns_of(places: Iterable[Place]) -> list[int]:
+        return [columns[MessageQueue(span.topic, *place)] for place in places]
 
-    if case.queues and case.queues.sign == "x":
-        counts = Counter(broker for broker, _ in before)
-        for broker, queue_id in before:
-            count = counts[broker]
-            targets = [column(broker, queue_id + turn * count) for turn in range(case.queues.number)]
-            yield _Split([column(broker, queue_id)], targets)
-    else:
-        yield _Split([column(*place) for place in before], [column(*place) for place in case.queues_of(before)])
+    if case.queues is None or case.queues.sign != "x":
+        return [(columns_of(readable), columns_of(case.queues_of(readable)))]
+    counts, turns = Counter(broker for broker, _ in readable), range(case.queues.number)
+    return [
+        (columns_of([(broker, queue_id)]), columns_of((broker, queue_id + turn * counts[broker]) for turn in turns))
+        for broker, queue_id in readable
+    ]
 
 
-def _spread(splits: list[_Split], grown: Messages, produced: Messages, known: NDArray[np.bool_]) -> None:
+def _spread(splits: Sequence[_Split], grown: Messages, produced: Messages, known: NDArray[np.bool_]) -> None:
     """In place, of the rows of one interval: into the targets, which are known where all sources are."""
     for sources, _ in splits:
         produced[:, sources] = 0

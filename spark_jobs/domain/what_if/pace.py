@@ -1,7 +1,10 @@
-"""What the recording tells of the members: how fast each can consume, and when it stood still."""
+"""What the recording tells of the members: how fast each can consume, when it stood still, and how long queues that are
+handed over do.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,16 +13,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.kernel.audited_step import RebalanceInterval
-from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.model.history import OffsetReadings
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.status.throughput import Changes, Throughput
+from spark_jobs.domain.status.throughput import Changes, Rates, Throughput, Times
+from spark_jobs.domain.what_if.cases import Case, origin
 from spark_jobs.domain.what_if.recorded import BacklogCourse, Recorded, spans_of
 
 #: A pace is what a member with a backlog kept up for so long, in seconds; else what it did for so long.
-REACHED_SECONDS, SEEN_SECONDS = 60, 20
+_REACHED_SECONDS, _SEEN_SECONDS = 60, 20
 #: A queue with no more waiting than comes in within this time is kept up with: offsets are committed every 5 seconds.
-KEPT_UP_SECONDS = 15
+_KEPT_UP_SECONDS = 15
 
 
 class Pace(NamedTuple):
@@ -27,6 +31,13 @@ class Pace(NamedTuple):
 
     rate: float
     reached: bool
+
+
+class KnownRates(NamedTuple):
+    """How fast a member could be over time; not `known`: at least as fast."""
+
+    rates: Rates
+    known: bool
 
 
 class MemberPace(NamedTuple):
@@ -55,37 +66,43 @@ class StalledTime(NamedTuple):
     end: int
 
 
-@dataclass
+@dataclass(frozen=True)
 class Members:
-    """What is known of a group's members: the throughput that they `reported` and the `paces` that were seen, by client
-    id, and when one of them stood still.
+    """What is known of a group's members: by client id the `paces` that were seen and the throughput that they
+    `reported`, and when one of them stood still; the `pause` of a queue that is handed over, in microseconds; and how
+    many seconds a message waits that is consumed and not yet committed.
     """
 
-    paces: dict[str, Pace] = field(default_factory=dict)
-    stood_still: list[StalledTime] = field(default_factory=list)
+    paces: Mapping[str, Pace] = field(default_factory=dict)
+    stood_still: Sequence[StalledTime] = ()
     reported: Mapping[str, Throughput] = field(default_factory=dict)
+    pause: int = 0
+    uncommitted: float = 0.0
+
+    def rates_of(self, client_id: str, case: Case, times: Times) -> KnownRates | None:
+        """Of a member in a case at these times (microseconds); None: nothing tells how fast it could be.
+
+        What the case says of it; else what it reported itself; else what it was seen to do at its limit; else what the
+        others reported; else what it, or another, was seen to do.
+        """
+        own_id = origin(client_id)
+        for name in (client_id, own_id):
+            if name in case.speed:
+                return _steady(Pace(case.speed[name], True), times)
+        pace, reported = self.paces.get(own_id), self.reported.get(own_id)
+        if reported is None and not (pace and pace.reached):
+            reported = self.typical
+        if reported is not None:
+            return KnownRates(reported.rates(times, case.changes_of(client_id)), True)
+        pace = pace or self.usual
+        return _steady(pace, times) if pace else None
 
     @cached_property
     def usual(self) -> Pace | None:
         """The median pace of those that reached theirs, else of all; None where there is none."""
-        reached = [one.rate for one in self.paces.values() if one.reached]
-        rates = reached or [one.rate for one in self.paces.values()]
+        reached = [pace.rate for pace in self.paces.values() if pace.reached]
+        rates = reached or [pace.rate for pace in self.paces.values()]
         return Pace(float(np.median(rates)), bool(reached)) if rates else None
-
-    def of_each(self) -> list[MemberPace]:
-        """One per member of which anything is known, by client id."""
-        return [self._of(client_id) for client_id in sorted(self.paces.keys() | self.reported.keys())]
-
-    def _of(self, client_id: str) -> MemberPace:
-        seen, reported = self.paces.get(client_id), self.reported.get(client_id)
-        by_sight = (seen.rate, seen.reached) if seen else (None, False)
-        if reported is None:
-            return MemberPace(client_id, None, None, None, None, 0, *by_sight)
-        times, took = reported.responses
-        response_ms = float(np.median(took))
-        listener, per_queue = (float(one[0]) for one in reported.rates(times[-1:], Changes(response_ms=response_ms)))
-        threads = reported.settings.states[reported.settings.codes[-1]].threads
-        return MemberPace(client_id, listener, per_queue, threads, response_ms, len(times), *by_sight)
 
     @cached_property
     def typical(self) -> Throughput | None:
@@ -97,46 +114,58 @@ class Members:
         by_rate = sorted(self.reported.values(), key=median_rate)
         return by_rate[(len(by_rate) - 1) // 2] if by_rate else None
 
+    def of_each(self) -> list[MemberPace]:
+        """One per member of which anything is known, by client id."""
+        return [self._of(client_id) for client_id in sorted(self.paces.keys() | self.reported.keys())]
+
+    def _of(self, client_id: str) -> MemberPace:
+        reported, seen = self.reported.get(client_id), self.paces.get(client_id, (None, False))
+        if reported is None:
+            return MemberPace(client_id, None, None, None, None, 0, *seen)
+        times, took = reported.responses
+        response_ms = float(np.median(took))
+        listener, per_queue = (float(rate[0]) for rate in reported.rates(times[-1:], Changes(response_ms=response_ms)))
+        threads = reported.settings.states[reported.settings.codes[-1]].threads
+        return MemberPace(client_id, listener, per_queue, threads, response_ms, len(times), *seen)
+
+
+def _steady(pace: Pace, times: Times) -> KnownRates:
+    return KnownRates(Rates(np.full(len(times), pace.rate), np.full(len(times), np.inf)), pace.reached)
+
 
 def members_of(recorded: Recorded) -> Members:
-    """The pace of a client id is the highest over any `REACHED_SECONDS` in which it had a backlog all the time, else
-    over any `SEEN_SECONDS`.
+    """The pace of a client id is the highest over any `_REACHED_SECONDS` in which it had a backlog all the time, else
+    over any `_SEEN_SECONDS`.
 
     It had a backlog at a time if more waited in its queues than came in since the time before, and than is allowed.
     """
-    found = Members(reported=recorded.reported)
-    for first, last, client_id, columns in _owned(recorded):
-        rows = slice(first, min(last + 1, len(recorded.course.times)))
-        if rows.stop - rows.start < 2:
-            continue
+    paces: dict[str, Pace] = {}
+    stood_still: list[StalledTime] = []
+    for rows, client_id, columns in _owned(recorded):
         span = _Span(recorded, rows, columns)
         for pace in span.paces():
-            known = found.paces.get(client_id)
+            known = paces.get(client_id)
             if known is None or (pace.reached, pace.rate) > (known.reached, known.rate):
-                found.paces[client_id] = pace
-        found.stood_still += [StalledTime(client_id, *one) for one in span.stood_still()]
-    return found
+                paces[client_id] = pace
+        stood_still += [StalledTime(client_id, *time) for time in span.stood_still()]
+    return Members(paces, stood_still, recorded.reported)
 
 
-def _owned(recorded: Recorded) -> Iterator[tuple[int, int, str, list[int]]]:
-    """Spans in which no topic's allocation changed: first and last place in the times, client id, columns it owns."""
-    columns = recorded.course.columns
+def _owned(recorded: Recorded) -> Iterator[tuple[slice, str, list[int]]]:
+    """Spans in which no topic's allocation changed: two or more rows, client id, columns of the queues that it owns.
+    Several owners each consume the whole of a queue.
+    """
+    course = recorded.course
     for start, end, replayed in spans_of(recorded.replayed):
-        first, last = np.searchsorted(recorded.course.times, (start, end)).tolist()
-        own: dict[str, list[int]] = {}
-        for one in replayed:
-            for client_id, queues in _queues_of(one.interval).items():
-                own.setdefault(client_id, []).extend(columns[queue] for queue in queues if queue in columns)
-        yield from ((first, last, client_id, of_client) for client_id, of_client in own.items())
-
-
-def _queues_of(interval: RebalanceInterval) -> Mapping[str, list[MessageQueue]]:
-    """By client id. Several owners each consume the whole of a queue."""
-    found: dict[str, list[MessageQueue]] = {}
-    if interval.allocation is not None:
-        for client_id, queues in interval.allocation.queues_of_client.items():
-            found[client_id] = [MessageQueue(interval.topic, *queue) for queue in queues]
-    return found
+        first, last = np.searchsorted(course.times, (start, end)).tolist()
+        rows = slice(first, min(last + 1, len(course.times)))
+        columns_of_client: dict[str, list[int]] = defaultdict(list)
+        for span in replayed:
+            for column, client_ids in course.by_column(span, span.allocation.owner_ids):
+                for client_id in client_ids:
+                    columns_of_client[client_id].append(column)
+        if rows.stop - rows.start >= 2:
+            yield from ((rows, client_id, columns) for client_id, columns in columns_of_client.items())
 
 
 class _Span:
@@ -154,7 +183,7 @@ class _Span:
 
     def paces(self) -> Iterator[Pace]:
         """The highest with a backlog, and the highest of all, if there are any."""
-        for seconds, reached in ((REACHED_SECONDS, True), (SEEN_SECONDS, False)):
+        for seconds, reached in ((_REACHED_SECONDS, True), (_SEEN_SECONDS, False)):
             ends = np.searchsorted(self._times, self._times + seconds * SECOND)
             starts = np.flatnonzero(ends < len(self._times))
             ends = ends[starts]
@@ -189,4 +218,33 @@ def uncommitted_seconds(course: BacklogCourse) -> float:
     reported = course.known[1:] & (rates > 0)
     every = course.waiting[1:][reported] / rates[reported]
     usual = float(np.quantile(every, 0.5, method="lower")) if len(every) else 0.0
-    return usual if usual <= KEPT_UP_SECONDS else 0.0
+    return usual if usual <= _KEPT_UP_SECONDS else 0.0
+
+
+def hand_over_pause(steps: Sequence[AuditedStep]) -> int:
+    """Microseconds: the median; 0 where it is known of no queue that was handed over.
+
+    From the rebalance to the last reading before the queue moved, if messages waited in it all that time; 0 where it
+    moved between the first two readings.
+    """
+    pauses = [
+        pause
+        for step in steps
+        for rebalance in step.rebalances
+        if (readings := step.history.offsets.get(rebalance.interval.topic))
+        for pause in _pauses(readings, rebalance.interval)
+    ]
+    return int(np.median(pauses)) if pauses else 0
+
+
+def _pauses(readings: OffsetReadings, interval: RebalanceInterval) -> Iterator[int]:
+    """Of each queue that the interval's beginning handed over."""
+    rows = readings.inside(interval.start, interval.end)
+    times = readings.times[rows]
+    for queue in interval.moves.handed_over if interval.moves else ():
+        place = readings.columns.get(queue)
+        if place is not None:
+            offsets, lag = readings.consumed_to[rows, place], readings.lag[rows, place]
+            moved = np.flatnonzero(np.diff(offsets))
+            if len(moved) and (lag[: moved[0] + 1] > 0).all():
+                yield int(times[moved[0]] - interval.start) if moved[0] else 0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import isnan
+from math import isfinite, isnan, nan
 from typing import NamedTuple
 
 import numpy as np
@@ -14,11 +14,10 @@ from spark_jobs.domain.kernel.members import connections_of
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
-from spark_jobs.domain.what_if.assignments import assignments_in
 from spark_jobs.domain.what_if.cases import Case, Change
-from spark_jobs.domain.what_if.pace import members_of
+from spark_jobs.domain.what_if.pace import KnownRates, Members, members_of
 from spark_jobs.domain.what_if.recorded import Recorded, recorded
-from spark_jobs.domain.what_if.simulation import KnownMembers, KnownRates
+from spark_jobs.domain.what_if.simulation import assignments_in
 
 
 class PlannedMember(NamedTuple):
@@ -58,66 +57,52 @@ class Plan:
 
 def plan(steps: Sequence[AuditedStep], most: int, configured: StrategySettings) -> Plan | None:
     """With up to `most` connections less and more; None: no topic was replayed. Raises `StrategyError`."""
-    found = recorded(steps)
-    if found is None:
+    history = recorded(steps)
+    if history is None:
         return None
-    end = max(of_topic[-1].end for of_topic in found.replayed.values())
-    newest = {topic: of_topic[-1:] for topic, of_topic in found.replayed.items() if of_topic[-1].end == end}
-    last = replace(found, replayed=newest)
-    present = max(len(replayed[0].interval.members or ()) for replayed in newest.values())
-    rates, known = _in_rates(found), KnownMembers(members_of(found))
-    changes = range(-min(most, present), most + 1)
-    return Plan(end, [_size(change, end, last, rates, known, configured) for change in changes])
+    end = max(spans[-1].end for spans in history.replayed.values())
+    newest = {topic: spans[-1:] for topic, spans in history.replayed.items() if spans[-1].end == end}
+    last = replace(history, replayed=newest)
+    present = max(len(spans[0].interval.members or ()) for spans in newest.values())
+    members, replays = members_of(history), Replays(configured)
+    return Plan(end, [_size(change, end, last, members, replays) for change in range(-min(most, present), most + 1)])
 
 
-def _size(
-    change: int,
-    end: int,
-    last: Recorded,
-    rates: Mapping[MessageQueue, float],
-    known: KnownMembers,
-    configured: StrategySettings,
-) -> PlannedSize:
+def _size(change: int, end: int, last: Recorded, members: Members, replays: Replays) -> PlannedSize:
     case = Case(f"{change:+}", members=Change("+" if change >= 0 else "-", abs(change)))
-    owned = [of_topic[0] for of_topic in assignments_in(case, last, Replays(configured)).values()]
-    queues: dict[tuple[str, int], list[MessageQueue]] = {}
-    for assignment in owned:
+    course = last.course
+    # NaN where a queue is not known or was never recorded.
+    rate_of_queue = dict(zip(course.queues, course.rates(course.produced).tolist(), strict=True))
+    rates: dict[tuple[str, int], list[float]] = {}
+    assignments = [of_topic[0] for of_topic in assignments_in(case, last, replays).values()]
+    for assignment in assignments:
         connections = connections_of(assignment.client_ids)
         for connection in connections:
-            queues.setdefault(connection, [])
-        for queue, owners in zip(assignment.allocation.queues, assignment.allocation.owners, strict=True):
+            rates.setdefault(connection, [])
+        for place, owners in zip(assignment.allocation.queues, assignment.allocation.owners, strict=True):
             for owner in owners:
-                queues[connections[owner]].append(MessageQueue(assignment.topic, *queue))
-    counts = [assignment.allocation.counts for assignment in owned]
+                rates[connections[owner]].append(rate_of_queue.get(MessageQueue(assignment.topic, *place), nan))
     return PlannedSize(
         change,
         [
-            _member(client_id, own, rates, known.rates_of(client_id, case, np.array([end])))
-            for (client_id, _), own in queues.items()
+            _member(client_id, of_queues, members.rates_of(client_id, case, np.array([end])))
+            for (client_id, _), of_queues in rates.items()
         ],
-        sum(one.unassigned_queues for one in counts),
-        sum(one.double_owned_queues for one in counts),
+        sum(assignment.allocation.counts.unassigned_queues for assignment in assignments),
+        sum(assignment.allocation.counts.double_owned_queues for assignment in assignments),
     )
 
 
-def _member(
-    client_id: str, queues: Sequence[MessageQueue], rates: Mapping[MessageQueue, float], known: KnownRates | None
-) -> PlannedMember:
-    every = [rates.get(queue) for queue in queues]
-    reported = [one for one in every if one is not None]
-    in_rate = sum(reported) if len(reported) == len(every) else None
-    if known is None:
-        return PlannedMember(client_id, len(queues), in_rate, None, False, None)
-    listener, of_queue = (float(one[0]) for one in known.rates)
-    pace = min(listener, len(queues) * of_queue) if queues else listener
+def _member(client_id: str, in_rates: Sequence[float], limits: KnownRates | None) -> PlannedMember:
+    """`in_rates`: messages a second that come into each of its queues; NaN: unknown."""
+    queues, known = len(in_rates), [rate for rate in in_rates if not isnan(rate)]
+    in_rate = sum(known) if len(known) == queues else None
+    if limits is None:
+        return PlannedMember(client_id, queues, in_rate, None, False, None)
+    listener, of_queue = (float(rate[0]) for rate in limits.rates)
+    pace = min(listener, queues * of_queue) if queues else listener
     keeps_up = None
     if in_rate is not None:
-        manages = in_rate <= listener and max(reported, default=0) <= of_queue
-        keeps_up = manages if manages or known.known else None
-    return PlannedMember(client_id, len(queues), in_rate, pace if np.isfinite(pace) else None, known.known, keeps_up)
-
-
-def _in_rates(found: Recorded) -> dict[MessageQueue, float]:
-    """Messages a second that were produced to each queue, over the time in which it was known."""
-    rates = found.course.rates(found.course.produced).tolist()
-    return {queue: rate for queue, rate in zip(found.course.queues, rates, strict=True) if not isnan(rate)}
+        manages = in_rate <= listener and max(known, default=0) <= of_queue
+        keeps_up = manages if manages or limits.known else None
+    return PlannedMember(client_id, queues, in_rate, pace if isfinite(pace) else None, limits.known, keeps_up)

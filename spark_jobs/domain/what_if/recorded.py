@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby, pairwise
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.audited_step import Allocation, AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.progress import without_overlaps
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
 from spark_jobs.domain.model.message_queue import MessageQueue
-from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.model.window import SECOND, AuditSettings
 from spark_jobs.domain.status.throughput import Throughput, throughputs
 
 Messages = NDArray[np.float64]
 Times = NDArray[np.int64]
 
 
-class ReplayedSpan(NamedTuple):
-    """A replayed interval, and the part `[start, end)` of its time in which no other view counts; microseconds."""
+Value = TypeVar("Value")
+
+
+class Assignment(NamedTuple):
+    """A topic's allocation, as it was or in a case, in the part `[start, end)` of a replayed interval in which no other
+    view counts; microseconds. `client_ids`: of the connections to which its owners are positions.
+    """
 
     start: int
     end: int
     interval: RebalanceInterval
+    allocation: Allocation
+    client_ids: Sequence[str]
+
+    @property
+    def topic(self) -> str:
+        """The topic whose queues are owned."""
+        return self.interval.topic
 
 
 @dataclass(frozen=True)
@@ -52,6 +65,13 @@ class BacklogCourse:
         """Column of each queue."""
         return {queue: column for column, queue in enumerate(self.queues)}
 
+    def by_column(self, assignment: Assignment, values: Sequence[Value]) -> Iterator[tuple[int, Value]]:
+        """(column, value) of each queue that was recorded; one value per queue of the allocation."""
+        for place, value in zip(assignment.allocation.queues, values, strict=True):
+            column = self.columns.get(MessageQueue(assignment.topic, *place))
+            if column is not None:
+                yield column, value
+
     def rates(self, messages: Messages) -> Messages:
         """Per queue `messages` (one of the matrices) a second, over the time in which it is known; NaN: it never is."""
         known = self.known[1:]
@@ -75,27 +95,26 @@ class Recorded:
     """
 
     course: BacklogCourse
-    replayed: Mapping[str, Sequence[ReplayedSpan]]
+    replayed: Mapping[str, Sequence[Assignment]]
     max_gap: int
     allowed_lag: int
     reported: Mapping[str, Throughput]
 
 
-def within(found: Recorded, start: int, end: int) -> Recorded | None:
+def within(history: Recorded, start: int, end: int) -> Recorded | None:
     """What was recorded from `start` to `end` (microseconds); None where nothing was replayed then."""
-    replayed: dict[str, list[ReplayedSpan]] = {}
-    for topic, of_topic in found.replayed.items():
-        cut = [one._replace(start=max(one.start, start), end=min(one.end, end)) for one in of_topic]
-        if inside := [one for one in cut if one.start < one.end]:
+    replayed: dict[str, list[Assignment]] = {}
+    for topic, spans in history.replayed.items():
+        cut = [span._replace(start=max(span.start, start), end=min(span.end, end)) for span in spans]
+        if inside := [span for span in cut if span.start < span.end]:
             replayed[topic] = inside
     if not replayed:
         return None
-    rows = (found.course.times >= start) & (found.course.times <= end)
-    course = {name: getattr(found.course, name)[rows] for name in ("times", *_MATRICES)}
-    reported = {
-        client_id: part for client_id, throughput in found.reported.items() if (part := throughput.between(start, end))
-    }
-    return replace(found, course=replace(found.course, **course), replayed=replayed, reported=reported)
+    rows = (history.course.times >= start) & (history.course.times <= end)
+    course = {name: getattr(history.course, name)[rows] for name in ("times", *_MATRICES)}
+    parts = ((client_id, throughput.between(start, end)) for client_id, throughput in history.reported.items())
+    reported = {client_id: part for client_id, part in parts if part}
+    return replace(history, course=replace(history.course, **course), replayed=replayed, reported=reported)
 
 
 def recorded(steps: Sequence[AuditedStep], pause: int = 0) -> Recorded | None:
@@ -106,20 +125,16 @@ def recorded(steps: Sequence[AuditedStep], pause: int = 0) -> Recorded | None:
     replayed = _replayed(steps)
     if not replayed:
         return None
-    offsets = {topic: one for topic in replayed if (one := steps[0].history.offsets.get(topic))}
+    offsets = {topic: readings for topic in replayed if (readings := steps[0].history.offsets.get(topic))}
     start, end = steps[0].window.start, steps[-1].window.end
-    changes = [moment for of_topic in replayed.values() for one in of_topic for moment in (one.start, one.end)]
-    changes += [one.start + pause for of_topic in replayed.values() for one in of_topic]
-    times = np.unique(np.concatenate([np.array(changes, np.int64), *(one.times for one in offsets.values())]))
+    spans = [span for of_topic in replayed.values() for span in of_topic]
+    changes = [moment for span in spans for moment in (span.start, span.end, span.start + pause)]
+    times = np.unique(np.concatenate([np.array(changes, np.int64), *(topic.times for topic in offsets.values())]))
     times = times[(times >= start) & (times <= end)]
     settings = steps[0].settings
-    tolerance = settings.thresholds.rewind_tolerance
     none = np.zeros((len(times), 0))
     parts = [BacklogCourse(times, (), none, none, none, none.astype(bool))]
-    parts += [
-        _course(topic, readings, replayed[topic], times, settings.max_gap, tolerance)
-        for topic, readings in offsets.items()
-    ]
+    parts += [_course(topic, readings, replayed[topic], times, settings) for topic, readings in offsets.items()]
     course = BacklogCourse(
         times,
         [queue for part in parts for queue in part.queues],
@@ -129,82 +144,60 @@ def recorded(steps: Sequence[AuditedStep], pause: int = 0) -> Recorded | None:
     return Recorded(course, replayed, settings.max_gap, settings.thresholds.allowed_lag, reported)
 
 
-class HasTimes(Protocol):
-    """What holds for a time `[start, end)`."""
-
-    @property
-    def start(self) -> int: ...  # noqa: D102
-
-    @property
-    def end(self) -> int: ...  # noqa: D102
-
-
-Thing = TypeVar("Thing", bound=HasTimes)
-
-
-def spans_of(replayed: Mapping[str, Sequence[Thing]]) -> Iterator[tuple[int, int, list[Thing]]]:
+def spans_of(replayed: Mapping[str, Sequence[Assignment]]) -> Iterator[tuple[int, int, list[Assignment]]]:
     """The spans between two changes of any topic, with what holds in each of them, at most one of a topic."""
-    cuts = sorted({moment for of_topic in replayed.values() for one in of_topic for moment in (one.start, one.end)})
+    cuts = sorted({moment for of_topic in replayed.values() for span in of_topic for moment in (span.start, span.end)})
     following = {topic: iter(of_topic) for topic, of_topic in replayed.items()}
-    current = {topic: next(of_topic) for topic, of_topic in following.items()}
+    current = {topic: next(of_topic, None) for topic, of_topic in following.items()}
     for start, end in pairwise(cuts):
-        for topic, one in list(current.items()):
-            if one.end <= start:
-                after = next(following[topic], None)
-                if after is None:
-                    del current[topic]
-                else:
-                    current[topic] = after
-        yield start, end, [one for one in current.values() if one.start <= start]
+        for topic, span in current.items():
+            if span and span.end <= start:
+                current[topic] = next(following[topic], None)
+        yield start, end, [span for span in current.values() if span and span.start <= start]
 
 
-def _replayed(steps: Iterable[AuditedStep]) -> dict[str, list[ReplayedSpan]]:
-    found: dict[str, list[ReplayedSpan]] = {}
+def _replayed(steps: Iterable[AuditedStep]) -> dict[str, list[Assignment]]:
+    """By topic, in order of time."""
+    replayed: dict[str, list[Assignment]] = defaultdict(list)
     for step in steps:
-        ordinary = [one for one in step.intervals if one.is_ordinary]
-        for topic, of_topic in groupby(ordinary, key=lambda one: one.topic):
+        ordinary = [interval for interval in step.intervals if interval.is_ordinary]
+        for topic, of_topic in groupby(ordinary, key=lambda interval: interval.topic):
             for interval, start, end in without_overlaps(list(of_topic), step.window.start):
                 if interval.allocation is not None and start < end:
-                    found.setdefault(topic, []).append(ReplayedSpan(start, end, interval))
-    return found
+                    client_ids = [member.client_id for member in interval.members or ()]
+                    replayed[topic].append(Assignment(start, end, interval, interval.allocation, client_ids))
+    return replayed
 
 
 def _course(
-    topic: str, readings: OffsetReadings, replayed: Sequence[ReplayedSpan], times: Times, max_gap: int, tolerance: int
+    topic: str, readings: OffsetReadings, replayed: Sequence[Assignment], times: Times, settings: AuditSettings
 ) -> BacklogCourse:
     """Of one topic."""
     shared = _shared_times(replayed)
     columns = [
-        _queue(readings, place, times, max_gap, shared.get(queue, ()), tolerance)
-        for place, queue in enumerate(readings.queues)
+        _queue(readings, place, times, settings, shared.get(queue, ())) for place, queue in enumerate(readings.queues)
     ]
     produced, consumed, waiting, known = (np.column_stack(part) for part in zip(*columns, strict=True))
     is_replayed = np.zeros((len(times), 1), bool)
-    for start, end, _ in replayed:
-        is_replayed[slice(*np.searchsorted(times, (start, end), side="right").tolist())] = True
+    for span in replayed:
+        is_replayed[slice(*np.searchsorted(times, (span.start, span.end), side="right").tolist())] = True
     known &= is_replayed
     queues = [MessageQueue(topic, *queue) for queue in readings.queues]
     return BacklogCourse(times, queues, produced, consumed, waiting, known)
 
 
-def _shared_times(replayed: Iterable[ReplayedSpan]) -> dict[Place, list[tuple[int, int]]]:
+def _shared_times(replayed: Iterable[Assignment]) -> dict[Place, list[tuple[int, int]]]:
     """When a queue had several connections as owners: each commits its own offset, so it goes back and forth."""
-    found: dict[Place, list[tuple[int, int]]] = {}
-    for start, end, interval in replayed:
-        if interval.allocation is not None:
-            for queue, owners in zip(interval.allocation.queues, interval.allocation.owners, strict=True):
-                if len(owners) > 1:
-                    found.setdefault(queue, []).append((start, end))
-    return found
+    times: dict[Place, list[tuple[int, int]]] = defaultdict(list)
+    for span in replayed:
+        for queue, owners in zip(span.allocation.queues, span.allocation.owners, strict=True):
+            if len(owners) > 1:
+                times[queue].append((span.start, span.end))
+    return times
 
 
 def _queue(
-    readings: OffsetReadings,
-    place: int,
-    times: Times,
-    max_gap: int,
-    shared: Sequence[tuple[int, int]],
-    tolerance: int,
+    readings: OffsetReadings, place: int, times: Times, settings: AuditSettings, shared: Sequence[tuple[int, int]]
 ) -> tuple[Any, ...]:
     """One column of each matrix of a course."""
     rows = np.flatnonzero(readings.lag[:, place] != UNKNOWN)
@@ -213,12 +206,12 @@ def _queue(
         return nothing, nothing, nothing, np.zeros(len(times), bool)
     at = readings.times[rows]
     moved = np.diff(readings.consumed_to[rows, place], prepend=readings.consumed_to[rows[0], place])
-    back = np.where(-moved > tolerance, -moved, 0)
+    back = np.where(-moved > settings.thresholds.rewind_tolerance, -moved, 0)
     for start, end in shared:
         back[(at > start) & (at <= end)] = 0
     grown = np.maximum(np.diff(readings.end_offset[rows, place], prepend=readings.end_offset[rows[0], place]), 0)
     produced, consumed = np.cumsum(grown + back), np.cumsum(np.maximum(moved, 0))
     after = np.searchsorted(at, times, side="left")
     inside = (after > 0) & (after < len(at))
-    known = inside & (np.diff(at)[np.clip(after - 1, 0, len(at) - 2)] <= max_gap)
-    return *(np.interp(times, at, one) for one in (produced, consumed, readings.lag[rows, place])), known
+    known = inside & (np.diff(at)[np.clip(after - 1, 0, len(at) - 2)] <= settings.max_gap)
+    return *(np.interp(times, at, numbers) for numbers in (produced, consumed, readings.lag[rows, place])), known

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.ownership import Replays
-from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
-from spark_jobs.domain.what_if.assignments import Assignment, assignments_in
 from spark_jobs.domain.what_if.cases import Case, Change
 from spark_jobs.domain.what_if.fluid import Amounts, Places, inflow
 from spark_jobs.domain.what_if.outcome import drained_after
-from spark_jobs.domain.what_if.pace import Members, members_of, uncommitted_seconds
-from spark_jobs.domain.what_if.recorded import BacklogCourse, Recorded, recorded
-from spark_jobs.domain.what_if.simulation import KnownMembers, simulate
+from spark_jobs.domain.what_if.pace import members_of, uncommitted_seconds
+from spark_jobs.domain.what_if.recorded import Assignment, BacklogCourse, Recorded, recorded
+from spark_jobs.domain.what_if.simulation import assignments_in, simulate
 
 #: A peak is the highest rate over so many seconds, looked at once per so many.
-PEAK_SECONDS, _EVERY_SECONDS = 300, 60
+_PEAK_SECONDS, _EVERY_SECONDS = 300, 60
 #: No group is tried with more members than this, or more times its queues.
 _MOST_MEMBERS, _MOST_QUEUES = 1024, 8
 
@@ -81,25 +80,49 @@ def size(steps: Sequence[AuditedStep], goals: Goals, load: float, configured: St
     Faults are not sized for: nobody shares an id or lacks a topic, nobody stands still, and the members are there all
     the time.
     """
-    found = recorded(steps)
-    if found is None:
+    history = recorded(steps)
+    if history is None:
         return None
-    last = [of_topic[-1].interval for of_topic in found.replayed.values()]
-    trials = _Trials(found, load, configured, max(len(interval.queues or ()) for interval in last))
+    last = [spans[-1].interval for spans in history.replayed.values()]
+    trials = _Trials(history, load, Replays(configured), max(len(interval.queues or ()) for interval in last))
     members = max(len(interval.members or ()) for interval in last)
-    wanted = [(name, value) for name, value in goals._asdict().items() if value is not None]
-    # What is allowed in each of the queues is no backlog, and need not be drained.
-    allowed = found.allowed_lag * len(found.course.queues)
-    needs = [GoalSize(name, value, trials.smallest(_reaches(name, value, allowed))) for name, value in wanted]
-    course = replace(found.course, produced=found.course.produced * load)
-    peaks = _window_rates(course).sum(axis=1)
-    return Size(
-        members, trials.queues, float(peaks.max()) if peaks.size else None, trials.tried_with(members, 1), needs
-    )
+    wanted = [(goal, number) for goal, number in goals._asdict().items() if number is not None]
+    needs = [GoalSize(goal, number, trials.smallest(goal, number)) for goal, number in wanted]
+    course = replace(history.course, produced=history.course.produced * load)
+    peaks = _peak_windows(course)[1].sum(axis=1)
+    peak = float(peaks.max()) if peaks.size else None
+    return Size(members, trials.queues, peak, trials.tried_with(members, 1), needs)
 
 
-def _reaches(goal: str, wanted: float, allowed: int) -> Callable[[SizeOutcome], bool]:
-    def reaches(outcome: SizeOutcome) -> bool:
+@dataclass
+class _Trials:
+    """The group with other numbers of members, each tried once; `queues`: of the topic with most."""
+
+    history: Recorded
+    load: float
+    replays: Replays
+    queues: int
+
+    def __post_init__(self) -> None:
+        uncommitted = uncommitted_seconds(self.history.course)
+        self.members = replace(members_of(self.history), stood_still=(), uncommitted=uncommitted)
+        self.tried: dict[int, SizeOutcome] = {}
+
+    def smallest(self, goal: str, wanted: float) -> SizeOutcome | None:
+        """The fewest members that reach the goal: twice as many until it is enough, then in between."""
+        most = min(_MOST_MEMBERS, _MOST_QUEUES * max(self.queues, 1))
+        too_few, enough = 0, 1
+        while not self._reaches(goal, wanted, self.of(enough)):
+            if enough >= most:
+                return None
+            too_few, enough = enough, min(2 * enough, most)
+        while enough - too_few > 1:
+            middle = (too_few + enough) // 2
+            is_enough = self._reaches(goal, wanted, self.of(middle))
+            too_few, enough = (too_few, middle) if is_enough else (middle, enough)
+        return self.of(enough)
+
+    def _reaches(self, goal: str, wanted: float, outcome: SizeOutcome) -> bool:
         if outcome.unowned:
             return False
         if goal == "utilisation":
@@ -108,39 +131,9 @@ def _reaches(goal: str, wanted: float, allowed: int) -> Callable[[SizeOutcome], 
             return False
         if goal == "backlog":
             return outcome.backlog <= wanted
+        # What is allowed in each of the queues is no backlog, and need not be drained.
+        allowed = self.history.allowed_lag * len(self.history.course.queues)
         return outcome.backlog <= allowed or (outcome.drained is not None and outcome.drained <= wanted)
-
-    return reaches
-
-
-@dataclass
-class _Trials:
-    """The group with other numbers of members, each tried once."""
-
-    found: Recorded
-    load: float
-    configured: StrategySettings
-    queues: int
-    tried: dict[int, SizeOutcome] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        seen = members_of(self.found)
-        members = Members(seen.paces, [], seen.reported)
-        self.known = KnownMembers(members, 0, uncommitted_seconds(self.found.course))
-        self.rates = Replays(self.configured)
-
-    def smallest(self, reaches: Callable[[SizeOutcome], bool]) -> SizeOutcome | None:
-        """The fewest members: twice as many until it is enough, then in between."""
-        most = min(_MOST_MEMBERS, _MOST_QUEUES * max(self.queues, 1))
-        too_few, enough = 0, 1
-        while not reaches(self.of(enough)):
-            if enough >= most:
-                return None
-            too_few, enough = enough, min(2 * enough, most)
-        while enough - too_few > 1:
-            middle = (too_few + enough) // 2
-            too_few, enough = (too_few, middle) if reaches(self.of(middle)) else (middle, enough)
-        return self.of(enough)
 
     def of(self, members: int) -> SizeOutcome:
         """More members than queues get so many times the queues that each has one."""
@@ -158,61 +151,56 @@ class _Trials:
             queues=Change("x", times) if times > 1 else None,
             load=self.load,
         )
-        owned = assignments_in(case, self.found, self.rates)
-        played = simulate(case, owned, self.found, self.known)
+        owned = assignments_in(case, self.history, self.replays)
+        played = simulate(case, owned, self.history, self.members)
         tried = self._at_peak(case, owned, SizeOutcome(members, self.queues * times, 0, None, False, None, None, False))
         if played is None or np.isnan(played.waiting).all():
             return tried
         rows = np.flatnonzero(~np.isnan(played.waiting))
         curve = played.waiting[rows]
-        drained = drained_after(curve, self.found.course.times[rows], self.found.allowed_lag)
+        drained = drained_after(curve, self.history.course.times[rows], self.history.allowed_lag)
         return tried._replace(backlog=round(float(curve.max())), drained=drained, at_most=played.at_most)
 
     def _at_peak(self, case: Case, owned: Mapping[str, Sequence[Assignment]], tried: SizeOutcome) -> SizeOutcome:
         """How busy the busiest member is in its busiest five minutes, as the queues were shared at the end."""
-        course = inflow(case, self.found)
-        rates, times = _window_rates(course), course.times[_window_rows(course)[0]]
-        own: dict[str, list[int]] = {}
+        course = inflow(case, self.history)
+        times, rates = _peak_windows(course)
+        columns_of_client: dict[str, list[int]] = defaultdict(list)
         unowned = 0
-        for of_topic in owned.values():
-            one = of_topic[-1]
-            for place, owners in zip(one.allocation.queues, one.allocation.owners, strict=True):
-                column = course.columns.get(MessageQueue(one.topic, *place))
-                if column is not None:
-                    unowned += not owners and bool(rates[:, column].any())
-                    for owner in owners:
-                        own.setdefault(one.client_ids[owner], []).append(column)
-        found = list[tuple[float, bool]]()
-        for client_id, of_client in own.items():
-            known = self.known.rates_of(client_id, case, times)
-            if known is None or not known.known:
-                return tried._replace(unowned=unowned)
-            produced = rates[:, of_client]
-            listener = float((produced.sum(axis=1) / known.rates.listener).max(initial=0))
-            pulls = float((produced.max(axis=1) / known.rates.queue).max(initial=0))
-            found.append((max(listener, pulls), pulls > listener))
-        utilisation, by_pulls = max(found, default=(None, False))
-        return tried._replace(unowned=unowned, utilisation=utilisation, by_pulls=by_pulls)
+        for last in (assignments[-1] for assignments in owned.values()):
+            for column, owners in course.by_column(last, last.allocation.owners):
+                unowned += not owners and bool(rates[:, column].any())
+                for owner in owners:
+                    columns_of_client[last.client_ids[owner]].append(column)
+        tried, utilisations = tried._replace(unowned=unowned), list[tuple[float, bool]]()
+        for client_id, columns in columns_of_client.items():
+            limits = self.members.rates_of(client_id, case, times)
+            if limits is None or not limits.known:
+                return tried
+            produced = rates[:, columns]
+            listener = float((produced.sum(axis=1) / limits.rates.listener).max(initial=0))
+            pulls = float((produced.max(axis=1) / limits.rates.queue).max(initial=0))
+            utilisations.append((max(listener, pulls), pulls > listener))
+        utilisation, by_pulls = max(utilisations, default=(None, False))
+        return tried._replace(utilisation=utilisation, by_pulls=by_pulls)
 
 
-def _window_rows(course: BacklogCourse) -> tuple[Places, Places]:
-    """First and last row of every window of five minutes, or of all that is recorded where that is less."""
-    seconds = (course.times - course.times[0]) / SECOND if len(course.times) else np.zeros(0)
-    if not len(seconds) or not seconds[-1]:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    length = min(PEAK_SECONDS, seconds[-1])
-    starts = np.unique(np.searchsorted(seconds, np.arange(0, seconds[-1] - length + 1, _EVERY_SECONDS)))
-    return starts, np.minimum(np.searchsorted(seconds, seconds[starts] + length), len(seconds) - 1)
-
-
-def _window_rates(course: BacklogCourse) -> Amounts:
-    """Messages a second produced to each queue in each window; of time in which a queue is unknown, nothing."""
-    first, last = _window_rows(course)
+def _peak_windows(course: BacklogCourse) -> tuple[Places, Amounts]:
+    """When every window of five minutes begins, or that of all that is recorded where it is less; and messages a second
+    produced to each queue in it: of time in which a queue is unknown, nothing.
+    """
+    elapsed = (course.times - course.times[:1]) / SECOND
+    if not elapsed.any():
+        return course.times[:0], np.zeros((0, len(course.queues)))
+    length = min(_PEAK_SECONDS, elapsed[-1])
+    first = np.unique(np.searchsorted(elapsed, np.arange(0, elapsed[-1] - length + 1, _EVERY_SECONDS)))
+    last = np.minimum(np.searchsorted(elapsed, elapsed[first] + length), len(elapsed) - 1)
     known = course.known[1:]
     produced = _summed(np.where(known, np.diff(course.produced, axis=0), 0))
     seconds = _summed(np.where(known, np.diff(course.times)[:, None], 0)) / SECOND
-    spans = seconds[last] - seconds[first]
-    return np.divide(produced[last] - produced[first], spans, out=np.zeros_like(spans), where=spans >= PEAK_SECONDS / 2)
+    grown, spans = produced[last] - produced[first], seconds[last] - seconds[first]
+    rates = np.divide(grown, spans, out=np.zeros_like(spans), where=spans >= _PEAK_SECONDS / 2)
+    return course.times[first], rates
 
 
 def _summed(steps: Amounts) -> Amounts:

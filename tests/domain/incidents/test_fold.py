@@ -36,7 +36,7 @@ def clock(micros: int | None) -> str:
     return f"{minutes // 60:02}:{minutes % 60:02}"
 
 
-def stood(span: str, rule: str, cause: str | None = None, group: str = "g", **more: Any) -> list[PublishedFinding]:
+def published(span: str, rule: str, cause: str | None = None, group: str = "g", **more: Any) -> list[PublishedFinding]:
     """A condition `from-to` as hourly steps publish it: a finding each."""
     begin, end = map(seconds, span.split("-"))
     found = []
@@ -63,7 +63,7 @@ def folded(*found: Sequence[PublishedFinding], until: int = 48, but: Iterable[in
     return incidents(flat, AuditedTime(steps, HOUR * SECOND), RULES)
 
 
-def told(*found: Sequence[PublishedFinding], **more: Any) -> list[str]:
+def summaries(*found: Sequence[PublishedFinding], **more: Any) -> list[str]:
     return [
         f"{one.rule} {clock(one.opened_at)}-{clock(one.resolved_at)} {','.join(one.groups)} "
         f"{'+'.join(one.causes)} {one.severity} {len(one.consequences)}"
@@ -75,10 +75,10 @@ OFFLINE, NOBODY = "GROUP_OFFLINE", "NOBODY_CONNECTED"
 
 
 def test_a_fault_over_20_hours_is_one() -> None:
-    offline = stood("02:30-22:40", OFFLINE, NOBODY)
-    unowned = stood("02:30-22:40", "UNASSIGNED_QUEUE", OFFLINE, topic="t", queues=[("t", "b", 0, "UNASSIGNED")])
+    offline = published("02:30-22:40", OFFLINE, NOBODY)
+    unowned = published("02:30-22:40", "UNASSIGNED_QUEUE", OFFLINE, topic="t", queues=[("t", "b", 0, "UNASSIGNED")])
     (one,) = folded(offline, following(offline, unowned))
-    assert told(offline, following(offline, unowned)) == [f"{OFFLINE} 02:30-22:40 g {NOBODY} ERROR 1"]
+    assert summaries(offline, following(offline, unowned)) == [f"{OFFLINE} 02:30-22:40 g {NOBODY} ERROR 1"]
     assert (one.unowned_queue_minutes, one.headline) == (20 * 60 + 10, "No consumer of g is connected")
     assert one.costs == (GroupCost("g", None, 20 * 60 + 10),)
     assert len(one.roots[0].finding_ids) == len(one.consequences[0].finding_ids) == 21
@@ -86,15 +86,15 @@ def test_a_fault_over_20_hours_is_one() -> None:
 
 def test_minutes_without_owner_count_once_however_many_findings_say_so() -> None:
     queues = [("t", "b", 0, "UNASSIGNED"), ("t", "b", 1, "DOUBLE_OWNED")]
-    twins = stood("02:30-03:30", "DUPLICATE_CLIENT_ID", "CLONED_PROCESS", subject="c1", queues=queues)
-    unowned = stood("02:30-03:30", "UNASSIGNED_QUEUE", "DUPLICATE_CLIENT_ID", topic="t", queues=queues[:1])
+    twins = published("02:30-03:30", "DUPLICATE_CLIENT_ID", "CLONED_PROCESS", subject="c1", queues=queues)
+    unowned = published("02:30-03:30", "UNASSIGNED_QUEUE", "DUPLICATE_CLIENT_ID", topic="t", queues=queues[:1])
     (one,) = folded(twins, following(twins, unowned))
     assert (one.unowned_queue_minutes, one.queues) == (60, (("t", "b", 0), ("t", "b", 1)))
 
 
 def test_a_queue_into_which_nothing_came_is_not_missed_by_anybody() -> None:
-    def costing(*measured: int | None) -> float:
-        (found,) = stood("03:00-04:00", "UNASSIGNED_QUEUE", OFFLINE, topic="t")
+    def minutes(*measured: int | None) -> float:
+        (found,) = published("03:00-04:00", "UNASSIGNED_QUEUE", OFFLINE, topic="t")
         times = [(120, 600), (900, 1800)]
         queues = [
             QueueEvidence(
@@ -113,21 +113,21 @@ def test_a_queue_into_which_nothing_came_is_not_missed_by_anybody() -> None:
         return one.unowned_queue_minutes
 
     # From 2 to 10 and from 15 to 30 minutes after it began.
-    assert costing(5, 5, 5, 0, 0) == costing(0, 0, 0, 1, 1) == costing(None, None, None, 0, None) == 8 + 15
-    assert costing(0, 0, 0, 0, 0) == 0
+    assert minutes(5, 5, 5, 0, 0) == minutes(0, 0, 0, 1, 1) == minutes(None, None, None, 0, None) == 8 + 15
+    assert minutes(0, 0, 0, 0, 0) == 0
 
 
 def test_nothing_that_waits_beside_something_unknown_is_unknown() -> None:
     def waiting(*found: tuple[int | None, int]) -> int | None:
         evidence = [
             one.finding.evidence._replace(backlog_max=most, unknown_queues=unknown)
-            for (most, unknown), one in zip(found, stood("03:00-05:00", OFFLINE, NOBODY), strict=False)
+            for (most, unknown), one in zip(found, published("03:00-05:00", OFFLINE, NOBODY), strict=False)
         ]
-        told = [
+        measured = [
             one._replace(finding=one.finding._replace(evidence=its))
-            for its, one in zip(evidence, stood("03:00-05:00", OFFLINE, NOBODY), strict=True)
+            for its, one in zip(evidence, published("03:00-05:00", OFFLINE, NOBODY), strict=True)
         ]
-        (one,) = folded(told)
+        (one,) = folded(measured)
         return one.piled_up
 
     assert [waiting((0, 0), (None, 1)), waiting((0, 1), (0, 0)), waiting((None, 1), (None, 0))] == [None] * 3
@@ -135,27 +135,27 @@ def test_nothing_that_waits_beside_something_unknown_is_unknown() -> None:
 
 
 def test_what_spans_days_and_what_is_not_over() -> None:
-    assert told(stood("20:00-31:15", OFFLINE, NOBODY)) == [f"{OFFLINE} 20:00-31:15 g {NOBODY} ERROR 0"]
-    assert told(stood("20:00-48:00", OFFLINE, NOBODY)) == [f"{OFFLINE} 20:00-open g {NOBODY} ERROR 0"]
+    assert summaries(published("20:00-31:15", OFFLINE, NOBODY)) == [f"{OFFLINE} 20:00-31:15 g {NOBODY} ERROR 0"]
+    assert summaries(published("20:00-48:00", OFFLINE, NOBODY)) == [f"{OFFLINE} 20:00-open g {NOBODY} ERROR 0"]
 
 
 def test_what_comes_back_within_ten_minutes_never_went_away() -> None:
-    often = [one for start in range(0, 60, 20) for one in stood(f"03:{start}-03:{start + 10}", OFFLINE, NOBODY)]
-    assert told(often) == [f"{OFFLINE} 03:00-03:50 g {NOBODY} ERROR 0"]
-    hourly = [one for hour in (3, 4, 5) for one in stood(f"{hour}:10-{hour}:20", OFFLINE, NOBODY)]
-    assert told(hourly) == [f"{OFFLINE} 0{hour}:10-0{hour}:20 g {NOBODY} ERROR 0" for hour in (5, 4, 3)]
+    often = [one for start in range(0, 60, 20) for one in published(f"03:{start}-03:{start + 10}", OFFLINE, NOBODY)]
+    assert summaries(often) == [f"{OFFLINE} 03:00-03:50 g {NOBODY} ERROR 0"]
+    hourly = [one for hour in (3, 4, 5) for one in published(f"{hour}:10-{hour}:20", OFFLINE, NOBODY)]
+    assert summaries(hourly) == [f"{OFFLINE} 0{hour}:10-0{hour}:20 g {NOBODY} ERROR 0" for hour in (5, 4, 3)]
     assert len({one.incident_id for one in folded(hourly)}) == 3
 
 
 def test_a_cause_that_changes_is_one_incident_and_two_at_once_are_two() -> None:
-    asleep = stood("03:00-05:30", "CLIENT_HUNG", "NO_PULL", subject="h@1", client_ids=["h@1"], severity="WARN")
-    silent = stood("05:30-06:00", "CLIENT_HUNG", "NO_ANSWER", subject="h@1", client_ids=["h@1"])
-    assert told(asleep, silent) == ["CLIENT_HUNG 03:00-06:00 g NO_PULL+NO_ANSWER ERROR 0"]
+    asleep = published("03:00-05:30", "CLIENT_HUNG", "NO_PULL", subject="h@1", client_ids=["h@1"], severity="WARN")
+    silent = published("05:30-06:00", "CLIENT_HUNG", "NO_ANSWER", subject="h@1", client_ids=["h@1"])
+    assert summaries(asleep, silent) == ["CLIENT_HUNG 03:00-06:00 g NO_PULL+NO_ANSWER ERROR 0"]
     (one,) = folded(asleep, silent)
     assert one.cause == "NO_ANSWER"
-    hole = stood("03:00-05:00", "UNASSIGNED_QUEUE", "CONFIG_HOLE", topic="t")
-    filtered = stood("04:00-06:00", "UNASSIGNED_QUEUE", "ROOM_FILTER", topic="t")
-    assert told(hole, filtered) == [
+    hole = published("03:00-05:00", "UNASSIGNED_QUEUE", "CONFIG_HOLE", topic="t")
+    filtered = published("04:00-06:00", "UNASSIGNED_QUEUE", "ROOM_FILTER", topic="t")
+    assert summaries(hole, filtered) == [
         "UNASSIGNED_QUEUE 04:00-06:00 g ROOM_FILTER ERROR 0",
         "UNASSIGNED_QUEUE 03:00-05:00 g CONFIG_HOLE ERROR 0",
     ]
@@ -163,9 +163,9 @@ def test_a_cause_that_changes_is_one_incident_and_two_at_once_are_two() -> None:
 
 def test_a_cause_that_goes_on_is_not_taken_for_one_that_changed() -> None:
     """At 04:00 both begin a finding: the hole goes on, whatever comes first by name."""
-    hole = stood("03:00-05:00", "UNASSIGNED_QUEUE", "NO_VIRTUAL_NODES", topic="t")
-    new = stood("04:00-05:00", "UNASSIGNED_QUEUE", "CONFIG_HOLE", topic="t")
-    assert told(hole, new) == [
+    hole = published("03:00-05:00", "UNASSIGNED_QUEUE", "NO_VIRTUAL_NODES", topic="t")
+    new = published("04:00-05:00", "UNASSIGNED_QUEUE", "CONFIG_HOLE", topic="t")
+    assert summaries(hole, new) == [
         "UNASSIGNED_QUEUE 04:00-05:00 g CONFIG_HOLE ERROR 0",
         "UNASSIGNED_QUEUE 03:00-05:00 g NO_VIRTUAL_NODES ERROR 0",
     ]
@@ -174,53 +174,55 @@ def test_a_cause_that_goes_on_is_not_taken_for_one_that_changed() -> None:
 def test_one_event_in_several_groups_is_one_and_other_events_are_not() -> None:
     def gone(span: str, group: str, broker: str) -> list[PublishedFinding]:
         queue = (f"t-{group}", broker, 0, "NOT_READABLE")
-        return stood(span, "BROKER_NOT_READABLE", "LEFT_ROUTE", group, topic=queue[0], queues=[queue])
+        return published(span, "BROKER_NOT_READABLE", "LEFT_ROUTE", group, topic=queue[0], queues=[queue])
 
     both = gone("03:00-03:30", "g1", "b"), gone("03:05-03:30", "g2", "b"), gone("03:00-03:30", "g3", "b2")
-    assert sorted(told(*both)) == [
+    assert sorted(summaries(*both)) == [
         "BROKER_NOT_READABLE 03:00-03:30 g1,g2 LEFT_ROUTE ERROR 0",
         "BROKER_NOT_READABLE 03:00-03:30 g3 LEFT_ROUTE ERROR 0",
     ]
-    assert len(told(gone("03:00-03:30", "g1", "b"), gone("04:00-04:30", "g2", "b"))) == 2
+    assert len(summaries(gone("03:00-03:30", "g1", "b"), gone("04:00-04:30", "g2", "b"))) == 2
     frozen = [
-        stood("03:00-03:30", "CLIENT_HUNG", "NO_ANSWER", group, subject=name, client_ids=[name])
+        published("03:00-03:30", "CLIENT_HUNG", "NO_ANSWER", group, subject=name, client_ids=[name])
         for group, name in (("g1", "10.0.0.1@7#1"), ("g2", "10.0.0.1@7#2"), ("g3", "10.0.0.1@7#3"))
     ]
-    assert told(*frozen) == ["CLIENT_HUNG 03:00-03:30 g1,g2,g3 NO_ANSWER ERROR 0"]
+    assert summaries(*frozen) == ["CLIENT_HUNG 03:00-03:30 g1,g2,g3 NO_ANSWER ERROR 0"]
 
 
 def test_topics_of_a_group_with_one_cause_are_one() -> None:
-    found = [stood("03:00-03:30", "CONSUMER_LAGGING", "FALLING_BEHIND", topic=topic) for topic in ("a", "b")]
-    assert told(*found) == ["CONSUMER_LAGGING 03:00-03:30 g FALLING_BEHIND ERROR 0"]
+    found = [published("03:00-03:30", "CONSUMER_LAGGING", "FALLING_BEHIND", topic=topic) for topic in ("a", "b")]
+    assert summaries(*found) == ["CONSUMER_LAGGING 03:00-03:30 g FALLING_BEHIND ERROR 0"]
     assert folded(*found)[0].topics == ("a", "b")
 
 
 def test_silence_is_not_health() -> None:
     """Nothing was audited from 05:00 to 08:00: what stood before and after stood, what is gone was gone at 08:00."""
-    before, after = (stood(span, OFFLINE, NOBODY) for span in ("03:30-05:00", "08:00-08:20"))
-    assert told(before, after, but=(5, 6, 7)) == [f"{OFFLINE} 03:30-08:20 g {NOBODY} ERROR 0"]
-    assert told(before, but=(5, 6, 7)) == [f"{OFFLINE} 03:30-08:00 g {NOBODY} ERROR 0"]
-    blind = stood("04:30-06:15", "UNOBSERVED", "NO_SNAPSHOTS", severity="WARN")
-    assert told(stood("03:30-04:30", OFFLINE, NOBODY), blind) == [
+    before, after = (published(span, OFFLINE, NOBODY) for span in ("03:30-05:00", "08:00-08:20"))
+    assert summaries(before, after, but=(5, 6, 7)) == [f"{OFFLINE} 03:30-08:20 g {NOBODY} ERROR 0"]
+    assert summaries(before, but=(5, 6, 7)) == [f"{OFFLINE} 03:30-08:00 g {NOBODY} ERROR 0"]
+    blind = published("04:30-06:15", "UNOBSERVED", "NO_SNAPSHOTS", severity="WARN")
+    assert summaries(published("03:30-04:30", OFFLINE, NOBODY), blind) == [
         "UNOBSERVED 04:30-06:15 g NO_SNAPSHOTS WARN 0",
         f"{OFFLINE} 03:30-06:15 g {NOBODY} ERROR 0",
     ]
 
 
 def test_the_recorder_stops_for_all_groups_at_once() -> None:
-    blind = [stood("04:30-05:00", "UNOBSERVED", "NO_SNAPSHOTS", group, severity="INFO") for group in ("a", "b", "c")]
-    assert told(*blind, until=5) == ["UNOBSERVED 04:30-open a,b,c NO_SNAPSHOTS INFO 0"]
+    blind = [
+        published("04:30-05:00", "UNOBSERVED", "NO_SNAPSHOTS", group, severity="INFO") for group in ("a", "b", "c")
+    ]
+    assert summaries(*blind, until=5) == ["UNOBSERVED 04:30-open a,b,c NO_SNAPSHOTS INFO 0"]
 
 
 def test_info_and_muted_findings_open_nothing() -> None:
-    assert told(stood("03:00-04:00", "LOAD_IMBALANCE", "HASH_RING", severity="INFO", topic="t")) == []
-    muted = stood("03:00-06:00", OFFLINE, NOBODY)
+    assert summaries(published("03:00-04:00", "LOAD_IMBALANCE", "HASH_RING", severity="INFO", topic="t")) == []
+    muted = published("03:00-06:00", OFFLINE, NOBODY)
     muted = [one._replace(finding=one.finding._replace(muted="known")) for one in muted]
-    unowned = following(muted, stood("03:00-06:00", "UNASSIGNED_QUEUE", OFFLINE, topic="t"))
-    assert told(muted, unowned) == []
+    unowned = following(muted, published("03:00-06:00", "UNASSIGNED_QUEUE", OFFLINE, topic="t"))
+    assert summaries(muted, unowned) == []
     # The mute ends at 05:00.
     counts = [one if one.step_start < unowned[2].step_start else _unmuted(one) for one in muted]
-    assert told(counts, unowned) == [f"{OFFLINE} 05:00-06:00 g {NOBODY} ERROR 1"]
+    assert summaries(counts, unowned) == [f"{OFFLINE} 05:00-06:00 g {NOBODY} ERROR 1"]
 
 
 def _unmuted(one: PublishedFinding) -> PublishedFinding:
@@ -229,9 +231,9 @@ def _unmuted(one: PublishedFinding) -> PublishedFinding:
 
 def test_what_stood_long_before_its_root_is_an_incident_of_its_own() -> None:
     """In its later steps nothing tells that the uneven shares stood before the twins came."""
-    twins = stood("08:30-10:00", "DUPLICATE_CLIENT_ID", "FIXED_INSTANCE_NAME", subject="c1")
-    uneven = following(twins[1:], stood("02:00-11:00", "LOAD_IMBALANCE", "ROOMS", topic="t", severity="WARN"))
-    assert told(twins, uneven) == [
+    twins = published("08:30-10:00", "DUPLICATE_CLIENT_ID", "FIXED_INSTANCE_NAME", subject="c1")
+    uneven = following(twins[1:], published("02:00-11:00", "LOAD_IMBALANCE", "ROOMS", topic="t", severity="WARN"))
+    assert summaries(twins, uneven) == [
         "DUPLICATE_CLIENT_ID 08:30-10:00 g FIXED_INSTANCE_NAME ERROR 0",
         "LOAD_IMBALANCE 02:00-11:00 g ROOMS WARN 0",
     ]
@@ -239,7 +241,9 @@ def test_what_stood_long_before_its_root_is_an_incident_of_its_own() -> None:
 
 def test_piled_up_is_the_highest_of_each_group() -> None:
     found = [
-        stood("03:00-05:00", "CLIENT_HUNG", "NO_ANSWER", group, client_ids=["h@1"], subject="h@1", backlog_max=backlog)
+        published(
+            "03:00-05:00", "CLIENT_HUNG", "NO_ANSWER", group, client_ids=["h@1"], subject="h@1", backlog_max=backlog
+        )
         for group, backlog in (("g1", 70), ("g2", 5), ("g3", None))
     ]
     (one,) = folded(*found)
@@ -250,10 +254,10 @@ def test_piled_up_is_the_highest_of_each_group() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_out_of_order_and_repeated_backfills_change_nothing(seed: int) -> None:
-    offline = stood("02:30-22:40", OFFLINE, NOBODY)
-    unowned = following(offline, stood("02:30-22:40", "UNASSIGNED_QUEUE", OFFLINE, topic="t"))
+    offline = published("02:30-22:40", OFFLINE, NOBODY)
+    unowned = following(offline, published("02:30-22:40", "UNASSIGNED_QUEUE", OFFLINE, topic="t"))
     hung = [
-        stood("03:00-05:30", "CLIENT_HUNG", cause, group, subject="h@1", client_ids=["h@1"])
+        published("03:00-05:30", "CLIENT_HUNG", cause, group, subject="h@1", client_ids=["h@1"])
         for group in ("g", "g2")
         for cause in ("NO_PULL", "NO_ANSWER")
     ]
@@ -264,13 +268,13 @@ def test_out_of_order_and_repeated_backfills_change_nothing(seed: int) -> None:
 
 
 def test_the_id_stays_when_more_is_audited() -> None:
-    early, whole = (folded(stood(span, OFFLINE, NOBODY))[0] for span in ("02:30-03:00", "02:30-22:40"))
+    early, whole = (folded(published(span, OFFLINE, NOBODY))[0] for span in ("02:30-03:00", "02:30-22:40"))
     assert early.incident_id == whole.incident_id
-    assert folded(stood("03:30-22:40", OFFLINE, NOBODY))[0].incident_id != whole.incident_id
+    assert folded(published("03:30-22:40", OFFLINE, NOBODY))[0].incident_id != whole.incident_id
 
 
 @pytest.mark.parametrize(
-    ("topic", "subject", "told"),
+    ("topic", "subject", "sentence"),
     [
         ("t", "b:0-3, a:1", "g|t|t b:0-3, a:1|a and b|b:0-3, a:1"),
         (None, "c1", "g|None|c1||c1"),
@@ -278,7 +282,7 @@ def test_the_id_stays_when_more_is_audited() -> None:
         (None, "g", "g|None|its queues||g"),
     ],
 )
-def test_one_condition_in_a_sentence(topic: str | None, subject: str, told: str) -> None:
+def test_one_condition_in_a_sentence(topic: str | None, subject: str, sentence: str) -> None:
     part = IncidentPart("g", "R", "C", "ERROR", topic, subject, 0, 1, ("f",))
     rule = replace(RULES[0], headline="{groups}|{topics}|{queues}|{brokers}|{subjects}")
-    assert part_headline(part, rule) == told
+    assert part_headline(part, rule) == sentence

@@ -9,7 +9,7 @@ from spark_jobs.domain.incidents.notices import Notice, NoticeScope, notices
 from spark_jobs.domain.incidents.values import PublishedFinding
 from spark_jobs.domain.model.window import SECOND
 from tests.domain.audited import START
-from tests.domain.incidents.test_fold import HOUR, NOBODY, OFFLINE, TEN, clock, folded, following, stood
+from tests.domain.incidents.test_fold import HOUR, NOBODY, OFFLINE, TEN, clock, folded, following, published
 
 DAY = 24 * HOUR * SECOND
 
@@ -31,7 +31,7 @@ class Listener:
 
 
 def offline(span: str, group: str = "g") -> list[PublishedFinding]:
-    return stood(span, OFFLINE, NOBODY, group)
+    return published(span, OFFLINE, NOBODY, group)
 
 
 def muted(found: Iterable[PublishedFinding]) -> list[PublishedFinding]:
@@ -67,8 +67,8 @@ def test_it_is_over_when_ten_minutes_have_gone_by_without_it() -> None:
 
 def test_it_got_worse() -> None:
     hung: dict[str, Any] = {"subject": "h@1", "client_ids": ["h@1"]}
-    asleep = stood("03:00-05:30", "CLIENT_HUNG", "NO_PULL", severity="WARN", **hung)
-    silent = stood("05:30-06:00", "CLIENT_HUNG", "NO_ANSWER", **hung)
+    asleep = published("03:00-05:30", "CLIENT_HUNG", "NO_PULL", severity="WARN", **hung)
+    silent = published("05:30-06:00", "CLIENT_HUNG", "NO_ANSWER", **hung)
     for least, first, second in (("WARN", "opened WARN", "worse ERROR"), ("ERROR", None, "opened ERROR")):
         pager = Listener(least)
         assert pager.hears(asleep, until=5) == ([f"{first} CLIENT_HUNG 03:00"] if first else [])
@@ -107,7 +107,7 @@ def test_an_end_that_is_audited_again_changes_the_id_and_is_not_told() -> None:
 def test_two_that_turn_out_to_be_one_event_are_not_told_again() -> None:
     def gone(span: str, group: str) -> list[PublishedFinding]:
         queue = (f"t-{group}", "b", 0, "NOT_READABLE")
-        return stood(span, "BROKER_NOT_READABLE", "LEFT_ROUTE", group, topic=queue[0], queues=[queue])
+        return published(span, "BROKER_NOT_READABLE", "LEFT_ROUTE", group, topic=queue[0], queues=[queue])
 
     pager, apart = Listener(), (gone("02:10-02:20", "g1"), gone("03:05-04:00", "g2"))
     assert pager.hears(*apart, until=4) == [
@@ -172,5 +172,5 @@ def test_what_nobody_knows_of_any_more_is_let_go_after_a_week() -> None:
 
 def test_consequences_are_no_news_of_their_own() -> None:
     root = offline("02:30-03:00")
-    unowned = following(root, stood("02:30-03:00", "UNASSIGNED_QUEUE", OFFLINE, topic="t"))
+    unowned = following(root, published("02:30-03:00", "UNASSIGNED_QUEUE", OFFLINE, topic="t"))
     assert Listener().hears(root, unowned, until=3) == ["opened ERROR GROUP_OFFLINE 02:30"]

@@ -17,7 +17,7 @@ from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.near_capacity import best_change
 from tests.domain.audited import at, audited_step
 from tests.domain.test_utilisation import row
-from tests.domain.what_if.told import client_row, status
+from tests.domain.what_if.histories import client_row, status
 from tests.kernel import group_histories
 
 #: Pulls of a queue that take 200 ms together bring 160 messages a second of it.

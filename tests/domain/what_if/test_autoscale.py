@@ -11,13 +11,12 @@ from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.what_if.cases import Autoscaler, Case
 from spark_jobs.domain.what_if.outcome import CaseOutcome, Scaled, compare
-from tests.domain.what_if.histories import Messages, at, steps
-from tests.domain.what_if.told import told_by
+from tests.domain.what_if.histories import Messages, at, reported_by, steps
 
 
 def scaled(came: Messages, **rule: Any) -> tuple[CaseOutcome, dict[int, float]]:
     """8 queues with so many messages each, one member that takes 20 a second, 660 s long; the backlog by the second."""
-    clients = told_by(["c1"], threads=2, response_ms=100)
+    clients = reported_by(["c1"], threads=2, response_ms=100)
     history = steps(
         lambda _: ["c1"], [came] * 8, [lambda second: min(came(second), round(2.5 * second))] * 8, clients=clients
     )

@@ -10,9 +10,9 @@ from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.what_if.cases import AS_IT_WAS, Case, Change
 from spark_jobs.domain.what_if.outcome import NO_BACKLOG_KNOWN, NO_PACE, CaseOutcome, Comparison, compare
 from spark_jobs.errors import StrategyError
-from tests.domain.what_if.histories import at, nothing, steps
+from tests.domain.what_if.histories import at, nothing, steps, twins
 
-TWINS, TWO, THIRTY = ["c1", "c1"], ["c1", "c2"], {"c1": 30.0, "c2": 30.0}
+TWINS, TWO = ["c1", "c1"], ["c1", "c2"]
 
 
 def compared(history: list[AuditedStep], *cases: Case) -> Comparison:
@@ -23,11 +23,6 @@ def compared(history: list[AuditedStep], *cases: Case) -> Comparison:
 
 def only(history: list[AuditedStep], case: Case) -> CaseOutcome:
     return compared(history, case).cases[0]
-
-
-def twins() -> list[AuditedStep]:
-    """8 queues with 2.5 messages a second each; twins consume the first four, the others grow by 10 a second."""
-    return steps(lambda _: TWINS, [at(2.5)] * 8, [at(2.5)] * 4 + [nothing] * 4)
 
 
 def test_twins_of_8_queues_and_20_messages_a_second() -> None:

@@ -8,8 +8,7 @@ import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.window import SECOND, to_micros
-from spark_jobs.domain.what_if.outcome import hand_over_pause
-from spark_jobs.domain.what_if.pace import Members, Pace, StalledTime, members_of, uncommitted_seconds
+from spark_jobs.domain.what_if.pace import Members, Pace, StalledTime, hand_over_pause, members_of, uncommitted_seconds
 from spark_jobs.domain.what_if.recorded import Recorded, recorded
 from tests.domain.what_if.histories import at, nothing, steps
 from tests.snapshots import HOUR
@@ -78,4 +77,4 @@ def test_a_queue_that_changed_hands_stood_still_until_it_moved() -> None:
 
     history = steps(members, [at(10)] * 2, [at(10), taken])
     assert hand_over_pause(history) == 40 * SECOND
-    assert hand_over_pause(steps(lambda _: TWO, [at(10)] * 2, [at(10)] * 2)) is None
+    assert hand_over_pause(steps(lambda _: TWO, [at(10)] * 2, [at(10)] * 2)) == 0

@@ -19,12 +19,11 @@ from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import SECOND, to_micros
-from spark_jobs.domain.what_if.assignments import assignments_in
 from spark_jobs.domain.what_if.cases import AS_IT_WAS
 from spark_jobs.domain.what_if.outcome import compare
 from spark_jobs.domain.what_if.pace import members_of
 from spark_jobs.domain.what_if.recorded import Recorded, recorded, within
-from spark_jobs.domain.what_if.simulation import KnownMembers, simulate
+from spark_jobs.domain.what_if.simulation import assignments_in, simulate
 from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.recording import Row, outcomes
 from tests.kernel import audited_steps, group_histories
@@ -103,7 +102,7 @@ def test_from_before_a_change_the_backlog_after_it_is_predicted(
     assert before.reported
     after = between(found, *predicted)
     owned = assignments_in(AS_IT_WAS, after, Replays(strategy_settings(CONFIGURATION, "demo", group)))
-    result = simulate(AS_IT_WAS, owned, after, KnownMembers(members_of(before)))
+    result = simulate(AS_IT_WAS, owned, after, members_of(before))
     assert result is not None
     assert not result.at_most
     # What waited when it began is a part of both.

@@ -9,8 +9,7 @@ import pytest
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.what_if.size import Goals, Size, size
-from tests.domain.what_if.histories import Messages, at, nothing, steps
-from tests.domain.what_if.told import told_by
+from tests.domain.what_if.histories import Messages, at, nothing, reported_by, steps
 
 
 def sized(history: Sequence[AuditedStep], load: float = 1.0, **goals: float) -> Size:
@@ -21,7 +20,7 @@ def sized(history: Sequence[AuditedStep], load: float = 1.0, **goals: float) -> 
 
 def slow(came: Sequence[Messages], consumed: Sequence[Messages], members: Sequence[str] = ("c1",)) -> list[AuditedStep]:
     """Members with 2 threads and a listener that takes 100 ms: 20 messages a second each."""
-    return steps(lambda _: members, came, consumed, clients=told_by(members, threads=2, response_ms=100))
+    return steps(lambda _: members, came, consumed, clients=reported_by(members, threads=2, response_ms=100))
 
 
 @pytest.mark.parametrize(
