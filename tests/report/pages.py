@@ -188,7 +188,7 @@ def content(*groups: GroupRows, others: tuple[dict[str, Any], ...] = (), **facts
 
 def troubled(group: str = "twins") -> dict[str, Any]:
     """The fleet's row of a group with one finding."""
-    lines = [{"topic": "t", "points": [{"part": 0, "backlog": 20}, {"part": 47, "backlog": 1500}]}]
+    lines = [{0: 20, 47: 1500}]
     rules = [{"rule": "UNASSIGNED_QUEUE", "findings": 1}]
     return fleet_row(
         group, rank=3, errors=1, piled_up=1234, rules=rules, lines=lines, members=2, queues=2, busiest=0.426,

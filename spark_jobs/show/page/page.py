@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,21 +117,14 @@ def _fleet_row(row: Row, id: str | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def sparkline(lines: Iterable[Row]) -> tuple[str, int | None]:
+def sparkline(lines: Sequence[Mapping[int, int]]) -> tuple[str, int | None]:
     """The points of a small SVG line in pixels, and the highest backlog in it (messages); empty and None where no
-    backlog is known.
-
-    The backlog is the sum over the topics, each known in some parts of the interval and interpolated between them.
+    backlog is known. The backlog is the sum of the lines, each interpolated between its points.
     """
-    known = [line["points"] for line in lines if line["points"]]
-    if not known:
+    if not lines:
         return "", None
     parts = np.arange(PARTS)
-    total = sum(
-        np.interp(parts, [point["part"] for point in points], [point["backlog"] for point in points])
-        for points in known
-    )
-    assert isinstance(total, np.ndarray)
+    total = np.sum([np.interp(parts, list(line), list(line.values())) for line in lines], axis=0)
     width, height = _SPARK
     highest = max(float(total.max()), 1.0)
     points = zip(parts * (width / (PARTS - 1)), height - 1 - total / highest * (height - 2), strict=True)
