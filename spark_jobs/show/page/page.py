@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,15 +15,13 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.show.fleet import PARTS
 from spark_jobs.show.page.groups import GroupRows, group_page
-from spark_jobs.show.page.incident_chart import incident_id
-from spark_jobs.show.page.incident_pages import incident_section, incidents_of_groups, shown_of
+from spark_jobs.show.page.incident_pages import INCIDENTS, incident_section
 from spark_jobs.show.page.models import BOKEH_VERSION
-from spark_jobs.show.page.style import clock
 from spark_jobs.show.page.templates import rendered
 from spark_jobs.show.page.trend_rows import GROUPS as TRENDS
 from spark_jobs.show.page.trend_rows import trend_rows
-from spark_jobs.show.rows import Row
-from spark_jobs.show.text.incident_text import state_text
+from spark_jobs.show.rows import Row, group_of
+from spark_jobs.show.text.incident_text import worst_first
 from spark_jobs.show.trends import trends_text
 
 _SPARK = (96, 22)
@@ -52,53 +50,33 @@ class PageContent:
 
 def page(content: PageContent) -> str:
     """The report as HTML that loads nothing and is safe whatever the groups and clients are called."""
-    ids = {_name(group.fleet): f"group-{place}" for place, group in enumerate(content.groups, start=1)}
-    fleet = [_fleet_row(row, ids.get(_name(row))) for row in content.fleet]
+    ids = {group_of(group.fleet): f"group-{place}" for place, group in enumerate(content.groups, start=1)}
+    fleet = [_fleet_row(row, ids.get(group_of(row))) for row in content.fleet]
     fleet_rows = {row["id"]: row for row in fleet}
     groups = [
-        group_page(group, content.interval, content.requested, ids[_name(group.fleet)]) for group in content.groups
+        group_page(group, content.interval, content.requested, ids[group_of(group.fleet)]) for group in content.groups
     ]
-    incidents_of = incidents_of_groups(shown_of(content.incidents))
-    versions = ", ".join(f"{name} {version}" for name, version in sorted(content.versions.items()))
+    shown = worst_first(content.incidents)[:INCIDENTS]
     return rendered(
         "page.html",
+        content=content,
         title=_title(fleet),
-        requested=content.requested,
-        interval=content.interval,
         fleet=fleet,
-        groups=[_with_incidents(group, fleet_rows[group["id"]], incidents_of) for group in groups],
+        groups=[group | _fleet_facts(fleet_rows[group["id"]], shown) for group in groups],
         incidents=incident_section(content.incidents, content.requested, ids, groups),
         trends=trend_rows(content.trends, ids),
         trends_text=trends_text(content.trends),
         trends_left_out=max(0, len(content.trends) - TRENDS),
-        notes=content.notes,
         terms=TERMS,
-        runs=content.runs[:RUNS],
-        runs_left_out=max(0, len(content.runs) - RUNS),
-        warehouse=content.warehouse,
-        versions=versions,
-        code_version=content.code_version,
+        most_runs=RUNS,
         bokeh_version=BOKEH_VERSION,
     )  # fmt: skip
 
 
-def _name(row: Row) -> tuple[str, str]:
-    return row["cluster"], row["consumer_group"]
-
-
-def _with_incidents(group: Row, fleet_row: Row, incidents_of: Mapping[tuple[str, str], Sequence[Incident]]) -> Row:
-    """The page of a group, with its row of the fleet, and the incidents that involve it."""
-    incidents = incidents_of.get(_name(fleet_row), ())
-    links = [
-        {
-            "id": incident_id(incident),
-            "headline": incident.headline,
-            "text": state_text(incident, clock),
-            "severity": incident.severity,
-        }
-        for incident in incidents
-    ]
-    return {**group, "row": fleet_row, "incidents": links}
+def _fleet_facts(row: Row, incidents: Iterable[Incident]) -> dict[str, Any]:
+    """What the page of a group says of it as one of the fleet: its row, and the incidents that involve it."""
+    cluster, group = group_of(row)
+    return {"row": row, "incidents": [one for one in incidents if one.cluster == cluster and group in one.groups]}
 
 
 def _title(fleet: Sequence[Row]) -> str:
