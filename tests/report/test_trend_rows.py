@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spark_jobs.domain.incidents.trends import WEEK, GroupTrend, GroupWeek
 from spark_jobs.domain.model.window import to_micros
-from spark_jobs.show.page.trend_rows import GROUPS, trend_rows
+from spark_jobs.show.page.page import TRENDS, trend_rows
 from spark_jobs.show.trends import is_compared
 from tests.snapshots import at
 
@@ -47,4 +47,4 @@ def test_what_cannot_be_compared_is_said() -> None:
 
 
 def test_only_so_many_groups_are_shown() -> None:
-    assert len(trend_rows([GroupTrend("c", "g", (BAD,))] * (GROUPS + 1), {})) == GROUPS
+    assert len(trend_rows([GroupTrend("c", "g", (BAD,))] * (TRENDS + 1), {})) == TRENDS

@@ -9,24 +9,26 @@ from typing import Any
 import numpy as np
 
 from spark_jobs.domain.glossary import TERMS
-from spark_jobs.domain.incidents.trends import GroupTrend
+from spark_jobs.domain.incidents.trends import GroupTrend, GroupWeek
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.severities import SEVERITIES
+from spark_jobs.domain.model.window import from_micros
+from spark_jobs.domain.phrases import rate_text
 from spark_jobs.show.fleet import PARTS
 from spark_jobs.show.page.groups import GroupRows, group_page
 from spark_jobs.show.page.incident_pages import INCIDENTS, incident_section
 from spark_jobs.show.page.models import BOKEH_VERSION
+from spark_jobs.show.page.style import clock
 from spark_jobs.show.page.templates import rendered
-from spark_jobs.show.page.trend_rows import GROUPS as TRENDS
-from spark_jobs.show.page.trend_rows import trend_rows
 from spark_jobs.show.rows import Row, group_of
 from spark_jobs.show.text.incident_text import worst_first
-from spark_jobs.show.trends import trends_text
+from spark_jobs.show.trends import change_text, is_compared, is_known, trends_text, week_texts
 
-_SPARK = (96, 22)
-#: Runs that the footer names, at most.
-RUNS = 50
+#: Width and height in pixels of the small lines of backlog, and of the bars of weeks.
+_SPARK, _BARS = (96, 22), (96, 28)
+#: Groups whose trends are shown, and runs that the footer names, at most.
+TRENDS, RUNS = 500, 50
 
 
 @dataclass(frozen=True)
@@ -107,3 +109,41 @@ def sparkline(lines: Sequence[Mapping[int, int]]) -> tuple[str, int | None]:
     highest = max(float(total.max()), 1.0)
     points = zip(parts * (width / (PARTS - 1)), height - 1 - total / highest * (height - 2), strict=True)
     return " ".join(f"{x:.0f},{y:.1f}" for x, y in points), round(float(total.max()))
+
+
+def trend_rows(trends: Sequence[GroupTrend], groups: Mapping[tuple[str, str], str]) -> list[dict[str, Any]]:
+    """A row per group in the order given; weeks in which the group was not observed are left out."""
+    return [
+        {
+            "name": trend.consumer_group,
+            "cluster": trend.cluster,
+            "id": groups.get((trend.cluster, trend.consumer_group)),
+            "change": (change_text(trend) or "no change") if is_compared(trend) else "",
+            "is_worse": trend.worsening > (0, 0, 0),
+            "weeks": [_week(week) for week in reversed(trend.weeks) if is_known(week)],
+            "bars": _bars([week.wrong_minutes for week in trend.weeks]),
+        }
+        for trend in trends[:TRENDS]
+    ]
+
+
+def _week(week: GroupWeek) -> dict[str, Any]:
+    return {"from": clock(from_micros(week.start)), "to": clock(from_micros(week.end)), "texts": list(week_texts(week))}
+
+
+def _bars(minutes: Sequence[float | None]) -> list[dict[str, Any]]:
+    """A bar per week, the oldest first, in pixels; none where fewer than two weeks are known. `text`: the minutes."""
+    width, height = _BARS
+    highest = max((minute for minute in minutes if minute is not None), default=0) or 1
+    step = width / len(minutes)
+    if not any(minutes) or len(minutes) <= minutes.count(None) + 1:
+        return []
+    return [
+        {
+            "x": round(week * step + 1, 1),
+            "width": round(step - 2, 1),
+            "height": None if value is None else max(1.0, value / highest * height),
+            "text": rate_text(value),
+        }
+        for week, value in enumerate(minutes)
+    ]
