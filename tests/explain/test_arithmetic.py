@@ -70,13 +70,6 @@ def ids(text: str) -> list[str]:
         ),
         (
             AVG,
-            "a:10",
-            "c1 c2 c3 c4",
-            "10 queues, 4 members: 10 % 4 = 2, so positions 0 and 1 get 3, positions 2 and 3 get 2, in consecutive "
-            "slices.",
-        ),
-        (
-            AVG,
             "a:3",
             "c1 c2 c3",
             "3 queues, 3 members: 3 % 3 = 0, so every position gets 1, in consecutive slices.",
@@ -232,7 +225,7 @@ def test_many_positions_are_told_in_few_words() -> None:
 
 
 def members(text: str, strategy: Strategy = AVG, strangers: str = "") -> list[AllocatingMember]:
-    return [AllocatingMember(one, None, strategy, one not in strangers.split()) for one in text.split()]
+    return [AllocatingMember(one, strategy, one not in strangers.split()) for one in text.split()]
 
 
 @pytest.mark.parametrize(

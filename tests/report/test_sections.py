@@ -6,7 +6,6 @@ Times are seconds after 10:00; a step is an hour.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
 from typing import Any
 
 from spark_jobs.domain.model.intervals import Interval
@@ -169,12 +168,14 @@ _STATUS = (
     "owned_never", "limit", "advice", "busiest_utilisation",
     "catches_up", "catch_up_seconds", "retention_left_seconds",
 )  # fmt: skip
-_FINDINGS = ("cluster", "consumer_group", "rule", "severity", "topic", "subject", "cause", "evidence", "muted")
 
 
-def told(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """What the fleet is given of progress."""
-    return [tuple(row[name] for name in PROGRESS_COLUMNS) for row in named(rows, _PROGRESS)]
+def finding(group: str, kind: str, subject: str, backlog: int | None, cause: str | None = None, **facts: Any) -> Row:
+    """The columns of a finding that the fleet reads; `kind`: its severity and rule."""
+    severity, rule = kind.split()
+    evidence = {"backlog_max": backlog, "unknown_queues": None}
+    columns = {"rule": rule, "severity": severity, "topic": None, "subject": subject, "cause": cause, "muted": None}
+    return {"cluster": "c", "consumer_group": group, "evidence": evidence, **columns, **facts}
 
 
 def test_the_fleet_lists_what_needs_attention_first() -> None:
@@ -187,82 +188,17 @@ def test_the_fleet_lists_what_needs_attention_first() -> None:
         ),
     ]
     findings = [
-        (
-            "c",
-            "quiet",
-            "CLIENT_HUNG",
-            "ERROR",
-            None,
-            "a",
-            None,
-            {"backlog_max": 9000, "unknown_queues": None},
-            "it is known",
-        ),
-        ("c", "x", "UNOBSERVED", "INFO", None, "x", None, {"backlog_max": None, "unknown_queues": None}, None),
-        ("c", "y", "CLIENT_HUNG", "ERROR", None, "a", None, {"backlog_max": 10, "unknown_queues": None}, None),
-        (
-            "c",
-            "y",
-            "CLIENT_HUNG",
-            "ERROR",
-            None,
-            "a",
-            None,
-            {"backlog_max": 1000, "unknown_queues": None},
-            None,
-        ),  # goes on in the next step
-        (
-            "c",
-            "z",
-            "UNASSIGNED_QUEUE",
-            "ERROR",
-            "t",
-            "b:1",
-            "MIXED_STRATEGIES",
-            {"backlog_max": 7, "unknown_queues": None},
-            None,
-        ),
-        (
-            "c",
-            "z",
-            "UNASSIGNED_QUEUE",
-            "ERROR",
-            "t",
-            "b:2",
-            "MIXED_STRATEGIES",
-            {"backlog_max": 7, "unknown_queues": None},
-            None,
-        ),
-        (
-            "c",
-            "z",
-            "UNASSIGNED_QUEUE",
-            "INFO",
-            "t",
-            "b:2",
-            "GROUP_OFFLINE",
-            {"backlog_max": 70, "unknown_queues": None},
-            None,
-        ),
-        ("c", "z", "IDLE_CONSUMER", "WARN", None, "z", None, {"backlog_max": None, "unknown_queues": None}, None),
-        (
-            "c",
-            "w",
-            "UNASSIGNED_QUEUE",
-            "ERROR",
-            "t",
-            "b:1",
-            "CONFIG_HOLE",
-            {"backlog_max": None, "unknown_queues": None},
-            None,
-        ),
+        finding("quiet", "ERROR CLIENT_HUNG", "a", 9000, muted="it is known"),
+        finding("x", "INFO UNOBSERVED", "x", None),
+        finding("y", "ERROR CLIENT_HUNG", "a", 10),
+        finding("y", "ERROR CLIENT_HUNG", "a", 1000),  # lasts into the next step
+        finding("z", "ERROR UNASSIGNED_QUEUE", "b:1", 7, "MIXED_STRATEGIES", topic="t"),
+        finding("z", "ERROR UNASSIGNED_QUEUE", "b:2", 7, "MIXED_STRATEGIES", topic="t"),
+        finding("z", "INFO UNASSIGNED_QUEUE", "b:2", 70, "GROUP_OFFLINE", topic="t"),
+        finding("z", "WARN IDLE_CONSUMER", "z", None),
+        finding("w", "ERROR UNASSIGNED_QUEUE", "b:1", None, "CONFIG_HOLE", topic="t"),
     ]
-    rows = fleet(
-        named(status, _STATUS),
-        named(findings, _FINDINGS),
-        [],
-        TWO_HOURS,
-    )
+    rows = fleet(named(status, _STATUS), findings, [], TWO_HOURS)
     assert [(row["consumer_group"], row["rank"], row["piled_up"]) for row in rows] == [
         ("z", 3, 70),
         ("y", 3, 1000),
@@ -290,11 +226,6 @@ def test_the_small_line_has_the_highest_sum_of_all_queues_in_each_part() -> None
         progress(149, 7200, 1, None, None, None, None, None),
     ]
     status = [("c", "g", at(0), 0, 0, 1, 1, 0, 0, "NO_BACKLOG", "", *[None] * 4)]
-    (row,) = fleet(
-        named(status, _STATUS),
-        named([], _FINDINGS),
-        told(rows),
-        TWO_HOURS,
-    )
-    assert row["lines"] == [{0: 26, 47: 100}]
-    assert at(7200) - at(0) == timedelta(hours=2)
+    read = [tuple(row[name] for name in PROGRESS_COLUMNS) for row in named(rows, _PROGRESS)]
+    (group,) = fleet(named(status, _STATUS), [], read, TWO_HOURS)
+    assert group["lines"] == [{0: 26, 47: 100}]
