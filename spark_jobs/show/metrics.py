@@ -9,7 +9,7 @@ from itertools import product
 from math import inf
 from pathlib import Path
 
-from prometheus_client import CollectorRegistry, write_to_textfile
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
@@ -18,7 +18,7 @@ from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.rules.catalog import RULES
-from spark_jobs.errors import ReportFileError
+from spark_jobs.show.files import whole_file
 from spark_jobs.show.incidents import open_incidents
 from spark_jobs.show.rows import GROUP, Row, group_of
 from spark_jobs.show.status import published_statuses
@@ -61,10 +61,8 @@ def metrics(
 
 def write_metrics(gauges: CollectorRegistry, file: Path) -> None:
     """Writes the file whole or not at all; raises `ReportFileError` where it cannot."""
-    try:
-        write_to_textfile(str(file), gauges)
-    except OSError as error:
-        raise ReportFileError(f"the metrics cannot be written to {file}: {error.strerror}") from error
+    with whole_file(file, "metrics") as out:
+        out.write(generate_latest(gauges))
 
 
 _PREFIX = "rebalance_audit_"

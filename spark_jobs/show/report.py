@@ -23,7 +23,7 @@ from spark_jobs.show.files import whole_file
 from spark_jobs.show.incidents import IncidentQuery, published_incidents, was_seen_in
 from spark_jobs.show.page.groups import GroupRows
 from spark_jobs.show.page.page import PageContent, page
-from spark_jobs.show.rows import GROUP, Row, by_key, group_of
+from spark_jobs.show.rows import GROUP, QUEUE, Row, by_key, group_of
 from spark_jobs.show.trends import TrendQuery, last_days, published_trends
 from spark_jobs.store.read.published import PublishedTables, check_names, published_tables, runs_of
 from spark_jobs.store.read.stored import Filter, StoredTables, rows, tuples
@@ -32,7 +32,6 @@ from spark_jobs.store.read.stored import Filter, StoredTables, rows, tuples
 GROUPS = 10_000
 #: Rows of a section, at most: of one group, and of all that have a page of their own.
 ROWS_OF_ONE, ROWS_OF_ALL = 20_000, 200_000
-_QUEUE = ("topic", "broker_name", "queue_id")
 
 
 @dataclass(frozen=True)
@@ -120,9 +119,9 @@ def _sections(
     progress = read(QUEUE_PROGRESS, spans.PROGRESS_COLUMNS)
     in_order: dict[str, tuple[Sequence[Row], Callable[[Row], Any]]] = {
         "members": (spans.members(intervals), itemgetter("start", "client_id", "client_addr")),
-        "ownership": (spans.ownership(allocations, progress), itemgetter("start", *_QUEUE)),
+        "ownership": (spans.ownership(allocations, progress), itemgetter("start", *QUEUE)),
         "states": (spans.states(intervals), itemgetter("start", "topic", "membership_view")),
-        "backlog": (spans.backlog(progress, interval), itemgetter("start", *_QUEUE)),
+        "backlog": (spans.backlog(progress, interval), itemgetter("start", *QUEUE)),
         "findings": (findings_with_teams(routes, read(FINDINGS)), _worst_first),
         "status": (read(GROUP_STATUS), itemgetter("step_start")),
     }

@@ -124,10 +124,6 @@ def add_group(writer: TraceWriter, cluster: int, group: TracedGroup, max_spans: 
         queue_track = writer.track(_queue_name(*queue), track)
         for span in spans:
             writer.slice(queue_track, to_micros(span["start"]), to_micros(span["end"]), _owners(span), _facts(span))
-    return _left_out(group, max_spans)
-
-
-def _left_out(group: TracedGroup, max_spans: int) -> list[str]:
     if len(group.ownership) <= max_spans:
         return []
     return [

@@ -143,7 +143,7 @@ def test_nothing_is_known_of_a_whole_step() -> None:
     ]
 
 
-@pytest.mark.parametrize("reason", [one for one in Reason if one.status is not Status.UNOBSERVED])
+@pytest.mark.parametrize("reason", [reason for reason in Reason if reason.status is not Status.UNOBSERVED])
 def test_what_cannot_be_replayed_says_why(reason: Reason) -> None:
     unknown: dict[str, Any] = {"strategy": None, "strategy_source": None, "triggers": None, "queues_moved": None}
     row = interval(0, 60, C1, status=reason.status.value, reason=reason.value, **unknown)
@@ -158,17 +158,17 @@ def test_what_cannot_be_replayed_says_why(reason: Reason) -> None:
 
 def test_brokers_that_disagree_are_told_one_by_one() -> None:
     """Progress belongs to one of the views, and is told of the queues under both."""
-    one = interval(0, 60, C1, C2, membership_view="a")
-    two = interval(0, 60, C1, membership_view="b")
-    seen = {
+    view_a = interval(0, 60, C1, C2, membership_view="a")
+    view_b = interval(0, 60, C1, membership_view="b")
+    published = {
         "allocations": [
-            allocation(one, "a:0", C1),
-            allocation(one, "a:1", C2),
-            *(allocation(two, queue, C1) for queue in ("a:0", "a:1")),
+            allocation(view_a, "a:0", C1),
+            allocation(view_a, "a:1", C2),
+            *(allocation(view_b, queue, C1) for queue in ("a:0", "a:1")),
         ],
-        "progress": [progress(one, queue, verdict=verdict) for queue, verdict in (("a:0", "OK"), ("a:1", "STOP"))],
+        "progress": [progress(view_a, queue, verdict=verdict) for queue, verdict in (("a:0", "OK"), ("a:1", "STOP"))],
     }
-    text = topic_lines(group_step(30, two, one, **seen))
+    text = topic_lines(group_step(30, view_b, view_a, **published))
     assert text[1] == (
         "  The brokers disagreed: a and b listed different members. Each client asks a random one of them."
     )
@@ -198,16 +198,16 @@ def test_a_queue_that_ends_behind_is_not_told_to_be_ok() -> None:
     row = interval(0, 60, C1, of="a:3")
     owned = [allocation(row, f"a:{number}", C1) for number in range(3)]
 
-    def said(*progresses: dict[str, Any], **more: Any) -> str:
+    def verdicts(*progresses: dict[str, Any], **more: Any) -> str:
         text = topic_lines(group_step(30, row, allocations=owned, progress=progresses, **more))
         return text[-2].partition("consumed; ")[2]
 
     growing = progress(row, "a:0", lag_first=1, lag_last=262)
-    assert said(growing) == "growing, but not for long enough for a verdict."
-    assert said(growing, allowed_lag=262) == "verdict OK."
-    assert said(growing, progress(row, "a:1")) == "verdicts OK on 1 queue, GROWING on 1 queue."
-    assert said(progress(row, "a:0", lag_first=300, lag_last=262)) == "verdict OK."
-    assert said(progress(row, "a:0", lag_first=1, lag_last=262, verdict="STOP")) == "verdict STOP."
+    assert verdicts(growing) == "growing, but not for long enough for a verdict."
+    assert verdicts(growing, allowed_lag=262) == "verdict OK."
+    assert verdicts(growing, progress(row, "a:1")) == "verdicts OK on 1 queue, GROWING on 1 queue."
+    assert verdicts(progress(row, "a:0", lag_first=300, lag_last=262)) == "verdict OK."
+    assert verdicts(progress(row, "a:0", lag_first=1, lag_last=262, verdict="STOP")) == "verdict STOP."
 
 
 def test_a_backlog_that_is_unknown_at_first_did_not_grow() -> None:
@@ -227,17 +227,17 @@ def test_a_retry_topic_is_told_of_only_if_something_is_wrong_there() -> None:
     rows = interval(0, 60, C1), interval(0, 60, C1, topic=retry), interval(0, 60, C1, topic="%RETRY%other")
     harmless, harm = (finding(topic=retry, severity=severity) for severity in ("INFO", "WARN"))
     quiet = explain(group_step(30, *rows, findings=[harmless]))
-    assert ([one.topic for one in quiet.topics], quiet.quiet_topics) == (["T"], [retry, "%RETRY%other"])
+    assert ([explained.topic for explained in quiet.topics], quiet.quiet_topics) == (["T"], [retry, "%RETRY%other"])
     assert "2 retry topics have no finding above INFO: --topic NAME shows one of them." in all_lines(
         group_step(30, *rows, findings=[harmless])
     )
     loud = explain(group_step(30, *rows, findings=[harm]))
-    assert ([one.topic for one in loud.topics], loud.quiet_topics) == (["T", retry], ["%RETRY%other"])
+    assert ([explained.topic for explained in loud.topics], loud.quiet_topics) == (["T", retry], ["%RETRY%other"])
 
 
 def test_findings_are_told_the_worst_first() -> None:
     """And those of the whole group before those of its topics; of one topic only, if it is named."""
-    found = [
+    findings = [
         finding(severity="INFO", rule="A"),
         finding(rule="B", topic="T", evidence={"backlog_end": 1234, "unknown_queues": 2}),
         finding(rule="C", evidence={"measures": [{"name": "x_max", "value": 1234.5}, {"name": "y", "value": None}]}),
@@ -245,7 +245,7 @@ def test_findings_are_told_the_worst_first() -> None:
         finding(rule="E", topic="%RETRY%G", evidence={"parties": [{"name": "p", "client_ids": ["c1", "c2"]}]}),
     ]
     rows = interval(0, 60, C1), interval(0, 60, C1, topic="U")
-    text = all_lines(group_step(30, *rows, findings=found))
+    text = all_lines(group_step(30, *rows, findings=findings))
     assert text[1].startswith("5 findings cover this moment: 3 ERROR, 1 WARN and 1 INFO. ")
     assert text[2 : text.index("T") - 1] == [
         "",
@@ -272,26 +272,26 @@ def test_findings_are_told_the_worst_first() -> None:
         "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min).",
         "    What to do: Start it.",
     ]
-    only = explain(group_step(30, *rows, findings=found, topic="U"))
-    assert [one["rule"] for one in only.findings] == ["C", "D", "A"]
-    assert [one.topic for one in only.topics] == ["U"]
+    only = explain(group_step(30, *rows, findings=findings, topic="U"))
+    assert [shown["rule"] for shown in only.findings] == ["C", "D", "A"]
+    assert [explained.topic for explained in only.topics] == ["U"]
 
 
 def test_an_explanation_begins_with_the_causes() -> None:
     """A consequence stands behind how it was computed, unless its cause does not hold at the moment, or is INFO."""
-    found = [
+    findings = [
         finding(rule="CAUSE", finding_id="a"),
         finding(rule="CONSEQUENCE", finding_id="b", root_finding_id="a"),
         finding(rule="ORPHAN", finding_id="c", root_finding_id="z"),
         finding(rule="ASIDE", finding_id="d", severity="INFO"),
         finding(rule="OTHER", finding_id="e", root_finding_id="d"),
     ]
-    text = all_lines(group_step(30, interval(0, 60, C1), findings=found))
+    text = all_lines(group_step(30, interval(0, 60, C1), findings=findings))
     marks = ("What was wrong", "T", "What else was found")
     named = [words[1] if words[0] in ("ERROR", "INFO") else line for line in text if (words := line.split())]
-    assert [one for one in named if one in marks or one in ("CAUSE", "CONSEQUENCE", "ORPHAN", "ASIDE", "OTHER")] == [
-        *("What was wrong", "CAUSE", "ORPHAN", "OTHER", "T", "What else was found", "CONSEQUENCE", "ASIDE")
-    ]
+    assert [
+        name for name in named if name in marks or name in ("CAUSE", "CONSEQUENCE", "ORPHAN", "ASIDE", "OTHER")
+    ] == [*("What was wrong", "CAUSE", "ORPHAN", "OTHER", "T", "What else was found", "CONSEQUENCE", "ASIDE")]
 
 
 def test_a_topic_that_the_group_does_not_have() -> None:
@@ -300,7 +300,7 @@ def test_a_topic_that_the_group_does_not_have() -> None:
 
 
 def test_a_member_computes_by_the_rules_of_its_language() -> None:
-    hashed = [member(one, strategy="CONSISTENT_HASH", language="GO") for one in ("c1", "c2")]
+    hashed = [member(name, strategy="CONSISTENT_HASH", language="GO") for name in ("c1", "c2")]
     row = interval(0, 60, *hashed, strategy="CONSISTENT_HASH")
     (topic,) = explain(group_step(30, row, **owned(row))).topics
     assert "Go's hash ring" in topic.views[0].arithmetic[0]

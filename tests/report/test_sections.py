@@ -40,7 +40,7 @@ def named(rows: Iterable[tuple[Any, ...]], names: Sequence[str]) -> list[Row]:
     return [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def found(rows: Iterable[Row], *columns: str) -> list[tuple[Any, ...]]:
+def columns_of(rows: Iterable[Row], *columns: str) -> list[tuple[Any, ...]]:
     return sorted((tuple(row[name] for name in columns) for row in rows), key=repr)
 
 
@@ -55,9 +55,9 @@ def progress(begin: int, end: int, queue_id: int, *numbers: int | None) -> tuple
 
 
 def interval(begin: int, end: int, trigger: str | None, *ids: str, status: str = "REPLAYED") -> tuple[Any, ...]:
-    connections = named([(one[0], one, 493, "AVG") for one in ids], _MEMBER)
+    connections = named([(address[0], address, 493, "AVG") for address in ids], _MEMBER)
     replayed = status == "REPLAYED"
-    counts = (len(ids), len({one[0] for one in ids}), 4, 0, 0, 0) if replayed else (None,) * 6
+    counts = (len(ids), len({address[0] for address in ids}), 4, 0, 0, 0) if replayed else (None,) * 6
     moved = (2, 2, 1) if trigger else (None,) * 3
     facts = (status, None if replayed else "NO_SNAPSHOTS", "AVG", "CLIENT", connections if replayed else None)
     return (*key(begin), at(end), *facts, *counts, trigger, None, *moved)
@@ -82,7 +82,7 @@ def test_a_span_of_an_owner_goes_on_over_intervals_and_steps_and_ends_where_nobo
         {**row, "owner": [owner["client_id"] for owner in row["owners"]]}
         for row in ownership(named(allocations, _ALLOCATIONS), named(lags, _PROGRESS))
     ]
-    assert found(spans, "queue_id", "start", "end", "owner", "lag_first", "lag_last", "lag_max") == sorted(
+    assert columns_of(spans, "queue_id", "start", "end", "owner", "lag_first", "lag_last", "lag_max") == sorted(
         [
             (0, at(0), at(4000), ["A"], 5, 2, 9),
             (1, at(0), at(100), ["A"], None, None, None),
@@ -102,7 +102,7 @@ def test_a_member_is_one_span_over_all_topics_and_twins_are_marked_while_they_ar
         interval(300, 400, None, status="UNOBSERVED"),
     ]
     spans = members(named(rows, _INTERVALS))
-    assert found(spans, "client_id", "client_addr", "twins", "start", "end", "strategy", "version") == sorted(
+    assert columns_of(spans, "client_id", "client_addr", "twins", "start", "end", "strategy", "version") == sorted(
         [
             ("a", "a1", False, at(0), at(100), "AVG", 493),
             ("a", "a1", True, at(100), at(200), "AVG", 493),
@@ -122,8 +122,8 @@ def test_a_state_ends_with_a_rebalance_or_a_gap_and_not_with_a_step() -> None:
         interval(5000, 6000, None, status="UNOBSERVED"),
         interval(6000, 7200, None, "b1"),
     ]
-    told = states(named(rows, _INTERVALS))
-    assert found(told, "start", "end", "status", "trigger", "member_count", "queues_moved") == sorted(
+    merged = states(named(rows, _INTERVALS))
+    assert columns_of(merged, "start", "end", "status", "trigger", "member_count", "queues_moved") == sorted(
         [
             (at(0), at(1000), "REPLAYED", "FIRST_OBSERVATION", 1, 2),
             (at(1000), at(5000), "REPLAYED", "MEMBER_RESTARTED", 1, 2),
@@ -140,8 +140,8 @@ def test_what_was_not_replayed_is_one_state_as_long_as_the_reason_is_one() -> No
         interval(1000, 2000, None, "a1", "b1", status="NOT_REPLAYABLE"),
         interval(2000, 3600, None, status="UNOBSERVED"),
     ]
-    told = [{**row, "member_count": count} for row, count in zip(named(rows, _INTERVALS), (1, 2, None), strict=True)]
-    assert found(states(told), "start", "end", "status") == [
+    counted = [{**row, "member_count": count} for row, count in zip(named(rows, _INTERVALS), (1, 2, None), strict=True)]
+    assert columns_of(states(counted), "start", "end", "status") == [
         (at(0), at(2000), "NOT_REPLAYABLE"),
         (at(2000), at(3600), "UNOBSERVED"),
     ]
@@ -158,7 +158,7 @@ def test_a_part_of_the_backlog_keeps_its_first_last_and_highest_lag_and_the_time
     ]
     parts = backlog(named(rows, _PROGRESS), HOUR)
     columns = ("start", "end", "lag_first", "lag_last", "lag_max", "produced", "consumed", "seconds")
-    assert found(parts, *columns) == sorted(
+    assert columns_of(parts, *columns) == sorted(
         [(at(0), at(15), 3, 6, 8, 30, 27, 7.0), (at(15), at(3600), 6, 1, 7, 100, 105, 3585.0)], key=repr
     )
 

@@ -98,7 +98,7 @@ def _group(incident: Incident, cost: GroupCost, groups: GroupIds) -> Row:
     ]
     sentences = list(dict.fromkeys(map(_sentence, group_parts)))
     return _link(incident, cost.consumer_group, groups) | {
-        "told": sentences[:_NAMED],
+        "conditions": sentences[:_NAMED],
         "more": max(0, len(sentences) - _NAMED),
         "piled_up": number_text(cost.piled_up),
         "unowned": cost.unowned_queue_minutes,

@@ -78,7 +78,8 @@ def page(content: PageContent) -> str:
 def _fleet_facts(row: Row, incidents: Iterable[Incident]) -> dict[str, Any]:
     """What the page of a group says of it as one of the fleet: its row, and the incidents that involve it."""
     cluster, group = group_of(row)
-    return {"row": row, "incidents": [one for one in incidents if one.cluster == cluster and group in one.groups]}
+    involving = [incident for incident in incidents if incident.cluster == cluster and group in incident.groups]
+    return {"row": row, "incidents": involving}
 
 
 def _title(fleet: Sequence[Row]) -> str:

@@ -69,19 +69,12 @@ def _topic(topic: TopicExplanation) -> Iterator[TextLine]:
             yield TextLine(f"As {view.membership_view} listed them:", 1, "heading")
             view_lines = (line._replace(indent=line.indent + 1) for line in view_lines)
         yield from view_lines
-    if topic.backlog or _has_owners(topic):
-        yield TextLine(f"Whole topic: {_lower(backlog_text(topic.backlog, owned=not _has_owners(topic)))}", 1)
+    has_owners = any(view.status == Status.REPLAYED for view in topic.views)
+    if topic.backlog or has_owners:
+        backlog = backlog_text(topic.backlog, owned=not has_owners)
+        yield TextLine(f"Whole topic: {backlog[:1].lower()}{backlog[1:]}", 1)
     if topic.backlog and topic.backlog.is_unfiltered:
         yield TextLine(UNFILTERED, 1)
-
-
-def _has_owners(topic: TopicExplanation) -> bool:
-    """Whether any view was replayed, and so says who owned the queues."""
-    return any(view.status == Status.REPLAYED for view in topic.views)
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
 
 
 def _quiet(topics: list[str]) -> str:
