@@ -61,9 +61,8 @@ def test_bokeh_knows_all_that_a_report_says_of_its_charts() -> None:
     assert [chart.name for chart in drawn] == ["Incidents", "Members", "Owners", "Backlog", "Rates"]
     assert {chart.x_range.name for chart in drawn} == {"time"}
     assert len({chart.x_range.id for chart in drawn}) == 2  # one for the incidents, and one that a group's charts share
-    assert {
-        glyph.__class__.__name__ for chart in drawn for glyph in (drawing.glyph for drawing in chart.renderers)
-    } == {*("HBar", "HSpan", "Line", "Scatter", "Text", "VSpan")}
+    glyphs = {drawing.glyph.__class__.__name__ for chart in drawn for drawing in chart.renderers}
+    assert glyphs == {"HBar", "HSpan", "Line", "Scatter", "Text", "VSpan"}
 
 
 def test_bokeh_knows_all_that_a_what_if_says_of_its_chart() -> None:
