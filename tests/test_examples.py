@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,9 @@ import promql_parser
 import pytest
 import yaml
 
-from spark_jobs.show.metrics import NewestSteps, registry
+from spark_jobs.show.metrics import registry
 from tests.test_incidents import incident
-from tests.test_status import group
+from tests.test_status import NEW, group
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 DASHBOARD = json.loads((EXAMPLES / "grafana-dashboard.json").read_text(encoding="utf-8"))
@@ -44,8 +43,8 @@ def variables() -> dict[str, dict[str, Any]]:
 
 def exported() -> dict[str, set[str]]:
     """The labels of every metric."""
-    steps = NewestSteps([group("g", retention_left_seconds=60.0)], timedelta(hours=1), {("eu", "g"): 1.0})
-    families = registry(steps, [incident(resolved_at=None)]).collect()
+    known = group("g", retention_left_seconds=60.0, step_end=NEW, observed=1.0)
+    families = registry([known], [incident(resolved_at=None)]).collect()
     return {one.name: set(one.samples[0].labels) for one in families}
 
 

@@ -133,7 +133,7 @@ def test_what_may_have_begun_before_the_step() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "backlog"),
     [
         ({}, "backlog 7 (-5)"),
         ({"unknown_queues": 2}, "backlog ≥ 7 (-5)"),
@@ -142,8 +142,8 @@ def test_what_may_have_begun_before_the_step() -> None:
         ({"backlog_start": None}, "backlog 7 (unknown)"),
     ],
 )
-def test_a_backlog_that_is_not_exact_says_so(values: dict[str, Any], told: str) -> None:
-    assert f" {told}," in shown(Console(file=io.StringIO()), group("g", "ERROR", 7, worst=DUPLICATE, **values))[0]
+def test_a_backlog_that_is_not_exact_says_so(values: dict[str, Any], backlog: str) -> None:
+    assert f" {backlog}," in shown(Console(file=io.StringIO()), group("g", "ERROR", 7, worst=DUPLICATE, **values))[0]
 
 
 def on_terminal(width: int, *groups: dict[str, Any]) -> list[str]:
@@ -230,10 +230,10 @@ def test_the_order_of_groups(order: str, expected: str) -> None:
         group("c", "WARN", None, busiest_utilisation=None),
         group("d", "INFO", 8, busiest_utilisation=0.6),
     ]
-    assert "".join(one["consumer_group"] for one in sorted(groups, key=ORDERS[order], reverse=True)) == expected
+    assert "".join(row["consumer_group"] for row in sorted(groups, key=ORDERS[order], reverse=True)) == expected
 
 
-def found(group: str, rule: str, severity: str, minutes: tuple[int, int], **values: Any) -> dict[str, Any]:
+def published_finding(group: str, rule: str, severity: str, minutes: tuple[int, int], **values: Any) -> dict[str, Any]:
     """A finding of these minutes after ten."""
     start, end = (at(60 * minute) for minute in minutes)
     named = {"rule": rule, "severity": severity, "subject": rule, "cause": "C", "finding_id": f"{group}{rule}{minutes}"}
@@ -254,14 +254,14 @@ def test_groups_come_in_the_order_of_the_report_with_what_was_found(
         tmp_path,
         FINDINGS,
         [
-            found("few", "STRANDED_WRITE_QUEUES", "ERROR", (0, 30), most=900, last=800),
-            found("few", "STRANDED_WRITE_QUEUES", "ERROR", (0, 30), last=50, topic="t2"),
-            found("many", "UNASSIGNED_QUEUE", "ERROR", (10, 20), most=5),
-            found("many", "UNASSIGNED_QUEUE", "ERROR", (30, 40), most=5, subject="other"),
-            found("many", "DUPLICATE_CLIENT_ID", "ERROR", (10, 20)),
-            found("many", "GROUP_OFFLINE", "ERROR", (-60, 0), step_start=at(-3600)),
-            found("quiet", "UNOBSERVED", "INFO", (27, 60)),
-            found("muted", "GROUP_OFFLINE", "ERROR", (0, 60), muted="known"),
+            published_finding("few", "STRANDED_WRITE_QUEUES", "ERROR", (0, 30), most=900, last=800),
+            published_finding("few", "STRANDED_WRITE_QUEUES", "ERROR", (0, 30), last=50, topic="t2"),
+            published_finding("many", "UNASSIGNED_QUEUE", "ERROR", (10, 20), most=5),
+            published_finding("many", "UNASSIGNED_QUEUE", "ERROR", (30, 40), most=5, subject="other"),
+            published_finding("many", "DUPLICATE_CLIENT_ID", "ERROR", (10, 20)),
+            published_finding("many", "GROUP_OFFLINE", "ERROR", (-60, 0), step_start=at(-3600)),
+            published_finding("quiet", "UNOBSERVED", "INFO", (27, 60)),
+            published_finding("muted", "GROUP_OFFLINE", "ERROR", (0, 60), muted="known"),
         ],
     )
     versions = {table.name: DeltaTable(tmp_path / table.name).version() for table in (FINDINGS, GROUP_STATUS)}
@@ -270,17 +270,17 @@ def test_groups_come_in_the_order_of_the_report_with_what_was_found(
     write(tmp_path, AUDIT_RUNS, [run | {"published_versions": versions, "finished_at": at(9 * 3600)}])
 
     assert main(["status", "--warehouse", str(tmp_path), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)["groups"]
-    assert [(one["consumer_group"], one["errors"], one["piled_up"], one["stranded"]) for one in told] == [
+    groups = json.loads(capsys.readouterr().out)["groups"]
+    assert [(row["consumer_group"], row["errors"], row["piled_up"], row["stranded"]) for row in groups] == [
         *(("many", 3, 5, None), ("few", 2, 900, 850), ("quiet", 0, None, None), ("muted", None, None, None))
     ]
-    assert told[0]["rules"] == [
+    assert groups[0]["rules"] == [
         {"rule": "DUPLICATE_CLIENT_ID", "findings": 1},
         {"rule": "UNASSIGNED_QUEUE", "findings": 2},
     ]
     of_step = stored.read(FINDINGS, FINDING_COLUMNS, [Filter("step_start", "=", at(0))])
-    report = fleet(told, rows(of_step), (), STEP)
-    assert [one["consumer_group"] for one in report] == [one["consumer_group"] for one in told]
+    report = fleet(groups, rows(of_step), (), STEP)
+    assert [row["consumer_group"] for row in report] == [row["consumer_group"] for row in groups]
 
     # The middle of the first of the worst: 10:10 to 10:20.
     assert main(["status", "--warehouse", str(tmp_path)]) == 0

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.cli.main import main
 from spark_jobs.domain.model.statuses import Reason
-from tests.explain.rows import allocation, at, finding, given, interval, member, progress, unobserved, whole
+from tests.explain.rows import all_lines, allocation, at, finding, group_step, interval, member, progress, unobserved
 from tests.ingest.bodies import line
 from tests.published import STATUS, publish_hours
 from tests.recording.by_kernel import write_warehouse
@@ -120,10 +120,10 @@ def test_an_explanation_says_what_it_does_not_know(
     row: dict[str, Any], queues: list[dict[str, Any]], told: str
 ) -> None:
     """It is the answer, and stands first."""
-    step = given(60, row, allocations=[allocation(row, "a:0", C1)], progress=queues)
-    assert whole(step)[3] == told
+    step = group_step(60, row, allocations=[allocation(row, "a:0", C1)], progress=queues)
+    assert all_lines(step)[3] == told
     harmless = replace(step, findings=[finding(severity="INFO")])
-    assert whole(harmless)[3] == told.replace("No finding,", "No finding above INFO,").replace(
+    assert all_lines(harmless)[3] == told.replace("No finding,", "No finding above INFO,").replace(
         "Nothing was wrong then.", "No finding above INFO."
     )
 

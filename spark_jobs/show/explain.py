@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Any
 
 from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
@@ -15,7 +16,7 @@ from spark_jobs.domain.model.severities import INFO, WORST_FIRST
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.errors import NothingPublishedError
-from spark_jobs.show.rows import Row
+from spark_jobs.show.rows import Row, by_key
 from spark_jobs.show.text.backlog import backlog_of, with_growth
 from spark_jobs.show.text.explanation import GroupExplanation, GroupStep, TopicExplanation, holding, last_before
 from spark_jobs.show.text.intervals import interval_explanation
@@ -47,30 +48,28 @@ def explain_group(
 
 def _read(tables: PublishedTables, moment: Interval, request: ExplainRequest) -> GroupStep:
     """The published rows of one group in one step; of allocations and progress only those of `wanted_intervals`."""
+    step, key = tables.steps(moment), (str(request.cluster), request.consumer_group)
+    configuration = _configuration(tables, step, request)
 
     def read_group(table: Table, *conditions: Filter) -> list[Row]:
-        return [*rows(tables.read(table, moment, None, request.cluster, request.consumer_group, conditions))]
+        return [*rows(tables.read(table, moment, None, *key, conditions))]
 
-    intervals, step = read_group(REBALANCE_INTERVALS), tables.steps(moment)
-    key, configuration = (str(request.cluster), request.consumer_group), _configuration(tables, step, request)
-    group = GroupStep(
+    intervals = read_group(REBALANCE_INTERVALS)
+    # The intervals of all topics begin at few moments: Delta skips files by them.
+    starts = sorted({row["interval_start"] for row in wanted_intervals(intervals, request.at)})
+    at_starts = Filter("interval_start", "IN", starts)
+    return GroupStep(
         *key,
         request.at,
         step,
         intervals,
-        settings=strategy_settings(configuration, *key),
-        allowed_lag=audit_settings(configuration, *key).thresholds.allowed_lag,
-        topic=request.topic,
-    )
-    # The intervals of all topics begin at few moments: Delta skips files by them.
-    starts = sorted({row["interval_start"] for row in wanted_intervals(intervals, group)})
-    at_starts = Filter("interval_start", "IN", starts)
-    return replace(
-        group,
         allocations=read_group(ALLOCATIONS, at_starts),
         progress=read_group(QUEUE_PROGRESS, at_starts),
         findings=read_group(FINDINGS, Filter("start", "<=", request.at), Filter("end", ">", request.at)),
         status=next(iter(read_group(GROUP_STATUS)), None),
+        settings=strategy_settings(configuration, *key),
+        allowed_lag=audit_settings(configuration, *key).thresholds.allowed_lag,
+        topic=request.topic,
     )
 
 
@@ -81,13 +80,18 @@ def _configuration(tables: PublishedTables, step: Interval, request: ExplainRequ
 
 
 def explain(group: GroupStep) -> GroupExplanation:
-    """Explains the group from its rows; raises `NothingPublishedError` for a topic that it does not have."""
+    """Explains the group from its rows: of retry topics only those with a finding above INFO, or the one that is asked
+    for. Raises `NothingPublishedError` for a topic that it does not have, naming the most similar one.
+    """
     group = replace(group, progress=[with_growth(row, group.allowed_lag) for row in group.progress])
     topics = sorted({row["topic"] for row in group.intervals}, key=lambda topic: (topic.startswith(RETRY), topic))
     if group.topic is not None:
-        _check_topic(group, topics)
+        if group.topic not in topics:
+            hint = did_you_mean(group.topic, topics) or f"its topics are {', '.join(topics)}"
+            raise NothingPublishedError(f"{group.consumer_group} has no topic {group.topic} in {group.step}: {hint}")
         topics = [group.topic]
-    shown = [topic for topic in topics if topic == group.topic or _is_shown(group, topic)]
+    with_problems = {row["topic"] for row in group.findings if row["severity"] != INFO}
+    shown = [topic for topic in topics if topic == group.topic or topic in with_problems or not topic.startswith(RETRY)]
     return GroupExplanation(
         cluster=group.cluster,
         consumer_group=group.consumer_group,
@@ -100,34 +104,17 @@ def explain(group: GroupStep) -> GroupExplanation:
     )
 
 
-def _check_topic(group: GroupStep, topics: Sequence[str]) -> None:
-    """Raises `NothingPublishedError`, naming the most similar topic, if the group has no such topic."""
-    if group.topic is None or group.topic in topics:
-        return
-    hint = did_you_mean(group.topic, topics) or f"its topics are {', '.join(topics)}"
-    raise NothingPublishedError(f"{group.consumer_group} has no topic {group.topic} in {group.step}: {hint}")
-
-
-def wanted_intervals(intervals: Sequence[Row], group: GroupStep) -> list[Row]:
+def wanted_intervals(intervals: Sequence[Row], at: datetime) -> list[Row]:
     """The intervals whose allocations and progress are read: those that contain the moment; where one of them is
     unobserved, also the last observed one before it.
     """
     wanted: list[Row] = []
-    for topic in {row["topic"] for row in intervals}:
-        topic_intervals = [row for row in intervals if row["topic"] == topic]
-        current = holding(topic_intervals, group.at)
-        wanted += [row for row in current if row["status"] != Status.UNOBSERVED]
-        if any(row["status"] == Status.UNOBSERVED for row in current) and (
-            before := last_before(topic_intervals, group.at)
-        ):
-            wanted.append(before)
+    for topic_intervals in by_key(intervals, itemgetter("topic")).values():
+        current = holding(topic_intervals, at)
+        observed = [row for row in current if row["status"] != Status.UNOBSERVED]
+        before = last_before(topic_intervals, at) if len(observed) < len(current) else None
+        wanted += [*observed, before] if before else observed
     return wanted
-
-
-def _is_shown(group: GroupStep, topic: str) -> bool:
-    """Whether the topic gets an explanation; a retry topic does if it has a finding above INFO."""
-    problems = (row for row in group.findings if row["topic"] == topic and row["severity"] != INFO)
-    return not topic.startswith(RETRY) or next(problems, None) is not None
 
 
 def _topic_explanation(group: GroupStep, topic: str) -> TopicExplanation:
@@ -145,9 +132,8 @@ def _topic_explanation(group: GroupStep, topic: str) -> TopicExplanation:
 
 def _findings(group: GroupStep) -> list[dict[str, Any]]:
     """The findings of the whole group and of the topic that is asked for (of all topics without one), worst first."""
-    shown = [row for row in group.findings if group.topic is None or row["topic"] in (None, group.topic)]
-    shown.sort(key=_rank)
-    return [_without_key(row) for row in shown]
+    shown = (row for row in group.findings if group.topic is None or row["topic"] in (None, group.topic))
+    return [*map(_without_key, sorted(shown, key=_rank))]
 
 
 def _rank(finding: Row) -> tuple[object, ...]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any
+from operator import itemgetter
 
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.severities import ERROR, SEVERITIES
 from spark_jobs.domain.rules.evidence import highest_backlog
-from spark_jobs.show.rows import GROUP, TOPIC, Key, Row, by_key, part_of, values_of
+from spark_jobs.show.rows import GROUP, TOPIC, Key, Row, by_key, group_of, part_of
 
 #: Points that a small line of backlog is drawn with, at most.
 PARTS = 48
@@ -17,6 +18,7 @@ _NEWEST = (
     *("members", "queues", "owned_twice", "owned_never", "limit", "advice"),
 )
 _CONDITION = ("topic", "subject", "cause")
+_condition_of = itemgetter("rule", *_CONDITION)
 _INTERVAL = (*TOPIC, "interval_start", "interval_end")
 _NOTHING_FOUND: Row = dict.fromkeys(("rank", "errors", "piled_up", "rules"))
 #: The columns that `fleet` reads.
@@ -34,17 +36,13 @@ def fleet(status: Iterable[Row], findings: Iterable[Row], progress: Iterable[Key
     Muted findings do not count.
     `progress` are rows of `queue_progress` as tuples of `PROGRESS_COLUMNS`.
     """
-
-    def group_key(row: Row) -> Key:
-        return values_of(row, GROUP)
-
     unmuted = (row for row in findings if row["muted"] is None)
-    summaries = {group: findings_summary(rows) for group, rows in by_key(unmuted, group_key).items()}
+    summaries = {group: findings_summary(rows) for group, rows in by_key(unmuted, group_of).items()}
     lines = _lines(progress, interval)
     return sorted(
         (
             {**_status(steps), **summaries.get(group, _NOTHING_FOUND), "lines": lines.get(group)}
-            for group, steps in by_key(status, group_key).items()
+            for group, steps in by_key(status, group_of).items()
         ),
         key=attention,
     )
@@ -55,7 +53,7 @@ def attention(row: Row) -> tuple[object, ...]:
     the highest backlog.
     """
     highest = (row["piled_up"] is None, -(row["piled_up"] or 0))
-    return (-(row["rank"] or 0), row["errors"] is None, -(row["errors"] or 0), *highest, *values_of(row, GROUP))
+    return (-(row["rank"] or 0), row["errors"] is None, -(row["errors"] or 0), *highest, *group_of(row))
 
 
 def _status(steps: Sequence[Row]) -> Row:
@@ -72,12 +70,11 @@ def findings_summary(findings: Sequence[Row]) -> Row:
     """
     if not findings:
         return _NOTHING_FOUND
-    per_rule = by_key(findings, lambda row: (row["rule"],))
     rules = [
-        (-max(map(_severity, rows)), rule, len({values_of(row, _CONDITION) for row in rows}))
-        for (rule,), rows in per_rule.items()
+        (-max(map(_severity, rows)), rule, len(set(map(_condition_of, rows))))
+        for rule, rows in by_key(findings, itemgetter("rule")).items()
     ]
-    errors = {(row["rule"], *values_of(row, _CONDITION)) for row in findings if row["severity"] == ERROR}
+    errors = {_condition_of(row) for row in findings if row["severity"] == ERROR}
     backlogs = [(row["evidence"]["backlog_max"], row["evidence"]["unknown_queues"]) for row in findings]
     return {
         "rank": max(map(_severity, findings)),
@@ -92,29 +89,19 @@ def _severity(finding: Row) -> int:
     return 1 + SEVERITIES.index(finding["severity"])
 
 
-def _lines(progress: Iterable[Key], interval: Interval) -> dict[Key, list[dict[str, Any]]]:
-    """By group one entry per topic: `points`, the highest known backlog (messages) in each `part` of the interval.
+def _lines(progress: Iterable[Key], interval: Interval) -> dict[Key, list[dict[int, int]]]:
+    """By group one line per topic: the highest known backlog (messages) in each part of the interval, by its index.
 
     The backlog is known at the first and last reading of a rebalance interval; parts without one have no point.
     """
-    sums: dict[Key, dict[bool, int]] = {}
+    backlogs = Counter[Key]()
     for *key, lag_first, lag_last in progress:
-        backlogs = sums.setdefault(tuple(key), {})
-        for is_end, lag in ((False, lag_first), (True, lag_last)):
+        for is_end, lag in enumerate((lag_first, lag_last)):
             if lag is not None:
-                backlogs[is_end] = backlogs.get(is_end, 0) + lag
-    highest: dict[Key, dict[str, dict[int, int]]] = {}
-    for (cluster, consumer_group, topic, *bounds), backlogs in sums.items():
-        points = highest.setdefault((cluster, consumer_group), {}).setdefault(topic, {})
-        for is_end, backlog in backlogs.items():
-            part = part_of(bounds[is_end], interval, PARTS)
-            points[part] = max(points.get(part, backlog), backlog)
-    return {
-        group: [
-            {"topic": topic, "points": [{"part": part, "backlog": points[part]} for part in sorted(points)]}
-            for topic, points in sorted(topics.items())
-            if points
-        ]
-        for group, topics in highest.items()
-        if any(topics.values())
-    }
+                backlogs[(*key, is_end)] += lag
+    lines: dict[Key, dict[str, dict[int, int]]] = defaultdict(dict)
+    for (*group, topic, start, end, is_end), backlog in backlogs.items():
+        points = lines[tuple(group)].setdefault(topic, {})
+        part = part_of(end if is_end else start, interval, PARTS)
+        points[part] = max(points.get(part, backlog), backlog)
+    return {group: [dict(sorted(topics[topic].items())) for topic in sorted(topics)] for group, topics in lines.items()}

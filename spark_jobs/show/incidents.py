@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
@@ -13,20 +13,21 @@ from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.domain.incidents.fold import incidents
 from spark_jobs.domain.incidents.team_routes import TeamRoute, with_teams
 from spark_jobs.domain.incidents.threads import QUIET
-from spark_jobs.domain.incidents.values import AuditedTime, Incident
+from spark_jobs.domain.incidents.values import AuditedTime, Incident, IncidentPart
 from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.model.window import from_micros, to_micros
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.errors import NothingPublishedError
+from spark_jobs.show.rows import GROUP
 from spark_jobs.show.tabular import Tabular
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.finding_rows import published_findings
 from spark_jobs.store.read.published import PublishedTables, check_names, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 
-_STEP = ("cluster", "consumer_group", "step_start")
+_STEP = (*GROUP, "step_start")
 
 
 @dataclass(frozen=True)
@@ -112,22 +113,20 @@ class Incidents(Tabular):
 
 
 def _row(incident: Incident) -> dict[str, Any]:
-    times = {
-        "opened_at": incident.opened_at,
-        "resolved_at": incident.resolved_at,
-        "last_seen_at": incident.last_seen_at,
+    return vars(incident) | {
+        "opened_at": from_micros(incident.opened_at),
+        "resolved_at": None if incident.resolved_at is None else from_micros(incident.resolved_at),
+        "last_seen_at": from_micros(incident.last_seen_at),
+        "queues": [dict(zip(_QUEUE, queue, strict=True)) for queue in incident.queues],
+        "roots": [*map(_part_row, incident.roots)],
+        "consequences": [*map(_part_row, incident.consequences)],
+        "costs": [cost._asdict() for cost in incident.costs],
+        "teams": incident.teams,
     }
-    moments = {name: None if at is None else from_micros(at) for name, at in times.items()}
-    queues = [{"topic": topic, "broker_name": broker, "queue_id": number} for topic, broker, number in incident.queues]
-    parts = {
-        name: [
-            {**part._asdict(), "start": from_micros(part.start), "end": from_micros(part.end)}
-            for part in getattr(incident, name)
-        ]
-        for name in ("roots", "consequences")
-    }
-    costs = [cost._asdict() for cost in incident.costs]
-    return {**asdict(incident), **moments, "queues": queues, **parts, "costs": costs, "teams": incident.teams}
+
+
+def _part_row(part: IncidentPart) -> dict[str, Any]:
+    return {**part._asdict(), "start": from_micros(part.start), "end": from_micros(part.end)}
 
 
 def incidents_and_unknown(
@@ -143,21 +142,13 @@ def incidents_and_unknown(
     return Incidents(matching, unaudited, [] if matching or unaudited else not_recorded(tables, query))
 
 
-def incidents_of(
-    stored: StoredTables, query: IncidentQuery, progress: Callable[[str], None] = lambda _: None
-) -> list[Incident]:
-    """`published_incidents` of the tables as they are now."""
-    progress("reading the findings")
-    return published_incidents(published_tables(stored), query)
-
-
 def severities_in(warehouse: str, interval: str, cluster: str | None, consumer_group: str | None) -> list[str]:
     """The severity of each incident that was seen in the interval, of all groups or of the cluster or group named.
 
-    Raises `WarehouseError` where only Spark reads the warehouse, and as `incidents_of` does.
+    Raises `WarehouseError` where only Spark reads the warehouse, and as `published_incidents` does.
     """
     query = IncidentQuery(Interval.parse(interval), cluster=cluster or None, consumer_group=consumer_group or None)
-    return [incident.severity for incident in incidents_of(delta_tables(warehouse), query)]
+    return [incident.severity for incident in published_incidents(published_tables(delta_tables(warehouse)), query)]
 
 
 def published_incidents(tables: PublishedTables, query: IncidentQuery) -> list[Incident]:
@@ -211,9 +202,8 @@ def open_incidents(
     For one that began before `first_step`, severity, groups and costs are those of the steps that were read.
     """
     query = IncidentQuery(is_open=True, cluster=cluster, consumer_group=consumer_group)
-    steps = [
-        *tuples(tables.read(GROUP_STATUS, EVER, _STEP, cluster, conditions=[Filter("step_start", ">=", first_step)]))
-    ]
+    is_recent = [Filter("step_start", ">=", first_step)]
+    steps = [*tuples(tables.read(GROUP_STATUS, EVER, _STEP, cluster, conditions=is_recent))]
     return [
         with_teams(routes, incident)
         for incident in _folded(tables, query, steps, first_step)
@@ -229,13 +219,14 @@ def _is_wanted(incident: Incident, query: IncidentQuery) -> bool:
         and (query.interval is None or was_seen_in(incident, query.interval))
         and (query.rule is None or query.rule in (part.rule for part in (*incident.roots, *incident.consequences)))
         and query.severity in (None, incident.severity)
-        and (query.client is None or any(query.client.lower() in name.lower() for name in _clients(incident)))
+        and (query.client is None or _names_client(incident, query.client.lower()))
     )
 
 
-def _clients(incident: Incident) -> tuple[str, ...]:
-    """The texts in which a client is searched: the incident's client ids, and the subjects of its findings."""
-    return (*incident.members, *(part.subject for part in (*incident.roots, *incident.consequences)))
+def _names_client(incident: Incident, text: str) -> bool:
+    """Whether one of its client ids, or a subject of its findings, contains the text, which is in lower case."""
+    subjects = (part.subject for part in (*incident.roots, *incident.consequences))
+    return any(text in name.lower() for name in (*incident.members, *subjects))
 
 
 def check_rule(name: str | None) -> None:

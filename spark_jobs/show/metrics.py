@@ -8,9 +8,8 @@ from datetime import timedelta
 from itertools import product
 from math import inf
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from prometheus_client import CollectorRegistry, write_to_textfile
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
@@ -19,12 +18,12 @@ from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.rules.catalog import RULES
-from spark_jobs.errors import ReportFileError
+from spark_jobs.show.files import whole_file
 from spark_jobs.show.incidents import open_incidents
-from spark_jobs.show.rows import GROUP, Row, values_of
+from spark_jobs.show.rows import GROUP, Row, group_of
 from spark_jobs.show.status import published_statuses
 from spark_jobs.show.trends import observed_shares
-from spark_jobs.store.read.published import PublishedTables, published_tables
+from spark_jobs.store.read.published import published_tables
 from spark_jobs.store.read.stored import StoredTables
 
 #: Only steps of this time before the end of the newest one are exported: a group that was removed does not stay for
@@ -47,53 +46,36 @@ def metrics(
     length = tables.grid.length
     newest = published_statuses(tables, cluster, consumer_group)
     if newest.newest_step is None:
-        return registry(NewestSteps([], length, {}), [])
+        return registry([], [])
     end = newest.newest_step + length
-    groups = [row for row in newest.groups if row["step_start"] >= end - KEPT]
-    steps = NewestSteps(groups, length, _observed(tables, groups))
+    kept = [row for row in newest.groups if row["step_start"] >= end - KEPT]
+    starts = {row["step_start"] for row in kept}
+    observed = {start: observed_shares(tables, Interval(start, start + length)) for start in starts}
+    groups = [
+        row | {"step_end": row["step_start"] + length, "observed": observed[row["step_start"]].get(group_of(row))}
+        for row in kept
+    ]
     progress("reading the findings")
-    return registry(steps, open_incidents(tables, end - KEPT, cluster, consumer_group, routes))
-
-
-def _observed(tables: PublishedTables, groups: Sequence[dict[str, Any]]) -> dict[tuple[str, str], float]:
-    """By (cluster, consumer group) the share of its newest step in which it was observed, from 0 to 1."""
-    groups_per_step: dict[Any, set[tuple[str, str]]] = {}
-    for row in groups:
-        groups_per_step.setdefault(row["step_start"], set()).add((row["cluster"], row["consumer_group"]))
-    return {
-        group: share
-        for start, step_groups in groups_per_step.items()
-        for group, share in observed_shares(tables, Interval(start, start + tables.grid.length)).items()
-        if group in step_groups
-    }
+    return registry(groups, open_incidents(tables, end - KEPT, cluster, consumer_group, routes))
 
 
 def write_metrics(gauges: CollectorRegistry, file: Path) -> None:
     """Writes the file whole or not at all; raises `ReportFileError` where it cannot."""
-    try:
-        write_to_textfile(str(file), gauges)
-    except OSError as error:
-        raise ReportFileError(f"the metrics cannot be written to {file}: {error.strerror}") from error
+    with whole_file(file, "metrics") as out:
+        out.write(generate_latest(gauges))
 
 
 _PREFIX = "rebalance_audit_"
 _KIND = ("rule", "severity")
 
 
-class NewestSteps(NamedTuple):
-    """The newest row of `group_status` of each group, the length of a step, and by (cluster, consumer group) the share
-    of that step in which the group was observed.
+def registry(groups: Sequence[Row], opened: Sequence[Incident]) -> CollectorRegistry:
+    """Every gauge. `groups`: the newest row of `group_status` of each group, with the end of that step, `step_end`, and
+    the share of it in which the group was `observed` (0 to 1). `opened`: the open incidents. A gauge whose value is
+    unknown has no sample, never 0.
     """
-
-    groups: Sequence[Row]
-    length: timedelta
-    observed: Mapping[tuple[str, str], float]
-
-
-def registry(steps: NewestSteps, opened: Sequence[Incident]) -> CollectorRegistry:
-    """Every gauge; `opened` are the open incidents. A gauge whose value is unknown has no sample, never 0."""
     gauges = CollectorRegistry()
-    gauges.register(_Families([*_group_gauges(steps), *_incident_gauges(steps, opened)]))
+    gauges.register(_Families([*_group_gauges(groups), *_incident_gauges(groups, opened)]))
     return gauges
 
 
@@ -103,17 +85,6 @@ class _Families(Collector):
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         return self._families
-
-
-def _group_gauges(steps: NewestSteps) -> Iterator[GaugeMetricFamily]:
-    values_per_group = [_values(row, steps) for row in steps.groups]
-    for name, meaning in _GROUP_GAUGES.items():
-        gauge = GaugeMetricFamily(_PREFIX + name, meaning, labels=GROUP)
-        for row, values in zip(steps.groups, values_per_group, strict=True):
-            value = values[name]
-            if value is not None:
-                gauge.add_metric(values_of(row, GROUP), value)
-        yield gauge
 
 
 #: By name, without the prefix, what a gauge of a group means.
@@ -136,11 +107,18 @@ _GROUP_GAUGES = {
 }
 
 
-def _values(row: Row, steps: NewestSteps) -> dict[str, float | None]:
-    cluster, consumer_group = values_of(row, GROUP)
+def _group_gauges(groups: Sequence[Row]) -> Iterator[GaugeMetricFamily]:
+    values_per_group = {group_of(row): _values(row) for row in groups}
+    for name, meaning in _GROUP_GAUGES.items():
+        samples = {group: values[name] for group, values in values_per_group.items()}
+        yield _gauge(name, meaning, GROUP, {group: value for group, value in samples.items() if value is not None})
+
+
+def _values(row: Row) -> dict[str, float | None]:
+    """By name of a gauge its value."""
     return {
-        "step_end_timestamp_seconds": (row["step_start"] + steps.length).timestamp(),
-        "observed_ratio": steps.observed.get((cluster, consumer_group)),
+        "step_end_timestamp_seconds": row["step_end"].timestamp(),
+        "observed_ratio": row["observed"],
         "members": row["members"],
         "queues": row["queues"],
         "unowned_queues": row["owned_never"],
@@ -155,9 +133,9 @@ def _values(row: Row, steps: NewestSteps) -> dict[str, float | None]:
     }
 
 
-def _incident_gauges(steps: NewestSteps, opened: Sequence[Incident]) -> Iterator[GaugeMetricFamily]:
+def _incident_gauges(rows: Sequence[Row], opened: Sequence[Incident]) -> Iterator[GaugeMetricFamily]:
     """Gauges of open incidents: per cluster every rule and severity, also those with 0; per group only open ones."""
-    groups = {values_of(row, GROUP) for row in steps.groups}
+    groups = set(map(group_of, rows))
     clusters = sorted({cluster for cluster, _ in groups})
     kinds = [*product(clusters, (rule.name for rule in RULES), SEVERITIES)]
     incidents_per_kind = Counter(_kind(incident) for incident in opened)

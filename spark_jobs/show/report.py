@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
 from spark_jobs.domain.incidents.team_routes import TeamRoute, findings_with_teams
@@ -22,7 +23,7 @@ from spark_jobs.show.files import whole_file
 from spark_jobs.show.incidents import IncidentQuery, published_incidents, was_seen_in
 from spark_jobs.show.page.groups import GroupRows
 from spark_jobs.show.page.page import PageContent, page
-from spark_jobs.show.rows import GROUP, Row, by_key, values_of
+from spark_jobs.show.rows import GROUP, QUEUE, Row, by_key, group_of
 from spark_jobs.show.trends import TrendQuery, last_days, published_trends
 from spark_jobs.store.read.published import PublishedTables, check_names, published_tables, runs_of
 from spark_jobs.store.read.stored import Filter, StoredTables, rows, tuples
@@ -31,7 +32,6 @@ from spark_jobs.store.read.stored import Filter, StoredTables, rows, tuples
 GROUPS = 10_000
 #: Rows of a section, at most: of one group, and of all that have a page of their own.
 ROWS_OF_ONE, ROWS_OF_ALL = 20_000, 200_000
-_QUEUE = ("topic", "broker_name", "queue_id")
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def report(stored: StoredTables, request: ReportRequest, progress: Callable[[str
     max_rows = min(ROWS_OF_ONE, ROWS_OF_ALL // len(chosen))
     progress("folding the findings to incidents")
     query = IncidentQuery(cluster=request.cluster, consumer_group=request.consumer_group, routes=request.routes)
-    incidents, trends = incidents_and_trends(tables, request.interval, query)
+    incidents, trends = _incidents_and_trends(tables, request.interval, query)
     progress("drawing")
     return page(
         PageContent(
@@ -118,20 +118,14 @@ def _sections(
     allocations = read(ALLOCATIONS, spans.ALLOCATION_COLUMNS)
     progress = read(QUEUE_PROGRESS, spans.PROGRESS_COLUMNS)
     in_order: dict[str, tuple[Sequence[Row], Callable[[Row], Any]]] = {
-        "members": (spans.members(intervals), _by("start", "client_id", "client_addr")),
-        "ownership": (spans.ownership(allocations, progress), _by("start", *_QUEUE)),
-        "states": (spans.states(intervals), _by("start", "topic", "membership_view")),
-        "backlog": (spans.backlog(progress, interval), _by("start", *_QUEUE)),
+        "members": (spans.members(intervals), itemgetter("start", "client_id", "client_addr")),
+        "ownership": (spans.ownership(allocations, progress), itemgetter("start", *QUEUE)),
+        "states": (spans.states(intervals), itemgetter("start", "topic", "membership_view")),
+        "backlog": (spans.backlog(progress, interval), itemgetter("start", *QUEUE)),
         "findings": (findings_with_teams(routes, read(FINDINGS)), _worst_first),
-        "status": (read(GROUP_STATUS), _by("step_start")),
+        "status": (read(GROUP_STATUS), itemgetter("step_start")),
     }
-    return {
-        name: by_key(sorted(section_rows, key=order), _by(*GROUP)) for name, (section_rows, order) in in_order.items()
-    }
-
-
-def _by(*names: str) -> Callable[[Row], tuple[Any, ...]]:
-    return lambda row: values_of(row, names)
+    return {name: by_key(sorted(section_rows, key=order), group_of) for name, (section_rows, order) in in_order.items()}
 
 
 def _worst_first(finding: Row) -> tuple[Any, ...]:
@@ -140,7 +134,7 @@ def _worst_first(finding: Row) -> tuple[Any, ...]:
 
 def _group(row: Row, sections: Mapping[str, _Section], max_rows: int) -> GroupRows:
     """One group of the page: the first `max_rows` rows of each section, and a note for each that is cut."""
-    group_sections = {name: section.get(values_of(row, GROUP), []) for name, section in sections.items()}
+    group_sections = {name: section.get(group_of(row), []) for name, section in sections.items()}
     notes = [
         f"Only the first {max_rows:,} of {len(section_rows):,} rows of {name} are shown: ask for a shorter interval."
         for name, section_rows in group_sections.items()
@@ -182,18 +176,15 @@ def _nothing_audited(tables: PublishedTables, request: ReportRequest) -> Excepti
 _DAYS = 28
 
 
-class IncidentsAndTrends(NamedTuple):
-    """The incidents, the newest first, and a trend per group, those that got worse first."""
-
-    incidents: list[Incident]
-    trends: list[GroupTrend]
-
-
-def incidents_and_trends(tables: PublishedTables, interval: Interval, query: IncidentQuery) -> IncidentsAndTrends:
-    """The incidents of the interval, and the trends of the weeks before its end; findings are folded once for both."""
+def _incidents_and_trends(
+    tables: PublishedTables, interval: Interval, query: IncidentQuery
+) -> tuple[list[Incident], list[GroupTrend]]:
+    """The incidents of the interval, the newest first, and the trends of the weeks before its end, those that got worse
+    first; findings are folded once for both.
+    """
     weeks = TrendQuery(_DAYS, query.cluster, query.consumer_group, before=interval.end)
     days = last_days(tables, weeks)
     span = Interval(min(days.start, interval.start), max(days.end, interval.end))
     incidents = published_incidents(tables, replace(query, interval=span))
     trends = published_trends(tables, weeks, days, incidents)
-    return IncidentsAndTrends([incident for incident in incidents if was_seen_in(incident, interval)], trends)
+    return [incident for incident in incidents if was_seen_in(incident, interval)], trends

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from operator import itemgetter
+from typing import Any, TypeVar
 
 from spark_jobs.domain.model.intervals import Interval
 
@@ -13,23 +14,21 @@ from spark_jobs.domain.model.intervals import Interval
 Row = Mapping[str, Any]
 #: The values of some columns of a row.
 Key = tuple[Any, ...]
+_Item = TypeVar("_Item")
 
 GROUP = ("cluster", "consumer_group")
 TOPIC = (*GROUP, "topic")
 QUEUE = (*TOPIC, "broker_name", "queue_id")
+#: The cluster and the consumer group of a row.
+group_of = itemgetter(*GROUP)
 
 
-def by_key(rows: Iterable[Row], key: Callable[[Row], Key]) -> dict[Key, list[Row]]:
-    """The rows of each key; keys and rows keep their order."""
-    rows_per_key: dict[Key, list[Row]] = defaultdict(list)
-    for row in rows:
-        rows_per_key[key(row)].append(row)
-    return dict(rows_per_key)
-
-
-def values_of(row: Row, names: Sequence[str]) -> Key:
-    """The row's values in these columns."""
-    return tuple(row[name] for name in names)
+def by_key(items: Iterable[_Item], key: Callable[[_Item], Any]) -> dict[Any, list[_Item]]:
+    """The items of each key; keys and items keep their order."""
+    items_per_key: dict[Any, list[_Item]] = defaultdict(list)
+    for item in items:
+        items_per_key[key(item)].append(item)
+    return dict(items_per_key)
 
 
 def part_of(moment: datetime, interval: Interval, parts: int) -> int:

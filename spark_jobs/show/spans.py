@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.phrases import known_sum
-from spark_jobs.show.rows import GROUP, QUEUE, TOPIC, Key, Row, by_key, part_of, values_of
+from spark_jobs.show.rows import GROUP, QUEUE, TOPIC, Key, Row, by_key, part_of
 
 #: Points per line of backlog, at most.
 PARTS = 240
@@ -35,12 +36,13 @@ def ownership(allocations: Iterable[Row], progress: Iterable[Row]) -> list[Row]:
 
     `lag_first` and `lag_last` are the first and last known lag inside it, `lag_max` the highest, in messages.
     """
-    lags = {values_of(row, _INTERVAL): _picked(row, _LAGS) for row in progress}
+    interval_of, queue_state_of, client_of = itemgetter(*_INTERVAL), itemgetter(*_OWNED), itemgetter(*_CLIENT)
+    lags = {interval_of(row): _picked(row, _LAGS) for row in progress}
     unknown = dict.fromkeys(_LAGS)
-    rows = ({**row, **_time(row), **lags.get(values_of(row, _INTERVAL), unknown)} for row in allocations)
+    rows = ({**row, **_time(row), **lags.get(interval_of(row), unknown)} for row in allocations)
 
     def owned(row: Row) -> Key:
-        return *values_of(row, _OWNED), tuple(values_of(owner, _CLIENT) for owner in row["owners"])
+        return *queue_state_of(row), tuple(map(client_of, row["owners"]))
 
     names = (*_OWNED, "owners")
     return [_picked(span[0], names) | _whole_time(span) | _known_lags(span) for span in _without_gaps(rows, owned)]
@@ -52,7 +54,7 @@ def members(intervals: Iterable[Row]) -> list[Row]:
     `strategy` and `version` are the last it was seen with; `twins`: another connection had the same client id then.
     """
     names = (*GROUP, *_CLIENT, "twins")
-    spans = _without_gaps(_connections(intervals), lambda row: values_of(row, names))
+    spans = _without_gaps(_connections(intervals), itemgetter(*names))
     return [_picked(span[0], names) | _whole_time(span) | _picked(span[-1], ("strategy", "version")) for span in spans]
 
 
@@ -71,7 +73,7 @@ def _without_gaps(rows: Iterable[Row], key: Callable[[Row], Key]) -> Iterator[li
     for key_rows in by_key(rows, key).values():
         span: list[Row] = []
         covered_until: datetime | None = None
-        for row in sorted(key_rows, key=lambda row: (row["start"], row["end"])):
+        for row in sorted(key_rows, key=itemgetter("start", "end")):
             if covered_until is not None and row["start"] > covered_until:
                 yield span
                 span, covered_until = [], None
@@ -86,9 +88,9 @@ def states(intervals: Iterable[Row]) -> list[Row]:
     An interval without a trigger that follows one with the same facts (only a new step began) prolongs it.
     """
     spans: list[dict[str, Any]] = []
-    for view_intervals in by_key(intervals, lambda row: values_of(row, (*TOPIC, "membership_view"))).values():
+    for view_intervals in by_key(intervals, itemgetter(*TOPIC, "membership_view")).values():
         previous = None
-        for row in sorted(view_intervals, key=lambda row: row["interval_start"]):
+        for row in sorted(view_intervals, key=itemgetter("interval_start")):
             if previous is not None and _continues(previous, row):
                 spans[-1]["end"] = row["interval_end"]
             else:
@@ -104,7 +106,8 @@ def _continues(previous: Row, row: Row) -> bool:
 
 def _facts(row: Row) -> Key:
     """The facts that make two intervals one state; where nothing was replayed, only status and reason."""
-    return values_of(row, _FACTS if row["status"] == Status.REPLAYED else ("status", "reason"))
+    facts: Key = itemgetter(*(_FACTS if row["status"] == Status.REPLAYED else ("status", "reason")))(row)
+    return facts
 
 
 def backlog(progress: Iterable[Row], interval: Interval) -> list[Row]:
@@ -115,9 +118,10 @@ def backlog(progress: Iterable[Row], interval: Interval) -> list[Row]:
     """
 
     def part(row: Row) -> Key:
-        return *values_of(row, QUEUE), part_of(row["interval_start"], interval, PARTS)
+        return *queue_of(row), part_of(row["interval_start"], interval, PARTS)
 
-    in_order = sorted(progress, key=lambda row: row["interval_start"])
+    queue_of = itemgetter(*QUEUE)
+    in_order = sorted(progress, key=itemgetter("interval_start"))
     return [
         _picked(rows[0], QUEUE)
         | {"start": rows[0]["interval_start"], "end": max(row["interval_end"] for row in rows)}

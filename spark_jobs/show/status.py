@@ -15,7 +15,7 @@ from spark_jobs.domain.model.severities import WORST_FIRST
 from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.rules import stranded_write_queues, unobserved
 from spark_jobs.show.fleet import FINDING_COLUMNS, attention, findings_summary
-from spark_jobs.show.rows import GROUP, Row, by_key, values_of
+from spark_jobs.show.rows import GROUP, Row, by_key, group_of
 from spark_jobs.show.tabular import Tabular
 from spark_jobs.store.arrow_types import arrow_schema
 from spark_jobs.store.read.published import PublishedTables, check_cluster, check_group, published_tables
@@ -71,8 +71,8 @@ def statuses(
     tables = published_tables(stored)
     newest = published_statuses(tables, cluster, consumer_group)
     findings = _newest_steps(tables, FINDINGS, _FINDING, newest.groups)
-    findings_per_group = by_key((row for row in findings if row["muted"] is None), lambda row: values_of(row, GROUP))
-    groups = ({**row, **_findings_columns(findings_per_group.get(values_of(row, GROUP), []))} for row in newest.groups)
+    findings_per_group = by_key((row for row in findings if row["muted"] is None), group_of)
+    groups = ({**row, **_findings_columns(findings_per_group.get(group_of(row), []))} for row in newest.groups)
     return Statuses(newest.newest_step, sorted(groups, key=lambda row: (_severity(row), attention(row))))
 
 
@@ -107,10 +107,10 @@ def _newest_steps(
     tables: PublishedTables, table: Table, columns: Sequence[str], groups: Iterable[Row]
 ) -> list[dict[str, Any]]:
     """The table's rows of each group's last step; only those steps are read."""
-    last_step = {values_of(group, GROUP): group["step_start"] for group in groups}
+    last_step = {group_of(group): group["step_start"] for group in groups}
     steps = Filter("step_start", "IN", sorted(set(last_step.values())))
     published = rows(tables.read(table, EVER, columns, conditions=[steps])) if last_step else []
-    return [row for row in published if last_step.get(values_of(row, GROUP)) == row["step_start"]]
+    return [row for row in published if last_step.get(group_of(row)) == row["step_start"]]
 
 
 def in_order(groups: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from schemas import FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
@@ -27,12 +27,11 @@ from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.phrases import count, printable
 from spark_jobs.domain.rules import consumer_lagging, rebalance_storm
+from spark_jobs.show.rows import GROUP, by_key
 from spark_jobs.show.trends import TrendQuery, last_days
 from spark_jobs.store.read.finding_rows import published_findings
 from spark_jobs.store.read.published import PublishedTables, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables, tuples
-
-_GROUP = ("cluster", "consumer_group")
 
 
 def suggestions_of(
@@ -50,9 +49,9 @@ def suggestions_of(
     interval = last_days(tables, query)
     progress("reading the findings")
     steps = _by_group(tables, GROUP_STATUS, ("step_start",), interval, query, [Filter("members", ">=", 0)])
-    findings: dict[Group, list[PublishedFinding]] = defaultdict(list)
-    for finding in published_findings(tables.read(FINDINGS, interval, None, query.cluster, query.consumer_group)):
-        findings[finding.group].append(finding)
+    published = tables.read(FINDINGS, interval, None, query.cluster, query.consumer_group)
+    findings = [*published_findings(published)]
+    findings_per_group = by_key(findings, attrgetter("group"))
     progress("reading lags and rebalances")
     is_ok = [Filter("verdict", "=", Verdict.OK), _groups_with(consumer_lagging.NAME, findings)]
     lags = _by_group(tables, QUEUE_PROGRESS, ("lag_max",), interval, query, is_ok)
@@ -63,9 +62,9 @@ def suggestions_of(
         audited = {to_micros(step) for (step,) in group_steps}
         past = GroupPast(
             steps=sorted(audited),
-            findings=findings[group],
-            lags=[lag for (lag,) in lags[group]],
-            rebalances={(topic, to_micros(at)) for topic, at in moments[group]},
+            findings=findings_per_group.get(group, []),
+            lags=[lag for (lag,) in lags.get(group, ())],
+            rebalances={(topic, to_micros(at)) for topic, at in moments.get(group, ())},
         )
         length = len(audited) * (tables.grid.length // timedelta(microseconds=1))
         thresholds = audit_settings(configuration, *group).thresholds
@@ -73,17 +72,10 @@ def suggestions_of(
     return interval, suggested
 
 
-def _groups_with(rule: str, findings: dict[Group, list[PublishedFinding]]) -> Filter:
+def _groups_with(rule: str, findings: Iterable[PublishedFinding]) -> Filter:
     """Keeps the rows of groups that have a finding of the rule: most have none, and get no suggestion."""
-    return Filter(
-        "consumer_group",
-        "IN",
-        [group for (_, group), group_findings in findings.items() if _has(rule, group_findings)] or [""],
-    )
-
-
-def _has(rule: str, findings: Iterable[PublishedFinding]) -> bool:
-    return any(finding.finding.rule == rule for finding in findings)
+    groups = {finding.consumer_group for finding in findings if finding.finding.rule == rule}
+    return Filter("consumer_group", "IN", sorted(groups) or [""])
 
 
 def _by_group(
@@ -95,11 +87,9 @@ def _by_group(
     conditions: Sequence[Filter],
 ) -> dict[Group, list[tuple[Any, ...]]]:
     """The rows that meet all conditions, as tuples of the columns, by group."""
-    rows_per_group: dict[Group, list[tuple[Any, ...]]] = defaultdict(list)
-    published = tables.read(table, interval, (*_GROUP, *columns), query.cluster, query.consumer_group, conditions)
-    for cluster, group, *values in tuples(published):
-        rows_per_group[cluster, group].append(tuple(values))
-    return rows_per_group
+    published = tables.read(table, interval, (*GROUP, *columns), query.cluster, query.consumer_group, conditions)
+    rows_per_group = by_key(tuples(published), itemgetter(0, 1))
+    return {group: [row[2:] for row in rows] for group, rows in rows_per_group.items()}
 
 
 #: Of what 95 % stayed within the number.

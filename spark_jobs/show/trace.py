@@ -13,7 +13,7 @@ from spark_jobs.domain.phrases import count
 from spark_jobs.show import spans
 from spark_jobs.show.files import whole_file
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
-from spark_jobs.show.rows import GROUP, Key, Row, by_key, values_of
+from spark_jobs.show.rows import GROUP, Row, by_key, group_of
 from spark_jobs.show.status import in_order
 from spark_jobs.show.trace_tracks import TracedGroup, TraceWriter, add_group, add_incidents
 from spark_jobs.store.read.published import PublishedTables, published_tables
@@ -46,7 +46,10 @@ def trace(stored: StoredTables, request: TraceRequest, file: Path, progress: Cal
     incidents = published_incidents(tables, IncidentQuery(interval, False, request.cluster, request.consumer_group))
     groups = _worst_first(tables, request, interval)
     chosen = groups[:GROUPS]
-    left_out = _left_out(len(groups))
+    left_out = []
+    if more := len(groups) - len(chosen):
+        which = f"The trace has the {GROUPS} groups that need attention most, without {count(more, 'more group')}"
+        left_out.append(f"{which}: choose one with --group.")
     with whole_file(file, "trace") as out:
         writer = TraceWriter(out, to_micros(interval.start))
         clusters = {cluster: writer.track(cluster) for cluster in dict.fromkeys(cluster for cluster, _ in chosen)}
@@ -60,16 +63,7 @@ def trace(stored: StoredTables, request: TraceRequest, file: Path, progress: Cal
 def _worst_first(tables: PublishedTables, request: TraceRequest, interval: Interval) -> list[Group]:
     """The groups that were audited in the interval, by their worst step."""
     read = tables.read(GROUP_STATUS, interval, _STATUS, request.cluster, request.consumer_group)
-    return [*dict.fromkeys((row["cluster"], row["consumer_group"]) for row in in_order(rows(read)))]
-
-
-def _left_out(groups: int) -> list[str]:
-    if groups <= GROUPS:
-        return []
-    return [
-        f"The trace has the {GROUPS} groups that need attention most, without {count(groups - GROUPS, 'more group')}: "
-        "choose one with --group."
-    ]
+    return [*dict.fromkeys(map(group_of, in_order(rows(read))))]
 
 
 def _groups(tables: PublishedTables, interval: Interval, groups: Sequence[Group]) -> Iterator[TracedGroup]:
@@ -85,7 +79,7 @@ def _groups(tables: PublishedTables, interval: Interval, groups: Sequence[Group]
 
 def _rows(
     tables: PublishedTables, table: Table, columns: Sequence[str], interval: Interval, groups: Sequence[Group]
-) -> dict[Key, list[Row]]:
+) -> dict[Group, list[Row]]:
     """The table's rows of the interval, by group."""
     named = [Filter(name, "IN", sorted({group[place] for group in groups})) for place, name in enumerate(GROUP)]
-    return by_key(rows(tables.read(table, interval, columns, conditions=named)), lambda row: values_of(row, GROUP))
+    return by_key(rows(tables.read(table, interval, columns, conditions=named)), group_of)

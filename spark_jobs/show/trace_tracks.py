@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, zip_longest
+from operator import itemgetter
 from typing import IO, NamedTuple
 
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import ClockSnapshot, TracePacket, TrackDescriptor, TrackEvent
@@ -20,7 +21,7 @@ from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.model.window import from_micros, to_micros
 from spark_jobs.domain.phrases import UNKNOWN, names_text
 from spark_jobs.show.page.incident_chart import non_overlapping_rows
-from spark_jobs.show.rows import QUEUE, Key, Row, by_key, values_of
+from spark_jobs.show.rows import QUEUE, Key, Row, by_key
 
 #: Everything is written by one producer.
 _SEQUENCE = 1
@@ -111,22 +112,18 @@ def add_group(writer: TraceWriter, cluster: int, group: TracedGroup, max_spans: 
 
     Only the first `max_spans` spans of ownership are written; returns a sentence if some were left out.
     """
-    in_order = sorted(group.ownership, key=lambda span: span["start"])
+    in_order = sorted(group.ownership, key=itemgetter("start"))
     track = writer.track(group.consumer_group, cluster)
     points = [*backlog_points(group.progress)]
     if points:
         counter = writer.track("backlog", track, unit="messages")
         for moment, messages in points:
             writer.count(counter, moment, messages)
-    spans_per_queue = by_key(in_order[:max_spans], lambda row: values_of(row, (*QUEUE[2:], "membership_view")))
+    spans_per_queue = by_key(in_order[:max_spans], itemgetter(*QUEUE[2:], "membership_view"))
     for queue, spans in sorted(spans_per_queue.items()):
         queue_track = writer.track(_queue_name(*queue), track)
         for span in spans:
             writer.slice(queue_track, to_micros(span["start"]), to_micros(span["end"]), _owners(span), _facts(span))
-    return _left_out(group, max_spans)
-
-
-def _left_out(group: TracedGroup, max_spans: int) -> list[str]:
     if len(group.ownership) <= max_spans:
         return []
     return [
@@ -160,7 +157,7 @@ def backlog_points(progress: Iterable[Row]) -> Iterator[tuple[int, int]]:
     A queue counts with its last known lag until its last interval ends; no point where no lag is known.
     """
     last_lags: dict[Key, int] = {}
-    for moment, readings in groupby(sorted(_readings(progress)), key=lambda reading: reading[0]):
+    for moment, readings in groupby(sorted(_readings(progress)), key=itemgetter(0)):
         ended = []
         for _, _, queue, lag in readings:
             if lag is None:
@@ -175,8 +172,8 @@ def backlog_points(progress: Iterable[Row]) -> Iterator[tuple[int, int]]:
 
 def _readings(progress: Iterable[Row]) -> Iterator[tuple[int, int, Key, int | None]]:
     """(time, order at that time, queue, lag), ends of intervals before beginnings; lag None: no interval follows."""
-    for queue, rows in by_key(progress, lambda row: values_of(row, QUEUE)).items():
-        in_order = sorted(rows, key=lambda row: row["interval_start"])
+    for queue, rows in by_key(progress, itemgetter(*QUEUE)).items():
+        in_order = sorted(rows, key=itemgetter("interval_start"))
         for row, following in zip_longest(in_order, in_order[1:]):
             end = to_micros(row["interval_end"])
             if row["lag_first"] is not None:

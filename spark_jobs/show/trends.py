@@ -20,13 +20,13 @@ from spark_jobs.domain.model.window import from_micros, to_micros
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
+from spark_jobs.show.rows import GROUP
 from spark_jobs.show.tabular import Tabular
 from spark_jobs.store.read.published import PublishedTables, check_names, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables
 
-_GROUP = ["cluster", "consumer_group"]
 _COLUMNS = (
-    *_GROUP,
+    *GROUP,
     *("interval_start", "interval_end", "status"),
     *("unassigned_queues", "double_owned_queues", "trigger", "queues_moved"),
 )
@@ -46,7 +46,7 @@ class TrendQuery:
 
 _SCHEMA = pa.schema(
     {
-        **dict.fromkeys(_GROUP, pa.string()),
+        **dict.fromkeys(GROUP, pa.string()),
         **dict.fromkeys(("start", "end"), pa.timestamp("us", "UTC")),
         "incidents": pa.int64(),
         "wrong_minutes": pa.float64(),
@@ -98,8 +98,8 @@ def published_trends(
 ) -> list[GroupTrend]:
     """One trend per group, those that got worse first. `interval`: `last_days`; `incidents`: those seen in it."""
     intervals = tables.read(REBALANCE_INTERVALS, interval, _COLUMNS, query.cluster, query.consumer_group)
-    audited = tables.read(GROUP_STATUS, interval, _GROUP, query.cluster, query.consumer_group)
-    groups = sorted(_distinct_groups(pa.concat_tables([audited, intervals.select(_GROUP)]))[0])
+    audited = tables.read(GROUP_STATUS, interval, GROUP, query.cluster, query.consumer_group)
+    groups = sorted(_distinct_groups(pa.concat_tables([audited, intervals.select(GROUP)]))[0])
     spans = weeks(to_micros(interval.start), to_micros(interval.end))
     return trends(groups, spans, _columns(intervals, groups), incidents)
 
@@ -107,7 +107,7 @@ def published_trends(
 def observed_shares(tables: PublishedTables, step: Interval) -> dict[Group, float]:
     """By group the share of the step in which it was observed, from 0 to 1, as trends count it."""
     intervals = tables.read(REBALANCE_INTERVALS, step, _COLUMNS)
-    groups = sorted(_distinct_groups(intervals.select(_GROUP))[0])
+    groups = sorted(_distinct_groups(intervals.select(GROUP))[0])
     span = (to_micros(step.start), to_micros(step.end))
     group_trends = trends(groups, [span], _columns(intervals, groups), ()) if groups else []
     return {(trend.cluster, trend.consumer_group): trend.weeks[0].observed_share for trend in group_trends}
@@ -144,7 +144,7 @@ def _columns(intervals: pa.Table, groups: Sequence[Group]) -> IntervalColumns:
 
 def _distinct_groups(rows: pa.Table) -> tuple[list[Group], Any]:
     """The distinct groups of the rows, and for each row the index of its group among them."""
-    (clusters, cluster), (groups, group) = (_encoded(rows[name]) for name in _GROUP)
+    (clusters, cluster), (groups, group) = (_encoded(rows[name]) for name in GROUP)
     pairs, pair_index = np.unique(cluster.astype(np.int64) * (len(groups) + 1) + group, return_inverse=True)
     return [(clusters[int(pair) // (len(groups) + 1)], groups[pair % (len(groups) + 1)]) for pair in pairs], pair_index
 

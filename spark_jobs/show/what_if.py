@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,12 +30,13 @@ from spark_jobs.errors import NothingPublishedError
 from spark_jobs.pipeline.gather.one_group import one_group
 from spark_jobs.pipeline.quality.checks import settings_of
 from spark_jobs.pipeline.quality.facts import keeping_rules
+from spark_jobs.show.rows import GROUP, by_key
 from spark_jobs.store.arrow_types import arrow_schema
 from spark_jobs.store.read.published import check_cluster, check_group, published_tables, run_of_step
-from spark_jobs.store.read.stored import Filter, StoredTables, rows
+from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 
 Say = Callable[[str], None]
-_GROUP = ("cluster", "consumer_group")
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True)
@@ -67,29 +70,30 @@ def what_if(
     """Compares every case with what really happened; raises `NothingPublishedError` where no step was replayed."""
     group = group_steps(stored, request, say)
     say("simulating the cases")
-    compared = compare(group.steps, cases, group.configured)
-    if compared is None:
-        raise NothingPublishedError(_not_replayed(group))
-    return group, compared
+    return _known(group, compare(group.steps, cases, group.configured))
 
 
 def planned(stored: StoredTables, request: GroupRequest, change: int, say: Say) -> tuple[GroupSteps, Plan]:
     """The plan for the group as it was last, with up to `change` members less and more; raises as `what_if`."""
     group = group_steps(stored, request, say)
-    planned = plan(group.steps, change, group.configured)
-    if planned is None:
-        raise NothingPublishedError(_not_replayed(group))
-    return group, planned
+    return _known(group, plan(group.steps, change, group.configured))
 
 
 def sized(stored: StoredTables, request: GroupRequest, goals: Goals, load: float, say: Say) -> tuple[GroupSteps, Size]:
     """How many members the group would have needed, with `load` times the messages; raises as `what_if`."""
     group = group_steps(stored, request, say)
     say("trying group sizes")
-    needed = size(group.steps, goals, load, group.configured)
-    if needed is None:
-        raise NothingPublishedError(_not_replayed(group))
-    return group, needed
+    return _known(group, size(group.steps, goals, load, group.configured))
+
+
+def _known(group: GroupSteps, answer: _Answer | None) -> tuple[GroupSteps, _Answer]:
+    """The group and the answer; raises `NothingPublishedError` without one: no step was replayed."""
+    if answer is not None:
+        return group, answer
+    raise NothingPublishedError(
+        f"{group.consumer_group} cannot be simulated in {group.interval}: the owners of the queues were never known "
+        "for any topic. `rebalance-audit explain` says why"
+    )
 
 
 def fleet_needs(
@@ -103,21 +107,13 @@ def fleet_needs(
     interval = request.interval or tables.last(tables.grid.length)
     if request.cluster is not None:
         check_cluster(tables, request.cluster)
-    steps_per_group: dict[tuple[str, str], list[PublishedStep]] = {}
-    for row in rows(tables.read(GROUP_STATUS, interval, [*_GROUP, *PublishedStep._fields], request.cluster)):
-        steps_per_group.setdefault((row["cluster"], row["consumer_group"]), []).append(
-            PublishedStep(*(row[name] for name in PublishedStep._fields))
-        )
-    needs = [(*key, fleet_need(steps, wanted, load)) for key, steps in steps_per_group.items()]
+    published = tables.read(GROUP_STATUS, interval, [*GROUP, *PublishedStep._fields], request.cluster)
+    needs = [
+        (*group, fleet_need([PublishedStep(*step) for _, _, *step in steps], wanted, load))
+        for group, steps in by_key(tuples(published), itemgetter(0, 1)).items()
+    ]
     order = list(SizeVerdict)
     return interval, sorted(needs, key=lambda need: (order.index(need[2].verdict), -(need[2].busiest or 0), *need[:2]))
-
-
-def _not_replayed(group: GroupSteps) -> str:
-    return (
-        f"{group.consumer_group} cannot be simulated in {group.interval}: the owners of the queues were never known "
-        "for any topic. `rebalance-audit explain` says why"
-    )
 
 
 def group_steps(stored: StoredTables, request: GroupRequest, say: Say) -> GroupSteps:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -94,7 +93,7 @@ def finding(**values: Any) -> dict[str, Any]:
     evidence = dict.fromkeys(
         ("backlog_start", "backlog_end", "unknown_queues", "measures", "parties", "client_ids", "queues")
     )
-    found: dict[str, Any] = {
+    columns: dict[str, Any] = {
         "cluster": "C",
         "consumer_group": "G",
         "severity": "ERROR",
@@ -110,19 +109,20 @@ def finding(**values: Any) -> dict[str, Any]:
         "root_finding_id": None,
         "finding_id": values.get("rule"),
     }
-    return found | values | {"evidence": evidence | values.get("evidence", {})}
+    return columns | values | {"evidence": evidence | values.get("evidence", {})}
 
 
-def given(seconds: float, *intervals: Row, **values: Any) -> GroupStep:
+def group_step(seconds: float, *intervals: Row, **values: Any) -> GroupStep:
     return GroupStep("C", "G", at(seconds), STEP, intervals, **values)
 
 
-def told(given: GroupStep) -> list[str]:
+def topic_lines(group: GroupStep) -> list[str]:
     """The text of the topics, without header and findings."""
-    text = [" " * 2 * line.indent + line.text for line in lines(explain(given))]
+    text = all_lines(group)
     first = text.index("", 3) + 1
     return text[first : [*text, ""].index("", first)]
 
 
-def whole(given: GroupStep) -> Sequence[str]:
-    return [" " * 2 * line.indent + line.text for line in lines(explain(given))]
+def all_lines(group: GroupStep) -> list[str]:
+    """The text of the whole explanation."""
+    return [" " * 2 * line.indent + line.text for line in lines(explain(group))]

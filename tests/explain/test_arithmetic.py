@@ -33,7 +33,7 @@ def ids(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("strategy", "of", "members", "told"),
+    ("strategy", "of", "members", "expected"),
     [
         (
             Strategy("POP-AVG+1"),
@@ -66,13 +66,6 @@ def ids(text: str) -> list[str]:
             "a:12",
             "c1 c2 c3 c4 c5",
             "12 queues, 5 members: 12 % 5 = 2, so positions 0 and 1 get 3, positions 2 to 4 get 2, in consecutive "
-            "slices.",
-        ),
-        (
-            AVG,
-            "a:10",
-            "c1 c2 c3 c4",
-            "10 queues, 4 members: 10 % 4 = 2, so positions 0 and 1 get 3, positions 2 and 3 get 2, in consecutive "
             "slices.",
         ),
         (
@@ -167,13 +160,13 @@ def ids(text: str) -> list[str]:
         ),
     ],
 )  # fmt: skip
-def test_how_a_strategy_cuts(strategy: Strategy, of: str, members: str, told: str) -> None:
-    assert " ".join(arithmetic(strategy, queues(of), ids(members))) == told
+def test_how_a_strategy_cuts(strategy: Strategy, of: str, members: str, expected: str) -> None:
+    assert " ".join(arithmetic(strategy, queues(of), ids(members))) == expected
 
 
 #: Topic `topic`, broker `brokerName`, three points a member: results of the Java class.
 @pytest.mark.parametrize(
-    ("of", "members", "told"),
+    ("of", "members", "expected"),
     [
         (
             "brokerName:6",
@@ -187,19 +180,19 @@ def test_how_a_strategy_cuts(strategy: Strategy, of: str, members: str, told: st
         ),
     ],
 )
-def test_how_a_ring_of_hashes_cuts(of: str, members: str, told: str) -> None:
+def test_how_a_ring_of_hashes_cuts(of: str, members: str, expected: str) -> None:
     first, second = arithmetic(Strategy("CONSISTENT_HASH", 3), queues(of, "topic"), ids(members))
     assert first == (
         "Every member has 3 points on the hash ring, and a queue goes to the first point at or after its own hash."
     )
-    assert second == told
+    assert second == expected
 
 
 LISTS = Strategy("CONFIG", config_queues=(ConfigQueues("c1", "T", "a", (0, 1)), ConfigQueues("c2", "T", "a", (1, 2))))
 
 
 @pytest.mark.parametrize(
-    ("of", "topic", "told"),
+    ("of", "topic", "expected"),
     [
         (
             "a:4",
@@ -211,16 +204,16 @@ LISTS = Strategy("CONFIG", config_queues=(ConfigQueues("c1", "T", "a", (0, 1)), 
         ("a:5", "U", "No list contains a queue of this topic."),
     ],
 )
-def test_configured_lists(of: str, topic: str, told: str) -> None:
+def test_configured_lists(of: str, topic: str, expected: str) -> None:
     first, *others = arithmetic(LISTS, queues(of, topic), ids("c1 c2 c3"))
     assert first == "Every client owns the queues of its configured list, whatever the other members are."
-    assert " ".join(others) == told
+    assert " ".join(others) == expected
 
 
 def test_many_positions_are_told_in_few_words() -> None:
     """2,000 = 300 × 6 + 200."""
-    (told,) = arithmetic(AVG, queues("a:2000"), [f"c{i:03}" for i in range(300)])
-    assert told == (
+    (sentence,) = arithmetic(AVG, queues("a:2000"), [f"c{i:03}" for i in range(300)])
+    assert sentence == (
         "2,000 queues, 300 members: 2,000 % 300 = 200, so positions 0 to 199 get 7, positions 200 to 299 get 6, in "
         "consecutive slices."
     )
@@ -232,11 +225,11 @@ def test_many_positions_are_told_in_few_words() -> None:
 
 
 def members(text: str, strategy: Strategy = AVG, strangers: str = "") -> list[AllocatingMember]:
-    return [AllocatingMember(one, None, strategy, one not in strangers.split()) for one in text.split()]
+    return [AllocatingMember(client_id, strategy, client_id not in strangers.split()) for client_id in text.split()]
 
 
 @pytest.mark.parametrize(
-    ("strategy", "of", "who", "told"),
+    ("strategy", "of", "who", "expected"),
     [
         (
             Strategy("POP-AVG+1"),
@@ -284,15 +277,15 @@ def members(text: str, strategy: Strategy = AVG, strangers: str = "") -> list[Al
                                 "of the same list."),
     ],
 )  # fmt: skip
-def test_what_twins_lose(strategy: Strategy, of: str, who: str, told: str) -> None:
-    assert how_it_was_cut(members(who, strategy), "T", queues(of))[-1] == told
+def test_what_twins_lose(strategy: Strategy, of: str, who: str, expected: str) -> None:
+    assert how_it_was_cut(members(who, strategy), "T", queues(of))[-1] == expected
 
 
 def test_the_share_of_who_does_not_subscribe_is_nobodys() -> None:
-    *_, one = how_it_was_cut(members("c1 c2", strangers="c2"), "T", queues("a:4"))
-    assert one == "Position 1 does not subscribe to T, but still counts: nobody owns its share."
-    *_, two = how_it_was_cut(members("c1 c2 c3", strangers="c1 c3"), "T", queues("a:4"))
-    assert two == "Positions 0 and 2 do not subscribe to T, but still count: nobody owns their shares."
+    *_, sentence = how_it_was_cut(members("c1 c2", strangers="c2"), "T", queues("a:4"))
+    assert sentence == "Position 1 does not subscribe to T, but still counts: nobody owns its share."
+    *_, sentence = how_it_was_cut(members("c1 c2 c3", strangers="c1 c3"), "T", queues("a:4"))
+    assert sentence == "Positions 0 and 2 do not subscribe to T, but still count: nobody owns their shares."
 
 
 def test_everybody_computes_with_its_own_strategy() -> None:
@@ -344,27 +337,27 @@ def test_the_numbers_are_those_of_the_clients(strategy: Strategy, member_count: 
     """What is said of every position is what its client allocates."""
     of, who = queues("r1-x:4 r1@b:7 r2-y:2"), [f"r{i % 2 + 1}-{i}" for i in range(member_count)]
     of, who = sorted(of), sorted(who)
-    told = arithmetic(strategy, of, who)
-    said = told[-2] if told[-1].startswith("Nobody owns the other") else told[-1]
-    got = {who.index(one): len(allocate(strategy, one, of, who) or []) for one in who}
-    assert said_of_positions(said, len(who), len(of)) == got
+    *others, last = arithmetic(strategy, of, who)
+    sentence = others[-1] if last.startswith("Nobody owns the other") else last
+    got = {who.index(client_id): len(allocate(strategy, client_id, of, who) or []) for client_id in who}
+    assert sizes_in(sentence, len(who), len(of)) == got
 
 
-def said_of_positions(sentence: str, member_count: int, queue_count: int) -> dict[int, int]:
+def sizes_in(sentence: str, member_count: int, queue_count: int) -> dict[int, int]:
     """The sizes that a sentence tells, read back."""
     if sentence.endswith("position 0 gets all."):
         return {0: queue_count}
-    found: dict[int, int] = {}
+    parsed: dict[int, int] = {}
     for who, size in re.findall(
         r"(every position|positions? [\d ,and]*?(?:to \d+)?[\d ,and]*) gets? (\d+|none)", sentence
     ):
         for position in range(member_count) if who.startswith("every") else positions(who):
-            found[position] = 0 if size == "none" else int(size)
-    return found
+            parsed[position] = 0 if size == "none" else int(size)
+    return parsed
 
 
 def positions(text: str) -> list[int]:
-    found: list[int] = []
+    parsed: list[int] = []
     for first, last in re.findall(r"(\d+)(?: to (\d+))?", text):
-        found += range(int(first), int(last or first) + 1)
-    return found
+        parsed += range(int(first), int(last or first) + 1)
+    return parsed

@@ -11,7 +11,18 @@ from spark_jobs.domain.model.statuses import Reason, Status
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.show.explain import explain, wanted_intervals
 from spark_jobs.show.text.phrases import joined, positions_text
-from tests.explain.rows import allocation, at, finding, given, interval, member, progress, told, unobserved, whole
+from tests.explain.rows import (
+    all_lines,
+    allocation,
+    at,
+    finding,
+    group_step,
+    interval,
+    member,
+    progress,
+    topic_lines,
+    unobserved,
+)
 
 C1, C2 = member("c1", "10.0.0.1:1"), member("c2", None)
 
@@ -27,7 +38,7 @@ def owned(row: dict[str, Any]) -> dict[str, Any]:
 
 def test_an_interval_that_reaches_over_the_step() -> None:
     row = interval(0, 3600, C1, C2, triggers=None, strategy_source="DEFAULT")
-    assert told(given(60, row, **owned(row))) == [
+    assert topic_lines(group_step(60, row, **owned(row))) == [
         "T",
         "  Unchanged from 2026-03-01T10:00Z or earlier (the step begins there) to 2026-03-01T11:00Z or later (the step "
         "ends there) (1 h 00 min).",
@@ -48,7 +59,9 @@ def test_an_interval_that_reaches_over_the_step() -> None:
 
 def test_a_backlog_of_more_than_the_group_subscribes_is_said_to_be_one() -> None:
     row = interval(0, 3600, C1)
-    lines = told(given(60, row, progress=[progress(row, "a:0", lag_quality="UNFILTERED"), progress(row, "a:1")]))
+    lines = topic_lines(
+        group_step(60, row, progress=[progress(row, "a:0", lag_quality="UNFILTERED"), progress(row, "a:1")])
+    )
     assert lines[-1] == (
         "  The group subscribes to some of the messages only, by tags or SQL: backlog, produced and consumed messages "
         "count those that it skips, too."
@@ -85,7 +98,7 @@ def trigger(*pairs: tuple[str, str | None]) -> list[dict[str, Any]]:
     ],
 )
 def test_why_it_began(values: dict[str, Any], sentence: str) -> None:
-    assert told(given(60, interval(30, 90, C1, C2, **values)))[2].strip() == sentence
+    assert topic_lines(group_step(60, interval(30, 90, C1, C2, **values)))[2].strip() == sentence
 
 
 @pytest.mark.parametrize(
@@ -101,7 +114,7 @@ def test_a_gap_between_what_is_known(seconds: float, missing: str) -> None:
     """Two kinds of silence that follow each other are one gap; of a group that came back with one member less."""
     before, after = interval(0, 100, C1, C2), interval(200, 3600, C1, unassigned_queues=1)
     rows = [before, unobserved(100, 130, "NO_ROUTE_SNAPSHOT"), unobserved(130, 200), after, unobserved(3600, 3700)]
-    assert told(given(seconds, *rows, **owned(before))) == [
+    assert topic_lines(group_step(seconds, *rows, **owned(before))) == [
         "T",
         f"  There are no snapshots from 2026-03-01T10:01:40Z to 2026-03-01T10:03:20Z, so at this moment no {missing} "
         "is known.",
@@ -111,30 +124,30 @@ def test_a_gap_between_what_is_known(seconds: float, missing: str) -> None:
         "  First known again, from 2026-03-01T10:03:20Z: 1 member, 2 queues by AVG; 1 without owner, 0 with several "
         "owners.",
     ]
-    assert wanted_intervals(rows, given(seconds, *rows)) == [before]
+    assert wanted_intervals(rows, at(seconds)) == [before]
     unknown = "No finding, but unknown: who owned the queues of T; the backlog of T."
-    assert unknown in whole(given(seconds, *rows))
+    assert unknown in all_lines(group_step(seconds, *rows))
 
 
 def test_a_moment_belongs_to_the_interval_that_begins_with_it() -> None:
     rows = interval(0, 100, C1), interval(100, 200, C1, C2)
-    assert told(given(99.999, *rows))[3].startswith("  1 member,")
-    assert told(given(100, *rows))[3].startswith("  2 members,")
-    assert wanted_intervals(rows, given(100, *rows)) == [rows[1]]
+    assert topic_lines(group_step(99.999, *rows))[3].startswith("  1 member,")
+    assert topic_lines(group_step(100, *rows))[3].startswith("  2 members,")
+    assert wanted_intervals(rows, at(100)) == [rows[1]]
 
 
 def test_nothing_is_known_of_a_whole_step() -> None:
-    assert told(given(150, unobserved(0, 3600)))[-2:] == [
+    assert topic_lines(group_step(150, unobserved(0, 3600)))[-2:] == [
         "  This step has no known state before that.",
         "  This step has no known state after that.",
     ]
 
 
-@pytest.mark.parametrize("reason", [one for one in Reason if one.status is not Status.UNOBSERVED])
+@pytest.mark.parametrize("reason", [reason for reason in Reason if reason.status is not Status.UNOBSERVED])
 def test_what_cannot_be_replayed_says_why(reason: Reason) -> None:
     unknown: dict[str, Any] = {"strategy": None, "strategy_source": None, "triggers": None, "queues_moved": None}
     row = interval(0, 60, C1, status=reason.status.value, reason=reason.value, **unknown)
-    text = told(given(30, row))
+    text = topic_lines(group_step(30, row))
     assert text[2].endswith((".", "configure them."))
     assert text[3:] == [
         "  1 member, in the order in which every client sorts them:",
@@ -145,17 +158,17 @@ def test_what_cannot_be_replayed_says_why(reason: Reason) -> None:
 
 def test_brokers_that_disagree_are_told_one_by_one() -> None:
     """Progress belongs to one of the views, and is told of the queues under both."""
-    one = interval(0, 60, C1, C2, membership_view="a")
-    two = interval(0, 60, C1, membership_view="b")
-    seen = {
+    view_a = interval(0, 60, C1, C2, membership_view="a")
+    view_b = interval(0, 60, C1, membership_view="b")
+    published = {
         "allocations": [
-            allocation(one, "a:0", C1),
-            allocation(one, "a:1", C2),
-            *(allocation(two, queue, C1) for queue in ("a:0", "a:1")),
+            allocation(view_a, "a:0", C1),
+            allocation(view_a, "a:1", C2),
+            *(allocation(view_b, queue, C1) for queue in ("a:0", "a:1")),
         ],
-        "progress": [progress(one, queue, verdict=verdict) for queue, verdict in (("a:0", "OK"), ("a:1", "STOP"))],
+        "progress": [progress(view_a, queue, verdict=verdict) for queue, verdict in (("a:0", "OK"), ("a:1", "STOP"))],
     }
-    text = told(given(30, two, one, **seen))
+    text = topic_lines(group_step(30, view_b, view_a, **published))
     assert text[1] == (
         "  The brokers disagreed: a and b listed different members. Each client asks a random one of them."
     )
@@ -174,7 +187,7 @@ def test_what_waits_is_told_also_where_owners_are_not_known() -> None:
     """With its verdicts, which are told of nobody's queues else."""
     unknown: dict[str, Any] = {"strategy": None, "strategy_source": None, "triggers": None, "queues_moved": None}
     row = interval(0, 60, C1, status="NOT_APPLICABLE", reason="BROKER_REBALANCE", **unknown)
-    text = told(given(30, row, progress=[progress(row, "a:0"), progress(row, "a:1", verdict="STALL")]))
+    text = topic_lines(group_step(30, row, progress=[progress(row, "a:0"), progress(row, "a:1", verdict="STALL")]))
     assert text[-1] == (
         "  Whole topic: backlog 20 → 8; 2,000 produced, 2,012 consumed; verdicts STALL on 1 queue, OK on 1 queue."
     )
@@ -185,22 +198,24 @@ def test_a_queue_that_ends_behind_is_not_told_to_be_ok() -> None:
     row = interval(0, 60, C1, of="a:3")
     owned = [allocation(row, f"a:{number}", C1) for number in range(3)]
 
-    def said(*progresses: dict[str, Any], **more: Any) -> str:
-        text = told(given(30, row, allocations=owned, progress=progresses, **more))
+    def verdicts(*progresses: dict[str, Any], **more: Any) -> str:
+        text = topic_lines(group_step(30, row, allocations=owned, progress=progresses, **more))
         return text[-2].partition("consumed; ")[2]
 
     growing = progress(row, "a:0", lag_first=1, lag_last=262)
-    assert said(growing) == "growing, but not for long enough for a verdict."
-    assert said(growing, allowed_lag=262) == "verdict OK."
-    assert said(growing, progress(row, "a:1")) == "verdicts OK on 1 queue, GROWING on 1 queue."
-    assert said(progress(row, "a:0", lag_first=300, lag_last=262)) == "verdict OK."
-    assert said(progress(row, "a:0", lag_first=1, lag_last=262, verdict="STOP")) == "verdict STOP."
+    assert verdicts(growing) == "growing, but not for long enough for a verdict."
+    assert verdicts(growing, allowed_lag=262) == "verdict OK."
+    assert verdicts(growing, progress(row, "a:1")) == "verdicts OK on 1 queue, GROWING on 1 queue."
+    assert verdicts(progress(row, "a:0", lag_first=300, lag_last=262)) == "verdict OK."
+    assert verdicts(progress(row, "a:0", lag_first=1, lag_last=262, verdict="STOP")) == "verdict STOP."
 
 
 def test_a_backlog_that_is_unknown_at_first_did_not_grow() -> None:
     row = interval(0, 60, C1)
     begun = progress(row, "a:1", lag_first=None, lag_last=30)
-    text = told(given(30, row, allocations=[allocation(row, "a:0", C1)], progress=[progress(row, "a:0"), begun]))
+    text = topic_lines(
+        group_step(30, row, allocations=[allocation(row, "a:0", C1)], progress=[progress(row, "a:0"), begun])
+    )
     assert text[-1] == (
         "  Whole topic: backlog unknown → 34; 2,000 produced, 2,012 consumed; at first the group had not committed an "
         "offset in a:1."
@@ -211,18 +226,18 @@ def test_a_retry_topic_is_told_of_only_if_something_is_wrong_there() -> None:
     retry = "%RETRY%G"
     rows = interval(0, 60, C1), interval(0, 60, C1, topic=retry), interval(0, 60, C1, topic="%RETRY%other")
     harmless, harm = (finding(topic=retry, severity=severity) for severity in ("INFO", "WARN"))
-    quiet = explain(given(30, *rows, findings=[harmless]))
-    assert ([one.topic for one in quiet.topics], quiet.quiet_topics) == (["T"], [retry, "%RETRY%other"])
-    assert "2 retry topics have no finding above INFO: --topic NAME shows one of them." in whole(
-        given(30, *rows, findings=[harmless])
+    quiet = explain(group_step(30, *rows, findings=[harmless]))
+    assert ([explained.topic for explained in quiet.topics], quiet.quiet_topics) == (["T"], [retry, "%RETRY%other"])
+    assert "2 retry topics have no finding above INFO: --topic NAME shows one of them." in all_lines(
+        group_step(30, *rows, findings=[harmless])
     )
-    loud = explain(given(30, *rows, findings=[harm]))
-    assert ([one.topic for one in loud.topics], loud.quiet_topics) == (["T", retry], ["%RETRY%other"])
+    loud = explain(group_step(30, *rows, findings=[harm]))
+    assert ([explained.topic for explained in loud.topics], loud.quiet_topics) == (["T", retry], ["%RETRY%other"])
 
 
 def test_findings_are_told_the_worst_first() -> None:
     """And those of the whole group before those of its topics; of one topic only, if it is named."""
-    found = [
+    findings = [
         finding(severity="INFO", rule="A"),
         finding(rule="B", topic="T", evidence={"backlog_end": 1234, "unknown_queues": 2}),
         finding(rule="C", evidence={"measures": [{"name": "x_max", "value": 1234.5}, {"name": "y", "value": None}]}),
@@ -230,7 +245,7 @@ def test_findings_are_told_the_worst_first() -> None:
         finding(rule="E", topic="%RETRY%G", evidence={"parties": [{"name": "p", "client_ids": ["c1", "c2"]}]}),
     ]
     rows = interval(0, 60, C1), interval(0, 60, C1, topic="U")
-    text = whole(given(30, *rows, findings=found))
+    text = all_lines(group_step(30, *rows, findings=findings))
     assert text[1].startswith("5 findings cover this moment: 3 ERROR, 1 WARN and 1 INFO. ")
     assert text[2 : text.index("T") - 1] == [
         "",
@@ -257,37 +272,37 @@ def test_findings_are_told_the_worst_first() -> None:
         "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min).",
         "    What to do: Start it.",
     ]
-    only = explain(given(30, *rows, findings=found, topic="U"))
-    assert [one["rule"] for one in only.findings] == ["C", "D", "A"]
-    assert [one.topic for one in only.topics] == ["U"]
+    only = explain(group_step(30, *rows, findings=findings, topic="U"))
+    assert [shown["rule"] for shown in only.findings] == ["C", "D", "A"]
+    assert [explained.topic for explained in only.topics] == ["U"]
 
 
 def test_an_explanation_begins_with_the_causes() -> None:
     """A consequence stands behind how it was computed, unless its cause does not hold at the moment, or is INFO."""
-    found = [
+    findings = [
         finding(rule="CAUSE", finding_id="a"),
         finding(rule="CONSEQUENCE", finding_id="b", root_finding_id="a"),
         finding(rule="ORPHAN", finding_id="c", root_finding_id="z"),
         finding(rule="ASIDE", finding_id="d", severity="INFO"),
         finding(rule="OTHER", finding_id="e", root_finding_id="d"),
     ]
-    text = whole(given(30, interval(0, 60, C1), findings=found))
+    text = all_lines(group_step(30, interval(0, 60, C1), findings=findings))
     marks = ("What was wrong", "T", "What else was found")
     named = [words[1] if words[0] in ("ERROR", "INFO") else line for line in text if (words := line.split())]
-    assert [one for one in named if one in marks or one in ("CAUSE", "CONSEQUENCE", "ORPHAN", "ASIDE", "OTHER")] == [
-        *("What was wrong", "CAUSE", "ORPHAN", "OTHER", "T", "What else was found", "CONSEQUENCE", "ASIDE")
-    ]
+    assert [
+        name for name in named if name in marks or name in ("CAUSE", "CONSEQUENCE", "ORPHAN", "ASIDE", "OTHER")
+    ] == [*("What was wrong", "CAUSE", "ORPHAN", "OTHER", "T", "What else was found", "CONSEQUENCE", "ASIDE")]
 
 
 def test_a_topic_that_the_group_does_not_have() -> None:
     with pytest.raises(NothingPublishedError, match=r"^G has no topic order in .*: did you mean orders"):
-        explain(given(30, interval(0, 60, topic="orders"), topic="order"))
+        explain(group_step(30, interval(0, 60, topic="orders"), topic="order"))
 
 
 def test_a_member_computes_by_the_rules_of_its_language() -> None:
-    hashed = [member(one, strategy="CONSISTENT_HASH", language="GO") for one in ("c1", "c2")]
+    hashed = [member(name, strategy="CONSISTENT_HASH", language="GO") for name in ("c1", "c2")]
     row = interval(0, 60, *hashed, strategy="CONSISTENT_HASH")
-    (topic,) = explain(given(30, row, **owned(row))).topics
+    (topic,) = explain(group_step(30, row, **owned(row))).topics
     assert "Go's hash ring" in topic.views[0].arithmetic[0]
 
 

@@ -16,7 +16,7 @@ from spark_jobs.show.explain import explain
 from spark_jobs.show.text.explanation import GroupStep
 from spark_jobs.show.text.explanation_text import lines
 from spark_jobs.show.text.interval_text import TextLine
-from tests.explain.rows import allocation, finding, given, interval, member, progress
+from tests.explain.rows import allocation, finding, group_step, interval, member, progress
 
 HOSTILE = {
     "escape": "\x1b[2J\x1b]0;owned\x07",
@@ -49,7 +49,7 @@ def named(name: str) -> GroupStep:
     lost = {"unassigned_cause": "DUPLICATE_CLIENT_ID", "unassigned_client_id": name}
     told = {"parties": [{"name": name, "client_ids": [name]}]}
     return dataclasses.replace(
-        given(
+        group_step(
             40,
             row,
             allocations=[
@@ -120,7 +120,7 @@ def test_a_program_gets_the_name_itself(name: str) -> None:
 def test_what_several_pop_by_design_is_told_as_such() -> None:
     row = interval(30, 60, member("c1"), member("c2"))
     shared = allocation(row, "b:0", member("c1"), member("c2"), double_owned_cause="POP_SHARED")
-    story = explain(given(40, row, allocations=[shared]))
+    story = explain(group_step(40, row, allocations=[shared]))
     (line,) = (one for one in lines(story) if "popped" in one.text)
     assert (line.text, line.part) == (
         "b:0 (1 queue) could be popped by positions 0 and 1: each message goes to one of them.",

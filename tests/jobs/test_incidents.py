@@ -10,7 +10,7 @@ import pytest
 from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS
 from spark_jobs.cli.main import main
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.show.incidents import IncidentQuery, incidents_of, severities_in
+from spark_jobs.show.incidents import IncidentQuery, incidents_and_unknown, severities_in
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
 from tests.explain.rows import at, finding, interval
@@ -27,13 +27,13 @@ def test_an_incident_is_read_from_its_beginning(tmp_path: Path) -> None:
     tables = DeltaTables(Location.parse(str(tmp_path)))
 
     def asked(number: int) -> list[str]:
-        return [one.incident_id for one in incidents_of(tables, IncidentQuery(hour(number)))]
+        return [one.incident_id for one in incidents_and_unknown(tables, IncidentQuery(hour(number)))]
 
-    (whole,) = incidents_of(tables, IncidentQuery())
+    (whole,) = incidents_and_unknown(tables, IncidentQuery())
     assert len(whole.roots[0].finding_ids) == 30
     assert asked(10) == asked(25) == asked(39) == [whole.incident_id]
     assert asked(9) == asked(40) == asked(47) == []
-    assert incidents_of(tables, IncidentQuery(is_open=True)) == []
+    assert incidents_and_unknown(tables, IncidentQuery(is_open=True)).incidents == []
 
 
 def test_a_schedule_asks_how_severe_the_incidents_of_an_interval_are(tmp_path: Path) -> None:

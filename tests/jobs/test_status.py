@@ -51,18 +51,18 @@ def test_the_newest_step_of_every_group_that_a_run_has_published(spark: SparkSes
     # A run that has not come to its end: its rows are not published.
     write(spark, warehouse, GROUP_STATUS, status("eu", "a", 2, "ERROR"))
 
-    found = statuses(DeltaTables(warehouse))
-    assert found.newest_step == HOUR + timedelta(hours=1)
-    told = [(one["cluster"], one["consumer_group"], one["step_start"], one["advice"]) for one in found.groups]
-    assert told == [
+    newest = statuses(DeltaTables(warehouse))
+    assert newest.newest_step == HOUR + timedelta(hours=1)
+    rows_shown = [(row["cluster"], row["consumer_group"], row["step_start"], row["advice"]) for row in newest.groups]
+    assert rows_shown == [
         ("eu", "b", HOUR, "0"),
         ("eu", "a", HOUR + timedelta(hours=1), "1"),
         ("us", "a", HOUR + timedelta(hours=1), "1"),
     ]
     # What is old is told by all groups, also where only old ones are asked for.
     only = statuses(DeltaTables(warehouse), None, "b")
-    assert ([one["consumer_group"] for one in only.groups], only.newest_step) == (["b"], HOUR + timedelta(hours=1))
-    assert [one["cluster"] for one in statuses(DeltaTables(warehouse), "us").groups] == ["us"]
+    assert ([row["consumer_group"] for row in only.groups], only.newest_step) == (["b"], HOUR + timedelta(hours=1))
+    assert [row["cluster"] for row in statuses(DeltaTables(warehouse), "us").groups] == ["us"]
     with pytest.raises(NothingPublishedError, match=r"a is in several clusters \(eu, us\)"):
         statuses(DeltaTables(warehouse), None, "a")
     with pytest.raises(NothingPublishedError, match="there is no cluster asia; audited clusters: eu, us"):

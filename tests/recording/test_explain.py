@@ -77,21 +77,21 @@ def test_the_readme_shows_what_is_told() -> None:
 
 def test_a_retry_topic_is_told_when_it_is_named(spark: SparkSession, audited: Audited) -> None:
     """Nothing was ever consumed again: there is nothing to be behind of."""
-    asked = question("payment-service", "2026-11-21T02:10Z", "%RETRY%payment-service")
-    story = explain_group(DeltaTables(audited.warehouse), asked)
+    request = question("payment-service", "2026-11-21T02:10Z", "%RETRY%payment-service")
+    story = explain_group(DeltaTables(audited.warehouse), request)
     document = json.loads(as_json(asdict(story)))
     (topic,) = document["topics"]
     (view,) = topic["views"]
     assert (topic["topic"], topic["is_retry"], document["quiet_topics"]) == ("%RETRY%payment-service", True, [])
     assert (view["queues"], view["members"][0]["queues"], view["members"][1]["queues"]) == ("broker-a:0",) * 3
     assert (topic["backlog"]["first"], topic["backlog"]["last"], topic["backlog"]["unknown"]) == (0, 0, [])
-    found = {finding["topic"] for finding in document["findings"]}
-    assert found == {None, "%RETRY%payment-service"}
+    topics = {finding["topic"] for finding in document["findings"]}
+    assert topics == {None, "%RETRY%payment-service"}
     assert document["at"] == "2026-11-21T02:10Z"
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("wanted", "message"),
     [
         (
             question("paymentservice", "2026-11-21T02:10Z"),
@@ -118,10 +118,10 @@ def test_a_retry_topic_is_told_when_it_is_named(spark: SparkSession, audited: Au
     ],
 )
 def test_what_is_not_there_is_an_error_that_helps(
-    spark: SparkSession, audited: Audited, asked: ExplainRequest, message: str
+    spark: SparkSession, audited: Audited, wanted: ExplainRequest, message: str
 ) -> None:
     with pytest.raises(NothingPublishedError) as error:
-        explain_group(DeltaTables(audited.warehouse), asked)
+        explain_group(DeltaTables(audited.warehouse), wanted)
     assert str(error.value).startswith(message)
 
 
@@ -139,8 +139,8 @@ def test_the_arithmetic_is_that_of_every_allocation(spark: SparkSession, audited
         queues = [MessageQueue(row["topic"], queue["broker_name"], queue["queue_id"]) for queue in row["queues"]]
         client_ids = [member["client_id"] for member in row["members"]]
         for member in row["members"]:
-            told = sizes(settings.named(member["strategy"]), queues, client_ids)
-            share = told[client_ids.index(member["client_id"])] if member["subscribes"] else 0
+            share_sizes = sizes(settings.named(member["strategy"]), queues, client_ids)
+            share = share_sizes[client_ids.index(member["client_id"])] if member["subscribes"] else 0
             assert owned[(*key(row), member["client_id"], member["client_addr"])] == share, row
             looked_at.add(member["strategy"])
     assert looked_at == {"AVG", "AVG_BY_CIRCLE", "CONFIG", "CONSISTENT_HASH", "MACHINE_ROOM", "MACHINE_ROOM_NEARBY-AVG"}
@@ -152,9 +152,9 @@ def key(row: dict[str, Any]) -> tuple[Any, ...]:
 
 def test_the_status_of_all_groups(spark: SparkSession, audited: Audited) -> None:
     """As the report has them: most errors first, then what piled up in any of them."""
-    found = statuses(DeltaTables(audited.warehouse))
-    assert found.newest_step == datetime(2026, 11, 21, 2, tzinfo=UTC)
-    names = [group["consumer_group"] for group in found.groups]
+    newest = statuses(DeltaTables(audited.warehouse))
+    assert newest.newest_step == datetime(2026, 11, 21, 2, tzinfo=UTC)
+    names = [group["consumer_group"] for group in newest.groups]
     assert names[:3] == ["mixed-service", "batch-export", "payment-service"]
     assert names[-5:] == ["geo-service", "inventory-service", "ledger", "pop-service", "price-cache"]
     assert len(names) == 17

@@ -44,23 +44,23 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> DeltaTables:
     return DeltaTables(Location.parse(str(folder)))
 
 
-def samples(found: CollectorRegistry, name: str) -> Iterator[tuple[dict[str, str], float]]:
-    for family in found.collect():
+def samples(gauges: CollectorRegistry, name: str) -> Iterator[tuple[dict[str, str], float]]:
+    for family in gauges.collect():
         if family.name == f"rebalance_audit_{name}":
             yield from ((sample.labels, sample.value) for sample in family.samples)
 
 
 def test_the_incidents_that_stand_at_the_end(tables: DeltaTables) -> None:
-    found = metrics(tables)
+    gauges = metrics(tables)
     both = [
-        {(labels["rule"], labels["severity"]): value for labels, value in samples(found, name) if value}
+        {(labels["rule"], labels["severity"]): value for labels, value in samples(gauges, name) if value}
         for name in ("open_incidents", "open_incident_groups")
     ]
     assert {kind: tuple(values[kind] for values in both) for kind in both[0]} == OPEN
-    assert {labels["consumer_group"] for labels, _ in samples(found, "step_end_timestamp_seconds")} == set(
+    assert {labels["consumer_group"] for labels, _ in samples(gauges, "step_end_timestamp_seconds")} == set(
         EVERYBODY.split()
     )
-    assert {value for _, value in samples(found, "step_end_timestamp_seconds")} == {HOUR.end.timestamp()}
+    assert {value for _, value in samples(gauges, "step_end_timestamp_seconds")} == {HOUR.end.timestamp()}
 
 
 def test_twins_own_four_queues_twice_and_four_have_no_owner(tables: DeltaTables, tmp_path: Path) -> None:
@@ -68,8 +68,8 @@ def test_twins_own_four_queues_twice_and_four_have_no_owner(tables: DeltaTables,
     file = tmp_path / "trace.pftrace"
     request = TraceRequest(HOUR, consumer_group="payment-service")
     assert trace(tables, request, file, lambda _: None) == []
-    found = tracks(file.read_bytes())
-    queues = {path: slices for path, slices in found.items() if path[1:2] == ("payment-service",) and ":" in path[-1]}
+    shown = tracks(file.read_bytes())
+    queues = {path: slices for path, slices in shown.items() if path[1:2] == ("payment-service",) and ":" in path[-1]}
     assert len([path for path in queues if "%RETRY%" not in path[-1]]) == 8
 
     def at(seconds: int) -> Counter[str]:
@@ -78,7 +78,7 @@ def test_twins_own_four_queues_twice_and_four_have_no_owner(tables: DeltaTables,
         return Counter(name for slices in of_topic for start, end, name in slices if start <= moment < end)
 
     assert at(600) == {"2 owners: 172.17.0.1@1, 172.17.0.1@1": 4, "no owner": 4}
-    assert [one for one in at(1200) if one == "no owner" or "owners" in one] == []
-    headlines = [name for _, _, name in found["demo", "incidents"]]
+    assert [name for name in at(1200) if name == "no owner" or "owners" in name] == []
+    headlines = [name for _, _, name in shown["demo", "incidents"]]
     assert "Consumers of payment-service share the client id 172.17.0.1@1" in headlines
-    assert ("demo", "payment-service", "backlog") in found
+    assert ("demo", "payment-service", "backlog") in shown

@@ -26,16 +26,16 @@ def test_every_incident_of_the_table_has_a_page_and_no_other(section: dict[str, 
     pages = section["pages"]
     assert section["text"] == "19 incidents: 11 ERROR, 7 WARN, 1 INFO; 11 are open"
     assert len(pages) == len(list(by_hand()))
-    assert [one["severity"] for one in pages] == ["ERROR"] * 11 + ["WARN"] * 7 + ["INFO"]
+    assert [page["severity"] for page in pages] == ["ERROR"] * 11 + ["WARN"] * 7 + ["INFO"]
     # Open, with most messages piled up; at the end what was not recorded.
-    assert [one["groups"][0]["name"] for one in pages[:2]] == ["legacy-import", "mixed-service"]
+    assert [page["groups"][0]["name"] for page in pages[:2]] == ["legacy-import", "mixed-service"]
     assert pages[-1]["headline"] == "Snapshots of 17 groups are missing"
-    assert sum(one["resolved"] is None for one in pages) == 11
+    assert sum(page["resolved"] is None for page in pages) == 11
 
 
 def test_the_twins_are_told_in_words(section: dict[str, Any]) -> None:
     """309 s after T0 both consumers have one id; four of eight queues have no owner for 620 s."""
-    (twins,) = [one for one in section["pages"] if one["groups"] == [{"name": "payment-service", "id": "group-1"}]]
+    (twins,) = [page for page in section["pages"] if page["groups"] == [{"name": "payment-service", "id": "group-1"}]]
     assert twins["headline"] == "Consumers of payment-service share the client id 172.17.0.1@1"
     (opened, resolved) = next((opened, resolved) for (_, _, _, of), opened, resolved in by_hand() if "payment" in of[0])
     start, end = (round(at * 1000) for at in twins["window"])
@@ -45,4 +45,4 @@ def test_the_twins_are_told_in_words(section: dict[str, Any]) -> None:
     (cost,) = twins["costs"]
     assert (cost["name"], cost["piled_up"]) == ("payment-service", "6,123")
     assert cost["unowned"] == pytest.approx(4 * 620 / 60, rel=0.02)
-    assert "No consumer of payment-service owns payments broker-a:4-7" in cost["told"]
+    assert "No consumer of payment-service owns payments broker-a:4-7" in cost["conditions"]

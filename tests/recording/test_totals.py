@@ -21,7 +21,7 @@ import pytest
 from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, OUTPUTS, QUEUE_PROGRESS
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.show.explain import ExplainRequest, explain_group
-from spark_jobs.show.incidents import IncidentQuery, incidents_of
+from spark_jobs.show.incidents import IncidentQuery, incidents_and_unknown
 from spark_jobs.show.metrics import metrics
 from spark_jobs.show.report import ReportRequest, report
 from spark_jobs.show.status import statuses
@@ -237,7 +237,7 @@ def _explained(recording: Told, group: str, topic: str, end: Any) -> GroupExplan
 
 def test_incidents_and_sql_say_how_long_queues_had_no_owner(recording: Told) -> None:
     told: dict[str, float] = defaultdict(float)
-    for incident in incidents_of(recording.tables, IncidentQuery()):
+    for incident in incidents_and_unknown(recording.tables, IncidentQuery()):
         for cost in incident.costs:
             told[cost.consumer_group] += cost.unowned_queue_minutes
     database = duckdb.connect()
@@ -275,7 +275,7 @@ MOST = {group: messages for group, (_, messages) in PILED_UP.items()} | {"legacy
 
 
 def test_incidents_findings_report_and_the_capacity_sentence_say_what_piled_up(recording: Told) -> None:
-    costs = [cost for incident in incidents_of(recording.tables, IncidentQuery()) for cost in incident.costs]
+    costs = [cost for incident in incidents_and_unknown(recording.tables, IncidentQuery()) for cost in incident.costs]
     told = {(cost.consumer_group, cost.piled_up) for cost in costs}
     found = {(row["consumer_group"], row["evidence"]["backlog_max"]) for row in recording.published[FINDINGS]}
     page = report(recording.tables, ReportRequest(recording.hour), lambda _: None)

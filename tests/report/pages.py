@@ -22,37 +22,18 @@ _EVIDENCE = dict.fromkeys(
 
 def fleet_row(group: str, **facts: Any) -> dict[str, Any]:
     """What `report.fleet` says of a group: nothing found, nothing known, unless told otherwise."""
-    unknown = (
-        "busiest",
-        "rank",
-        "errors",
-        "piled_up",
-        "rules",
-        "lines",
-        "backlog_start",
-        "backlog_end",
-        "catches_up",
-        "catch_up_seconds",
-        "retention_left_seconds",
-        "members",
-        "queues",
-    )
-    row = dict.fromkeys((*unknown, "owned_twice", "owned_never"))
+    found = ("busiest", "rank", "errors", "piled_up", "rules", "lines")
+    backlog = ("backlog_start", "backlog_end", "catches_up", "catch_up_seconds", "retention_left_seconds")
+    row = dict.fromkeys((*found, *backlog, "members", "queues", "owned_twice", "owned_never"))
     return row | {"cluster": "c", "consumer_group": group, "limit": "NO_BACKLOG", "advice": "Nothing to help."} | facts
 
 
 def finding(start: float, end: float, **facts: Any) -> dict[str, Any]:
     """A finding of that time, by default queue 1 without owner."""
-    told = {"finding_id": "f1", "rule": "UNASSIGNED_QUEUE", "severity": "ERROR", "topic": "t", "subject": "b:1"}
+    key = {"finding_id": "f1", "rule": "UNASSIGNED_QUEUE", "severity": "ERROR", "topic": "t", "subject": "b:1"}
+    cause = {"cause": "DUPLICATE_CLIENT_ID", "advice": "Make it unique.", "muted": None, "team": None}
     evidence = _EVIDENCE | {"backlog_max": 1234, "queues": [], "member_count": 2}
-    cause = {
-        "cause": "DUPLICATE_CLIENT_ID",
-        "advice": "Make it unique.",
-        "evidence": evidence,
-        "muted": None,
-        "team": None,
-    }
-    return told | cause | {"start": at(start), "end": at(end)} | facts
+    return key | cause | {"evidence": evidence, "start": at(start), "end": at(end)} | facts
 
 
 def span(start: float, end: float, queue_id: int, *owners: str, **facts: Any) -> dict[str, Any]:
@@ -66,9 +47,9 @@ def span(start: float, end: float, queue_id: int, *owners: str, **facts: Any) ->
 
 def state(start: float, end: float, trigger: str | None, **facts: Any) -> dict[str, Any]:
     """A replayed state of the topic; a trigger moved one of two queues."""
-    told = {"topic": "t", "membership_view": "*", "status": "REPLAYED", "reason": None, "trigger": trigger}
+    interval = {"topic": "t", "membership_view": "*", "status": "REPLAYED", "reason": None, "trigger": trigger}
     moves = {"trigger_subject": "a", "queues_moved": 1, "queues_preserved": 1, "least_moves": 1}
-    return told | moves | {"start": at(start), "end": at(end)} | facts
+    return interval | moves | {"start": at(start), "end": at(end)} | facts
 
 
 def member(start: float, end: float, connection: str, *, twins: bool = False) -> dict[str, Any]:
@@ -83,8 +64,8 @@ def lag(start: float, end: float, queue_id: int, first: int | None, last: int | 
     place = {"topic": "t", "broker_name": "b", "queue_id": queue_id}
     seconds = end - start
     rates = {"produced": seconds, "consumed": seconds / 2, "seconds": seconds}
-    told = {"lag_first": first, "lag_last": last, "lag_max": None if last is None else max(first or 0, last)}
-    return place | rates | told | {"start": at(start), "end": at(end)}
+    lags = {"lag_first": first, "lag_last": last, "lag_max": None if last is None else max(first or 0, last)}
+    return place | rates | lags | {"start": at(start), "end": at(end)}
 
 
 def step(**facts: Any) -> dict[str, Any]:
@@ -92,8 +73,8 @@ def step(**facts: Any) -> dict[str, Any]:
     numbers = {"members": 2, "queues": 2, "backlog_start": 20, "backlog_end": 40, "in_rate": 2.0, "out_rate": None}
     numbers |= {"utilisation": 0.25, "headroom": None}
     numbers |= {"catches_up": True, "catch_up_seconds": 90.4, "retention_left_seconds": 172_800.0}
-    told = {"limit": "ALLOCATION", "advice": "No: correct the ids.", "attribution": [], "step_start": at(0)}
-    return numbers | told | facts
+    answer = {"limit": "ALLOCATION", "advice": "No: correct the ids.", "attribution": [], "step_start": at(0)}
+    return numbers | answer | facts
 
 
 def incident(start: float, end: float | None, *groups: str, **facts: Any) -> Incident:
@@ -109,7 +90,7 @@ def incident(start: float, end: float | None, *groups: str, **facts: Any) -> Inc
     unowned = root._replace(
         rule="UNASSIGNED_QUEUE", cause="DUPLICATE_CLIENT_ID", topic="t", subject="b:1", finding_ids=("f1",)
     )
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "incident_id": f"{named[0]}-{start:g}",
         "cluster": "c",
         "rule": "DUPLICATE_CLIENT_ID",
@@ -131,7 +112,7 @@ def incident(start: float, end: float | None, *groups: str, **facts: Any) -> Inc
         "consequences": (unowned,),
         "costs": tuple(GroupCost(name, 1234 if name == named[0] else None, 40.0) for name in named),
     }
-    return Incident(**(told | facts))
+    return Incident(**(fields | facts))
 
 
 def twins(fleet: Mapping[str, Any]) -> GroupRows:
@@ -172,7 +153,7 @@ def content(*groups: GroupRows, others: tuple[dict[str, Any], ...] = (), **facts
     run = {"run_id": "run-1", "finished_at": at(7200), "interval_start": at(0), "interval_end": at(3600)}
     run |= {"cluster": None, "consumer_group": None, "topic": None, "code_version": "0.1.0"}
     run |= {"source_versions": {"route_snapshots": 7}, "configuration_hash": "abcdef0123456789"}
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "requested": HOUR,
         "interval": HOUR,
         "fleet": [*(group.fleet for group in groups), *others],
@@ -183,12 +164,12 @@ def content(*groups: GroupRows, others: tuple[dict[str, Any], ...] = (), **facts
         "versions": {"findings": 3},
         "code_version": "0.1.0",
     }
-    return PageContent(**(told | facts))
+    return PageContent(**(fields | facts))
 
 
 def troubled(group: str = "twins") -> dict[str, Any]:
     """The fleet's row of a group with one finding."""
-    lines = [{"topic": "t", "points": [{"part": 0, "backlog": 20}, {"part": 47, "backlog": 1500}]}]
+    lines = [{0: 20, 47: 1500}]
     rules = [{"rule": "UNASSIGNED_QUEUE", "findings": 1}]
     return fleet_row(
         group, rank=3, errors=1, piled_up=1234, rules=rules, lines=lines, members=2, queues=2, busiest=0.426,

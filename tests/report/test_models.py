@@ -27,10 +27,10 @@ from tests.snapshots import HOUR, at
 _DEFAULTS = {"type": "object", "name": "DocumentConfig", "id": "config"}
 
 
-def said(value: Any) -> Iterator[tuple[str, str]]:
+def properties_in(value: Any) -> Iterator[tuple[str, str]]:
     """(type of a model, property) of all that is said in Bokeh's JSON."""
-    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from said(one)
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from properties_in(part)
     if isinstance(value, dict) and value.get("type") == "object":
         yield from ((value["name"], name) for name in value.get("attributes", ()))
 
@@ -38,7 +38,9 @@ def said(value: Any) -> Iterator[tuple[str, str]]:
 def read_back(chart: str) -> Document:
     """The document of packed charts; raises where Bokeh does not know a property, or not such a value of it."""
     charts: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(chart)))
-    assert [one for one in said(charts["docs"]) if one[1] not in get_class(one[0]).properties()] == []
+    assert [
+        (model, name) for model, name in properties_in(charts["docs"]) if name not in get_class(model).properties()
+    ] == []
     assert list(charts["docs"]) == [charts["item"]["docid"]]
     document = Document.from_json({"config": _DEFAULTS} | charts["docs"]["charts"])
     assert [root.id for root in document.roots] == charts["item"]["root_ids"]
@@ -50,8 +52,8 @@ def empty() -> Figure:
 
 
 def figures(html: str) -> list[Any]:
-    found = re.findall(r'data-gzip="([^"]+)"', html)
-    return [root for chart in found for root in read_back(chart).roots if isinstance(root, figure)]
+    packed_charts = re.findall(r'data-gzip="([^"]+)"', html)
+    return [root for chart in packed_charts for root in read_back(chart).roots if isinstance(root, figure)]
 
 
 def test_bokeh_knows_all_that_a_report_says_of_its_charts() -> None:
@@ -59,16 +61,15 @@ def test_bokeh_knows_all_that_a_report_says_of_its_charts() -> None:
     assert [chart.name for chart in drawn] == ["Incidents", "Members", "Owners", "Backlog", "Rates"]
     assert {chart.x_range.name for chart in drawn} == {"time"}
     assert len({chart.x_range.id for chart in drawn}) == 2  # one for the incidents, and one that a group's charts share
-    assert {glyph.__class__.__name__ for chart in drawn for glyph in (one.glyph for one in chart.renderers)} == {
-        *("HBar", "HSpan", "Line", "Scatter", "Text", "VSpan")
-    }
+    glyphs = {drawing.glyph.__class__.__name__ for chart in drawn for drawing in chart.renderers}
+    assert glyphs == {"HBar", "HSpan", "Line", "Scatter", "Text", "VSpan"}
 
 
 def test_bokeh_knows_all_that_a_what_if_says_of_its_chart() -> None:
     (chart,) = figures(what_if_page("g", HOUR, compared(2)))
-    (legend,) = [one for one in chart.above if one.__class__.__name__ == "Legend"]
+    (legend,) = [model for model in chart.above if model.__class__.__name__ == "Legend"]
     assert [item.label.value for item in legend.items] == ["really happened", "--members +1", "--members +2"]
-    assert [item.renderers[0].id for item in legend.items] == [one.id for one in chart.renderers]
+    assert [item.renderers[0].id for item in legend.items] == [renderer.id for renderer in chart.renderers]
     assert (chart.x_range.start, chart.x_range.end) == (at(0).timestamp() * 1000, at(1200).timestamp() * 1000)
 
 

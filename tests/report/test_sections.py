@@ -6,7 +6,6 @@ Times are seconds after 10:00; a step is an hour.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
 from typing import Any
 
 from spark_jobs.domain.model.intervals import Interval
@@ -41,7 +40,7 @@ def named(rows: Iterable[tuple[Any, ...]], names: Sequence[str]) -> list[Row]:
     return [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def found(rows: Iterable[Row], *columns: str) -> list[tuple[Any, ...]]:
+def columns_of(rows: Iterable[Row], *columns: str) -> list[tuple[Any, ...]]:
     return sorted((tuple(row[name] for name in columns) for row in rows), key=repr)
 
 
@@ -56,9 +55,9 @@ def progress(begin: int, end: int, queue_id: int, *numbers: int | None) -> tuple
 
 
 def interval(begin: int, end: int, trigger: str | None, *ids: str, status: str = "REPLAYED") -> tuple[Any, ...]:
-    connections = named([(one[0], one, 493, "AVG") for one in ids], _MEMBER)
+    connections = named([(address[0], address, 493, "AVG") for address in ids], _MEMBER)
     replayed = status == "REPLAYED"
-    counts = (len(ids), len({one[0] for one in ids}), 4, 0, 0, 0) if replayed else (None,) * 6
+    counts = (len(ids), len({address[0] for address in ids}), 4, 0, 0, 0) if replayed else (None,) * 6
     moved = (2, 2, 1) if trigger else (None,) * 3
     facts = (status, None if replayed else "NO_SNAPSHOTS", "AVG", "CLIENT", connections if replayed else None)
     return (*key(begin), at(end), *facts, *counts, trigger, None, *moved)
@@ -83,7 +82,7 @@ def test_a_span_of_an_owner_goes_on_over_intervals_and_steps_and_ends_where_nobo
         {**row, "owner": [owner["client_id"] for owner in row["owners"]]}
         for row in ownership(named(allocations, _ALLOCATIONS), named(lags, _PROGRESS))
     ]
-    assert found(spans, "queue_id", "start", "end", "owner", "lag_first", "lag_last", "lag_max") == sorted(
+    assert columns_of(spans, "queue_id", "start", "end", "owner", "lag_first", "lag_last", "lag_max") == sorted(
         [
             (0, at(0), at(4000), ["A"], 5, 2, 9),
             (1, at(0), at(100), ["A"], None, None, None),
@@ -103,7 +102,7 @@ def test_a_member_is_one_span_over_all_topics_and_twins_are_marked_while_they_ar
         interval(300, 400, None, status="UNOBSERVED"),
     ]
     spans = members(named(rows, _INTERVALS))
-    assert found(spans, "client_id", "client_addr", "twins", "start", "end", "strategy", "version") == sorted(
+    assert columns_of(spans, "client_id", "client_addr", "twins", "start", "end", "strategy", "version") == sorted(
         [
             ("a", "a1", False, at(0), at(100), "AVG", 493),
             ("a", "a1", True, at(100), at(200), "AVG", 493),
@@ -123,8 +122,8 @@ def test_a_state_ends_with_a_rebalance_or_a_gap_and_not_with_a_step() -> None:
         interval(5000, 6000, None, status="UNOBSERVED"),
         interval(6000, 7200, None, "b1"),
     ]
-    told = states(named(rows, _INTERVALS))
-    assert found(told, "start", "end", "status", "trigger", "member_count", "queues_moved") == sorted(
+    merged = states(named(rows, _INTERVALS))
+    assert columns_of(merged, "start", "end", "status", "trigger", "member_count", "queues_moved") == sorted(
         [
             (at(0), at(1000), "REPLAYED", "FIRST_OBSERVATION", 1, 2),
             (at(1000), at(5000), "REPLAYED", "MEMBER_RESTARTED", 1, 2),
@@ -141,8 +140,8 @@ def test_what_was_not_replayed_is_one_state_as_long_as_the_reason_is_one() -> No
         interval(1000, 2000, None, "a1", "b1", status="NOT_REPLAYABLE"),
         interval(2000, 3600, None, status="UNOBSERVED"),
     ]
-    told = [{**row, "member_count": count} for row, count in zip(named(rows, _INTERVALS), (1, 2, None), strict=True)]
-    assert found(states(told), "start", "end", "status") == [
+    counted = [{**row, "member_count": count} for row, count in zip(named(rows, _INTERVALS), (1, 2, None), strict=True)]
+    assert columns_of(states(counted), "start", "end", "status") == [
         (at(0), at(2000), "NOT_REPLAYABLE"),
         (at(2000), at(3600), "UNOBSERVED"),
     ]
@@ -159,7 +158,7 @@ def test_a_part_of_the_backlog_keeps_its_first_last_and_highest_lag_and_the_time
     ]
     parts = backlog(named(rows, _PROGRESS), HOUR)
     columns = ("start", "end", "lag_first", "lag_last", "lag_max", "produced", "consumed", "seconds")
-    assert found(parts, *columns) == sorted(
+    assert columns_of(parts, *columns) == sorted(
         [(at(0), at(15), 3, 6, 8, 30, 27, 7.0), (at(15), at(3600), 6, 1, 7, 100, 105, 3585.0)], key=repr
     )
 
@@ -169,12 +168,14 @@ _STATUS = (
     "owned_never", "limit", "advice", "busiest_utilisation",
     "catches_up", "catch_up_seconds", "retention_left_seconds",
 )  # fmt: skip
-_FINDINGS = ("cluster", "consumer_group", "rule", "severity", "topic", "subject", "cause", "evidence", "muted")
 
 
-def told(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """What the fleet is given of progress."""
-    return [tuple(row[name] for name in PROGRESS_COLUMNS) for row in named(rows, _PROGRESS)]
+def finding(group: str, kind: str, subject: str, backlog: int | None, cause: str | None = None, **facts: Any) -> Row:
+    """The columns of a finding that the fleet reads; `kind`: its severity and rule."""
+    severity, rule = kind.split()
+    evidence = {"backlog_max": backlog, "unknown_queues": None}
+    columns = {"rule": rule, "severity": severity, "topic": None, "subject": subject, "cause": cause, "muted": None}
+    return {"cluster": "c", "consumer_group": group, "evidence": evidence, **columns, **facts}
 
 
 def test_the_fleet_lists_what_needs_attention_first() -> None:
@@ -187,82 +188,17 @@ def test_the_fleet_lists_what_needs_attention_first() -> None:
         ),
     ]
     findings = [
-        (
-            "c",
-            "quiet",
-            "CLIENT_HUNG",
-            "ERROR",
-            None,
-            "a",
-            None,
-            {"backlog_max": 9000, "unknown_queues": None},
-            "it is known",
-        ),
-        ("c", "x", "UNOBSERVED", "INFO", None, "x", None, {"backlog_max": None, "unknown_queues": None}, None),
-        ("c", "y", "CLIENT_HUNG", "ERROR", None, "a", None, {"backlog_max": 10, "unknown_queues": None}, None),
-        (
-            "c",
-            "y",
-            "CLIENT_HUNG",
-            "ERROR",
-            None,
-            "a",
-            None,
-            {"backlog_max": 1000, "unknown_queues": None},
-            None,
-        ),  # goes on in the next step
-        (
-            "c",
-            "z",
-            "UNASSIGNED_QUEUE",
-            "ERROR",
-            "t",
-            "b:1",
-            "MIXED_STRATEGIES",
-            {"backlog_max": 7, "unknown_queues": None},
-            None,
-        ),
-        (
-            "c",
-            "z",
-            "UNASSIGNED_QUEUE",
-            "ERROR",
-            "t",
-            "b:2",
-            "MIXED_STRATEGIES",
-            {"backlog_max": 7, "unknown_queues": None},
-            None,
-        ),
-        (
-            "c",
-            "z",
-            "UNASSIGNED_QUEUE",
-            "INFO",
-            "t",
-            "b:2",
-            "GROUP_OFFLINE",
-            {"backlog_max": 70, "unknown_queues": None},
-            None,
-        ),
-        ("c", "z", "IDLE_CONSUMER", "WARN", None, "z", None, {"backlog_max": None, "unknown_queues": None}, None),
-        (
-            "c",
-            "w",
-            "UNASSIGNED_QUEUE",
-            "ERROR",
-            "t",
-            "b:1",
-            "CONFIG_HOLE",
-            {"backlog_max": None, "unknown_queues": None},
-            None,
-        ),
+        finding("quiet", "ERROR CLIENT_HUNG", "a", 9000, muted="it is known"),
+        finding("x", "INFO UNOBSERVED", "x", None),
+        finding("y", "ERROR CLIENT_HUNG", "a", 10),
+        finding("y", "ERROR CLIENT_HUNG", "a", 1000),  # lasts into the next step
+        finding("z", "ERROR UNASSIGNED_QUEUE", "b:1", 7, "MIXED_STRATEGIES", topic="t"),
+        finding("z", "ERROR UNASSIGNED_QUEUE", "b:2", 7, "MIXED_STRATEGIES", topic="t"),
+        finding("z", "INFO UNASSIGNED_QUEUE", "b:2", 70, "GROUP_OFFLINE", topic="t"),
+        finding("z", "WARN IDLE_CONSUMER", "z", None),
+        finding("w", "ERROR UNASSIGNED_QUEUE", "b:1", None, "CONFIG_HOLE", topic="t"),
     ]
-    rows = fleet(
-        named(status, _STATUS),
-        named(findings, _FINDINGS),
-        [],
-        TWO_HOURS,
-    )
+    rows = fleet(named(status, _STATUS), findings, [], TWO_HOURS)
     assert [(row["consumer_group"], row["rank"], row["piled_up"]) for row in rows] == [
         ("z", 3, 70),
         ("y", 3, 1000),
@@ -290,12 +226,6 @@ def test_the_small_line_has_the_highest_sum_of_all_queues_in_each_part() -> None
         progress(149, 7200, 1, None, None, None, None, None),
     ]
     status = [("c", "g", at(0), 0, 0, 1, 1, 0, 0, "NO_BACKLOG", "", *[None] * 4)]
-    (row,) = fleet(
-        named(status, _STATUS),
-        named([], _FINDINGS),
-        told(rows),
-        TWO_HOURS,
-    )
-    (line,) = row["lines"]
-    assert [(point["part"], point["backlog"]) for point in line["points"]] == [(0, 26), (47, 100)]
-    assert at(7200) - at(0) == timedelta(hours=2)
+    read = [tuple(row[name] for name in PROGRESS_COLUMNS) for row in named(rows, _PROGRESS)]
+    (group,) = fleet(named(status, _STATUS), [], read, TWO_HOURS)
+    assert group["lines"] == [{0: 26, 47: 100}]

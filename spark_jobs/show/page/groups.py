@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from spark_jobs.domain.model.history import RETRY
@@ -12,10 +13,10 @@ from spark_jobs.domain.model.severities import WORST_FIRST
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.phrases import number_text
 from spark_jobs.show.page.lines import backlog_chart, is_known, rates_chart
-from spark_jobs.show.page.models import Figure, Model, packed
+from spark_jobs.show.page.models import Model, packed
 from spark_jobs.show.page.style import clock, milliseconds, time_range
 from spark_jobs.show.page.timelines import ROWS, Numbers, members_timeline, numbers_of, ownership_timeline
-from spark_jobs.show.rows import Row
+from spark_jobs.show.rows import Row, by_key
 
 #: Topics of a group that have charts, at most: those with most problems first.
 TOPICS = 12
@@ -38,15 +39,10 @@ class GroupRows:
 def group_page(rows: GroupRows, interval: Interval, requested: Interval, id: str) -> dict[str, Any]:
     """The content of the template `group.html`."""
     time, numbers = time_range(interval, requested), numbers_of(rows.members)
-    figures: list[Figure] = []
-
-    def add_chart(chart: Figure) -> str:
-        figures.append(chart)
-        return chart.id
-
-    charts = {"members": add_chart(members_timeline(rows.members, numbers, interval, time))}
+    members = members_timeline(rows.members, numbers, interval, time)
     names, quiet = _topics(rows)
-    topics = [_topic(name, rows, numbers, interval, time, add_chart) for name in names[:TOPICS]]
+    topics = [_topic(name, rows, numbers, interval, time) for name in names[:TOPICS]]
+    charts = [topic[chart] for topic in topics for chart in _CHARTS if topic[chart]]
     notes = list(rows.notes)
     if len(numbers) > ROWS:
         notes.append(f"{len(numbers) - ROWS} of {len(numbers)} members are left out of the chart.")
@@ -61,7 +57,8 @@ def group_page(rows: GroupRows, interval: Interval, requested: Interval, id: str
         "status": rows.status,
         "growth": [(step["step_start"], part) for step in rows.status for part in step["attribution"] or ()],
         "topics": topics,
-        "charts": charts | {"data": packed(figures)},
+        "members": members,
+        "charts": packed([members, *charts]),
     }
 
 
@@ -71,14 +68,17 @@ def conditions(findings: Iterable[Row]) -> list[Row]:
     A row spans from the first start to the last end, with the worst severity; everything else is that of the finding
     with the highest backlog, whose time is `of`. `steps`: how many findings were joined; `ids`: which.
     """
-    runs_per_condition: dict[tuple[Any, ...], list[list[Row]]] = {}
-    for row in sorted(findings, key=lambda row: (row["start"], row["finding_id"])):
-        runs = runs_per_condition.setdefault(tuple(row[name] for name in ("rule", "topic", "subject", "cause")), [])
-        if runs and runs[-1][-1]["end"] == row["start"]:
-            runs[-1].append(row)
-        else:
-            runs.append([row])
-    joined_runs = [_joined_run(run) for runs in runs_per_condition.values() for run in runs]
+    in_order = sorted(findings, key=itemgetter("start", "finding_id"))
+    runs: list[list[Row]] = []
+    for rows in by_key(in_order, itemgetter("rule", "topic", "subject", "cause")).values():
+        covered_until = None
+        for row in rows:
+            if row["start"] == covered_until:
+                runs[-1].append(row)
+            else:
+                runs.append([row])
+            covered_until = row["end"]
+    joined_runs = map(_joined_run, runs)
     return sorted(joined_runs, key=lambda row: (WORST_FIRST.index(row["severity"]), row["start"], row["rule"]))
 
 
@@ -110,21 +110,22 @@ def _topics(rows: GroupRows) -> tuple[list[str], list[str]]:
     return names, sorted(quiet)
 
 
-def _topic(
-    name: str, rows: GroupRows, numbers: Numbers, interval: Interval, time: Model, add_chart: Any
-) -> dict[str, Any]:
+_CHARTS = ("ownership", "backlog", "rates")
+
+
+def _topic(name: str, rows: GroupRows, numbers: Numbers, interval: Interval, time: Model) -> dict[str, Any]:
     spans, states, backlog = (
         [row for row in section if row["topic"] == name] for section in (rows.ownership, rows.states, rows.backlog)
     )
-    topic: dict[str, Any] = dict.fromkeys(("ownership", "backlog", "rates"))
+    topic: dict[str, Any] = dict.fromkeys(_CHARTS)
     topic |= {"name": name, "notes": _unreplayed(states, drawn=bool(spans)), "rebalances": []}
     if spans:
         chart, left_out = ownership_timeline(spans, states, numbers, interval, time)
-        topic |= {"ownership": add_chart(chart), "rebalances": _rebalances(states)}
+        topic |= {"ownership": chart, "rebalances": _rebalances(states)}
         if left_out:
             topic["notes"].append(f"{left_out} queues are left out of the chart; queues with problems come first.")
     if is_known(backlog):
-        topic |= {"backlog": add_chart(backlog_chart(backlog, time)), "rates": add_chart(rates_chart(backlog, time))}
+        topic |= {"backlog": backlog_chart(backlog, time), "rates": rates_chart(backlog, time)}
         if any(row["lag_first"] is None or row["lag_last"] is None for row in backlog):
             topic["notes"].append(
                 "Where a line of the backlog is broken, it is unknown: the group had not committed an offset, or no "

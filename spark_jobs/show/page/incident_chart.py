@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from math import pi
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from spark_jobs.domain.incidents.values import Incident
@@ -12,8 +13,8 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import names_text, number_text
 from spark_jobs.show.page.models import Figure, Model, field, hover, marks, source_of, source_of_rows
-from spark_jobs.show.page.style import GRID, INK, PAPER, SEVERITY, clock, ink_on, milliseconds, shortened, time_figure
-from spark_jobs.show.rows import Row
+from spark_jobs.show.page.style import GRID, INK, PAPER, SEVERITY, clock, ink_on, milliseconds, rows_figure, shortened
+from spark_jobs.show.rows import Row, by_key
 from spark_jobs.show.text.incident_text import attention, time_text
 
 #: Rows that are drawn, at most.
@@ -30,16 +31,14 @@ class Lane(NamedTuple):
 
 def lanes(incidents: Iterable[Incident]) -> tuple[list[Lane], int]:
     """The lanes that need attention most, sorted by cluster; and how many incidents are in rows that are not drawn."""
-    incidents_per_lane: dict[tuple[str, tuple[str, ...]], list[Incident]] = defaultdict(list)
-    for incident in incidents:
-        incidents_per_lane[incident.cluster, incident.groups].append(incident)
+    incidents_per_lane = by_key(incidents, attrgetter("cluster", "groups"))
     ranked = sorted(sorted(incidents_per_lane.items()), key=lambda lane: max(map(attention, lane[1])), reverse=True)
     drawn: list[Lane] = []
     free_rows, left_out = ROWS, 0
-    for key, lane_incidents in ranked:
+    for (cluster, groups), lane_incidents in ranked:
         rows = non_overlapping_rows(lane_incidents)
         if rows[:free_rows]:
-            drawn.append(Lane(*key, rows[:free_rows]))
+            drawn.append(Lane(cluster, groups, rows[:free_rows]))
         left_out += sum(map(len, rows[free_rows:]))
         free_rows = max(0, free_rows - len(rows))
     return sorted(drawn, key=lambda lane: lane.cluster), left_out
@@ -123,19 +122,11 @@ def _ms(micros: int) -> float:
 
 
 def _figure(lanes: Sequence[Lane], rows: int, time: Model) -> Figure:
-    y_range = Model("Range1d", start=rows + 0.5, end=0.5)
-    chart = time_figure(time, frame_height=_ROW_PIXELS * rows, name="Incidents", y_range=y_range)
-    lane_starts, row_number = [], 1
-    for lane in lanes:
-        lane_starts.append(row_number)
-        row_number += len(lane.rows)
     is_fleet = len({lane.cluster for lane in lanes}) > 1
-    chart.yaxis.ticker = Model("FixedTicker", ticks=lane_starts)
-    chart.yaxis.major_label_overrides = dict(
-        zip(lane_starts, (_lane_label(lane, is_fleet) for lane in lanes), strict=True)
-    )
-    chart.ygrid.visible = False
-    borders = source_of({"y": [lane_start - 0.5 for lane_start in lane_starts[1:]]})
+    first_rows = accumulate((len(lane.rows) for lane in lanes[:-1]), initial=1)
+    labels = {row: _lane_label(lane, is_fleet) for row, lane in zip(first_rows, lanes, strict=True)}
+    chart = rows_figure(time, "Incidents", labels, rows, _ROW_PIXELS)
+    borders = source_of({"y": [first_row - 0.5 for first_row in [*labels][1:]]})
     chart.draw(borders, marks("HSpan", y=field("y"), line_color=GRID), name="lanes")
     return chart
 
@@ -197,14 +188,8 @@ def _draw_ends(chart: Figure, bars: Sequence[Row], start: float, end: float) -> 
     lasting = [{**bar, "x": end} for bar in bars if bar["goes_on"]]
     source = source_of_rows(lasting, ("x", "y", "colour", "goes_on"))
     position = {"x": field("x"), "y": field("y")}
-    arrow = {
-        **position,
-        "marker": "triangle",
-        "size": 15,
-        "line_color": PAPER,
-        "line_width": 1,
-        "fill_color": field("colour"),
-    }
+    style = {"marker": "triangle", "size": 15, "line_color": PAPER, "line_width": 1, "fill_color": field("colour")}
+    arrow = position | style
     chart.draw(source, marks("Scatter", angle=-pi / 2, **arrow), name="open")
     words = marks(
         "Text", text=field("goes_on"), text_color=INK, x_offset=12, text_baseline="middle", text_font_size="12px",

@@ -21,7 +21,6 @@ from spark_jobs.show.text.incident_text import (
     causes_text,
     cost_texts,
     incidents_text,
-    state_text,
     time_text,
     what_text,
     worst_first,
@@ -37,39 +36,28 @@ _RULES = {rule.name: rule for rule in RULES}
 _NAMED = 20
 
 
-def _row(incident: Incident, groups: GroupIds) -> dict[str, Any]:
-    """The incident's row in the table of all incidents."""
-    return {
-        "id": incident_id(incident),
-        "severity": incident.severity,
-        "headline": incident.headline,
-        "what": what_text(incident),
-        "opened": clock(from_micros(incident.opened_at)),
-        "resolved": None if incident.resolved_at is None else clock(from_micros(incident.resolved_at)),
-        "cluster": incident.cluster,
-        "groups": [_link(incident, name, groups) for name in incident.groups[:3]],
-        "more_groups": max(0, len(incident.groups) - 3),
-        "piled_up": incident.piled_up,
-        "unowned": incident.unowned_queue_minutes,
-    }
-
-
 def incident_page(incident: Incident, groups: GroupIds, findings: Mapping[str, str]) -> dict[str, Any]:
-    """The content of the template `incident.html`. `findings`: finding id → HTML id of its row on a group's page."""
+    """The incident's fields and what is told of them: the content of the template `incident.html`, and of a row in the
+    table of all incidents. `findings`: finding id → HTML id of its row on a group's page.
+    """
     charted_groups = [
         cost.consumer_group for cost in incident.costs if (incident.cluster, cost.consumer_group) in groups
     ]
     parts = [*((part, True) for part in incident.roots), *((part, False) for part in incident.consequences)]
-    return _row(incident, groups) | {
+    return vars(incident) | {
+        "id": incident_id(incident),
+        "what": what_text(incident),
+        "opened": clock(from_micros(incident.opened_at)),
+        "resolved": None if incident.resolved_at is None else clock(from_micros(incident.resolved_at)),
+        "groups": [_link(incident, name, groups) for name in incident.groups[:3]],
+        "more_groups": max(0, len(incident.groups) - 3),
         "time": time_text(incident, clock),
         "cost": " ".join(cost_texts(incident.piled_up, incident.unowned_queue_minutes)),
-        "advice": incident.advice,
         "facts": list(_facts(incident)),
         "costs": [_group(incident, cost, groups) for cost in incident.costs[:GROUPS]],
         "costs_left_out": max(0, len(incident.costs) - GROUPS),
         "parts": [_part(part, is_root, findings) for part, is_root in parts[:PARTS]],
         "parts_left_out": max(0, len(parts) - PARTS),
-        "topics": list(incident.topics),
         "window": [
             milliseconds(from_micros(moment))
             for moment in (incident.opened_at, incident.resolved_at or incident.last_seen_at)
@@ -87,22 +75,20 @@ def _facts(incident: Incident) -> Iterator[tuple[str, str]]:
     yield "rule", incident.rule
     yield "cause", causes_text(incident)
     yield "cluster", incident.cluster
-    yield f"{len(incident.groups):,} groups" if incident.groups[1:] else "group", names_text(incident.groups, _NAMED)
+    yield _counted("group", incident.groups)
     if incident.teams:
         yield "teams" if incident.teams[1:] else "team", names_text(incident.teams, _NAMED)
     if incident.topics:
-        yield (
-            f"{len(incident.topics):,} topics" if incident.topics[1:] else "topic",
-            names_text(incident.topics, _NAMED),
-        )
+        yield _counted("topic", incident.topics)
     if incident.queues:
         yield count(len(incident.queues), "queue"), queues_by_topic(incident.queues)
     if incident.members:
-        yield (
-            f"{len(incident.members):,} consumers" if incident.members[1:] else "consumer",
-            names_text(incident.members, _NAMED),
-        )
+        yield _counted("consumer", incident.members)
     yield "incident", incident.incident_id
+
+
+def _counted(thing: str, names: Sequence[str]) -> tuple[str, str]:
+    return count(len(names), thing) if names[1:] else thing, names_text(names, _NAMED)
 
 
 def _group(incident: Incident, cost: GroupCost, groups: GroupIds) -> Row:
@@ -112,7 +98,7 @@ def _group(incident: Incident, cost: GroupCost, groups: GroupIds) -> Row:
     ]
     sentences = list(dict.fromkeys(map(_sentence, group_parts)))
     return _link(incident, cost.consumer_group, groups) | {
-        "told": sentences[:_NAMED],
+        "conditions": sentences[:_NAMED],
         "more": max(0, len(sentences) - _NAMED),
         "piled_up": number_text(cost.piled_up),
         "unowned": cost.unowned_queue_minutes,
@@ -135,29 +121,15 @@ def _part(part: IncidentPart, is_root: bool, findings: Mapping[str, str]) -> Row
     }
 
 
-def incidents_of_groups(incidents: Iterable[Incident]) -> dict[tuple[str, str], list[Incident]]:
-    """By (cluster, consumer group) the incidents that involve the group, in their order."""
-    incidents_per_group: dict[tuple[str, str], list[Incident]] = {}
-    for incident in incidents:
-        for name in incident.groups:
-            incidents_per_group.setdefault((incident.cluster, name), []).append(incident)
-    return incidents_per_group
-
-
 #: Incidents that the report shows, at most: those that need attention most.
 INCIDENTS = 500
-
-
-def shown_of(incidents: Sequence[Incident]) -> list[Incident]:
-    """The incidents that the report shows, the worst first."""
-    return worst_first(incidents)[:INCIDENTS]
 
 
 def incident_section(
     incidents: Sequence[Incident], interval: Interval, ids: GroupIds, groups: Iterable[Mapping[str, Any]]
 ) -> dict[str, Any]:
     """The content of `incidents.html` and of the incidents' pages. `groups`: the pages of groups."""
-    shown = shown_of(incidents)
+    shown = worst_first(incidents)[:INCIDENTS]
     findings = {
         finding_id: f"{group['id']}-{row['finding_id']}"
         for group in groups
@@ -168,21 +140,11 @@ def incident_section(
     chart = incident_chart(drawn, interval) if drawn else None
     return {
         "text": incidents_text(incidents),
-        "worst": _worst(shown[0]) if shown else None,
+        "worst": shown[0] if shown else None,
         "notes": list(_notes(len(incidents) - len(shown), undrawn)),
         "pages": [incident_page(incident, ids, findings) for incident in shown],
-        "chart": chart and str(chart.id),
+        "chart": chart and chart.id,
         "data": packed([chart]) if chart else None,
-    }
-
-
-def _worst(incident: Incident) -> dict[str, str]:
-    return {
-        "id": incident_id(incident),
-        "headline": incident.headline,
-        "text": state_text(incident, clock),
-        "advice": incident.advice,
-        "severity": incident.severity,
     }
 
 

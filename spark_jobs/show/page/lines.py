@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from itertools import groupby
 from math import isnan, nan
+from operator import itemgetter
+from typing import Any
 
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import MILLISECOND
 from spark_jobs.domain.phrases import count, known_sum, number_text
 from spark_jobs.domain.what_if.outcome import CaseOutcome, Comparison
 from spark_jobs.show.page.models import Figure, Model, dots, field, hover, line, marks, packed, source_of
-from spark_jobs.show.page.style import DIM, INK, LINES, clock, milliseconds, time_figure, time_range, with_legend
+from spark_jobs.show.page.style import DIM, INK, LINES, clock, lines_figure, milliseconds, time_range, with_legend
 from spark_jobs.show.page.templates import rendered
-from spark_jobs.show.rows import Row
+from spark_jobs.show.rows import Row, by_key
 
 #: Queues that have a line with a name of its own; the others are grey.
 _NAMED = 4
 _DASHES = ("solid", "dashed", "dotdash", "dotted")
+_queue_of, _time_of = itemgetter("broker_name", "queue_id"), itemgetter("start", "end")
 
 
 def is_known(rows: Iterable[Row]) -> bool:
@@ -32,38 +34,24 @@ def backlog_chart(rows: Sequence[Row], time: Model) -> Figure:
     A line joins the first and last reading of each interval, and is broken where the lag is unknown. The topic's line
     is also broken where the set of known queues changes: a backlog that becomes known did not arrive at that moment.
     """
-    chart = time_figure(time, frame_height=130, name="Backlog", y_range=Model("DataRange1d", start=0))
-    chart.yaxis.axis_label = "backlog (messages)"
-    queues = _by_queue(rows)
+    chart = lines_figure(time, 130, "Backlog", "backlog (messages)", "0,0")
+    queues = by_key(sorted(rows, key=itemgetter("start")), _queue_of)
     worst = sorted(queues, key=lambda queue: -max((row["lag_max"] or 0 for row in queues[queue]), default=0))
-    other_lines = [_points(queues[queue]) for queue in worst[_NAMED:]]
+    other_lines = [_coordinates(_points(queues[queue])) for queue in worst[_NAMED:]]
     if other_lines:
-        source = source_of(
-            {
-                "xs": [[x for x, _ in points] for points in other_lines],
-                "ys": [[y for _, y in points] for points in other_lines],
-            }
-        )
+        source = source_of({f"{axis}s": [other_line[axis] for other_line in other_lines] for axis in ("x", "y")})
         thin = marks("MultiLine", xs=field("xs"), ys=field("ys"), line_color=DIM, line_width=1)
         chart.draw(source, thin, legend_label="other queues")
     _draw_lines(chart, {f"{queue[0]}:{queue[1]}": _points(queues[queue]) for queue in worst[:_NAMED]}, 1.5)
     _draw_total(chart, rows)
-    return _finished(chart, "0,0")
+    return _finished(chart)
 
 
 def rates_chart(rows: Sequence[Row], time: Model) -> Figure:
     """Messages per second produced (solid) and consumed (dashed), of the whole topic, interval by interval."""
-    chart = time_figure(time, frame_height=80, name="Rates", y_range=Model("DataRange1d", start=0))
-    chart.yaxis.axis_label = "messages/s"
+    chart = lines_figure(time, 80, "Rates", "messages/s", "0,0.[0]")
     _draw_lines(chart, {column: list(_steps(rows, column)) for column in ("produced", "consumed")}, 2)
-    return _finished(chart, "0,0.[0]")
-
-
-def _by_queue(rows: Iterable[Row]) -> dict[tuple[str, int], list[Row]]:
-    queues: dict[tuple[str, int], list[Row]] = {}
-    for row in sorted(rows, key=lambda row: row["start"]):
-        queues.setdefault((row["broker_name"], row["queue_id"]), []).append(row)
-    return queues
+    return _finished(chart)
 
 
 def _points(rows: Iterable[Row]) -> list[tuple[float, float]]:
@@ -87,8 +75,7 @@ def _steps(rows: Iterable[Row], column: str) -> Iterable[tuple[float, float]]:
 
 def _by_time(rows: Iterable[Row]) -> Iterable[list[Row]]:
     """Lists of the rows with the same start and end, in the order of time."""
-    in_order = sorted(rows, key=lambda row: (row["start"], row["end"]))
-    return (list(group) for _, group in groupby(in_order, key=lambda row: (row["start"], row["end"])))
+    return by_key(sorted(rows, key=_time_of), _time_of).values()
 
 
 def _totals(rows: Iterable[Row]) -> Iterable[tuple[datetime, list[int | None]]]:
@@ -97,7 +84,7 @@ def _totals(rows: Iterable[Row]) -> Iterable[tuple[datetime, list[int | None]]]:
     for rows_then in _by_time(rows):
         for moment, column in (("start", "lag_first"), ("end", "lag_last")):
             at = rows_then[0][moment]
-            known = {(row["broker_name"], row["queue_id"]) for row in rows_then if row[column] is not None}
+            known = {_queue_of(row) for row in rows_then if row[column] is not None}
             if before and known and before[1] and (known != before[1] or (moment == "start" and at != before[0])):
                 yield before[0], []
             yield at, [row[column] for row in rows_then]
@@ -127,12 +114,16 @@ def _draw_lines(chart: Figure, lines: Mapping[str, Sequence[tuple[float, float]]
     """A line per label, each with its own colour and dashes."""
     drawn = []
     for place, (label, points) in enumerate(lines.items()):
-        source = source_of({"x": [x for x, _ in points], "y": [y for _, y in points], "label": [label] * len(points)})
+        source = source_of(_coordinates(points) | {"label": [label] * len(points)})
         drawn.append(chart.draw(source, line(LINES[place], width, _DASHES[place]), name=label, legend_label=label))
         if isolated := _isolated(points):
-            source = source_of({"x": [x for x, _ in isolated], "y": [y for _, y in isolated]})
-            chart.draw(source, dots(LINES[place]), name=f"{label} alone")
+            chart.draw(source_of(_coordinates(isolated)), dots(LINES[place]), name=f"{label} alone")
     chart.add_tools(hover(drawn, {"line": "@label", "value": "@y{0,0.[0]}"}))
+
+
+def _coordinates(points: Sequence[tuple[float, float]]) -> dict[str, list[Any]]:
+    """The points as columns `x` and `y`."""
+    return {axis: [point[place] for point in points] for place, axis in enumerate(("x", "y"))}
 
 
 def _isolated(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -145,8 +136,7 @@ def _number(value: float | None) -> float:
     return nan if value is None else value
 
 
-def _finished(chart: Figure, numbers: str) -> Figure:
-    chart.yaxis.formatter = Model("NumeralTickFormatter", format=numbers)
+def _finished(chart: Figure) -> Figure:
     chart.legend.location = "top_left"
     chart.legend.background_fill_alpha = 0.7
     return with_legend(chart)
@@ -162,9 +152,7 @@ def what_if_page(consumer_group: str, interval: Interval, compared: Comparison) 
     shown = (known[0], known[-1]) if known else (compared.times[0], compared.times[-1])
     time = time_range(interval, interval)
     time.start, time.end = (moment / MILLISECOND for moment in shown)
-    chart = time_figure(time, frame_height=480, name="Backlog", y_range=Model("DataRange1d", start=0))
-    chart.yaxis.axis_label = "backlog (messages)"
-    chart.yaxis.formatter = Model("NumeralTickFormatter", format="0,0")
+    chart = lines_figure(time, 480, "Backlog", "backlog (messages)", "0,0")
     chart.above = [Model("Legend", location="top_left", items=[])]
     _draw(chart, compared, compared.recorded, INK, "solid", 3)
     for place, outcome in enumerate(compared.cases):

@@ -9,26 +9,26 @@ from typing import Any
 import numpy as np
 
 from spark_jobs.domain.glossary import TERMS
-from spark_jobs.domain.incidents.trends import GroupTrend
+from spark_jobs.domain.incidents.trends import GroupTrend, GroupWeek
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.severities import SEVERITIES
+from spark_jobs.domain.model.window import from_micros
+from spark_jobs.domain.phrases import rate_text
 from spark_jobs.show.fleet import PARTS
 from spark_jobs.show.page.groups import GroupRows, group_page
-from spark_jobs.show.page.incident_chart import incident_id
-from spark_jobs.show.page.incident_pages import incident_section, incidents_of_groups, shown_of
+from spark_jobs.show.page.incident_pages import INCIDENTS, incident_section
 from spark_jobs.show.page.models import BOKEH_VERSION
 from spark_jobs.show.page.style import clock
 from spark_jobs.show.page.templates import rendered
-from spark_jobs.show.page.trend_rows import GROUPS as TRENDS
-from spark_jobs.show.page.trend_rows import trend_rows
-from spark_jobs.show.rows import Row
-from spark_jobs.show.text.incident_text import state_text
-from spark_jobs.show.trends import trends_text
+from spark_jobs.show.rows import Row, group_of
+from spark_jobs.show.text.incident_text import worst_first
+from spark_jobs.show.trends import change_text, is_compared, is_known, trends_text, week_texts
 
-_SPARK = (96, 22)
-#: Runs that the footer names, at most.
-RUNS = 50
+#: Width and height in pixels of the small lines of backlog, and of the bars of weeks.
+_SPARK, _BARS = (96, 22), (96, 28)
+#: Groups whose trends are shown, and runs that the footer names, at most.
+TRENDS, RUNS = 500, 50
 
 
 @dataclass(frozen=True)
@@ -52,53 +52,34 @@ class PageContent:
 
 def page(content: PageContent) -> str:
     """The report as HTML that loads nothing and is safe whatever the groups and clients are called."""
-    ids = {_name(group.fleet): f"group-{place}" for place, group in enumerate(content.groups, start=1)}
-    fleet = [_fleet_row(row, ids.get(_name(row))) for row in content.fleet]
+    ids = {group_of(group.fleet): f"group-{place}" for place, group in enumerate(content.groups, start=1)}
+    fleet = [_fleet_row(row, ids.get(group_of(row))) for row in content.fleet]
     fleet_rows = {row["id"]: row for row in fleet}
     groups = [
-        group_page(group, content.interval, content.requested, ids[_name(group.fleet)]) for group in content.groups
+        group_page(group, content.interval, content.requested, ids[group_of(group.fleet)]) for group in content.groups
     ]
-    incidents_of = incidents_of_groups(shown_of(content.incidents))
-    versions = ", ".join(f"{name} {version}" for name, version in sorted(content.versions.items()))
+    shown = worst_first(content.incidents)[:INCIDENTS]
     return rendered(
         "page.html",
+        content=content,
         title=_title(fleet),
-        requested=content.requested,
-        interval=content.interval,
         fleet=fleet,
-        groups=[_with_incidents(group, fleet_rows[group["id"]], incidents_of) for group in groups],
+        groups=[group | _fleet_facts(fleet_rows[group["id"]], shown) for group in groups],
         incidents=incident_section(content.incidents, content.requested, ids, groups),
         trends=trend_rows(content.trends, ids),
         trends_text=trends_text(content.trends),
         trends_left_out=max(0, len(content.trends) - TRENDS),
-        notes=content.notes,
         terms=TERMS,
-        runs=content.runs[:RUNS],
-        runs_left_out=max(0, len(content.runs) - RUNS),
-        warehouse=content.warehouse,
-        versions=versions,
-        code_version=content.code_version,
+        most_runs=RUNS,
         bokeh_version=BOKEH_VERSION,
     )  # fmt: skip
 
 
-def _name(row: Row) -> tuple[str, str]:
-    return row["cluster"], row["consumer_group"]
-
-
-def _with_incidents(group: Row, fleet_row: Row, incidents_of: Mapping[tuple[str, str], Sequence[Incident]]) -> Row:
-    """The page of a group, with its row of the fleet, and the incidents that involve it."""
-    incidents = incidents_of.get(_name(fleet_row), ())
-    links = [
-        {
-            "id": incident_id(incident),
-            "headline": incident.headline,
-            "text": state_text(incident, clock),
-            "severity": incident.severity,
-        }
-        for incident in incidents
-    ]
-    return {**group, "row": fleet_row, "incidents": links}
+def _fleet_facts(row: Row, incidents: Iterable[Incident]) -> dict[str, Any]:
+    """What the page of a group says of it as one of the fleet: its row, and the incidents that involve it."""
+    cluster, group = group_of(row)
+    involving = [incident for incident in incidents if incident.cluster == cluster and group in incident.groups]
+    return {"row": row, "incidents": involving}
 
 
 def _title(fleet: Sequence[Row]) -> str:
@@ -117,22 +98,53 @@ def _fleet_row(row: Row, id: str | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def sparkline(lines: Iterable[Row]) -> tuple[str, int | None]:
+def sparkline(lines: Sequence[Mapping[int, int]]) -> tuple[str, int | None]:
     """The points of a small SVG line in pixels, and the highest backlog in it (messages); empty and None where no
-    backlog is known.
-
-    The backlog is the sum over the topics, each known in some parts of the interval and interpolated between them.
+    backlog is known. The backlog is the sum of the lines, each interpolated between its points.
     """
-    known = [line["points"] for line in lines if line["points"]]
-    if not known:
+    if not lines:
         return "", None
     parts = np.arange(PARTS)
-    total = sum(
-        np.interp(parts, [point["part"] for point in points], [point["backlog"] for point in points])
-        for points in known
-    )
-    assert isinstance(total, np.ndarray)
+    total = np.sum([np.interp(parts, list(line), list(line.values())) for line in lines], axis=0)
     width, height = _SPARK
     highest = max(float(total.max()), 1.0)
     points = zip(parts * (width / (PARTS - 1)), height - 1 - total / highest * (height - 2), strict=True)
     return " ".join(f"{x:.0f},{y:.1f}" for x, y in points), round(float(total.max()))
+
+
+def trend_rows(trends: Sequence[GroupTrend], groups: Mapping[tuple[str, str], str]) -> list[dict[str, Any]]:
+    """A row per group in the order given; weeks in which the group was not observed are left out."""
+    return [
+        {
+            "name": trend.consumer_group,
+            "cluster": trend.cluster,
+            "id": groups.get((trend.cluster, trend.consumer_group)),
+            "change": (change_text(trend) or "no change") if is_compared(trend) else "",
+            "is_worse": trend.worsening > (0, 0, 0),
+            "weeks": [_week(week) for week in reversed(trend.weeks) if is_known(week)],
+            "bars": _bars([week.wrong_minutes for week in trend.weeks]),
+        }
+        for trend in trends[:TRENDS]
+    ]
+
+
+def _week(week: GroupWeek) -> dict[str, Any]:
+    return {"from": clock(from_micros(week.start)), "to": clock(from_micros(week.end)), "texts": list(week_texts(week))}
+
+
+def _bars(minutes: Sequence[float | None]) -> list[dict[str, Any]]:
+    """A bar per week, the oldest first, in pixels; none where fewer than two weeks are known. `text`: the minutes."""
+    width, height = _BARS
+    highest = max((minute for minute in minutes if minute is not None), default=0) or 1
+    step = width / len(minutes)
+    if not any(minutes) or len(minutes) <= minutes.count(None) + 1:
+        return []
+    return [
+        {
+            "x": round(week * step + 1, 1),
+            "width": round(step - 2, 1),
+            "height": None if value is None else max(1.0, value / highest * height),
+            "text": rate_text(value),
+        }
+        for week, value in enumerate(minutes)
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -158,6 +159,24 @@ def time_figure(time: Model, frame_height: int, name: str, y_range: Model) -> Fi
     )
 
 
+def rows_figure(time: Model, name: str, labels: Mapping[int, str], rows: int, pixels: int) -> Figure:
+    """A chart of rows from 1, the first on top, each so many pixels high; `labels` are those of some rows."""
+    y_range = Model("Range1d", start=rows + 0.5, end=0.5)
+    chart = time_figure(time, frame_height=pixels * rows, name=name, y_range=y_range)
+    chart.yaxis.ticker = Model("FixedTicker", ticks=[*labels])
+    chart.yaxis.major_label_overrides = dict(labels)
+    chart.ygrid.visible = False
+    return chart
+
+
+def lines_figure(time: Model, frame_height: int, name: str, label: str, numbers: str) -> Figure:
+    """An empty chart of lines from 0 up; `numbers` is the format in which the y axis writes them."""
+    chart = time_figure(time, frame_height, name, y_range=Model("DataRange1d", start=0))
+    chart.yaxis.axis_label = label
+    chart.yaxis.formatter = Model("NumeralTickFormatter", format=numbers)
+    return chart
+
+
 def _axis(type: str, **properties: Any) -> Model:
     """An axis in the style of all charts."""
     texts = dict.fromkeys(("axis_label_text_color", "major_label_text_color"), INK)
@@ -169,11 +188,14 @@ def _axis(type: str, **properties: Any) -> Model:
 
 def with_legend(chart: Figure) -> Figure:
     """The chart, its legend in the style of all; a click on a name hides its line."""
-    chart.legend.label_text_color = INK
-    chart.legend.label_text_font_size = "11px"
-    chart.legend.background_fill_color = PAPER
-    chart.legend.border_line_color = GRID
-    chart.legend.spacing = 0
-    chart.legend.glyph_height = 14
-    chart.legend.click_policy = "hide"
+    style = {
+        "label_text_color": INK,
+        "label_text_font_size": "11px",
+        "background_fill_color": PAPER,
+        "border_line_color": GRID,
+        "spacing": 0,
+        "glyph_height": 14,
+        "click_policy": "hide",
+    }
+    vars(chart.legend).update(style)
     return chart

@@ -11,8 +11,10 @@ from markupsafe import Markup
 
 from spark_jobs.domain.model.intervals import duration_text
 from spark_jobs.domain.phrases import UNKNOWN, catch_up_text, number_text, percent_text, rate_text, retention_text
+from spark_jobs.show.page.incident_chart import incident_id
 from spark_jobs.show.page.models import bokeh_js
 from spark_jobs.show.page.style import SCHEMES, clock, milliseconds
+from spark_jobs.show.text.incident_text import state_text
 
 _VIEWS = Path(__file__).with_name("views")
 
@@ -34,6 +36,8 @@ def _templates() -> Environment:
     )
     templates.filters |= {
         "clock": clock,
+        "incident_id": incident_id,
+        "state": lambda incident: state_text(incident, clock),
         "messages": number_text,
         "ms": milliseconds,
         "facts": evidence_facts,

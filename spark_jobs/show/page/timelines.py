@@ -22,8 +22,8 @@ from spark_jobs.show.page.style import (
     ink_on,
     milliseconds,
     owner_colour,
+    rows_figure,
     shortened,
-    time_figure,
 )
 from spark_jobs.show.rows import Row
 
@@ -52,7 +52,7 @@ def members_timeline(members: Sequence[Row], numbers: Numbers, interval: Interva
     """A row per connection: when it was in the group; hatched while another had its client id."""
     rows = [_member_span(row, numbers) for row in members if numbers[_key(row)] <= ROWS]
     labels = {number: f"{number}  {shortened(key[0], 24)}" for key, number in numbers.items() if number <= ROWS}
-    chart = _rows_figure(labels, time, "Members")
+    chart = rows_figure(time, "Members", labels, max(len(labels), 1), _ROW_PIXELS)
     tips = {"client id": "@client_id", "address": "@address", "time": "@span", "note": "@why"}
     _draw_spans(chart, rows, interval, tips)
     return chart
@@ -66,7 +66,8 @@ def ownership_timeline(
     places = {key: place for place, key in enumerate(sorted(keys[:ROWS]), start=1)}
     rows = [_queue_span(span, places, numbers) for span in spans if _row_key(span) in places]
     rows += [row for state in states for row in _unreplayed_spans(state, places)]
-    chart = _rows_figure({place: _row_label(key) for key, place in places.items()}, time, "Owners")
+    labels = {place: _row_label(key) for key, place in places.items()}
+    chart = rows_figure(time, "Owners", labels, max(len(labels), 1), _ROW_PIXELS)
     tips = {"queue": "@queue", "state": "@state", "owner": "@owner", "why": "@why", "time": "@span", "lag": "@lag"}
     _draw_spans(chart, rows, interval, tips)
     _draw_rebalances(chart, states)
@@ -151,16 +152,6 @@ def _unreplayed_spans(state: Row, places: Mapping[tuple[str, str, int], int]) ->
                 "lag": UNKNOWN,
             }
             yield _span(state["start"], state["end"], place, colour, "") | facts
-
-
-def _rows_figure(labels: Mapping[int, str], time: Model, name: str) -> Figure:
-    count = max(len(labels), 1)
-    y_range = Model("Range1d", start=count + 0.5, end=0.5)
-    chart = time_figure(time, frame_height=_ROW_PIXELS * count, name=name, y_range=y_range)
-    chart.yaxis.ticker = Model("FixedTicker", ticks=list(labels))
-    chart.yaxis.major_label_overrides = dict(labels)
-    chart.ygrid.visible = False
-    return chart
 
 
 def _draw_spans(chart: Figure, rows: Sequence[Row], interval: Interval, tips: Mapping[str, str]) -> None:

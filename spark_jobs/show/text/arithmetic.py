@@ -6,8 +6,9 @@ the allocation. It also says which shares nobody takes: of twins, of members tha
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from spark_jobs.domain.model.message_queue import MessageQueue, queue_ranges, sort_client_ids
@@ -69,9 +70,9 @@ def _by_circle(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Ite
 
 
 def _config(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterator[str]:
-    lists: dict[int, list[tuple[str, int]]] = {}
+    lists: dict[int, list[tuple[str, int]]] = defaultdict(list)
     for queue, position in shares(strategy, queues, client_ids):
-        lists.setdefault(position, []).append((queues[queue].broker_name, queues[queue].queue_id))
+        lists[position].append((queues[queue].broker_name, queues[queue].queue_id))
     yield "Every client owns the queues of its configured list, whatever the other members are."
     if not lists:
         yield "No list contains a queue of this topic."
@@ -79,12 +80,9 @@ def _config(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterat
     listed_positions = [
         f"position {position} has {queue_ranges(queues_listed)}" for position, queues_listed in sorted(lists.items())
     ]
-    more = (
-        [f"{len(listed_positions) - _MOST_LISTS:,} more positions have lists"]
-        if len(listed_positions) > _MOST_LISTS
-        else []
-    )
-    yield f"Of this topic, {joined(listed_positions[:_MOST_LISTS] + more)}."
+    if more := listed_positions[_MOST_LISTS:]:
+        listed_positions[_MOST_LISTS:] = [f"{len(more):,} more positions have lists"]
+    yield f"Of this topic, {joined(listed_positions)}."
     list_counts = Counter(queue for queues_listed in lists.values() for queue in queues_listed)
     in_several = [queue for queue, times in list_counts.items() if times > 1]
     in_none = [(queue.broker_name, queue.queue_id) for queue in queues if queue[1:] not in list_counts]
@@ -188,7 +186,6 @@ class AllocatingMember(NamedTuple):
     """One connection of the group with the strategy that it runs, with its settings; twins share `client_id`."""
 
     client_id: str
-    client_addr: str | None
     strategy: Strategy
     subscribes: bool
 
@@ -218,7 +215,10 @@ def _lost_shares(
 ) -> Iterator[str]:
     client_ids = [member.client_id for member in members]
     twins = sort_client_ids(client_id for client_id, times in Counter(client_ids).items() if times > 1)
-    share_sizes = _sizes(strategy, queues, client_ids) if twins and strategy else None
+    share_sizes = None
+    if twins and strategy:
+        with suppress(KeepsWhatItHad, StrategyError):
+            share_sizes = sizes(strategy, queues, client_ids)
     for client_id in twins:
         yield _twins(client_id, strategy, client_ids, share_sizes)
     unsubscribed = [position for position, member in enumerate(members) if not member.subscribes]
@@ -252,10 +252,3 @@ def _twins(
     if not lost_queues:
         return f"{listed} {lost_shares.capitalize()} would be empty, so no queue loses its owner."
     return f"{listed} Nobody owns {lost_shares} ({count(lost_queues, 'queue')})."
-
-
-def _sizes(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> Mapping[int, int] | None:
-    try:
-        return sizes(strategy, queues, client_ids)
-    except (KeepsWhatItHad, StrategyError):
-        return None

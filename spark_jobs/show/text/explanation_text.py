@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from spark_jobs.domain.model.intervals import duration_text, format_utc
-from spark_jobs.domain.model.severities import INFO, WORST_FIRST
+from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.statuses import Reason, Status
 from spark_jobs.domain.phrases import UNFILTERED, count, number_text, rate_text
 from spark_jobs.show.text.backlog import backlog_text
 from spark_jobs.show.text.explanation import GroupExplanation, TopicExplanation
 from spark_jobs.show.text.interval_text import TextLine, interval_lines
-from spark_jobs.show.text.phrases import joined
+from spark_jobs.show.text.phrases import joined, severity_counts
 
 _UNKNOWN = (Status.UNOBSERVED, Status.NOT_REPLAYABLE)
 #: Somebody owns the queues then, but who is not recorded.
@@ -50,8 +49,7 @@ def _causes(findings: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def _verdict(story: GroupExplanation) -> str:
-    counts = Counter(row["severity"] for row in story.findings)
-    severities = [f"{counts[severity]} {severity}" for severity in WORST_FIRST if counts[severity]]
+    severities = severity_counts(row["severity"] for row in story.findings)
     if not severities:
         return "No finding covers this moment."
     covers = "covers" if len(story.findings) == 1 else "cover"
@@ -71,19 +69,12 @@ def _topic(topic: TopicExplanation) -> Iterator[TextLine]:
             yield TextLine(f"As {view.membership_view} listed them:", 1, "heading")
             view_lines = (line._replace(indent=line.indent + 1) for line in view_lines)
         yield from view_lines
-    if topic.backlog or _has_owners(topic):
-        yield TextLine(f"Whole topic: {_lower(backlog_text(topic.backlog, owned=not _has_owners(topic)))}", 1)
+    has_owners = any(view.status == Status.REPLAYED for view in topic.views)
+    if topic.backlog or has_owners:
+        backlog = backlog_text(topic.backlog, owned=not has_owners)
+        yield TextLine(f"Whole topic: {backlog[:1].lower()}{backlog[1:]}", 1)
     if topic.backlog and topic.backlog.is_unfiltered:
         yield TextLine(UNFILTERED, 1)
-
-
-def _has_owners(topic: TopicExplanation) -> bool:
-    """Whether any view was replayed, and so says who owned the queues."""
-    return any(view.status == Status.REPLAYED for view in topic.views)
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
 
 
 def _quiet(topics: list[str]) -> str:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from spark_jobs.domain.incidents.facts import queues_by_topic
 from spark_jobs.domain.incidents.values import Incident, IncidentPart
 from spark_jobs.domain.model.intervals import EVER, Interval, duration_text, format_utc
-from spark_jobs.domain.model.severities import SEVERITIES, WORST_FIRST
+from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.phrases import count, names_text
 from spark_jobs.domain.rules import unobserved
 from spark_jobs.show.text.interval_text import TextLine
+from spark_jobs.show.text.phrases import severity_counts
 
 #: Groups with the same condition share a line where it began, and ended, less than this apart; microseconds.
 _APART = 60 * SECOND
@@ -49,11 +49,10 @@ def incident_lines(incident: Incident) -> Iterator[TextLine]:
 
 def incidents_text(incidents: Sequence[Incident]) -> str:
     """Counts by severity, such as `3 incidents: 1 ERROR, 2 WARN; 1 is open`."""
-    counts = Counter(incident.severity for incident in incidents)
-    if not counts:
+    if not incidents:
         return "No incidents."
     still_open = sum(1 for incident in incidents if incident.resolved_at is None)
-    severities = ", ".join(f"{counts[severity]} {severity}" for severity in WORST_FIRST if counts[severity])
+    severities = ", ".join(severity_counts(incident.severity for incident in incidents))
     return f"{count(len(incidents), 'incident')}: {severities}; {still_open} {'is' if still_open == 1 else 'are'} open"
 
 

@@ -40,22 +40,15 @@ def interval_lines(view: IntervalExplanation) -> Iterator[TextLine]:
     if view.status == Status.UNOBSERVED:
         yield from _gap(view)
         return
-    yield TextLine(_span(view), 1)
-    if view.status == Status.REPLAYED:
-        yield TextLine(_began(view.began), 1)
-    else:
-        yield TextLine(REASONS[view.reason or ""], 1)
+    start, end = _bounds(view)
+    yield TextLine(f"Unchanged from {start} to {end} ({duration_text(view.end - view.start)}).", 1)
+    yield TextLine(_began(view.began) if view.status == Status.REPLAYED else REASONS[view.reason or ""], 1)
     yield from _members(view)
     if view.queue_count is not None:
         yield TextLine(f"{count(view.queue_count, 'queue')}, sorted the same way: {view.queues or 'none'}", 1)
     if view.status == Status.REPLAYED:
         yield from _cut(view)
         yield from _owned(view)
-
-
-def _span(view: IntervalExplanation) -> str:
-    start, end = _bounds(view)
-    return f"Unchanged from {start} to {end} ({duration_text(view.end - view.start)})."
 
 
 def _bounds(view: IntervalExplanation) -> tuple[str, str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from operator import itemgetter
 
 from spark_jobs.domain.model.message_queue import MessageQueue, queue_ranges
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.rocketmq.strategies import AVG, Strategy, StrategySettings, variant_of
-from spark_jobs.show.rows import Row
+from spark_jobs.show.rows import Row, by_key
 from spark_jobs.show.text.arithmetic import AllocatingMember, how_it_was_cut
 from spark_jobs.show.text.backlog import ViewBacklog, backlog_of
 from spark_jobs.show.text.explanation import (
@@ -26,6 +28,7 @@ from spark_jobs.show.text.phrases import DOUBLE_OWNED, TRIGGERS, UNASSIGNED
 
 #: A queue by its broker and number.
 _Key = tuple[str, int]
+_key, _connection = itemgetter("broker_name", "queue_id"), itemgetter("client_id", "client_addr")
 
 
 def interval_explanation(
@@ -61,10 +64,6 @@ def interval_explanation(
 _AS_PUBLISHED = ("membership_view", "status", "reason", "strategy", "strategy_source", "queue_count")
 
 
-def _key(row: Row) -> _Key:
-    return row["broker_name"], row["queue_id"]
-
-
 def _is_unobserved(row: Row) -> bool:
     return bool(row["status"] == Status.UNOBSERVED)
 
@@ -81,11 +80,12 @@ def _allocations(group: GroupStep, row: Row) -> list[Row]:
 def _snapshot_gap(topic_intervals: Sequence[Row], row: Row) -> tuple[datetime, datetime]:
     """The whole unobserved time around the interval: adjacent unobserved ones differ only in what was missing."""
     start, end = row["interval_start"], row["interval_end"]
-    unobserved = [interval for interval in topic_intervals if _is_unobserved(interval)]
-    for interval in sorted(unobserved, key=lambda interval: interval["interval_start"], reverse=True):
-        start = interval["interval_start"] if interval["interval_end"] == start else start
-    for interval in sorted(unobserved, key=lambda interval: interval["interval_start"]):
-        end = interval["interval_end"] if interval["interval_start"] == end else end
+    unobserved = filter(_is_unobserved, topic_intervals)
+    in_order = sorted(map(itemgetter("interval_start", "interval_end"), unobserved), key=itemgetter(0))
+    for other_start, other_end in reversed(in_order):
+        start = other_start if other_end == start else start
+    for other_start, other_end in in_order:
+        end = other_end if other_start == end else end
     return start, end
 
 
@@ -100,30 +100,25 @@ def _began(row: Row) -> IntervalStart:
 
 
 def _members(row: Row, owned: Sequence[Row], progress: Mapping[_Key, Row]) -> list[MemberShare]:
-    ids = [member["client_id"] for member in row["members"] or ()]
-    queues_per_owner: dict[tuple[str, str | None], list[_Key]] = {}
+    members = row["members"] or ()
+    connections = Counter(member["client_id"] for member in members)
+    queues_per_owner: dict[tuple[str, str | None], list[_Key]] = defaultdict(list)
     for allocation in owned:
         for owner in allocation["owners"]:
-            queues_per_owner.setdefault((owner["client_id"], owner["client_addr"]), []).append(_key(allocation))
-    return [
-        _member(position, member, ids.count(member["client_id"]) > 1, queues, progress)
-        for position, member in enumerate(row["members"] or ())
-        for queues in [queues_per_owner.get((member["client_id"], member["client_addr"]), [])]
-    ]
-
-
-def _member(
-    position: int, member: Row, twin: bool, queues: Sequence[_Key], progress: Mapping[_Key, Row]
-) -> MemberShare:
+            queues_per_owner[_connection(owner)].append(_key(allocation))
     names = ("client_id", "client_addr", "language", "version", "strategy", "subscribes")
-    return MemberShare(
-        **{name: member[name] for name in names},
-        position=position,
-        twin=twin,
-        queues=queue_ranges(queues),
-        queue_count=len(queues),
-        backlog=_backlog(queues, progress),
-    )
+    return [
+        MemberShare(
+            **{name: member[name] for name in names},
+            position=position,
+            twin=connections[member["client_id"]] > 1,
+            queues=queue_ranges(queues),
+            queue_count=len(queues),
+            backlog=_backlog(queues, progress),
+        )
+        for position, member in enumerate(members)
+        for queues in [queues_per_owner[_connection(member)]]
+    ]
 
 
 def _backlog(queues: Sequence[_Key], progress: Mapping[_Key, Row]) -> ViewBacklog | None:
@@ -132,9 +127,7 @@ def _backlog(queues: Sequence[_Key], progress: Mapping[_Key, Row]) -> ViewBacklo
 
 def _arithmetic(row: Row, settings: StrategySettings) -> list[str]:
     members = [
-        AllocatingMember(
-            member["client_id"], member["client_addr"], _run_by(member, settings), member["subscribes"] is not False
-        )
+        AllocatingMember(member["client_id"], _run_by(member, settings), member["subscribes"] is not False)
         for member in row["members"]
     ]
     queues = [MessageQueue(row["topic"], *_key(queue)) for queue in row["queues"]]
@@ -148,45 +141,41 @@ def _run_by(member: Row, settings: StrategySettings) -> Strategy:
 
 def _unassigned(owned: Sequence[Row], progress: Mapping[_Key, Row]) -> list[UnhealthyQueues]:
     """One per (cause, client id in whose share they lie)."""
-    queues_per_cause: dict[tuple[str, str | None], list[_Key]] = {}
-    for row in owned:
-        if row["unassigned_cause"]:
-            queues_per_cause.setdefault((row["unassigned_cause"], row["unassigned_client_id"]), []).append(_key(row))
+    rows = (row for row in owned if row["unassigned_cause"])
     return [
-        UnhealthyQueues(
-            queue_ranges(queues),
-            len(queues),
-            cause,
-            UNASSIGNED[cause].format(client_id),
-            client_id,
-            [],
-            _backlog(queues, progress),
-        )
-        for (cause, client_id), queues in queues_per_cause.items()
+        _unhealthy(queues, progress, cause, UNASSIGNED[cause].format(client_id), client_id)
+        for (cause, client_id), queues in by_key(rows, itemgetter("unassigned_cause", "unassigned_client_id")).items()
     ]
 
 
 def _double_owned(row: Row, owned: Sequence[Row], progress: Mapping[_Key, Row]) -> list[UnhealthyQueues]:
     """One per (cause, owners)."""
-    positions: dict[tuple[str, str | None], list[int]] = {}
-    for position, member in enumerate(row["members"] or ()):
-        positions.setdefault((member["client_id"], member["client_addr"]), []).append(position)
-    queues_per_cause: dict[tuple[str, tuple[int, ...]], list[_Key]] = {}
-    for allocation in owned:
-        if allocation["double_owned_cause"]:
-            owners = {
-                position
-                for owner in allocation["owners"]
-                for position in positions.get((owner["client_id"], owner["client_addr"]), ())
-            }
-            cause = (allocation["double_owned_cause"], tuple(sorted(owners)))
-            queues_per_cause.setdefault(cause, []).append(_key(allocation))
+    members = [_connection(member) for member in row["members"] or ()]
+
+    def cause_and_owners(allocation: Row) -> tuple[str, tuple[int, ...]]:
+        owners = {*map(_connection, allocation["owners"])}
+        positions = (position for position, member in enumerate(members) if member in owners)
+        return allocation["double_owned_cause"], tuple(positions)
+
+    rows = (allocation for allocation in owned if allocation["double_owned_cause"])
     return [
-        UnhealthyQueues(
-            queue_ranges(queues), len(queues), cause, DOUBLE_OWNED[cause], None, [*owners], _backlog(queues, progress)
-        )
-        for (cause, owners), queues in queues_per_cause.items()
+        _unhealthy(queues, progress, cause, DOUBLE_OWNED[cause], owners=owners)
+        for (cause, owners), queues in by_key(rows, cause_and_owners).items()
     ]
+
+
+def _unhealthy(
+    rows: Sequence[Row],
+    progress: Mapping[_Key, Row],
+    cause: str,
+    why: str,
+    client_id: str | None = None,
+    owners: Sequence[int] = (),
+) -> UnhealthyQueues:
+    queues = [*map(_key, rows)]
+    return UnhealthyQueues(
+        queue_ranges(queues), len(queues), cause, why, client_id, [*owners], _backlog(queues, progress)
+    )
 
 
 def _neighbour(group: GroupStep, row: Row | None, nearest: str) -> ObservedNeighbour | None:

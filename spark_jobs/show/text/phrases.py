@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
+from spark_jobs.domain.model.severities import WORST_FIRST
 from spark_jobs.domain.model.statuses import Reason, Trigger
 from spark_jobs.domain.rocketmq.strategies import Variant
 
@@ -88,6 +90,12 @@ REASONS: Mapping[str, str] = {
 def joined(parts: Sequence[str]) -> str:
     """Parts of a sentence: `a`, `a and b`, `a, b and c`."""
     return " and ".join(part for part in (", ".join(parts[:-1]), *parts[-1:]) if part)
+
+
+def severity_counts(severities: Iterable[str]) -> list[str]:
+    """How often each severity occurs, the worst first: `1 ERROR`, `2 WARN`."""
+    counts = Counter(severities)
+    return [f"{counts[severity]} {severity}" for severity in WORST_FIRST if counts[severity]]
 
 
 def positions_text(positions: Sequence[int]) -> str:
