@@ -15,8 +15,7 @@ from spark_jobs.api import start
 from spark_jobs.api.start import SMALL_BYTES, is_small, snapshots_of
 from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.store.location import Location
-from spark_jobs.store.read.amount import bytes_in
-from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.delta import DeltaTables, bytes_in
 from tests.snapshots import HOUR, at
 from tests.stored import arrow_table, write
 
