@@ -72,18 +72,15 @@ def ask_revive(cluster: Cluster, asking: CallRunner) -> None:
     _ask_offsets(cluster, asking, REVIVE_GROUP, list(cluster.brokers.values()), frozenset())
 
 
-def clients_to_ask(cluster: Cluster, group: str) -> list[tuple[str, Callee]]:
-    """Every client id of the group once, with a broker that lists it: only that one can reach it."""
-    found: dict[str, Callee] = {}
+def client_calls(cluster: Cluster, group: str) -> list[Call]:
+    """For every client id of the group one call, to a broker that lists it: only that one can reach it. What the client
+    itself says costs it a call.
+    """
+    reached_by: dict[str, Callee] = {}
     for name, members in cluster.members[group].items():
         for client in members.clients if name in cluster.brokers else ():
-            found.setdefault(client, cluster.brokers[name])
-    return sorted(found.items())
-
-
-def ask_client(asking: CallRunner, group: str, client: str, broker: Callee) -> None:
-    """What the client itself says; it costs the client a call."""
-    asking.ask(Call(Request.RUNNING, broker, group=group, client=client))
+            reached_by.setdefault(client, cluster.brokers[name])
+    return [Call(Request.RUNNING, broker, group=group, client=client) for client, broker in sorted(reached_by.items())]
 
 
 def _ask_members(cluster: Cluster, asking: CallRunner, group: str, called: Callee) -> None:

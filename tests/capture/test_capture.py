@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,9 @@ def test_rounds_keep_the_cadence(tmp_path: Path) -> None:
     asked = [at for at, call in fake.asked if call.request == "connection" and call.group == "g0"]
     assert len(asked) == 6
     assert asked[4] - asked[2] > 0.4
+    # The groups of a round, and how far what was popped is revived, evenly over 0.6 × 0.9 of the cadence.
+    first_round = [next(at for at, call in fake.asked if call.group == f"g{number}") for number in range(4)]
+    assert [later - earlier > 0.05 for earlier, later in pairwise(first_round)] == [True] * 3
 
 
 def test_calls_keep_the_rate(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from spark_jobs.capture.asking import Backoff, CallRunner, RateLimit
-from spark_jobs.capture.calls import Callee, CallOutcome
+from spark_jobs.capture.calls import Call, Callee, CallOutcome, Request
 from spark_jobs.capture.cluster import Cluster
-from spark_jobs.capture.rounds import ask_client, ask_group, ask_revive, ask_topic, clients_to_ask
+from spark_jobs.capture.rounds import ask_group, ask_revive, ask_topic, client_calls
 from tests.capture.fakes import (
     NO_ROUTE,
     NOT_ONLINE,
@@ -111,7 +111,7 @@ def test_a_group_has_a_line_per_broker_and_one_per_topic() -> None:
         },
     ]
     assert found.consumed["g"] == {"t", "%RETRY%g"}
-    assert clients_to_ask(found, "g") == [("c1", A), ("c2", A)]
+    assert client_calls(found, "g") == [Call(Request.RUNNING, A, group="g", client=name) for name in ("c1", "c2")]
 
 
 def test_brokers_are_asked_how_far_they_revive_what_was_popped() -> None:
@@ -168,7 +168,7 @@ def test_a_client_that_hangs_is_no_word_about_its_broker() -> None:
     admin = FakeAdmin(answers())
     ask = asking(admin)
     for _ in range(3):
-        ask_client(ask, "g", "c1", A)
+        ask.ask(Call(Request.RUNNING, A, group="g", client="c1"))
     assert [line["error"] for line in lines(ask, "running")] == [TIMED_OUT] * 3
     assert admin.counts() == {"running": 3}
 
@@ -202,7 +202,7 @@ def test_proxies_are_asked_where_brokers_list_nobody() -> None:
     assert [line["broker"] for line in asked] == ["a", "b", "proxy 10.9.9.9:8080"]
     assert asked[2] == {"kind": "connection", "at": 0, "group": "g", "broker": "proxy 10.9.9.9:8080", "body": proxied}
     assert found.consumed["g"] == {"t", "%RETRY%g"}
-    assert clients_to_ask(found, "g") == []
+    assert client_calls(found, "g") == []
 
 
 def test_offsets_of_a_topic_are_those_of_all_its_brokers() -> None:
