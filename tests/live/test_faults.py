@@ -4,7 +4,6 @@ each time once, what is missing is told of as such and nothing else is, and noth
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import time
@@ -20,7 +19,7 @@ import pytest
 
 from schemas import FINDINGS, MEMBERSHIP_SNAPSHOTS
 from tests.live import processes, scenario
-from tests.live.cluster import Cluster, cluster, wait_for
+from tests.live.cluster import Cluster, cluster
 from tests.live.recorded import Recorded
 
 pytestmark = pytest.mark.live
@@ -38,11 +37,10 @@ ON_BOTH, ON_B = "orders-service", "singles-service"
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A cluster with a group on both brokers, and one on the second."""
-    with cluster(tmp_path_factory.mktemp("faults"), os.environ.get("ROCKETMQ", "5.4.0")) as made:
+    with cluster(tmp_path_factory.mktemp("faults")) as made:
         made.admin("topics", "orders:4")
         made.admin("topics", "singles:4", brokers=["broker-b"])
-        made.clients("consumers", "consume", [f"{ON_BOTH},orders,10.9.1.1,1,avg", f"{ON_B},singles,10.9.1.2,1,avg"])
-        scenario.wait_started(made.folder / "consumers.log")
+        made.consumers("consumers", [f"{ON_BOTH},orders,10.9.1.1,1,avg", f"{ON_B},singles,10.9.1.2,1,avg"])
         time.sleep(10)
         yield made
 
@@ -61,18 +59,19 @@ def _bytes(path: Path) -> bytes:
 
 
 def begun(made: Cluster, out: Path, *program: str, cadence: int = CADENCE) -> subprocess.Popen[bytes]:
-    options = ["--cadence", f"{cadence}s"]
-    return scenario.start_capture(made, out, *options, program=program or ("-m", "spark_jobs.cli"))
+    return scenario.start_capture(made, out, cadence, program or ("-m", "spark_jobs.cli"))
 
 
 def first_round(made: Cluster, out: Path, *program: str, cadence: int = CADENCE) -> subprocess.Popen[bytes]:
     """Begun, and the first round is written."""
     before = {file.name for file in out.glob("*.partial")}
-    capture, until = begun(made, out, *program, cadence=cadence), time.monotonic() + 90
-    while not any(file.name not in before and file.stat().st_size for file in out.glob("*.partial")):
+    capture = begun(made, out, *program, cadence=cadence)
+
+    def is_written() -> bool:
         assert capture.poll() is None
-        assert time.monotonic() < until
-        time.sleep(0.05)
+        return any(file.name not in before and file.stat().st_size for file in out.glob("*.partial"))
+
+    processes.wait_until(is_written, 90, every=0.05)
     return capture
 
 
@@ -85,13 +84,7 @@ def recording(made: Cluster, out: Path, *program: str, cadence: int = CADENCE) -
         yield
         time.sleep(3 * cadence)
     finally:
-        capture.send_signal(signal.SIGTERM)
-        assert capture.wait(60) == 0
-
-
-def said(made: Cluster) -> str:
-    """What capture said, since the cluster began."""
-    return (made.folder / "capture.log").read_text(errors="replace")
+        scenario.stop_capture(capture)
 
 
 def invented(found: Recorded, *but: str, cadence: int = CADENCE) -> list[dict[str, Any]]:
@@ -131,10 +124,7 @@ def test_killed_at_ten_moments(small: Cluster, tmp_path: Path) -> None:
         assert any(start - HOLDS - LATE <= one <= end for one in killed), (start, end)
     assert len(gaps) > 2
     assert invented(found) == []
-    until = time.monotonic() + 20
-    while jvms(small) and time.monotonic() < until:
-        time.sleep(0.5)
-    assert jvms(small) == set()
+    processes.wait_until(lambda: jvms(small) == set(), 20)
 
 
 def test_a_broker_that_hangs_for_two_minutes_is_named(small: Cluster, tmp_path: Path) -> None:
@@ -172,7 +162,7 @@ def test_a_name_server_that_restarts_costs_routes_only(small: Cluster, tmp_path:
         small.stop("namesrv")
         time.sleep(6)
         small.start_namesrv()
-        wait_for(int(small.namesrv.rpartition(":")[2]))
+        processes.wait_listening(int(small.namesrv.rpartition(":")[2]))
         # Brokers register again every 30 s.
         time.sleep(35)
     found = Recorded.read(tmp_path)
@@ -205,7 +195,7 @@ def test_a_full_disk_costs_whole_rounds(small: Cluster, small_disk: Path) -> Non
             while file.write(b"x" * 1024):
                 pass
         time.sleep(40)
-        assert "NOT WRITTEN" in said(small)
+        assert "NOT WRITTEN" in small.log("capture")
         filler.unlink()
         free = now()
     found = Recorded.read(out)
@@ -230,7 +220,7 @@ def test_a_clock_that_jumps_tells_of_no_time_twice(small: Cluster, tmp_path: Pat
     with recording(small, tmp_path, "-m", "tests.live.with_clock", str(off)):
         back = jump(-60)
         time.sleep(15)
-        assert "the clock was set back by" in said(small)
+        assert "the clock was set back by" in small.log("capture")
         right = jump(0)
         time.sleep(10)
         forward = jump(100)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -57,7 +56,7 @@ class Live:
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Live:
     folder = tmp_path_factory.mktemp("live")
-    with cluster(folder, os.environ.get("ROCKETMQ", "5.4.0")) as made:
+    with cluster(folder) as made:
         scenario.begin(made)
         times = scenario.record(made, folder / "recordings")
     warehouse = folder / "warehouse"

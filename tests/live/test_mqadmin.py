@@ -5,7 +5,6 @@ queue, totals, members.
 from __future__ import annotations
 
 import json
-import os
 import signal
 import time
 from collections import Counter
@@ -75,31 +74,25 @@ def _tool(made: Cluster, *arguments: str) -> str:
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Told, dict[Table, list[dict[str, Any]]]]:
     """What the tool said, and what is published of the recording around it."""
-    with cluster(tmp_path_factory.mktemp("mqadmin"), os.environ.get("ROCKETMQ", "5.4.0")) as made:
+    with cluster(tmp_path_factory.mktemp("mqadmin")) as made:
         made.admin("topics", "orders:8", "payments:4", "ticks:6")
-        _consumers(made, "first", [f"waiting-service,payments,10.9.2.{number},1,avg" for number in (1, 2)])
-        _consumers(made, "stay", GROUPS["drained-service"] + GROUPS["hash-service"])
+        made.consumers("first", [f"waiting-service,payments,10.9.2.{number},1,avg" for number in (1, 2)])
+        made.consumers("stay", GROUPS["drained-service"] + GROUPS["hash-service"])
         _send(made, "orders,900,0,5", "payments,70,0,5", "ticks,300,0,5")
         _wait_committed(made, *GROUPS)
         made.running["first"].send_signal(signal.SIGTERM)
         assert made.running.pop("first").wait(60) == 143
         _send(made, "payments,500,0,5")
-        _consumers(made, "slow", GROUPS["waiting-service"])
+        made.consumers("slow", GROUPS["waiting-service"])
         time.sleep(20)  # until both have their share
-        capture = scenario.start_capture(made, made.folder / "recordings", "--cadence", f"{CADENCE}s")
+        capture = scenario.start_capture(made, made.folder / "recordings", CADENCE)
         time.sleep(STILL)
         told = Told(made)
         time.sleep(2 * CADENCE)
-        capture.send_signal(signal.SIGTERM)
-        assert capture.wait(60) == 0
+        scenario.stop_capture(capture)
     recorded = Recorded.read(Path(made.folder / "recordings"))
     recorded.check_whole()
     return told, recorded.audited(CADENCE)
-
-
-def _consumers(made: Cluster, name: str, members: list[str]) -> None:
-    made.clients(name, "consume", members)
-    scenario.wait_started(made.folder / f"{name}.log")
 
 
 def _send(made: Cluster, *told: str) -> None:
@@ -110,10 +103,11 @@ def _wait_committed(made: Cluster, *groups: str) -> None:
     """A member may hear of a new topic's second broker only when it asks for the route again, after 30 s; a queue of
     which nothing was ever committed is shown with all its messages.
     """
-    until = time.monotonic() + 120
-    while any(_total(_tool(made, "consumerProgress", "-g", group, "-s", "true")) for group in groups):
-        assert time.monotonic() < until
-        time.sleep(5)
+
+    def is_committed() -> bool:
+        return not any(_total(_tool(made, "consumerProgress", "-g", group, "-s", "true")) for group in groups)
+
+    processes.wait_until(is_committed, 120, every=5)
 
 
 def _then(rows: list[dict[str, Any]], group: str, at: datetime) -> list[dict[str, Any]]:
