@@ -52,21 +52,21 @@ def topic_attributes(body: str) -> str:
 
 def addresses(body: str) -> Mapping[str, tuple[str, str]]:
     """Broker name → (cluster, address of its master, or of a replica that stands in)."""
-    found = {}
+    by_name = {}
     table = Record(fastjson.parse(body), "body").optional("brokerAddrTable", named_records) or ()
     for name, broker in table:
         if isinstance(by_id := broker.get("brokerAddrs"), dict) and by_id:
             first = min(by_id, key=int)
-            found[name] = broker.required("cluster", text), str(by_id[first])
-    return found
+            by_name[name] = broker.required("cluster", text), str(by_id[first])
+    return by_name
 
 
 def offsets_per_topic(body: str) -> dict[str, list[str]]:
     """Topic → the queues that one broker's ConsumeStats has of it, as `offsets_of` wants them."""
-    found: dict[str, list[str]] = defaultdict(list)
+    queues_of: dict[str, list[str]] = defaultdict(list)
     for queue, offsets in _queues(body):
-        found[str(queue["topic"])].append(f"{as_json(queue)}:{as_json(offsets)}")
-    return found
+        queues_of[str(queue["topic"])].append(f"{as_json(queue)}:{as_json(offsets)}")
+    return queues_of
 
 
 def offsets_of(queues: Iterable[str]) -> str:
@@ -84,11 +84,11 @@ def topic_offsets(body: str) -> list[list[object]]:
 
 def modes_per_group(body: str) -> dict[str, str]:
     """Consumer group → what is the group's in the broker's request modes, in the same form."""
-    found: dict[str, dict[str, object]] = defaultdict(dict)
+    topics_of: dict[str, dict[str, object]] = defaultdict(dict)
     for topic, groups in _object(_object(fastjson.parse(body)).get(_MODES)).items():
         for group, mode in _object(groups).items():
-            found[group][topic] = {group: mode}
-    return {group: as_json({_MODES: topics}) for group, topics in found.items()}
+            topics_of[group][topic] = {group: mode}
+    return {group: as_json({_MODES: topics}) for group, topics in topics_of.items()}
 
 
 def _queues(body: str) -> Iterator[tuple[dict[str, object], dict[str, object]]]:

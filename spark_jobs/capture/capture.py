@@ -163,8 +163,8 @@ class Capture:
     def _cluster_name(self) -> str:
         known = sorted(set(self._cluster.clusters.values()))
         if self._settings.cluster_name is None and len(known) != 1:
-            found = " and ".join(known) or "no cluster"
-            raise CaptureError(f"the name servers know {found}: choose a name for the recording with --cluster-name")
+            names = " and ".join(known) or "no cluster"
+            raise CaptureError(f"the name servers know {names}: choose a name for the recording with --cluster-name")
         return self._settings.cluster_name or known[0]
 
 

@@ -29,11 +29,11 @@ CHUNK_BYTES: Final = 64 * 1024 * 1024
 LINE_NUMBER: Final = "__line_number"
 
 
-def chunks(found: Iterable[Outcome]) -> Iterator[list[Outcome]]:
+def chunks(outcomes: Iterable[Outcome]) -> Iterator[list[Outcome]]:
     """The outcomes in order, in lists of bounded size."""
     chunk: list[Outcome] = []
     size = 0
-    for outcome in found:
+    for outcome in outcomes:
         chunk.append(outcome)
         size += len(outcome.line.content)
         if len(chunk) >= CHUNK_LINES or size >= CHUNK_BYTES:

@@ -172,7 +172,7 @@ def _levels(value: dict[str, object] | list[object]) -> int:
     levels, layer = 0, [value]
     while layer:
         levels += 1
-        children = (child for one in layer for child in (one.values() if isinstance(one, dict) else one))
+        children = (child for outer in layer for child in (outer.values() if isinstance(outer, dict) else outer))
         layer = [child for child in children if isinstance(child, dict | list)]
     return levels
 

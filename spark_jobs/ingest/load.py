@@ -91,11 +91,11 @@ def _load_rows(spark: SparkSession, warehouse: Warehouse, rows: Sequence[Row], r
     span = pc.min_max(source["captured_at"]).as_py()
     report.widen(span["min"], span["max"])
     within = F.col("t.captured_at").between(F.lit(span["min"]), F.lit(span["max"]))
-    there = known(spark, warehouse, table, source, within)
-    conflicts = [by_line[number] for number, same in there.items() if not same]
+    in_table = known(spark, warehouse, table, source, within)
+    conflicts = [by_line[number] for number, same in in_table.items() if not same]
     first: dict[tuple[object, ...], Row] = {}
     for row in rows:
-        if row.line.number not in there and first.setdefault(row.key, row).values != row.values:
+        if row.line.number not in in_table and first.setdefault(row.key, row).values != row.values:
             conflicts.append(row)
     inserted = insert(spark, warehouse, table, _only(source, [row.line.number for row in first.values()]), within)
     report.new[table.name] += inserted
@@ -103,14 +103,14 @@ def _load_rows(spark: SparkSession, warehouse: Warehouse, rows: Sequence[Row], r
     return conflicts
 
 
-def _load_sightings(spark: SparkSession, warehouse: Warehouse, found: Sequence[Mapping[str, object]]) -> None:
+def _load_sightings(spark: SparkSession, warehouse: Warehouse, rows: Sequence[Mapping[str, object]]) -> None:
     """Brings them in after the rows that they are of: an ingest that was cut off is completed by the next one."""
-    if not found:
+    if not rows:
         return
-    seen = arrow_table(SIGHTINGS, found, range(len(found))).drop_columns([LINE_NUMBER])
-    hours = pc.min_max(seen["hour"]).as_py()
+    source = arrow_table(SIGHTINGS, rows, range(len(rows))).drop_columns([LINE_NUMBER])
+    hours = pc.min_max(source["hour"]).as_py()
     within = F.col("t.hour").between(F.lit(hours["min"]), F.lit(hours["max"]))
-    remember(spark, warehouse, spark.createDataFrame(seen), within)
+    remember(spark, warehouse, spark.createDataFrame(source), within)
 
 
 def _load_rejected(spark: SparkSession, warehouse: Warehouse, rejected: Sequence[Quarantined], file_name: str) -> None:
@@ -120,8 +120,8 @@ def _load_rejected(spark: SparkSession, warehouse: Warehouse, rejected: Sequence
     by_line = {line.line.number: line for line in rejected}
     source = arrow_table(QUARANTINE, [quarantine_row(line, file_name) for line in rejected], list(by_line))
     within = F.col("t.source_file") == file_name
-    there = known(spark, warehouse, QUARANTINE, source, within)
-    insert(spark, warehouse, QUARANTINE, _only(source, by_line.keys() - there.keys()), within)
+    in_table = known(spark, warehouse, QUARANTINE, source, within)
+    insert(spark, warehouse, QUARANTINE, _only(source, by_line.keys() - in_table.keys()), within)
 
 
 def _only(source: pa.Table, line_numbers: Iterable[int]) -> pa.Table:

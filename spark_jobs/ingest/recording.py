@@ -175,7 +175,7 @@ def _columns(fields: Record, kind: LineKind, key: Mapping[str, object]) -> Colum
     elif fields.get("body") is not None:
         raise RejectedError(RejectReason.CONTRADICTION, "the line has both a body and an error")
     else:
-        columns = next((told for words, told in kind.telling.items() if words.search(error)), None)
+        columns = next((known for words, known in kind.telling.items() if words.search(error)), None)
     if columns is None:
         return None
     for name, columns_of in kind.beside.items():

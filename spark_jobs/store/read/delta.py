@@ -56,13 +56,13 @@ class DeltaTables:
     ) -> pa.Table:
         """As `StoredTables.read` says."""
         opened = self.open(table, version)
-        there = {field.name for field in opened.schema().fields}
+        stored = {field.name for field in opened.schema().fields}
         # A version from before an upgrade has null in the columns that came by it.
-        names = ", ".join(f'"{name}"' if name in there else f'NULL AS "{name}"' for name in columns)
+        names = ", ".join(f'"{name}"' if name in stored else f'NULL AS "{name}"' for name in columns)
         kept = " AND ".join(["true", *map(_sql, conditions)])
-        found = self.query(f"SELECT {names} FROM {table.name} WHERE {kept}", {table: opened})
+        rows = self.query(f"SELECT {names} FROM {table.name} WHERE {kept}", {table: opened})
         # DataFusion gives views of texts, which Arrow's functions do not take.
-        return found.cast(pa.schema([arrow_schema(table).field(name).with_nullable(True) for name in columns]))
+        return rows.cast(pa.schema([arrow_schema(table).field(name).with_nullable(True) for name in columns]))
 
     def query(self, sql: str, opened: Mapping[Table, DeltaTable]) -> pa.Table:
         """What DataFusion answers about these tables; raises `WarehouseError` where one cannot be read."""
@@ -128,8 +128,8 @@ class DeltaTables:
     def _failed(self, table: Table, what: str, error: Exception) -> WarehouseError:
         # Causes stand one below the other, in colour: the last one says what to mend.
         causes = _COLOUR.sub("", str(error)).replace("↳", ":").split() or [type(error).__name__]
-        told = " ".join(causes).replace(" :", ":")[:_LONGEST_ERROR]
-        return WarehouseError(f"the table {self.location.location}/{table.name} cannot be {what}: {told}")
+        reason = " ".join(causes).replace(" :", ":")[:_LONGEST_ERROR]
+        return WarehouseError(f"the table {self.location.location}/{table.name} cannot be {what}: {reason}")
 
 
 def is_reached(location: Location) -> bool:
@@ -185,8 +185,8 @@ def _json(opened: DeltaTable) -> Any:
 
 def _sql(condition: Filter) -> str:
     if condition.operator == "IN":
-        told = ", ".join(map(_literal, condition.value))
-        return f'"{condition.column}" IN ({told})' if told else "false"
+        values = ", ".join(map(_literal, condition.value))
+        return f'"{condition.column}" IN ({values})' if values else "false"
     return f'"{condition.column}" {condition.operator} {_literal(condition.value)}'
 
 
