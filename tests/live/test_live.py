@@ -19,8 +19,7 @@ import pytest
 
 from schemas import ALLOCATIONS, CAPTURE_CALLS, CLIENT_SNAPSHOTS, QUALITY_RESULTS, REBALANCE_INTERVALS, SOURCES, Table
 from spark_jobs.errors import ExitCode
-from spark_jobs.store.location import Location
-from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.delta import delta_tables
 from tests.live import scenario
 from tests.live.cluster import cluster
 from tests.recording.test_truth import History, answers
@@ -49,7 +48,7 @@ class Live:
     files: list[str]
 
     def rows(self, table: Table) -> list[dict[str, Any]]:
-        stored = DeltaTables(Location.parse(str(self.warehouse)))
+        stored = delta_tables(str(self.warehouse))
         return list(stored.read(table, table.columns).to_pylist())
 
 

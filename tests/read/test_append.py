@@ -6,8 +6,7 @@ from pathlib import Path
 
 from schemas.table import Table
 from schemas.types import STRING, Struct, required
-from spark_jobs.store.location import Location
-from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.delta import delta_tables
 
 
 def things(comment: str) -> Table:
@@ -15,7 +14,7 @@ def things(comment: str) -> Table:
 
 
 def test_a_table_takes_rows_when_its_comments_have_other_words(tmp_path: Path) -> None:
-    tables = DeltaTables(Location.parse(str(tmp_path)))
+    tables = delta_tables(str(tmp_path))
     tables.append(things("who was told"), [{"name": "a"}])
     tables.append(things("who received it"), [{"name": "b"}])
     assert sorted(tables.read(things(""), ("name",)).column("name").to_pylist()) == ["a", "b"]

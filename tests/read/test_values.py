@@ -13,8 +13,7 @@ from deltalake import write_deltalake
 from schemas import FINDINGS, Table
 from schemas.types import INTEGER, LONG, STRING, TIMESTAMP, Array, Field, Map, Struct
 from spark_jobs.errors import SchemaMismatchError, WarehouseError
-from spark_jobs.store.location import Location
-from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.delta import DeltaTables, delta_tables
 from spark_jobs.store.read.stored import Filter, rows, values
 
 NOON = datetime(2026, 11, 21, 12, 0, 0, 1, tzinfo=UTC)
@@ -67,7 +66,7 @@ def things(tmp_path: Path) -> DeltaTables:
         "counts": pa.array([[("k", 1)]] * (len(HOSTILE) + 1), pa.map_(pa.string(), pa.int64())),
     }
     write_deltalake(tmp_path / "things", pa.table(columns))
-    return DeltaTables(Location.parse(str(tmp_path)))
+    return delta_tables(str(tmp_path))
 
 
 def sizes(found: pa.Table) -> list[int | None]:
