@@ -87,12 +87,12 @@ def recording(made: Cluster, out: Path, *program: str, cadence: int = CADENCE) -
         scenario.stop_capture(capture)
 
 
-def invented(found: Recorded, *but: str, cadence: int = CADENCE) -> list[dict[str, Any]]:
+def invented(recorded: Recorded, *but: str, cadence: int = CADENCE) -> list[dict[str, Any]]:
     """What is told of the groups, though they were in health all the time."""
     return [
-        {name: one[name] for name in ("consumer_group", "rule", "topic", "start", "end")}
-        for one in found.audited(cadence)[FINDINGS]
-        if one["severity"] != "INFO" and one["rule"] not in ("UNOBSERVED", *but)
+        {name: finding[name] for name in ("consumer_group", "rule", "topic", "start", "end")}
+        for finding in recorded.audited(cadence)[FINDINGS]
+        if finding["severity"] != "INFO" and finding["rule"] not in ("UNOBSERVED", *but)
     ]
 
 
@@ -112,18 +112,18 @@ def test_killed_at_ten_moments(small: Cluster, tmp_path: Path) -> None:
     with recording(small, tmp_path):
         time.sleep(1)
     assert not list(tmp_path.glob("*.partial"))
-    found = Recorded.read(tmp_path)
-    found.check_whole()
-    assert len(found.rows(MEMBERSHIP_SNAPSHOTS)) > 20
-    gaps = found.unobserved(CADENCE, "orders")
-    seen = [row["captured_at"] for row in found.rows(MEMBERSHIP_SNAPSHOTS) if row["consumer_group"] == ON_BOTH]
+    recorded = Recorded.read(tmp_path)
+    recorded.check_whole()
+    assert len(recorded.rows(MEMBERSHIP_SNAPSHOTS)) > 20
+    gaps = recorded.unobserved(CADENCE, "orders")
+    seen = [row["captured_at"] for row in recorded.rows(MEMBERSHIP_SNAPSHOTS) if row["consumer_group"] == ON_BOTH]
     for before, after in pairwise(sorted(seen)):
         if after - before > HOLDS:
             assert any(start <= before + HOLDS and after <= end for start, end in gaps), (before, after)
     for start, end in gaps:
         assert any(start - HOLDS - LATE <= one <= end for one in killed), (start, end)
     assert len(gaps) > 2
-    assert invented(found) == []
+    assert invented(recorded) == []
     processes.wait_until(lambda: jvms(small) == set(), 20)
 
 
@@ -138,22 +138,22 @@ def test_a_broker_that_hangs_for_two_minutes_is_named(small: Cluster, tmp_path: 
         processes.kill(small.running["broker-b"], signal.SIGCONT)
         back = now()
         time.sleep(15)
-    found = Recorded.read(tmp_path)
-    found.check_whole()
-    silent = found.times("TIMED_OUT", "broker-b")
-    assert found.times("NOT_ASKED", "broker-b")
-    assert not [one for one in found.times("ANSWERED", "broker-b") if silent[0] < one < silent[-1]]
-    of_a = found.times("ANSWERED", "broker-a")
+    recorded = Recorded.read(tmp_path)
+    recorded.check_whole()
+    silent = recorded.times("TIMED_OUT", "broker-b")
+    assert recorded.times("NOT_ASKED", "broker-b")
+    assert not [one for one in recorded.times("ANSWERED", "broker-b") if silent[0] < one < silent[-1]]
+    of_a = recorded.times("ANSWERED", "broker-a")
     assert max(after - before for before, after in pairwise(of_a)) < 3 * timedelta(seconds=cadence)
     for group, sources, forgotten in (
         (ON_BOTH, {"offset_snapshots: orders (broker-b)"}, timedelta(seconds=90)),
         (ON_B, {"membership_snapshots", "offset_snapshots: singles"}, timedelta(seconds=120)),
     ):
-        gaps = found.gaps(cadence, group)
+        gaps = recorded.gaps(cadence, group)
         assert {name for gap in gaps for name in gap.sources} - {"route_snapshots: singles"} == sources
         assert stopped <= gaps[0].start <= stopped + holds + late
         assert stopped + forgotten <= gaps[-1].end <= back + 2 * late
-    assert invented(found, "BROKER_NOT_READABLE", cadence=cadence) == []
+    assert invented(recorded, "BROKER_NOT_READABLE", cadence=cadence) == []
 
 
 def test_a_name_server_that_restarts_costs_routes_only(small: Cluster, tmp_path: Path) -> None:
@@ -165,15 +165,15 @@ def test_a_name_server_that_restarts_costs_routes_only(small: Cluster, tmp_path:
         processes.wait_listening(int(small.namesrv.rpartition(":")[2]))
         # Brokers register again every 30 s.
         time.sleep(35)
-    found = Recorded.read(tmp_path)
-    found.check_whole()
-    assert found.times("REFUSED", "name server")
-    gaps = found.unobserved(CADENCE, "orders")
+    recorded = Recorded.read(tmp_path)
+    recorded.check_whole()
+    assert recorded.times("REFUSED", "name server")
+    gaps = recorded.unobserved(CADENCE, "orders")
     assert stopped <= gaps[0][0] <= stopped + HOLDS + LATE
-    of_a = found.times("ANSWERED", "broker-a")
+    of_a = recorded.times("ANSWERED", "broker-a")
     assert max(after - before for before, after in pairwise(of_a)) < 2 * LATE
     # It knows of no route until a broker is registered, and then routes lack the other one.
-    assert invented(found, "BROKER_NOT_READABLE") == []
+    assert invented(recorded, "BROKER_NOT_READABLE") == []
 
 
 @pytest.fixture
@@ -198,14 +198,14 @@ def test_a_full_disk_costs_whole_rounds(small: Cluster, small_disk: Path) -> Non
         assert "NOT WRITTEN" in small.log("capture")
         filler.unlink()
         free = now()
-    found = Recorded.read(out)
-    found.check_whole()
-    assert found.gaps(CADENCE, ON_BOTH)
+    recorded = Recorded.read(out)
+    recorded.check_whole()
+    assert recorded.gaps(CADENCE, ON_BOTH)
     # What is left of a page is used up first; later a small round may still fit into it, which makes two gaps of one.
-    gaps = found.unobserved(CADENCE, "orders")
+    gaps = recorded.unobserved(CADENCE, "orders")
     assert full <= gaps[0][0] <= full + timedelta(seconds=15)
     assert free - timedelta(seconds=2 * CADENCE) <= gaps[-1][1] <= free + LATE
-    assert invented(found) == []
+    assert invented(recorded) == []
 
 
 def test_a_clock_that_jumps_tells_of_no_time_twice(small: Cluster, tmp_path: Path) -> None:
@@ -225,15 +225,15 @@ def test_a_clock_that_jumps_tells_of_no_time_twice(small: Cluster, tmp_path: Pat
         time.sleep(10)
         forward = jump(100)
         time.sleep(10)
-    found = Recorded.read(tmp_path)
-    found.check_whole()
+    recorded = Recorded.read(tmp_path)
+    recorded.check_whole()
     per_key: dict[Sequence[Any], list[datetime]] = defaultdict(list)
-    for row in found.rows(MEMBERSHIP_SNAPSHOTS):
+    for row in recorded.rows(MEMBERSHIP_SNAPSHOTS):
         per_key[row["consumer_group"], row["broker_name"]].append(row["captured_at"])
     assert all(times == sorted(times) for times in per_key.values())
-    (first, first_end), (second, second_end) = found.unobserved(CADENCE, "orders")
+    (first, first_end), (second, second_end) = recorded.unobserved(CADENCE, "orders")
     assert back <= first <= back + HOLDS + LATE
     assert right - LATE <= first_end <= right + LATE
     assert forward <= second <= forward + HOLDS + LATE
     assert timedelta(0) <= second_end - (forward + timedelta(seconds=100)) <= LATE
-    assert invented(found) == []
+    assert invented(recorded) == []

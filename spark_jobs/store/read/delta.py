@@ -49,7 +49,7 @@ class DeltaTables:
         try:
             return DeltaTable.is_deltatable(self.uri(table))
         except Exception as error:
-            raise self._unreadable(table, error) from error
+            raise self._failed(table, error) from error
 
     def read(
         self, table: Table, columns: Sequence[str], conditions: Sequence[Filter] = (), version: int | None = None
@@ -72,7 +72,7 @@ class DeltaTables:
                 builder = builder.register(table.name, delta)
             return pa.RecordBatchReader.from_stream(builder.execute(sql)).read_all()
         except Exception as error:
-            raise self._unreadable(table, error) from error
+            raise self._failed(table, error) from error
 
     def version(self, table: Table) -> int:
         """As `StoredTables.version` says."""
@@ -93,7 +93,7 @@ class DeltaTables:
             opened = self.open(table)
             write_deltalake(opened, made, mode="append")
         except DeltaError as error:
-            raise PublishError(str(self._failed(table, "written", error))) from error
+            raise PublishError(str(self._failed(table, error, "written"))) from error
 
     def open(self, table: Table, version: int | None = None) -> DeltaTable:
         """The table as delta-rs knows it; raises as `read` does."""
@@ -102,7 +102,7 @@ class DeltaTables:
         except TableNotFoundError as error:
             raise self.location.without(table) from error
         except Exception as error:
-            raise self._unreadable(table, error) from error
+            raise self._failed(table, error) from error
         self.location.check_schema(_json(opened), table, older=version is not None)
         return opened
 
@@ -122,14 +122,11 @@ class DeltaTables:
         name = SCHEMES[self.location.scheme]
         return f"{name}{scheme}{path}/{table.name}"
 
-    def _unreadable(self, table: Table, error: Exception) -> WarehouseError:
-        return self._failed(table, "read", error)
-
-    def _failed(self, table: Table, what: str, error: Exception) -> WarehouseError:
+    def _failed(self, table: Table, error: Exception, done: str = "read") -> WarehouseError:
         # Causes stand one below the other, in colour: the last one says what to mend.
         causes = _COLOUR.sub("", str(error)).replace("↳", ":").split() or [type(error).__name__]
         reason = " ".join(causes).replace(" :", ":")[:_LONGEST_ERROR]
-        return WarehouseError(f"the table {self.location.location}/{table.name} cannot be {what}: {reason}")
+        return WarehouseError(f"the table {self.location.location}/{table.name} cannot be {done}: {reason}")
 
 
 def is_reached(location: Location) -> bool:
