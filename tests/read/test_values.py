@@ -1,4 +1,4 @@
-"""Arrow's values as Python's, and conditions as the reader's SQL."""
+"""What delta-rs reads and adds: Arrow's values as Python's, conditions as SQL."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from deltalake import write_deltalake
 
 from schemas import FINDINGS, Table
-from schemas.types import INTEGER, LONG, STRING, TIMESTAMP, Array, Field, Map, Struct
+from schemas.types import INTEGER, LONG, STRING, TIMESTAMP, Array, Field, Map, Struct, required
 from spark_jobs.errors import SchemaMismatchError, WarehouseError
 from spark_jobs.store.read.delta import DeltaTables, delta_tables
 from spark_jobs.store.read.stored import Filter, rows, values
@@ -114,3 +114,11 @@ def test_what_cannot_be_read_is_said_with_its_table(things: DeltaTables, tmp_pat
         file.unlink()
     with pytest.raises(WarehouseError, match=r"the table .*things cannot be read: "):
         things.read(_TABLE, ["size"])
+
+
+def test_a_table_takes_rows_when_its_comments_have_other_words(tmp_path: Path) -> None:
+    tables = delta_tables(str(tmp_path))
+    for comment, name in (("who was told", "a"), ("who received it", "b")):
+        table = Table("things", "", Struct(required("name", STRING, comment)), ("name",))
+        tables.append(table, [{"name": name}])
+    assert sorted(row["name"] for row in rows(tables.read(table, ["name"]))) == ["a", "b"]
