@@ -34,7 +34,7 @@ NESTED = pa.list_(pa.struct([("at", _TIME), ("names", pa.list_(pa.string()))]))
     ],
 )
 def test_values_are_pythons_own(type: pa.DataType, given: list[Any]) -> None:
-    stored = [list(one.items()) if pa.types.is_map(type) and one is not None else one for one in given]
+    stored = [list(value.items()) if pa.types.is_map(type) and value is not None else value for value in given]
     array = pa.array(stored, type)
     assert values(array) == given
     assert values(pa.concat_arrays([array, array]).slice(1, len(given))) == [*given[1:], given[0]]
@@ -69,8 +69,8 @@ def things(tmp_path: Path) -> DeltaTables:
     return delta_tables(str(tmp_path))
 
 
-def sizes(found: pa.Table) -> list[int | None]:
-    return sorted((row["size"] for row in rows(found)), key=lambda size: (size is None, size))
+def sizes(table: pa.Table) -> list[int | None]:
+    return sorted((row["size"] for row in rows(table)), key=lambda size: (size is None, size))
 
 
 @pytest.mark.parametrize(("place", "name"), [*enumerate(HOSTILE)])
