@@ -17,7 +17,7 @@ from spark_jobs.runtime.session import JARS_DIR
 from spark_jobs.setup.class_archive import make_archive
 from spark_jobs.setup.jars import check_jars, fetch_jars, fetch_s3, fetch_tools, jar_names
 from spark_jobs.setup.java import check_java
-from spark_jobs.store.s3 import jars as s3
+from spark_jobs.store.s3 import s3a as s3
 
 ROOT = Path(__file__).parents[1]
 INSTALL = "install Java 17 or 21 (any OpenJDK), or point JAVA_HOME at one"

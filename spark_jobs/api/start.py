@@ -19,8 +19,7 @@ from spark_jobs.runtime.session import JARS_DIR, get_session
 from spark_jobs.setup.jars import check_jars
 from spark_jobs.setup.java import check_java
 from spark_jobs.store.location import Location
-from spark_jobs.store.read.amount import bytes_in
-from spark_jobs.store.read.delta import DeltaTables, is_surely_reached
+from spark_jobs.store.read.delta import DeltaTables, bytes_in, is_surely_reached
 
 #: PySpark imports pandas by it, when Python first gives Java a value.
 _OF_PYSPARK = "pyspark.testing"

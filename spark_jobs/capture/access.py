@@ -39,10 +39,10 @@ def credentials(environment: Mapping[str, str], file: Path | None) -> Credential
 
 def _of_file(file: Path) -> Credentials:
     try:
-        found = yaml.safe_load(secret_text(file))
+        content = yaml.safe_load(secret_text(file))
     except yaml.YAMLError:
         raise CaptureError(f"{file} cannot be read as YAML. Check its syntax") from None
-    keys = [found.get(name) for name in _FILE_KEYS] if isinstance(found, dict) else []
+    keys = [content.get(name) for name in _FILE_KEYS] if isinstance(content, dict) else []
     if not keys or not all(keys):
         raise CaptureError(f"{file} must contain {' and '.join(_FILE_KEYS)}, like the tools.yml of mqadmin")
     access_key, secret_key = map(str, keys)

@@ -15,6 +15,8 @@ from spark_jobs.capture import lines
 from spark_jobs.capture.calls import Admin, Answer, Call, CallError, CallOutcome, Request, outcome_of
 
 _NS_PER_MS = 1_000_000
+#: The first pause (seconds); each further silence doubles it.
+_FIRST_PAUSE = 1.0
 
 
 class CallResults(NamedTuple):
@@ -36,7 +38,8 @@ class CallRunner:
 
     def ask(self, call: Call, beside: Callable[[Answer], Mapping[str, str]] = lambda _: {}) -> Answer:
         """What came of the call; its lines are kept. `beside`: further fields of its line, by more calls if need be."""
-        answer = self._made(call) if self._backoff.is_due(call.called.name) else _not_asked()
+        is_due = self._backoff.is_due(call.called.name)
+        answer = self._made(call) if is_due else Answer(CallOutcome.NOT_ASKED, _now(), None)
         if call.request is not Request.RUNNING and answer.outcome is not CallOutcome.NOT_ASKED:
             # A client that does not answer is no word about its broker.
             self._backoff.heard(call.called.name, silent=answer.outcome.is_silence)
@@ -72,16 +75,8 @@ class CallRunner:
         return Answer(outcome_of(error) if error else CallOutcome.ANSWERED, _now(), took_ms, body, error)
 
 
-def _not_asked() -> Answer:
-    return Answer(CallOutcome.NOT_ASKED, _now(), None)
-
-
 def _now() -> int:
     return time_ns() // _NS_PER_MS
-
-
-#: The first pause (seconds); each further silence doubles it.
-FIRST_PAUSE = 1.0
 
 
 class RateLimit:
@@ -132,12 +127,7 @@ class Backoff:
             if not silent:
                 self._pauses.pop(name, None)
             elif pause is None:
-                self._pauses[name] = _Pause(self._clock() + FIRST_PAUSE, FIRST_PAUSE)
+                self._pauses[name] = _Pause(self._clock() + _FIRST_PAUSE, _FIRST_PAUSE)
             elif pause.is_tried:
                 seconds = min(pause.seconds * 2, self._longest)
                 self._pauses[name] = _Pause(self._clock() + seconds, seconds)
-
-
-def start_times(count: int, seconds: float) -> list[float]:
-    """When each of so many tasks starts, in seconds from the first: evenly over the time."""
-    return [seconds * place / count for place in range(count)]

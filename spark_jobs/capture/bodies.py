@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from spark_jobs.domain.model.message_queue import MessageModel
 from spark_jobs.ingest import fastjson
-from spark_jobs.ingest.fields import Record
+from spark_jobs.ingest.fields import Record, named_records, records, text
 from spark_jobs.ingest.references import ObjectKeyMap
 
 #: Field of RocketMQ's messageRequestMode.json.
@@ -30,19 +30,19 @@ class ConnectionAnswer(NamedTuple):
 def members(body: str) -> ConnectionAnswer:
     """Raises `RejectedError` or `FastjsonError` where RocketMQ's text is another than expected."""
     record = Record(fastjson.parse(body), "body")
-    connections = record.records_or_none("connectionSet") or []
+    connections = record.optional("connectionSet", records) or []
     return ConnectionAnswer(
-        frozenset(connection.text("clientId") for connection in connections),
-        frozenset(topic for topic, _ in record.named_records_or_none("subscriptionTable") or ()),
-        record.text_or_none("messageModel") == MessageModel.BROADCASTING,
-        tuple(sorted(filter(None, (connection.text_or_none("clientAddr") for connection in connections)))),
+        frozenset(connection.required("clientId", text) for connection in connections),
+        frozenset(topic for topic, _ in record.optional("subscriptionTable", named_records) or ()),
+        record.optional("messageModel", text) == MessageModel.BROADCASTING,
+        tuple(sorted(filter(None, (connection.optional("clientAddr", text) for connection in connections)))),
     )
 
 
 def brokers_of_route(body: str) -> tuple[str, ...]:
     """Names of the brokers that host the topic, sorted."""
-    queues = Record(fastjson.parse(body), "body").records_or_none("queueDatas") or []
-    return tuple(sorted({queue.text("brokerName") for queue in queues}))
+    queues = Record(fastjson.parse(body), "body").optional("queueDatas", records) or []
+    return tuple(sorted({queue.required("brokerName", text) for queue in queues}))
 
 
 def topic_attributes(body: str) -> str:
@@ -52,21 +52,21 @@ def topic_attributes(body: str) -> str:
 
 def addresses(body: str) -> Mapping[str, tuple[str, str]]:
     """Broker name → (cluster, address of its master, or of a replica that stands in)."""
-    found = {}
-    table = Record(fastjson.parse(body), "body").named_records_or_none("brokerAddrTable") or ()
+    by_name = {}
+    table = Record(fastjson.parse(body), "body").optional("brokerAddrTable", named_records) or ()
     for name, broker in table:
         if isinstance(by_id := broker.get("brokerAddrs"), dict) and by_id:
             first = min(by_id, key=int)
-            found[name] = broker.text("cluster"), str(by_id[first])
-    return found
+            by_name[name] = broker.required("cluster", text), str(by_id[first])
+    return by_name
 
 
 def offsets_per_topic(body: str) -> dict[str, list[str]]:
     """Topic → the queues that one broker's ConsumeStats has of it, as `offsets_of` wants them."""
-    found: dict[str, list[str]] = defaultdict(list)
+    queues_of: dict[str, list[str]] = defaultdict(list)
     for queue, offsets in _queues(body):
-        found[str(queue["topic"])].append(f"{as_json(queue)}:{as_json(offsets)}")
-    return found
+        queues_of[str(queue["topic"])].append(f"{as_json(queue)}:{as_json(offsets)}")
+    return queues_of
 
 
 def offsets_of(queues: Iterable[str]) -> str:
@@ -84,11 +84,11 @@ def topic_offsets(body: str) -> list[list[object]]:
 
 def modes_per_group(body: str) -> dict[str, str]:
     """Consumer group → what is the group's in the broker's request modes, in the same form."""
-    found: dict[str, dict[str, object]] = defaultdict(dict)
+    topics_of: dict[str, dict[str, object]] = defaultdict(dict)
     for topic, groups in _object(_object(fastjson.parse(body)).get(_MODES)).items():
         for group, mode in _object(groups).items():
-            found[group][topic] = {group: mode}
-    return {group: as_json({_MODES: topics}) for group, topics in found.items()}
+            topics_of[group][topic] = {group: mode}
+    return {group: as_json({_MODES: topics}) for group, topics in topics_of.items()}
 
 
 def _queues(body: str) -> Iterator[tuple[dict[str, object], dict[str, object]]]:

@@ -14,14 +14,15 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from time import monotonic
+from typing import Any
 from zlib import crc32
 
 from spark_jobs.capture import lines
-from spark_jobs.capture.asking import Backoff, CallRunner, RateLimit, start_times
-from spark_jobs.capture.calls import Admin, CallOutcome
+from spark_jobs.capture.asking import Backoff, CallRunner, RateLimit
+from spark_jobs.capture.calls import Admin, Answer, CallOutcome
 from spark_jobs.capture.cluster import Cluster, check_reached
 from spark_jobs.capture.files import RecordingFiles
-from spark_jobs.capture.rounds import ask_client, ask_group, ask_revive, ask_topic, clients_to_ask
+from spark_jobs.capture.rounds import ask_group, ask_revive, ask_topic, client_calls
 from spark_jobs.errors import CaptureError
 
 _LOG = logging.getLogger(__name__)
@@ -52,25 +53,6 @@ class Settings:
     proxies: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Round:
-    """What one round did, for whoever watches; `lag`: seconds behind the cadence."""
-
-    groups: int
-    outcomes: Counter[CallOutcome]
-    lag: float
-    written: bool
-
-    def __str__(self) -> str:
-        calls = sum(self.outcomes.values())
-        unanswered = sorted(
-            (outcome, count) for outcome, count in self.outcomes.items() if outcome is not CallOutcome.ANSWERED
-        )
-        told = ", ".join(f"{count} {outcome.value.lower().replace('_', ' ')}" for outcome, count in unanswered)
-        lost = "" if self.written else "; NOT WRITTEN"
-        return f"{self.groups} groups, {calls} calls ({told or 'all answered'}), {self.lag:.1f} s behind{lost}"
-
-
 class Capture:
     """A recording in the making."""
 
@@ -80,7 +62,7 @@ class Capture:
         backoff = Backoff(longest=settings.cadence)
         self._asking = CallRunner(admin, RateLimit(settings.rate), backoff, self._stopped.wait)
         self._files = RecordingFiles(settings.folder, settings.file_seconds, self._head, closed)
-        self._clients: dict[str, list[Future[None]]] = {}
+        self._clients: dict[str, list[Future[Answer]]] = {}
         self._written_until = 0
         for_clients = max(settings.at_once // 3, 1)
         self._for_clients = ThreadPoolExecutor(for_clients)
@@ -110,14 +92,12 @@ class Capture:
             self._round(number, spread=0.0 if self._settings.once else cadence * _SPREAD)
             outcomes, written = self._flush()
             self._files.rotate()
-            say(str(Round(len(self._cluster.groups), outcomes, max(lag, 0.0), written)))
+            lost = "" if written else "; NOT WRITTEN"
+            say(f"{len(self._cluster.groups)} groups, {_summary(outcomes)}, {max(lag, 0.0):.1f} s behind{lost}")
             number, due = number + 1, max(due + cadence, monotonic() - cadence)
-            if self._settings.once or self._is_over(due, begun):
+            if self._settings.once or (self._settings.duration is not None and due - begun >= self._settings.duration):
                 break
             self._stopped.wait(due - monotonic())
-
-    def _is_over(self, due: float, begun: float) -> bool:
-        return self._settings.duration is not None and due - begun >= self._settings.duration
 
     def _round(self, number: int, spread: float) -> None:
         if number and number % DISCOVERY_EVERY == 0:
@@ -126,8 +106,8 @@ class Capture:
         turn = [group for group in groups if self._is_turn(group, number, CLIENTS_EVERY)]
         if number:
             self._ask_clients(turn)
-        tasks = [partial(self._group, group) for group in groups] + [partial(ask_revive, self._cluster, self._asking)]
-        self._spread(tasks, spread * _GROUPS)
+        tasks = [partial(ask_group, self._cluster, self._asking, group) for group in groups]
+        self._spread([*tasks, partial(ask_revive, self._cluster, self._asking)], spread * _GROUPS)
         if not number:
             self._ask_clients(turn)
         topics = [partial(self._topic, topic, number) for topic in self._cluster.topics()]
@@ -139,9 +119,6 @@ class Capture:
         """Each name has its round among so many, whatever other names come and go."""
         return self._settings.once or crc32(name.encode()) % every == number % every
 
-    def _group(self, group: str) -> None:
-        ask_group(self._cluster, self._asking, group)
-
     def _topic(self, topic: str, number: int) -> None:
         offsets, attributes = (self._is_turn(topic, number, every) for every in (OFFSETS_EVERY, ATTRIBUTES_EVERY))
         ask_topic(self._cluster, self._asking, topic, offsets=offsets, attributes=attributes)
@@ -152,15 +129,14 @@ class Capture:
             before = self._clients.get(group, [])
             if all(future.done() for future in before):
                 _finish(before)
-                ask = partial(ask_client, self._asking, group)
-                clients = clients_to_ask(self._cluster, group)
-                self._clients[group] = [self._for_clients.submit(ask, *client) for client in clients]
+                calls = client_calls(self._cluster, group)
+                self._clients[group] = [self._for_clients.submit(self._asking.ask, call) for call in calls]
 
     def _spread(self, tasks: Sequence[Callable[[], None]], seconds: float) -> None:
         """Starts the tasks evenly over the time, and waits for them."""
         begun, futures = monotonic(), list[Future[None]]()
-        for task, start in zip(tasks, start_times(len(tasks), seconds), strict=True):
-            self._stopped.wait(max(begun + start - monotonic(), 0.0))
+        for place, task in enumerate(tasks):
+            self._stopped.wait(max(begun + seconds * place / len(tasks) - monotonic(), 0.0))
             if self._stopped.is_set():
                 break
             futures.append(self._workers.submit(task))
@@ -187,12 +163,22 @@ class Capture:
     def _cluster_name(self) -> str:
         known = sorted(set(self._cluster.clusters.values()))
         if self._settings.cluster_name is None and len(known) != 1:
-            found = " and ".join(known) or "no cluster"
-            raise CaptureError(f"the name servers know {found}: choose a name for the recording with --cluster-name")
+            names = " and ".join(known) or "no cluster"
+            raise CaptureError(f"the name servers know {names}: choose a name for the recording with --cluster-name")
         return self._settings.cluster_name or known[0]
 
 
-def _finish(futures: Iterable[Future[None]]) -> None:
+def _summary(outcomes: Counter[CallOutcome]) -> str:
+    """How many calls were made, and how many were not answered, by outcome."""
+    unanswered = ", ".join(
+        f"{count} {outcome.lower().replace('_', ' ')}"
+        for outcome, count in sorted(outcomes.items())
+        if outcome is not CallOutcome.ANSWERED
+    )
+    return f"{outcomes.total()} calls ({unanswered or 'all answered'})"
+
+
+def _finish(futures: Iterable[Future[Any]]) -> None:
     """Waits for all, and raises what one of them raised."""
     done, _ = wait(list(futures), return_when=FIRST_EXCEPTION)
     for future in done:

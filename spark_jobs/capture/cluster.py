@@ -53,9 +53,9 @@ class Cluster:
         name server's first. What does not answer stays as it was.
         """
         answer = asking.ask(Call(Request.BROKERS, Callee(NAME_SERVER)))
-        if found := understood(answer, bodies.addresses):
-            self.brokers = {name: Callee(name, address) for name, (_, address) in found.items()}
-            self.clusters = {name: cluster for name, (cluster, _) in found.items()}
+        if addresses := understood(answer, bodies.addresses):
+            self.brokers = {name: Callee(name, address) for name, (_, address) in addresses.items()}
+            self.clusters = {name: cluster for name, (cluster, _) in addresses.items()}
         known = {(group, name) for group, names in self.groups.items() for name in names if name in self.brokers}
         answers = [answer]
         for name, broker in self.brokers.items():

@@ -60,7 +60,7 @@ class JavaAdmin:
             Request.REQUEST_MODES: self._request_modes,
             Request.ROUTE: lambda call: admin.examineTopicRouteInfo(call.topic).toJson(),
             Request.TOPIC_CONFIG: self._topic_config,
-            Request.CONNECTION: lambda call: self._connections(call).toJson(),
+            Request.CONNECTION: self._connections,
             Request.STATS: self._stats,
             Request.TOPIC_STATS: lambda call: admin.examineTopicStats(call.called.address, call.topic).toJson(),
             Request.RUNNING: self._running,
@@ -92,8 +92,8 @@ class JavaAdmin:
         config = self._admin.examineTopicConfig(call.called.address, call.topic)
         return str(self._json.toJson(config, False))
 
-    def _connections(self, call: Call) -> Any:
-        return self._api.getConsumerConnectionList(call.called.address, call.group, TIMEOUT_MS)
+    def _connections(self, call: Call) -> str:
+        return str(self._api.getConsumerConnectionList(call.called.address, call.group, TIMEOUT_MS).toJson())
 
     def _stats(self, call: Call) -> str:
         stats = self._admin.examineConsumeStats(call.called.address, call.group, call.topic or None, TIMEOUT_MS)

@@ -24,8 +24,8 @@ def answered(call: Call, answer: Answer, **beside: str) -> str:
     """The line of one call that was made: RocketMQ's text, or the error."""
     about = {"topic": call.topic, "group": call.group, "broker": call.called.name, "client": call.client}
     keys = {name: about[name] for name in _KEY_FIELDS[call.request]}
-    told = {"error": answer.error} if answer.error else {"body": answer.body}
-    return _line(call.request.value, at=answer.at, **keys, **told, **beside)
+    result = {"error": answer.error} if answer.error else {"body": answer.body}
+    return _line(call.request.value, at=answer.at, **keys, **result, **beside)
 
 
 def stats(at: int, group: str, topic: str, body: str) -> str:
@@ -40,8 +40,8 @@ def topic_stats(at: int, topic: str, body: str) -> str:
 
 def call_made(call: Call, answer: Answer) -> str:
     """The outcome of a call."""
-    told: dict[str, object] = {"fate": answer.outcome.value, "tookMs": answer.took_ms, "error": answer.error or None}
-    body = _json({name: value for name, value in told.items() if value is not None})
+    result: dict[str, object] = {"fate": answer.outcome.value, "tookMs": answer.took_ms, "error": answer.error or None}
+    body = _json({name: value for name, value in result.items() if value is not None})
     about = {"called": call.called.name, "request": call.request.value, "subject": call.subject}
     return _line("call", at=answer.at, **about, body=body)
 

@@ -24,9 +24,9 @@ def ask_group(cluster: Cluster, asking: CallRunner, group: str) -> None:
     if cluster.members[group].keys().isdisjoint(broker.name for broker in brokers):
         for proxy in cluster.proxies():
             _ask_members(cluster, asking, group, proxy)
-    told = cluster.members[group].values()
-    subscribed = frozenset(topic for members in told for topic in members.topics)
-    broadcasting = any(members.broadcasting for members in told)
+    listed = cluster.members[group].values()
+    subscribed = frozenset(topic for members in listed for topic in members.topics)
+    broadcasting = any(members.broadcasting for members in listed)
     committed = _ask_offsets(cluster, asking, group, brokers, frozenset() if broadcasting else subscribed)
     topics = subscribed | committed | {RETRY + group}
     cluster.consumed[group] = frozenset(topic for topic in topics if is_topic_of(topic, group))
@@ -57,9 +57,9 @@ def _ask_attributes(cluster: Cluster, asking: CallRunner, topic: str) -> None:
     """Of the first host that tells them. Brokers before 5.0 do not: they are asked again as rarely as others."""
     for host in cluster.hosts_of(topic):
         answer = asking.ask(Call(Request.TOPIC_CONFIG, host, topic=topic))
-        told = understood(answer, bodies.topic_attributes)
-        if told is not None:
-            cluster.attributes[topic] = told
+        attributes = understood(answer, bodies.topic_attributes)
+        if attributes is not None:
+            cluster.attributes[topic] = attributes
             return
         if answer.outcome is CallOutcome.FAILED:
             cluster.attributes.setdefault(topic, None)
@@ -72,18 +72,15 @@ def ask_revive(cluster: Cluster, asking: CallRunner) -> None:
     _ask_offsets(cluster, asking, REVIVE_GROUP, list(cluster.brokers.values()), frozenset())
 
 
-def clients_to_ask(cluster: Cluster, group: str) -> list[tuple[str, Callee]]:
-    """Every client id of the group once, with a broker that lists it: only that one can reach it."""
-    found: dict[str, Callee] = {}
+def client_calls(cluster: Cluster, group: str) -> list[Call]:
+    """For every client id of the group one call, to a broker that lists it: only that one can reach it. What the client
+    itself says costs it a call.
+    """
+    reached_by: dict[str, Callee] = {}
     for name, members in cluster.members[group].items():
         for client in members.clients if name in cluster.brokers else ():
-            found.setdefault(client, cluster.brokers[name])
-    return sorted(found.items())
-
-
-def ask_client(asking: CallRunner, group: str, client: str, broker: Callee) -> None:
-    """What the client itself says; it costs the client a call."""
-    asking.ask(Call(Request.RUNNING, broker, group=group, client=client))
+            reached_by.setdefault(client, cluster.brokers[name])
+    return [Call(Request.RUNNING, broker, group=group, client=client) for client, broker in sorted(reached_by.items())]
 
 
 def _ask_members(cluster: Cluster, asking: CallRunner, group: str, called: Callee) -> None:
@@ -103,26 +100,26 @@ def _ask_offsets(
     """One call per broker brings all topics that the group has committed there; topics that it has not are asked for
     by name. A line per topic. The topics that came.
     """
-    found: dict[str, list[str]] = defaultdict(list)
+    queues_of: dict[str, list[str]] = defaultdict(list)
     calls = [Call(Request.STATS, broker, group=group) for broker in brokers]
-    at = _add_offsets(asking, calls, found)
-    uncommitted = sorted(topic for topic in subscribed - found.keys() if is_topic_of(topic, group))
+    at = _add_offsets(asking, calls, queues_of)
+    uncommitted = sorted(topic for topic in subscribed - queues_of.keys() if is_topic_of(topic, group))
     by_name = [(host, topic) for topic in uncommitted for host in cluster.hosts_of(topic)]
     calls = [Call(Request.STATS, host, group=group, topic=topic) for host, topic in by_name]
-    at = max(at, _add_offsets(asking, calls, found))
-    for topic, queues in found.items():
+    at = max(at, _add_offsets(asking, calls, queues_of))
+    for topic, queues in queues_of.items():
         if is_topic_of(topic, group) or is_redelivery(topic, group):
             asking.keep(lines.stats(at, group, topic, bodies.offsets_of(queues)))
-    return frozenset(found)
+    return frozenset(queues_of)
 
 
-def _add_offsets(asking: CallRunner, calls: Iterable[Call], found: dict[str, list[str]]) -> int:
+def _add_offsets(asking: CallRunner, calls: Iterable[Call], queues_of: dict[str, list[str]]) -> int:
     """Adds what is answered of topics that have a route; when the last answer came."""
     at = 0
     for call in calls:
         answer = asking.ask(call)
         for topic, queues in (understood(answer, bodies.offsets_per_topic) or {}).items():
             if not is_light_queue(topic):
-                found[topic] += queues
+                queues_of[topic] += queues
                 at = answer.at
     return at

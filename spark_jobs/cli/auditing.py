@@ -36,8 +36,7 @@ from spark_jobs.pipeline.quality.checks import Result
 from spark_jobs.pipeline.run import RunResult
 from spark_jobs.show.text.incident_text import worst_first
 from spark_jobs.store.location import Location
-from spark_jobs.store.read.amount import bytes_in
-from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.delta import DeltaTables, bytes_in
 from spark_jobs.store.read.published import published_run
 from spark_jobs.store.warehouse import Warehouse
 
@@ -50,7 +49,7 @@ def ingest_command(arguments: Namespace) -> int:
             say, is_small(warehouse, arguments.scale, lambda _: sum(map(os.path.getsize, arguments.FILE)))
         )
         report = ingest(spark, warehouse, arguments.FILE, arguments.cluster_name, progress=say)
-    lines = [as_json(dataclasses.asdict(report))] if arguments.json else map(printable, str(report).splitlines())
+    lines = [as_json(vars(report))] if arguments.json else map(printable, str(report).splitlines())
     print(*lines, sep="\n")
     if report.span is None:
         print("rebalance-audit: warning: the files hold no snapshot: there is nothing to audit", file=sys.stderr)

@@ -29,7 +29,7 @@ from spark_jobs.operate.upgrade import Upgraded, upgrade
 from spark_jobs.operate.upkeep import Maintained, untouched
 from spark_jobs.pipeline.run import RunRequest, RunResult
 from spark_jobs.pipeline.tasks import TASKS, ScheduledRun
-from spark_jobs.store.read.amount import bytes_in
+from spark_jobs.store.read.delta import bytes_in
 from spark_jobs.store.warehouse import Warehouse
 
 

@@ -29,7 +29,7 @@ def setup_command(arguments: Namespace) -> int:
     # They import pyspark, which `capture` does not need.
     from spark_jobs.runtime.session import ARCHIVE, JARS_DIR
     from spark_jobs.setup.class_archive import make_archive
-    from spark_jobs.store.s3.jars import S3_DIR
+    from spark_jobs.store.s3.s3a import S3_DIR
 
     if arguments.s3:
         fetch_s3(S3_DIR, JARS_DIR, source)

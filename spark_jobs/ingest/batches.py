@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from schemas import Table
@@ -29,11 +29,11 @@ CHUNK_BYTES: Final = 64 * 1024 * 1024
 LINE_NUMBER: Final = "__line_number"
 
 
-def chunks(found: Iterable[Outcome]) -> Iterator[list[Outcome]]:
+def chunks(outcomes: Iterable[Outcome]) -> Iterator[list[Outcome]]:
     """The outcomes in order, in lists of bounded size."""
     chunk: list[Outcome] = []
     size = 0
-    for outcome in found:
+    for outcome in outcomes:
         chunk.append(outcome)
         size += len(outcome.line.content)
         if len(chunk) >= CHUNK_LINES or size >= CHUNK_BYTES:
@@ -89,13 +89,13 @@ def insert(spark: SparkSession, warehouse: Warehouse, table: Table, source: pa.T
     if not source.num_rows:
         return 0
     frame = spark.createDataFrame(source.drop_columns([LINE_NUMBER])).alias("s")
-    return unless_outrun(lambda: _merge(spark, warehouse, table, frame, within), f"insert into {table.name}")
 
+    def merge() -> int:
+        merged = warehouse.delta_table(spark, table).alias("t").merge(frame, within & same_key(table))
+        result = merged.whenNotMatchedInsert(values={name: F.col(f"s.{name}") for name in table.columns}).execute()
+        return int(result.collect()[0]["num_inserted_rows"])
 
-def _merge(spark: SparkSession, warehouse: Warehouse, table: Table, frame: DataFrame, within: Column) -> int:
-    merge = warehouse.delta_table(spark, table).alias("t").merge(frame, within & same_key(table))
-    result = merge.whenNotMatchedInsert(values={name: F.col(f"s.{name}") for name in table.columns}).execute()
-    return int(result.collect()[0]["num_inserted_rows"])
+    return unless_outrun(merge, f"insert into {table.name}")
 
 
 def _columns(alias: str, table: Table) -> Column:

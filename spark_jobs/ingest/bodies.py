@@ -7,13 +7,14 @@ its path; what RocketMQ omits when it is null, and what other clients than Java'
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from spark_jobs.domain.model.message_queue import MessageModel
 from spark_jobs.domain.rocketmq.pop import PULL
 from spark_jobs.domain.rocketmq.strategies import POP
-from spark_jobs.ingest.fields import COUNT, INT32, INT64, Record, integer, items, text
+from spark_jobs.ingest import fields
+from spark_jobs.ingest.fields import Record
 from spark_jobs.ingest.reasons import RejectedError, RejectReason
 
 Columns = dict[str, object]
@@ -28,18 +29,26 @@ def connections(body: object) -> Columns:
     Source: org.apache.rocketmq.remoting.protocol.body.ConsumerConnection.
     """
     record = Record(body, "body")
-    members = [_connection(connection) for connection in record.records("connectionSet")]
-    model = message_model(record, "messageModel")
-    table = record.named_records_or_none("subscriptionTable")
-    if table is None or (members and model is None):
-        missing = "subscriptionTable" if table is None else "messageModel"
-        raise RejectedError(RejectReason.MISSING_FIELD, f"body.{missing} is missing")
+    members = [_connection(connection) for connection in record.required("connectionSet", fields.records)]
+    model = record.optional("messageModel", message_model)
+    topics = record.required("subscriptionTable", fields.named_records)
+    if members and model is None:
+        raise record.missing("messageModel")
     return {
         "message_model": model,
-        "consume_type": record.text_or_none("consumeType"),
-        "consume_from_where": record.text_or_none("consumeFromWhere"),
+        "consume_type": record.optional("consumeType", fields.text),
+        "consume_from_where": record.optional("consumeFromWhere", fields.text),
         "connections": in_order(members),
-        "subscriptions": in_order(subscription(topic, data) for topic, data in table),
+        "subscriptions": in_order(subscription(topic, data) for topic, data in topics),
+    }
+
+
+def _connection(connection: Record) -> Columns:
+    return {
+        "client_id": connection.required("clientId", fields.text),
+        "client_addr": connection.optional("clientAddr", fields.text),
+        "language": connection.optional("language", fields.text),
+        "version": connection.optional("version", fields.int32),
     }
 
 
@@ -50,21 +59,19 @@ def request_modes(body: object, group: str) -> Columns:
     """
     if body is None:
         return {"request_modes": None}
-    path = "request_modes"
-    topics = Record(body, path).named_records_or_none("messageRequestModeMap")
-    if topics is None:
-        raise RejectedError(RejectReason.MISSING_FIELD, f"{path}.messageRequestModeMap is missing")
-    given = [(topic, of_groups.record_or_none(group)) for topic, of_groups in topics]
-    return {"request_modes": in_order(_request_mode(topic, mode) for topic, mode in given if mode)}
-
-
-def _request_mode(topic: str, given: Record) -> Columns:
-    mode = given.text("mode")
-    if mode not in REQUEST_MODES:
-        raise RejectedError(
-            RejectReason.OUT_OF_RANGE, f"{given.path}.mode is {mode!a}, not one of {', '.join(REQUEST_MODES)}"
+    topics = Record(body, "request_modes").required("messageRequestModeMap", fields.named_records)
+    modes = [(topic, groups.optional(group, Record)) for topic, groups in topics]
+    return {
+        "request_modes": in_order(
+            {
+                "topic": topic,
+                "mode": mode.required("mode", _request_mode),
+                "pop_share_queue_num": mode.required("popShareQueueNum", fields.int32),
+            }
+            for topic, mode in modes
+            if mode
         )
-    return {"topic": topic, "mode": mode, "pop_share_queue_num": given.integer("popShareQueueNum", INT32)}
+    }
 
 
 def route(body: object) -> Columns:
@@ -73,19 +80,31 @@ def route(body: object) -> Columns:
     Source: org.apache.rocketmq.remoting.protocol.route.TopicRouteData, QueueData, BrokerData.
     """
     record = Record(body, "body")
-    queue_datas = record.records_or_none("queueDatas") or []
-    queues = [
+    queues: list[Columns] = [
         {
-            "broker_name": queue.text("brokerName"),
-            "perm": queue.integer("perm", COUNT),
-            "read_queue_nums": queue.integer("readQueueNums", COUNT),
-            "write_queue_nums": queue.integer("writeQueueNums", COUNT),
+            "broker_name": queue.required("brokerName", fields.text),
+            "perm": queue.required("perm", fields.count),
+            "read_queue_nums": queue.required("readQueueNums", fields.count),
+            "write_queue_nums": queue.required("writeQueueNums", fields.count),
         }
-        for queue in queue_datas
+        for queue in record.optional("queueDatas", fields.records) or ()
     ]
     _check_distinct(queues, ("broker_name",), "body.queueDatas")
-    mapped = record.named_records_or_none("topicQueueMappingByBroker")
+    mapped = record.optional("topicQueueMappingByBroker", fields.named_records)
     return {"queues": in_order(queues), "addresses": _addresses(record), "is_static": bool(mapped)}
+
+
+def _addresses(route: Record) -> list[Columns] | None:
+    brokers = route.optional("brokerDatas", fields.records)
+    if brokers is None:
+        return None
+    addresses: list[Columns] = [
+        {"broker_name": broker.required("brokerName", fields.text), "broker_id": broker_id, "address": address}
+        for broker in brokers
+        for broker_id, address in broker.optional("brokerAddrs", fields.numbered_texts) or ()
+    ]
+    _check_distinct(addresses, ("broker_name", "broker_id"), "body.brokerDatas")
+    return in_order(addresses)
 
 
 def message_type(attributes: object) -> Columns:
@@ -95,20 +114,7 @@ def message_type(attributes: object) -> Columns:
     """
     if attributes is None:
         return {"message_type": None}
-    return {"message_type": Record(attributes, "attributes").text_or_none("message.type") or "NORMAL"}
-
-
-def _addresses(route: Record) -> list[Columns] | None:
-    brokers = route.records_or_none("brokerDatas")
-    if brokers is None:
-        return None
-    addresses: list[Columns] = [
-        {"broker_name": broker.text("brokerName"), "broker_id": broker_id, "address": address}
-        for broker in brokers
-        for broker_id, address in broker.numbered_texts_or_none("brokerAddrs") or ()
-    ]
-    _check_distinct(addresses, ("broker_name", "broker_id"), "body.brokerDatas")
-    return in_order(addresses)
+    return {"message_type": Record(attributes, "attributes").optional("message.type", fields.text) or "NORMAL"}
 
 
 def consume_stats(body: object, topic: str) -> Columns:
@@ -116,40 +122,49 @@ def consume_stats(body: object, topic: str) -> Columns:
 
     Source: org.apache.rocketmq.remoting.protocol.admin.ConsumeStats, OffsetWrapper.
     """
-    record = Record(body, "body")
-    entries = record.keyed_records_or_none("offsetTable")
-    if entries is None:
-        raise RejectedError(RejectReason.MISSING_FIELD, "body.offsetTable is missing")
     offsets: dict[tuple[str, int], Columns] = {}
-    for key, wrapper in entries:
-        if key.text("topic") != topic:
+    for key, wrapper in Record(body, "body").required("offsetTable", fields.keyed_records):
+        if key.required("topic", fields.text) != topic:
             raise RejectedError(RejectReason.CONTRADICTION, f"{key.path}.topic is not the topic of the line")
-        broker_name, queue_id = key.text("brokerName"), key.integer("queueId", COUNT)
+        broker_name, queue_id = key.required("brokerName", fields.text), key.required("queueId", fields.count)
         offsets[broker_name, queue_id] = {
             "broker_name": broker_name,
             "queue_id": queue_id,
-            "broker_offset": wrapper.integer("brokerOffset"),
-            "consumer_offset": wrapper.integer("consumerOffset"),
-            "pull_offset": wrapper.integer_or_none("pullOffset"),
-            "last_timestamp": wrapper.integer_or_none("lastTimestamp"),
+            "broker_offset": wrapper.required("brokerOffset", fields.integer),
+            "consumer_offset": wrapper.required("consumerOffset", fields.integer),
+            "pull_offset": wrapper.optional("pullOffset", fields.integer),
+            "last_timestamp": wrapper.optional("lastTimestamp", fields.integer),
         }
     return {"offsets": in_order(offsets.values())}
 
 
 def topic_stats(body: object) -> Columns:
     """Columns of one `topic_snapshots` row, from `[[broker, queueId, minOffset, maxOffset], …]`."""
-    queues = [_topic_queue(entry, f"body[{i}]") for i, entry in enumerate(items(body, "body"))]
+    queues = [_topic_queue(entry, f"body[{i}]") for i, entry in enumerate(fields.items(body, "body"))]
     _check_distinct(queues, ("broker_name", "queue_id"), "body")
     return {"queues": in_order(queues)}
+
+
+def _topic_queue(entry: object, path: str) -> Columns:
+    values = fields.items(entry, path)
+    if len(values) != 4:
+        raise RejectedError(RejectReason.MISSING_FIELD, f"{path} has {len(values)} elements, not 4")
+    readers = {
+        "broker_name": fields.text,
+        "queue_id": fields.count,
+        "min_offset": fields.integer,
+        "max_offset": fields.integer,
+    }
+    return {name: read(values[i], f"{path}[{i}]") for i, (name, read) in enumerate(readers.items())}
 
 
 def call(body: object) -> Columns:
     """Columns of one `capture_calls` row, from what the recorder wrote."""
     record = Record(body, "body")
     return {
-        "fate": record.text("fate"),
-        "took_ms": record.integer_or_none("tookMs", COUNT),
-        "error": record.text_or_none("error"),
+        "fate": record.required("fate", fields.text),
+        "took_ms": record.optional("tookMs", fields.count),
+        "error": record.optional("error", fields.text),
     }
 
 
@@ -157,48 +172,31 @@ def subscription(topic: str, data: Record) -> Columns:
     """One element of the `subscriptions` of a group or client."""
     return {
         "topic": topic,
-        "expression_type": data.text_or_none("expressionType"),
-        "sub_string": data.text_or_none("subString"),
-        "sub_version": data.integer_or_none("subVersion"),
+        "expression_type": data.optional("expressionType", fields.text),
+        "sub_string": data.optional("subString", fields.text),
+        "sub_version": data.optional("subVersion", fields.integer),
     }
 
 
-def message_model(record: Record, name: str) -> str | None:
-    """One of `MessageModel`, null where absent."""
-    model = record.text_or_none(name)
-    if model is not None and model not in tuple(MessageModel):
-        raise RejectedError(
-            RejectReason.OUT_OF_RANGE,
-            f"{record.path}.{name} is {model!a}, not one of {', '.join(MessageModel)}",
-        )
-    return model
+def message_model(value: object, path: str) -> str:
+    """One of `MessageModel`."""
+    return _one_of(tuple(MessageModel), value, path)
+
+
+def _request_mode(value: object, path: str) -> str:
+    return _one_of(REQUEST_MODES, value, path)
+
+
+def _one_of(known: Collection[str], value: object, path: str) -> str:
+    name = fields.text(value, path)
+    if name not in known:
+        raise RejectedError(RejectReason.OUT_OF_RANGE, f"{path} is {name!a}, not one of {', '.join(known)}")
+    return name
 
 
 def in_order(elements: Iterable[Columns]) -> list[Columns]:
     """Sorted by their fields from the first to the last, null before all else."""
     return sorted(elements, key=lambda element: [(value is not None, value) for value in element.values()])
-
-
-def _connection(connection: Record) -> Columns:
-    return {
-        "client_id": connection.text("clientId"),
-        "client_addr": connection.text_or_none("clientAddr"),
-        "language": connection.text_or_none("language"),
-        "version": connection.integer_or_none("version", INT32),
-    }
-
-
-def _topic_queue(entry: object, path: str) -> Columns:
-    fields = items(entry, path)
-    if len(fields) != 4:
-        raise RejectedError(RejectReason.MISSING_FIELD, f"{path} has {len(fields)} elements, not 4")
-    broker_name, queue_id, min_offset, max_offset = fields
-    return {
-        "broker_name": text(broker_name, f"{path}[0]"),
-        "queue_id": integer(queue_id, COUNT, f"{path}[1]"),
-        "min_offset": integer(min_offset, INT64, f"{path}[2]"),
-        "max_offset": integer(max_offset, INT64, f"{path}[3]"),
-    }
 
 
 def _check_distinct(rows: list[Columns], key: tuple[str, ...], path: str) -> None:

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from spark_jobs.ingest.references import ObjectKeyMap, UnresolvableError, resolve_references
 
@@ -108,7 +108,10 @@ class _Reader:
                 self._note_failure(error)
         if depth == 0:
             raise FastjsonError(f"more than {MAX_DEPTH} levels", at)
-        return self._object(at, depth - 1) if opener == "{" else self._array(at, depth - 1)
+        if opener == "[":
+            return self._elements(at, "]", self.value, depth - 1)
+        entries, end = self._elements(at, "}", self._entry, depth - 1)
+        return _map(entries), end
 
     def _shallow(self, at: int, depth: int) -> tuple[object, int]:
         """What the C scanner reads, if it has no more levels."""
@@ -124,30 +127,25 @@ class _Reader:
         position = _position(error, end) if self._failures < _MAX_FAILURES else end
         self._failed_at = max(self._failed_at, position)
 
-    def _array(self, at: int, depth: int) -> tuple[list[object], int]:
-        items: list[object] = []
+    def _elements(
+        self, at: int, closer: str, read: Callable[[int, int], tuple[object, int]], depth: int
+    ) -> tuple[list[Any], int]:
+        """What is between the opener at this character and its closer, and where that ends."""
+        elements: list[object] = []
         at = self.skip(at + 1)
-        if self._text.startswith("]", at):
-            return items, at + 1
-        while True:
-            item, at = self.value(at, depth)
-            items.append(item)
-            at, closed = self._next(at, "]")
-            if closed:
-                return items, at
+        if self._text.startswith(closer, at):
+            return elements, at + 1
+        closed = False
+        while not closed:
+            element, at = read(at, depth)
+            elements.append(element)
+            at, closed = self._next(at, closer)
+        return elements, at
 
-    def _object(self, at: int, depth: int) -> tuple[object, int]:
-        entries: list[list[object]] = []
-        at = self.skip(at + 1)
-        if self._text.startswith("}", at):
-            return {}, at + 1
-        while True:
-            key, at = self._key(at, depth)
-            value, at = self.value(at, depth)
-            entries.append([key, value])
-            at, closed = self._next(at, "}")
-            if closed:
-                return _map(entries), at
+    def _entry(self, at: int, depth: int) -> tuple[list[object], int]:
+        key, at = self._key(at, depth)
+        value, at = self.value(at, depth)
+        return [key, value], at
 
     def _key(self, at: int, depth: int) -> tuple[object, int]:
         key, end = self.value(at, depth)
@@ -172,7 +170,7 @@ def _levels(value: dict[str, object] | list[object]) -> int:
     levels, layer = 0, [value]
     while layer:
         levels += 1
-        children = (child for one in layer for child in (one.values() if isinstance(one, dict) else one))
+        children = (child for outer in layer for child in (outer.values() if isinstance(outer, dict) else outer))
         layer = [child for child in children if isinstance(child, dict | list)]
     return levels
 

@@ -71,11 +71,8 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
     try:
         with path.open("rb") as raw:
             compressed = raw.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
-            if compressed:
-                with gzip.open(raw) as stream:
-                    yield stream  # type: ignore[misc]  # GzipFile reads like any binary file
-            else:
-                yield raw
+            with gzip.open(raw) if compressed else raw as stream:
+                yield stream  # type: ignore[misc]  # GzipFile reads like any binary file
     except OSError as error:
         raise InputFileError(
             f"{path} cannot be read: {error.strerror or error}. Check its name and permissions"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -66,7 +66,7 @@ def _load(
             case Quarantined():
                 rejected.append(outcome)
             case NoObservation(kind=kind):
-                _count(report.no_observation, kind)
+                report.no_observation[kind] += 1
             case Meta():
                 report.meta += 1
             case Blank():
@@ -79,8 +79,7 @@ def _load(
         taken += (row for row in same_table if row.line.number not in lines)
     _load_sightings(spark, warehouse, sightings(taken))
     _load_rejected(spark, warehouse, rejected, file_name)
-    for line in rejected:
-        _count(report.quarantined, line.reason.value)
+    report.quarantined.update(line.reason.value for line in rejected)
     if report.accounted_for != report.lines:
         raise AssertionError(f"{report.lines} lines read, {report.accounted_for} accounted for")
 
@@ -92,26 +91,26 @@ def _load_rows(spark: SparkSession, warehouse: Warehouse, rows: Sequence[Row], r
     span = pc.min_max(source["captured_at"]).as_py()
     report.widen(span["min"], span["max"])
     within = F.col("t.captured_at").between(F.lit(span["min"]), F.lit(span["max"]))
-    there = known(spark, warehouse, table, source, within)
-    conflicts = [by_line[number] for number, same in there.items() if not same]
+    in_table = known(spark, warehouse, table, source, within)
+    conflicts = [by_line[number] for number, same in in_table.items() if not same]
     first: dict[tuple[object, ...], Row] = {}
     for row in rows:
-        if row.line.number not in there and first.setdefault(row.key, row).values != row.values:
+        if row.line.number not in in_table and first.setdefault(row.key, row).values != row.values:
             conflicts.append(row)
     inserted = insert(spark, warehouse, table, _only(source, [row.line.number for row in first.values()]), within)
-    _count(report.new, table.name, inserted)
-    _count(report.already_there, table.name, len(rows) - inserted - len(conflicts))
+    report.new[table.name] += inserted
+    report.already_there[table.name] += len(rows) - inserted - len(conflicts)
     return conflicts
 
 
-def _load_sightings(spark: SparkSession, warehouse: Warehouse, found: Sequence[Mapping[str, object]]) -> None:
+def _load_sightings(spark: SparkSession, warehouse: Warehouse, rows: Sequence[Mapping[str, object]]) -> None:
     """Brings them in after the rows that they are of: an ingest that was cut off is completed by the next one."""
-    if not found:
+    if not rows:
         return
-    seen = arrow_table(SIGHTINGS, found, range(len(found))).drop_columns([LINE_NUMBER])
-    hours = pc.min_max(seen["hour"]).as_py()
+    source = arrow_table(SIGHTINGS, rows, range(len(rows))).drop_columns([LINE_NUMBER])
+    hours = pc.min_max(source["hour"]).as_py()
     within = F.col("t.hour").between(F.lit(hours["min"]), F.lit(hours["max"]))
-    remember(spark, warehouse, spark.createDataFrame(seen), within)
+    remember(spark, warehouse, spark.createDataFrame(source), within)
 
 
 def _load_rejected(spark: SparkSession, warehouse: Warehouse, rejected: Sequence[Quarantined], file_name: str) -> None:
@@ -121,16 +120,12 @@ def _load_rejected(spark: SparkSession, warehouse: Warehouse, rejected: Sequence
     by_line = {line.line.number: line for line in rejected}
     source = arrow_table(QUARANTINE, [quarantine_row(line, file_name) for line in rejected], list(by_line))
     within = F.col("t.source_file") == file_name
-    there = known(spark, warehouse, QUARANTINE, source, within)
-    insert(spark, warehouse, QUARANTINE, _only(source, by_line.keys() - there.keys()), within)
+    in_table = known(spark, warehouse, QUARANTINE, source, within)
+    insert(spark, warehouse, QUARANTINE, _only(source, by_line.keys() - in_table.keys()), within)
 
 
 def _only(source: pa.Table, line_numbers: Iterable[int]) -> pa.Table:
     return source.filter(pc.is_in(source[LINE_NUMBER], pa.array(sorted(line_numbers), pa.int64())))
-
-
-def _count(counts: dict[str, int], name: str, number: int = 1) -> None:
-    counts[name] = counts.get(name, 0) + number
 
 
 @dataclass
@@ -145,17 +140,17 @@ class IngestReport:
     lines: int = 0
     meta: int = 0
     blank: int = 0
-    no_observation: dict[str, int] = field(default_factory=dict)
-    new: dict[str, int] = field(default_factory=dict)
-    already_there: dict[str, int] = field(default_factory=dict)
-    quarantined: dict[str, int] = field(default_factory=dict)
+    no_observation: Counter[str] = field(default_factory=Counter)
+    new: Counter[str] = field(default_factory=Counter)
+    already_there: Counter[str] = field(default_factory=Counter)
+    quarantined: Counter[str] = field(default_factory=Counter)
     span: tuple[datetime, datetime] | None = None
 
     @property
     def accounted_for(self) -> int:
         """The lines that have been counted; equals `lines` whenever a chunk is done."""
         by_name = (self.no_observation, self.new, self.already_there, self.quarantined)
-        return self.meta + self.blank + sum(map(_total, by_name))
+        return self.meta + self.blank + sum(counts.total() for counts in by_name)
 
     def widen(self, first: datetime, last: datetime) -> None:
         """There are rows of these times, too."""
@@ -166,16 +161,12 @@ class IngestReport:
         rows = sorted(self.new.keys() | self.already_there.keys())
         counts = [
             f"{self.lines:,} lines read",
-            *(f"{name}: {self.new.get(name, 0):,} new, {self.already_there.get(name, 0):,} known" for name in rows),
-            f"no observation: {_total(self.no_observation):,}{_detail(self.no_observation)}",
-            f"quarantined: {_total(self.quarantined):,}{_detail(self.quarantined)}",
+            *(f"{name}: {self.new[name]:,} new, {self.already_there[name]:,} known" for name in rows),
+            f"no observation: {self.no_observation.total():,}{_detail(self.no_observation)}",
+            f"quarantined: {self.quarantined.total():,}{_detail(self.quarantined)}",
             f"meta: {self.meta:,}, blank: {self.blank:,}",
         ]
         return "\n  ".join(counts)
-
-
-def _total(counts: Mapping[str, int]) -> int:
-    return sum(counts.values())
 
 
 def _detail(counts: Mapping[str, int]) -> str:

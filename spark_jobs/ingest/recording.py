@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from schemas import (
     CAPTURE_CALLS,
@@ -31,7 +31,7 @@ from spark_jobs.ingest.bodies import (
     route,
     topic_stats,
 )
-from spark_jobs.ingest.fields import Record, instant
+from spark_jobs.ingest.fields import Record, instant, text
 from spark_jobs.ingest.files import Line
 from spark_jobs.ingest.reasons import RejectedError, RejectReason
 from spark_jobs.ingest.running import NOT_IN_GROUP, UNANSWERED, running_info
@@ -40,8 +40,7 @@ from spark_jobs.ingest.running import NOT_IN_GROUP, UNANSWERED, running_info
 LONGEST_CLUSTER: Final = 255
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """An observation: a row of the table, by column."""
 
     line: Line
@@ -54,16 +53,14 @@ class Row:
         return tuple(self.values[name] for name in self.table.key)
 
 
-@dataclass(frozen=True, slots=True)
-class Meta:
+class Meta(NamedTuple):
     """What was recorded: the lines below it are of this cluster."""
 
     line: Line
     cluster: str
 
 
-@dataclass(frozen=True, slots=True)
-class NoObservation:
+class NoObservation(NamedTuple):
     """Nobody answered, or the answer says nothing about the cluster's state."""
 
     line: Line
@@ -71,15 +68,13 @@ class NoObservation:
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class Blank:
+class Blank(NamedTuple):
     """A line of white space."""
 
     line: Line
 
 
-@dataclass(frozen=True, slots=True)
-class Quarantined:
+class Quarantined(NamedTuple):
     """A line that cannot become a row: for which table and key, as far as it tells, and why."""
 
     line: Line
@@ -118,13 +113,13 @@ def outcomes(lines: Iterable[Line], cluster: str | None = None) -> Iterator[Outc
         yield outcome
 
 
+@dataclass
 class _Draft:
     """What is known of a line so far, for the case that it is rejected."""
 
-    def __init__(self) -> None:
-        self.is_meta = False
-        self.table: Table | None = None
-        self.key: dict[str, object] = {}
+    is_meta: bool = False
+    table: Table | None = None
+    key: dict[str, object] = field(default_factory=dict)
 
 
 def _outcome(line: Line, cluster: str | None, draft: _Draft) -> Outcome:
@@ -133,10 +128,10 @@ def _outcome(line: Line, cluster: str | None, draft: _Draft) -> Outcome:
     if not line.content.strip():
         return Blank(line)
     fields = Record(_parsed(_decoded(line.content), RejectReason.NOT_JSON), "line")
-    name = fields.text("kind")
+    name = fields.required("kind", text)
     if name == "meta":
         draft.is_meta = True
-        return Meta(line, _cluster(fields))
+        return Meta(line, fields.required("cluster", _cluster))
     if name not in KINDS:
         raise RejectedError(RejectReason.UNKNOWN_KIND, f"kind {name!a} is not one of meta, {', '.join(KINDS)}")
     kind = KINDS[name]
@@ -144,18 +139,16 @@ def _outcome(line: Line, cluster: str | None, draft: _Draft) -> Outcome:
     captured_at = _read_key(fields, kind, cluster, draft.key)
     columns = _columns(fields, kind, draft.key)
     if columns is None:
-        return NoObservation(line, name, fields.text("error"))
+        return NoObservation(line, name, fields.required("error", text))
     return Row(line, kind.table, draft.key | {"captured_at": captured_at} | columns)
 
 
-def _cluster(fields: Record) -> str:
+def _cluster(value: object, path: str) -> str:
     """A name for all lines below: without a limit a long one would be in memory, and in the table, as often."""
-    cluster = fields.text("cluster")
-    if 1 <= len(cluster) <= LONGEST_CLUSTER:
-        return cluster
-    raise RejectedError(
-        RejectReason.OUT_OF_RANGE, f"line.cluster has {len(cluster)} characters, not 1 to {LONGEST_CLUSTER}"
-    )
+    name = text(value, path)
+    if 1 <= len(name) <= LONGEST_CLUSTER:
+        return name
+    raise RejectedError(RejectReason.OUT_OF_RANGE, f"{path} has {len(name)} characters, not 1 to {LONGEST_CLUSTER}")
 
 
 def _read_key(fields: Record, kind: LineKind, cluster: str | None, key: dict[str, object]) -> datetime:
@@ -163,8 +156,8 @@ def _read_key(fields: Record, kind: LineKind, cluster: str | None, key: dict[str
     if cluster is not None:
         key["cluster"] = cluster
     for name, column in kind.key_fields.items():
-        key[column] = fields.text(name)
-    captured_at = instant(fields.integer("at"), "line.at")
+        key[column] = fields.required(name, text)
+    captured_at = fields.required("at", instant)
     key["captured_at"] = format_utc(captured_at)
     if cluster is None:
         raise RejectedError(
@@ -173,24 +166,21 @@ def _read_key(fields: Record, kind: LineKind, cluster: str | None, key: dict[str
     return captured_at
 
 
-def _columns(fields: Record, kind: LineKind, key: dict[str, object]) -> dict[str, object] | None:
+def _columns(fields: Record, kind: LineKind, key: Mapping[str, object]) -> Columns | None:
     """The columns beside the key; None where the answer is no observation."""
-    columns = _answered(fields, kind, key)
-    if columns is not None:
-        for name, columns_of in kind.beside.items():
-            text = fields.text_or_none(name)
-            parsed = None if text is None else _parsed(text, RejectReason.BODY_UNREADABLE)
-            columns = columns | columns_of(parsed, key)
-    return columns
-
-
-def _answered(fields: Record, kind: LineKind, key: dict[str, object]) -> dict[str, object] | None:
-    error = fields.text_or_none("error")
+    error = fields.optional("error", text)
+    columns: Columns | None
     if error is None:
-        return kind.columns_of_body(_parsed(fields.text("body"), RejectReason.BODY_UNREADABLE), key)
-    if fields.get("body") is not None:
+        columns = kind.columns_of_body(fields.required("body", _body), key)
+    elif fields.get("body") is not None:
         raise RejectedError(RejectReason.CONTRADICTION, "the line has both a body and an error")
-    return kind.columns_of_error(error)
+    else:
+        columns = next((known for words, known in kind.telling.items() if words.search(error)), None)
+    if columns is None:
+        return None
+    for name, columns_of in kind.beside.items():
+        columns = columns | columns_of(fields.optional(name, _body), key)
+    return columns
 
 
 def _decoded(content: bytes) -> str:
@@ -200,9 +190,14 @@ def _decoded(content: bytes) -> str:
         raise RejectedError(RejectReason.NOT_UTF8, f"{error.reason} at byte {error.start}") from None
 
 
-def _parsed(text: str, reason: RejectReason) -> object:
+def _body(value: object, path: str) -> object:
+    """What fastjson wrote into a text."""
+    return _parsed(text(value, path), RejectReason.BODY_UNREADABLE)
+
+
+def _parsed(content: str, reason: RejectReason) -> object:
     try:
-        return fastjson.parse(text)
+        return fastjson.parse(content)
     except fastjson.FastjsonError as error:
         raise RejectedError(reason, str(error)) from None
 
@@ -241,10 +236,6 @@ class LineKind:
     columns_of_body: Callable[[object, Mapping[str, object]], Columns]
     telling: Mapping[re.Pattern[str], Columns] = field(default_factory=dict)
     beside: Mapping[str, Callable[[object, Mapping[str, object]], Columns]] = field(default_factory=dict)
-
-    def columns_of_error(self, error: str) -> Columns | None:
-        """The columns beside the key, or None where the error is no observation."""
-        return next((columns for words, columns in self.telling.items() if words.search(error)), None)
 
 
 KINDS: Final[Mapping[str, LineKind]] = {

@@ -36,18 +36,18 @@ def resolve_references(root: object, room: int) -> object:
     """
     if _reference(root) is not None:
         raise UnresolvableError("the whole text is a $ref")
-    found: list[tuple[_Holder, int, object]] = []
+    references: list[tuple[_Holder, int, object]] = []
     pending: list[tuple[object, object]] = [(root, None)]
     while pending:
         container, parent = pending.pop()
         for holder, place, child in _slots(container):
             path = _reference(child)
             if path is not None:
-                found.append((holder, place, _target(path, root, container, parent)))
+                references.append((holder, place, _target(path, root, container, parent)))
             else:
                 pending.append((child, container))
-    _check_length((target for _, _, target in found), room)
-    for holder, place, target in found:
+    _check_length((target for _, _, target in references), room)
+    for holder, place, target in references:
         holder[place] = target
     return root
 
@@ -68,11 +68,11 @@ def _length(value: object, enough: int) -> int:
     """About how many characters a value was written with, or any number beyond `enough`."""
     length, pending = 0, [value]
     while pending and length <= enough:
-        one = pending.pop()
-        length += len(one) if isinstance(one, str) else 1
-        if isinstance(one, dict):
-            length += sum(len(name) for name in one if isinstance(name, str))
-        pending += (child for _, _, child in _slots(one))
+        item = pending.pop()
+        length += len(item) if isinstance(item, str) else 1
+        if isinstance(item, dict):
+            length += sum(len(name) for name in item if isinstance(name, str))
+        pending += (child for _, _, child in _slots(item))
     return length
 
 
@@ -101,26 +101,26 @@ def _target(path: str, root: object, container: object, parent: object) -> objec
         return container
     if path == ".." and parent is not None:
         return parent
-    found = _follow(path, root)
-    if _reference(found) is not None:
+    target = _follow(path, root)
+    if _reference(target) is not None:
         raise UnresolvableError(f"the reference {path!a} names another reference")
-    if not isinstance(found, dict | list | ObjectKeyMap):
+    if not isinstance(target, dict | list | ObjectKeyMap):
         raise UnresolvableError(f"the reference {path!a} names no object or array")
-    return found
+    return target
 
 
 def _follow(path: str, root: object) -> object:
     """What a path from the root names."""
-    found, at = root, 1
+    value, at = root, 1
     while path.startswith("$") and at < len(path):
         step = _STEP.match(path, at)
         if step is None:
             break
         name = int(step[2]) if step[2] else _ESCAPED.sub(r"\1", step[1])
-        found, at = _child(found, name, path), step.end()
+        value, at = _child(value, name, path), step.end()
     if not path.startswith("$") or at < len(path):
         raise UnresolvableError(f"the reference {path!a} is not understood")
-    return found
+    return value
 
 
 def _child(value: object, name: str | int, path: str) -> object:

@@ -22,15 +22,15 @@ _Thing = tuple[str, str | None, str | None, str | None]
 
 def sightings(rows: Iterable[Row]) -> list[dict[str, object]]:
     """One row of `sightings` per thing and hour, of rows of any source."""
-    found: dict[tuple[_Thing, datetime], tuple[datetime, datetime]] = {}
+    spans: dict[tuple[_Thing, datetime], tuple[datetime, datetime]] = {}
     for row in rows:
         values: dict[str, Any] = row.values
         at = values["captured_at"]
         for thing in _shown(row):
             key = thing, at.replace(minute=0, second=0, microsecond=0)
-            first, last = found.get(key, (at, at))
-            found[key] = min(first, at), max(last, at)
-    return [dict(zip(SIGHTINGS.columns, (*thing, hour, *times), strict=True)) for (thing, hour), times in found.items()]
+            first, last = spans.get(key, (at, at))
+            spans[key] = min(first, at), max(last, at)
+    return [dict(zip(SIGHTINGS.columns, (*thing, hour, *times), strict=True)) for (thing, hour), times in spans.items()]
 
 
 def _shown(row: Row) -> Iterator[_Thing]:
@@ -50,13 +50,13 @@ def sightings_of_sources(memberships: DataFrame, routes: DataFrame) -> DataFrame
     named = routes.select("cluster", *_nothing("consumer_group"), "topic", entry, "captured_at")
     readable = named.where(F.col("entry.broker_name").isNotNull()).where(f"entry.perm & {PERM_READ} != 0")
     of_brokers = readable.select("cluster", "consumer_group", "topic", "entry.broker_name", "captured_at")
-    seen = of_groups.union(of_brokers).withColumn("hour", F.date_trunc("HOUR", "captured_at"))
-    return seen.groupBy(*SIGHTINGS.key).agg(
+    shown = of_groups.union(of_brokers).withColumn("hour", F.date_trunc("HOUR", "captured_at"))
+    return shown.groupBy(*SIGHTINGS.key).agg(
         F.min("captured_at").alias("first_at"), F.max("captured_at").alias("last_at")
     )
 
 
-def remember(spark: SparkSession, warehouse: Warehouse, seen: DataFrame, within: Column) -> None:
+def remember(spark: SparkSession, warehouse: Warehouse, shown: DataFrame, within: Column) -> None:
     """Brings sightings into the table, one row per key in it and of those given: what is there grows to hold both.
 
     No version where nothing is new. `within` is true for every row of the table, as `t`, that can have a key of these.
@@ -64,7 +64,7 @@ def remember(spark: SparkSession, warehouse: Warehouse, seen: DataFrame, within:
     """
     target = warehouse.read(spark, SIGHTINGS).alias("t").where(within)
     is_wider = (F.col("s.first_at") < F.col("t.first_at")) | (F.col("s.last_at") > F.col("t.last_at"))
-    compared = seen.alias("s").join(target, on=same_key(SIGHTINGS), how="left")
+    compared = shown.alias("s").join(target, on=same_key(SIGHTINGS), how="left")
     new = compared.where(F.col("t.hour").isNull() | is_wider).select("s.*").localCheckpoint()
     if new.isEmpty():
         return

@@ -222,5 +222,5 @@ def _rows(
     around = Interval(min(step.start for step in steps), max(step.end for step in steps))
     read = Interval(around.start - configuration.look_back, around.end)
     rows = warehouse.read(spark, table, version).where(during(read, "captured_at")).select(*table.columns)
-    per_step = per_step_that_reads(configuration.grid.length, configuration.look_back)
-    return rows.transform(per_step).where(F.col("step_start").isin([step.start for step in steps]))
+    per_step = per_step_that_reads(rows, configuration.grid.length, configuration.look_back)
+    return per_step.where(F.col("step_start").isin([step.start for step in steps]))

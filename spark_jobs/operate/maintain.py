@@ -104,7 +104,7 @@ def _made(spark: SparkSession, warehouse: Warehouse, table: Table, version: int 
     if version is None:
         return None
     if warehouse.local_path:
-        return LocalLog.of(warehouse.local_path / table.name).made(version)
+        return LocalLog(warehouse.local_path / table.name).made(version)
     commits = warehouse.delta_table(spark, table).history().where(F.col("version") >= version)
     row = commits.agg(F.min("timestamp").alias("made")).head()
     return row.made.replace(tzinfo=UTC) if row and row.made else None

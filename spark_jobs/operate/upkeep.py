@@ -131,7 +131,7 @@ def untouched(location: Location, retention: timedelta) -> list[Maintained] | No
     oldest = oldest_versions(tables, datetime.now(UTC) - retention)
     for table in there:
         kept = oldest.get(table.name)
-        made = None if kept is None else LocalLog.of(root / table.name).made(kept)
+        made = None if kept is None else LocalLog(root / table.name).made(kept)
         days = days_to_keep(made, retention)
         one = upkeep_of(tables, table, days)
         if one.lacks(days) or one.compact or one.vacuum or wrong_constraints(table, one.properties):

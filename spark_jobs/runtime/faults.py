@@ -107,10 +107,12 @@ def _of_files(chain: list[BaseException], text: str, folder: Path | None) -> str
     files = [str(cause.filename) for cause in of_system if cause.filename]
     files += [name.rstrip(".,:;") for name in _JAVA_FILE.findall(text)]
     where = f"the warehouse {folder or ''}".strip() + (f" ({files[0]})" if files else "")
-    said = (kind for kind, (numbers, words) in _SAID.items() if codes & numbers or any(word in text for word in words))
-    unsaid = isinstance(chain[0], OSError) or any(name in text for name in _OF_FILES)
-    kind = next(said, None) or (_state_of(folder, files) if unsaid else None)
-    return None if kind is None else _TOLD[kind].format(where=where, scratch=_scratch(), again=_AGAIN)
+    by_words = (
+        kind for kind, (numbers, words) in _SIGNS.items() if codes & numbers or any(word in text for word in words)
+    )
+    is_of_files = isinstance(chain[0], OSError) or any(name in text for name in _OF_FILES)
+    kind = next(by_words, None) or (_state_of(folder, files) if is_of_files else None)
+    return None if kind is None else _ADVICE[kind].format(where=where, scratch=_scratch(), again=_AGAIN)
 
 
 def _state_of(folder: Path | None, files: list[str]) -> str | None:
@@ -140,12 +142,12 @@ def _free(place: Path) -> int:
     return file_system.f_bavail * file_system.f_frsize
 
 
-_SAID: Mapping[str, tuple[set[int], tuple[str, ...]]] = {
+_SIGNS: Mapping[str, tuple[set[int], tuple[str, ...]]] = {
     "read-only": ({errno.EROFS}, ("Read-only file system",)),
     "forbidden": ({errno.EACCES, errno.EPERM}, ("Permission denied", "AccessControlException")),
     "full": ({errno.ENOSPC, errno.EDQUOT}, ("No space left on device", "Disk quota exceeded")),
 }
-_TOLD = {
+_ADVICE = {
     "read-only": "{where} is on a file system that is read-only: mount it so that it can be written, {again}",
     "forbidden": "this user may not write in {where}: give the user its folders and files, or run the command as their "
     "owner, {again}",

@@ -16,8 +16,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.installation import fetched
 from spark_jobs.runtime.executors import ship_modules
 from spark_jobs.runtime.scratch import scratch_folder
-from spark_jobs.store.s3.jars import installed
-from spark_jobs.store.s3.settings import s3_settings
+from spark_jobs.store.s3.s3a import installed, s3_settings
 
 #: Where set-up puts Delta's jars, once; nothing is resolved at start.
 JARS_DIR = fetched("jars")

@@ -92,7 +92,7 @@ def fetch_s3(directory: Path, delta: Path, source: Path | None = None) -> None:
 
     Does nothing if they are there. Raises `SetupError` if they cannot be had.
     """
-    from spark_jobs.store.s3 import jars as s3  # imports pyspark, which `capture` does not need
+    from spark_jobs.store.s3 import s3a as s3  # imports pyspark, which `capture` does not need
 
     if directory / s3.module_jar() in s3.installed(directory):
         return

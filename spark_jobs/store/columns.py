@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import timedelta
 from functools import reduce
 from operator import and_
@@ -11,8 +11,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from schemas import Table
-
-Transformation = Callable[[DataFrame], DataFrame]
 
 
 def union_of(frames: Iterable[DataFrame]) -> DataFrame:
@@ -38,18 +36,13 @@ def same_key(table: Table) -> Column:
     )
 
 
-def step_of(moment: Column | str, step: timedelta) -> Column:
-    """Start of the audit step that holds a moment (`domain.intervals.StepGrid.floor`)."""
-    seconds = int(step.total_seconds())
-    return F.timestamp_seconds(F.floor(F.unix_seconds(moment) / seconds) * seconds)
-
-
-def per_step_that_reads(step: timedelta, look_back: timedelta) -> Transformation:
+def per_step_that_reads(snapshots: DataFrame, step: timedelta, look_back: timedelta) -> DataFrame:
     """One row per (snapshot, step that reads it): one shortly before a step is in its look-back too."""
+    seconds = int(step.total_seconds())
 
-    def transform(snapshots: DataFrame) -> DataFrame:
-        captured_at = F.col("captured_at")
-        first, last = (step_of(moment, step) for moment in (captured_at, captured_at + F.lit(look_back)))
-        return snapshots.withColumn("step_start", F.explode(F.sequence(first, last, F.lit(step))))
+    def start(moment: Column) -> Column:
+        return F.timestamp_seconds(F.floor(F.unix_seconds(moment) / seconds) * seconds)
 
-    return transform
+    captured_at = F.col("captured_at")
+    starts = F.sequence(start(captured_at), start(captured_at + F.lit(look_back)), F.lit(step))
+    return snapshots.withColumn("step_start", F.explode(starts))

@@ -11,6 +11,6 @@ def literal(text: str) -> str:
     return f"'{escaped}'"
 
 
-def is_same_check(one: str | None, other: str) -> bool:
+def is_same_check(check: str | None, other: str) -> bool:
     """Whether two constraints have the same words. Delta's ADD CONSTRAINT puts other spaces between them."""
-    return one is not None and re.sub(r"\s", "", one) == re.sub(r"\s", "", other)
+    return check is not None and re.sub(r"\s", "", check) == re.sub(r"\s", "", other)

@@ -18,7 +18,7 @@ from schemas import Table
 from spark_jobs.domain.model.intervals import Interval, parse_utc
 from spark_jobs.errors import IntervalError, WarehouseError
 from spark_jobs.store.conflicts import unless_outrun
-from spark_jobs.store.delta_log import DeltaLog, JavaLog, LocalLog
+from spark_jobs.store.delta_log import JavaLog, LocalLog, user_metadata
 from spark_jobs.store.location import Location
 from spark_jobs.store.parallel import run_in_parallel
 from spark_jobs.store.s3.commits import check_commits
@@ -77,13 +77,13 @@ class Warehouse(Location):
         log = self._log(spark, table)
         newest = log.version()
         last = range(newest, max(-1, newest - _LAST_COMMITS), -1)
-        return next((version for version in last if log.user_metadata(version) == mark), None)
+        return next((version for version in last if user_metadata(log.commit(version) or "") == mark), None)
 
-    def _log(self, spark: SparkSession, table: Table) -> DeltaLog:
+    def _log(self, spark: SparkSession, table: Table) -> LocalLog | JavaLog:
         if self.local_path is None:
-            return JavaLog.of(spark, self.delta_table(spark, table))
+            return JavaLog(spark, self.delta_table(spark, table))
         self._check_exists(spark, table)
-        return LocalLog.of(self.local_path / table.name)
+        return LocalLog(self.local_path / table.name)
 
     def is_free(self, table: Table, interval: Interval) -> bool:
         """Whether it is certain, without asking Spark, that the table has no row of the interval's steps.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -35,11 +36,19 @@ def admin(groups: int, seconds: float = 0.0) -> FakeAdmin:
     return FakeAdmin(told, seconds)
 
 
-def captured(fake: FakeAdmin, folder: Path, **settings: object) -> list[str]:
-    """What is said of the rounds."""
-    said: list[str] = []
-    Capture(Settings("10.0.0.9:9876", folder, **settings), fake, lambda _: None).run(said.append)  # type: ignore[arg-type]
-    return said
+def captured(fake: FakeAdmin, folder: Path, lines: list[str] | None = None, **settings: object) -> list[str]:
+    """The lines about the rounds."""
+    lines = [] if lines is None else lines
+    Capture(Settings("10.0.0.9:9876", folder, **settings), fake, lambda _: None).run(lines.append)  # type: ignore[arg-type]
+    return lines
+
+
+def set_back(monkeypatch: pytest.MonkeyPatch, folder: Path, *seconds: float) -> list[str]:
+    """The lines about rounds of 0.4 s, in each of which the clock is set back by so much."""
+    lines: list[str] = []
+    offsets = [round(back * 1e9) for back in seconds]
+    monkeypatch.setattr(asking, "time_ns", lambda: time.time_ns() - offsets[len(lines)])
+    return captured(admin(groups=1), folder, lines, cadence=0.4, duration=0.4 * len(seconds) - 0.1, rate=5000)
 
 
 def test_one_round_asks_everything_once(tmp_path: Path) -> None:
@@ -80,6 +89,9 @@ def test_rounds_keep_the_cadence(tmp_path: Path) -> None:
     asked = [at for at, call in fake.asked if call.request == "connection" and call.group == "g0"]
     assert len(asked) == 6
     assert asked[4] - asked[2] > 0.4
+    # The groups of a round, and how far what was popped is revived, evenly over 0.6 × 0.9 of the cadence.
+    first_round = [next(at for at, call in fake.asked if call.group == f"g{number}") for number in range(4)]
+    assert [later - earlier > 0.05 for earlier, later in pairwise(first_round)] == [True] * 3
 
 
 def test_calls_keep_the_rate(tmp_path: Path) -> None:
@@ -163,20 +175,13 @@ def test_several_clusters_need_a_name(tmp_path: Path) -> None:
 
 def test_of_no_time_is_told_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that is set back by 8 s after the second round, and right again after the fourth."""
-    off, said = [0, 0, -8, -8, 0, 0], list[str]()
-    monkeypatch.setattr(asking, "time_ns", lambda: time.time_ns() + off[len(said)] * 10**9)
-    fake = admin(groups=1)
-    capture = Capture(Settings("10.0.0.9:9876", tmp_path, cadence=0.4, duration=2.3, rate=5000), fake, lambda _: None)
-    capture.run(said.append)
-    assert ["NOT WRITTEN" in one for one in said] == [False, False, True, True, False, False]
+    rounds = set_back(monkeypatch, tmp_path, 0, 0, 8, 8, 0, 0)
+    assert ["NOT WRITTEN" in line for line in rounds] == [False, False, True, True, False, False]
     times = [line["at"] for line in recorded(tmp_path) if line["kind"] == "connection"]
     assert len(times) == 8
     assert times == sorted(times)
 
 
 def test_a_clock_that_is_set_back_a_little_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    off, said = [0, -1, -1], list[str]()
-    monkeypatch.setattr(asking, "time_ns", lambda: time.time_ns() + off[len(said)] * 50_000_000)
-    settings = Settings("10.0.0.9:9876", tmp_path, cadence=0.4, duration=1.1, rate=5000)
-    Capture(settings, admin(groups=1), lambda _: None).run(said.append)
-    assert not [one for one in said if "NOT WRITTEN" in one]
+    rounds = set_back(monkeypatch, tmp_path, 0, 0.05, 0.05)
+    assert not [line for line in rounds if "NOT WRITTEN" in line]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import gzip
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,10 +19,19 @@ HEAD = '{"kind":"meta","cluster":"c"}\n'
 
 
 def opened(folder: Path, closed: list[Path] | None = None, seconds: float = 300) -> RecordingFiles:
-    heard: list[Path] = [] if closed is None else closed
-    written = RecordingFiles(folder, seconds, lambda: HEAD, heard.append)
+    written = RecordingFiles(folder, seconds, lambda: HEAD, ([] if closed is None else closed).append)
     written.open()
     return written
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        yield
 
 
 def content(path: Path) -> list[bytes]:
@@ -82,15 +93,10 @@ def test_whole_members_are_counted_in_bytes() -> None:
     assert whole_members(b"") == 0
 
 
-def test_a_full_disk_costs_the_round_and_leaves_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_costs_the_round_and_leaves_whole_lines(tmp_path: Path) -> None:
     written = opened(tmp_path)
     assert written.append(["one\n"])
-
-    def full(_descriptor: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", full)
+    with full_disk():
         assert not written.append(["two\n"])
     assert written.append(["three\n"])
     written.close()
@@ -98,16 +104,9 @@ def test_a_full_disk_costs_the_round_and_leaves_whole_lines(tmp_path: Path, monk
     assert content(path) == [HEAD.encode(), b"one\n", b"three\n"]
 
 
-def test_a_disk_that_is_full_from_the_beginning_leaves_no_empty_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_is_full_from_the_beginning_leaves_no_empty_files(tmp_path: Path) -> None:
     written = opened(tmp_path)
-
-    def full(_descriptor: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", full)
+    with full_disk():
         assert not written.append(["one\n"])
     assert not list(tmp_path.glob("*.jsonl.gz*"))
     assert written.append(["two\n"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.capture.asking import Backoff, RateLimit, start_times
+from spark_jobs.capture.asking import Backoff, RateLimit
 
 
 class Clock:
@@ -66,8 +66,3 @@ def test_calls_that_were_under_way_together_are_one_silence() -> None:
         backoff.heard("a", silent=True)
     clock.now += 1
     assert backoff.is_due("a")
-
-
-def test_tasks_start_evenly() -> None:
-    assert start_times(4, 10) == [0.0, 2.5, 5.0, 7.5]
-    assert start_times(0, 10) == []

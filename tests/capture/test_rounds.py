@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from spark_jobs.capture.asking import Backoff, CallRunner, RateLimit
-from spark_jobs.capture.calls import Callee, CallOutcome
+from spark_jobs.capture.calls import Call, Callee, CallOutcome, Request
 from spark_jobs.capture.cluster import Cluster
-from spark_jobs.capture.rounds import ask_client, ask_group, ask_revive, ask_topic, clients_to_ask
+from spark_jobs.capture.rounds import ask_group, ask_revive, ask_topic, client_calls
 from tests.capture.fakes import (
     NO_ROUTE,
     NOT_ONLINE,
@@ -33,10 +33,11 @@ def asking(admin: FakeAdmin) -> CallRunner:
     return CallRunner(admin, RateLimit(10_000), Backoff(60), lambda _: None)
 
 
-def cluster(admin: FakeAdmin) -> Cluster:
-    found = Cluster()
-    found.discover(asking(admin))
-    return found
+def cluster(admin: FakeAdmin) -> tuple[Cluster, CallRunner]:
+    """What is discovered by other calls than those of the runner."""
+    discovered = Cluster()
+    discovered.discover(asking(admin))
+    return discovered, asking(admin)
 
 
 def answers(**more: str) -> dict[tuple[str, ...], str]:
@@ -54,24 +55,30 @@ def lines(of: CallRunner, *kinds: str) -> list[dict[str, Any]]:
     return [line | {"at": 0} for line in taken if line["kind"] in kinds]
 
 
+def stats(topic: str, *entries: str, group: str = "g") -> dict[str, Any]:
+    """The line of a topic with these entries of its offsetTable."""
+    body = f'{{"offsetTable":{{{",".join(entries)}}}}}'
+    return {"kind": "stats", "at": 0, "group": group, "topic": topic, "body": body}
+
+
 def test_brokers_groups_and_modes_are_discovered_and_what_is_silent_stays_as_it_was() -> None:
     admin = FakeAdmin(answers())
     admin.answers["request_modes", "a"] = MODES
-    found = cluster(admin)
-    assert found.brokers == {"a": A, "b": B}
-    assert found.clusters == {"a": "Main", "b": "Main"}
-    assert found.groups == {"g": ("a", "b")}
+    discovered, _ = cluster(admin)
+    assert discovered.brokers == {"a": A, "b": B}
+    assert discovered.clusters == {"a": "Main", "b": "Main"}
+    assert discovered.groups == {"g": ("a", "b")}
     group = {"g": {"consumerGroup": "g", "mode": "POP", "popShareQueueNum": 2, "topic": "t"}}
-    assert json.loads(found.modes["a"]["g"]) == {"messageRequestModeMap": {"t": group}}
+    assert json.loads(discovered.modes["a"]["g"]) == {"messageRequestModeMap": {"t": group}}
     admin.answers |= {("groups", "a"): TIMED_OUT, ("groups", "b"): "g\nh"}
-    found.discover(asking(admin))
-    assert found.groups == {"g": ("a", "b"), "h": ("b",)}
+    discovered.discover(asking(admin))
+    assert discovered.groups == {"g": ("a", "b"), "h": ("b",)}
     admin.answers |= {("groups", "a"): "h", ("groups", "b"): "h"}
-    found.discover(asking(admin))
-    assert found.groups == {"h": ("a", "b")}
+    discovered.discover(asking(admin))
+    assert discovered.groups == {"h": ("a", "b")}
     admin.answers["brokers", "name server"] = TIMED_OUT
-    assert found.discover(asking(admin))[0].outcome is CallOutcome.TIMED_OUT
-    assert found.brokers == {"a": A, "b": B}
+    assert discovered.discover(asking(admin))[0].outcome is CallOutcome.TIMED_OUT
+    assert discovered.brokers == {"a": A, "b": B}
 
 
 def test_a_group_has_a_line_per_broker_and_one_per_topic() -> None:
@@ -83,35 +90,17 @@ def test_a_group_has_a_line_per_broker_and_one_per_topic() -> None:
     light = queue("b", "%LMQ%$t$session-1", **numbers)
     of_b = offset_table(queue("b", "t", **numbers), queue("b", "%RETRY%g", **numbers), light)
     admin = FakeAdmin(answers(connection_a=body, connection_b=NOT_ONLINE, stats_a=of_a, stats_b=of_b))
-    found, ask = cluster(admin), asking(admin)
-    ask_group(found, ask, "g")
+    discovered, ask = cluster(admin)
+    ask_group(discovered, ask, "g")
     assert lines(ask, "connection", "stats") == [
         {"kind": "connection", "at": 0, "group": "g", "broker": "a", "body": body, "request_modes": NO_MODES},
         {"kind": "connection", "at": 0, "group": "g", "broker": "b", "error": NOT_ONLINE, "request_modes": NO_MODES},
-        {
-            "kind": "stats",
-            "at": 0,
-            "group": "g",
-            "topic": "t",
-            "body": f'{{"offsetTable":{{{queue("a", "t", **numbers)},{queue("b", "t", **numbers)}}}}}',
-        },
-        {
-            "kind": "stats",
-            "at": 0,
-            "group": "g",
-            "topic": "%RETRY%g_t",
-            "body": f'{{"offsetTable":{{{queue("a", "%RETRY%g_t", **numbers)}}}}}',
-        },
-        {
-            "kind": "stats",
-            "at": 0,
-            "group": "g",
-            "topic": "%RETRY%g",
-            "body": f'{{"offsetTable":{{{queue("b", "%RETRY%g", **numbers)}}}}}',
-        },
+        stats("t", queue("a", "t", **numbers), queue("b", "t", **numbers)),
+        stats("%RETRY%g_t", queue("a", "%RETRY%g_t", **numbers)),
+        stats("%RETRY%g", queue("b", "%RETRY%g", **numbers)),
     ]
-    assert found.consumed["g"] == {"t", "%RETRY%g"}
-    assert clients_to_ask(found, "g") == [("c1", A), ("c2", A)]
+    assert discovered.consumed["g"] == {"t", "%RETRY%g"}
+    assert client_calls(discovered, "g") == [Call(Request.RUNNING, A, group="g", client=name) for name in ("c1", "c2")]
 
 
 def test_brokers_are_asked_how_far_they_revive_what_was_popped() -> None:
@@ -119,12 +108,11 @@ def test_brokers_are_asked_how_far_they_revive_what_was_popped() -> None:
     revive, group = "rmq_sys_REVIVE_LOG_Main", "CID_RMQ_SYS_REVIVE_GROUP"
     entry = queue("a", revive, brokerOffset=9, consumerOffset=8, lastTimestamp=7, pullOffset=8)
     admin = FakeAdmin(answers(stats_a=offset_table(entry), stats_b=offset_table()))
-    found, ask = cluster(admin), asking(admin)
-    ask_revive(found, ask)
-    body = f'{{"offsetTable":{{{entry}}}}}'
-    assert lines(ask, "stats") == [{"kind": "stats", "at": 0, "group": group, "topic": revive, "body": body}]
+    discovered, ask = cluster(admin)
+    ask_revive(discovered, ask)
+    assert lines(ask, "stats") == [stats(revive, entry, group=group)]
     assert [(call.called.name, call.group) for _, call in admin.asked if call.group] == [("a", group), ("b", group)]
-    assert found.topics() == []
+    assert discovered.topics() == []
 
 
 def test_a_topic_that_was_never_committed_is_asked_for_by_name_unless_the_group_broadcasts() -> None:
@@ -133,21 +121,20 @@ def test_a_topic_that_was_never_committed_is_asked_for_by_name_unless_the_group_
     admin.answers |= {("stats", "a"): nothing, ("stats", "b"): nothing}
     entry = queue("a", "t", brokerOffset=9, consumerOffset=0, lastTimestamp=0, pullOffset=0)
     admin.answers["stats", "a", "g t"] = offset_table(entry)
-    found, ask = cluster(admin), asking(admin)
-    found.hosts["t"] = ("a",)
-    ask_group(found, ask, "g")
-    (line,) = lines(ask, "stats")
-    assert (line["topic"], line["body"]) == ("t", f'{{"offsetTable":{{{entry}}}}}')
+    discovered, ask = cluster(admin)
+    discovered.hosts["t"] = ("a",)
+    ask_group(discovered, ask, "g")
+    assert lines(ask, "stats") == [stats("t", entry)]
     admin.answers["connection", "a"] = connections("t", "c1", model="BROADCASTING")
-    ask_group(found, ask, "g")
+    ask_group(discovered, ask, "g")
     assert lines(ask, "stats") == []
 
 
 def test_a_broker_that_does_not_answer_costs_its_own_rows_only_and_is_left_alone() -> None:
     entry = queue("a", "t", brokerOffset=9, consumerOffset=8, lastTimestamp=7, pullOffset=8)
     admin = FakeAdmin(answers(connection_a=connections("t", "c1"), stats_a=offset_table(entry)))
-    found, ask = cluster(admin), asking(admin)
-    ask_group(found, ask, "g")
+    discovered, ask = cluster(admin)
+    ask_group(discovered, ask, "g")
     told = lines(ask, "connection", "stats", "call")
     assert [(line["kind"], line.get("broker"), line.get("error")) for line in told if line["kind"] != "call"] == [
         ("connection", "a", None),
@@ -168,7 +155,7 @@ def test_a_client_that_hangs_is_no_word_about_its_broker() -> None:
     admin = FakeAdmin(answers())
     ask = asking(admin)
     for _ in range(3):
-        ask_client(ask, "g", "c1", A)
+        ask.ask(Call(Request.RUNNING, A, group="g", client="c1"))
     assert [line["error"] for line in lines(ask, "running")] == [TIMED_OUT] * 3
     assert admin.counts() == {"running": 3}
 
@@ -176,12 +163,12 @@ def test_a_client_that_hangs_is_no_word_about_its_broker() -> None:
 def test_only_hosts_of_the_groups_topics_are_asked_once_they_are_known() -> None:
     admin = FakeAdmin(answers(connection_a=connections("t", "c1"), stats_a=offset_table(), route_x=NO_ROUTE))
     admin.answers |= {("route", "name server", "t"): route("a"), ("route", "name server", "%RETRY%g"): NO_ROUTE}
-    found, ask = cluster(admin), asking(admin)
-    found.consumed["g"] = frozenset({"t", "%RETRY%g"})
-    for topic in found.topics():
-        ask_topic(found, ask, topic, offsets=False, attributes=False)
+    discovered, ask = cluster(admin)
+    discovered.consumed["g"] = frozenset({"t", "%RETRY%g"})
+    for topic in discovered.topics():
+        ask_topic(discovered, ask, topic, offsets=False, attributes=False)
     assert [one.get("error") for one in lines(ask, "route")] == [NO_ROUTE, None]
-    ask_group(found, ask, "g")
+    ask_group(discovered, ask, "g")
     assert {call.called.name for _, call in admin.asked if call.group} == {"a"}
 
 
@@ -189,20 +176,20 @@ def test_proxies_are_asked_where_brokers_list_nobody() -> None:
     proxied = connections("t", "h@1@0@9518a42c1")
     admin = FakeAdmin(answers(connection_a=NOT_ONLINE, connection_b=NOT_ONLINE, stats_a=offset_table()))
     admin.answers |= {("stats", "b"): offset_table(), ("connection", "proxy 10.9.9.9:8080"): proxied}
-    found, ask = cluster(admin), asking(admin)
+    discovered, ask = cluster(admin)
     heartbeats = "CID_DefaultHeartBeatSyncerTopic"
     admin.answers["connection", "a", heartbeats] = connections(
         "DefaultHeartBeatSyncerTopic", "p1", model="BROADCASTING"
     )
-    found.groups |= {heartbeats: ("a",)}
-    ask_group(found, ask, heartbeats)
+    discovered.groups |= {heartbeats: ("a",)}
+    ask_group(discovered, ask, heartbeats)
     ask.take()
-    ask_group(found, ask, "g")
+    ask_group(discovered, ask, "g")
     asked = lines(ask, "connection")
     assert [line["broker"] for line in asked] == ["a", "b", "proxy 10.9.9.9:8080"]
     assert asked[2] == {"kind": "connection", "at": 0, "group": "g", "broker": "proxy 10.9.9.9:8080", "body": proxied}
-    assert found.consumed["g"] == {"t", "%RETRY%g"}
-    assert clients_to_ask(found, "g") == []
+    assert discovered.consumed["g"] == {"t", "%RETRY%g"}
+    assert client_calls(discovered, "g") == []
 
 
 def test_offsets_of_a_topic_are_those_of_all_its_brokers() -> None:
@@ -210,42 +197,42 @@ def test_offsets_of_a_topic_are_those_of_all_its_brokers() -> None:
     of_b = offset_table(queue("b", "t", lastUpdateTimestamp=1, maxOffset=8, minOffset=0))
     admin = FakeAdmin(answers(topicstats_a=of_a, topicstats_b=of_b))
     admin.answers["route", "name server"] = route("a", "b")
-    found, ask = cluster(admin), asking(admin)
-    ask_topic(found, ask, "t", offsets=True, attributes=False)
-    (line,) = lines(ask, "topicstats")
-    assert line == {"kind": "topicstats", "at": 0, "topic": "t", "body": '[["a",0,2,9],["b",0,0,8]]'}
+    discovered, ask = cluster(admin)
+    ask_topic(discovered, ask, "t", offsets=True, attributes=False)
+    body = '[["a",0,2,9],["b",0,0,8]]'
+    assert lines(ask, "topicstats") == [{"kind": "topicstats", "at": 0, "topic": "t", "body": body}]
 
 
 def test_a_route_carries_the_topics_attributes_which_are_seldom_asked_for() -> None:
     told = '{"attributes":{"message.type":"PRIORITY"},"readQueueNums":8,"topicName":"t"}'
     admin = FakeAdmin(answers())
     admin.answers |= {("topic_config", "b"): told, ("route", "name server"): route("a", "b")}
-    found, ask = cluster(admin), asking(admin)
-    ask_topic(found, ask, "t", offsets=False, attributes=False)
-    ask_topic(found, ask, "t", offsets=False, attributes=False)
-    ask_topic(found, ask, "%RETRY%g", offsets=False, attributes=True)
+    discovered, ask = cluster(admin)
+    ask_topic(discovered, ask, "t", offsets=False, attributes=False)
+    ask_topic(discovered, ask, "t", offsets=False, attributes=False)
+    ask_topic(discovered, ask, "%RETRY%g", offsets=False, attributes=True)
     assert [line.get("attributes") for line in lines(ask, "route")] == ['{"message.type":"PRIORITY"}'] * 2 + [None]
     assert [call.called.name for _, call in admin.asked if call.request == "topic_config"] == ["a", "b"]
     admin.answers["topic_config", "a"] = '{"topicName":"t"}'
-    ask_topic(found, ask, "t", offsets=False, attributes=True)
+    ask_topic(discovered, ask, "t", offsets=False, attributes=True)
     assert [line["attributes"] for line in lines(ask, "route")] == ["{}"]
 
 
 def test_brokers_that_do_not_tell_attributes_are_not_asked_again_at_once_and_those_that_are_silent_are() -> None:
     admin = FakeAdmin(answers())
     admin.answers |= {("topic_config", "a"): TIMED_OUT, ("route", "name server"): route("a")}
-    found, ask = cluster(admin), asking(admin)
-    ask_topic(found, ask, "t", offsets=False, attributes=False)
+    discovered, ask = cluster(admin)
+    ask_topic(discovered, ask, "t", offsets=False, attributes=False)
     admin.answers["topic_config", "a"] = NOT_SUPPORTED
     for _ in range(2):
-        ask_topic(found, asking(admin), "t", offsets=False, attributes=False)
+        ask_topic(discovered, asking(admin), "t", offsets=False, attributes=False)
     assert admin.counts()["topic_config"] == 2
     assert ["attributes" in line for line in lines(ask, "route")] == [False]
 
 
 def test_an_answer_of_another_form_is_recorded_and_tells_nothing() -> None:
     admin = FakeAdmin(answers(connection_a="{not json", connection_b=NOT_ONLINE, stats_a="{}", stats_b="{}"))
-    found, ask = cluster(admin), asking(admin)
-    ask_group(found, ask, "g")
+    discovered, ask = cluster(admin)
+    ask_group(discovered, ask, "g")
     assert lines(ask, "connection")[0]["body"] == "{not json"
-    assert found.consumed["g"] == {"%RETRY%g"}
+    assert discovered.consumed["g"] == {"%RETRY%g"}

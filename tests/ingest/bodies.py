@@ -83,20 +83,20 @@ def failed(kind: str, error: str) -> bytes:
 
 def outcome(content: bytes, cluster: str | None = "demo") -> Outcome:
     """What becomes of one line."""
-    (found,) = outcomes([Line(1, content)], cluster)
-    return found
+    (result,) = outcomes([Line(1, content)], cluster)
+    return result
 
 
 def row(content: bytes) -> dict[str, object]:
     """The row that the line gives."""
-    found = outcome(content)
-    assert isinstance(found, Row), found
-    assert tuple(found.values) == found.table.columns
-    return found.values
+    result = outcome(content)
+    assert isinstance(result, Row), result
+    assert tuple(result.values) == result.table.columns
+    return result.values
 
 
 def rejection(content: bytes, cluster: str | None = "demo") -> tuple[str, str]:
     """(reason, detail) of a line that is quarantined."""
-    found = outcome(content, cluster)
-    assert isinstance(found, Quarantined), found
-    return found.reason.value, found.detail
+    result = outcome(content, cluster)
+    assert isinstance(result, Quarantined), result
+    return result.reason.value, result.detail

@@ -286,9 +286,9 @@ BODIES = {"connection": CONNECTIONS, "route": ROUTE, "stats": STATS, "topicstats
 )
 def test_a_bad_field_is_named(kind: str, old: str, new: str, reason: str, detail: str) -> None:
     assert old in BODIES[kind]
-    found = rejection(line(kind, body=BODIES[kind].replace(old, new, 1)))
-    assert found[0] == reason
-    assert detail in found[1]
+    rejected = rejection(line(kind, body=BODIES[kind].replace(old, new, 1)))
+    assert rejected[0] == reason
+    assert detail in rejected[1]
 
 
 @pytest.mark.parametrize("kind", BODIES)

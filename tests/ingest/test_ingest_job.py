@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -56,30 +57,30 @@ def test_the_head_of_the_real_recording_twice(spark: SparkSession, warehouse: Wa
 
     first = ingest(spark, warehouse, [path])
     # Counted with zcat, head and grep: 114 connection, 84 route, 95 running, 78 stats (2 errors), 28 topicstats.
-    new = {"membership": 114, "route": 84, "client": 95, "offset": 76, "topic": 28}
-    expected = IngestReport(
-        lines=404,
-        meta=1,
-        blank=1,
-        no_observation={"stats": 2},
-        new={f"{name}_snapshots": count for name, count in new.items()},
-        already_there=dict.fromkeys((f"{name}_snapshots" for name in new), 0) | {"route_snapshots": 1},
-        quarantined={"NOT_JSON": 1, "BODY_UNREADABLE": 1},
+    counts = {"membership": 114, "route": 84, "client": 95, "offset": 76, "topic": 28}
+    new = {f"{name}_snapshots": count for name, count in counts.items()}
+    assert vars(first) == {
+        "lines": 404,
+        "meta": 1,
+        "blank": 1,
+        "no_observation": {"stats": 2},
+        "new": new,
+        "already_there": dict.fromkeys(new, 0) | {"route_snapshots": 1},
+        "quarantined": {"NOT_JSON": 1, "BODY_UNREADABLE": 1},
         # The first and the last `at` of these lines: 1795226546403, 1795226566005.
-        span=(
+        "span": (
             datetime(2026, 11, 21, 2, 2, 26, 403_000, tzinfo=UTC),
             datetime(2026, 11, 21, 2, 2, 46, 5_000, tzinfo=UTC),
         ),
-    )
-    assert first == expected
+    }
     assert first.accounted_for == 404
-    assert {t.name: warehouse.read(spark, t).count() for t in LOADED} == expected.new | {"quarantine": 2}
+    assert {t.name: warehouse.read(spark, t).count() for t in LOADED} == new | {"quarantine": 2}
     before = versions(spark, warehouse)
     assert set(before.values()) == {1}
 
     second = ingest(spark, warehouse, [path])
-    assert second.new == dict.fromkeys(expected.new, 0)
-    assert second.already_there == expected.new | {"route_snapshots": 85}
+    assert second.new == dict.fromkeys(new, 0)
+    assert second.already_there == new | {"route_snapshots": 85}
     assert second.quarantined == first.quarantined
     assert versions(spark, warehouse) == before
 
@@ -190,10 +191,10 @@ def test_a_report_reads_aloud() -> None:
         lines=1_010,
         meta=1,
         blank=2,
-        no_observation={"running": 3, "connection": 1},
-        new={"route_snapshots": 1_000},
-        already_there={"route_snapshots": 1},
-        quarantined={"NOT_JSON": 2},
+        no_observation=Counter(running=3, connection=1),
+        new=Counter(route_snapshots=1_000),
+        already_there=Counter(route_snapshots=1),
+        quarantined=Counter(NOT_JSON=2),
     )
     assert str(report) == (
         "1,010 lines read\n"

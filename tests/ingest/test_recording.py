@@ -17,8 +17,8 @@ def test_a_group_that_is_not_online_is_an_observation_without_members() -> None:
 
 def test_a_topic_without_route_is_an_observation_without_queues() -> None:
     error = "MQClientException CODE: 17  DESC: No topic route info in name server for the topic: orders"
-    told = row(failed("route", error))
-    assert (told["queues"], told["addresses"], told["is_static"], told["message_type"]) == ([], [], None, None)
+    values = row(failed("route", error))
+    assert (values["queues"], values["addresses"], values["is_static"], values["message_type"]) == ([], [], None, None)
 
 
 @pytest.mark.parametrize(
@@ -77,9 +77,9 @@ def test_a_client_that_has_no_consumer_of_the_group_is_an_observation() -> None:
     ],
 )
 def test_other_errors_are_no_observation(kind: str, error: str) -> None:
-    found = outcome(failed(kind, error))
-    assert isinstance(found, NoObservation)
-    assert (found.kind, found.error) == (kind, error)
+    result = outcome(failed(kind, error))
+    assert isinstance(result, NoObservation)
+    assert (result.kind, result.error) == (kind, error)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def test_a_row_per_thing_and_hour() -> None:
     """`at(0)` is 10:00. A group without members was captured, too; offsets show neither."""
     unreadable = route(3640, 4, broker="c")
     unreadable["queues"][0]["perm"] = 2
-    found = sightings(
+    rows = sightings(
         [
             row(MEMBERSHIP_SNAPSHOTS, membership(40, "c1", broker="x")),
             row(MEMBERSHIP_SNAPSHOTS, membership(20, broker="y")),
@@ -30,7 +30,7 @@ def test_a_row_per_thing_and_hour() -> None:
             row(OFFSET_SNAPSHOTS, offsets(7200, (1, 1, 1))),
         ]
     )
-    assert [tuple(one[name] for name in SIGHTINGS.columns) for one in found] == [
+    assert [tuple(row[name] for name in SIGHTINGS.columns) for row in rows] == [
         ("c", "g", None, None, at(0), at(20), at(40)),
         ("c", "g", None, None, at(3600), at(3600), at(3600)),
         ("c", None, "t", "b", at(0), at(0), at(3599)),

@@ -17,14 +17,14 @@ Values = dict[str, list[dict[str, object]]]
 
 
 @pytest.fixture(scope="module")
-def found() -> list[Outcome]:
+def lines() -> list[Outcome]:
     return list(outcomes(read_lines(RECORDING)))
 
 
 @pytest.fixture(scope="module")
-def rows(found: list[Outcome]) -> Values:
+def rows(lines: list[Outcome]) -> Values:
     by_table: Values = {}
-    for outcome in found:
+    for outcome in lines:
         if isinstance(outcome, Row):
             by_table.setdefault(outcome.table.name, []).append(outcome.values)
     return by_table
@@ -38,9 +38,9 @@ def elements(rows: list[dict[str, object]], column: str) -> Iterator[object]:
             yield from value
 
 
-def test_every_line_has_its_outcome(found: list[Outcome]) -> None:
-    assert len(found) == 22_997
-    assert Counter(o.table.name if isinstance(o, Row) else type(o).__name__ for o in found) == {
+def test_every_line_has_its_outcome(lines: list[Outcome]) -> None:
+    assert len(lines) == 22_997
+    assert Counter(line.table.name if isinstance(line, Row) else type(line).__name__ for line in lines) == {
         "Meta": 1,
         "membership_snapshots": 7208,
         "route_snapshots": 4060,
@@ -49,8 +49,8 @@ def test_every_line_has_its_outcome(found: list[Outcome]) -> None:
         "client_snapshots": 5953 - 38,
         "NoObservation": 143 + 38,
     }
-    assert Counter(o.kind for o in found if isinstance(o, NoObservation)) == {"stats": 143, "running": 38}
-    assert [o.cluster for o in found if isinstance(o, Meta)] == ["demo"]
+    assert Counter(line.kind for line in lines if isinstance(line, NoObservation)) == {"stats": 143, "running": 38}
+    assert [line.cluster for line in lines if isinstance(line, Meta)] == ["demo"]
 
 
 @pytest.mark.parametrize(

@@ -219,7 +219,7 @@ def test_files_that_went_longer_ago_than_they_are_kept_are_seen(spark: SparkSess
     maintain(spark, small, MONTH)
     spark.sql(f"DELETE FROM {small.identifier(MEMBERSHIP_SNAPSHOTS.name)}")
     assert not upkeep_of(tables, MEMBERSHIP_SNAPSHOTS, 30).vacuum
-    log = LocalLog.of(Path(small.location) / MEMBERSHIP_SNAPSHOTS.name)
+    log = LocalLog(Path(small.location) / MEMBERSHIP_SNAPSHOTS.name)
     age_commits(small, MEMBERSHIP_SNAPSHOTS, 40)
     made = [log.made(version) for version in (0, 1, log.version(), log.version() + 1)]
     ages = [made and round((datetime.now(UTC) - made) / timedelta(days=1), 3) for made in made]

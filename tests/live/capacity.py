@@ -7,7 +7,6 @@ one, the table alone.
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
 import time
@@ -32,7 +31,7 @@ from tests.live import processes, scenario
 from tests.live.cluster import Cluster, cluster
 
 #: Clients are asked in every second round: every 10 s.
-CADENCE = "5s"
+CADENCE = 5
 #: Parts of the computed capacity that are sent, one after the other, and for how long.
 LOADS, LOAD_SECONDS = (0.5, 0.9, 1.5), 70
 #: A drain lasts so long by computation; before it the members of its time have been asked at least twice.
@@ -129,7 +128,7 @@ class Experiment:
     def run(self) -> None:
         self._cluster.admin("topics", *(f"{one.topic}:{one.queues}" for one in GROUPS), brokers=["broker-a"])
         self._consume("first", GROUPS)
-        capture = scenario.start_capture(self._cluster, self._out / "recordings", "--cadence", CADENCE)
+        capture = scenario.start_capture(self._cluster, self._out / "recordings", CADENCE)
         time.sleep(SETTLE_SECONDS)
         self._load()
         self._drain("one member", GROUPS)
@@ -140,8 +139,7 @@ class Experiment:
         self._drain("changed", CHANGED)
         self._stop("changed")
         self._preloaded("no pull interval", UNPACED)
-        capture.send_signal(signal.SIGTERM)
-        assert capture.wait(60) == 0
+        scenario.stop_capture(capture)
 
     def _load(self) -> None:
         """Less than they can, nearly as much, more: what piles up is the first thing that drains."""
@@ -170,8 +168,7 @@ class Experiment:
     def _consume(self, jvm: str, groups: Sequence[Group], number: int = 1) -> None:
         """The n-th members start."""
         self._say(groups, f"member {number} starts ({jvm})")
-        self._cluster.clients(jvm, "consume", [one.member(number) for one in groups])
-        scenario.wait_started(self._cluster.folder / f"{jvm}.log")
+        self._cluster.consumers(jvm, [one.member(number) for one in groups])
 
     def _stop(self, *jvms: str) -> None:
         """As a process is asked to: members that are killed keep the locks of orderly queues for a minute."""
@@ -185,15 +182,17 @@ class Experiment:
             topic, messages, *_ = item.split(",")
             self._sent[topic] += int(messages)
         sending = self._cluster.clients(name, "send", items)
-        assert sending.wait(900) == 0, (self._cluster.folder / f"{name}.log").read_text()
+        assert sending.wait(900) == 0, self._cluster.log(name)
         return {topic: int(at) for at, topic in _lines(self._cluster.folder / f"{name}.log", "sent")}
 
     def _measured(self, change: str, groups: Sequence[Group], sent: Mapping[str, int]) -> None:
         """Waits until all is consumed, and keeps how."""
-        until = time.monotonic() + 300
-        while any(self._total(one.name) < self._sent[one.topic] for one in groups):
-            assert time.monotonic() < until, [(one.name, self._total(one.name)) for one in groups]
-            time.sleep(1)
+        processes.wait_until(
+            lambda: all(self._total(one.name) >= self._sent[one.topic] for one in groups),
+            300,
+            lambda: [(one.name, self._total(one.name)) for one in groups],
+            every=1,
+        )
         for one in groups:
             self._drains.append(self._of_drain(change, one.name, sent[one.topic]))
         told = {"done": self._done, "drains": [drain._asdict() for drain in self._drains]}
@@ -294,7 +293,7 @@ def table(drains: Sequence[Drain], said: Mapping[str, Mapping[str, ClientHistory
 def experiment(out: Path) -> None:
     """A cluster, what is done to it, and its recording."""
     (out / "cluster").mkdir(parents=True)
-    with cluster(out / "cluster", os.environ.get("ROCKETMQ", "5.4.0")) as made:
+    with cluster(out / "cluster") as made:
         Experiment(made, out).run()
 
 

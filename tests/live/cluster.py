@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import socket
+import os
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.live import processes
 
+VERSION = os.environ.get("ROCKETMQ", "5.4.0")
 _BROKER = """brokerClusterName=LiveCluster
 brokerName={name}
 brokerId=0
@@ -33,7 +34,7 @@ autoCreateTopicEnable=false
 class Cluster:
     """Its processes by name; `stop` and `start` of a broker keep what it has stored."""
 
-    def __init__(self, folder: Path, version: str, settings: str = "", options: Sequence[str] = ()) -> None:
+    def __init__(self, folder: Path, settings: str, options: Sequence[str], version: str) -> None:
         """`settings`: further lines of the brokers' configuration; `options`: of all JVMs but those of gRPC clients."""
         self.folder, self._settings, self._options = folder, settings, options
         self.jars = processes.servers(version)
@@ -45,11 +46,11 @@ class Cluster:
     def start(self) -> None:
         """Everything; returns when it answers."""
         self.start_namesrv()
-        wait_for(_port(self.namesrv))
+        processes.wait_listening(_port(self.namesrv))
         for name in self.brokers:
             self.start_broker(name)
         for port in self.brokers.values():
-            wait_for(port)
+            processes.wait_listening(port)
         time.sleep(3)
 
     def start_namesrv(self) -> None:
@@ -62,7 +63,7 @@ class Cluster:
         """A further broker, whose settings say whose slave it is; returns when it answers."""
         self.brokers[name] = processes.free_port()
         self.start_broker(name, settings)
-        wait_for(self.brokers[name])
+        processes.wait_listening(self.brokers[name])
 
     def start_broker(self, name: str, settings: str = "") -> None:
         """Starts the broker, which comes up within seconds; of settings that stand there twice the last counts."""
@@ -87,33 +88,47 @@ class Cluster:
         config = self._file("proxy.json", json.dumps(told))
         main, home = "org.apache.rocketmq.proxy.ProxyStartup", f"-Drocketmq.home.dir={self.folder}"
         self.running["proxy"] = self._java("proxy", main, ["-pc", config], 256, home)
-        wait_for(self.proxy)
-        wait_for(self.grpc)
+        processes.wait_listening(self.proxy)
+        processes.wait_listening(self.grpc)
 
     def clients(self, name: str, role: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
         """A JVM of `Clients.java`."""
         self.running[name] = self._java(name, "Clients.java", [role, self.namesrv, *arguments], 256)
         return self.running[name]
 
+    def consumers(self, name: str, members: Sequence[str]) -> None:
+        """A JVM with these members, as `Clients.java` takes them; returns when all are started."""
+        self.clients(name, "consume", members)
+        self.wait_started(name)
+
+    def wait_started(self, name: str) -> None:
+        """Returns when the log says that all clients of the JVM are."""
+        processes.wait_until(lambda: "started" in self.log(name), 90, lambda: self.log(name)[-2000:])
+
+    def log(self, name: str) -> str:
+        """What the JVM, or `capture`, has printed."""
+        return (self.folder / f"{name}.log").read_text(errors="replace")
+
     def admin(self, role: str, *arguments: str, brokers: Iterable[str] = ("broker-a", "broker-b")) -> None:
         """A call of `Clients.java` that ends by itself, for every broker."""
         for name in brokers:
             port = self.brokers[name]
             done = self.clients(f"admin-{name}", role, [f"127.0.0.1:{port}", *arguments])
-            assert done.wait(60) == 0, (self.folder / f"admin-{name}.log").read_text()
+            assert done.wait(60) == 0, self.log(f"admin-{name}")
 
     def reader(self, chief: str, secret: str, user: str, password: str) -> None:
         """A user of each broker's ACL 2 who may read everything, made by a chief."""
         for name, port in self.brokers.items():
             arguments = [chief, secret, self.namesrv, f"127.0.0.1:{port}", user, password]
             done = self._java(f"reader-{name}", "Reader.java", arguments, 128)
-            assert done.wait(60) == 0, (self.folder / f"reader-{name}.log").read_text()
+            assert done.wait(60) == 0, self.log(f"reader-{name}")
 
     def grpc_consumers(self, group: str, topic: str, count: int) -> None:
-        """Push consumers of `rocketmq-client-java` behind the proxy, in one JVM."""
+        """Push consumers of `rocketmq-client-java` behind the proxy, in one JVM; returns when they are started."""
         arguments = [f"127.0.0.1:{self.grpc}", group, topic, str(count)]
         class_path = processes.compiled(processes.grpc_client(), "GrpcConsumers.java", self.folder)
         self.running["grpc"] = processes.java(class_path, "GrpcConsumers", arguments, self.folder / "grpc.log")
+        self.wait_started("grpc")
 
     def stop(self, name: str) -> None:
         """Kills the process."""
@@ -134,9 +149,9 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, version: str, settings: str = "", options: Sequence[str] = ()) -> Iterator[Cluster]:
+def cluster(folder: Path, settings: str = "", options: Sequence[str] = (), version: str = VERSION) -> Iterator[Cluster]:
     """A cluster that is gone afterwards, with its clients."""
-    made = Cluster(folder, version, settings, options)
+    made = Cluster(folder, settings, options, version)
     try:
         made.start()
         yield made
@@ -145,17 +160,6 @@ def cluster(folder: Path, version: str, settings: str = "", options: Sequence[st
             process.kill()
         for process in made.running.values():
             process.wait(30)
-
-
-def wait_for(port: int, seconds: float = 60) -> None:
-    """Returns when somebody listens there; raises `TimeoutError` if nobody does in time."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        with socket.socket() as one:
-            if one.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.2)
-    raise TimeoutError(f"nobody listens at port {port}")
 
 
 def _port(address: str) -> int:

@@ -9,7 +9,8 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -71,16 +72,32 @@ def die_with_parent() -> None:
 def free_port() -> int:
     """A port of loopback at which nobody listens, with two free ones below it, as a broker wants."""
     while True:
-        with socket.socket() as one:
-            one.bind(("127.0.0.1", 0))
-            port = int(one.getsockname()[1])
+        with socket.socket() as server:
+            server.bind(("127.0.0.1", 0))
+            port = int(server.getsockname()[1])
         if port < 60000 and all(_is_free(other) for other in (port - 2, port - 1, port)):
             return port
 
 
 def _is_free(port: int) -> bool:
-    with socket.socket() as one:
-        return one.connect_ex(("127.0.0.1", port)) != 0
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) != 0
+
+
+def wait_listening(port: int) -> None:
+    """Returns when somebody listens there."""
+    wait_until(lambda: not _is_free(port), 60, lambda: f"nobody listens at port {port}")
+
+
+def wait_until(
+    condition: Callable[[], bool], seconds: float, describe: Callable[[], object] = str, every: float = 0.2
+) -> None:
+    """Returns when the condition holds; raises `TimeoutError`, with the description, if it does not in time."""
+    until = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > until:
+            raise TimeoutError(describe())
+        time.sleep(every)
 
 
 def kill(process: subprocess.Popen[bytes], number: int = signal.SIGKILL) -> None:

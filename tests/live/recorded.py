@@ -33,10 +33,10 @@ class Recorded(NamedTuple):
     @classmethod
     def read(cls, folder: Path) -> Recorded:
         files = sorted(folder.glob("*.jsonl.gz*"))
-        return cls([one for file in files for one in outcomes(read_lines(file))])
+        return cls([outcome for file in files for outcome in outcomes(read_lines(file))])
 
     def rows(self, table: Table) -> list[Mapping[str, Any]]:
-        return [one.values for one in self.outcomes if isinstance(one, Row) and one.table is table]
+        return [outcome.values for outcome in self.outcomes if isinstance(outcome, Row) and outcome.table is table]
 
     def times(self, fate: str, called: str) -> list[datetime]:
         """When calls to the broker ended so."""
@@ -45,16 +45,16 @@ class Recorded(NamedTuple):
 
     def check_whole(self) -> None:
         """Every line was written whole, and tells of nothing twice."""
-        assert {type(one) for one in self.outcomes} <= {Row, Meta, NoObservation}
-        keys = Counter((one.table.name, *one.key) for one in self.outcomes if isinstance(one, Row))
+        assert {type(outcome) for outcome in self.outcomes} <= {Row, Meta, NoObservation}
+        keys = Counter((outcome.table.name, *outcome.key) for outcome in self.outcomes if isinstance(outcome, Row))
         assert [key for key, count in keys.items() if count > 1] == []
 
     def audited(self, cadence: int) -> dict[Table, list[dict[str, Any]]]:
         """What is published of the hours that hold all of it; times with their zone."""
         rows: dict[Table, list[Mapping[str, Any]]] = defaultdict(list)
-        for one in self.outcomes:
-            if isinstance(one, Row):
-                rows[one.table].append(one.values)
+        for outcome in self.outcomes:
+            if isinstance(outcome, Row):
+                rows[outcome.table].append(outcome.values)
         times = sorted(row["captured_at"] for row in rows[CAPTURE_CALLS])
         hour = {"minute": 0, "second": 0, "microsecond": 0}
         interval = Interval(times[0].replace(**hour), times[-1].replace(**hour) + timedelta(hours=1))
@@ -76,11 +76,11 @@ class Recorded(NamedTuple):
     def gaps(self, cadence: int, group: str) -> list[Gap]:
         """What UNOBSERVED says of the middle of the recording: times of 20 s and more."""
         return [
-            Gap(one["start"], one["end"], tuple(party["name"] for party in one["evidence"]["parties"]))
-            for one in sorted(self.audited(cadence)[FINDINGS], key=lambda one: one["start"])
-            if (one["consumer_group"], one["rule"], one["severity"]) == (group, "UNOBSERVED", "WARN")
+            Gap(finding["start"], finding["end"], tuple(party["name"] for party in finding["evidence"]["parties"]))
+            for finding in sorted(self.audited(cadence)[FINDINGS], key=lambda finding: finding["start"])
+            if (finding["consumer_group"], finding["rule"], finding["severity"]) == (group, "UNOBSERVED", "WARN")
         ]
 
 
 def _zoned(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: one.replace(tzinfo=UTC) if isinstance(one, datetime) else one for name, one in row.items()}
+    return {name: value.replace(tzinfo=UTC) if isinstance(value, datetime) else value for name, value in row.items()}

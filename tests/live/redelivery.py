@@ -4,8 +4,6 @@ FOLDER` records a cluster of POP groups, one of which does, for some minutes.
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 import time
 from pathlib import Path
@@ -29,18 +27,16 @@ SECONDS = 210
 def main(out: Path) -> None:
     """Each group gets a message a second."""
     (out / "cluster").mkdir(parents=True)
-    with cluster(out / "cluster", os.environ.get("ROCKETMQ", "5.4.0"), TIMERS) as made:
+    with cluster(out / "cluster", TIMERS) as made:
         made.start_proxy()
         made.admin("topics", *(f"{topic}:4" for topic in TOPICS))
         for topic in TOPICS:
             made.admin("pop", topic, topic.replace("topic", "service"), "1")
-        made.clients("members", "consume", MEMBERS)
-        scenario.wait_started(made.folder / "members.log")
+        made.consumers("members", MEMBERS)
         capture = scenario.start_capture(made, out / "recordings")
         made.clients("sender", "send", [f"{topic},{SECONDS},0,{SECONDS}" for topic in TOPICS])
         time.sleep(SECONDS)
-        capture.send_signal(signal.SIGTERM)
-        assert capture.wait(60) == 0
+        scenario.stop_capture(capture)
 
 
 if __name__ == "__main__":

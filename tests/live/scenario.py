@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.live import processes
-from tests.live.cluster import Cluster, wait_for
+from tests.live.cluster import Cluster
 
 CADENCE = 10
 TOPICS = ["orders:8", "payments:8", "ticks:6", "ledger:4", "prices:4", "pops:4", "bills:4", "slips:4"]
@@ -48,10 +48,8 @@ def begin(cluster: Cluster) -> None:
     cluster.admin("pop", "pops", "pop-service", "1")
     cluster.clients("producer", "produce", [topic.partition(":")[0] for topic in TOPICS])
     for name, members in (("first", FIRST), ("second", SECOND), ("frozen", FROZEN), ("killed", KILLED)):
-        cluster.clients(name, "consume", members)
-        wait_started(cluster.folder / f"{name}.log")
+        cluster.consumers(name, members)
     cluster.grpc_consumers("proxy-service", "bills", 2)
-    wait_started(cluster.folder / "grpc.log")
     time.sleep(25)
 
 
@@ -72,29 +70,25 @@ def record(cluster: Cluster, out: Path) -> dict[str, datetime]:
     cluster.stop("broker-b")
     at(START_BROKER, "start_broker")
     cluster.start_broker("broker-b")
-    wait_for(cluster.brokers["broker-b"])
+    processes.wait_listening(cluster.brokers["broker-b"])
     at(THAW, "thaw")
     processes.kill(cluster.running["frozen"], signal.SIGCONT)
     at(END, "end")
-    capture.send_signal(signal.SIGTERM)
-    assert capture.wait(60) == 0
+    stop_capture(capture)
     return times
 
 
 def start_capture(
-    cluster: Cluster, out: Path, *more: str, program: Sequence[str] = ("-m", "spark_jobs.cli")
+    cluster: Cluster, out: Path, cadence: int = CADENCE, program: Sequence[str] = ("-m", "spark_jobs.cli")
 ) -> subprocess.Popen[bytes]:
     """The command as a user types it; the proxy's port is not the usual one, so it is named."""
     command = [sys.executable, *program, "capture", "--namesrv", cluster.namesrv, "--out", str(out)]
-    command += ["--cadence", f"{CADENCE}s", "--proxy", f"127.0.0.1:{cluster.proxy}", *more]
+    command += ["--cadence", f"{cadence}s", "--proxy", f"127.0.0.1:{cluster.proxy}"]
     with (cluster.folder / "capture.log").open("ab") as log:
         return subprocess.Popen(command, stdout=log, stderr=log, preexec_fn=processes.die_with_parent)  # noqa: PLW1509
 
 
-def wait_started(log: Path, seconds: float = 90) -> None:
-    """Returns when the log says that all clients of the JVM are."""
-    until = time.monotonic() + seconds
-    while "started" not in log.read_text(errors="replace"):
-        if time.monotonic() > until:
-            raise TimeoutError(log.read_text(errors="replace")[-2000:])
-        time.sleep(0.5)
+def stop_capture(capture: subprocess.Popen[bytes]) -> None:
+    """Ends it by SIGTERM, after which it has written everything."""
+    capture.send_signal(signal.SIGTERM)
+    assert capture.wait(60) == 0

@@ -17,12 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.live import certificates, scenario
-from tests.live.cluster import Cluster, cluster
+from tests.live import certificates
+from tests.live.cluster import VERSION, Cluster, cluster
 
 pytestmark = pytest.mark.live
 
-VERSION = os.environ.get("ROCKETMQ", "5.4.0")
 #: The last release on Maven Central whose brokers have ACL 1.
 WITH_ACL_1 = "5.2.0"
 SECRET, READERS = "a-secret-of-the-test", "another-secret-of-the-test"
@@ -52,25 +51,24 @@ READER = {"ROCKETMQ_ACCESS_KEY": "auditor", "ROCKETMQ_SECRET_KEY": READERS}
 
 
 @contextmanager
-def closed(folder: Path, version: str, settings: str) -> Iterator[Cluster]:
+def closed(folder: Path, settings: str, version: str = VERSION) -> Iterator[Cluster]:
     """A cluster with one group, whose members have the keys of the chief."""
-    with pytest.MonkeyPatch.context() as patched, cluster(folder, version, settings) as made:
+    with pytest.MonkeyPatch.context() as patched, cluster(folder, settings, version=version) as made:
         patched.setenv("LIVE_KEYS", f"auditors-chief:{SECRET}")
-        made.admin("topics", "bills:4")
         with_group(made)
         yield made
 
 
 def with_group(made: Cluster) -> None:
+    made.admin("topics", "bills:4")
     made.clients("producer", "produce", ["bills"])
-    made.clients("consumers", "consume", ["acl-service,bills,10.9.8.1,1,avg", "acl-service,bills,10.9.8.2,1,avg"])
-    scenario.wait_started(made.folder / "consumers.log")
+    made.consumers("consumers", ["acl-service,bills,10.9.8.1,1,avg", "acl-service,bills,10.9.8.2,1,avg"])
     time.sleep(10)
 
 
 @pytest.fixture(scope="module")
 def acl_2(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with closed(tmp_path_factory.mktemp("acl2"), VERSION, ACL_2) as made:
+    with closed(tmp_path_factory.mktemp("acl2"), ACL_2) as made:
         made.reader("auditors-chief", SECRET, "auditor", READERS)
         yield made
 
@@ -141,7 +139,7 @@ def test_wrong_keys_are_one_sentence(keys: dict[str, str], acl_2: Cluster, tmp_p
 def test_acl_1(tmp_path: Path) -> None:
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "plain_acl.yml").write_text(PLAIN_ACL)
-    with closed(tmp_path, WITH_ACL_1, "aclEnable=true\n") as made:
+    with closed(tmp_path, "aclEnable=true\n", WITH_ACL_1) as made:
         check_whole(captured(made, tmp_path / "one", **READER), tmp_path / "one")
         wrong = captured(made, tmp_path / "out", **READER | {"ROCKETMQ_SECRET_KEY": "another"})
         assert (wrong.returncode, sentences(wrong)) == (3, [REFUSED])
@@ -150,8 +148,7 @@ def test_acl_1(tmp_path: Path) -> None:
 def test_tls(tmp_path: Path) -> None:
     made_of = certificates.make(tmp_path / "certificates")
     stranger = certificates.make(tmp_path / "stranger")
-    with cluster(tmp_path, VERSION, options=made_of.server_options()) as made:
-        made.admin("topics", "bills:4")
+    with cluster(tmp_path, options=made_of.server_options()) as made:
         with_group(made)
         trusted = captured(made, tmp_path / "one", "--once", "--tls-config", str(made_of.client_file()))
         check_whole(trusted, tmp_path / "one")

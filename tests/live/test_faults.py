@@ -4,7 +4,6 @@ each time once, what is missing is told of as such and nothing else is, and noth
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import time
@@ -20,7 +19,7 @@ import pytest
 
 from schemas import FINDINGS, MEMBERSHIP_SNAPSHOTS
 from tests.live import processes, scenario
-from tests.live.cluster import Cluster, cluster, wait_for
+from tests.live.cluster import Cluster, cluster
 from tests.live.recorded import Recorded
 
 pytestmark = pytest.mark.live
@@ -38,11 +37,10 @@ ON_BOTH, ON_B = "orders-service", "singles-service"
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A cluster with a group on both brokers, and one on the second."""
-    with cluster(tmp_path_factory.mktemp("faults"), os.environ.get("ROCKETMQ", "5.4.0")) as made:
+    with cluster(tmp_path_factory.mktemp("faults")) as made:
         made.admin("topics", "orders:4")
         made.admin("topics", "singles:4", brokers=["broker-b"])
-        made.clients("consumers", "consume", [f"{ON_BOTH},orders,10.9.1.1,1,avg", f"{ON_B},singles,10.9.1.2,1,avg"])
-        scenario.wait_started(made.folder / "consumers.log")
+        made.consumers("consumers", [f"{ON_BOTH},orders,10.9.1.1,1,avg", f"{ON_B},singles,10.9.1.2,1,avg"])
         time.sleep(10)
         yield made
 
@@ -61,18 +59,19 @@ def _bytes(path: Path) -> bytes:
 
 
 def begun(made: Cluster, out: Path, *program: str, cadence: int = CADENCE) -> subprocess.Popen[bytes]:
-    options = ["--cadence", f"{cadence}s"]
-    return scenario.start_capture(made, out, *options, program=program or ("-m", "spark_jobs.cli"))
+    return scenario.start_capture(made, out, cadence, program or ("-m", "spark_jobs.cli"))
 
 
 def first_round(made: Cluster, out: Path, *program: str, cadence: int = CADENCE) -> subprocess.Popen[bytes]:
     """Begun, and the first round is written."""
     before = {file.name for file in out.glob("*.partial")}
-    capture, until = begun(made, out, *program, cadence=cadence), time.monotonic() + 90
-    while not any(file.name not in before and file.stat().st_size for file in out.glob("*.partial")):
+    capture = begun(made, out, *program, cadence=cadence)
+
+    def is_written() -> bool:
         assert capture.poll() is None
-        assert time.monotonic() < until
-        time.sleep(0.05)
+        return any(file.name not in before and file.stat().st_size for file in out.glob("*.partial"))
+
+    processes.wait_until(is_written, 90, every=0.05)
     return capture
 
 
@@ -85,21 +84,15 @@ def recording(made: Cluster, out: Path, *program: str, cadence: int = CADENCE) -
         yield
         time.sleep(3 * cadence)
     finally:
-        capture.send_signal(signal.SIGTERM)
-        assert capture.wait(60) == 0
+        scenario.stop_capture(capture)
 
 
-def said(made: Cluster) -> str:
-    """What capture said, since the cluster began."""
-    return (made.folder / "capture.log").read_text(errors="replace")
-
-
-def invented(found: Recorded, *but: str, cadence: int = CADENCE) -> list[dict[str, Any]]:
+def invented(recorded: Recorded, *but: str, cadence: int = CADENCE) -> list[dict[str, Any]]:
     """What is told of the groups, though they were in health all the time."""
     return [
-        {name: one[name] for name in ("consumer_group", "rule", "topic", "start", "end")}
-        for one in found.audited(cadence)[FINDINGS]
-        if one["severity"] != "INFO" and one["rule"] not in ("UNOBSERVED", *but)
+        {name: finding[name] for name in ("consumer_group", "rule", "topic", "start", "end")}
+        for finding in recorded.audited(cadence)[FINDINGS]
+        if finding["severity"] != "INFO" and finding["rule"] not in ("UNOBSERVED", *but)
     ]
 
 
@@ -119,22 +112,19 @@ def test_killed_at_ten_moments(small: Cluster, tmp_path: Path) -> None:
     with recording(small, tmp_path):
         time.sleep(1)
     assert not list(tmp_path.glob("*.partial"))
-    found = Recorded.read(tmp_path)
-    found.check_whole()
-    assert len(found.rows(MEMBERSHIP_SNAPSHOTS)) > 20
-    gaps = found.unobserved(CADENCE, "orders")
-    seen = [row["captured_at"] for row in found.rows(MEMBERSHIP_SNAPSHOTS) if row["consumer_group"] == ON_BOTH]
+    recorded = Recorded.read(tmp_path)
+    recorded.check_whole()
+    assert len(recorded.rows(MEMBERSHIP_SNAPSHOTS)) > 20
+    gaps = recorded.unobserved(CADENCE, "orders")
+    seen = [row["captured_at"] for row in recorded.rows(MEMBERSHIP_SNAPSHOTS) if row["consumer_group"] == ON_BOTH]
     for before, after in pairwise(sorted(seen)):
         if after - before > HOLDS:
             assert any(start <= before + HOLDS and after <= end for start, end in gaps), (before, after)
     for start, end in gaps:
         assert any(start - HOLDS - LATE <= one <= end for one in killed), (start, end)
     assert len(gaps) > 2
-    assert invented(found) == []
-    until = time.monotonic() + 20
-    while jvms(small) and time.monotonic() < until:
-        time.sleep(0.5)
-    assert jvms(small) == set()
+    assert invented(recorded) == []
+    processes.wait_until(lambda: jvms(small) == set(), 20)
 
 
 def test_a_broker_that_hangs_for_two_minutes_is_named(small: Cluster, tmp_path: Path) -> None:
@@ -148,22 +138,22 @@ def test_a_broker_that_hangs_for_two_minutes_is_named(small: Cluster, tmp_path: 
         processes.kill(small.running["broker-b"], signal.SIGCONT)
         back = now()
         time.sleep(15)
-    found = Recorded.read(tmp_path)
-    found.check_whole()
-    silent = found.times("TIMED_OUT", "broker-b")
-    assert found.times("NOT_ASKED", "broker-b")
-    assert not [one for one in found.times("ANSWERED", "broker-b") if silent[0] < one < silent[-1]]
-    of_a = found.times("ANSWERED", "broker-a")
+    recorded = Recorded.read(tmp_path)
+    recorded.check_whole()
+    silent = recorded.times("TIMED_OUT", "broker-b")
+    assert recorded.times("NOT_ASKED", "broker-b")
+    assert not [one for one in recorded.times("ANSWERED", "broker-b") if silent[0] < one < silent[-1]]
+    of_a = recorded.times("ANSWERED", "broker-a")
     assert max(after - before for before, after in pairwise(of_a)) < 3 * timedelta(seconds=cadence)
     for group, sources, forgotten in (
         (ON_BOTH, {"offset_snapshots: orders (broker-b)"}, timedelta(seconds=90)),
         (ON_B, {"membership_snapshots", "offset_snapshots: singles"}, timedelta(seconds=120)),
     ):
-        gaps = found.gaps(cadence, group)
+        gaps = recorded.gaps(cadence, group)
         assert {name for gap in gaps for name in gap.sources} - {"route_snapshots: singles"} == sources
         assert stopped <= gaps[0].start <= stopped + holds + late
         assert stopped + forgotten <= gaps[-1].end <= back + 2 * late
-    assert invented(found, "BROKER_NOT_READABLE", cadence=cadence) == []
+    assert invented(recorded, "BROKER_NOT_READABLE", cadence=cadence) == []
 
 
 def test_a_name_server_that_restarts_costs_routes_only(small: Cluster, tmp_path: Path) -> None:
@@ -172,18 +162,18 @@ def test_a_name_server_that_restarts_costs_routes_only(small: Cluster, tmp_path:
         small.stop("namesrv")
         time.sleep(6)
         small.start_namesrv()
-        wait_for(int(small.namesrv.rpartition(":")[2]))
+        processes.wait_listening(int(small.namesrv.rpartition(":")[2]))
         # Brokers register again every 30 s.
         time.sleep(35)
-    found = Recorded.read(tmp_path)
-    found.check_whole()
-    assert found.times("REFUSED", "name server")
-    gaps = found.unobserved(CADENCE, "orders")
+    recorded = Recorded.read(tmp_path)
+    recorded.check_whole()
+    assert recorded.times("REFUSED", "name server")
+    gaps = recorded.unobserved(CADENCE, "orders")
     assert stopped <= gaps[0][0] <= stopped + HOLDS + LATE
-    of_a = found.times("ANSWERED", "broker-a")
+    of_a = recorded.times("ANSWERED", "broker-a")
     assert max(after - before for before, after in pairwise(of_a)) < 2 * LATE
     # It knows of no route until a broker is registered, and then routes lack the other one.
-    assert invented(found, "BROKER_NOT_READABLE") == []
+    assert invented(recorded, "BROKER_NOT_READABLE") == []
 
 
 @pytest.fixture
@@ -205,17 +195,17 @@ def test_a_full_disk_costs_whole_rounds(small: Cluster, small_disk: Path) -> Non
             while file.write(b"x" * 1024):
                 pass
         time.sleep(40)
-        assert "NOT WRITTEN" in said(small)
+        assert "NOT WRITTEN" in small.log("capture")
         filler.unlink()
         free = now()
-    found = Recorded.read(out)
-    found.check_whole()
-    assert found.gaps(CADENCE, ON_BOTH)
+    recorded = Recorded.read(out)
+    recorded.check_whole()
+    assert recorded.gaps(CADENCE, ON_BOTH)
     # What is left of a page is used up first; later a small round may still fit into it, which makes two gaps of one.
-    gaps = found.unobserved(CADENCE, "orders")
+    gaps = recorded.unobserved(CADENCE, "orders")
     assert full <= gaps[0][0] <= full + timedelta(seconds=15)
     assert free - timedelta(seconds=2 * CADENCE) <= gaps[-1][1] <= free + LATE
-    assert invented(found) == []
+    assert invented(recorded) == []
 
 
 def test_a_clock_that_jumps_tells_of_no_time_twice(small: Cluster, tmp_path: Path) -> None:
@@ -230,20 +220,20 @@ def test_a_clock_that_jumps_tells_of_no_time_twice(small: Cluster, tmp_path: Pat
     with recording(small, tmp_path, "-m", "tests.live.with_clock", str(off)):
         back = jump(-60)
         time.sleep(15)
-        assert "the clock was set back by" in said(small)
+        assert "the clock was set back by" in small.log("capture")
         right = jump(0)
         time.sleep(10)
         forward = jump(100)
         time.sleep(10)
-    found = Recorded.read(tmp_path)
-    found.check_whole()
+    recorded = Recorded.read(tmp_path)
+    recorded.check_whole()
     per_key: dict[Sequence[Any], list[datetime]] = defaultdict(list)
-    for row in found.rows(MEMBERSHIP_SNAPSHOTS):
+    for row in recorded.rows(MEMBERSHIP_SNAPSHOTS):
         per_key[row["consumer_group"], row["broker_name"]].append(row["captured_at"])
     assert all(times == sorted(times) for times in per_key.values())
-    (first, first_end), (second, second_end) = found.unobserved(CADENCE, "orders")
+    (first, first_end), (second, second_end) = recorded.unobserved(CADENCE, "orders")
     assert back <= first <= back + HOLDS + LATE
     assert right - LATE <= first_end <= right + LATE
     assert forward <= second <= forward + HOLDS + LATE
     assert timedelta(0) <= second_end - (forward + timedelta(seconds=100)) <= LATE
-    assert invented(found) == []
+    assert invented(recorded) == []

@@ -4,9 +4,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,12 +13,11 @@ import pytest
 
 from schemas import FINDINGS
 from tests.live import scenario
-from tests.live.cluster import Cluster, cluster
+from tests.live.cluster import VERSION, Cluster, cluster
 from tests.live.recorded import Recorded
 
 pytestmark = pytest.mark.live
 
-VERSION = os.environ.get("ROCKETMQ", "5.4.0")
 EXPIRES = tuple(map(int, VERSION.split("."))) >= (5, 5, 1)
 CADENCE = 5
 #: Clients are asked in every second round.
@@ -33,23 +30,21 @@ GROUP, CLIENT = "ghost-service", "10.9.9.1@1"
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Cluster:
     """The cluster is gone, its folder has the recording."""
-    with cluster(tmp_path_factory.mktemp("ghost"), VERSION) as made:
+    with cluster(tmp_path_factory.mktemp("ghost")) as made:
         made.admin("topics", "orders:2", "payments:2")
         made.clients("producer", "produce", ["orders", "payments"])
-        made.clients("alone", "consume", [f"{GROUP},orders,10.9.9.2,1,avg"])
+        made.consumers("alone", [f"{GROUP},orders,10.9.9.2,1,avg"])
         ghost, other = (f"{told},10.9.9.1,1,avg" for told in (f"{GROUP},orders", "other-service,payments"))
         made.clients("ghost", "ghost", [str(BEFORE), ghost, other])
-        scenario.wait_started(made.folder / "ghost.log")
-        capture = scenario.start_capture(made, made.folder / "recordings", "--cadence", f"{CADENCE}s")
+        made.wait_started("ghost")
+        capture = scenario.start_capture(made, made.folder / "recordings", CADENCE)
         time.sleep(BEFORE + AFTER)
-        capture.send_signal(signal.SIGTERM)
-        assert capture.wait(60) == 0
+        scenario.stop_capture(capture)
     return made
 
 
 def gone(made: Cluster) -> datetime:
-    log = (made.folder / "ghost.log").read_text()
-    return datetime.fromtimestamp(int(re.findall(r"gone (\d+)", log)[0]) / 1000, UTC)
+    return datetime.fromtimestamp(int(re.findall(r"gone (\d+)", made.log("ghost"))[0]) / 1000, UTC)
 
 
 def test_it_is_found_as_long_as_brokers_list_it(made: Cluster) -> None:

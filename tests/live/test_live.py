@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -20,8 +19,7 @@ import pytest
 
 from schemas import ALLOCATIONS, CAPTURE_CALLS, CLIENT_SNAPSHOTS, QUALITY_RESULTS, REBALANCE_INTERVALS, SOURCES, Table
 from spark_jobs.errors import ExitCode
-from spark_jobs.store.location import Location
-from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.delta import delta_tables
 from tests.live import scenario
 from tests.live.cluster import cluster
 from tests.recording.test_truth import History, answers
@@ -50,14 +48,14 @@ class Live:
     files: list[str]
 
     def rows(self, table: Table) -> list[dict[str, Any]]:
-        stored = DeltaTables(Location.parse(str(self.warehouse)))
+        stored = delta_tables(str(self.warehouse))
         return list(stored.read(table, table.columns).to_pylist())
 
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Live:
     folder = tmp_path_factory.mktemp("live")
-    with cluster(folder, os.environ.get("ROCKETMQ", "5.4.0")) as made:
+    with cluster(folder) as made:
         scenario.begin(made)
         times = scenario.record(made, folder / "recordings")
     warehouse = folder / "warehouse"
@@ -70,9 +68,9 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Live:
     first, last = (times[name].replace(minute=0, second=0, microsecond=0) for name in ("begin", "end"))
     interval = f"{first:%Y-%m-%dT%H:%M}/{last + hour:%Y-%m-%dT%H:%M}"
     options = ["--warehouse", str(warehouse), "--interval", interval]
-    said = rebalance_audit("run", *options, "--config", str(config), "--fail-on", "NEVER", "--json")
+    result = rebalance_audit("run", *options, "--config", str(config), "--fail-on", "NEVER", "--json")
     rebalance_audit("report", *options, "--out", str(folder / "report.html"))
-    return Live(times, json.loads(said)["findings"], warehouse, files)
+    return Live(times, json.loads(result)["findings"], warehouse, files)
 
 
 def rebalance_audit(*arguments: str) -> str:
@@ -95,9 +93,12 @@ def expected() -> list[list[str]]:
 
 @pytest.mark.parametrize(("group", "rule", "start", "until"), expected())
 def test_what_was_done_is_found_in_time(live: Live, group: str, rule: str, start: str, until: str) -> None:
-    found = [one for one in live.findings if (one["consumer_group"], one["rule"]) == (group, rule)]
-    assert found, Counter((one["consumer_group"], one["rule"]) for one in live.findings)
-    begins, ends = min(moment(one, "start") for one in found), max(moment(one, "end") for one in found)
+    findings = [finding for finding in live.findings if (finding["consumer_group"], finding["rule"]) == (group, rule)]
+    assert findings, Counter((finding["consumer_group"], finding["rule"]) for finding in live.findings)
+    begins, ends = (
+        min(moment(finding, "start") for finding in findings),
+        max(moment(finding, "end") for finding in findings),
+    )
     assert live.times[start] - timedelta(seconds=1) <= begins <= live.times[start] + LATE
     earliest, latest = _until(live, until)
     assert earliest <= ends <= latest
@@ -113,10 +114,14 @@ def _until(live: Live, until: str) -> tuple[datetime, datetime]:
 
 def test_nothing_is_said_of_healthy_groups(live: Live) -> None:
     healthy = EXPECTED.rpartition("healthy:")[2].split()
-    said = [one for one in live.findings if one["consumer_group"] in healthy and one["severity"] != "INFO"]
-    said = [one for one in said if not _is_of_the_stopped_broker(live, one)]
-    assert [(one["consumer_group"], one["rule"], one["start"]) for one in said] == []
-    assert {one["rule"] for one in live.findings if one["consumer_group"] == "proxy-service"} >= {"MEMBERS_UNSEEN"}
+    wrong = [
+        finding for finding in live.findings if finding["consumer_group"] in healthy and finding["severity"] != "INFO"
+    ]
+    wrong = [finding for finding in wrong if not _is_of_the_stopped_broker(live, finding)]
+    assert [(finding["consumer_group"], finding["rule"], finding["start"]) for finding in wrong] == []
+    assert {finding["rule"] for finding in live.findings if finding["consumer_group"] == "proxy-service"} >= {
+        "MEMBERS_UNSEEN"
+    }
 
 
 def _is_of_the_stopped_broker(live: Live, finding: dict[str, Any]) -> bool:
@@ -142,19 +147,19 @@ def test_replay_equals_what_clients_really_owned(live: Live) -> None:
 
 def test_every_call_has_its_fate(live: Live) -> None:
     calls = live.rows(CAPTURE_CALLS)
-    fates = Counter((one["request"], one["fate"]) for one in calls)
+    fates = Counter((call["request"], call["fate"]) for call in calls)
     assert fates["connection", "ANSWERED"] > 100
     assert fates["connection", "NOT_ONLINE"] > 30
-    asked = {one["called"].partition(" ")[0] for one in calls if one["fate"] == "ANSWERED"}
+    asked = {call["called"].partition(" ")[0] for call in calls if call["fate"] == "ANSWERED"}
     assert asked == {"broker-a", "broker-b", "name", "proxy"}
-    hung = [one for one in calls if one["request"] == "running" and one["fate"] == "TIMED_OUT"]
-    assert {one["subject"] for one in hung} == {"frozen-service 10.9.6.2@1"}
-    assert all(one["took_ms"] >= 3000 for one in hung)
+    hung = [call for call in calls if call["request"] == "running" and call["fate"] == "TIMED_OUT"]
+    assert {call["subject"] for call in hung} == {"frozen-service 10.9.6.2@1"}
+    assert all(call["took_ms"] >= 3000 for call in hung)
 
 
 def test_the_gate_has_nothing_to_say(live: Live) -> None:
-    failed = [one for one in live.rows(QUALITY_RESULTS) if not one["success"]]
-    assert [(one["table_name"], one["expectation"], one["observed_value"]) for one in failed] == []
+    failed = [result for result in live.rows(QUALITY_RESULTS) if not result["success"]]
+    assert [(result["table_name"], result["expectation"], result["observed_value"]) for result in failed] == []
 
 
 def test_what_is_ingested_again_changes_nothing(live: Live) -> None:

@@ -5,7 +5,6 @@ queue, totals, members.
 from __future__ import annotations
 
 import json
-import os
 import signal
 import time
 from collections import Counter
@@ -36,7 +35,7 @@ GROUPS = {
 Queue = tuple[str, str, int]
 
 
-class Told:
+class ToolOutput:
     """What the tool printed, and when it was asked."""
 
     def __init__(self, made: Cluster) -> None:
@@ -72,48 +71,46 @@ def _tool(made: Cluster, *arguments: str) -> str:
     return log.read_text()
 
 
+ToolAndAudit = tuple[ToolOutput, dict[Table, list[dict[str, Any]]]]
+
+
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Told, dict[Table, list[dict[str, Any]]]]:
+def tool_and_audit(tmp_path_factory: pytest.TempPathFactory) -> ToolAndAudit:
     """What the tool said, and what is published of the recording around it."""
-    with cluster(tmp_path_factory.mktemp("mqadmin"), os.environ.get("ROCKETMQ", "5.4.0")) as made:
+    with cluster(tmp_path_factory.mktemp("mqadmin")) as made:
         made.admin("topics", "orders:8", "payments:4", "ticks:6")
-        _consumers(made, "first", [f"waiting-service,payments,10.9.2.{number},1,avg" for number in (1, 2)])
-        _consumers(made, "stay", GROUPS["drained-service"] + GROUPS["hash-service"])
+        made.consumers("first", [f"waiting-service,payments,10.9.2.{number},1,avg" for number in (1, 2)])
+        made.consumers("stay", GROUPS["drained-service"] + GROUPS["hash-service"])
         _send(made, "orders,900,0,5", "payments,70,0,5", "ticks,300,0,5")
         _wait_committed(made, *GROUPS)
         made.running["first"].send_signal(signal.SIGTERM)
         assert made.running.pop("first").wait(60) == 143
         _send(made, "payments,500,0,5")
-        _consumers(made, "slow", GROUPS["waiting-service"])
+        made.consumers("slow", GROUPS["waiting-service"])
         time.sleep(20)  # until both have their share
-        capture = scenario.start_capture(made, made.folder / "recordings", "--cadence", f"{CADENCE}s")
+        capture = scenario.start_capture(made, made.folder / "recordings", CADENCE)
         time.sleep(STILL)
-        told = Told(made)
+        tool = ToolOutput(made)
         time.sleep(2 * CADENCE)
-        capture.send_signal(signal.SIGTERM)
-        assert capture.wait(60) == 0
+        scenario.stop_capture(capture)
     recorded = Recorded.read(Path(made.folder / "recordings"))
     recorded.check_whole()
-    return told, recorded.audited(CADENCE)
+    return tool, recorded.audited(CADENCE)
 
 
-def _consumers(made: Cluster, name: str, members: list[str]) -> None:
-    made.clients(name, "consume", members)
-    scenario.wait_started(made.folder / f"{name}.log")
-
-
-def _send(made: Cluster, *told: str) -> None:
-    assert made.clients("send", "send", told).wait(60) == 0
+def _send(made: Cluster, *messages: str) -> None:
+    assert made.clients("send", "send", messages).wait(60) == 0
 
 
 def _wait_committed(made: Cluster, *groups: str) -> None:
     """A member may hear of a new topic's second broker only when it asks for the route again, after 30 s; a queue of
     which nothing was ever committed is shown with all its messages.
     """
-    until = time.monotonic() + 120
-    while any(_total(_tool(made, "consumerProgress", "-g", group, "-s", "true")) for group in groups):
-        assert time.monotonic() < until
-        time.sleep(5)
+
+    def is_committed() -> bool:
+        return not any(_total(_tool(made, "consumerProgress", "-g", group, "-s", "true")) for group in groups)
+
+    processes.wait_until(is_committed, 120, every=5)
 
 
 def _then(rows: list[dict[str, Any]], group: str, at: datetime) -> list[dict[str, Any]]:
@@ -127,41 +124,35 @@ def _queue(row: Mapping[str, Any]) -> Queue:
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_owners_and_lags_are_those_that_the_tool_shows(
-    found: tuple[Told, dict[Table, list[dict[str, Any]]]], group: str
-) -> None:
-    told, published = found
-    owners = {_queue(row): row["owners"] for row in _then(published[ALLOCATIONS], group, told.at)}
-    lags = {_queue(row): row["lag_last"] for row in _then(published[QUEUE_PROGRESS], group, told.at)}
-    shown = list(told.queues(group))
+def test_owners_and_lags_are_those_that_the_tool_shows(tool_and_audit: ToolAndAudit, group: str) -> None:
+    tool, published = tool_and_audit
+    owners = {_queue(row): row["owners"] for row in _then(published[ALLOCATIONS], group, tool.at)}
+    lags = {_queue(row): row["lag_last"] for row in _then(published[QUEUE_PROGRESS], group, tool.at)}
+    shown = list(tool.queues(group))
     assert {queue: owner for queue, owner, _ in shown} == {
         queue: own[0]["client_id"].partition("@")[0] for queue, own in owners.items() if len(own) == 1
     }
     assert {queue: lag for queue, _, lag in shown} == {queue: lags[queue] for queue, _, _ in shown}
     (status,) = [row for row in published[GROUP_STATUS] if row["consumer_group"] == group]
-    assert told.total(group) == status["backlog_end"] == {"waiting-service": 500}.get(group, 0)
+    assert tool.total(group) == status["backlog_end"] == {"waiting-service": 500}.get(group, 0)
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_members_are_those_that_the_tool_shows(
-    found: tuple[Told, dict[Table, list[dict[str, Any]]]], group: str
-) -> None:
-    told, published = found
-    intervals = _then(published[REBALANCE_INTERVALS], group, told.at)
+def test_members_are_those_that_the_tool_shows(tool_and_audit: ToolAndAudit, group: str) -> None:
+    tool, published = tool_and_audit
+    intervals = _then(published[REBALANCE_INTERVALS], group, tool.at)
     members = {tuple(member["client_id"] for member in row["members"]) for row in intervals}
-    lines = [line.split()[0] for line in told.connections[group].splitlines() if "@" in line.partition(" ")[0]]
+    lines = [line.split()[0] for line in tool.connections[group].splitlines() if "@" in line.partition(" ")[0]]
     assert members == {tuple(sorted(lines))}
 
 
-def test_the_tools_own_allocation_has_the_same_shares_of_unsorted_queues(
-    found: tuple[Told, dict[Table, list[dict[str, Any]]]],
-) -> None:
+def test_the_tools_own_allocation_has_the_same_shares_of_unsorted_queues(tool_and_audit: ToolAndAudit) -> None:
     """`allocateMQ` gives AVG the queues in the order of a hash set: how many each gets is right, which is not."""
-    told, published = found
-    result = json.loads(told.allocated[told.allocated.index("{") :])["result"]
+    tool, published = tool_and_audit
+    result = json.loads(tool.allocated[tool.allocated.index("{") :])["result"]
     owned = Counter(
         row["owners"][0]["client_id"]
-        for row in _then(published[ALLOCATIONS], "drained-service", told.at)
+        for row in _then(published[ALLOCATIONS], "drained-service", tool.at)
         if row["topic"] == "orders"
     )
     assert {client_id: len(queues) for client_id, queues in result.items()} == owned

@@ -15,8 +15,7 @@ from spark_jobs.api import start
 from spark_jobs.api.start import SMALL_BYTES, is_small, snapshots_of
 from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.store.location import Location
-from spark_jobs.store.read.amount import bytes_in
-from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.delta import bytes_in, delta_tables
 from tests.snapshots import HOUR, at
 from tests.stored import arrow_table, write
 
@@ -33,7 +32,7 @@ def add(warehouse: Path, table: Table, seconds: Iterable[float]) -> int:
 
 
 def amount(warehouse: Path, interval: Interval, *tables: Table) -> int:
-    return bytes_in(DeltaTables(Location.parse(str(warehouse))), tables or SOURCES, interval)
+    return bytes_in(delta_tables(str(warehouse)), tables or SOURCES, interval)
 
 
 def test_of_a_file_the_part_of_its_time_counts(tmp_path: Path) -> None:

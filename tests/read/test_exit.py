@@ -33,17 +33,17 @@ def published(tmp_path: Path) -> Path:
 def ended(warehouse: Path, times: int) -> Counter[tuple[int, str]]:
     command = [sys.executable, "-m", "spark_jobs.cli", "status", "--warehouse", str(warehouse)]
     done = (subprocess.run(command, capture_output=True, check=False, text=True) for _ in range(times))
-    return Counter((one.returncode, one.stdout.splitlines()[-1]) for one in done)
+    return Counter((process.returncode, process.stdout.splitlines()[-1]) for process in done)
 
 
-_TOLD = (0, "1 group; newest step 2026-11-21T02:00Z: 1 with unknown owners; --all shows them")
+_STATUS_LINE = (0, "1 group; newest step 2026-11-21T02:00Z: 1 with unknown owners; --all shows them")
 
 
 def test_status_ends_with_0(published: Path) -> None:
-    assert ended(published, 3) == {_TOLD: 3}
+    assert ended(published, 3) == {_STATUS_LINE: 3}
 
 
 @pytest.mark.slow
 def test_status_ends_with_0_every_time(published: Path) -> None:
     """Another way of reading (pyarrow's datasets) has aborted one in twenty processes at their end."""
-    assert ended(published, 250) == {_TOLD: 250}
+    assert ended(published, 250) == {_STATUS_LINE: 250}

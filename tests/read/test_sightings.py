@@ -9,8 +9,7 @@ import pytest
 
 from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS
 from spark_jobs.operate.upkeep import has_all_sightings
-from spark_jobs.store.location import Location
-from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.delta import delta_tables
 from tests.snapshots import at
 from tests.stored import write
 
@@ -63,4 +62,4 @@ def test_the_table_is_complete_if_no_snapshot_shows_more(
     ]
     write(tmp_path, ROUTE_SNAPSHOTS, [*routes, route | {"captured_at": at(60), "queues": []}])
     write(tmp_path, SIGHTINGS, stored)
-    assert has_all_sightings(DeltaTables(Location.parse(str(tmp_path)))) is complete
+    assert has_all_sightings(delta_tables(str(tmp_path))) is complete

@@ -1,4 +1,4 @@
-"""Arrow's values as Python's, and conditions as the reader's SQL."""
+"""What delta-rs reads and adds: Arrow's values as Python's, conditions as SQL."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import pytest
 from deltalake import write_deltalake
 
 from schemas import FINDINGS, Table
-from schemas.types import INTEGER, LONG, STRING, TIMESTAMP, Array, Field, Map, Struct
+from schemas.types import INTEGER, LONG, STRING, TIMESTAMP, Array, Field, Map, Struct, required
 from spark_jobs.errors import SchemaMismatchError, WarehouseError
-from spark_jobs.store.location import Location
-from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.delta import DeltaTables, delta_tables
 from spark_jobs.store.read.stored import Filter, rows, values
 
 NOON = datetime(2026, 11, 21, 12, 0, 0, 1, tzinfo=UTC)
@@ -35,7 +34,7 @@ NESTED = pa.list_(pa.struct([("at", _TIME), ("names", pa.list_(pa.string()))]))
     ],
 )
 def test_values_are_pythons_own(type: pa.DataType, given: list[Any]) -> None:
-    stored = [list(one.items()) if pa.types.is_map(type) and one is not None else one for one in given]
+    stored = [list(value.items()) if pa.types.is_map(type) and value is not None else value for value in given]
     array = pa.array(stored, type)
     assert values(array) == given
     assert values(pa.concat_arrays([array, array]).slice(1, len(given))) == [*given[1:], given[0]]
@@ -67,11 +66,11 @@ def things(tmp_path: Path) -> DeltaTables:
         "counts": pa.array([[("k", 1)]] * (len(HOSTILE) + 1), pa.map_(pa.string(), pa.int64())),
     }
     write_deltalake(tmp_path / "things", pa.table(columns))
-    return DeltaTables(Location.parse(str(tmp_path)))
+    return delta_tables(str(tmp_path))
 
 
-def sizes(found: pa.Table) -> list[int | None]:
-    return sorted((row["size"] for row in rows(found)), key=lambda size: (size is None, size))
+def sizes(table: pa.Table) -> list[int | None]:
+    return sorted((row["size"] for row in rows(table)), key=lambda size: (size is None, size))
 
 
 @pytest.mark.parametrize(("place", "name"), [*enumerate(HOSTILE)])
@@ -115,3 +114,11 @@ def test_what_cannot_be_read_is_said_with_its_table(things: DeltaTables, tmp_pat
         file.unlink()
     with pytest.raises(WarehouseError, match=r"the table .*things cannot be read: "):
         things.read(_TABLE, ["size"])
+
+
+def test_a_table_takes_rows_when_its_comments_have_other_words(tmp_path: Path) -> None:
+    tables = delta_tables(str(tmp_path))
+    for comment, name in (("who was told", "a"), ("who received it", "b")):
+        table = Table("things", "", Struct(required("name", STRING, comment)), ("name",))
+        tables.append(table, [{"name": name}])
+    assert sorted(row["name"] for row in rows(tables.read(table, ["name"]))) == ["a", "b"]

@@ -23,7 +23,7 @@ from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.s3.commits import check_puts
-from spark_jobs.store.s3.jars import installed
+from spark_jobs.store.s3.s3a import installed
 from tests.published import publish_hours
 from tests.reliability.s3_server import BUCKET, SECRET, s3_server
 from tests.reliability.small import AUDITED, CONFIGURATION, Commands, outcomes, published, steps, write_recording

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.errors import SetupError
 from spark_jobs.store.location import Location
 from spark_jobs.store.s3 import commits
-from spark_jobs.store.s3.jars import _SOURCE, LOG_STORE, hadoop_version
+from spark_jobs.store.s3.s3a import _SOURCE, LOG_STORE, hadoop_version
 
 
 def test_the_log_store_compiles(spark: SparkSession) -> None:

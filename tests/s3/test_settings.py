@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from spark_jobs.store.s3.settings import s3_settings
+from spark_jobs.store.s3.s3a import s3_settings
 
 
 @pytest.fixture(autouse=True)

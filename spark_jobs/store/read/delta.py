@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ from deltalake import DeltaTable, QueryBuilder, write_deltalake
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from schemas import Table
+from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.errors import PublishError, WarehouseError
 from spark_jobs.store.arrow_types import arrow_schema, delta_schema
 from spark_jobs.store.location import Location
@@ -48,20 +49,20 @@ class DeltaTables:
         try:
             return DeltaTable.is_deltatable(self.uri(table))
         except Exception as error:
-            raise self._unreadable(table, error) from error
+            raise self._failed(table, error) from error
 
     def read(
         self, table: Table, columns: Sequence[str], conditions: Sequence[Filter] = (), version: int | None = None
     ) -> pa.Table:
         """As `StoredTables.read` says."""
         opened = self.open(table, version)
-        there = {field.name for field in opened.schema().fields}
+        stored = {field.name for field in opened.schema().fields}
         # A version from before an upgrade has null in the columns that came by it.
-        names = ", ".join(f'"{name}"' if name in there else f'NULL AS "{name}"' for name in columns)
+        names = ", ".join(f'"{name}"' if name in stored else f'NULL AS "{name}"' for name in columns)
         kept = " AND ".join(["true", *map(_sql, conditions)])
-        found = self.query(f"SELECT {names} FROM {table.name} WHERE {kept}", {table: opened})
+        rows = self.query(f"SELECT {names} FROM {table.name} WHERE {kept}", {table: opened})
         # DataFusion gives views of texts, which Arrow's functions do not take.
-        return found.cast(pa.schema([arrow_schema(table).field(name).with_nullable(True) for name in columns]))
+        return rows.cast(pa.schema([arrow_schema(table).field(name).with_nullable(True) for name in columns]))
 
     def query(self, sql: str, opened: Mapping[Table, DeltaTable]) -> pa.Table:
         """What DataFusion answers about these tables; raises `WarehouseError` where one cannot be read."""
@@ -71,7 +72,7 @@ class DeltaTables:
                 builder = builder.register(table.name, delta)
             return pa.RecordBatchReader.from_stream(builder.execute(sql)).read_all()
         except Exception as error:
-            raise self._unreadable(table, error) from error
+            raise self._failed(table, error) from error
 
     def version(self, table: Table) -> int:
         """As `StoredTables.version` says."""
@@ -92,7 +93,7 @@ class DeltaTables:
             opened = self.open(table)
             write_deltalake(opened, made, mode="append")
         except DeltaError as error:
-            raise PublishError(str(self._failed(table, "written", error))) from error
+            raise PublishError(str(self._failed(table, error, "written"))) from error
 
     def open(self, table: Table, version: int | None = None) -> DeltaTable:
         """The table as delta-rs knows it; raises as `read` does."""
@@ -101,7 +102,7 @@ class DeltaTables:
         except TableNotFoundError as error:
             raise self.location.without(table) from error
         except Exception as error:
-            raise self._unreadable(table, error) from error
+            raise self._failed(table, error) from error
         self.location.check_schema(_json(opened), table, older=version is not None)
         return opened
 
@@ -121,14 +122,11 @@ class DeltaTables:
         name = SCHEMES[self.location.scheme]
         return f"{name}{scheme}{path}/{table.name}"
 
-    def _unreadable(self, table: Table, error: Exception) -> WarehouseError:
-        return self._failed(table, "read", error)
-
-    def _failed(self, table: Table, what: str, error: Exception) -> WarehouseError:
+    def _failed(self, table: Table, error: Exception, done: str = "read") -> WarehouseError:
         # Causes stand one below the other, in colour: the last one says what to mend.
         causes = _COLOUR.sub("", str(error)).replace("↳", ":").split() or [type(error).__name__]
-        told = " ".join(causes).replace(" :", ":")[:_LONGEST_ERROR]
-        return WarehouseError(f"the table {self.location.location}/{table.name} cannot be {what}: {told}")
+        reason = " ".join(causes).replace(" :", ":")[:_LONGEST_ERROR]
+        return WarehouseError(f"the table {self.location.location}/{table.name} cannot be {done}: {reason}")
 
 
 def is_reached(location: Location) -> bool:
@@ -149,14 +147,43 @@ def delta_tables(warehouse: str) -> DeltaTables:
     return DeltaTables(location)
 
 
+def bytes_in(tables: DeltaTables, wanted: Iterable[Table], interval: Interval = EVER) -> int:
+    """Bytes of the data files of these tables, as far as they are there, as Delta's log tells; of each file the part of
+    its time that is in the interval: of snapshots their `captured_at`, of outputs the step. All of one whose time the
+    log does not tell.
+    """
+    return sum(_bytes(tables, table, interval) for table in wanted if tables.exists(table))
+
+
+def _bytes(tables: DeltaTables, table: Table, interval: Interval) -> int:
+    files = pa.table(tables.open(table).get_add_actions(flatten=True))
+    columns = [("min.captured_at", "max.captured_at"), ("partition.step_start", "partition.step_start")]
+    times = next((pair for pair in columns if set(pair) <= set(files.column_names)), None)
+    sizes: list[int] = files["size_bytes"].to_pylist()
+    if times is None:
+        return sum(sizes)
+    spans = zip(*(files[name].to_pylist() for name in times), strict=True)
+    return round(sum(size * _share(first, last, interval) for size, (first, last) in zip(sizes, spans, strict=True)))
+
+
+def _share(first: datetime | None, last: datetime | None, interval: Interval) -> float:
+    """The part of the time from first to last that is in the interval."""
+    if first is None or last is None:
+        return 1.0
+    if first == last:
+        return float(interval.start <= first < interval.end)
+    within: timedelta = min(last, interval.end) - max(first, interval.start)
+    return max(0.0, within / (last - first))
+
+
 def _json(opened: DeltaTable) -> Any:
     return json.loads(opened.schema().to_json())
 
 
 def _sql(condition: Filter) -> str:
     if condition.operator == "IN":
-        told = ", ".join(map(_literal, condition.value))
-        return f'"{condition.column}" IN ({told})' if told else "false"
+        values = ", ".join(map(_literal, condition.value))
+        return f'"{condition.column}" IN ({values})' if values else "false"
     return f'"{condition.column}" {condition.operator} {_literal(condition.value)}'
 
 

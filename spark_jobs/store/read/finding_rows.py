@@ -43,7 +43,7 @@ def _plain(array: pa.Array) -> list[Any]:
 def _structs(make: Callable[..., Any], names: Sequence[str], array: pa.StructArray) -> list[Any]:
     """A value of each struct, of its fields in the order of the names."""
     made = map(make, *(_plain(array.field(name)) for name in names))
-    return [one if there else None for one, there in zip(made, array.is_valid().to_pylist(), strict=True)]
+    return [value if is_there else None for value, is_there in zip(made, array.is_valid().to_pylist(), strict=True)]
 
 
 def _lists(make: Callable[..., Any], names: Sequence[str], array: pa.ListArray) -> list[Any]:
@@ -52,7 +52,7 @@ def _lists(make: Callable[..., Any], names: Sequence[str], array: pa.ListArray) 
 
 
 def _or_empty(read: Callable[[pa.Array], list[Any]], array: pa.Array) -> list[Any]:
-    return [one or [] for one in read(array)]
+    return [values or [] for values in read(array)]
 
 
 def _measure(*pair: Any) -> tuple[Any, ...]:

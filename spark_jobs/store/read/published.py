@@ -107,18 +107,18 @@ def runs_of(stored: StoredTables, interval: Interval | None, *, rejected: bool =
     if interval is not None:
         overlap = (Filter("interval_start", "<", interval.end), Filter("interval_end", ">", interval.start))
     outcome = () if rejected else (_IS_PUBLISHED,)
-    found = rows(stored.read(AUDIT_RUNS, AUDIT_RUNS.columns, (*outcome, *overlap)))
-    return sorted(found, key=lambda run: run["finished_at"], reverse=True)
+    runs = rows(stored.read(AUDIT_RUNS, AUDIT_RUNS.columns, (*outcome, *overlap)))
+    return sorted(runs, key=lambda run: run["finished_at"], reverse=True)
 
 
 def published_run(stored: StoredTables, run_id: str) -> dict[str, Any]:
     """The row of a run that published something; raises `NothingPublishedError` where there is none of that id."""
-    found = rows(stored.read(AUDIT_RUNS, AUDIT_RUNS.columns, (_IS_PUBLISHED, Filter("run_id", "=", run_id))))
-    if not found:
+    runs = rows(stored.read(AUDIT_RUNS, AUDIT_RUNS.columns, (_IS_PUBLISHED, Filter("run_id", "=", run_id))))
+    if not runs:
         raise NothingPublishedError(
             f"no run {run_id} has published anything in {stored.location.location}: audit_runs names those that have"
         )
-    return found[0]
+    return runs[0]
 
 
 def run_of_step(
@@ -151,8 +151,8 @@ def check_group(tables: PublishedTables, interval: Interval, cluster: str | None
     Raises `NothingPublishedError` if there is none of that name (it names the nearest), if it was audited at other
     times only (it says which), or if the group is in several clusters and none was named.
     """
-    found = tables.read(GROUP_STATUS, interval, ("cluster",), cluster, consumer_group)
-    clusters = sorted(set(found["cluster"].to_pylist()))
+    audited = tables.read(GROUP_STATUS, interval, ("cluster",), cluster, consumer_group)
+    clusters = sorted(set(audited["cluster"].to_pylist()))
     if len(clusters) == 1:
         return str(clusters[0])
     if clusters:

@@ -84,16 +84,16 @@ def values(array: pa.Array) -> list[Any]:
         names = [field.name for field in array.type]
         fields = zip(*(values(array.field(name)) for name in names), strict=True)
         return [
-            dict(zip(names, one, strict=True)) if there else None
-            for one, there in zip(fields, array.is_valid().to_pylist(), strict=True)
+            dict(zip(names, row, strict=True)) if is_there else None
+            for row, is_there in zip(fields, array.is_valid().to_pylist(), strict=True)
         ]
     if pa.types.is_map(array.type):
         pairs = list(zip(values(array.keys), values(array.items), strict=True))
-        return [None if one is None else dict(one) for one in parted(array, pairs)]
+        return [None if entries is None else dict(entries) for entries in parted(array, pairs)]
     if pa.types.is_list(array.type):
         return parted(array, values(array.values))
-    found: list[Any] = array.to_pylist()
-    return found
+    plain: list[Any] = array.to_pylist()
+    return plain
 
 
 def _moment(micros: int) -> datetime:
@@ -105,10 +105,10 @@ def distinct_values(array: pa.Array, made: Callable[[Any], Any] | None = None) -
     nulls as None.
     """
     encoded = array.dictionary_encode(null_encoding="encode")
-    words = encoded.dictionary.to_pylist()
-    found = words if made is None else [None if word is None else made(word) for word in words]
+    distinct = encoded.dictionary.to_pylist()
+    results = distinct if made is None else [None if value is None else made(value) for value in distinct]
     # Not by to_numpy, nor to_pylist: the one loads pandas, the other is slow.
-    return [found[place] for place in np.from_dlpack(encoded.indices).tolist()]
+    return [results[place] for place in np.from_dlpack(encoded.indices).tolist()]
 
 
 def parted(array: pa.ListArray, every: list[Any]) -> list[list[Any] | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from operator import and_
+from operator import and_, eq, ge, gt, le, lt
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +19,8 @@ from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.read.stored import Filter, StoredTables
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
+
+_COMPARISONS = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 @dataclass(frozen=True)
@@ -71,11 +73,5 @@ def _column(condition: Filter) -> Column:
     column, value = F.col(condition.column), condition.value
     if condition.operator == "IN":
         return column.isin([*value])  # a tuple would be one value
-    compared = {
-        "=": column.__eq__,
-        "<": column.__lt__,
-        "<=": column.__le__,
-        ">": column.__gt__,
-        ">=": column.__ge__,
-    }
-    return compared[condition.operator](value)
+    result: Column = _COMPARISONS[condition.operator](column, value)
+    return result

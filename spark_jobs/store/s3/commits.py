@@ -10,8 +10,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.errors import SetupError, WarehouseError
 from spark_jobs.store.location import Location
-from spark_jobs.store.s3.jars import LOG_STORE
-from spark_jobs.store.s3.settings import log_store_key
+from spark_jobs.store.s3.s3a import LOG_STORE, log_store_key
 
 
 def check_commits(spark: SparkSession, location: Location) -> None:

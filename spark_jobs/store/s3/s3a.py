@@ -1,7 +1,10 @@
-"""The jars of a warehouse on S3: Hadoop's S3A with the parts of Amazon's SDK that it loads, and the log store."""
+"""Hadoop's S3A with the parts of Amazon's SDK that it loads, and the log store: their jars, and their settings from the
+environment that every client of Amazon's knows, as delta-rs reads it too.
+"""
 
 from __future__ import annotations
 
+import os
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
@@ -12,6 +15,7 @@ from pyspark.conf import SparkConf
 from pyspark.java_gateway import launch_gateway
 
 from spark_jobs.installation import fetched
+from spark_jobs.store.location import S3_SCHEMES
 
 #: Set-up puts them there, once; nothing is resolved at start.
 S3_DIR = fetched("s3")
@@ -71,3 +75,23 @@ def compile_log_store(directory: Path, delta: Path) -> None:
                 jar.writestr(f"{name.replace('.', '/')}.class", bytes(code))
     finally:
         gateway.shutdown()
+
+
+def log_store_key(scheme: str) -> str:
+    """Spark's setting that names Delta's log store."""
+    return f"spark.delta.logStore.{scheme}.impl"
+
+
+def s3_settings() -> dict[str, str]:
+    """Spark's settings of the log store, and of the endpoint and region that the environment names. No credentials: S3A
+    finds them by itself, in the environment or from the machine's role.
+    """
+    settings = {log_store_key(scheme): LOG_STORE for scheme in S3_SCHEMES}
+    settings["spark.hadoop.fs.s3.impl"] = "org.apache.hadoop.fs.s3a.S3AFileSystem"
+    if endpoint := os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL"):
+        settings["spark.hadoop.fs.s3a.endpoint"] = endpoint
+        # As delta-rs: other makers' stores have no name for each bucket.
+        settings["spark.hadoop.fs.s3a.path.style.access"] = "true"
+    if region := os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"):
+        settings["spark.hadoop.fs.s3a.endpoint.region"] = region
+    return settings
