@@ -79,8 +79,6 @@ def _drifting(
                     cause=cause.value,
                     topic=topic,
                     client_id=client_id,
-                    view=ALL_HOSTS,
-                    seen_at=end,
                     queue=FindingQueue(topic, broker_name, queue_id, cause.value),
                     implicated=client_id,
                 )

@@ -82,7 +82,6 @@ def _span_hits(
             span.end,
             cause=cause,
             topic=progress.interval.topic,
-            view=progress.interval.view,
             queue=queue_at(progress, span.place, BEHIND),
             implicated=client_id,
             minimum_seconds=step.settings.thresholds.stalled_after_seconds,

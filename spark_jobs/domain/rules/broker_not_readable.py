@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep
+from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
 from spark_jobs.domain.model.message_queue import PERM_READ, RouteEntry
@@ -133,7 +133,6 @@ def _broker_hits(
                     span.end,
                     cause=span.cause,
                     topic=topic,
-                    view=ALL_HOSTS,
                     queue=FindingQueue(topic, broker, queue_id, NOT_READABLE),
                     severity=ERROR,
                     weight=total,

@@ -25,7 +25,6 @@ class Hung(NamedTuple):
 
     start: int
     end: int
-    seen_at: int
     cause: HungCause
     stale: frozenset[MessageQueue] | None
 
@@ -48,10 +47,10 @@ def _hangs(spans: Sequence[Span[ClientReport]], seconds: int, by_hand: Sequence[
     """
     for start, end, seen_at, (reported, symptoms) in spans:
         if not reported.answered and seen_at > start and end >= start + seconds * SECOND:
-            yield Hung(start, end, seen_at, HungCause.NO_ANSWER, None)
+            yield Hung(start, end, HungCause.NO_ANSWER, None)
         if symptoms.stale:
             for part in without((start, end), by_hand):
-                yield Hung(*part, min(seen_at, part[1]), HungCause.NO_PULL, frozenset(symptoms.stale))
+                yield Hung(*part, HungCause.NO_PULL, frozenset(symptoms.stale))
 
 
 def _hang_hits(interval: RebalanceInterval, client_id: str, hangs: Sequence[Hung], seconds: float) -> Iterator[RuleHit]:
@@ -67,8 +66,6 @@ def _hang_hits(interval: RebalanceInterval, client_id: str, hangs: Sequence[Hung
                 min(interval.end, hang.end),
                 cause=hang.cause.value,
                 client_id=client_id,
-                view=interval.view,
-                seen_at=hang.seen_at if interval.seen_at is None else min(interval.seen_at, hang.seen_at),
                 queue=FindingQueue(*queue, HUNG),
                 implicated=client_id,
                 minimum_seconds=seconds if hang.cause is HungCause.NO_ANSWER else 0.0,

@@ -69,8 +69,7 @@ def stood_long_enough(condition: Sequence[RuleHit], thresholds: Thresholds) -> b
     minimum: float | None = highest(hit.minimum_seconds for hit in condition)
     if minimum is not None:
         return seconds >= minimum
-    views = {hit.view for hit in condition} - {None}
-    only_split = bool(views) and ALL_HOSTS not in views
+    only_split = all(hit.view not in (None, ALL_HOSTS) for hit in condition)
     return seconds >= (thresholds.settled_seconds if only_split else thresholds.convergence_seconds)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, Rebalance
+from spark_jobs.domain.kernel.audited_step import AuditedStep, Rebalance
 from spark_jobs.domain.kernel.triggers import host
 from spark_jobs.domain.model.finding import Party, RuleHit
 from spark_jobs.domain.model.severities import WARN
@@ -115,7 +115,6 @@ def _hit(member: Flapping) -> RuleHit:
         max(moments),
         cause=member.cause,
         client_id=member.subject,
-        view=ALL_HOSTS,
         minimum_seconds=0.0,
         severity=WARN,
         measures={

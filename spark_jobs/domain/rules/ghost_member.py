@@ -42,8 +42,6 @@ def _ghost_hits(
             *time,
             cause=NOT_IN_GROUP,
             client_id=client_id,
-            view=interval.view,
-            seen_at=span.seen_at if interval.seen_at is None else min(interval.seen_at, span.seen_at),
             queue=FindingQueue(interval.topic, *place, GHOST),
             implicated=client_id,
             connections=connections,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep
+from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings
 from spark_jobs.domain.model.severities import ERROR
@@ -82,7 +82,6 @@ def _hit(start: int, end: int, seen_at: int, minimum: int, messages: MissedMessa
         start,
         end,
         cause=NOBODY_CONNECTED,
-        view=ALL_HOSTS,
         seen_at=seen_at,
         minimum_seen_seconds=minimum,
         severity=ERROR,

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.window import SECOND, AuditSettings
@@ -98,8 +98,6 @@ def _uneven(
         end,
         cause=cause,
         topic=interval.topic if interval else None,
-        view=ALL_HOSTS,
-        seen_at=interval.seen_at if interval else None,
         severity=INFO if has_twins else severity(cause, queues),
         weight=max(queues) - min(queues),
         measures={"fewest_queues": min(queues), "most_queues": max(queues)},
@@ -117,7 +115,6 @@ def _by_traffic(step: AuditedStep) -> Iterator[RuleHit]:
             min(member.start for member in members),
             max(member.end for member in members),
             cause=ImbalanceCause.UNEQUAL_TRAFFIC,
-            view=ALL_HOSTS,
             severity=INFO,
             measures={"least_consumed": unequal[1].consumed, "most_consumed": unequal[0].consumed},
             parties=parties(consumed, "{} messages".format, descending=True),

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, Member
+from spark_jobs.domain.kernel.audited_step import AuditedStep, Member
 from spark_jobs.domain.model.finding import Party, RuleHit
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.rocketmq.strategies import MACHINE_ROOM, UNIQUE_INSTANCE_NAME_VERSION, Variant, variant_of
@@ -55,7 +55,6 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 interval.end,
                 cause=cause,
                 view=interval.view,
-                seen_at=interval.seen_at,
                 severity=_SEVERITY[cause],
                 parties=parties(((_named(member), member.client_id) for member in members), str),
             )
@@ -77,8 +76,6 @@ def _model_hits(step: AuditedStep) -> Iterator[RuleHit]:
                     now.start,
                     now.end,
                     cause=cause,
-                    view=ALL_HOSTS,
-                    seen_at=now.seen_at,
                     severity=ERROR,
                     parties=model_parties,
                 )

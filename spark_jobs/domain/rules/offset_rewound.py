@@ -145,7 +145,6 @@ def _hit(step: AuditedStep, progress: IntervalProgress, place: int, cause: Rewin
         min(at + step.settings.cadence, progress.end),
         cause=cause,
         topic=progress.interval.topic,
-        view=progress.interval.view,
         queue=queue_at(progress, place, REWOUND),
         implicated=_first_owner(progress, place),
         minimum_seconds=0.0,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, IntervalProgress
+from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, Place
 from spark_jobs.domain.model.message_queue import PERM_WRITE, RouteEntry
@@ -149,7 +149,6 @@ def _hit(topic: str, per_queue: Production, place: int, cause: str, role: str, m
         int(per_queue.end[place]),
         cause=cause,
         topic=topic,
-        view=ALL_HOSTS,
         queue=FindingQueue(topic, *per_queue.queues[place], role),
         severity=WARN,
         weight=measures.get("produced_max"),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, Rebalance
+from spark_jobs.domain.kernel.audited_step import AuditedStep, Rebalance
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND
@@ -70,7 +70,6 @@ def _hit(storm: Sequence[RebalanceMoment]) -> RuleHit:
         storm[0].at,
         storm[-1].at,
         cause=MEMBER_CHANGES if by_members else ROUTE_CHANGES,
-        view=ALL_HOSTS,
         minimum_seconds=0.0,
         severity=WARN,
         measures={

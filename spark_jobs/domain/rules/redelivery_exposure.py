@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, Moves
+from spark_jobs.domain.kernel.audited_step import AuditedStep, Moves
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings
 from spark_jobs.domain.model.severities import INFO, WARN
@@ -82,7 +82,6 @@ def _hit(step: AuditedStep, exposed: dict[int, Exposure]) -> RuleHit:
         min(exposed),
         min(max(exposed) + thresholds.convergence_seconds * SECOND, step.window.end),
         cause=QUEUES_MOVED,
-        view=ALL_HOSTS,
         minimum_seconds=0.0,
         severity=WARN if greatest >= thresholds.redelivery_messages else INFO,
         measures={

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.finding import Party, RuleHit
 from spark_jobs.domain.model.history import Membership, Subscriptions
 from spark_jobs.domain.model.series import Span
@@ -60,8 +60,6 @@ def _flap(before: Span[Membership], now: Span[Membership]) -> RuleHit:
         now.start,
         now.end,
         cause=mismatch(variants),
-        view=ALL_HOSTS,
-        seen_at=now.seen_at,
         severity=ERROR,
         parties=tuple(Party(_text(subscriptions), None) for subscriptions in variants),
     )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep
+from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import Party, RuleHit
 from spark_jobs.domain.model.history import Matrix, OffsetReadings
 from spark_jobs.domain.model.series import last_hour_before
@@ -37,7 +37,6 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
             start,
             end,
             cause=NO_SNAPSHOTS,
-            view=ALL_HOSTS,
             severity=WARN if end < step.window.end else INFO,
             parties=tuple(Party(source, None) for source in sources),
         )

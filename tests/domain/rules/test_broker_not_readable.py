@@ -81,7 +81,7 @@ def told(hits: object) -> list[tuple[str, str | None, int, float]]:
         assert hit.queue
         assert hit.measures == {"last_known_backlog": hit.weight}
         assert (hit.queue.broker_name, hit.queue.role) == ("b", "NOT_READABLE")
-        assert (hit.severity, hit.view, hit.topic, hit.queue.topic) == ("ERROR", "*", "t", "t")
+        assert (hit.severity, hit.topic, hit.queue.topic) == ("ERROR", "t", "t")
         found.append((span(hit), hit.cause, hit.queue.queue_id, hit.weight or 0))
     return found
 

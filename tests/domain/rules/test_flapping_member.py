@@ -67,7 +67,7 @@ def test_a_rebalance_of_two_topics_counts_once_and_what_it_moved_twice() -> None
         "moved_per_least_move": 2,
     }
     assert span(hit) == "0-300"
-    assert (hit.severity, hit.minimum_seconds, hit.view, hit.topic) == ("WARN", 0, "*", None)
+    assert (hit.severity, hit.minimum_seconds, hit.topic) == ("WARN", 0, None)
     assert hit.parties == (Party("x", ("x",)),)
 
 

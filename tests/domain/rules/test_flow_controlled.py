@@ -27,7 +27,6 @@ def test_it_is_a_warning_with_what_is_cached() -> None:
         cause="CACHED_MESSAGES",
         topic="full",
         client_id="c1",
-        seen_at=micros(260),
         queue=FindingQueue("full", "b", 0, "THROTTLED"),
         implicated="c1",
         severity="WARN",

@@ -30,7 +30,6 @@ def test_more_members_than_queues() -> None:
             60 * SECOND,
             cause="MORE_MEMBERS_THAN_QUEUES",
             client_id="c3",
-            view="*",
             implicated="c3",
             member_count=3,
             queue_count=2,

@@ -46,7 +46,7 @@ def _shared(
     listed = members(ids, strategy)
     owners = " ".join(str(position) for position, count in enumerate(queues) for _ in range(count))
     start, end = (int(second) for second in time.split("-"))
-    return interval(start, end, listed, allocation(listed, owners), topic=topic, view=view, seen_at=end - 1)
+    return interval(start, end, listed, allocation(listed, owners), topic=topic, view=view)
 
 
 def test_one_hit_per_interval_with_uneven_shares() -> None:
@@ -57,8 +57,6 @@ def test_one_hit_per_interval_with_uneven_shares() -> None:
             60 * SECOND,
             cause="HASH_RING",
             topic="t",
-            view="*",
-            seen_at=59 * SECOND,
             severity="INFO",
             weight=3,
             measures={"most_queues": 4, "fewest_queues": 1},
@@ -105,7 +103,6 @@ def test_remainders_over_all_topics() -> None:
             0,
             60 * SECOND,
             cause="REMAINDERS",
-            view="*",
             severity="INFO",
             weight=3,
             measures={"most_queues": 6, "fewest_queues": 3},
@@ -272,7 +269,6 @@ def test_one_hit_with_the_two_members_over_the_time_of_all() -> None:
             0,
             3600 * SECOND,
             cause="UNEQUAL_TRAFFIC",
-            view="*",
             severity="INFO",
             measures={"most_consumed": 600, "least_consumed": 150},
             parties=(Party("600 messages", ("c1",)), Party("150 messages", ("c2",))),

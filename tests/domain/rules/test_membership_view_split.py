@@ -48,7 +48,7 @@ def test_one_hit_per_moment_at_which_views_begin() -> None:
         _view("b", 140, 180, "c3"),
         _view("b", 100, 140, "c1", topic="u"),
     )
-    split: dict[str, Any] = {"cause": "BROKERS_DISAGREE", "view": "b", "severity": "ERROR", "minimum_seen_seconds": 50}
+    split: dict[str, Any] = {"cause": "BROKERS_DISAGREE", "severity": "ERROR", "minimum_seen_seconds": 50}
     parties = (Party("b", ("c2", "c1")), Party("b2", ("c1",)))
     first, last = 100 * SECOND, 180 * SECOND
     assert list(hits(step)) == [

@@ -66,14 +66,13 @@ def test_who_does_not_compute_alike(line: str) -> None:
 def test_parties_are_languages_with_versions_without_what_is_unknown() -> None:
     texts = ("JAVA 493 AVG", "GO - AVG", "- - AVG", "- 400 AVG", "JAVA 493 AVG")
     listed = [_member(*one) for one in enumerate(texts, start=1)]
-    step = audited_step(interval(0, 60, listed, allocation(listed, "0"), topic="%RETRY%g", view="b", seen_at=40))
+    step = audited_step(interval(0, 60, listed, allocation(listed, "0"), topic="%RETRY%g", view="b"))
     assert list(hits(step)) == [
         RuleHit(
             0,
             60 * SECOND,
             cause="DIFFERENT_LANGUAGES",
             view="b",
-            seen_at=40 * SECOND,
             severity="WARN",
             parties=(Party("", ("c3",)), Party("400", ("c4",)), Party("GO", ("c2",)), Party("JAVA 493", ("c1", "c5"))),
         )

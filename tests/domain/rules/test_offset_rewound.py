@@ -71,7 +71,7 @@ def step_with(start: int, end: int, owners: str, twins: bool, /, **measured: int
     """One queue, whose offset is 500 at each reading of a cadence: how far it went back is measured already."""
     read = {second: [(1000, 500, 500, 1)] for second in (0, *range(10, 3600, 10), 141, 459)}
     owned = allocation(LISTED, owners, double_owned={0: "DUPLICATE_CLIENT_ID" if twins else "MIXED_STRATEGIES"})
-    of = interval(-210, 4000, LISTED, owned, view="broker-a")
+    of = interval(-210, 4000, LISTED, owned)
     columns = {name: [value] for name, value in measured.items()}
     step = replace(audited_step(of), progress=[progress(of, start, end, (), **columns)])
     return with_readings(step, {"t": offsets([("b", 0)], {second: read[second] for second in sorted(read)})})
@@ -173,7 +173,7 @@ def test_it_tells_how_far_and_names_the_first_owner() -> None:
     measured = {"rewinds": 2, "rewound": 120, "rewound_max": 100, "rewound_at": 300}
     (hit,) = RULE.hits(step_with(0, 3600, "2+0", False, **measured))
     assert hit.measures == {"rewinds": 2, "rewound": 120, "rewound_max": 100}
-    assert (hit.queue, hit.topic, hit.view) == (FindingQueue("t", "b", 0, "REWOUND"), "t", "broker-a")
+    assert (hit.queue, hit.topic) == (FindingQueue("t", "b", 0, "REWOUND"), "t")
     assert (hit.severity, hit.implicated) == ("WARN", "c2")
     (hit,) = RULE.hits(step_with(0, 3600, "-", False, **measured))
     assert hit.implicated is None

@@ -22,7 +22,6 @@ def test_a_hit_is_a_span_and_a_queue_and_as_bad_as_the_harm() -> None:
             cause="NOT_LOCKED",
             topic="unlocked",
             client_id="c1",
-            seen_at=micros(220),
             queue=FindingQueue("unlocked", "b", queue_id, "UNLOCKED"),
             implicated="c1",
         )

@@ -55,7 +55,7 @@ def step_with(*parts: IntervalProgress) -> AuditedStep:
 
 def hot(*parts: IntervalProgress) -> list[tuple[int, str, float | None]]:
     found = list(RULE.hits(step_with(*parts)))
-    assert {(hit.cause, hit.view, hit.severity) for hit in found} <= {("HOT_QUEUES", "*", "WARN")}
+    assert {(hit.cause, hit.severity) for hit in found} <= {("HOT_QUEUES", "WARN")}
     return [(hit.queue.queue_id, span(hit), hit.weight) for hit in found if hit.queue]
 
 
@@ -173,7 +173,7 @@ def test_what_the_finding_of_a_broker_says() -> None:
     route: tuple[RouteEntry, ...] = (RouteEntry(*B), RouteEntry(*Z))
     spans = [Span(0, 3600 * SECOND, 3600 * SECOND, route)]
     hit, _ = RULE.hits(replace(step_with(of_brokers(150, 100, 0, 0)), routes={"t": spans}))
-    assert (span(hit), hit.topic, hit.view, hit.measures) == ("0-3600", "t", "*", {"mean": 125})
+    assert (span(hit), hit.topic, hit.measures) == ("0-3600", "t", {"mean": 125})
 
 
 def test_no_queue_is_too_hot_where_the_broker_hands_out_the_messages() -> None:

@@ -92,7 +92,7 @@ def test_one_hit_per_mismatch_with_who_said_what() -> None:
     told = (("c1", one), ("c2", nothing), ("c3", both), ("c0", one))
     first = Disagreement(10 * SECOND, 30 * SECOND, told)
     other = Disagreement(50 * SECOND, 60 * SECOND, (("c1", frozenset({("t", "A")})), ("c2", one)))
-    step = audited_step(interval(0, 60, None, None, view="b", seen_at=40, mismatches=[first, other]))
+    step = audited_step(interval(0, 60, None, None, view="b", mismatches=[first, other]))
     found = list(hits(step))
     assert found[0] == RuleHit(
         10 * SECOND,
@@ -139,8 +139,6 @@ def test_a_flap_tells_both_texts_and_not_whose_they_are() -> None:
             20 * SECOND,
             40 * SECOND,
             cause="DIFFERENT_EXPRESSIONS",
-            view="*",
-            seen_at=39 * SECOND,
             severity="ERROR",
             parties=(Party("t: A", None), Party("t: B", None)),
         )

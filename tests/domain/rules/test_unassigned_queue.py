@@ -76,7 +76,6 @@ def test_by_turns_nobody_takes_what_no_member_has_by_all_lists() -> None:
             180 * SECOND,
             cause="VIEWS_DISAGREE",
             topic="t",
-            view="b1",
             seen_at=120 * SECOND,
             minimum_seen_seconds=50,
             queue=FindingQueue("t", "b", place, "DISPUTED"),
