@@ -8,12 +8,10 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.history import Subscriptions
 from spark_jobs.domain.model.window import SECOND, offline_times
 from spark_jobs.domain.rules.findings import findings
-from spark_jobs.domain.rules.group_offline import RULE, MissedMessages, is_missed
+from spark_jobs.domain.rules.group_offline import RULE
 from tests.domain.rules.builders import allocation, audited_step, broker_said, interval, members
 from tests.domain.rules.readings import Said, offsets, span, with_readings
 
-#: Produced, backlog (None is unknown), missed.
-_MISSED = [(0, 0, False), (1, 0, True), (0, 1, True), (None, None, False), (None, 1, True), (1, None, True)]
 #: Seconds in which the hosts of a topic list nobody, one word per topic | in which a broker lists somebody | offline
 _TIMES = """
     0..100                 |                | 0..100
@@ -42,11 +40,6 @@ def test_when_nobody_is_connected() -> None:
     for line in _TIMES.strip("\n").splitlines():
         nobody, somebody, offline = map(_spans, line.split("|"))
         assert offline_times(nobody, somebody) == offline, line
-
-
-def test_when_messages_are_missed() -> None:
-    for produced, backlog, missed in _MISSED:
-        assert is_missed(MissedMessages(produced, None, backlog)) == missed
 
 
 def step_with(readings: dict[float, list[Said | None]], start: int = 100, end: int = 200) -> AuditedStep:
@@ -79,6 +72,7 @@ def test_what_came_and_waits_is_what_readings_of_that_time_say() -> None:
 def test_a_backlog_is_enough_and_a_group_that_missed_nothing_is_well() -> None:
     assert measured(step_with({150: [(10, 9), (5, 5)]})) == ("100-200", None, 1)
     assert measured(step_with({140: [(10, 10), (5, 5)], 150: [(10, 10), (5, 5)]})) is None
+    assert measured(step_with({140: [(10, 10), (5, 5)], 150: [(11, 11), (5, 5)]})) == ("100-200", 1, 0)
     # It waited for a while, and then did not.
     assert measured(step_with({140: [(10, 9), (5, 5)], 150: [(10, 10), (5, 5)]})) == ("100-200", 0, 0)
 
