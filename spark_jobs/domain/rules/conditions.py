@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS
 from spark_jobs.domain.model.finding import Counts, FindingQueue, RuleHit
@@ -28,22 +28,33 @@ def conditions(hits: Iterable[RuleHit], window: StepWindow) -> Iterator[list[Rul
     for hit in hits:
         identities[hit.topic, hit.client_id, hit.cause].append(hit)
     for same in identities.values():
-        for condition in _islands(sorted(same, key=lambda hit: (hit.start, hit.end))):
+        for condition in islands(sorted(same, key=lambda hit: (hit.start, hit.end))):
             if ended(condition) > window.start:
                 yield condition
 
 
-def _islands(in_order: Sequence[RuleHit]) -> Iterator[list[RuleHit]]:
-    """The maximal runs of hits that cover a time without a gap."""
-    island = [in_order[0]]
-    covered_until = in_order[0].end
-    for hit in in_order[1:]:
-        if hit.start > covered_until:
+class _Lasting(Protocol):
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+
+Lasting = TypeVar("Lasting", bound=_Lasting)
+
+
+def islands(in_order: Iterable[Lasting]) -> Iterator[list[Lasting]]:
+    """The maximal runs of what covers a time without a gap; `in_order`: by start."""
+    island: list[Lasting] = []
+    covered_until = 0
+    for each in in_order:
+        if island and each.start > covered_until:
             yield island
             island = []
-        island.append(hit)
-        covered_until = max(covered_until, hit.end)
-    yield island
+        covered_until = max(covered_until, each.end) if island else each.end
+        island.append(each)
+    if island:
+        yield island
 
 
 def began(condition: Sequence[RuleHit]) -> int:
@@ -94,7 +105,7 @@ def queue_spans(condition: Sequence[RuleHit], window: StepWindow) -> list[QueueS
         if hit.queue is not None and hit.end > window.start:
             by_queue[hit.queue].append(hit)
     whole = [(queue, sorted(hits, key=lambda hit: (hit.start, hit.end))) for queue, hits in by_queue.items()]
-    parts = [(queue, part) for queue, hits in whole for part in _islands(hits)]
+    parts = [(queue, part) for queue, hits in whole for part in islands(hits)]
     shown = whole if len(parts) > max(MOST_SPANS, len(whole)) else parts
     return [QueueSpan(queue, max(began(hits), window.start), ended(hits)) for queue, hits in shown]
 

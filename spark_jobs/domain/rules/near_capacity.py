@@ -15,6 +15,7 @@ from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND, Time
 from spark_jobs.domain.phrases import count, percent_text
 from spark_jobs.domain.rules import producer_skew, slow_listener
+from spark_jobs.domain.rules.conditions import islands
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.roots import Follows, clients, queues
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
@@ -68,21 +69,13 @@ def _runs(step: AuditedStep, member: _Member) -> Iterator[list[Span[int]]]:
     loads, rates = member.throughput.loads, member.rates
     used = np.maximum(loads.taken / rates.listener, loads.per_queue / rates.queue) * 100
     near = np.flatnonzero(used >= step.settings.thresholds.near_capacity_percent)
-    if not near.size:
-        return
     client = step.history.clients[member.client_id]
     snapshots = np.searchsorted(client.series.times, member.throughput.responses.times[near])
-    run: list[Span[int]] = []
-    for snapshot, place in zip(snapshots.tolist(), near.tolist(), strict=True):
-        span = span_of_snapshot(client, snapshot, step.window, step.settings.max_gap, place)
-        if span.end <= span.start:
-            continue
-        if run and run[-1].end < span.start:
-            yield run
-            run = []
-        run.append(span)
-    if run:
-        yield run
+    spans = (
+        span_of_snapshot(client, snapshot, step.window, step.settings.max_gap, place)
+        for snapshot, place in zip(snapshots.tolist(), near.tolist(), strict=True)
+    )
+    yield from islands(span for span in spans if span.start < span.end)
 
 
 def _hit_of_run(step: AuditedStep, member: _Member, run: Sequence[Span[int]], rows: Sequence[_Row]) -> RuleHit:
