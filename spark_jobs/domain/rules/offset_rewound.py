@@ -35,12 +35,11 @@ class RewindCause(StrEnum):
 
 
 class Rewind(NamedTuple):
-    """What is known of the greatest rewind of a queue: it lies between the readings at `since` and `at` (microseconds),
-    the latter with the offset `to`. `minimum`: the oldest offset that the broker had, None: unknown. `switch`: another
-    process began to serve the broker around it.
+    """What is known of the greatest rewind of a queue: the reading at `at` (microseconds) showed it, with the offset
+    `to`. `minimum`: the oldest offset that the broker had, None: unknown. `switch`: another process began to serve the
+    broker around it.
     """
 
-    since: int
     at: int
     to: int
     minimum: int | None
@@ -66,37 +65,13 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
             yield _hit(step, progress, place, _cause(step, progress, place, rewind, highest_at[rewind.at]), rewind)
 
 
-def rewind_cause(
-    *,
-    tolerance: int,
-    owned_by_twins: bool,
-    switched: bool,
-    above_minimum: float,
-    to_rebalance: float,
-    settled_after: float,
-) -> RewindCause:
-    """Why an offset went back by more than the tolerance.
-
-    Consumers that share a client id overwrite each other's commits. A process that begins to serve a broker has the
-    offsets that it last got. A consumer that finds no offset starts at the oldest message. One that lost a queue while
-    frozen or cut off commits its old offset when it comes back, around a rebalance. Else an operator reset the offset.
-    """
-    if owned_by_twins:
-        return RewindCause.TWINS
-    if switched:
-        return RewindCause.BROKER_SWITCHED
-    if above_minimum <= tolerance:
-        return RewindCause.TO_MINIMUM
-    return RewindCause.HAND_OVER if to_rebalance <= settled_after else RewindCause.RESET
-
-
 def _rewind(step: AuditedStep, progress: IntervalProgress, place: int) -> Rewind:
     topic, queue, at = progress.interval.topic, progress.queues[place], int(progress.rewound_at[place])
     readings = step.history.offsets[topic]
     row, column = int(readings.times.searchsorted(at)), readings.columns[queue]
     since = int(readings.times[np.flatnonzero(readings.present[:row, column])[-1]])
     to = int(readings.consumer_offset[row, column])
-    return Rewind(since, at, to, _minimum(step, topic, queue, at), _switch(step, topic, queue, since, at))
+    return Rewind(at, to, _minimum(step, topic, queue, at), _switch(step, topic, queue, since, at))
 
 
 def _minimum(step: AuditedStep, topic: str, queue: Place, at: int) -> int | None:
@@ -122,19 +97,22 @@ def _switch(step: AuditedStep, topic: str, queue: Place, since: int, at: int) ->
 def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind, highest: float) -> RewindCause:
     """Why an offset went back. `highest`: the most that any queue which went back at the same reading is above its
     oldest message: a reset to a time takes a young queue to its oldest message, but not all queues.
+
+    Consumers that share a client id overwrite each other's commits. A process that begins to serve a broker has the
+    offsets that it last got. A consumer that finds no offset starts at the oldest message. One that lost a queue while
+    frozen or cut off commits its old offset when it comes back, around a rebalance. Else an operator reset the offset.
     """
-    thresholds, at = step.settings.thresholds, rewind.at
-    # To the nearer end of the interval; one that the step cuts does not end there.
-    since = at - progress.start if progress.start > step.window.start else np.inf
-    until = progress.end - at if progress.end < step.window.end else np.inf
-    return rewind_cause(
-        tolerance=thresholds.rewind_tolerance,
-        owned_by_twins=_owned_by_twins(progress, place),
-        switched=rewind.switch is not None,
-        above_minimum=highest,
-        to_rebalance=min(since, until),
-        settled_after=thresholds.convergence_seconds * SECOND + step.settings.cadence,
-    )
+    if _owned_by_twins(progress, place):
+        return RewindCause.TWINS
+    if rewind.switch:
+        return RewindCause.BROKER_SWITCHED
+    if highest <= step.settings.thresholds.rewind_tolerance:
+        return RewindCause.TO_MINIMUM
+    # The rebalance at an end of the interval; one that the step cuts does not end there.
+    settled_after = step.settings.thresholds.convergence_seconds * SECOND + step.settings.cadence
+    after_start = progress.start > step.window.start and rewind.at - progress.start <= settled_after
+    before_end = progress.end < step.window.end and progress.end - rewind.at <= settled_after
+    return RewindCause.HAND_OVER if after_start or before_end else RewindCause.RESET
 
 
 def _hit(step: AuditedStep, progress: IntervalProgress, place: int, cause: RewindCause, rewind: Rewind) -> RuleHit:

@@ -7,26 +7,23 @@ from dataclasses import replace
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Switch
 from spark_jobs.domain.model.finding import FindingQueue
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules.offset_rewound import RULE, rewind_cause
+from spark_jobs.domain.rules.offset_rewound import RULE
 from tests.domain.rules.builders import allocation, audited_step, interval, members
 from tests.domain.rules.readings import offsets, oldest, progress, span, with_readings
 
-#: tolerance, owned by twins, the broker was switched, so far above the oldest offset (`-`: unknown),
-#: from there to a rebalance (`-`: none), settled after | cause
+#: Owned by twins, the broker was switched, oldest offset (`-`: unknown; the queue's goes back to 500), seconds from a
+#: rebalance | cause: the first that applies
 _CAUSES = """
-    64 no  no  -  500 30 | RESET
-    64 no  no  -  31  30 | RESET
-    64 no  no  -  30  30 | HAND_OVER
-    64 no  no  -  -   30 | RESET
-    64 yes no  -  500 30 | TWINS
-    64 yes no  -  0   30 | TWINS
-    0  no  no  -  500 30 | RESET
-    64 yes yes 0  0   30 | TWINS
-    64 no  yes 0  0   30 | BROKER_SWITCHED
-    64 no  no  64 0   30 | TO_MINIMUM
-    64 no  no  -9 500 30 | TO_MINIMUM
-    64 no  no  65 0   30 | HAND_OVER
-    64 no  no  65 500 30 | RESET
+    yes no  -   200 | TWINS
+    yes no  -   0   | TWINS
+    yes yes 500 0   | TWINS
+    no  yes 500 0   | BROKER_SWITCHED
+    no  no  436 0   | TO_MINIMUM
+    no  no  509 200 | TO_MINIMUM
+    no  no  435 0   | HAND_OVER
+    no  no  -   0   | HAND_OVER
+    no  no  435 200 | RESET
+    no  no  -   200 | RESET
 """
 #: The queue's broker b went from h:1 to h:2, or another one did, between these two route snapshots; the offset went
 #: back between the readings at 290 and 300 | whether that is its cause
@@ -65,6 +62,7 @@ _REWINDS = """
     100-3600 | -    | - - -   | no  |
 """
 LISTED = members("c1 c1 c2")
+BACK_AT_300 = {"rewinds": 1, "rewound": 65, "rewound_max": 65, "rewound_at": 300}
 
 
 def step_with(start: int, end: int, owners: str, twins: bool, /, **measured: int | None) -> AuditedStep:
@@ -78,7 +76,7 @@ def step_with(start: int, end: int, owners: str, twins: bool, /, **measured: int
 
 
 def reset_at_300() -> AuditedStep:
-    return step_with(0, 3600, "0+1", False, rewinds=1, rewound=65, rewound_max=65, rewound_at=300)
+    return step_with(0, 3600, "0+1", False, **BACK_AT_300)
 
 
 def _number(text: str) -> int | None:
@@ -88,16 +86,12 @@ def _number(text: str) -> int | None:
 def test_why_an_offset_went_back() -> None:
     for line in _CAUSES.strip().splitlines():
         cells, _, cause = line.partition("|")
-        tolerance, twins, switched, above, rebalance, settled = cells.split()
-        found = rewind_cause(
-            tolerance=int(tolerance),
-            owned_by_twins=twins == "yes",
-            switched=switched == "yes",
-            above_minimum=float("inf") if above == "-" else int(above),
-            to_rebalance=float("inf") if rebalance == "-" else int(rebalance),
-            settled_after=int(settled),
-        )
-        assert (found or "-") == cause.strip(), line
+        twins, switched, least, since = cells.split()
+        step = step_with(300 - int(since), 3600, "0+1", twins == "yes", **BACK_AT_300)
+        topics = {"t": oldest([("b", 0)], {200: [(_number(least), 1000)]})}
+        switches = [Switch("b", 280 * SECOND, 300 * SECOND, "h:1", "h:2")] if switched == "yes" else []
+        step = replace(step, history=replace(step.history, topics=topics), switches={"t": switches})
+        assert [hit.cause for hit in RULE.hits(step)] == [cause.strip()], line
 
 
 def test_when_it_is_found_and_for_how_long() -> None:
