@@ -16,7 +16,7 @@ from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.rules import client_hung, duplicate_client_id, flapping_member
-from spark_jobs.domain.rules.queue_owners import number, queue_at
+from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.roots import Follows, clients, everything, queues
 from spark_jobs.domain.rules.rule import Cause, Rule
 
@@ -117,7 +117,9 @@ def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Re
 
 def _hit(step: AuditedStep, progress: IntervalProgress, place: int, cause: RewindCause, rewind: Rewind) -> RuleHit:
     at, minimum, switch = rewind.at, rewind.minimum, rewind.switch
-    fell_to = {"consumer_offset": rewind.to, "min_offset": minimum} if minimum is not None else {}
+    measures = {name: int(getattr(progress, name)[place]) for name in ("rewinds", "rewound", "rewound_max")}
+    if cause == RewindCause.TO_MINIMUM and minimum is not None:
+        measures |= {"consumer_offset": rewind.to, "min_offset": minimum}
     return RuleHit(
         at,
         min(at + step.settings.cadence, progress.end),
@@ -127,13 +129,8 @@ def _hit(step: AuditedStep, progress: IntervalProgress, place: int, cause: Rewin
         implicated=_first_owner(progress, place),
         minimum_seconds=0.0,
         severity=WARN,
-        weight=number(progress.rewound_max, place),
-        measures={
-            "rewinds": number(progress.rewinds, place),
-            "rewound": number(progress.rewound, place),
-            "rewound_max": number(progress.rewound_max, place),
-            **(fell_to if cause == RewindCause.TO_MINIMUM else {}),
-        },
+        weight=measures["rewound_max"],
+        measures=measures,
         hint=_served(switch) if cause == RewindCause.BROKER_SWITCHED and switch else None,
     )
 

@@ -1,4 +1,4 @@
-"""The queues of an interval as findings name them: those without an owner or with several, and numbers of a queue."""
+"""The queues of an interval as findings name them, among them those without an owner or with several."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from spark_jobs.domain.kernel.audited_step import IntervalProgress, RebalanceInterval
 from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
-from spark_jobs.domain.model.history import UNKNOWN, Matrix
 
 UNASSIGNED, DOUBLE_OWNED, DISPUTED = "UNASSIGNED", "DOUBLE_OWNED", "DISPUTED"
 
@@ -57,8 +56,3 @@ def queue_hit(interval: RebalanceInterval, queue: FindingQueue, cause: str, impl
 def queue_at(progress: IntervalProgress, place: int, role: str) -> FindingQueue:
     """The queue at a place of an interval's progress, in the role it plays in a finding."""
     return FindingQueue(progress.interval.topic, *progress.queues[place], role)
-
-
-def number(values: Matrix, place: int) -> float | None:
-    """The value of the queue at this place; None: unknown."""
-    return None if values[place] == UNKNOWN else float(values[place])
