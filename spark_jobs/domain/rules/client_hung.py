@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import SECOND, Time, offline_times, without
+from spark_jobs.domain.rules.lasting import overlaps
 from spark_jobs.domain.rules.roots import hosts
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
@@ -35,9 +35,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     by_hand = pulling_by_hand(step)
     for client_id, spans in client_spans(step).items():
         hangs = list(_hangs(spans, seconds, by_hand))
-        if not hangs:
-            continue
-        for interval in step.replayed:
+        for interval in step.replayed if hangs else ():
             yield from _hang_hits(interval, client_id, hangs, seconds)
 
 
@@ -54,16 +52,12 @@ def _hangs(spans: Sequence[Span[ClientReport]], seconds: int, by_hand: Sequence[
 
 
 def _hang_hits(interval: RebalanceInterval, client_id: str, hangs: Sequence[Hung], seconds: float) -> Iterator[RuleHit]:
-    """The hits of queues that a client owns in an interval while it hangs. `hangs` are in the order of time, and a
-    search finds the first.
-    """
-    place = bisect_right(hangs, interval.start, key=lambda hang: hang.end)
-    while place < len(hangs) and hangs[place].start < interval.end:
-        hang, place = hangs[place], place + 1
+    """The hits of queues that a client owns in an interval while it hangs."""
+    for hang, start, end in overlaps(interval.start, interval.end, hangs):
         for queue in _affected_queues(interval, client_id, hang):
             yield RuleHit(
-                max(interval.start, hang.start),
-                min(interval.end, hang.end),
+                start,
+                end,
                 cause=hang.cause.value,
                 client_id=client_id,
                 queue=FindingQueue(*queue, HUNG),

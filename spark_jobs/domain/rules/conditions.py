@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS
 from spark_jobs.domain.model.finding import Counts, FindingQueue, RuleHit
@@ -13,6 +13,7 @@ from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, StepWindow
 from spark_jobs.domain.rules.evidence import QueueSpan
+from spark_jobs.domain.rules.lasting import islands
 
 Measures = list[tuple[str, float | None]]
 #: Times of queues that a finding tells, at most, unless it has more queues: a group may rebalance all the time.
@@ -31,30 +32,6 @@ def conditions(hits: Iterable[RuleHit], window: StepWindow) -> Iterator[list[Rul
         for condition in islands(sorted(same, key=lambda hit: (hit.start, hit.end))):
             if ended(condition) > window.start:
                 yield condition
-
-
-class _Lasting(Protocol):
-    @property
-    def start(self) -> int: ...
-    @property
-    def end(self) -> int: ...
-
-
-Lasting = TypeVar("Lasting", bound=_Lasting)
-
-
-def islands(in_order: Iterable[Lasting]) -> Iterator[list[Lasting]]:
-    """The maximal runs of what covers a time without a gap; `in_order`: by start."""
-    island: list[Lasting] = []
-    covered_until = 0
-    for each in in_order:
-        if island and each.start > covered_until:
-            yield island
-            island = []
-        covered_until = max(covered_until, each.end) if island else each.end
-        island.append(each)
-    if island:
-        yield island
 
 
 def began(condition: Sequence[RuleHit]) -> int:

@@ -13,7 +13,7 @@ from spark_jobs.domain.model.history import Matrix, OffsetReadings
 from spark_jobs.domain.model.series import last_hour_before
 from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.window import Time, offline_times, without
-from spark_jobs.domain.rules.conditions import islands
+from spark_jobs.domain.rules.lasting import islands
 from spark_jobs.domain.rules.roots import everything
 from spark_jobs.domain.rules.rule import Cause, Rule
 
