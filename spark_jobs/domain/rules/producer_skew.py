@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, Place
-from spark_jobs.domain.model.message_queue import PERM_WRITE, RouteEntry
+from spark_jobs.domain.model.message_queue import PERM_WRITE
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules.roots import topics
@@ -82,7 +82,7 @@ def skew(produced: Sequence[tuple[str, int | None]], least_mean: float) -> Skew 
     """How unequal the production of a topic's queues is; None where the mean is too small to judge.
 
     `produced`: (broker, messages, None: unknown) per queue. Brokers that got no message are not counted: that is no
-    choice of queues (`queues_without_messages`).
+    choice of queues (`_unwritten`).
     """
     written = {broker for broker, messages in produced if messages}
     counted = [messages for broker, messages in produced if broker in written and messages is not None]
@@ -90,19 +90,6 @@ def skew(produced: Sequence[tuple[str, int | None]], least_mean: float) -> Skew 
         return None
     mean = sum(counted) / len(counted)
     return Skew(mean, max(counted) / mean)
-
-
-def queues_without_messages(routes: Sequence[Sequence[RouteEntry]], production: Production) -> set[Place]:
-    """The write queues of brokers that got no message in any of them, though all routes let producers write to them."""
-    is_empty = (production.produced == 0) & production.whole
-    empty = {queue for queue, none in zip(production.queues, is_empty.tolist(), strict=True) if none}
-    writable = ([entry for entry in route if entry.perm & PERM_WRITE and entry.write_queue_nums] for route in routes)
-    write_queues = [{entry.broker_name: entry.write_queue_nums for entry in entries} for entries in writable]
-    unwritten: set[Place] = set()
-    for broker in set.intersection(*map(set, write_queues)):
-        queues = {(broker, queue_id) for counts in write_queues for queue_id in range(counts[broker])}
-        unwritten |= queues if queues <= empty else set()
-    return unwritten
 
 
 def _may_be_skewed(parts: Sequence[IntervalProgress], thresholds: Thresholds) -> bool:
@@ -137,10 +124,20 @@ def _topic_hits(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]
 
 
 def _unwritten(step: AuditedStep, topic: str, per_queue: Production) -> set[Place]:
-    """The queues of brokers without messages, by all routes of the time that was measured."""
+    """The write queues of brokers that got no message in any of them, though all routes of the time that was measured
+    let producers write to them.
+    """
     start, end = int(per_queue.start.min()), int(per_queue.end.max())
     routes = [span.state for span in step.routes.get(topic, ()) if span.start < end and start < span.end]
-    return queues_without_messages(routes, per_queue) if routes else set()
+    writable = ([entry for entry in route if entry.perm & PERM_WRITE and entry.write_queue_nums] for route in routes)
+    write_queues = [{entry.broker_name: entry.write_queue_nums for entry in entries} for entries in writable]
+    is_empty = (per_queue.produced == 0) & per_queue.whole
+    empty = {queue for queue, none in zip(per_queue.queues, is_empty.tolist(), strict=True) if none}
+    unwritten: set[Place] = set()
+    for broker in set.intersection(*map(set, write_queues)) if routes else ():
+        queues = {(broker, queue_id) for counts in write_queues for queue_id in range(counts[broker])}
+        unwritten |= queues if queues <= empty else set()
+    return unwritten
 
 
 def _hit(topic: str, per_queue: Production, place: int, cause: str, role: str, measures: dict[str, float]) -> RuleHit:
