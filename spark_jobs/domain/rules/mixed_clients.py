@@ -72,13 +72,7 @@ def _model_hits(step: AuditedStep) -> Iterator[RuleHit]:
             models = (before.state.message_model, now.state.message_model)
             if None not in models:
                 model_parties = tuple(Party(str(model), None) for model in sorted(map(str, models)))
-                yield RuleHit(
-                    now.start,
-                    now.end,
-                    cause=cause,
-                    severity=ERROR,
-                    parties=model_parties,
-                )
+                yield RuleHit(now.start, now.end, cause=cause, severity=ERROR, parties=model_parties)
 
 
 def mixed_clients(in_use: Collection[Software]) -> MixedClientsCause | None:
