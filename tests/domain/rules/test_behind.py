@@ -13,8 +13,7 @@ from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules import consumer_lagging, consumer_stalled, consumer_stopped
 from spark_jobs.domain.rules.rule import Rule
-from tests.domain.rules.builders import allocation, audited_step, interval, members
-from tests.domain.rules.readings import progress, span
+from tests.domain.rules.builders import allocation, audited_step, interval, members, progress, span
 
 LISTED = members("c1 c1 c2")
 #: Owners of queue 0 … 4: one, twins, two, nobody, one.

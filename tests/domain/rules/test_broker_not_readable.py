@@ -8,8 +8,7 @@ from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.broker_not_readable import RULE, NotReadable, NotReadableCause, not_readable_spans
-from tests.domain.rules.builders import audited_step
-from tests.domain.rules.readings import Said, offsets, route, span, with_readings
+from tests.domain.rules.builders import QueueReading, audited_step, offsets, route, span, with_readings
 
 #: permission of broker `b` in route spans of 10 s (`-`: not in the route) | why it cannot be read in each
 _ROUTES = """
@@ -66,7 +65,7 @@ def test_neighbouring_spans_of_one_cause_are_one() -> None:
     ]
 
 
-def step_with(perms: str, readings: dict[float, list[Said | None]], length: int = 100) -> AuditedStep:
+def step_with(perms: str, readings: dict[float, list[QueueReading | None]], length: int = 100) -> AuditedStep:
     """Per reading, and queue of `a`, then of `b`: end offset, consumer offset."""
     said = {at: [one and (*one, one[1], 5) for one in row] for at, row in readings.items()}
     return with_readings(audited_step(), {"t": offsets(QUEUES, said)}, routes={"t": spans(perms, length)})
@@ -96,7 +95,7 @@ def test_its_queues_with_a_backlog_are_found_with_what_all_of_them_hold() -> Non
 
 
 def test_readings_count_from_one_gap_before_to_the_end() -> None:
-    one: list[Said | None] = [None, (10, 7), None, None]
+    one: list[QueueReading | None] = [None, (10, 7), None, None]
     assert hits(step_with("6 - 6", {39: one})) == []
     assert hits(step_with("6 - 6", {40: one})) == [("100-200", "LEFT_ROUTE", 0, 3)]
     assert hits(step_with("6 - 6", {199: one})) == [("100-200", "LEFT_ROUTE", 0, 3)]
@@ -104,7 +103,7 @@ def test_readings_count_from_one_gap_before_to_the_end() -> None:
 
 
 def test_the_last_backlog_that_is_known_counts() -> None:
-    unknown: list[Said | None] = [(9, 9), (10, None), (None, 3), None]
+    unknown: list[QueueReading | None] = [(9, 9), (10, None), (None, 3), None]
     step = step_with("6 - 6", {60: [(9, 9), (10, 7), (9, 9), (5, 4)], 80: unknown, 120: [(9, 0), None, None, None]})
     assert hits(step) == [("100-200", "LEFT_ROUTE", 0, 4), ("100-200", "LEFT_ROUTE", 2, 4)]
     assert hits(step_with("6 - 6", {60: [None, (10, 7), None, None], 80: [None, (10, 10), None, None]})) == []
@@ -124,7 +123,7 @@ def test_a_reading_counts_for_the_last_span_that_it_may_count_for() -> None:
 
 
 def test_two_causes_are_two_conditions() -> None:
-    readings: dict[float, list[Said | None]] = {at: [None, (10, 7), None, None] for at in range(0, 300, 20)}
+    readings: dict[float, list[QueueReading | None]] = {at: [None, (10, 7), None, None] for at in range(0, 300, 20)}
     assert hits(step_with("2 - 6", readings)) == [
         ("0-100", "NO_READ_PERMISSION", 0, 3),
         ("100-200", "LEFT_ROUTE", 0, 3),
@@ -132,7 +131,7 @@ def test_two_causes_are_two_conditions() -> None:
 
 
 def test_a_topic_without_offsets_and_a_broker_that_can_be_read_are_left_alone() -> None:
-    readings: dict[float, list[Said | None]] = {90: [(9, 0), (10, 7), None, None]}
+    readings: dict[float, list[QueueReading | None]] = {90: [(9, 0), (10, 7), None, None]}
     assert hits(step_with("6", readings)) == []
     assert hits(step_with("6 4 6", readings)) == []
     assert hits(with_readings(audited_step(), {}, routes={"t": spans("6 -")})) == []

@@ -85,7 +85,7 @@ def test_who_does_not_pull_hangs_on_those_queues_that_it_owns(stale: tuple[int, 
     [
         ([], [(200, 260)]),
         ([("b", 0, 660)], []),
-        # Said for a while only, by brokers in turn.
+        # QueueReading for a while only, by brokers in turn.
         ([("b", 0, 210), ("b2", 210, 220), ("b", 240, 250)], [(220, 240), (250, 260)]),
     ],
 )

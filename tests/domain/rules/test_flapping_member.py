@@ -9,8 +9,7 @@ from spark_jobs.domain.kernel.audited_step import Rebalance
 from spark_jobs.domain.model.finding import Party, RuleHit
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules.flapping_member import RULE
-from tests.domain.rules.builders import SETTINGS, audited_step
-from tests.domain.rules.readings import rebalance, span
+from tests.domain.rules.builders import SETTINGS, audited_step, rebalance, span
 
 #: `+id` came, `-id` went, per rebalance; `*n`: so many members of its host then; 2 times are flapping
 #: | who, comings, goings

@@ -9,8 +9,17 @@ from spark_jobs.domain.model.history import Subscriptions
 from spark_jobs.domain.model.window import SECOND, offline_times
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.group_offline import RULE
-from tests.domain.rules.builders import allocation, audited_step, broker_said, interval, members
-from tests.domain.rules.readings import Said, offsets, span, with_readings
+from tests.domain.rules.builders import (
+    QueueReading,
+    allocation,
+    audited_step,
+    broker_said,
+    interval,
+    members,
+    offsets,
+    span,
+    with_readings,
+)
 
 #: Seconds in which the hosts of a topic list nobody, one word per topic | in which a broker lists somebody | offline
 _TIMES = """
@@ -42,7 +51,7 @@ def test_when_nobody_is_connected() -> None:
         assert offline_times(nobody, somebody) == offline, line
 
 
-def step_with(readings: dict[float, list[Said | None]], start: int = 100, end: int = 200) -> AuditedStep:
+def step_with(readings: dict[float, list[QueueReading | None]], start: int = 100, end: int = 200) -> AuditedStep:
     """Nobody is connected from `start` to `end`; per reading and queue: end offset, consumer offset."""
     said = {at: [one and (*one, one[1], 5) for one in row] for at, row in readings.items()}
     step = audited_step(interval(start, end, (), NOBODY))
@@ -59,7 +68,7 @@ def measured(step: AuditedStep) -> tuple[str, float | None, float | None] | None
 
 
 def test_what_came_and_waits_is_what_readings_of_that_time_say() -> None:
-    readings: dict[float, list[Said | None]] = {
+    readings: dict[float, list[QueueReading | None]] = {
         99: [(0, 0), (0, 0)],
         100: [(10, 10), (20, 20)],
         140: [(17, 10), (20, 20)],
@@ -86,7 +95,7 @@ def test_what_is_unknown_is_no_evidence() -> None:
 
 
 def test_each_queue_counts_from_its_first_reading_to_its_last() -> None:
-    readings: dict[float, list[Said | None]] = {
+    readings: dict[float, list[QueueReading | None]] = {
         110: [None, (20, 20)],
         120: [(10, 10), (22, 20)],
         130: [(14, 10), None],
@@ -97,7 +106,7 @@ def test_each_queue_counts_from_its_first_reading_to_its_last() -> None:
 
 
 def test_readings_before_the_step_belong_to_the_step_before() -> None:
-    readings: dict[float, list[Said | None]] = {-20: [(0, 0), None], 20: [(9, 8), None], 40: [(10, 8), None]}
+    readings: dict[float, list[QueueReading | None]] = {-20: [(0, 0), None], 20: [(9, 8), None], 40: [(10, 8), None]}
     assert measured(step_with(readings, start=-100)) == ("-100-200", 1, 2)
     assert measured(step_with({-20: [(9, 8), None]}, start=-100, end=-10)) is None
 

@@ -243,7 +243,7 @@ def _progress(
     listed = members("" if owners == "-" else owners.replace(",", " "))
     owned = allocation(listed, "+".join(str(position) for position in range(len(listed))) or "-")
     one = interval(int(start), int(end), listed, owned, topic=topic, view=view)
-    return progress(one, [_known(consumed)], [_known(produced)])
+    return progress(one, int(start), int(end), consumed=[_known(consumed)], produced=[_known(produced)])
 
 
 @pytest.mark.parametrize("group", ["g1", "g2"])
@@ -263,7 +263,10 @@ def test_one_hit_with_the_two_members_over_the_time_of_all() -> None:
     before = interval(0, 1800, listed, allocation(listed, "0 1"))
     joined = members("c1 c2 c3")
     behind = interval(1800, 3600, joined, allocation(joined, "0 1 2"))
-    measured = [progress(before, [300, 100], [300, 100]), progress(behind, [300, 50, 9999], [300, 50, 9999])]
+    measured = [
+        progress(before, 0, 1800, consumed=[300, 100], produced=[300, 100]),
+        progress(behind, 1800, 3600, consumed=[300, 50, 9999], produced=[300, 50, 9999]),
+    ]
     assert list(hits(audited_step(progress=measured))) == [
         RuleHit(
             0,

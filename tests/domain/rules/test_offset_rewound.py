@@ -8,8 +8,17 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, Switch
 from spark_jobs.domain.model.finding import FindingQueue
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.offset_rewound import RULE
-from tests.domain.rules.builders import allocation, audited_step, interval, members
-from tests.domain.rules.readings import offsets, oldest, progress, span, with_readings
+from tests.domain.rules.builders import (
+    allocation,
+    audited_step,
+    interval,
+    members,
+    offsets,
+    oldest,
+    progress,
+    span,
+    with_readings,
+)
 
 #: Owned by twins, the broker was switched, oldest offset (`-`: unknown; the queue's goes back to 500), seconds from a
 #: rebalance | cause: the first that applies

@@ -14,8 +14,7 @@ from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.producer_skew import RULE, skew
-from tests.domain.rules.builders import allocation, audited_step, interval, members
-from tests.domain.rules.readings import progress, span
+from tests.domain.rules.builders import allocation, audited_step, interval, members, progress, span
 
 #: broker:messages of each queue (`?`: unknown), least mean | busiest ÷ mean (`-`: nothing to say)
 _SKEWS = """

@@ -9,8 +9,7 @@ from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.statuses import Trigger
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules.rebalance_storm import RULE, RebalanceMoment, storms
-from tests.domain.rules.builders import SETTINGS, audited_step
-from tests.domain.rules.readings import rebalance, span
+from tests.domain.rules.builders import SETTINGS, audited_step, rebalance, span
 
 #: Moments of a group's rebalances, 3 within 100 s are a storm | storms
 _MOMENTS = """

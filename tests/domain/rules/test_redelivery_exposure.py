@@ -10,8 +10,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, Rebalance
 from spark_jobs.domain.model.history import UNKNOWN, Place
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules.redelivery_exposure import RULE, in_flight
-from tests.domain.rules.builders import SETTINGS, audited_step
-from tests.domain.rules.readings import Said, offsets, rebalance, span, with_readings
+from tests.domain.rules.builders import SETTINGS, QueueReading, audited_step, offsets, rebalance, span, with_readings
 
 #: consumer offset, pull offset, last timestamp | in flight
 OFFSETS = [
@@ -32,7 +31,7 @@ OFFSETS = [
 ]
 QUEUES = [("b", number) for number in range(6)]
 #: Queues 0 and 1 hold 30 and 12 in flight, 2 is unknown, 4 is not in the snapshot, 5 holds 1.
-SAID: list[Said | None] = [
+SAID: list[QueueReading | None] = [
     (200, 100, 130, 5),
     (200, 100, 112, 5),
     (200, 0, 9, 0),

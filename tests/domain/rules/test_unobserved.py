@@ -13,8 +13,16 @@ from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Series, Span
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.unobserved import RULE, gaps, gaps_behind, gaps_where_named
-from tests.domain.rules.builders import audited_step, broker_said, interval
-from tests.domain.rules.readings import Said, offsets, route, span, with_readings
+from tests.domain.rules.builders import (
+    QueueReading,
+    audited_step,
+    broker_said,
+    interval,
+    offsets,
+    route,
+    span,
+    with_readings,
+)
 
 #: Seconds in which the state is known | seconds in which it is not, up to the end of the step.
 SPANS = """
@@ -153,7 +161,7 @@ def test_readings_outside_the_window_are_not_known_to_the_step() -> None:
 
 def test_one_broker_that_is_silent_is_named() -> None:
     def step(silent: range, route_of: list[Span[tuple[RouteEntry, ...]]], ends: int = 3600) -> AuditedStep:
-        said: dict[float, list[Said | None]] = {
+        said: dict[float, list[QueueReading | None]] = {
             at: [(1, 1, 1, 5), None if at in silent else (1, 1, 1, 5)] for at in range(-60, ends, 60)
         }
         both = offsets([("a", 0), ("b", 0)], said)
