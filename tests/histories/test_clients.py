@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
+from spark_jobs.domain.rules import catalog
+from spark_jobs.domain.rules.rule import severity_by_harm
 from tests.domain.rules.client_groups import GROUPS, TIMES, Group, client_snapshots
 from tests.histories.audited import Audited
 from tests.snapshots import DAY, membership, offsets, route
@@ -65,8 +67,15 @@ def test_each_rule_fires_where_it_must_and_nowhere_else(audited: Audited) -> Non
             seconds = (int((row[name] - DAY.replace(tzinfo=None)).total_seconds()) for name in ("start", "end"))
             queues = ",".join(str(queue["queue_id"]) for queue in row["evidence"]["queues"]) or "-"
             found.add((row["consumer_group"], row["rule"], row["cause"], *map(str, seconds), queues))
-            assert row["evidence"]["client_ids"] == ["c1"], row
+            assert (row["subject"], row["evidence"]["client_ids"]) == ("c1", ["c1"]), row
     assert found == {tuple(line.split()) for line in EXPECTED.strip().splitlines()}
+
+
+def test_they_need_client_snapshots_and_most_are_as_bad_as_the_harm() -> None:
+    needs = {rule.name: rule.needs for rule in catalog.RULES if rule.needs}
+    assert needs == dict.fromkeys(RULES | {"NEAR_CAPACITY"}, (CLIENT_SNAPSHOTS.name,))
+    by_harm = {rule.name for rule in catalog.RULES if rule.name in RULES and rule.severity is severity_by_harm}
+    assert by_harm >= {"GHOST_MEMBER", "CLIENT_HUNG", "ALLOCATION_DRIFT", "ORDERLY_LOCK_MISSING"}
 
 
 def test_messages_make_it_an_error_and_throttling_is_a_warning(audited: Audited) -> None:

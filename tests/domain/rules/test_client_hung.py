@@ -10,27 +10,11 @@ from schemas import CLIENT_SNAPSHOTS
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import Connection, Membership
 from spark_jobs.domain.model.series import Span
-from spark_jobs.domain.rules import rule
 from spark_jobs.domain.rules.client_hung import RULE
-from tests.domain.rules.client_groups import GROUPS, audited, found_by, held, lasting
+from tests.domain.rules.client_groups import GROUPS, audited, held
 from tests.domain.rules.client_steps import micros, replayed, second_of, step_with
 from tests.kernel import group_histories
-from tests.snapshots import at
-
-
-def test_it_is_found_where_it_must_be_and_nowhere_else() -> None:
-    assert lasting(RULE) == {
-        "silent NO_ANSWER 100 320 0,1",
-        "silent-60 NO_ANSWER 100 160 0,1",
-        "no-pull NO_PULL 220 240 0,1",
-    }
-
-
-def test_it_is_as_bad_as_the_harm_and_needs_what_clients_say() -> None:
-    hits = [hit for of_group in found_by(RULE).values() for hit in of_group]
-    assert {(hit.severity, hit.topic, hit.measures) for hit in hits} == {(None, None, None)}
-    assert RULE.severity is rule.severity_by_harm
-    assert RULE.needs == (CLIENT_SNAPSHOTS.name,)
+from tests.snapshots import client
 
 
 def test_a_hit_is_an_interval_and_a_queue() -> None:
@@ -62,17 +46,8 @@ def test_a_hit_is_an_interval_and_a_queue() -> None:
 
 @pytest.mark.parametrize(("stale", "found"), [((0,), {0}), ((0, 2), {0}), ((2,), set()), ((0, 1, 2), {0, 1})])
 def test_who_does_not_pull_hangs_on_those_queues_that_it_owns(stale: tuple[int, ...], found: set[int]) -> None:
-    rows = [
-        {
-            "cluster": "c",
-            "consumer_group": "g",
-            "client_id": "c1",
-            "captured_at": at(200),
-            "answered": True,
-            "owned_queues": [held("t", one, 60 if one in stale else 200, {}) for one in range(3)],
-        }
-    ]
-    (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
+    owned = [held("t", queue_id, 60 if queue_id in stale else 200, {}) for queue_id in range(3)]
+    (history,) = group_histories({CLIENT_SNAPSHOTS: [client(200, owned_queues=owned)]})
     hits = list(RULE.hits(step_with(history, [replayed("t", 0, 660, {"c1": [0, 1], "c2": [2]}, 3)])))
     assert {hit.queue.queue_id for hit in hits if hit.queue} == found
     assert {(second_of(hit.start), second_of(hit.end), hit.cause, hit.minimum_seconds) for hit in hits} <= {
@@ -92,9 +67,7 @@ def test_who_does_not_pull_hangs_on_those_queues_that_it_owns(stale: tuple[int, 
 def test_who_pulls_when_it_likes_does_not_hang(
     by_hand: list[tuple[str, int, int]], found: list[tuple[int, int]]
 ) -> None:
-    state = {"answered": True, "owned_queues": [held("t", 0, 60, {})]}
-    row = {"cluster": "c", "consumer_group": "g", "client_id": "c1", "captured_at": at(200)} | state
-    (history,) = group_histories({CLIENT_SNAPSHOTS: [row]})
+    (history,) = group_histories({CLIENT_SNAPSHOTS: [client(200, owned_queues=[held("t", 0, 60, {})])]})
     pulls = Membership((Connection("c1"),), frozenset(), frozenset(), "CLUSTERING", "CONSUME_ACTIVELY")
     memberships: dict[str, list[Span[Membership]]] = {}
     for broker, start, end in by_hand:

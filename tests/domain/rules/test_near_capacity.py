@@ -258,7 +258,3 @@ def test_busy_threads_of_the_same_client_are_its_root() -> None:
     audited = step(said("400/2.5/1/2.5", usual="400/0.1/1/0.1"))
     slow, near = findings(audited, [slow_listener.RULE, near_capacity.RULE])
     assert (slow.rule, near.rule, near.root_finding_id) == ("SLOW_LISTENER", "NEAR_CAPACITY", slow.finding_id)
-
-
-def test_what_is_needed() -> None:
-    assert near_capacity.RULE.needs == (CLIENT_SNAPSHOTS.name,)
