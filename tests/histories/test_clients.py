@@ -9,8 +9,8 @@ from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, RO
 from spark_jobs.domain.rules import catalog
 from spark_jobs.domain.rules.rule import severity_by_harm
 from tests.domain.rules.client_groups import GROUPS, TIMES, Group, client_snapshots
-from tests.histories.audited import Audited
-from tests.snapshots import DAY, membership, offsets, route
+from tests.histories.audited import Audited, seconds
+from tests.snapshots import membership, offsets, route
 
 CLUSTER = "clients"
 RULES = {
@@ -64,9 +64,9 @@ def test_each_rule_fires_where_it_must_and_nowhere_else(audited: Audited) -> Non
     found = set()
     for row in audited.findings[CLUSTER]:
         if row["rule"] in RULES:
-            seconds = (int((row[name] - DAY.replace(tzinfo=None)).total_seconds()) for name in ("start", "end"))
+            times = (str(seconds(row[name])) for name in ("start", "end"))
             queues = ",".join(str(queue["queue_id"]) for queue in row["evidence"]["queues"]) or "-"
-            found.add((row["consumer_group"], row["rule"], row["cause"], *map(str, seconds), queues))
+            found.add((row["consumer_group"], row["rule"], row["cause"], *times, queues))
             assert (row["subject"], row["evidence"]["client_ids"]) == ("c1", ["c1"]), row
     assert found == {tuple(line.split()) for line in EXPECTED.strip().splitlines()}
 

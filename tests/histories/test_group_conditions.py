@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
-from tests.histories.audited import Audited
-from tests.snapshots import at, membership, offsets, route
+from tests.histories.audited import Audited, cells, line
+from tests.snapshots import membership, offsets, route
 
 CLUSTER = "conditions"
 TIMES = range(0, 600, 20)
@@ -234,8 +234,8 @@ def snapshots() -> Rows:
 
 def test_each_fires_where_it_must_and_nowhere_else(audited: Audited) -> None:
     found = list(filter(_is_meant, audited.findings[CLUSTER]))
-    by_hand = [tuple(cell.strip() for cell in line.split("|")) for line in EXPECTED.strip().splitlines()]
-    assert sorted(map(_line, found)) == sorted(by_hand)
+    columns = ("consumer_group", "topic", "rule", "severity", "cause", "start", "end")
+    assert sorted(line(finding, *columns) for finding in found) == sorted(cells(EXPECTED))
     evidence = {one["consumer_group"]: one["evidence"] for one in found if one["rule"] in RULES}
     # A twin is named once; and those that began the split are named, not who changed in it.
     assert _parties(evidence["split for 80 s"]) == {"b": ["c1", "c2"], "b2": ["c1"]}
@@ -272,13 +272,6 @@ def _is_meant(finding: dict[str, Any]) -> bool:
     """All histories end after 580 s, which is UNOBSERVED at INFO for every group."""
     is_end = finding["rule"] == "UNOBSERVED" and finding["severity"] == "INFO"
     return finding["cause"] == "VIEWS_DISAGREE" or (finding["rule"] in RULES and not is_end)
-
-
-def _line(finding: dict[str, Any]) -> tuple[str, ...]:
-    names = ("consumer_group", "topic", "rule", "severity", "cause")
-    zero = at(0).replace(tzinfo=None)
-    seconds = (str(int((finding[name] - zero).total_seconds())) for name in ("start", "end"))
-    return (*(finding[name] or "" for name in names), *seconds)
 
 
 def _parties(evidence: dict[str, Any]) -> dict[str, list[str] | None]:

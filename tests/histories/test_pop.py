@@ -23,7 +23,7 @@ from schemas import (
     Table,
 )
 from tests.kernel import published
-from tests.snapshots import HOUR, at, membership, offsets, route
+from tests.snapshots import HOUR, at, client, membership, offsets, route
 
 TIMES = range(0, 620, 20)
 CLASS = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueue"
@@ -119,7 +119,18 @@ def of_group(name: str, group: Group) -> Iterator[tuple[Table, dict[str, Any]]]:
             yield OFFSET_SNAPSHOTS, offsets(second, *readings(group, topic, second), topic=topic, group=name)
         for client_id in dict.fromkeys(ids):
             if client_id not in group.silent.split():
-                yield CLIENT_SNAPSHOTS, {**client(second, client_id, name, topics), **group.said.get(client_id, {})}
+                reported = client(
+                    second,
+                    client_id,
+                    group=name,
+                    strategy_class=CLASS + "Averagely",
+                    message_model="CLUSTERING",
+                    client_rebalance=False,
+                    subscriptions=[(topic, "TAG", "*", 1) for topic in topics],
+                    # What a client pops is not among the queues that it lists.
+                    owned_queues=[] if name in POPPED else None,
+                )
+                yield CLIENT_SNAPSHOTS, {**reported, **group.said.get(client_id, {})}
 
 
 def readings(group: Group, topic: str, second: int) -> Iterator[tuple[int, int, int]]:
@@ -135,22 +146,6 @@ def modes(name: str, given: int | Sequence[Mode] | None, place: int) -> list[Mod
         return None
     listed = (("t", "POP", given),) if isinstance(given, int) else given
     return [(f"{topic}-{name}", mode, share) for topic, mode, share in listed]
-
-
-def client(second: int, client_id: str, group: str, topics: Sequence[str]) -> dict[str, Any]:
-    """It lists no queue: what it pops is not among those that it lists."""
-    return {
-        "cluster": "c",
-        "consumer_group": group,
-        "client_id": client_id,
-        "captured_at": at(second),
-        "answered": True,
-        "strategy_class": CLASS + "Averagely",
-        "message_model": "CLUSTERING",
-        "client_rebalance": False,
-        "subscriptions": [(topic, "TAG", "*", 1) for topic in topics],
-        "owned_queues": [] if group in POPPED else None,
-    }
 
 
 @pytest.fixture(scope="module")

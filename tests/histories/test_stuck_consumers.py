@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from schemas import (
     Table,
 )
 from spark_jobs.domain.model.intervals import Interval
+from tests.histories.audited import cells, line, seconds
 from tests.kernel import published
 from tests.snapshots import at, membership, offsets, route
 
@@ -74,18 +74,13 @@ def tables() -> dict[Table, list[dict[str, Any]]]:
     return published(rows, TWO_HOURS)
 
 
-def seconds(moment: datetime) -> int:
-    return int((moment.replace(tzinfo=UTC) - at(0)).total_seconds())
-
-
 def test_each_is_found_since_it_began(tables: dict[Table, list[dict[str, Any]]]) -> None:
     found = sorted(
-        (row["consumer_group"], row["rule"], row["cause"], seconds(row["start"]), seconds(row["end"]))
+        line(row, "consumer_group", "rule", "cause", "start", "end")
         for row in tables[FINDINGS]
         if row["rule"].startswith("CONSUMER_")
     )
-    lines = ([cell.strip() for cell in line.split("|")] for line in EXPECTED.strip().splitlines())
-    assert found == sorted((*texts, int(start), int(end)) for *texts, start, end in lines)
+    assert found == sorted(cells(EXPECTED))
 
 
 def test_an_interval_has_the_verdict_of_its_worst_window(tables: dict[Table, list[dict[str, Any]]]) -> None:

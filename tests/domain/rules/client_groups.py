@@ -121,14 +121,14 @@ GROUPS = {
 }
 
 
-def found_by(rule: Rule) -> dict[str, list[RuleHit]]:
-    """The hits of a rule, by the group in which it has any."""
-    found = {name: list(rule.hits(audited(name, group))) for name, group in GROUPS.items()}
-    return {name: hits for name, hits in found.items() if hits}
+def hits_of(rule: Rule, name: str) -> list[RuleHit]:
+    """The hits of a rule in one group."""
+    return list(rule.hits(audited(name)))
 
 
-def audited(name: str, group: Group) -> AuditedStep:
+def audited(name: str) -> AuditedStep:
     """The hour of one group."""
+    group = GROUPS[name]
     (history,) = group_histories({CLIENT_SNAPSHOTS: list(client_snapshots(name, group))})
     return step_with(history, _intervals(name, group) if group.recorded else [])
 

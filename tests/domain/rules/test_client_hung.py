@@ -11,7 +11,7 @@ from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import Connection, Membership
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.rules.client_hung import RULE
-from tests.domain.rules.client_groups import GROUPS, audited, held
+from tests.domain.rules.client_groups import audited, held
 from tests.domain.rules.client_steps import micros, replayed, second_of, step_with
 from tests.kernel import group_histories
 from tests.snapshots import client
@@ -28,7 +28,7 @@ def test_a_hit_is_an_interval_and_a_queue() -> None:
         replayed("silent", 310, 320, {"c1": [0]}, 2, view="b2"),
         replayed("silent", 320, 660, {"c1": [0]}, 1),
     ]
-    step = step_with(audited("silent", GROUPS["silent"]).history, intervals)
+    step = step_with(audited("silent").history, intervals)
 
     def hit(start: int, end: int, queue_id: int) -> RuleHit:
         return RuleHit(

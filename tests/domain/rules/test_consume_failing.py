@@ -14,7 +14,7 @@ from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, RO
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.window import SECOND, to_micros
 from tests.kernel import judged
-from tests.snapshots import HOUR, at, healthy_group, membership, offsets, route
+from tests.snapshots import HOUR, at, client, healthy_group, membership, offsets, route
 
 TIMES = range(0, 620, 20)
 START = to_micros(HOUR.start)
@@ -23,10 +23,7 @@ START = to_micros(HOUR.start)
 def said(second: int, topic: str = "t", *, well: float | None = 9.0, failed: float | None = 0.0) -> dict[str, Any]:
     """What `c1` measured of one topic over its last minute."""
     status = {"topic": topic, "consume_rt_ms": 1.0, "consume_ok_tps": well, "consume_failed_tps": failed}
-    told = dict.fromkeys(CLIENT_SNAPSHOTS.columns) | {"cluster": "c", "consumer_group": "g", "client_id": "c1"}
-    subscribed = membership(0, "c1")["subscriptions"]
-    told |= {"captured_at": at(second), "answered": True, "subscriptions": subscribed, "consume_status": [status]}
-    return told
+    return client(second, subscriptions=membership(0, "c1")["subscriptions"], consume_status=[status])
 
 
 def found(rows: dict[Table, list[dict[str, Any]]]) -> list[Finding]:

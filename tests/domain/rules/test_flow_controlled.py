@@ -9,14 +9,14 @@ from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import AuditSettings
 from spark_jobs.domain.rules.flow_controlled import RULE
-from tests.domain.rules.client_groups import found_by, held
+from tests.domain.rules.client_groups import held, hits_of
 from tests.domain.rules.client_steps import micros, step_with
 from tests.kernel import SETTINGS, group_histories
 from tests.snapshots import client
 
 
 def test_it_is_a_warning_with_what_is_cached() -> None:
-    hits = found_by(RULE)["full"]
+    hits = hits_of(RULE, "full")
     assert hits[0] == RuleHit(
         micros(200),
         micros(280),

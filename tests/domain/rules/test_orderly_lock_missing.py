@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.rules.orderly_lock_missing import RULE
-from tests.domain.rules.client_groups import found_by
+from tests.domain.rules.client_groups import hits_of
 from tests.domain.rules.client_steps import micros
 
 
 def test_a_hit_is_a_span_and_a_queue_and_as_bad_as_the_harm() -> None:
-    assert found_by(RULE)["unlocked"] == [
+    assert hits_of(RULE, "unlocked") == [
         RuleHit(
             micros(200),
             micros(240),

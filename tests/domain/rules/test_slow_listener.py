@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.rules.slow_listener import RULE
-from tests.domain.rules.client_groups import found_by
+from tests.domain.rules.client_groups import hits_of
 from tests.domain.rules.client_steps import micros
 
 SLOWER = {"consume_rt_ms": 200, "pull_rt_ms": 50, "usual_consume_rt_ms": 20, "usual_pull_rt_ms": 50}
@@ -12,7 +12,7 @@ BUSY = {"busy_threads": 1, "consume_threads": 1, "consume_rt_ms": 400, "pull_rt_
 
 
 def test_busy_is_one_hit_per_span_of_the_client() -> None:
-    assert found_by(RULE)["busy"] == [
+    assert hits_of(RULE, "busy") == [
         RuleHit(
             micros(200),
             micros(320),
@@ -28,7 +28,7 @@ def test_busy_is_one_hit_per_span_of_the_client() -> None:
 
 
 def test_slower_is_one_hit_per_snapshot_and_topic() -> None:
-    assert found_by(RULE)["slower"] == [
+    assert hits_of(RULE, "slower") == [
         RuleHit(
             micros(second),
             micros(second + 20),
@@ -46,4 +46,4 @@ def test_slower_is_one_hit_per_snapshot_and_topic() -> None:
 
 
 def test_what_was_so_before_is_measured_too() -> None:
-    assert [hit.measures for hit in found_by(RULE)["slower-since"]] == [SLOWER] * 7
+    assert [hit.measures for hit in hits_of(RULE, "slower-since")] == [SLOWER] * 7
