@@ -8,11 +8,12 @@ from typing import NamedTuple
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans
 from spark_jobs.domain.model.clients import HungCause
-from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import SECOND, Time, offline_times, without
 from spark_jobs.domain.rules.lasting import overlaps
+from spark_jobs.domain.rules.queue_owners import owned_queues
 from spark_jobs.domain.rules.roots import hosts
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
@@ -54,24 +55,18 @@ def _hangs(spans: Sequence[Span[ClientReport]], seconds: int, by_hand: Sequence[
 def _hang_hits(interval: RebalanceInterval, client_id: str, hangs: Sequence[Hung], seconds: float) -> Iterator[RuleHit]:
     """The hits of queues that a client owns in an interval while it hangs."""
     for hang, start, end in overlaps(interval.start, interval.end, hangs):
-        for queue in _affected_queues(interval, client_id, hang):
+        for queue in owned_queues(interval, client_id, HUNG):
+            if hang.stale is not None and queue[:3] not in hang.stale:
+                continue
             yield RuleHit(
                 start,
                 end,
                 cause=hang.cause.value,
                 client_id=client_id,
-                queue=FindingQueue(*queue, HUNG),
+                queue=queue,
                 implicated=client_id,
                 minimum_seconds=seconds if hang.cause is HungCause.NO_ANSWER else 0.0,
             )
-
-
-def _affected_queues(interval: RebalanceInterval, client_id: str, hung: Hung) -> Iterator[MessageQueue]:
-    owned = interval.allocation.queues_of_client.get(client_id, ()) if interval.allocation else ()
-    for place in sorted(owned):
-        queue = MessageQueue(interval.topic, *place)
-        if hung.stale is None or queue in hung.stale:
-            yield queue
 
 
 RULE = Rule(

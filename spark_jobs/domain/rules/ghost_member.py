@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.client_spans import client_spans
-from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import Connection
 from spark_jobs.domain.model.window import Time
 from spark_jobs.domain.rules.lasting import overlaps
+from spark_jobs.domain.rules.queue_owners import owned_queues
 from spark_jobs.domain.rules.roots import subjects
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
@@ -30,15 +31,14 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _ghost_hits(interval: RebalanceInterval, client_id: str, time: Time, seconds: int) -> Iterator[RuleHit]:
-    owned = interval.allocation.queues_of_client.get(client_id, ()) if interval.allocation else ()
     members = (member for member in interval.members or () if member.client_id == client_id)
     connections = tuple(Connection(*member[:4]) for member in members)
-    for place in sorted(owned):
+    for queue in owned_queues(interval, client_id, GHOST):
         yield RuleHit(
             *time,
             cause=NOT_IN_GROUP,
             client_id=client_id,
-            queue=FindingQueue(interval.topic, *place, GHOST),
+            queue=queue,
             implicated=client_id,
             connections=connections,
             minimum_seconds=seconds,

@@ -84,11 +84,10 @@ def _hit_of_run(step: AuditedStep, member: _Member, run: Sequence[Span[int]], ro
     in_step = [span for span in run if span.end > step.window.start] or run
     worst = max(in_step, key=lambda span: (max(by_listener[span.state], by_queue[span.state]), span.start))
     place = worst.state
-    minute = slice(place, place + 1)
 
     def rates_with(changes: Changes) -> tuple[float, float]:
-        minute_rates = throughput.by_minute(changes)
-        return float(minute_rates.listener[minute].item()), float(minute_rates.queue[minute].item())
+        by_minute = throughput.by_minute(changes)
+        return float(by_minute.listener[place]), float(by_minute.queue[place])
 
     listener, per_queue = rates_with(AS_SET)
     limit = Bottleneck.LISTENER

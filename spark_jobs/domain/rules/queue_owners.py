@@ -39,6 +39,12 @@ def double_owned_queues(interval: RebalanceInterval) -> Iterator[tuple[FindingQu
             yield FindingQueue(interval.topic, *queue, DOUBLE_OWNED), cause, owner_ids
 
 
+def owned_queues(interval: RebalanceInterval, client_id: str, role: str) -> list[FindingQueue]:
+    """The queues that a client owns by replay, sorted, in the role that they play in a finding."""
+    places = interval.allocation.queues_of_client.get(client_id, ()) if interval.allocation else ()
+    return [FindingQueue(interval.topic, *place, role) for place in sorted(places)]
+
+
 def queue_hit(interval: RebalanceInterval, queue: FindingQueue, cause: str, implicated: str | None = None) -> RuleHit:
     """The hit of a queue for a whole interval of its topic."""
     return RuleHit(
