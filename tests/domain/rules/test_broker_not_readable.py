@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules.broker_not_readable import RULE, NotReadable, NotReadableCause, not_readable_spans
+from spark_jobs.domain.rules.broker_not_readable import RULE, not_readable_spans
 from tests.domain.rules.builders import QueueReading, audited_step, offsets, route, span, with_readings
 
-#: permission of broker `b` in route spans of 10 s (`-`: not in the route) | why it cannot be read in each
+#: Permission of broker `b` in route spans of 10 s (`-`: not in the route) | when it cannot be read, and why
 _ROUTES = """
-    6 6 6   | . . .
-    6 - 6   | . L .
-    6 - -   | . L L
-    - - 6   | . . .
-    - 6 -   | . . L
-    6 4 6   | . . .
-    6 2 6   | . P .
-    2 2     | P P
-    2 - 4   | P L .
-    0 7     | P .
-    - 2 -   | . P L
-    6 - 6 - | . L . L
+    6 6 6   |
+    6 - 6   | 10-20 LEFT_ROUTE
+    6 - -   | 10-30 LEFT_ROUTE
+    - - 6   |
+    - 6 -   | 20-30 LEFT_ROUTE
+    6 4 6   |
+    6 2 6   | 10-20 NO_READ_PERMISSION
+    2 2     | 0-20 NO_READ_PERMISSION
+    2 - 4   | 0-10 NO_READ_PERMISSION, 10-20 LEFT_ROUTE
+    0 7     | 0-10 NO_READ_PERMISSION
+    - 2 -   | 10-20 NO_READ_PERMISSION, 20-30 LEFT_ROUTE
+    6 - 6 - | 10-20 LEFT_ROUTE, 30-40 LEFT_ROUTE
 """
-_CAUSES = {"L": NotReadableCause.LEFT_ROUTE, "P": NotReadableCause.NO_READ_PERMISSION}
-LEFT, NO_PERMISSION = _CAUSES.values()
 QUEUES = [("a", 0), ("b", 0), ("b", 1), ("b", 2)]
 
 
@@ -39,30 +36,21 @@ def spans(perms: str, length: int = 10) -> list[Span[tuple[RouteEntry, ...]]]:
     return found
 
 
+def not_readable(route_spans: list[Span[tuple[RouteEntry, ...]]]) -> str:
+    """When any broker cannot be read, and why."""
+    spans_of_broker = not_readable_spans(route_spans)
+    assert spans_of_broker.get("a", []) == []
+    spans_of_b = spans_of_broker.get("b", ())
+    return ", ".join(f"{one.start // SECOND}-{one.end // SECOND} {one.cause}" for one in spans_of_b)
+
+
 def test_when_a_broker_cannot_be_read() -> None:
+    """Neighbouring spans of one cause are one, unless nobody knows what the route was in between."""
     for line in _ROUTES.strip().splitlines():
-        perms, _, causes = line.partition("|")
-        found = not_readable_spans(spans(perms))
-        each = [
-            (place * 10 * SECOND, _CAUSES[letter]) for place, letter in enumerate(causes.split()) if letter in _CAUSES
-        ]
-        covered = [(at, one.cause) for one in found.get("b", ()) for at in range(one.start, one.end, 10 * SECOND)]
-        assert covered == each, perms
-        assert found["a"] == []
-
-
-def test_neighbouring_spans_of_one_cause_are_one() -> None:
-    def at(start: int, end: int, cause: NotReadableCause) -> NotReadable:
-        return NotReadable(start * SECOND, end * SECOND, cause)
-
-    assert not_readable_spans(spans("6 - -"))["b"] == [at(10, 30, LEFT)]
-    assert not_readable_spans(spans("2 2"))["b"] == [at(0, 20, NO_PERMISSION)]
-    assert not_readable_spans(spans("2 - 4"))["b"] == [at(0, 10, NO_PERMISSION), at(10, 20, LEFT)]
-    # Nobody knows what the route was in between.
-    assert not_readable_spans([route(0, 10, b=2), route(11, 20, b=2)])["b"] == [
-        at(0, 10, NO_PERMISSION),
-        at(11, 20, NO_PERMISSION),
-    ]
+        perms, _, expected = line.partition("|")
+        assert not_readable(spans(perms)) == expected.strip(), perms
+    apart = [route(0, 10, b=2), route(11, 20, b=2)]
+    assert not_readable(apart) == "0-10 NO_READ_PERMISSION, 11-20 NO_READ_PERMISSION"
 
 
 def step_with(perms: str, readings: dict[float, list[QueueReading | None]], length: int = 100) -> AuditedStep:
@@ -71,22 +59,16 @@ def step_with(perms: str, readings: dict[float, list[QueueReading | None]], leng
     return with_readings(audited_step(), {"t": offsets(QUEUES, said)}, routes={"t": spans(perms, length)})
 
 
-def told(hits: object) -> list[tuple[str, str | None, int, float]]:
+def hits(step: AuditedStep) -> list[tuple[str, str | None, int, float]]:
     """Span, cause, queue of `b`, last known backlog of the broker."""
     found = []
-    assert isinstance(hits, list)
-    for hit in hits:
-        assert isinstance(hit, RuleHit)
+    for hit in RULE.hits(step):
         assert hit.queue
         assert hit.measures == {"last_known_backlog": hit.weight}
         assert (hit.queue.broker_name, hit.queue.role) == ("b", "NOT_READABLE")
         assert (hit.severity, hit.topic, hit.queue.topic) == ("ERROR", "t", "t")
         found.append((span(hit), hit.cause, hit.queue.queue_id, hit.weight or 0))
     return found
-
-
-def hits(step: AuditedStep) -> list[tuple[str, str | None, int, float]]:
-    return told(list(RULE.hits(step)))
 
 
 def test_its_queues_with_a_backlog_are_found_with_what_all_of_them_hold() -> None:

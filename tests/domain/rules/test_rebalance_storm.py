@@ -8,7 +8,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.statuses import Trigger
 from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.rules.rebalance_storm import RULE, RebalanceMoment, storms
+from spark_jobs.domain.rules.rebalance_storm import RULE
 from tests.domain.rules.builders import SETTINGS, audited_step, rebalance, span
 
 #: Moments of a group's rebalances, 3 within 100 s are a storm | storms
@@ -88,5 +88,6 @@ def test_five_in_ten_minutes_are_a_storm_by_default() -> None:
 
 
 def test_two_are_enough_if_so_configured() -> None:
-    moments = [RebalanceMoment(at, 1, 1, True) for at in (0, 5, 20, 24)]
-    assert [[one.at for one in storm] for storm in storms(moments, 2, 10)] == [[0, 5], [20, 24]]
+    settings = replace(SETTINGS, thresholds=Thresholds(storm_rebalances=2, storm_seconds=10))
+    step = replace(audited_step(settings=settings), rebalances=[rebalance(moment) for moment in (0, 5, 20, 24)])
+    assert [span(hit) for hit in RULE.hits(step)] == ["0-5", "20-24"]
