@@ -92,7 +92,7 @@ def test_messages_make_it_an_error_and_throttling_is_a_warning(audited: Audited)
 
 def test_the_measures_are_those_of_the_worst_moment(audited: Audited) -> None:
     measures = {
-        row["consumer_group"]: {one["name"]: one["value"] for one in row["evidence"]["measures"]}
+        row["consumer_group"]: {measure["name"]: measure["value"] for measure in row["evidence"]["measures"]}
         for row in audited.findings[CLUSTER]
         if row["rule"] in ("FLOW_CONTROLLED", "SLOW_LISTENER")
     }

@@ -109,7 +109,7 @@ def snapshots() -> Iterator[tuple[Table, dict[str, Any]]]:
         members = MEMBERS.get(group, alone)
         for second in TIMES:
             yield MEMBERSHIP_SNAPSHOTS, membership(second, *members(second), group=group, topics=(group,))
-            addresses = [("b", *one) for one in SERVED[group](second).items()] if group in SERVED else None
+            addresses = [("b", *address) for address in SERVED[group](second).items()] if group in SERVED else None
             yield ROUTE_SNAPSHOTS, route(second, 4, topic=group) | {"addresses": addresses}
             timestamp = int(queue_0(second)[1] > 0)
             others = queue_0 if group == "offline" else caught_up

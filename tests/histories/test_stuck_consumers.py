@@ -110,9 +110,13 @@ def test_an_interval_has_the_verdict_of_its_worst_window(tables: dict[Table, lis
 def test_a_stuck_owner_has_what_grew_while_it_was_stuck(tables: dict[Table, list[dict[str, Any]]]) -> None:
     """Between readings inside the step; what was caught up afterwards is left, and not the owner's."""
     grown = {
-        (row["consumer_group"], seconds(row["step_start"])): (one["growth"], one["stuck_owner"], one["residual"])
+        (row["consumer_group"], seconds(row["step_start"])): (
+            growth["growth"],
+            growth["stuck_owner"],
+            growth["residual"],
+        )
         for row in tables[GROUP_STATUS]
-        for one in row["attribution"]
+        for growth in row["attribution"]
     }
     # 3580 − 300; from 3300 at the first reading to nothing at the last, and 1780 more until 5380 s.
     assert (grown["deadlock", 0], grown["deadlock", 3600]) == ((3280, 3280, 0), (-3300, 1780, -5080))

@@ -61,11 +61,11 @@ def allocation(
     """`owners`: of each readable queue the positions that own it, joined by `+` (`-`: nobody); of queues by their
     place, (cause, client id in whose share) and cause; `unreadable`: the causes of the queues behind.
     """
-    positions = [tuple(int(one) for one in word.split("+") if word != "-") for word in owners.split()]
+    positions = [tuple(int(position) for position in word.split("+") if word != "-") for word in owners.split()]
     positions += [() for _ in unreadable]
     readable, count = len(positions) - len(unreadable), len(positions)
     why = {**(unassigned or {}), **{readable + place: (cause, None) for place, cause in enumerate(unreadable)}}
-    ids = [one.client_id for one in listed]
+    ids = [member.client_id for member in listed]
     return Allocation(
         queues=[("b", queue_id) for queue_id in range(count)],
         readable_count=readable,
@@ -78,7 +78,7 @@ def allocation(
         counts=Counts(
             sum(not owned for owned in positions[:readable]), sum(len(owned) > 1 for owned in positions[:readable])
         ),
-        twin_ids=tuple(dict.fromkeys(one for one in ids if ids.count(one) > 1)),
+        twin_ids=tuple(dict.fromkeys(client_id for client_id in ids if ids.count(client_id) > 1)),
     )
 
 
@@ -127,7 +127,7 @@ def audited_step(
         history=GroupHistory("cluster", "g"),
         window=settings.window(0),
         settings=settings,
-        intervals=sorted(intervals, key=lambda one: (one.topic, one.start, one.view)),
+        intervals=sorted(intervals, key=lambda each: (each.topic, each.start, each.view)),
         progress=progress,
         rebalances=(),
         memberships=memberships or {},
@@ -156,11 +156,13 @@ def _matrices(
     queues: Sequence[Place], readings: Mapping[float, Sequence[QueueReading | None]], width: int
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], list[NDArray[np.int64]]]:
     times = np.array([int(at * SECOND) for at in readings], dtype=np.int64)
-    present = np.array([[one is not None for one in row] for row in readings.values()], dtype=np.bool_)
-    said = [[one or (None,) * width for one in row] for row in readings.values()]
-    numbers = [[[UNKNOWN if one[n] is None else one[n] for one in row] for row in said] for n in range(width)]
+    present = np.array([[reading is not None for reading in row] for row in readings.values()], dtype=np.bool_)
+    said = [[reading or (None,) * width for reading in row] for row in readings.values()]
+    numbers = [
+        [[UNKNOWN if reading[n] is None else reading[n] for reading in row] for row in said] for n in range(width)
+    ]
     shape = (len(times), len(queues))
-    return times, present.reshape(shape), [np.array(one, dtype=np.int64).reshape(shape) for one in numbers]
+    return times, present.reshape(shape), [np.array(matrix, dtype=np.int64).reshape(shape) for matrix in numbers]
 
 
 def progress(
@@ -180,7 +182,7 @@ def progress(
     }
     for name, values in columns.items():
         scale = SECOND if name.endswith("_at") else 1
-        arrays[name] = np.array([UNKNOWN if one is None else one * scale for one in values], dtype=np.int64)
+        arrays[name] = np.array([UNKNOWN if value is None else value * scale for value in values], dtype=np.int64)
     return IntervalProgress(of, int(start * SECOND), int(end * SECOND), verdicts=[None] * count, spans=spans, **arrays)
 
 

@@ -37,7 +37,9 @@ owned | share | more | less
 
 @pytest.mark.parametrize("line", _DRIFTS.strip().splitlines()[1:])
 def test_drift(line: str) -> None:
-    owned, share, more, less = (frozenset(("b", int(one)) for one in cell.split()) for cell in line.split("|"))
+    owned, share, more, less = (
+        frozenset(("b", int(queue_id)) for queue_id in cell.split()) for cell in line.split("|")
+    )
     found = {str(cause): queues for cause, queues in drift(owned, share).items() if queues}
     assert found == {cause: queues for cause, queues in (("HOLDS_MORE", more), ("HOLDS_LESS", less)) if queues}
 
@@ -79,13 +81,13 @@ def test_a_hit_says_which_queue() -> None:
 
 def test_every_change_gives_time_and_one_of_the_route_more() -> None:
     """The first route is a change, too; the time after the route's change is not cut short by a later change."""
-    one, both = {"c1": [0]}, {"c1": [0], "c2": []}
+    alone, both = {"c1": [0]}, {"c1": [0], "c2": []}
     hits = _hits(
         {0: [1]},
-        replayed("t", 0, 200, one, 4),
-        replayed("t", 200, 210, one, 5),
+        replayed("t", 0, 200, alone, 4),
+        replayed("t", 200, 210, alone, 5),
         replayed("t", 210, 300, both, 5),
-        replayed("t", 300, 400, one, 5),
+        replayed("t", 300, 400, alone, 5),
         replayed("t", 400, 420, both, 5),
     )
     expected = {(50, 200), (250, 300), (320, 400)}
@@ -106,12 +108,12 @@ def test_a_change_of_what_it_has_is_seen_at_once_and_ends_with_the_last_snapshot
 
 def test_only_intervals_in_which_all_hosts_agree_and_only_of_members() -> None:
     """Between them nothing is known, nor of a topic that was not replayed, nor of a client that is no member."""
-    one = {"c1": [0]}
-    unreplayed = replace(replayed("t", 100, 200, one, 2), allocation=None, reason=Reason.UNKNOWN_STRATEGY)
-    split = replayed("t", 200, 300, one, 2, view="b1")
+    alone = {"c1": [0]}
+    unreplayed = replace(replayed("t", 100, 200, alone, 2), allocation=None, reason=Reason.UNKNOWN_STRATEGY)
+    split = replayed("t", 200, 300, alone, 2, view="b1")
     others = replayed("t", 300, 400, {"c2": [0, 1]}, 2)
-    again = replayed("t", 400, 460, one, 2)
-    hits = _hits({0: [0, 1]}, replayed("t", 0, 100, one, 2), unreplayed, split, others, again)
+    again = replayed("t", 400, 460, alone, 2)
+    hits = _hits({0: [0, 1]}, replayed("t", 0, 100, alone, 2), unreplayed, split, others, again)
     assert _lines(hits) == {(50, 100, "HOLDS_MORE", 1), (420, 460, "HOLDS_MORE", 1)}
 
 

@@ -41,7 +41,9 @@ def not_readable(route_spans: list[Span[tuple[RouteEntry, ...]]]) -> str:
     spans_of_broker = not_readable_spans(route_spans)
     assert spans_of_broker.get("a", []) == []
     spans_of_b = spans_of_broker.get("b", ())
-    return ", ".join(f"{one.start // SECOND}-{one.end // SECOND} {one.cause}" for one in spans_of_b)
+    return ", ".join(
+        f"{unreadable.start // SECOND}-{unreadable.end // SECOND} {unreadable.cause}" for unreadable in spans_of_b
+    )
 
 
 def test_when_a_broker_cannot_be_read() -> None:
@@ -55,7 +57,7 @@ def test_when_a_broker_cannot_be_read() -> None:
 
 def step_with(perms: str, readings: dict[float, list[QueueReading | None]], length: int = 100) -> AuditedStep:
     """Per reading, and queue of `a`, then of `b`: end offset, consumer offset."""
-    said = {at: [one and (*one, one[1], 5) for one in row] for at, row in readings.items()}
+    said = {at: [reading and (*reading, reading[1], 5) for reading in row] for at, row in readings.items()}
     return with_readings(audited_step(), {"t": offsets(QUEUES, said)}, routes={"t": spans(perms, length)})
 
 
@@ -77,11 +79,11 @@ def test_its_queues_with_a_backlog_are_found_with_what_all_of_them_hold() -> Non
 
 
 def test_readings_count_from_one_gap_before_to_the_end() -> None:
-    one: list[QueueReading | None] = [None, (10, 7), None, None]
-    assert hits(step_with("6 - 6", {39: one})) == []
-    assert hits(step_with("6 - 6", {40: one})) == [("100-200", "LEFT_ROUTE", 0, 3)]
-    assert hits(step_with("6 - 6", {199: one})) == [("100-200", "LEFT_ROUTE", 0, 3)]
-    assert hits(step_with("6 - 6", {200: one})) == []
+    reading: list[QueueReading | None] = [None, (10, 7), None, None]
+    assert hits(step_with("6 - 6", {39: reading})) == []
+    assert hits(step_with("6 - 6", {40: reading})) == [("100-200", "LEFT_ROUTE", 0, 3)]
+    assert hits(step_with("6 - 6", {199: reading})) == [("100-200", "LEFT_ROUTE", 0, 3)]
+    assert hits(step_with("6 - 6", {200: reading})) == []
 
 
 def test_the_last_backlog_that_is_known_counts() -> None:
@@ -96,8 +98,8 @@ def test_a_reading_counts_for_the_last_span_that_it_may_count_for() -> None:
     """The second span begins 50 s behind the first one's end: its readings begin 10 s before that end."""
     routes = [route(0, 100, b=6), route(100, 200, a=6), route(200, 250, b=6), route(250, 300, a=6)]
     early, late = [None, (10, 7), None, None], [None, (10, 5), None, None]
-    readings = offsets(QUEUES, {180: [(*one, 0, 5) if one else None for one in early]})
-    later = offsets(QUEUES, {190: [(*one, 0, 5) if one else None for one in late]})
+    readings = offsets(QUEUES, {180: [(*reading, 0, 5) if reading else None for reading in early]})
+    later = offsets(QUEUES, {190: [(*reading, 0, 5) if reading else None for reading in late]})
     assert hits(with_readings(audited_step(), {"t": readings}, routes={"t": routes})) == [
         ("100-200", "LEFT_ROUTE", 0, 3)
     ]

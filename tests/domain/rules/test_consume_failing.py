@@ -28,7 +28,7 @@ def said(second: int, topic: str = "t", *, well: float | None = 9.0, failed: flo
 
 def found(rows: dict[Table, list[dict[str, Any]]]) -> list[Finding]:
     (step,) = judged(rows, HOUR)
-    return [one for one in step.findings if one.rule == "CONSUME_FAILING"]
+    return [finding for finding in step.findings if finding.rule == "CONSUME_FAILING"]
 
 
 def of_clients(statuses: Iterable[dict[str, Any]]) -> list[Finding]:
@@ -64,7 +64,7 @@ def test_a_listener_that_rejects_a_third_is_a_warning_of_its_topic() -> None:
 )
 def test_how_much_must_fail(well: float | None, failed: float | None, severity: str | None) -> None:
     findings = of_clients(said(second, well=well, failed=failed) for second in TIMES)
-    assert [one.severity for one in findings] == ([severity] if severity else [])
+    assert [finding.severity for finding in findings] == ([severity] if severity else [])
 
 
 def test_what_fails_for_a_moment_or_again_is_no_finding() -> None:
@@ -94,12 +94,12 @@ def test_where_no_client_tells_the_retry_topic_does() -> None:
     (finding,) = sent_back(100, 10)
     assert (finding.cause, finding.severity, finding.subject) == ("SENT_BACK", "WARN", "b:0")
     assert finding.evidence.measures == [("consumed", 100.0), ("sent_back", 10.0)]
-    assert [(one.topic, one.role) for one in finding.evidence.queues] == [("%RETRY%g", "RETRIED")]
+    assert [(queue.topic, queue.role) for queue in finding.evidence.queues] == [("%RETRY%g", "RETRIED")]
     assert sent_back(101, 10) == []
     assert sent_back(50, 9) == []
     # Clients that say how much fails are enough.
     told = [said(second, well=1.0, failed=1.0) for second in TIMES]
-    assert [one.cause for one in sent_back(100, 10, *told)] == ["LISTENER_FAILS"]
+    assert [finding.cause for finding in sent_back(100, 10, *told)] == ["LISTENER_FAILS"]
 
 
 def test_without_any_commit_nobody_can_say_how_much_of_it_fails() -> None:
@@ -110,7 +110,7 @@ def test_without_any_commit_nobody_can_say_how_much_of_it_fails() -> None:
             offsets(second, (second, 0, 0), topic=topic) for second in TIMES for topic in ("t", "%RETRY%g")
         ],
     }
-    assert [one for one in found(rows) if one.cause == "SENT_BACK"] == []
+    assert [finding for finding in found(rows) if finding.cause == "SENT_BACK"] == []
 
 
 def dead(second: int, *counts: int) -> dict[str, Any]:

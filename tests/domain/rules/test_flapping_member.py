@@ -82,7 +82,7 @@ def test_what_moved_as_one_id_took_the_place_of_another_counts_once() -> None:
 
 
 def test_where_nothing_had_to_move_there_is_no_ratio() -> None:
-    still = [one._replace(moves=replace(one.moves, least=0)) for one in passages("-x +x -x +x")]
+    still = [change._replace(moves=replace(change.moves, least=0)) for change in passages("-x +x -x +x")]
     (hit,) = hits(still)
     assert (hit.measures or {})["moved_per_least_move"] is None
     (hit,) = hits([*still[:3], passages("-x +x -x +x")[3]])

@@ -53,7 +53,7 @@ def test_when_nobody_is_connected() -> None:
 
 def step_with(readings: dict[float, list[QueueReading | None]], start: int = 100, end: int = 200) -> AuditedStep:
     """Nobody is connected from `start` to `end`; per reading and queue: end offset, consumer offset."""
-    said = {at: [one and (*one, one[1], 5) for one in row] for at, row in readings.items()}
+    said = {at: [reading and (*reading, reading[1], 5) for reading in row] for at, row in readings.items()}
     step = audited_step(interval(start, end, (), NOBODY))
     return with_readings(step, {"t": offsets(QUEUES, said)})
 
@@ -144,6 +144,6 @@ def test_who_came_to_another_broker_ends_what_is_seen() -> None:
 
 
 def test_messages_of_all_topics_of_the_group_count() -> None:
-    one, other = (offsets([("b", 0)], {at: [(at * n, 0, 0, 5)] for at in (110, 120)}) for n in (1, 2))
-    step = with_readings(audited_step(interval(100, 200, (), NOBODY)), {"t": one, "u": other})
+    of_t, of_u = (offsets([("b", 0)], {at: [(at * n, 0, 0, 5)] for at in (110, 120)}) for n in (1, 2))
+    step = with_readings(audited_step(interval(100, 200, (), NOBODY)), {"t": of_t, "u": of_u})
     assert measured(step) == ("100-200", 30, 360)

@@ -75,7 +75,7 @@ def test_what_twins_own_is_no_warning() -> None:
     twins = [_shared(topic, "c1 c1 c2", 4, 4, 1) for topic in ("t", "u")]
     alone = [_shared(topic, "c1 c2", 4, 1) for topic in ("t", "u")]
     severities = {
-        name: {one.severity for one in hits(audited_step(*of_topics)) if one.cause == "REMAINDERS"}
+        name: {hit.severity for hit in hits(audited_step(*of_topics)) if hit.cause == "REMAINDERS"}
         for name, of_topics in (("twins", twins), ("alone", alone))
     }
     assert severities == {"twins": {"INFO"}, "alone": {"WARN"}}
@@ -125,7 +125,7 @@ def test_two_topics_count_while_both_are_even() -> None:
             _shared("v", "c1 c2", 2, 1, time="20-40", strategy="CONFIG"),
         )
     )
-    assert [(one.start // SECOND, one.end // SECOND, one.weight) for one in found] == [(0, 20, 2)]
+    assert [(hit.start // SECOND, hit.end // SECOND, hit.weight) for hit in found] == [(0, 20, 2)]
 
 
 def test_one_topic_after_the_other_has_no_remainders_to_add_up() -> None:
@@ -143,7 +143,7 @@ def test_remainders_are_uneven_while_all_topics_are_there() -> None:
             _shared("v", "c2 c1", 1, 2, time="20-40"),
         )
     )
-    assert [(one.start // SECOND, one.end // SECOND, one.weight) for one in found] == [(0, 20, 2), (20, 40, 3)]
+    assert [(hit.start // SECOND, hit.end // SECOND, hit.weight) for hit in found] == [(0, 20, 2), (20, 40, 3)]
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def _member(number: int, text: str) -> MemberTraffic:
 def test_unequal_traffic(line: str) -> None:
     """2 times as much, and 100 messages a queue; a gap is 60 s."""
     cell, by_hand = line.split("|")
-    found = unequal_traffic([_member(*one) for one in enumerate(cell.split(), start=1)], SETTINGS)
+    found = unequal_traffic([_member(number, text) for number, text in enumerate(cell.split(), start=1)], SETTINGS)
     assert (" ".join(member.client_id for member in found) if found else "-") == by_hand.strip()
 
 
@@ -242,16 +242,23 @@ def _progress(
 ) -> IntervalProgress:
     listed = members("" if owners == "-" else owners.replace(",", " "))
     owned = allocation(listed, "+".join(str(position) for position in range(len(listed))) or "-")
-    one = interval(int(start), int(end), listed, owned, topic=topic, view=view)
-    return progress(one, int(start), int(end), consumed=[_known(consumed)], produced=[_known(produced)])
+    of_topic = interval(int(start), int(end), listed, owned, topic=topic, view=view)
+    return progress(of_topic, int(start), int(end), consumed=[_known(consumed)], produced=[_known(produced)])
 
 
 @pytest.mark.parametrize("group", ["g1", "g2"])
 def test_what_each_member_had(group: str) -> None:
     rows = [_progress(*words) for name, *words in map(str.split, _PROGRESS.strip().splitlines()) if name == group]
     found = [
-        (one.client_id, one.consumed, one.produced, one.queue_micros / SECOND, one.start / SECOND, one.end / SECOND)
-        for one in member_traffic(rows)
+        (
+            member.client_id,
+            member.consumed,
+            member.produced,
+            member.queue_micros / SECOND,
+            member.start / SECOND,
+            member.end / SECOND,
+        )
+        for member in member_traffic(rows)
     ]
     by_hand = [line.split() for line in _MEMBERS.strip().splitlines()]
     assert found == [(member, *map(_known, numbers)) for name, member, *numbers in by_hand if name == group]

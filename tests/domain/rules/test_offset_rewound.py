@@ -146,7 +146,7 @@ def test_an_offset_that_fell_to_the_oldest_message() -> None:
     for line in _OLDEST.strip().splitlines():
         told, _, is_cause = line.partition("|")
         least = dict(zip((200, 300, 301), map(_number, told.split()), strict=True))
-        topics = {"t": oldest([("b", 0)], {second: [(one, 1000)] for second, one in least.items()})}
+        topics = {"t": oldest([("b", 0)], {second: [(offset, 1000)] for second, offset in least.items()})}
         step = reset_at_300()
         (hit,) = RULE.hits(replace(step, history=replace(step.history, topics=topics)))
         assert hit.cause == {"yes": "TO_MINIMUM", "no": "RESET"}[is_cause.strip()], line

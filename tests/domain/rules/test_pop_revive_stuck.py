@@ -30,7 +30,7 @@ def growing(per_reading: int, until: int, *, moves_at: int = 9999, consumed_to: 
 
 
 def every_20(said: list[QueueReading]) -> dict[float, list[QueueReading | None]]:
-    return {20 * number: [one] for number, one in enumerate(said)}
+    return {20 * number: [reading] for number, reading in enumerate(said)}
 
 
 def test_a_queue_that_stands_while_the_other_goes_on_is_named_alone() -> None:
@@ -68,8 +68,10 @@ def test_who_never_committed_is_unknown() -> None:
 def test_no_stand_reaches_over_a_gap_or_a_topic_made_anew() -> None:
     """A gap is longer than 60 s."""
     said = every_20(growing(3, until=29))
-    assert [span(hit) for hit in hits({at: one for at, one in said.items() if at not in (280, 300)})] == ["0-580"]
-    assert hits({at: one for at, one in said.items() if at not in (280, 300, 320)}) == []
+    assert [span(hit) for hit in hits({at: reading for at, reading in said.items() if at not in (280, 300)})] == [
+        "0-580"
+    ]
+    assert hits({at: reading for at, reading in said.items() if at not in (280, 300, 320)}) == []
     anew = growing(3, until=14)[:15] + growing(3, until=14)[:15]
     assert hits(every_20(anew)) == []
 
@@ -77,7 +79,9 @@ def test_no_stand_reaches_over_a_gap_or_a_topic_made_anew() -> None:
 def test_before_the_window_nothing_counts_and_the_age_may_be_unknown() -> None:
     """The window of the step begins 420 s before it."""
     said = growing(3, until=29)
-    before: dict[float, list[QueueReading | None]] = {20 * number - 600: [one] for number, one in enumerate(said)}
+    before: dict[float, list[QueueReading | None]] = {
+        20 * number - 600: [reading] for number, reading in enumerate(said)
+    }
     assert [span(hit) for hit in hits(before | {0: [said[-1]]})] == ["-420--20"]
     (hit,) = hits(every_20([(end, to, pull, None) for end, to, pull, _ in said]))
     assert hit.measures == {"age_seconds": None, "came_meanwhile": 87.0, "lag": 88.0}

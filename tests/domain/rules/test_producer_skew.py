@@ -49,7 +49,7 @@ def produced(start: int, *messages: int | None, end: int = 3600, topic: str = "t
 
 
 def step_with(*parts: IntervalProgress) -> AuditedStep:
-    return replace(audited_step(*(one.interval for one in parts)), progress=parts)
+    return replace(audited_step(*(part.interval for part in parts)), progress=parts)
 
 
 def hot(*parts: IntervalProgress) -> list[tuple[int, str, float | None]]:
@@ -108,7 +108,7 @@ def of_brokers(*messages: int | None, start: int = 0, end: int = 3600) -> Interv
 def unwritten(parts: Sequence[IntervalProgress], routes: Mapping[tuple[int, int], Sequence[RouteSaid]]) -> list[Place]:
     """The queues of brokers without messages; `routes`: by time (name, perm, read and write queues) of each broker."""
     spans = [
-        Span(start * SECOND, end * SECOND, end * SECOND, tuple(RouteEntry(*one) for one in said))
+        Span(start * SECOND, end * SECOND, end * SECOND, tuple(RouteEntry(*entry) for entry in said))
         for (start, end), said in routes.items()
     ]
     found = list(RULE.hits(replace(step_with(*parts), routes={"t": spans})))

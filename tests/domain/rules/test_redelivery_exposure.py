@@ -51,7 +51,7 @@ def step_with(*rebalances: Rebalance, reading: float | None = None, readings: tu
     times = readings if reading is None else (reading,)
     read = offsets(QUEUES, dict.fromkeys(times, SAID))
     step = with_readings(audited_step(), {"t": read, "u": read})
-    return replace(step, rebalances=sorted(rebalances, key=lambda one: one.moment))
+    return replace(step, rebalances=sorted(rebalances, key=lambda change: change.moment))
 
 
 def measured(step: AuditedStep) -> tuple[float | None, ...] | None:
@@ -65,7 +65,7 @@ def test_in_flight() -> None:
     said = [(200, *known) for known, _ in OFFSETS]
     read = offsets([("b", number) for number in range(len(said))], {0: said})
     found = in_flight(read, 0, list(range(len(said)))).tolist()
-    assert [None if one == UNKNOWN else one for one in found] == [expected for _, expected in OFFSETS]
+    assert [None if count == UNKNOWN else count for count in found] == [expected for _, expected in OFFSETS]
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ def test_without_both_rates_nothing_is_said_to_expire() -> None:
 
 def test_the_rate_of_consumption_is_since_the_interval_began() -> None:
     step = step_with(100, 5999, oldest([("b", 0)], LOOKS))
-    (hit,) = RULE.hits(replace(step, progress=[replace(one, start=500 * SECOND) for one in step.progress]))
+    (hit,) = RULE.hits(replace(step, progress=[replace(part, start=500 * SECOND) for part in step.progress]))
     assert (span(hit), (hit.measures or {})["consumed_per_second"]) == ("500-1100", 1)
 
 

@@ -68,7 +68,7 @@ def test_gaps_between_spans() -> None:
 def test_gaps_behind_readings() -> None:
     for line in TIMES.strip("\n").splitlines():
         times, _, missing = line.partition("|")
-        found = gaps_behind(np.array([int(one) for one in times.split()], dtype=np.int64), 180, 60)
+        found = gaps_behind(np.array([int(second) for second in times.split()], dtype=np.int64), 180, 60)
         assert found == _spans(missing), line
 
 
@@ -88,7 +88,7 @@ NAMED = """
 def test_gaps_of_one_broker_are_those_in_which_the_route_names_it() -> None:
     for line in NAMED.strip("\n").splitlines():
         times, named, missing = line.split("|")
-        told = np.array([int(one) for one in times.split()], dtype=np.int64)
+        told = np.array([int(second) for second in times.split()], dtype=np.int64)
         assert list(gaps_where_named(told, _spans(named), 60)) == _spans(missing), line
 
 
