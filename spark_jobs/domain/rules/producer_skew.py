@@ -78,14 +78,14 @@ def production(parts: Sequence[IntervalProgress]) -> Production:
     return Production(list(columns), start, end, np.where(known, produced, UNKNOWN), whole & known)
 
 
-def skew(produced: Sequence[tuple[str, int | None]], least_mean: float) -> Skew | None:
-    """How unequal the production of a topic's queues is; None where the mean is too small to judge.
-
-    `produced`: (broker, messages, None: unknown) per queue. Brokers that got no message are not counted: that is no
-    choice of queues (`_unwritten`).
+def skew(brokers: Sequence[str], produced: Matrix, least_mean: float) -> Skew | None:
+    """How unequal the production of a topic's queues is, given the broker and the messages of each (or `UNKNOWN`); None
+    where the mean is too small to judge. Brokers that got no message are not counted: that is no choice of queues
+    (`_unwritten`).
     """
-    written = {broker for broker, messages in produced if messages}
-    counted = [messages for broker, messages in produced if broker in written and messages is not None]
+    messages_of_queues = list(zip(brokers, produced.tolist(), strict=True))
+    written = {broker for broker, messages in messages_of_queues if messages > 0}
+    counted = [messages for broker, messages in messages_of_queues if broker in written and messages != UNKNOWN]
     if not counted or sum(counted) / len(counted) < least_mean:
         return None
     mean = sum(counted) / len(counted)
@@ -108,17 +108,16 @@ def _may_be_skewed(parts: Sequence[IntervalProgress], thresholds: Thresholds) ->
 def _topic_hits(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]) -> Iterator[RuleHit]:
     """The hits of one topic. Where the broker hands out messages to all members, a hot queue holds nobody up."""
     thresholds, per_queue = step.settings.thresholds, production(parts)
-    messages = [None if count == UNKNOWN else count for count in per_queue.produced.tolist()]
     brokers = [broker for broker, _ in per_queue.queues]
-    topic_skew = skew(list(zip(brokers, messages, strict=True)), thresholds.skew_messages_per_queue)
+    topic_skew = skew(brokers, per_queue.produced, thresholds.skew_messages_per_queue)
     if not topic_skew:
         return
     is_shared_out = any(progress.interval.is_shared_out for progress in parts)
     unwritten = _unwritten(step, topic, per_queue)
-    for place, produced in enumerate(messages):
+    for place, produced in enumerate(per_queue.produced.tolist()):
         if per_queue.queues[place] in unwritten:
             yield _hit(topic, per_queue, place, BROKER_WITHOUT_MESSAGES, WITHOUT_MESSAGES, {"mean": topic_skew.mean})
-        elif produced is not None and produced >= topic_skew.mean * thresholds.skew_ratio and not is_shared_out:
+        elif produced >= topic_skew.mean * thresholds.skew_ratio and not is_shared_out:
             measures = {"max_over_mean": topic_skew.ratio, "mean": topic_skew.mean, "produced_max": produced}
             yield _hit(topic, per_queue, place, HOT_QUEUES, HOT, measures)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
-from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.model.history import UNKNOWN, Place
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Reason
@@ -37,8 +38,8 @@ def test_how_skewed_production_is() -> None:
         cells, _, expected = line.partition("|")
         *queues, least_mean = cells.split()
         pairs = [queue.split(":") for queue in queues]
-        produced = [(broker, None if messages == "?" else int(messages)) for broker, messages in pairs]
-        found = skew(produced, int(least_mean))
+        produced = np.array([UNKNOWN if messages == "?" else int(messages) for _, messages in pairs])
+        found = skew([broker for broker, _ in pairs], produced, int(least_mean))
         assert ("-" if found is None else str(round(found.ratio, 3))) == expected.strip(), line
 
 
