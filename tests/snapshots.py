@@ -78,6 +78,12 @@ def offsets(seconds: float, *readings: tuple[int, int, int], topic: str = "t", g
     return {"cluster": "c", "consumer_group": group, "topic": topic, "captured_at": at(seconds), "offsets": entries}
 
 
+def client(seconds: float, client_id: str = "c1", *, group: str = "g", **reported: Any) -> dict[str, Any]:
+    """What a client answered: only what is named."""
+    key = {"cluster": "c", "consumer_group": group, "client_id": client_id, "captured_at": at(seconds)}
+    return key | {"answered": True} | reported
+
+
 def load(spark: SparkSession, warehouse: Warehouse, rows: dict[Table, list[dict[str, Any]]]) -> None:
     """Append the rows to the warehouse's source tables, making those that are missing."""
     if warehouse.local_path and not warehouse.local_path.exists():

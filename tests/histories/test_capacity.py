@@ -14,7 +14,7 @@ import pytest
 
 from schemas import CLIENT_SNAPSHOTS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from tests.kernel import published
-from tests.snapshots import HOUR, at, membership, offsets, route
+from tests.snapshots import HOUR, client, membership, offsets, route
 
 TIMES = range(0, 620, 20)
 YES = "Yes, at least 2 more consumers, up to 4 in all"
@@ -154,14 +154,13 @@ def snapshots(name: str, group: Group) -> Iterator[tuple[Table, dict[str, Any]]]
             came = (retries if second >= 300 else 0, 0, 0)
             yield OFFSET_SNAPSHOTS, offsets(second + 1, came, topic=retry, group=name)
         for client_id in ("c1", "c2"):
-            said: dict[str, Any] = {"answered": True}
+            said: dict[str, Any] = {}
             if client_id == "c1" and group.c1_said and is_meanwhile:
                 said |= group.c1_said
             if client_id == "c2" and group.c2_topics:
                 said["subscriptions"] = [(topic, "TAG", "*", 1) for topic in group.c2_topics]
             if group.c1_said or group.c2_topics:
-                key = {"cluster": "c", "consumer_group": name, "client_id": client_id, "captured_at": at(second)}
-                yield CLIENT_SNAPSHOTS, dict.fromkeys(CLIENT_SNAPSHOTS.columns) | key | said
+                yield CLIENT_SNAPSHOTS, client(second, client_id, group=name) | said
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
+from spark_jobs.domain.rules import catalog
+from spark_jobs.domain.rules.rule import severity_by_harm
 from tests.domain.rules.client_groups import GROUPS, TIMES, Group, client_snapshots
-from tests.histories.audited import Audited
-from tests.snapshots import DAY, membership, offsets, route
+from tests.histories.audited import Audited, seconds
+from tests.snapshots import membership, offsets, route
 
 CLUSTER = "clients"
 RULES = {
@@ -62,11 +64,18 @@ def test_each_rule_fires_where_it_must_and_nowhere_else(audited: Audited) -> Non
     found = set()
     for row in audited.findings[CLUSTER]:
         if row["rule"] in RULES:
-            seconds = (int((row[name] - DAY.replace(tzinfo=None)).total_seconds()) for name in ("start", "end"))
+            times = (str(seconds(row[name])) for name in ("start", "end"))
             queues = ",".join(str(queue["queue_id"]) for queue in row["evidence"]["queues"]) or "-"
-            found.add((row["consumer_group"], row["rule"], row["cause"], *map(str, seconds), queues))
-            assert row["evidence"]["client_ids"] == ["c1"], row
+            found.add((row["consumer_group"], row["rule"], row["cause"], *times, queues))
+            assert (row["subject"], row["evidence"]["client_ids"]) == ("c1", ["c1"]), row
     assert found == {tuple(line.split()) for line in EXPECTED.strip().splitlines()}
+
+
+def test_they_need_client_snapshots_and_most_are_as_bad_as_the_harm() -> None:
+    needs = {rule.name: rule.needs for rule in catalog.RULES if rule.needs}
+    assert needs == dict.fromkeys(RULES | {"NEAR_CAPACITY"}, (CLIENT_SNAPSHOTS.name,))
+    by_harm = {rule.name for rule in catalog.RULES if rule.name in RULES and rule.severity is severity_by_harm}
+    assert by_harm >= {"GHOST_MEMBER", "CLIENT_HUNG", "ALLOCATION_DRIFT", "ORDERLY_LOCK_MISSING"}
 
 
 def test_messages_make_it_an_error_and_throttling_is_a_warning(audited: Audited) -> None:
@@ -83,7 +92,7 @@ def test_messages_make_it_an_error_and_throttling_is_a_warning(audited: Audited)
 
 def test_the_measures_are_those_of_the_worst_moment(audited: Audited) -> None:
     measures = {
-        row["consumer_group"]: {one["name"]: one["value"] for one in row["evidence"]["measures"]}
+        row["consumer_group"]: {measure["name"]: measure["value"] for measure in row["evidence"]["measures"]}
         for row in audited.findings[CLUSTER]
         if row["rule"] in ("FLOW_CONTROLLED", "SLOW_LISTENER")
     }

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
-from tests.histories.audited import Audited
-from tests.snapshots import at, membership, offsets, route
+from tests.histories.audited import Audited, cells, line
+from tests.snapshots import membership, offsets, route
 
 CLUSTER = "conditions"
 TIMES = range(0, 600, 20)
@@ -234,16 +234,18 @@ def snapshots() -> Rows:
 
 def test_each_fires_where_it_must_and_nowhere_else(audited: Audited) -> None:
     found = list(filter(_is_meant, audited.findings[CLUSTER]))
-    by_hand = [tuple(cell.strip() for cell in line.split("|")) for line in EXPECTED.strip().splitlines()]
-    assert sorted(map(_line, found)) == sorted(by_hand)
-    evidence = {one["consumer_group"]: one["evidence"] for one in found if one["rule"] in RULES}
+    columns = ("consumer_group", "topic", "rule", "severity", "cause", "start", "end")
+    assert sorted(line(finding, *columns) for finding in found) == sorted(cells(EXPECTED))
+    evidence = {finding["consumer_group"]: finding["evidence"] for finding in found if finding["rule"] in RULES}
     # A twin is named once; and those that began the split are named, not who changed in it.
     assert _parties(evidence["split for 80 s"]) == {"b": ["c1", "c2"], "b2": ["c1"]}
     assert _parties(evidence["split, changing"]) == {"b": ["c1", "c2"], "b2": ["c1"]}
     assert _parties(evidence["flapping"]) == {"t-flapping: A": None, "t-flapping: B": None}
     assert _parties(evidence["go and java"]) == {"GO 493": ["c2"], "JAVA 493": ["c1"]}
     assert _parties(evidence["many topics"]) == {"6 queues": ["c1"], "3 queues": ["c2", "c3"]}
-    disputed = {one["consumer_group"]: one["subject"] for one in found if one["cause"] == "VIEWS_DISAGREE"}
+    disputed = {
+        finding["consumer_group"]: finding["subject"] for finding in found if finding["cause"] == "VIEWS_DISAGREE"
+    }
     # By both lists c1 has the first half, the queues of b; where b3 lists c2 alone, no queue is anybody's by all.
     assert disputed == {
         "split for 80 s": "b2:0-3",
@@ -274,16 +276,9 @@ def _is_meant(finding: dict[str, Any]) -> bool:
     return finding["cause"] == "VIEWS_DISAGREE" or (finding["rule"] in RULES and not is_end)
 
 
-def _line(finding: dict[str, Any]) -> tuple[str, ...]:
-    names = ("consumer_group", "topic", "rule", "severity", "cause")
-    zero = at(0).replace(tzinfo=None)
-    seconds = (str(int((finding[name] - zero).total_seconds())) for name in ("start", "end"))
-    return (*(finding[name] or "" for name in names), *seconds)
-
-
 def _parties(evidence: dict[str, Any]) -> dict[str, list[str] | None]:
-    return {one["name"]: one["client_ids"] for one in evidence["parties"]}
+    return {party["name"]: party["client_ids"] for party in evidence["parties"]}
 
 
 def _measures(evidence: dict[str, Any]) -> dict[str, float | None]:
-    return {one["name"]: one["value"] for one in evidence["measures"]}
+    return {measure["name"]: measure["value"] for measure in evidence["measures"]}

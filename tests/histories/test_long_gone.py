@@ -94,13 +94,17 @@ def steps(rows: Rows, interval: Interval, days: float = 7) -> dict[datetime, dic
 
 
 def _names(row: dict[str, Any], broker: str) -> bool:
-    return any(one["broker_name"] == broker for one in row["queues"])
+    return any(entry["broker_name"] == broker for entry in row["queues"])
 
 
 def found(rows: Rows, interval: Interval, rule: str, days: float = 7) -> list[tuple[datetime, datetime, str, str]]:
     """Start, end, severity, subject of the rule's findings."""
-    told = (one for step in steps(rows, interval, days).values() for one in step.get(FINDINGS.name, ()))
-    return [(one["start"], one["end"], one["severity"], one["subject"]) for one in told if one["rule"] == rule]
+    told = (finding for step in steps(rows, interval, days).values() for finding in step.get(FINDINGS.name, ()))
+    return [
+        (finding["start"], finding["end"], finding["severity"], finding["subject"])
+        for finding in told
+        if finding["rule"] == rule
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -143,9 +147,11 @@ def test_a_broker_that_is_gone_for_hours_cannot_be_read_as_long_as_it_holds_mess
         expected = [(at(start), at((number + 1) * HOURS), "ERROR", "b:0")]
         assert found(rows, hour(number), "BROKER_NOT_READABLE") == expected, number
     step = steps(rows, hour(3))[at(3 * HOURS)][FINDINGS.name]
-    (told,) = (one for one in step if one["rule"] == "BROKER_NOT_READABLE")
+    (told,) = (finding for finding in step if finding["rule"] == "BROKER_NOT_READABLE")
     assert (told["cause"], told["topic"]) == ("LEFT_ROUTE", "t")
-    assert {one["name"]: one["value"] for one in told["evidence"]["measures"]} == {"last_known_backlog": 7.0}
+    assert {measure["name"]: measure["value"] for measure in told["evidence"]["measures"]} == {
+        "last_known_backlog": 7.0
+    }
 
 
 def test_a_broker_that_was_drained_may_go() -> None:

@@ -23,7 +23,7 @@ from schemas import (
     Table,
 )
 from tests.kernel import published
-from tests.snapshots import HOUR, at, membership, offsets, route
+from tests.snapshots import HOUR, at, client, membership, offsets, route
 
 TIMES = range(0, 620, 20)
 CLASS = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueue"
@@ -108,8 +108,8 @@ def of_group(name: str, group: Group) -> Iterator[tuple[Table, dict[str, Any]]]:
         ids = group.members.split() if second < group.until else []
         for broker, given in (("b", group.modes), ("b2", group.modes if group.elsewhere == -9 else group.elsewhere)):
             row = membership(second, *ids, group=name, broker=broker, topics=topics)
-            for one in row["connections"]:
-                one["version"] = group.version
+            for connection in row["connections"]:
+                connection["version"] = group.version
             yield MEMBERSHIP_SNAPSHOTS, row | {"request_modes": modes(name, given, number % group.recorded_every)}
         for topic in topics:
             hosts = [
@@ -119,7 +119,18 @@ def of_group(name: str, group: Group) -> Iterator[tuple[Table, dict[str, Any]]]:
             yield OFFSET_SNAPSHOTS, offsets(second, *readings(group, topic, second), topic=topic, group=name)
         for client_id in dict.fromkeys(ids):
             if client_id not in group.silent.split():
-                yield CLIENT_SNAPSHOTS, {**client(second, client_id, name, topics), **group.said.get(client_id, {})}
+                reported = client(
+                    second,
+                    client_id,
+                    group=name,
+                    strategy_class=CLASS + "Averagely",
+                    message_model="CLUSTERING",
+                    client_rebalance=False,
+                    subscriptions=[(topic, "TAG", "*", 1) for topic in topics],
+                    # What a client pops is not among the queues that it lists.
+                    owned_queues=[] if name in POPPED else None,
+                )
+                yield CLIENT_SNAPSHOTS, {**reported, **group.said.get(client_id, {})}
 
 
 def readings(group: Group, topic: str, second: int) -> Iterator[tuple[int, int, int]]:
@@ -137,22 +148,6 @@ def modes(name: str, given: int | Sequence[Mode] | None, place: int) -> list[Mod
     return [(f"{topic}-{name}", mode, share) for topic, mode, share in listed]
 
 
-def client(second: int, client_id: str, group: str, topics: Sequence[str]) -> dict[str, Any]:
-    """It lists no queue: what it pops is not among those that it lists."""
-    return {
-        "cluster": "c",
-        "consumer_group": group,
-        "client_id": client_id,
-        "captured_at": at(second),
-        "answered": True,
-        "strategy_class": CLASS + "Averagely",
-        "message_model": "CLUSTERING",
-        "client_rebalance": False,
-        "subscriptions": [(topic, "TAG", "*", 1) for topic in topics],
-        "owned_queues": [] if group in POPPED else None,
-    }
-
-
 @pytest.fixture(scope="module")
 def found() -> Published:
     rows: dict[Table, list[dict[str, Any]]] = defaultdict(list)
@@ -167,7 +162,7 @@ def replayed(found: Published, topic: str) -> str:
     owners: dict[Any, list[str]] = defaultdict(list)
     for row in found[ALLOCATIONS]:
         if row["topic"] == topic:
-            ids = "+".join(one["client_id"] for one in row["owners"])
+            ids = "+".join(owner["client_id"] for owner in row["owners"])
             owners[row["interval_start"]].append(ids or "-")
     rows = [row for row in found[REBALANCE_INTERVALS] if row["topic"] == topic and row["status"] != "UNOBSERVED"]
     return ", ".join(
@@ -192,7 +187,7 @@ def test_what_is_shared_by_design_is_no_harm_and_what_nobody_pops_is(found: Publ
         for row in found[FINDINGS]
         if row["severity"] != "INFO"
     }
-    assert {one for one in said if one[0] != "slow"} == {
+    assert {finding for finding in said if finding[0] != "slow"} == {
         ("twins", "DUPLICATE_CLIENT_ID", "ERROR", "FIXED_INSTANCE_NAME", 1),
         ("twins", "UNASSIGNED_QUEUE", "ERROR", "DUPLICATE_CLIENT_ID", 1),
         ("more-twins", "DUPLICATE_CLIENT_ID", "ERROR", "FIXED_INSTANCE_NAME", 1),
@@ -230,10 +225,10 @@ def test_shared_queues_count_as_owned_once(found: Published) -> None:
 
 def test_cures_of_twins_that_pop(found: Published) -> None:
     """Without repeats both members may pop all; with ids of their own queue 2 has an owner. Nothing is shared."""
-    (one,) = (
+    (finding,) = (
         row for row in found[FINDINGS] if (row["consumer_group"], row["rule"]) == ("twins", "DUPLICATE_CLIENT_ID")
     )
-    cures = {name: tuple(one["evidence"][name].values()) for name in ("if_deduplicated", "if_unique")}
+    cures = {name: tuple(finding["evidence"][name].values()) for name in ("if_deduplicated", "if_unique")}
     assert cures == {"if_deduplicated": (0, 0), "if_unique": (0, 0)}
 
 

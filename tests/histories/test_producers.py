@@ -23,7 +23,7 @@ def on_two_brokers(second: int, pace: int, perm: int) -> dict[Table, list[dict[s
     return {
         MEMBERSHIP_SNAPSHOTS: [membership(second, "c1", "c2", broker=broker) for broker in ("b", "z")],
         ROUTE_SNAPSHOTS: [route(second, 2) | {"queues": both}],
-        OFFSET_SNAPSHOTS: [offsets(second) | {"offsets": read + [one | {"broker_name": "z"} for one in of_z]}],
+        OFFSET_SNAPSHOTS: [offsets(second) | {"offsets": read + [entry | {"broker_name": "z"} for entry in of_z]}],
     }
 
 

@@ -19,8 +19,9 @@ from schemas import (
     ROUTE_SNAPSHOTS,
     Table,
 )
+from tests.histories.audited import cells, line, seconds
 from tests.kernel import published
-from tests.snapshots import HOUR, at, membership, offsets, route
+from tests.snapshots import HOUR, membership, offsets, route
 
 #: Snapshots every 20 s; the last one holds until 640 s.
 TIMES = range(0, 600, 20)
@@ -69,26 +70,20 @@ def found() -> Published:
     return published(rows, HOUR)
 
 
-def seconds(row: dict[str, Any], *names: str) -> list[int]:
-    return [int((row[name] - at(0).replace(tzinfo=None)).total_seconds()) for name in names]
-
-
 def test_who_is_offline_when_and_who_never(found: Published) -> None:
     said = {
-        (row["consumer_group"], row["rule"], row["severity"], row["cause"], *seconds(row, "start", "end"))
+        line(row, "consumer_group", "rule", "severity", "cause", "start", "end")
         for row in found[FINDINGS]
         if row["rule"] in ("MEMBERS_UNSEEN", "GROUP_OFFLINE", "UNASSIGNED_QUEUE") or row["severity"] != "INFO"
     }
-    lines = ([cell.strip() for cell in line.split("|")] for line in EXPECTED.strip().splitlines())
-    assert said == {(*texts, int(start), int(end)) for *texts, start, end in lines}
+    assert said == set(cells(EXPECTED))
 
 
 def test_what_is_consumed_unseen_has_progress_and_no_owners(found: Published) -> None:
     intervals = [row for row in found[REBALANCE_INTERVALS] if row["consumer_group"] == "remoting"]
-    of_members = [
-        (row["status"], row["reason"], row["member_count"], *seconds(row, "interval_start")) for row in intervals
-    ]
-    assert of_members[0] == ("NOT_APPLICABLE", "CONSUMED_THROUGH_PROXY", 0, 0)
+    first = intervals[0]
+    assert (first["status"], first["reason"], first["member_count"]) == ("NOT_APPLICABLE", "CONSUMED_THROUGH_PROXY", 0)
+    assert seconds(first["interval_start"]) == 0
     assert not [row for row in found[ALLOCATIONS] if row["consumer_group"] == "remoting"]
     (progress,) = (row for row in found[QUEUE_PROGRESS] if row["consumer_group"] == "remoting")
     names = ("produced", "consumed", "lag_last", "lag_quality", "verdict")
@@ -97,12 +92,10 @@ def test_what_is_consumed_unseen_has_progress_and_no_owners(found: Published) ->
 
 def test_a_queue_more_is_another_interval_as_it_is_measured_too(found: Published) -> None:
     rows = [row for row in found[REBALANCE_INTERVALS] if row["consumer_group"] == "quiet"][:2]
-    assert [(row["queue_count"], *seconds(row, "interval_start", "interval_end")) for row in rows] == [
-        (1, 0, 300),
-        (2, 300, 640),
-    ]
+    times = [(seconds(row["interval_start"]), seconds(row["interval_end"]), row["queue_count"]) for row in rows]
+    assert times == [(0, 300, 1), (300, 640, 2)]
     progress = [row for row in found[QUEUE_PROGRESS] if row["consumer_group"] == "quiet"]
-    assert [(row["queue_id"], *seconds(row, "interval_start")) for row in progress] == [(0, 0), (0, 300), (1, 300)]
+    assert [(row["queue_id"], seconds(row["interval_start"])) for row in progress] == [(0, 0), (0, 300), (1, 300)]
 
 
 def test_what_a_group_has_to_do_is_known_and_by_whom_it_is_done_is_not(found: Published) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, QUEUE_PROGRESS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
-from tests.histories.audited import Audited
+from tests.histories.audited import Audited, cells, line, seconds
 from tests.snapshots import at, membership, offsets, route
 
 CLUSTER = "progress"
@@ -101,7 +100,7 @@ EXPECTED = """
     lost     | RETENTION_RISK   | ERROR | LOST           | 0   | 640
     expiring | RETENTION_RISK   | WARN  | EXPIRING       | 0   | 640
 """
-RULES = {line.split("|")[1].strip() for line in EXPECTED.strip().splitlines()}
+RULES = {rule for _, rule, *_ in cells(EXPECTED)}
 
 
 def snapshots() -> Iterator[tuple[Table, dict[str, Any]]]:
@@ -110,7 +109,7 @@ def snapshots() -> Iterator[tuple[Table, dict[str, Any]]]:
         members = MEMBERS.get(group, alone)
         for second in TIMES:
             yield MEMBERSHIP_SNAPSHOTS, membership(second, *members(second), group=group, topics=(group,))
-            addresses = [("b", *one) for one in SERVED[group](second).items()] if group in SERVED else None
+            addresses = [("b", *address) for address in SERVED[group](second).items()] if group in SERVED else None
             yield ROUTE_SNAPSHOTS, route(second, 4, topic=group) | {"addresses": addresses}
             timestamp = int(queue_0(second)[1] > 0)
             others = queue_0 if group == "offline" else caught_up
@@ -123,18 +122,13 @@ def snapshots() -> Iterator[tuple[Table, dict[str, Any]]]:
                 yield TOPIC_SNAPSHOTS, {"cluster": "c", "topic": group, "captured_at": at(second), "queues": [queue]}
 
 
-def seconds(moment: datetime) -> int:
-    return int((moment.replace(tzinfo=UTC) - at(0)).total_seconds())
-
-
 def test_rules_fire_where_they_should_and_nowhere_else(audited: Audited) -> None:
     found = {
-        (row["consumer_group"], row["rule"], row["severity"], row["cause"], seconds(row["start"]), seconds(row["end"]))
+        line(row, "consumer_group", "rule", "severity", "cause", "start", "end")
         for row in audited.findings[CLUSTER]
         if row["rule"] in RULES
     }
-    lines = ([cell.strip() for cell in line.split("|")] for line in EXPECTED.strip().splitlines())
-    assert found == {(*texts, int(start), int(end)) for *texts, start, end in lines}
+    assert found == set(cells(EXPECTED))
     assert {row["subject"] for row in audited.findings[CLUSTER] if row["rule"] in RULES} == {"b:0"}
 
 

@@ -15,7 +15,7 @@ from schemas import (
     Table,
 )
 from tests.kernel import published
-from tests.snapshots import HOUR, at, healthy_group, offsets
+from tests.snapshots import HOUR, at, client, healthy_group, offsets
 
 TIMES = range(0, 3600, 20)
 REVIVE, BROKERS = "rmq_sys_REVIVE_LOG_Main", "CID_RMQ_SYS_REVIVE_GROUP"
@@ -80,8 +80,7 @@ def test_a_pop_group_that_gets_messages_again_has_no_queues_of_the_retry_topic()
 
 def test_where_listeners_reject_messages_that_is_why() -> None:
     status = {"topic": "t", "consume_rt_ms": 1.0, "consume_ok_tps": 4.0, "consume_failed_tps": 1.0}
-    nothing = dict.fromkeys(CLIENT_SNAPSHOTS.columns) | {"cluster": "c", "consumer_group": "g", "client_id": "c1"}
-    told = [nothing | {"captured_at": at(second), "answered": True, "consume_status": [status]} for second in TIMES]
+    told = [client(second, consume_status=[status]) for second in TIMES]
     findings = {row["rule"]: row for row in published(popping(20) | {CLIENT_SNAPSHOTS: told}, HOUR)[FINDINGS]}
     assert findings.keys() == {"CONSUME_FAILING", "POP_REDELIVERING"}
     assert findings["POP_REDELIVERING"]["root_finding_id"] == findings["CONSUME_FAILING"]["finding_id"]

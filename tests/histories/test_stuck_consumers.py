@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from schemas import (
     Table,
 )
 from spark_jobs.domain.model.intervals import Interval
+from tests.histories.audited import cells, line, seconds
 from tests.kernel import published
 from tests.snapshots import at, membership, offsets, route
 
@@ -74,18 +74,13 @@ def tables() -> dict[Table, list[dict[str, Any]]]:
     return published(rows, TWO_HOURS)
 
 
-def seconds(moment: datetime) -> int:
-    return int((moment.replace(tzinfo=UTC) - at(0)).total_seconds())
-
-
 def test_each_is_found_since_it_began(tables: dict[Table, list[dict[str, Any]]]) -> None:
     found = sorted(
-        (row["consumer_group"], row["rule"], row["cause"], seconds(row["start"]), seconds(row["end"]))
+        line(row, "consumer_group", "rule", "cause", "start", "end")
         for row in tables[FINDINGS]
         if row["rule"].startswith("CONSUMER_")
     )
-    lines = ([cell.strip() for cell in line.split("|")] for line in EXPECTED.strip().splitlines())
-    assert found == sorted((*texts, int(start), int(end)) for *texts, start, end in lines)
+    assert found == sorted(cells(EXPECTED))
 
 
 def test_an_interval_has_the_verdict_of_its_worst_window(tables: dict[Table, list[dict[str, Any]]]) -> None:
@@ -115,9 +110,13 @@ def test_an_interval_has_the_verdict_of_its_worst_window(tables: dict[Table, lis
 def test_a_stuck_owner_has_what_grew_while_it_was_stuck(tables: dict[Table, list[dict[str, Any]]]) -> None:
     """Between readings inside the step; what was caught up afterwards is left, and not the owner's."""
     grown = {
-        (row["consumer_group"], seconds(row["step_start"])): (one["growth"], one["stuck_owner"], one["residual"])
+        (row["consumer_group"], seconds(row["step_start"])): (
+            growth["growth"],
+            growth["stuck_owner"],
+            growth["residual"],
+        )
         for row in tables[GROUP_STATUS]
-        for one in row["attribution"]
+        for growth in row["attribution"]
     }
     # 3580 − 300; from 3300 at the first reading to nothing at the last, and 1780 more until 5380 s.
     assert (grown["deadlock", 0], grown["deadlock", 3600]) == ((3280, 3280, 0), (-3300, 1780, -5080))

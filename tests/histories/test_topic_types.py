@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC
 from typing import Any
 
 import pytest
@@ -23,8 +22,9 @@ from schemas import (
     ROUTE_SNAPSHOTS,
     Table,
 )
+from tests.histories.audited import cells, line
 from tests.kernel import published
-from tests.snapshots import HOUR, at, membership, offsets, route
+from tests.snapshots import HOUR, client, membership, offsets, route
 
 TIMES = range(0, 620, 20)
 Published = Mapping[Table, Sequence[Mapping[str, Any]]]
@@ -112,8 +112,7 @@ def snapshots(name: str, group: Group) -> Iterator[tuple[Table, dict[str, Any]]]
         yield ROUTE_SNAPSHOTS, route(second, 4, name, message_type=group.message_type) | {"is_static": group.is_static}
         readings = [reading(kind, second) for kind in group.queues]
         yield OFFSET_SNAPSHOTS, offsets(second, *readings, topic=name, group=name)
-        key = {"cluster": "c", "consumer_group": name, "client_id": "c1", "captured_at": at(second)}
-        yield CLIENT_SNAPSHOTS, {**key, "answered": True, "client_rebalance": not group.pops}
+        yield CLIENT_SNAPSHOTS, client(second, group=name, client_rebalance=not group.pops)
 
 
 @pytest.fixture(scope="module")
@@ -127,16 +126,11 @@ def found() -> Published:
 
 def test_a_queue_that_higher_priorities_keep_waiting_is_no_error(found: Published) -> None:
     told = {
-        (*(row[name] for name in ("consumer_group", "rule", "severity", "cause", "subject")), seconds(row["start"]))
+        line(row, "consumer_group", "rule", "severity", "cause", "subject", "start")
         for row in found[FINDINGS]
         if row["rule"] in ("CONSUMER_STALLED", "CONSUMER_STOPPED")
     }
-    lines = ([cell.strip() for cell in line.split("|")] for line in STANDING.strip().splitlines())
-    assert told == {(*line[:-1], int(line[-1])) for line in lines}
-
-
-def seconds(moment: Any) -> int:
-    return int((moment.replace(tzinfo=UTC) - at(0)).total_seconds())
+    assert told == set(cells(STANDING))
 
 
 @pytest.mark.parametrize("name", REASONS)

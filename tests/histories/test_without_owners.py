@@ -22,7 +22,7 @@ from schemas import (
     Table,
 )
 from tests.kernel import published
-from tests.snapshots import HOUR, at, membership, offsets, route
+from tests.snapshots import HOUR, at, client, membership, offsets, route
 
 #: Snapshots every 20 s; the last one holds until 640 s.
 TIMES = range(0, 600, 20)
@@ -135,9 +135,7 @@ def found() -> Published:
             readings = group.first(second), group.second(second)
             rows[OFFSET_SNAPSHOTS].append(offsets(second, *readings, topic=name, group=name))
             if group.said:
-                key = {"cluster": "c", "consumer_group": name, "client_id": "c1", "captured_at": at(second)}
-                said = dict.fromkeys(CLIENT_SNAPSHOTS.columns) | key | {"answered": True} | group.said
-                rows[CLIENT_SNAPSHOTS].append(said)
+                rows[CLIENT_SNAPSHOTS].append(client(second, group=name, **group.said))
     told = published(rows, HOUR)
     return {
         table: {name: [row for row in every if row["consumer_group"] == name] for name in GROUPS}

@@ -35,12 +35,13 @@ class FindingQueue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RuleHit:
-    """A condition held from `start` to `end` (microseconds), in this membership view, on this queue, or on none in
-    particular. Hits of one identity (`topic`, `client_id`, `cause`) that leave no gap are one finding.
+    """A condition held from `start` to `end` (microseconds), on this queue, or on none in particular. Hits of one
+    identity (`topic`, `client_id`, `cause`) that leave no gap are one finding.
 
-    `client_id` is the subject of the finding, `implicated` a client that it names. `seen_at`: the last snapshot that
-    showed it. `minimum_seconds`: how long the condition must stand (None: until a group agrees), unless
-    `minimum_seen_seconds` says how long snapshots must show it, from its beginning to the last of them. `severity`:
+    `client_id` is the subject of the finding, `implicated` a client that it names. `minimum_seconds`: how long the
+    condition must stand (None: until a group agrees, which takes longer if all hits are of a single broker's `view`),
+    unless `minimum_seen_seconds` says how long snapshots must show it, from its beginning to the last of them.
+    `seen_at`: the last snapshot that showed it, where that or its persistence is asked for. `severity`:
     INFO, WARN or ERROR, the worst hit counts (None: by its evidence). `measures` (numbers by name, None is unknown),
     `parties` and `hint` (a sentence behind the advice of the cause) are those of the hit with the greatest `weight`,
     the latest of equals.

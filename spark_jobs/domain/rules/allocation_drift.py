@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from spark_jobs.domain.model.window import SECOND, Time, without
 from spark_jobs.domain.rocketmq.strategies import is_popped
 from spark_jobs.domain.rules import client_hung, duplicate_client_id, mixed_clients
 from spark_jobs.domain.rules.client_hung import pulling_by_hand
+from spark_jobs.domain.rules.lasting import overlaps
 from spark_jobs.domain.rules.roots import Follows, clients
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
@@ -60,27 +60,20 @@ def _drifting(
     seen: Time,
     asked_at: NDArray[np.int64],
 ) -> Iterator[RuleHit]:
-    """The hits of one client and topic in the time `seen`, in which its snapshots (at `asked_at`) list the same queues.
-    Shares are in the order of time, and a search finds the first.
-    """
-    place = bisect_right(shares, seen[0], key=lambda share: share.end)
-    while place < len(shares) and shares[place].start < seen[1]:
-        share, place = shares[place], place + 1
-        start, end = max(seen[0], share.settled_at), min(seen[1], share.end)
-        if start >= end or client_id not in share.client_ids:
+    """The hits of one client and topic in the time `seen`, in which its snapshots (at `asked_at`) list these queues."""
+    for share, since, until in overlaps(*seen, shares):
+        start = max(since, share.settled_at)
+        if start >= until or client_id not in share.client_ids:
             continue
-        drifted = drift(owned_queues, share.queues_of_client.get(client_id, frozenset()))
-        end = int(asked_at[np.searchsorted(asked_at, end, side="right") - 1]) if drifted else end
-        for cause, queues in drifted.items() if start < end else ():
-            for broker_name, queue_id in sorted(queues):
+        for cause, queues in drift(owned_queues, share.queues_of_client.get(client_id, frozenset())).items():
+            end = int(asked_at[np.searchsorted(asked_at, until, side="right") - 1])
+            for broker_name, queue_id in sorted(queues) if start < end else ():
                 yield RuleHit(
                     start,
                     end,
                     cause=cause.value,
                     topic=topic,
                     client_id=client_id,
-                    view=ALL_HOSTS,
-                    seen_at=end,
                     queue=FindingQueue(topic, broker_name, queue_id, cause.value),
                     implicated=client_id,
                 )

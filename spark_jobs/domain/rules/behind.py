@@ -1,15 +1,20 @@
-"""Shared by the rules about consumers that make no progress: hits of owned queues that have one verdict."""
+"""Shared by the rules about consumers that make no progress: hits of queues with one verdict, and when priorities are
+the cause.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.verdicts import VerdictSpan
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import UNKNOWN
+from spark_jobs.domain.model.message_queue import PRIORITY
 from spark_jobs.domain.model.severities import INFO
-from spark_jobs.domain.model.statuses import Verdict
+from spark_jobs.domain.model.statuses import Status, Verdict
 from spark_jobs.domain.rules import (
     broker_not_readable,
     client_hung,
@@ -19,12 +24,12 @@ from spark_jobs.domain.rules import (
     group_offline,
     near_capacity,
     orderly_lock_missing,
-    priority,
     producer_skew,
     slow_listener,
 )
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.roots import Follows, clients, everything, queues
+from spark_jobs.domain.rules.rule import Cause
 
 BEHIND = "BEHIND"
 EXAMPLE = "none: every queue without progress had no owner."
@@ -50,6 +55,13 @@ DECIDED_BY = (
     "with the last reading that showed otherwise before, and ends with the first one that does after. The measures are "
     "those of the queue with the greatest lag."
 )
+PRIORITY_STARVATION = "PRIORITY_STARVATION"
+STARVED = Cause(
+    "the topic's message type is PRIORITY, POP consumes it, and in all readings but the first one a queue of the same "
+    "broker with a higher id had messages that were consumed: those of a higher priority come first (INFO)",
+    "Higher priorities take all that the consumers can do. If low ones wait too long, add consumers, or lower the "
+    "group's `priority.factor`, so that some requests take the queues in turn.",
+)
 
 
 def hits_behind(
@@ -63,8 +75,8 @@ def hits_behind(
         for span in progress.spans:
             has_grown = least_growth is None or span.lag_last - span.lag_first >= least_growth
             if span.verdict == verdict and has_grown:
-                starved = verdict != Verdict.WARN and priority.is_starved(step, progress, span)
-                severity_and_cause = (INFO, priority.STARVATION) if starved else (severity, cause)
+                starved = verdict != Verdict.WARN and _is_starved(step, progress, span)
+                severity_and_cause = (INFO, PRIORITY_STARVATION) if starved else (severity, cause)
                 yield from _span_hits(step, progress, span, *severity_and_cause)
 
 
@@ -82,7 +94,6 @@ def _span_hits(
             span.end,
             cause=cause,
             topic=progress.interval.topic,
-            view=progress.interval.view,
             queue=queue_at(progress, span.place, BEHIND),
             implicated=client_id,
             minimum_seconds=step.settings.thresholds.stalled_after_seconds,
@@ -90,3 +101,21 @@ def _span_hits(
             weight=span.lag_last,
             measures=measures,
         )
+
+
+def _is_starved(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan) -> bool:
+    """Whether the broker had to give messages of a higher priority first, all the time that the queue stands still.
+
+    A message's priority is the id of its queue, and a POP request for all queues of a broker gets what the highest one
+    holds (unless `priorityOrderAsc` is false). Clients that own queues pull each of them.
+    Source: `SendMessageProcessor`, `PopMessageProcessor.popMsgFromTopic`.
+    """
+    topic, (broker_name, queue_id) = progress.interval.topic, progress.queues[span.place]
+    if progress.interval.status == Status.REPLAYED or step.topic_type(topic) != PRIORITY:
+        return False
+    readings = step.history.offsets[topic]
+    broker_queues = ((number, column) for (name, number), column in readings.columns.items() if name == broker_name)
+    higher = [column for number, column in broker_queues if number > queue_id]
+    seen = readings.inside(span.start + 1, span.end)
+    waiting, offsets = readings.lag[seen][:, higher] > 0, readings.consumed_to[seen][:, higher]
+    return bool(waiting.any(axis=1).all() and (np.diff(offsets, axis=0) > 0).any())

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep
+from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
 from spark_jobs.domain.model.message_queue import PERM_READ, RouteEntry
@@ -39,16 +39,15 @@ class NotReadable(NamedTuple):
     cause: NotReadableCause
 
 
-def hits(step: AuditedStep) -> Iterable[RuleHit]:
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit per (span in which a broker of a topic could not be read, queue with backlog there); one condition per
     topic and cause.
     """
-    return [
-        hit
-        for topic, route in step.routes.items()
-        if topic in step.history.offsets
-        for hit in _topic_hits(step, topic, route, seen_before(step, topic, route))
-    ]
+    for topic, route in step.routes.items():
+        if topic in step.history.offsets:
+            before = seen_before(step, topic, route)
+            for broker, spans in not_readable_spans(route, before).items():
+                yield from _broker_hits(step, topic, broker, spans, before.get(broker))
 
 
 def seen_before(step: AuditedStep, topic: str, route: Route) -> dict[str, int]:
@@ -65,9 +64,9 @@ def seen_before(step: AuditedStep, topic: str, route: Route) -> dict[str, int]:
 
 def not_readable_spans(route: Route, before: Collection[str] = ()) -> Mapping[str, Sequence[NotReadable]]:
     """Per broker, the spans in which it could not be read, since it was first in the route (or was in it `before`)."""
-    perms = [{entry.broker_name: entry.perm for entry in span.state} for span in route]
     spans_of_broker: dict[str, list[NotReadable]] = {broker: [] for broker in before}
-    for span, perm_of in zip(route, perms, strict=True):
+    for span in route:
+        perm_of = {entry.broker_name: entry.perm for entry in span.state}
         for broker in perm_of:
             spans_of_broker.setdefault(broker, [])
         for broker, spans in spans_of_broker.items():
@@ -100,21 +99,9 @@ def held_backlog(readings: OffsetReadings, broker: str, start: int, end: int) ->
     return {readings.queues[column]: backlog for column, backlog in columns_and_backlogs if backlog != UNKNOWN}
 
 
-def _is_readable(route: Route) -> bool:
-    """Whether the route never changed, and every broker in it can be read: most topics."""
-    return len(route) <= 1 and all(entry.perm & PERM_READ for span in route for entry in span.state)
-
-
-def _topic_hits(step: AuditedStep, topic: str, route: Route, before: Mapping[str, int]) -> Iterable[RuleHit]:
-    if _is_readable(route) and not before:
-        return
-    for broker, spans in not_readable_spans(route, before).items():
-        yield from _broker_hits(step, topic, broker, spans, before.get(broker))
-
-
 def _broker_hits(
     step: AuditedStep, topic: str, broker: str, spans: Sequence[NotReadable], last_hour: int | None
-) -> Iterable[RuleHit]:
+) -> Iterator[RuleHit]:
     """Readings count from one `max_gap` before a span, so that a broker which is gone has some; each counts for the
     last span that it may count for. Where the broker left before the window, those of its `last_hour` count, too.
     """
@@ -133,7 +120,6 @@ def _broker_hits(
                     span.end,
                     cause=span.cause,
                     topic=topic,
-                    view=ALL_HOSTS,
                     queue=FindingQueue(topic, broker, queue_id, NOT_READABLE),
                     severity=ERROR,
                     weight=total,

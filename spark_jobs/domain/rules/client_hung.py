@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans
 from spark_jobs.domain.model.clients import HungCause
-from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import SECOND, Time, offline_times, without
+from spark_jobs.domain.rules.lasting import overlaps
+from spark_jobs.domain.rules.queue_owners import owned_queues
 from spark_jobs.domain.rules.roots import hosts
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
@@ -25,7 +26,6 @@ class Hung(NamedTuple):
 
     start: int
     end: int
-    seen_at: int
     cause: HungCause
     stale: frozenset[MessageQueue] | None
 
@@ -36,9 +36,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     by_hand = pulling_by_hand(step)
     for client_id, spans in client_spans(step).items():
         hangs = list(_hangs(spans, seconds, by_hand))
-        if not hangs:
-            continue
-        for interval in step.replayed:
+        for interval in step.replayed if hangs else ():
             yield from _hang_hits(interval, client_id, hangs, seconds)
 
 
@@ -48,39 +46,27 @@ def _hangs(spans: Sequence[Span[ClientReport]], seconds: int, by_hand: Sequence[
     """
     for start, end, seen_at, (reported, symptoms) in spans:
         if not reported.answered and seen_at > start and end >= start + seconds * SECOND:
-            yield Hung(start, end, seen_at, HungCause.NO_ANSWER, None)
+            yield Hung(start, end, HungCause.NO_ANSWER, None)
         if symptoms.stale:
             for part in without((start, end), by_hand):
-                yield Hung(*part, min(seen_at, part[1]), HungCause.NO_PULL, frozenset(symptoms.stale))
+                yield Hung(*part, HungCause.NO_PULL, frozenset(symptoms.stale))
 
 
 def _hang_hits(interval: RebalanceInterval, client_id: str, hangs: Sequence[Hung], seconds: float) -> Iterator[RuleHit]:
-    """The hits of queues that a client owns in an interval while it hangs. `hangs` are in the order of time, and a
-    search finds the first.
-    """
-    place = bisect_right(hangs, interval.start, key=lambda hang: hang.end)
-    while place < len(hangs) and hangs[place].start < interval.end:
-        hang, place = hangs[place], place + 1
-        for queue in _affected_queues(interval, client_id, hang):
+    """The hits of queues that a client owns in an interval while it hangs."""
+    for hang, start, end in overlaps(interval.start, interval.end, hangs):
+        for queue in owned_queues(interval, client_id, HUNG):
+            if hang.stale is not None and queue[:3] not in hang.stale:
+                continue
             yield RuleHit(
-                max(interval.start, hang.start),
-                min(interval.end, hang.end),
+                start,
+                end,
                 cause=hang.cause.value,
                 client_id=client_id,
-                view=interval.view,
-                seen_at=hang.seen_at if interval.seen_at is None else min(interval.seen_at, hang.seen_at),
-                queue=FindingQueue(*queue, HUNG),
+                queue=queue,
                 implicated=client_id,
                 minimum_seconds=seconds if hang.cause is HungCause.NO_ANSWER else 0.0,
             )
-
-
-def _affected_queues(interval: RebalanceInterval, client_id: str, hung: Hung) -> Iterator[MessageQueue]:
-    owned = interval.allocation.queues_of_client.get(client_id, ()) if interval.allocation else ()
-    for place in sorted(owned):
-        queue = MessageQueue(interval.topic, *place)
-        if hung.stale is None or queue in hung.stale:
-            yield queue
 
 
 RULE = Rule(

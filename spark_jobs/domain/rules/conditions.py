@@ -13,6 +13,7 @@ from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, StepWindow
 from spark_jobs.domain.rules.evidence import QueueSpan
+from spark_jobs.domain.rules.lasting import islands
 
 Measures = list[tuple[str, float | None]]
 #: Times of queues that a finding tells, at most, unless it has more queues: a group may rebalance all the time.
@@ -28,22 +29,9 @@ def conditions(hits: Iterable[RuleHit], window: StepWindow) -> Iterator[list[Rul
     for hit in hits:
         identities[hit.topic, hit.client_id, hit.cause].append(hit)
     for same in identities.values():
-        for condition in _islands(sorted(same, key=lambda hit: (hit.start, hit.end))):
+        for condition in islands(sorted(same, key=lambda hit: (hit.start, hit.end))):
             if ended(condition) > window.start:
                 yield condition
-
-
-def _islands(in_order: Sequence[RuleHit]) -> Iterator[list[RuleHit]]:
-    """The maximal runs of hits that cover a time without a gap."""
-    island = [in_order[0]]
-    covered_until = in_order[0].end
-    for hit in in_order[1:]:
-        if hit.start > covered_until:
-            yield island
-            island = []
-        island.append(hit)
-        covered_until = max(covered_until, hit.end)
-    yield island
 
 
 def began(condition: Sequence[RuleHit]) -> int:
@@ -69,8 +57,7 @@ def stood_long_enough(condition: Sequence[RuleHit], thresholds: Thresholds) -> b
     minimum: float | None = highest(hit.minimum_seconds for hit in condition)
     if minimum is not None:
         return seconds >= minimum
-    views = {hit.view for hit in condition} - {None}
-    only_split = bool(views) and ALL_HOSTS not in views
+    only_split = all(hit.view not in (None, ALL_HOSTS) for hit in condition)
     return seconds >= (thresholds.settled_seconds if only_split else thresholds.convergence_seconds)
 
 
@@ -95,7 +82,7 @@ def queue_spans(condition: Sequence[RuleHit], window: StepWindow) -> list[QueueS
         if hit.queue is not None and hit.end > window.start:
             by_queue[hit.queue].append(hit)
     whole = [(queue, sorted(hits, key=lambda hit: (hit.start, hit.end))) for queue, hits in by_queue.items()]
-    parts = [(queue, part) for queue, hits in whole for part in _islands(hits)]
+    parts = [(queue, part) for queue, hits in whole for part in islands(hits)]
     shown = whole if len(parts) > max(MOST_SPANS, len(whole)) else parts
     return [QueueSpan(queue, max(began(hits), window.start), ended(hits)) for queue, hits in shown]
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_spans import seen_twice
 from spark_jobs.domain.kernel.consume_statuses import span_of_snapshot, status_readings
 from spark_jobs.domain.model.finding import RuleHit
@@ -15,6 +15,8 @@ from spark_jobs.domain.model.history import DEAD_LETTERS, RETRY, UNKNOWN, Client
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
+from spark_jobs.domain.phrases import known_sum
+from spark_jobs.domain.rules.evidence import known_total
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rule import Cause, Rule
 
@@ -39,7 +41,6 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             given_up.start,
             given_up.end,
             cause=GIVEN_UP,
-            seen_at=given_up.seen_at,
             minimum_seconds=0.0,
             severity=WARN,
             measures={"dead_letters": given_up.state},
@@ -49,31 +50,32 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 def _listener_hits(step: AuditedStep) -> Iterator[RuleHit]:
     for client_id, client in step.history.clients.items():
         for topic, failing in failing_listeners(client, step.window, step.settings):
-            for span in seen_twice(failing):
-                yield _listener_hit(client_id, topic, span, step.settings.thresholds.busy_after_seconds)
-
-
-def _listener_hit(client_id: str, topic: str, span: Span[FailureRate], seconds: float) -> RuleHit:
-    return RuleHit(
-        span.start,
-        span.end,
-        cause=LISTENER_FAILS,
-        topic=topic,
-        seen_at=span.seen_at,
-        implicated=client_id,
-        minimum_seconds=seconds,
-        severity=ERROR if span.state.failed_percent >= MOST_PERCENT else WARN,
-        weight=span.state.failed_percent,
-        measures=span.state._asdict(),
-    )
+            for start, end, _, rate in seen_twice(failing):
+                yield RuleHit(
+                    start,
+                    end,
+                    cause=LISTENER_FAILS,
+                    topic=topic,
+                    implicated=client_id,
+                    minimum_seconds=step.settings.thresholds.busy_after_seconds,
+                    severity=ERROR if rate.failed_percent >= MOST_PERCENT else WARN,
+                    weight=rate.failed_percent,
+                    measures=rate._asdict(),
+                )
 
 
 def _retry_hits(step: AuditedStep) -> Iterator[RuleHit]:
-    traffic, retry_progress = sent_back(step)
+    """Messages that went to the group's retry topic in the step, compared with those consumed of its other topics;
+    unknown queues count as 0, but without any that is known there are no hits.
+    """
     thresholds = step.settings.thresholds
-    if traffic.consumed is None or traffic.sent_back < thresholds.failing_messages:
+    retry_progress = [progress for progress in step.progress if progress.interval.topic.startswith(RETRY)]
+    ordinary_progress = [progress for progress in step.progress if progress.interval.is_ordinary]
+    consumed = known_sum(known_total(progress.consumed) for progress in ordinary_progress)
+    sent_back = sum(known_total(progress.produced) or 0 for progress in retry_progress)
+    if consumed is None or sent_back < thresholds.failing_messages:
         return
-    if traffic.sent_back * 100 < traffic.consumed * thresholds.failing_percent:
+    if sent_back * 100 < consumed * thresholds.failing_percent:
         return
     for progress in retry_progress:
         for place in np.flatnonzero(progress.produced > 0).tolist():
@@ -84,7 +86,7 @@ def _retry_hits(step: AuditedStep) -> Iterator[RuleHit]:
                 queue=queue_at(progress, place, RETRIED),
                 minimum_seconds=0.0,
                 severity=WARN,
-                measures=traffic._asdict(),
+                measures={"consumed": consumed, "sent_back": sent_back},
             )
 
 
@@ -133,15 +135,6 @@ class FailureRate(NamedTuple):
     failed_percent: float
 
 
-class RetryTraffic(NamedTuple):
-    """Messages that the group sent to its retry topic in a step, and that it consumed of its other topics (None: it
-    never committed there).
-    """
-
-    sent_back: int
-    consumed: int | None
-
-
 def failing_listeners(
     client: ClientHistory, window: StepWindow, settings: AuditSettings
 ) -> Iterator[tuple[str, list[Span[FailureRate]]]]:
@@ -168,17 +161,6 @@ def failing_listeners(
             yield readings.topics[code], [span for span in spans if span.start < span.end]
 
 
-def sent_back(step: AuditedStep) -> tuple[RetryTraffic, list[IntervalProgress]]:
-    """The traffic of the group's retry topic in the step, and the progress of that topic's queues; unknown queues count
-    as 0.
-    """
-    retry_progress = [progress for progress in step.progress if progress.interval.topic.startswith(RETRY)]
-    ordinary_progress = [progress for progress in step.progress if progress.interval.is_ordinary]
-    consumed = [_known_sum(progress.consumed) for progress in ordinary_progress if (progress.consumed != UNKNOWN).any()]
-    sent = sum(_known_sum(progress.produced) for progress in retry_progress)
-    return RetryTraffic(sent, sum(consumed) if consumed else None), retry_progress
-
-
 def dead_letters(step: AuditedStep) -> Span[int] | None:
     """Messages that were given up in the step, and from when to when (the readings between which the dead-letter topic
     grew); None: nothing is known of that topic, or it did not grow.
@@ -197,7 +179,3 @@ def dead_letters(step: AuditedStep) -> Span[int] | None:
         return None
     first, last = int(times[growing[0]]), int(times[growing[-1] + 1])
     return Span(max(first, window.start), max(last, window.start + 1), last, int(new.sum()))
-
-
-def _known_sum(values: np.ndarray[tuple[int], np.dtype[np.int64]]) -> int:
-    return int(values[values != UNKNOWN].sum())

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import partial
 
-from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.statuses import Verdict
-from spark_jobs.domain.rules import priority
-from spark_jobs.domain.rules.behind import DECIDED_BY, EXAMPLE, FOLLOWS, hits_behind
+from spark_jobs.domain.rules.behind import DECIDED_BY, EXAMPLE, FOLLOWS, PRIORITY_STARVATION, STARVED, hits_behind
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "CONSUMER_STALLED"
 NO_PROGRESS = "NO_PROGRESS"
-
-
-def hits(step: AuditedStep) -> Iterable[RuleHit]:
-    """Hits begin with the last reading with an allowed lag, or with the interval."""
-    return hits_behind(step, Verdict.STALL, ERROR, NO_PROGRESS)
-
 
 RULE = Rule(
     name=NAME,
@@ -34,9 +25,9 @@ RULE = Rule(
             "Check the queue's owner: one message that is never acknowledged holds back the offset (a listener that "
             "hangs, or an orderly one that suspends forever).",
         ),
-        priority.STARVATION: priority.CAUSE,
+        PRIORITY_STARVATION: STARVED,
     },
     example=EXAMPLE,
-    hits=hits,
+    hits=partial(hits_behind, verdict=Verdict.STALL, severity=ERROR, cause=NO_PROGRESS),
     follows=FOLLOWS,
 )

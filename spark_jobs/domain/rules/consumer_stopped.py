@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import partial
 
-from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.statuses import Verdict
-from spark_jobs.domain.rules import priority
-from spark_jobs.domain.rules.behind import DECIDED_BY, EXAMPLE, FOLLOWS, hits_behind
+from spark_jobs.domain.rules.behind import DECIDED_BY, EXAMPLE, FOLLOWS, PRIORITY_STARVATION, STARVED, hits_behind
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "CONSUMER_STOPPED"
 NO_COMMITS = "NO_COMMITS"
-
-
-def hits(step: AuditedStep) -> Iterable[RuleHit]:
-    """Hits begin with the last reading at which the offset moved, or no messages waited."""
-    return hits_behind(step, Verdict.STOP, ERROR, NO_COMMITS)
-
 
 RULE = Rule(
     name=NAME,
@@ -34,9 +25,9 @@ RULE = Rule(
             "Take a thread dump of the queue's owner to see whether its listener hangs. Restart it if it does not "
             "recover.",
         ),
-        priority.STARVATION: priority.CAUSE,
+        PRIORITY_STARVATION: STARVED,
     },
     example=EXAMPLE,
-    hits=hits,
+    hits=partial(hits_behind, verdict=Verdict.STOP, severity=ERROR, cause=NO_COMMITS),
     follows=FOLLOWS,
 )

@@ -6,10 +6,11 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
+from itertools import chain
 
 from spark_jobs.domain.kernel.audited_step import Allocation, AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
-from spark_jobs.domain.model.finding import Condition, FindingQueue, Party, RuleHit
+from spark_jobs.domain.model.finding import Condition, Party, RuleHit
 from spark_jobs.domain.model.history import Connection, Membership
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import ERROR, INFO
@@ -95,17 +96,19 @@ def _hits_without_owners(
 
 def _queue_hits(interval: RebalanceInterval) -> Iterator[RuleHit]:
     """The share of an id's first position is consumed by all its connections, those of further positions by none."""
-    for queue, cause, client_id in unassigned_queues(interval):
-        if cause == UnassignedCause.DUPLICATE_CLIENT_ID:
-            yield _queue_hit(interval, queue, client_id)
-    for queue, cause, owner_ids in double_owned_queues(interval):
-        if cause == DoubleOwnedCause.DUPLICATE_CLIENT_ID:
-            yield _queue_hit(interval, queue, owner_ids[0])
-
-
-def _queue_hit(interval: RebalanceInterval, queue: FindingQueue, client_id: str | None) -> RuleHit:
-    span = (interval.start, interval.end)
-    return RuleHit(*span, client_id=client_id, view=interval.view, seen_at=interval.seen_at, queue=queue)
+    lost = (
+        (queue, client_id)
+        for queue, cause, client_id in unassigned_queues(interval)
+        if cause == UnassignedCause.DUPLICATE_CLIENT_ID
+    )
+    shared = (
+        (queue, owner_ids[0])
+        for queue, cause, owner_ids in double_owned_queues(interval)
+        if cause == DoubleOwnedCause.DUPLICATE_CLIENT_ID
+    )
+    for queue, client_id in chain(lost, shared):
+        time = (interval.start, interval.end)
+        yield RuleHit(*time, client_id=client_id, view=interval.view, seen_at=interval.seen_at, queue=queue)
 
 
 def probable_cause(condition: Condition) -> DuplicateCause:

@@ -65,6 +65,12 @@ def queue_evidence(
     )
 
 
+def known_total(messages: Matrix) -> int | None:
+    """The sum of those that are known; None: none is."""
+    known = messages[messages != UNKNOWN]
+    return int(known.sum()) if len(known) else None
+
+
 def highest_backlog(findings: Iterable[tuple[int | None, int | None]]) -> int | None:
     """The highest `backlog_max` of several findings, each given with its `unknown_queues`; None: unknown, also where it
     is 0 beside unknown queues.

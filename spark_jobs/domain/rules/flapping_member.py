@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, Rebalance
+from spark_jobs.domain.kernel.audited_step import AuditedStep, Rebalance
 from spark_jobs.domain.kernel.triggers import host
 from spark_jobs.domain.model.finding import Party, RuleHit
 from spark_jobs.domain.model.severities import WARN
@@ -31,38 +31,23 @@ class MembershipChange(NamedTuple):
     joined: bool
 
 
-class Flapping(NamedTuple):
-    """A client id or a host that flaps: how often it joined and left, and the changes, one per topic."""
-
-    cause: FlappingCause
-    subject: str
-    joins: int
-    leaves: int
-    changes: Sequence[MembershipChange]
+#: By topic and start of an interval, the number of members on each host.
+_Peers = dict[tuple[str, int], Counter[str | None]]
 
 
-def hits(step: AuditedStep) -> Iterable[RuleHit]:
-    """One hit per id or host that flaps, from when it first joined or left to the last time."""
-    if not step.rebalances:
-        return []
-    return [_hit(member) for member in flapping(step.rebalances, step.settings.thresholds.flapping_times)]
-
-
-def flapping(rebalances: Iterable[Rebalance], times: int) -> list[Flapping]:
-    """The ids and hosts that joined and left at least so many times each.
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One hit per id or host that joined and left at least `flapping_times` each, from the first to the last time.
 
     An id counts by its rebalances. A host counts by the ids that joined and left, as a Java client ≥ 4.9 has a new one
     every time; with several members at once it must be so many times each, so that restarting all of them in turn,
     as a deploy does, is no flapping.
     """
-    members = []
-    peers: dict[tuple[str, int], Counter[str | None]] = {}
-    for (cause, subject), changes in _changes_by_subject(rebalances).items():
+    times, peers = step.settings.thresholds.flapping_times, _Peers()
+    for (cause, subject), changes in _changes_by_subject(step.rebalances).items():
         joins, leaves = (_change_count(cause, changes, joined) for joined in (True, False))
         fewest = min(joins, leaves)
         if fewest >= times and fewest >= times * _most_at_once(cause, subject, changes, peers):
-            members.append(Flapping(cause, subject, joins, leaves, changes))
-    return members
+            yield _hit(cause, subject, joins, leaves, changes)
 
 
 def _changes_by_subject(rebalances: Iterable[Rebalance]) -> Mapping[tuple[FlappingCause, str], list[MembershipChange]]:
@@ -83,13 +68,8 @@ def _change_count(cause: FlappingCause, changes: Iterable[MembershipChange], joi
     return len({change.rebalance.moment for change in same} if by_id else {change.client_id for change in same})
 
 
-def _most_at_once(
-    cause: FlappingCause,
-    subject: str,
-    changes: Iterable[MembershipChange],
-    peers: dict[tuple[str, int], Counter[str | None]],
-) -> int:
-    """The most members that a host had after one of the changes, 1 for an id; `peers` caches the counts per host."""
+def _most_at_once(cause: FlappingCause, subject: str, changes: Iterable[MembershipChange], peers: _Peers) -> int:
+    """The most members that a host had after one of the changes, 1 for an id; fills `peers`, which all hosts share."""
     if cause is FlappingCause.SAME_ID:
         return 1
     most = 1
@@ -101,31 +81,28 @@ def _most_at_once(
     return most
 
 
-def _hit(member: Flapping) -> RuleHit:
-    moments = [change.rebalance.moment for change in member.changes]
+def _hit(cause: FlappingCause, subject: str, joins: int, leaves: int, changes: Sequence[MembershipChange]) -> RuleHit:
+    moments = [change.rebalance.moment for change in changes]
     # A rebalance of a topic counts once, also where one id left and another one joined in it.
-    moves = {
-        (change.rebalance.interval.topic, change.rebalance.interval.start): change.rebalance.moves
-        for change in member.changes
-    }
+    rebalances = (change.rebalance for change in changes)
+    moves = {(interval.topic, interval.start): moves for _, interval, moves in rebalances}
     moved = sum(change.moved or 0 for change in moves.values())
     least = sum(change.least or 0 for change in moves.values())
     return RuleHit(
         min(moments),
         max(moments),
-        cause=member.cause,
-        client_id=member.subject,
-        view=ALL_HOSTS,
+        cause=cause,
+        client_id=subject,
         minimum_seconds=0.0,
         severity=WARN,
         measures={
-            "comings": member.joins,
-            "goings": member.leaves,
+            "comings": joins,
+            "goings": leaves,
             "least_moves": least,
             "moved_per_least_move": moved / least if least > 0 else None,
             "queues_moved": moved,
         },
-        parties=(Party(member.subject, tuple(sorted({change.client_id for change in member.changes}))),),
+        parties=(Party(subject, tuple(sorted({change.client_id for change in changes}))),),
     )
 
 

@@ -25,14 +25,13 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """
     for client_id, spans in client_spans(step).items():
         throttled_spans = symptoms(spans, lambda report: report.symptoms.throttled, lambda throttled: throttled.queue)
-        for start, end, seen_at, throttled in throttled_spans:
+        for start, end, _, throttled in throttled_spans:
             yield RuleHit(
                 start,
                 end,
                 cause=throttled.cause.value,
                 topic=throttled.queue.topic,
                 client_id=client_id,
-                seen_at=seen_at,
                 queue=FindingQueue(*throttled.queue, THROTTLED),
                 implicated=client_id,
                 severity=WARN,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans
-from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.kernel.client_spans import client_spans
+from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import Connection
-from spark_jobs.domain.model.series import Span
-from spark_jobs.domain.model.window import common
+from spark_jobs.domain.model.window import Time
+from spark_jobs.domain.rules.lasting import overlaps
+from spark_jobs.domain.rules.queue_owners import owned_queues
 from spark_jobs.domain.rules.roots import subjects
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
@@ -25,26 +26,19 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     for client_id, spans in client_spans(step).items():
         ghost_spans = [span for span in spans if not span.state.reported.in_group and span.seen_at > span.start]
         for interval in step.replayed if ghost_spans else ():
-            for span in ghost_spans:
-                yield from _ghost_hits(interval, client_id, span, step.settings.thresholds.silent_after_seconds)
+            for _, start, end in overlaps(interval.start, interval.end, ghost_spans):
+                yield from _ghost_hits(interval, client_id, (start, end), step.settings.thresholds.silent_after_seconds)
 
 
-def _ghost_hits(
-    interval: RebalanceInterval, client_id: str, span: Span[ClientReport], seconds: int
-) -> Iterator[RuleHit]:
-    time = common((interval.start, interval.end), (span.start, span.end))
-    if time is None or interval.allocation is None:
-        return
+def _ghost_hits(interval: RebalanceInterval, client_id: str, time: Time, seconds: int) -> Iterator[RuleHit]:
     members = (member for member in interval.members or () if member.client_id == client_id)
     connections = tuple(Connection(*member[:4]) for member in members)
-    for place in sorted(interval.allocation.queues_of_client.get(client_id, ())):
+    for queue in owned_queues(interval, client_id, GHOST):
         yield RuleHit(
             *time,
             cause=NOT_IN_GROUP,
             client_id=client_id,
-            view=interval.view,
-            seen_at=span.seen_at if interval.seen_at is None else min(interval.seen_at, span.seen_at),
-            queue=FindingQueue(interval.topic, *place, GHOST),
+            queue=queue,
             implicated=client_id,
             connections=connections,
             minimum_seconds=seconds,

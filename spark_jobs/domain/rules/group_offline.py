@@ -2,92 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterator
 
-import numpy as np
-
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep
-from spark_jobs.domain.model.finding import RuleHit
-from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.model.finding import FindingQueue, QueueEvidence, RuleHit
 from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.model.window import offline_times
+from spark_jobs.domain.phrases import known_sum
+from spark_jobs.domain.rules.evidence import QueueSpan, queue_evidence
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "GROUP_OFFLINE"
 NOBODY_CONNECTED = "NOBODY_CONNECTED"
 
 
-class MissedMessages(NamedTuple):
-    """Messages of the group's queues; None is unknown: `produced` needs two readings, a backlog a committed offset."""
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One hit per maximal span in which a group with messages to consume had no connection; one condition each.
 
-    produced: int | None
-    backlog_end: int | None
-    backlog_max: int | None
-
-
-def hits(step: AuditedStep) -> Iterable[RuleHit]:
-    """One hit per maximal span in which a group with messages to consume had no connection; one condition each."""
+    Messages are those of all queues with readings in that span; unknown offsets are no evidence.
+    """
     empty = [interval for interval in step.intervals if interval.status == Status.REPLAYED and not interval.members]
-    if not empty:
-        return []
     memberships = (span for spans in step.memberships.values() for span in spans)
-    connected = [(span.start, span.end) for span in memberships if span.state.connections]
-    offline_hits = []
+    connected = [(span.start, span.end) for span in memberships if empty and span.state.connections]
     for start, end in offline_times(((interval.start, interval.end) for interval in empty), connected):
-        messages = missed(step.history.offsets, max(start, step.window.start), end)
-        if is_missed(messages):
-            seen = (interval.seen_at for interval in empty if interval.start < end and interval.end > start)
-            seen_at = min(max((at for at in seen if at is not None), default=start), end)
-            offline_hits.append(_hit(start, end, seen_at, step.settings.thresholds.settled_seconds, messages))
-    return offline_hits
+        if end <= step.window.start:
+            continue
+        queues = _queues(step, max(start, step.window.start), end)
+        produced = known_sum(queue.produced for queue in queues)
+        if not produced and not any(queue.backlog_max for queue in queues):
+            continue
+        seen = (interval.seen_at for interval in empty if interval.start < end and interval.end > start)
+        yield RuleHit(
+            start,
+            end,
+            cause=NOBODY_CONNECTED,
+            seen_at=min(max((at for at in seen if at is not None), default=start), end),
+            minimum_seen_seconds=step.settings.thresholds.settled_seconds,
+            severity=ERROR,
+            measures={"backlog_end": known_sum(queue.backlog_end for queue in queues), "produced": produced},
+        )
 
 
-def missed(offsets: Mapping[str, OffsetReadings], start: int, end: int) -> MissedMessages:
-    """Messages produced and waiting in `[start, end)` (microseconds), over all topics, as far as is known."""
-    per_topic = [_queue_measures(readings, start, end) for readings in offsets.values()]
-    return MissedMessages(*(_known_sum([measured[place] for measured in per_topic]) for place in range(3)))
-
-
-def is_missed(messages: MissedMessages) -> bool:
-    """Whether messages to consume are known; unknown offsets are no evidence."""
-    return (messages.produced or 0) > 0 or (messages.backlog_max or 0) > 0
-
-
-def _queue_measures(readings: OffsetReadings, start: int, end: int) -> tuple[Matrix, Matrix, Matrix]:
-    """Produced messages, backlog at the end, and greatest backlog, per queue read in `[start, end)` (microseconds)."""
-    inside = readings.inside(start, end)
-    present = readings.present[inside]
-    columns = np.flatnonzero(present.any(axis=0))
-    if not len(columns):
-        return columns, columns, columns
-    first = present[:, columns].argmax(axis=0)
-    last = len(present) - 1 - present[::-1, columns].argmax(axis=0)
-    end_offset, lag = readings.end_offset[inside], readings.lag[inside]
-    begin, final = end_offset[first, columns], end_offset[last, columns]
-    # An offset that shrank is that of a topic made anew.
-    known = (begin != UNKNOWN) & (final >= begin) & (first < last)
-    produced = np.where(known, final, 0) - np.where(known, begin, 0)
-    return np.where(known, produced, UNKNOWN), lag[last, columns], lag[:, columns].max(axis=0)
-
-
-def _known_sum(parts: list[Matrix]) -> int | None:
-    known = [part[part != UNKNOWN] for part in parts]
-    return sum(int(part.sum()) for part in known) if any(len(part) for part in known) else None
-
-
-def _hit(start: int, end: int, seen_at: int, minimum: int, messages: MissedMessages) -> RuleHit:
-    return RuleHit(
-        start,
-        end,
-        cause=NOBODY_CONNECTED,
-        view=ALL_HOSTS,
-        seen_at=seen_at,
-        minimum_seen_seconds=minimum,
-        severity=ERROR,
-        measures={"backlog_end": messages.backlog_end, "produced": messages.produced},
-    )
+def _queues(step: AuditedStep, start: int, end: int) -> list[QueueEvidence]:
+    """What the readings in `[start, end)` (microseconds) show of every queue of the group."""
+    offsets = step.history.offsets.items()
+    queues = (FindingQueue(topic, *place, NOBODY_CONNECTED) for topic, readings in offsets for place in readings.queues)
+    return queue_evidence(step.history, None, (QueueSpan(queue, start, end) for queue in queues))[0]
 
 
 RULE = Rule(

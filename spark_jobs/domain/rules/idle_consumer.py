@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep
+from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.rules import broker_not_readable
@@ -31,7 +31,6 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 load.end,
                 cause=MORE_MEMBERS_THAN_QUEUES if more_members else LEFT_OUT_BY_STRATEGY,
                 client_id=load.client_id,
-                view=ALL_HOSTS,
                 implicated=load.client_id,
                 member_count=load.member_count,
                 queue_count=load.queue_count,

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.window import SECOND, AuditSettings
@@ -63,7 +63,7 @@ def _in_topic(interval: RebalanceInterval) -> Iterator[RuleHit]:
     strategy = in_use.pop().strategy
     if not is_popped(strategy):
         has_twins = len({client_id for _, client_id in loads}) < len(loads)
-        yield _uneven(interval.start, interval.end, topic_cause(strategy), loads, has_twins, interval)
+        yield _uneven(interval.start, interval.end, topic_cause(strategy), loads, has_twins, interval.topic)
 
 
 def _across_topics(agreed: Sequence[RebalanceInterval]) -> Iterator[RuleHit]:
@@ -90,16 +90,14 @@ def _uneven(
     cause: ImbalanceCause,
     loads: Sequence[tuple[int, str]],
     has_twins: bool,
-    interval: RebalanceInterval | None = None,
+    topic: str | None = None,
 ) -> RuleHit:
     queues = [count for count, _ in loads]
     return RuleHit(
         start,
         end,
         cause=cause,
-        topic=interval.topic if interval else None,
-        view=ALL_HOSTS,
-        seen_at=interval.seen_at if interval else None,
+        topic=topic,
         severity=INFO if has_twins else severity(cause, queues),
         weight=max(queues) - min(queues),
         measures={"fewest_queues": min(queues), "most_queues": max(queues)},
@@ -110,14 +108,13 @@ def _uneven(
 def _by_traffic(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit if members consumed far from equal numbers of messages; INFO, as being too slow has rules of its own."""
     members = member_traffic(step.progress)
-    unequal = unequal_traffic(members, step.settings)
+    unequal = unequal_traffic(members, step.settings) if members else None
     if unequal:
         consumed = [(member.consumed or 0, member.client_id) for member in unequal]
         yield RuleHit(
             min(member.start for member in members),
             max(member.end for member in members),
             cause=ImbalanceCause.UNEQUAL_TRAFFIC,
-            view=ALL_HOSTS,
             severity=INFO,
             measures={"least_consumed": unequal[1].consumed, "most_consumed": unequal[0].consumed},
             parties=parties(consumed, "{} messages".format, descending=True),
@@ -155,8 +152,6 @@ def unequal_traffic(
     queues, or worked off what had piled up, or the other was slow: as many times as much came into each of its queues,
     and at least `skew_messages_per_queue` over the time.
     """
-    if not members:
-        return None
     start, end = min(member.start for member in members), max(member.end for member in members)
     latest_start, earliest_end = start + settings.max_gap, end - settings.max_gap
     all_along = [member for member in members if member.start <= latest_start and member.end >= earliest_end]

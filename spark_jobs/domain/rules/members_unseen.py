@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep
+from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN, Reason
@@ -24,8 +24,6 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
             interval.start,
             interval.end,
             cause=interval.reason,
-            view=ALL_HOSTS,
-            seen_at=interval.seen_at,
             severity=INFO,
             minimum_seconds=thresholds.settled_seconds,
         )

@@ -101,7 +101,6 @@ def _hit(
         begun[0].start,
         max(interval.end for interval in begun),
         topic=begun[0].topic,
-        view=begun[0].view,
         seen_at=seen_at,
         minimum_seen_seconds=thresholds.persistent_after_seconds if only_twins else thresholds.settled_seconds,
     )

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, Member
+from spark_jobs.domain.kernel.audited_step import AuditedStep, Member
 from spark_jobs.domain.model.finding import Party, RuleHit
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.rocketmq.strategies import MACHINE_ROOM, UNIQUE_INSTANCE_NAME_VERSION, Variant, variant_of
@@ -55,7 +55,6 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 interval.end,
                 cause=cause,
                 view=interval.view,
-                seen_at=interval.seen_at,
                 severity=_SEVERITY[cause],
                 parties=parties(((_named(member), member.client_id) for member in members), str),
             )
@@ -73,15 +72,7 @@ def _model_hits(step: AuditedStep) -> Iterator[RuleHit]:
             models = (before.state.message_model, now.state.message_model)
             if None not in models:
                 model_parties = tuple(Party(str(model), None) for model in sorted(map(str, models)))
-                yield RuleHit(
-                    now.start,
-                    now.end,
-                    cause=cause,
-                    view=ALL_HOSTS,
-                    seen_at=now.seen_at,
-                    severity=ERROR,
-                    parties=model_parties,
-                )
+                yield RuleHit(now.start, now.end, cause=cause, severity=ERROR, parties=model_parties)
 
 
 def mixed_clients(in_use: Collection[Software]) -> MixedClientsCause | None:

@@ -24,7 +24,6 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 interval.end,
                 cause=DIFFERENT_STRATEGIES,
                 view=interval.view,
-                seen_at=interval.seen_at,
                 severity=ERROR,
                 parties=parties(((member.strategy, member.client_id) for member in members), str),
             )

@@ -12,9 +12,10 @@ from spark_jobs.domain.kernel.consume_statuses import span_of_snapshot
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import WARN
-from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.model.window import SECOND, Time
 from spark_jobs.domain.phrases import count, percent_text
 from spark_jobs.domain.rules import producer_skew, slow_listener
+from spark_jobs.domain.rules.lasting import islands
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.roots import Follows, clients, queues
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
@@ -68,21 +69,13 @@ def _runs(step: AuditedStep, member: _Member) -> Iterator[list[Span[int]]]:
     loads, rates = member.throughput.loads, member.rates
     used = np.maximum(loads.taken / rates.listener, loads.per_queue / rates.queue) * 100
     near = np.flatnonzero(used >= step.settings.thresholds.near_capacity_percent)
-    if not near.size:
-        return
     client = step.history.clients[member.client_id]
     snapshots = np.searchsorted(client.series.times, member.throughput.responses.times[near])
-    run: list[Span[int]] = []
-    for snapshot, place in zip(snapshots.tolist(), near.tolist(), strict=True):
-        span = span_of_snapshot(client, snapshot, step.window, step.settings.max_gap, place)
-        if span.end <= span.start:
-            continue
-        if run and run[-1].end < span.start:
-            yield run
-            run = []
-        run.append(span)
-    if run:
-        yield run
+    spans = (
+        span_of_snapshot(client, snapshot, step.window, step.settings.max_gap, place)
+        for snapshot, place in zip(snapshots.tolist(), near.tolist(), strict=True)
+    )
+    yield from islands(span for span in spans if span.start < span.end)
 
 
 def _hit_of_run(step: AuditedStep, member: _Member, run: Sequence[Span[int]], rows: Sequence[_Row]) -> RuleHit:
@@ -91,11 +84,10 @@ def _hit_of_run(step: AuditedStep, member: _Member, run: Sequence[Span[int]], ro
     in_step = [span for span in run if span.end > step.window.start] or run
     worst = max(in_step, key=lambda span: (max(by_listener[span.state], by_queue[span.state]), span.start))
     place = worst.state
-    minute = slice(place, place + 1)
 
     def rates_with(changes: Changes) -> tuple[float, float]:
-        minute_rates = throughput.by_minute(changes)
-        return float(minute_rates.listener[minute].item()), float(minute_rates.queue[minute].item())
+        by_minute = throughput.by_minute(changes)
+        return float(by_minute.listener[place]), float(by_minute.queue[place])
 
     listener, per_queue = rates_with(AS_SET)
     limit = Bottleneck.LISTENER
@@ -108,7 +100,7 @@ def _hit_of_run(step: AuditedStep, member: _Member, run: Sequence[Span[int]], ro
         per_queue=max(demand.per_queue, float(throughput.loads.per_queue[place])),
     )
     response_ms = float(throughput.responses.took_ms[place])
-    return _hit(step, member, (run[0].start, run[-1].end, run[-1].seen_at), limit, demand, rates_with, response_ms)
+    return _hit(step, member, (run[0].start, run[-1].end), limit, demand, rates_with, response_ms)
 
 
 def _hot_queues(step: AuditedStep, members: Sequence[_Member], rows: Sequence[_Row]) -> Iterator[RuleHit]:
@@ -128,9 +120,9 @@ def _hot_queues(step: AuditedStep, members: Sequence[_Member], rows: Sequence[_R
             if hottest >= limit_rate > received.average:
                 demand = _demand(step, member, progress.start, rows)._replace(per_queue=hottest)
                 queue = queue_at(progress, received.places[received.rates.index(hottest)], HOT)
-                span = progress.start, progress.end, progress.end
+                time, limit = (progress.start, progress.end), Bottleneck.HOT_QUEUE
                 rates, response_ms = throughput.on_average, throughput.response_ms
-                yield _hit(step, member, span, Bottleneck.HOT_QUEUE, demand, rates, response_ms, queue)
+                yield _hit(step, member, time, limit, demand, rates, response_ms, queue)
 
 
 def _demand(step: AuditedStep, member: _Member, at: int, rows: Sequence[_Row]) -> MemberDemand:
@@ -168,7 +160,7 @@ def _received(row: _Row, client_id: str) -> _Received | None:
 def _hit(
     step: AuditedStep,
     member: _Member,
-    span: tuple[int, int, int],
+    time: Time,
     limit: Bottleneck,
     demand: MemberDemand,
     rates: RatesWith,
@@ -176,14 +168,11 @@ def _hit(
     queue: FindingQueue | None = None,
 ) -> RuleHit:
     measures = relief(demand, rates, response_ms)
-    start, end, seen_at = span
     return RuleHit(
-        start,
-        end,
+        *time,
         cause=limit.value,
         topic=queue.topic if queue else None,
         client_id=member.client_id,
-        seen_at=seen_at,
         queue=queue,
         implicated=member.client_id,
         minimum_seconds=step.settings.thresholds.near_capacity_seconds,

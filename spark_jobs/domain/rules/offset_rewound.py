@@ -16,7 +16,7 @@ from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.rules import client_hung, duplicate_client_id, flapping_member
-from spark_jobs.domain.rules.queue_owners import number, queue_at
+from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.roots import Follows, clients, everything, queues
 from spark_jobs.domain.rules.rule import Cause, Rule
 
@@ -35,12 +35,11 @@ class RewindCause(StrEnum):
 
 
 class Rewind(NamedTuple):
-    """What is known of the greatest rewind of a queue: it lies between the readings at `since` and `at` (microseconds),
-    the latter with the offset `to`. `minimum`: the oldest offset that the broker had, None: unknown. `switch`: another
-    process began to serve the broker around it.
+    """What is known of the greatest rewind of a queue: the reading at `at` (microseconds) showed it, with the offset
+    `to`. `minimum`: the oldest offset that the broker had, None: unknown. `switch`: another process began to serve the
+    broker around it.
     """
 
-    since: int
     at: int
     to: int
     minimum: int | None
@@ -66,37 +65,13 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
             yield _hit(step, progress, place, _cause(step, progress, place, rewind, highest_at[rewind.at]), rewind)
 
 
-def rewind_cause(
-    *,
-    tolerance: int,
-    owned_by_twins: bool,
-    switched: bool,
-    above_minimum: float,
-    to_rebalance: float,
-    settled_after: float,
-) -> RewindCause:
-    """Why an offset went back by more than the tolerance.
-
-    Consumers that share a client id overwrite each other's commits. A process that begins to serve a broker has the
-    offsets that it last got. A consumer that finds no offset starts at the oldest message. One that lost a queue while
-    frozen or cut off commits its old offset when it comes back, around a rebalance. Else an operator reset the offset.
-    """
-    if owned_by_twins:
-        return RewindCause.TWINS
-    if switched:
-        return RewindCause.BROKER_SWITCHED
-    if above_minimum <= tolerance:
-        return RewindCause.TO_MINIMUM
-    return RewindCause.HAND_OVER if to_rebalance <= settled_after else RewindCause.RESET
-
-
 def _rewind(step: AuditedStep, progress: IntervalProgress, place: int) -> Rewind:
     topic, queue, at = progress.interval.topic, progress.queues[place], int(progress.rewound_at[place])
     readings = step.history.offsets[topic]
     row, column = int(readings.times.searchsorted(at)), readings.columns[queue]
     since = int(readings.times[np.flatnonzero(readings.present[:row, column])[-1]])
     to = int(readings.consumer_offset[row, column])
-    return Rewind(since, at, to, _minimum(step, topic, queue, at), _switch(step, topic, queue, since, at))
+    return Rewind(at, to, _minimum(step, topic, queue, at), _switch(step, topic, queue, since, at))
 
 
 def _minimum(step: AuditedStep, topic: str, queue: Place, at: int) -> int | None:
@@ -122,41 +97,40 @@ def _switch(step: AuditedStep, topic: str, queue: Place, since: int, at: int) ->
 def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind, highest: float) -> RewindCause:
     """Why an offset went back. `highest`: the most that any queue which went back at the same reading is above its
     oldest message: a reset to a time takes a young queue to its oldest message, but not all queues.
+
+    Consumers that share a client id overwrite each other's commits. A process that begins to serve a broker has the
+    offsets that it last got. A consumer that finds no offset starts at the oldest message. One that lost a queue while
+    frozen or cut off commits its old offset when it comes back, around a rebalance. Else an operator reset the offset.
     """
-    thresholds, at = step.settings.thresholds, rewind.at
-    # To the nearer end of the interval; one that the step cuts does not end there.
-    since = at - progress.start if progress.start > step.window.start else np.inf
-    until = progress.end - at if progress.end < step.window.end else np.inf
-    return rewind_cause(
-        tolerance=thresholds.rewind_tolerance,
-        owned_by_twins=_owned_by_twins(progress, place),
-        switched=rewind.switch is not None,
-        above_minimum=highest,
-        to_rebalance=min(since, until),
-        settled_after=thresholds.convergence_seconds * SECOND + step.settings.cadence,
-    )
+    if _owned_by_twins(progress, place):
+        return RewindCause.TWINS
+    if rewind.switch:
+        return RewindCause.BROKER_SWITCHED
+    if highest <= step.settings.thresholds.rewind_tolerance:
+        return RewindCause.TO_MINIMUM
+    # The rebalance at an end of the interval; one that the step cuts does not end there.
+    settled_after = step.settings.thresholds.convergence_seconds * SECOND + step.settings.cadence
+    after_start = progress.start > step.window.start and rewind.at - progress.start <= settled_after
+    before_end = progress.end < step.window.end and progress.end - rewind.at <= settled_after
+    return RewindCause.HAND_OVER if after_start or before_end else RewindCause.RESET
 
 
 def _hit(step: AuditedStep, progress: IntervalProgress, place: int, cause: RewindCause, rewind: Rewind) -> RuleHit:
     at, minimum, switch = rewind.at, rewind.minimum, rewind.switch
-    fell_to = {"consumer_offset": rewind.to, "min_offset": minimum} if minimum is not None else {}
+    measures = {name: int(getattr(progress, name)[place]) for name in ("rewinds", "rewound", "rewound_max")}
+    if cause == RewindCause.TO_MINIMUM and minimum is not None:
+        measures |= {"consumer_offset": rewind.to, "min_offset": minimum}
     return RuleHit(
         at,
         min(at + step.settings.cadence, progress.end),
         cause=cause,
         topic=progress.interval.topic,
-        view=progress.interval.view,
         queue=queue_at(progress, place, REWOUND),
         implicated=_first_owner(progress, place),
         minimum_seconds=0.0,
         severity=WARN,
-        weight=number(progress.rewound_max, place),
-        measures={
-            "rewinds": number(progress.rewinds, place),
-            "rewound": number(progress.rewound, place),
-            "rewound_max": number(progress.rewound_max, place),
-            **(fell_to if cause == RewindCause.TO_MINIMUM else {}),
-        },
+        weight=measures["rewound_max"],
+        measures=measures,
         hint=_served(switch) if cause == RewindCause.BROKER_SWITCHED and switch else None,
     )
 

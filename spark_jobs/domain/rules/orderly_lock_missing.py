@@ -19,14 +19,13 @@ NOT_LOCKED = "NOT_LOCKED"
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit per (orderly client, span, queue that it owns without the lock); one condition per client and topic."""
     for client_id, spans in client_spans(step).items():
-        for start, end, seen_at, queue in symptoms(spans, lambda report: report.reported.unlocked, lambda queue: queue):
+        for start, end, _, queue in symptoms(spans, lambda report: report.reported.unlocked, lambda queue: queue):
             yield RuleHit(
                 start,
                 end,
                 cause=NOT_LOCKED,
                 topic=queue.topic,
                 client_id=client_id,
-                seen_at=seen_at,
                 queue=FindingQueue(*queue, UNLOCKED),
                 implicated=client_id,
             )

@@ -9,11 +9,12 @@ import numpy as np
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.reading_windows import reading_pairs
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
-from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.model.history import Matrix, OffsetReadings
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.window import SECOND, Time
 from spark_jobs.domain.rocketmq.pop import popped_topic
 from spark_jobs.domain.rules import client_hung, consume_failing, slow_listener
+from spark_jobs.domain.rules.evidence import known_total
 from spark_jobs.domain.rules.roots import Follows, everything
 from spark_jobs.domain.rules.rule import Cause, Rule
 
@@ -39,7 +40,8 @@ def _topic_hits(
     redeliveries = np.maximum(pairs.produced, 0)
     for start, end in lasting(pairs.times[redeliveries.any(axis=1)], thresholds.busy_after_seconds * SECOND):
         per_queue = redeliveries[(pairs.times > start) & (pairs.times <= end)].sum(axis=0)
-        redelivered, consumed = int(per_queue.sum()), _consumed(popped, start, end)
+        redelivered = int(per_queue.sum())
+        consumed = known_total(reading_pairs(popped, popped.inside(start, end + 1)).forward)
         if consumed is None or redelivered < thresholds.failing_messages:
             continue
         if redelivered * 100 < consumed * thresholds.failing_percent:
@@ -62,13 +64,6 @@ def lasting(times: Matrix, at_least: int) -> Iterator[Time]:
     for run in np.split(times, np.flatnonzero(np.diff(times) > at_least) + 1):
         if len(run) and run[-1] - run[0] >= at_least:
             yield int(run[0]), int(run[-1])
-
-
-def _consumed(popped: OffsetReadings, start: int, end: int) -> int | None:
-    """Messages of the topic that the group consumed in `[start, end]`; None: unknown."""
-    forward = reading_pairs(popped, popped.inside(start, end + 1)).forward
-    known = forward[forward != UNKNOWN]
-    return int(known.sum()) if len(known) else None
 
 
 RULE = Rule(

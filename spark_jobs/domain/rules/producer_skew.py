@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, IntervalProgress
+from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, Place
-from spark_jobs.domain.model.message_queue import PERM_WRITE, RouteEntry
+from spark_jobs.domain.model.message_queue import PERM_WRITE
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules.roots import topics
@@ -78,31 +78,18 @@ def production(parts: Sequence[IntervalProgress]) -> Production:
     return Production(list(columns), start, end, np.where(known, produced, UNKNOWN), whole & known)
 
 
-def skew(produced: Sequence[tuple[str, int | None]], least_mean: float) -> Skew | None:
-    """How unequal the production of a topic's queues is; None where the mean is too small to judge.
-
-    `produced`: (broker, messages, None: unknown) per queue. Brokers that got no message are not counted: that is no
-    choice of queues (`queues_without_messages`).
+def skew(brokers: Sequence[str], produced: Matrix, least_mean: float) -> Skew | None:
+    """How unequal the production of a topic's queues is, given the broker and the messages of each (or `UNKNOWN`); None
+    where the mean is too small to judge. Brokers that got no message are not counted: that is no choice of queues
+    (`_unwritten`).
     """
-    written = {broker for broker, messages in produced if messages}
-    counted = [messages for broker, messages in produced if broker in written and messages is not None]
+    messages_of_queues = list(zip(brokers, produced.tolist(), strict=True))
+    written = {broker for broker, messages in messages_of_queues if messages > 0}
+    counted = [messages for broker, messages in messages_of_queues if broker in written and messages != UNKNOWN]
     if not counted or sum(counted) / len(counted) < least_mean:
         return None
     mean = sum(counted) / len(counted)
     return Skew(mean, max(counted) / mean)
-
-
-def queues_without_messages(routes: Sequence[Sequence[RouteEntry]], production: Production) -> set[Place]:
-    """The write queues of brokers that got no message in any of them, though all routes let producers write to them."""
-    is_empty = (production.produced == 0) & production.whole
-    empty = {queue for queue, none in zip(production.queues, is_empty.tolist(), strict=True) if none}
-    writable = ([entry for entry in route if entry.perm & PERM_WRITE and entry.write_queue_nums] for route in routes)
-    write_queues = [{entry.broker_name: entry.write_queue_nums for entry in entries} for entries in writable]
-    unwritten: set[Place] = set()
-    for broker in set.intersection(*map(set, write_queues)):
-        queues = {(broker, queue_id) for counts in write_queues for queue_id in range(counts[broker])}
-        unwritten |= queues if queues <= empty else set()
-    return unwritten
 
 
 def _may_be_skewed(parts: Sequence[IntervalProgress], thresholds: Thresholds) -> bool:
@@ -121,26 +108,35 @@ def _may_be_skewed(parts: Sequence[IntervalProgress], thresholds: Thresholds) ->
 def _topic_hits(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]) -> Iterator[RuleHit]:
     """The hits of one topic. Where the broker hands out messages to all members, a hot queue holds nobody up."""
     thresholds, per_queue = step.settings.thresholds, production(parts)
-    messages = [None if count == UNKNOWN else count for count in per_queue.produced.tolist()]
     brokers = [broker for broker, _ in per_queue.queues]
-    topic_skew = skew(list(zip(brokers, messages, strict=True)), thresholds.skew_messages_per_queue)
+    topic_skew = skew(brokers, per_queue.produced, thresholds.skew_messages_per_queue)
     if not topic_skew:
         return
     is_shared_out = any(progress.interval.is_shared_out for progress in parts)
     unwritten = _unwritten(step, topic, per_queue)
-    for place, produced in enumerate(messages):
+    for place, produced in enumerate(per_queue.produced.tolist()):
         if per_queue.queues[place] in unwritten:
             yield _hit(topic, per_queue, place, BROKER_WITHOUT_MESSAGES, WITHOUT_MESSAGES, {"mean": topic_skew.mean})
-        elif produced is not None and produced >= topic_skew.mean * thresholds.skew_ratio and not is_shared_out:
+        elif produced >= topic_skew.mean * thresholds.skew_ratio and not is_shared_out:
             measures = {"max_over_mean": topic_skew.ratio, "mean": topic_skew.mean, "produced_max": produced}
             yield _hit(topic, per_queue, place, HOT_QUEUES, HOT, measures)
 
 
 def _unwritten(step: AuditedStep, topic: str, per_queue: Production) -> set[Place]:
-    """The queues of brokers without messages, by all routes of the time that was measured."""
+    """The write queues of brokers that got no message in any of them, though all routes of the time that was measured
+    let producers write to them.
+    """
     start, end = int(per_queue.start.min()), int(per_queue.end.max())
     routes = [span.state for span in step.routes.get(topic, ()) if span.start < end and start < span.end]
-    return queues_without_messages(routes, per_queue) if routes else set()
+    writable = ([entry for entry in route if entry.perm & PERM_WRITE and entry.write_queue_nums] for route in routes)
+    write_queues = [{entry.broker_name: entry.write_queue_nums for entry in entries} for entries in writable]
+    is_empty = (per_queue.produced == 0) & per_queue.whole
+    empty = {queue for queue, none in zip(per_queue.queues, is_empty.tolist(), strict=True) if none}
+    unwritten: set[Place] = set()
+    for broker in set.intersection(*map(set, write_queues)) if routes else ():
+        queues = {(broker, queue_id) for counts in write_queues for queue_id in range(counts[broker])}
+        unwritten |= queues if queues <= empty else set()
+    return unwritten
 
 
 def _hit(topic: str, per_queue: Production, place: int, cause: str, role: str, measures: dict[str, float]) -> RuleHit:
@@ -149,7 +145,6 @@ def _hit(topic: str, per_queue: Production, place: int, cause: str, role: str, m
         int(per_queue.end[place]),
         cause=cause,
         topic=topic,
-        view=ALL_HOSTS,
         queue=FindingQueue(topic, *per_queue.queues[place], role),
         severity=WARN,
         weight=measures.get("produced_max"),

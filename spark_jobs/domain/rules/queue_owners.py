@@ -1,4 +1,4 @@
-"""The queues of an interval as findings name them: those without an owner or with several, and numbers of a queue."""
+"""The queues of an interval as findings name them, among them those without an owner or with several."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from spark_jobs.domain.kernel.audited_step import IntervalProgress, RebalanceInterval
 from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
-from spark_jobs.domain.model.history import UNKNOWN, Matrix
 
 UNASSIGNED, DOUBLE_OWNED, DISPUTED = "UNASSIGNED", "DOUBLE_OWNED", "DISPUTED"
 
@@ -40,6 +39,12 @@ def double_owned_queues(interval: RebalanceInterval) -> Iterator[tuple[FindingQu
             yield FindingQueue(interval.topic, *queue, DOUBLE_OWNED), cause, owner_ids
 
 
+def owned_queues(interval: RebalanceInterval, client_id: str, role: str) -> list[FindingQueue]:
+    """The queues that a client owns by replay, sorted, in the role that they play in a finding."""
+    places = interval.allocation.queues_of_client.get(client_id, ()) if interval.allocation else ()
+    return [FindingQueue(interval.topic, *place, role) for place in sorted(places)]
+
+
 def queue_hit(interval: RebalanceInterval, queue: FindingQueue, cause: str, implicated: str | None = None) -> RuleHit:
     """The hit of a queue for a whole interval of its topic."""
     return RuleHit(
@@ -57,8 +62,3 @@ def queue_hit(interval: RebalanceInterval, queue: FindingQueue, cause: str, impl
 def queue_at(progress: IntervalProgress, place: int, role: str) -> FindingQueue:
     """The queue at a place of an interval's progress, in the role it plays in a finding."""
     return FindingQueue(progress.interval.topic, *progress.queues[place], role)
-
-
-def number(values: Matrix, place: int) -> float | None:
-    """The value of the queue at this place; None: unknown."""
-    return None if values[place] == UNKNOWN else float(values[place])

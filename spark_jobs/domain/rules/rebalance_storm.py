@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, Rebalance
+from spark_jobs.domain.kernel.audited_step import AuditedStep, Moves
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND
@@ -28,19 +28,37 @@ class RebalanceMoment(NamedTuple):
     by_members: bool
 
 
-def hits(step: AuditedStep) -> Iterable[RuleHit]:
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit per storm of the group, from its first to its last rebalance."""
     thresholds = step.settings.thresholds
     if len(step.rebalances) < thresholds.storm_rebalances:
-        return []
-    group_storms = storms(moments(step.rebalances), thresholds.storm_rebalances, thresholds.storm_seconds * SECOND)
-    return [_hit(storm) for storm in group_storms]
+        return
+    by_moment = groupby(step.rebalances, key=lambda rebalance: rebalance.moment)
+    moments = [_moment(at, [rebalance.moves for rebalance in rebalances]) for at, rebalances in by_moment]
+    for storm in storms(moments, thresholds.storm_rebalances, thresholds.storm_seconds * SECOND):
+        by_members = sum(moment.by_members for moment in storm) * 2 >= len(storm)
+        yield RuleHit(
+            storm[0].at,
+            storm[-1].at,
+            cause=MEMBER_CHANGES if by_members else ROUTE_CHANGES,
+            minimum_seconds=0.0,
+            severity=WARN,
+            measures={
+                "least_moves": sum(moment.least_moves for moment in storm),
+                "queues_moved": sum(moment.queues_moved for moment in storm),
+                "rebalances": len(storm),
+            },
+        )
 
 
-def moments(rebalances: Iterable[Rebalance]) -> list[RebalanceMoment]:
-    """One per moment, over all topics that rebalanced then; `rebalances` are in the order of time."""
-    by_moment = groupby(rebalances, key=lambda rebalance: rebalance.moment)
-    return [_moment(at, list(same_moment)) for at, same_moment in by_moment]
+def _moment(at: int, moves: Sequence[Moves]) -> RebalanceMoment:
+    """What all topics that rebalanced then moved."""
+    return RebalanceMoment(
+        at,
+        sum(change.moved or 0 for change in moves),
+        sum(change.least or 0 for change in moves),
+        any(change.triggers[0][0].startswith("MEMBER_") for change in moves),
+    )
 
 
 def storms(moments: Sequence[RebalanceMoment], minimum: int, within: int) -> list[Sequence[RebalanceMoment]]:
@@ -52,33 +70,6 @@ def storms(moments: Sequence[RebalanceMoment], minimum: int, within: int) -> lis
             begin = runs.pop()[0] if runs and runs[-1][1] >= first else first
             runs.append((begin, last))
     return [moments[first : last + 1] for first, last in runs]
-
-
-def _moment(at: int, rebalances: Sequence[Rebalance]) -> RebalanceMoment:
-    moves = [rebalance.moves for rebalance in rebalances]
-    return RebalanceMoment(
-        at,
-        sum(change.moved or 0 for change in moves),
-        sum(change.least or 0 for change in moves),
-        any(change.triggers[0][0].startswith("MEMBER_") for change in moves),
-    )
-
-
-def _hit(storm: Sequence[RebalanceMoment]) -> RuleHit:
-    by_members = sum(moment.by_members for moment in storm) * 2 >= len(storm)
-    return RuleHit(
-        storm[0].at,
-        storm[-1].at,
-        cause=MEMBER_CHANGES if by_members else ROUTE_CHANGES,
-        view=ALL_HOSTS,
-        minimum_seconds=0.0,
-        severity=WARN,
-        measures={
-            "least_moves": sum(moment.least_moves for moment in storm),
-            "queues_moved": sum(moment.queues_moved for moment in storm),
-            "rebalances": len(storm),
-        },
-    )
 
 
 RULE = Rule(

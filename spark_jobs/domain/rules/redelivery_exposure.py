@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, Moves
+from spark_jobs.domain.kernel.audited_step import AuditedStep, Moves
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings
 from spark_jobs.domain.model.severities import INFO, WARN
@@ -28,20 +28,18 @@ class Exposure(NamedTuple):
     queues: int
     unknown: int
 
-    def plus(self, other: Exposure) -> Exposure:
-        """The sum of two exposures."""
-        return Exposure(self.in_flight + other.in_flight, self.queues + other.queues, self.unknown + other.unknown)
 
-
-def hits(step: AuditedStep) -> Iterable[RuleHit]:
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit per step with rebalances that moved messages in flight, from the first to the last."""
-    exposures: dict[int, Exposure] = defaultdict(lambda: Exposure(0, 0, 0))
+    per_moment: dict[int, list[Exposure]] = defaultdict(list)
     for moment, interval, moves in step.rebalances:
         # Rebalances of the warm-up belong to the step before.
         if moves.handed_over and moment >= step.window.start:
-            exposures[moment] = exposures[moment].plus(exposure(step, interval.topic, moves))
+            per_moment[moment].append(exposure(step, interval.topic, moves))
+    exposures = {moment: Exposure(*map(sum, zip(*topics, strict=True))) for moment, topics in per_moment.items()}
     exposed = {moment: total for moment, total in exposures.items() if total.in_flight > 0}
-    return [_hit(step, exposed)] if exposed else []
+    if exposed:
+        yield _hit(step, exposed)
 
 
 def exposure(step: AuditedStep, topic: str, moves: Moves) -> Exposure:
@@ -82,7 +80,6 @@ def _hit(step: AuditedStep, exposed: dict[int, Exposure]) -> RuleHit:
         min(exposed),
         min(max(exposed) + thresholds.convergence_seconds * SECOND, step.window.end),
         cause=QUEUES_MOVED,
-        view=ALL_HOSTS,
         minimum_seconds=0.0,
         severity=WARN if greatest >= thresholds.redelivery_messages else INFO,
         measures={

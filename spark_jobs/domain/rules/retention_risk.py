@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from enum import StrEnum
 
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.model.finding import RuleHit
-from spark_jobs.domain.model.history import Matrix
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.rules import (
     client_hung,
@@ -37,22 +36,25 @@ class RetentionCause(StrEnum):
     AGED = "AGED"
 
 
-def hits(step: AuditedStep) -> Iterable[RuleHit]:
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit per (interval, queue behind by more than the allowed lag whose messages are lost or expire): by the
     broker's oldest offsets, or by age where those do not say so.
     """
+    thresholds = step.settings.thresholds
     minimums: dict[str, Minimums] = {}
     for progress in step.progress:
-        behind = np.flatnonzero(progress.lag_last > step.settings.thresholds.allowed_lag)
+        behind = np.flatnonzero(progress.lag_last > thresholds.allowed_lag).tolist()
         topic = progress.interval.topic
-        offset_hits: list[RuleHit] = []
-        if len(behind) and topic in step.history.topics:
-            if topic not in minimums:
-                minimums[topic] = Minimums(step.history.topics[topic], step.window)
-            offset_hits = list(_offset_hits(step, progress, behind, minimums[topic]))
-        yield from offset_hits
-        reported = {hit.queue for hit in offset_hits}
-        yield from (hit for hit in _age_hits(step, progress, behind) if hit.queue not in reported)
+        if behind and topic in step.history.topics and topic not in minimums:
+            minimums[topic] = Minimums(step.history.topics[topic], step.window)
+        by_age = seconds_left_by_age(progress, thresholds) <= thresholds.retention_seconds if behind else ()
+        for place in behind:
+            offsets = minimums[topic].waiting(progress, place) if topic in minimums else None
+            cause = retention_cause(offsets, thresholds.retention_seconds) if offsets else None
+            if offsets and cause:
+                yield _hit(step, progress, place, offsets, cause)
+            elif by_age[place]:
+                yield _aged_hit(progress, place, thresholds.reserved_seconds)
 
 
 def retention_cause(queue: QueueOffsets, within_seconds: float) -> RetentionCause | None:
@@ -63,36 +65,20 @@ def retention_cause(queue: QueueOffsets, within_seconds: float) -> RetentionCaus
     return RetentionCause.EXPIRING if seconds is not None and seconds <= within_seconds else None
 
 
-def _offset_hits(
-    step: AuditedStep, progress: IntervalProgress, behind: Matrix, minimums: Minimums
-) -> Iterator[RuleHit]:
-    for place in behind.tolist():
-        queue = minimums.waiting(progress, place)
-        cause = retention_cause(queue, step.settings.thresholds.retention_seconds) if queue else None
-        if queue and cause:
-            yield _hit(step, progress, place, queue, cause)
-
-
-def _age_hits(step: AuditedStep, progress: IntervalProgress, behind: Matrix) -> Iterator[RuleHit]:
-    """The hits of queues whose oldest waiting message may be as old as the broker keeps messages, or soon will be."""
-    thresholds = step.settings.thresholds
-    left = seconds_left_by_age(progress, thresholds)[behind]
-    for place in behind[left <= thresholds.retention_seconds].tolist():
-        yield RuleHit(
-            progress.start,
-            progress.end,
-            cause=RetentionCause.AGED,
-            topic=progress.interval.topic,
-            view=progress.interval.view,
-            queue=queue_at(progress, place, AT_RISK),
-            minimum_seconds=0.0,
-            severity=WARN,
-            weight=float(progress.age_ms[place]),
-            measures={
-                "oldest_message_seconds": float(progress.age_ms[place]) / 1000,
-                "reserved_seconds": thresholds.reserved_seconds,
-            },
-        )
+def _aged_hit(progress: IntervalProgress, place: int, reserved_seconds: float) -> RuleHit:
+    """Of a queue whose oldest waiting message may be as old as the broker keeps messages, or soon will be."""
+    age_ms = float(progress.age_ms[place])
+    return RuleHit(
+        progress.start,
+        progress.end,
+        cause=RetentionCause.AGED,
+        topic=progress.interval.topic,
+        queue=queue_at(progress, place, AT_RISK),
+        minimum_seconds=0.0,
+        severity=WARN,
+        weight=age_ms,
+        measures={"oldest_message_seconds": age_ms / 1000, "reserved_seconds": reserved_seconds},
+    )
 
 
 def _hit(

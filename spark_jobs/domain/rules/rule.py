@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.causes import UnassignedCause
@@ -52,11 +52,11 @@ class Rule:
     causes: Mapping[str, Cause]
     example: str
     hits: Callable[[AuditedStep], Iterable[RuleHit]]
-    needs: tuple[str, ...] = field(default=())
+    needs: tuple[str, ...] = ()
     severity: Callable[[Condition], str] = severity_by_harm
     probable_cause: Callable[[Condition], str] | None = None
     shows_persistence: bool = False
-    follows: tuple[Follows, ...] = field(default=())
+    follows: tuple[Follows, ...] = ()
     spreads_by: Shares | None = None
     is_blind: bool = False
     headline: str = ""

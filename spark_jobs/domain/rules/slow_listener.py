@@ -48,7 +48,6 @@ def _hit(
         cause=cause,
         topic=topic,
         client_id=client_id,
-        seen_at=span.seen_at,
         implicated=client_id,
         minimum_seconds=seconds,
         severity=WARN,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import Party, RuleHit
-from spark_jobs.domain.model.history import Membership, Subscriptions
-from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.history import Subscriptions
 from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.rules.parties import flaps, parties
 from spark_jobs.domain.rules.rule import Cause, Rule
@@ -32,39 +31,23 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     forth; one condition per group and cause.
     """
     for interval in step.intervals:
-        if interval.subscription_conflicts:
-            yield from _conflict_hits(interval)
+        for conflict in interval.subscription_conflicts:
+            answers = [(_sorted(subscriptions), client_id) for client_id, subscriptions in conflict.answers]
+            yield RuleHit(
+                conflict.start,
+                conflict.end,
+                cause=mismatch(subscriptions for subscriptions, _ in answers),
+                view=interval.view,
+                severity=ERROR,
+                weight=1,
+                parties=parties(answers, _text),
+            )
     for spans in step.memberships.values():
         for before, now in flaps(spans, lambda membership: membership.subscriptions):
-            yield _flap(before, now)
-
-
-def _conflict_hits(interval: RebalanceInterval) -> Iterator[RuleHit]:
-    for conflict in interval.subscription_conflicts:
-        answers = [(_sorted(subscriptions), client_id) for client_id, subscriptions in conflict.answers]
-        yield RuleHit(
-            conflict.start,
-            conflict.end,
-            cause=mismatch(subscriptions for subscriptions, _ in answers),
-            view=interval.view,
-            severity=ERROR,
-            weight=1,
-            parties=parties(answers, _text),
-        )
-
-
-def _flap(before: Span[Membership], now: Span[Membership]) -> RuleHit:
-    """The hit of a broker's subscriptions that changed back and forth; whose they are, the broker does not show."""
-    variants = sorted(_sorted(span.state.subscriptions) for span in (before, now))
-    return RuleHit(
-        now.start,
-        now.end,
-        cause=mismatch(variants),
-        view=ALL_HOSTS,
-        seen_at=now.seen_at,
-        severity=ERROR,
-        parties=tuple(Party(_text(subscriptions), None) for subscriptions in variants),
-    )
+            # Whose they are, the broker does not show.
+            variants = sorted(_sorted(span.state.subscriptions) for span in (before, now))
+            both = tuple(Party(_text(subscriptions), None) for subscriptions in variants)
+            yield RuleHit(now.start, now.end, cause=mismatch(variants), severity=ERROR, parties=both)
 
 
 def mismatch(known: Iterable[_SortedSubscriptions]) -> MismatchCause | None:

@@ -7,42 +7,40 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep
+from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import Party, RuleHit
 from spark_jobs.domain.model.history import Matrix, OffsetReadings
 from spark_jobs.domain.model.series import last_hour_before
 from spark_jobs.domain.model.severities import INFO, WARN
+from spark_jobs.domain.model.window import Time, offline_times, without
+from spark_jobs.domain.rules.lasting import islands
 from spark_jobs.domain.rules.roots import everything
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "UNOBSERVED"
 NO_SNAPSHOTS = "NO_SNAPSHOTS"
 MEMBERSHIPS, ROUTES, OFFSETS = "membership_snapshots", "route_snapshots", "offset_snapshots"
-#: `[start, end)`, microseconds.
-Time = tuple[int, int]
 
 
 class SnapshotGap(NamedTuple):
-    """A time without snapshots; `sources`: the tables, each with the topic where it has one, sorted."""
+    """A time without snapshots; `source`: the table, with the topic where it has one."""
 
     start: int
     end: int
-    sources: tuple[str, ...]
+    source: str
 
 
-def hits(step: AuditedStep) -> Iterable[RuleHit]:
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit per maximal time in which at least one source has no snapshots, with all those; one condition each."""
-    return [
-        RuleHit(
-            start,
+    for joined in islands(sorted(snapshot_gaps(step))):
+        end = max(gap.end for gap in joined)
+        yield RuleHit(
+            joined[0].start,
             end,
             cause=NO_SNAPSHOTS,
-            view=ALL_HOSTS,
             severity=WARN if end < step.window.end else INFO,
-            parties=tuple(Party(source, None) for source in sources),
+            parties=tuple(Party(source, None) for source in sorted({gap.source for gap in joined})),
         )
-        for start, end, sources in joined_gaps(snapshot_gaps(step))
-    ]
 
 
 def snapshot_gaps(step: AuditedStep) -> Iterator[SnapshotGap]:
@@ -75,14 +73,14 @@ def _broker_gaps(
     for broker in sorted({name for name, _ in readings.queues}):
         columns = [column for (name, _), column in readings.columns.items() if name == broker]
         routed = [
-            SnapshotGap(span.start, span.end, ())
+            (span.start, span.end)
             for span in step.routes.get(topic, ())
             if any(entry.broker_name == broker for entry in span.state)
         ]
         answered_at = np.union1d(times[present[:, columns].any(axis=1)], _answered_at(step, broker))
-        for start, end in gaps_where_named(answered_at, joined_gaps(routed), step.settings.max_gap):
+        for start, end in gaps_where_named(answered_at, offline_times(routed, ()), step.settings.max_gap):
             if not any(since <= start and end <= until for since, until in missing):
-                yield SnapshotGap(start, end, (f"{OFFSETS}: {topic} ({broker})",))
+                yield SnapshotGap(start, end, f"{OFFSETS}: {topic} ({broker})")
 
 
 def _answered_at(step: AuditedStep, broker: str) -> Matrix:
@@ -93,11 +91,11 @@ def _answered_at(step: AuditedStep, broker: str) -> Matrix:
     return members.times[members.inside(step.window.read_from, step.window.end)]
 
 
-def gaps_where_named(answered_at: Matrix, named: Iterable[SnapshotGap], max_gap: int) -> Iterator[Time]:
+def gaps_where_named(answered_at: Matrix, named: Iterable[Time], max_gap: int) -> Iterator[Time]:
     """The gaps after a broker's answers while the route names it; a broker that comes back into the route has `max_gap`
     to answer. The time before its first answer is no gap.
     """
-    for since, until, _ in named:
+    for since, until in named:
         first, stop = np.searchsorted(answered_at, (since, until))
         times = answered_at[first:stop]
         yield from gaps_behind(np.append(since, times) if first else times, until, max_gap)
@@ -115,15 +113,8 @@ def gaps(known: Iterable[Time], until: int) -> list[Time]:
 
     The time before the first span is no gap: a group or topic may be new.
     """
-    gaps_so_far: list[Time] = []
-    covered: int | None = None
-    for start, end in sorted(known):
-        if covered is not None and covered < start:
-            gaps_so_far.append((covered, start))
-        covered = end if covered is None else max(covered, end)
-    if covered is not None and covered < until:
-        gaps_so_far.append((covered, until))
-    return gaps_so_far
+    spans = sorted(known)
+    return list(without((spans[0][0], until), spans)) if spans else []
 
 
 def gaps_behind(times: Matrix, until: int, max_gap: int) -> list[Time]:
@@ -133,21 +124,8 @@ def gaps_behind(times: Matrix, until: int, max_gap: int) -> list[Time]:
     return list(zip((times[late] + max_gap).tolist(), following[late].tolist(), strict=True))
 
 
-def joined_gaps(gaps: Iterable[SnapshotGap]) -> list[SnapshotGap]:
-    """The gaps, joined where they overlap or touch: maximal times in which always some source has no snapshots."""
-    joined: list[SnapshotGap] = []
-    names: set[str] = set()
-    for start, end, sources in sorted(gaps):
-        if not joined or start > joined[-1].end:
-            joined.append(SnapshotGap(start, end, ()))
-            names = set()
-        names.update(sources)
-        joined[-1] = SnapshotGap(joined[-1].start, max(joined[-1].end, end), tuple(sorted(names)))
-    return joined
-
-
 def _gaps_of_source(source: str, times: Iterable[Time]) -> Iterator[SnapshotGap]:
-    return (SnapshotGap(start, end, (source,)) for start, end in times)
+    return (SnapshotGap(start, end, source) for start, end in times)
 
 
 RULE = Rule(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,25 @@ from spark_jobs.domain.kernel.audited_step import (
     Disagreement,
     IntervalProgress,
     Member,
+    Moves,
+    Rebalance,
     RebalanceInterval,
 )
-from spark_jobs.domain.model.finding import Counts
-from spark_jobs.domain.model.history import UNKNOWN, Connection, GroupHistory, Membership, Subscriptions
+from spark_jobs.domain.kernel.verdicts import VerdictSpan
+from spark_jobs.domain.model.finding import Counts, RuleHit
+from spark_jobs.domain.model.history import (
+    UNKNOWN,
+    Connection,
+    GroupHistory,
+    Membership,
+    OffsetReadings,
+    Place,
+    Subscriptions,
+    TopicReadings,
+)
+from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
-from spark_jobs.domain.model.statuses import Reason
+from spark_jobs.domain.model.statuses import Reason, Trigger
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings
 
@@ -47,11 +61,11 @@ def allocation(
     """`owners`: of each readable queue the positions that own it, joined by `+` (`-`: nobody); of queues by their
     place, (cause, client id in whose share) and cause; `unreadable`: the causes of the queues behind.
     """
-    positions = [tuple(int(one) for one in word.split("+") if word != "-") for word in owners.split()]
+    positions = [tuple(int(position) for position in word.split("+") if word != "-") for word in owners.split()]
     positions += [() for _ in unreadable]
     readable, count = len(positions) - len(unreadable), len(positions)
     why = {**(unassigned or {}), **{readable + place: (cause, None) for place, cause in enumerate(unreadable)}}
-    ids = [one.client_id for one in listed]
+    ids = [member.client_id for member in listed]
     return Allocation(
         queues=[("b", queue_id) for queue_id in range(count)],
         readable_count=readable,
@@ -64,7 +78,7 @@ def allocation(
         counts=Counts(
             sum(not owned for owned in positions[:readable]), sum(len(owned) > 1 for owned in positions[:readable])
         ),
-        twin_ids=tuple(dict.fromkeys(one for one in ids if ids.count(one) > 1)),
+        twin_ids=tuple(dict.fromkeys(client_id for client_id in ids if ids.count(client_id) > 1)),
     )
 
 
@@ -95,26 +109,6 @@ def interval(
     )
 
 
-def progress(
-    one: RebalanceInterval, consumed: Sequence[int | None], produced: Sequence[int | None]
-) -> IntervalProgress:
-    """The messages of each queue over the whole interval, None is unknown; nothing else is known."""
-    nothing = np.full(len(consumed), UNKNOWN, dtype=np.int64)
-    measured = {"consumed": _numbers(consumed), "produced": _numbers(produced)}
-    others: dict[str, Any] = {
-        name: measured.get(name, nothing)
-        for name in IntervalProgress.__dataclass_fields__
-        if name not in ("interval", "start", "end", "verdicts", "spans")
-    }
-    return IntervalProgress(
-        interval=one, start=one.start, end=one.end, verdicts=[None] * len(consumed), spans=[], **others
-    )
-
-
-def _numbers(values: Sequence[int | None]) -> NDArray[np.int64]:
-    return np.array([UNKNOWN if value is None else value for value in values], dtype=np.int64)
-
-
 def broker_said(start: int, end: int, ids: str, subscriptions: Subscriptions) -> Span[Membership]:
     """A span in which a broker listed these clients with these subscriptions."""
     connections = tuple(Connection(client_id) for client_id in ids.split())
@@ -133,8 +127,108 @@ def audited_step(
         history=GroupHistory("cluster", "g"),
         window=settings.window(0),
         settings=settings,
-        intervals=sorted(intervals, key=lambda one: (one.topic, one.start, one.view)),
+        intervals=sorted(intervals, key=lambda each: (each.topic, each.start, each.view)),
         progress=progress,
         rebalances=(),
         memberships=memberships or {},
     )
+
+
+#: What one reading says of one queue, None: unknown; no tuple at all: the snapshot has not the queue.
+QueueReading = tuple[int | None, ...]
+
+
+def offsets(queues: Sequence[Place], readings: Mapping[float, Sequence[QueueReading | None]]) -> OffsetReadings:
+    """By time, per queue: end offset, consumer offset, pull offset, last timestamp."""
+    times, present, numbers = _matrices(queues, readings, 4)
+    end, consumer, pull, timestamp = numbers
+    return OffsetReadings(times, queues, end, consumer, pull, timestamp, present)
+
+
+def oldest(queues: Sequence[Place], readings: Mapping[float, Sequence[QueueReading | None]]) -> TopicReadings:
+    """By time, per queue: oldest offset, next one to write."""
+    times, present, numbers = _matrices(queues, readings, 2)
+    least, following = numbers
+    return TopicReadings(times, queues, least, following, present)
+
+
+def _matrices(
+    queues: Sequence[Place], readings: Mapping[float, Sequence[QueueReading | None]], width: int
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], list[NDArray[np.int64]]]:
+    times = np.array([int(at * SECOND) for at in readings], dtype=np.int64)
+    present = np.array([[reading is not None for reading in row] for row in readings.values()], dtype=np.bool_)
+    said = [[reading or (None,) * width for reading in row] for row in readings.values()]
+    numbers = [
+        [[UNKNOWN if reading[n] is None else reading[n] for reading in row] for row in said] for n in range(width)
+    ]
+    shape = (len(times), len(queues))
+    return times, present.reshape(shape), [np.array(matrix, dtype=np.int64).reshape(shape) for matrix in numbers]
+
+
+def progress(
+    of: RebalanceInterval,
+    start: float,
+    end: float,
+    spans: Sequence[VerdictSpan] = (),
+    **columns: Sequence[int | None],
+) -> IntervalProgress:
+    """What is known of each queue, None: unknown, as all that is not named; columns that end in `_at` are seconds."""
+    assert of.allocation
+    count = len(of.allocation.queues)
+    arrays: dict[str, Any] = {
+        name: np.full(count, UNKNOWN, dtype=np.int64)
+        for name in IntervalProgress.__dataclass_fields__
+        if name not in ("interval", "start", "end", "verdicts", "spans")
+    }
+    for name, values in columns.items():
+        scale = SECOND if name.endswith("_at") else 1
+        arrays[name] = np.array([UNKNOWN if value is None else value * scale for value in values], dtype=np.int64)
+    return IntervalProgress(of, int(start * SECOND), int(end * SECOND), verdicts=[None] * count, spans=spans, **arrays)
+
+
+def rebalance(
+    start: float,
+    trigger: Trigger = Trigger.MEMBER_LEFT,
+    *,
+    moment: float | None = None,
+    topic: str = "t",
+    now: str = "",
+    joined: Iterable[str] = (),
+    left: Iterable[str] = (),
+    handed_over: Iterable[Place] = (),
+    seen_at: float | None = None,
+) -> Rebalance:
+    """Two queues moved where one had to; `now`: the members since then; `seen_at`: of the allocation before."""
+    moves = Moves(
+        triggers=((trigger, "subject"),),
+        joined=tuple(joined),
+        left=tuple(left),
+        moved=2,
+        preserved=0,
+        least=1,
+        handed_over=frozenset(handed_over),
+        before_seen_at=None if seen_at is None else int(seen_at * SECOND),
+    )
+    began = replace(interval(0, 3600, members(now), topic=topic), start=int(start * SECOND))
+    return Rebalance(int((start if moment is None else moment) * SECOND), began, moves)
+
+
+def route(start: float, end: float, **perms: int) -> Span[tuple[RouteEntry, ...]]:
+    """A span of one route: the permission of each of its brokers."""
+    entries = tuple(RouteEntry(broker, perm, 4, 4) for broker, perm in sorted(perms.items()))
+    return Span(int(start * SECOND), int(end * SECOND), int(start * SECOND), entries)
+
+
+def with_readings(
+    step: AuditedStep,
+    offsets: Mapping[str, OffsetReadings] | None = None,
+    topics: Mapping[str, TopicReadings] | None = None,
+    **more: Any,
+) -> AuditedStep:
+    """The step of a group with these readings by topic, and whatever else is to be replaced."""
+    return replace(step, history=GroupHistory("c", "g", offsets=offsets or {}, topics=topics or {}), **more)
+
+
+def span(hit: RuleHit) -> str:
+    """Seconds, as `0-3600`."""
+    return f"{hit.start / SECOND:g}-{hit.end / SECOND:g}"

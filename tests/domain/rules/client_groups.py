@@ -15,11 +15,10 @@ from schemas import CLIENT_SNAPSHOTS
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.intervals import EPOCH
-from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.rule import Rule
-from tests.domain.rules.client_steps import replayed, second_of, step_with
+from tests.domain.rules.client_steps import replayed, step_with
 from tests.kernel import group_histories
-from tests.snapshots import at
+from tests.snapshots import at, client
 
 TIMES = range(0, 620, 20)
 AVERAGELY = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely"
@@ -122,39 +121,14 @@ GROUPS = {
 }
 
 
-def found_by(rule: Rule) -> dict[str, list[RuleHit]]:
-    """The hits of a rule, by the group in which it has any."""
-    found = {name: list(rule.hits(audited(name, group))) for name, group in GROUPS.items()}
-    return {name: hits for name, hits in found.items() if hits}
+def hits_of(rule: Rule, name: str) -> list[RuleHit]:
+    """The hits of a rule in one group."""
+    return list(rule.hits(audited(name)))
 
 
-def conditions(found: dict[str, list[RuleHit]]) -> set[str]:
-    """Group, cause, first and last second, queues: of the hits in the step that lasted long enough.
-
-    No group of the hour has two conditions of one cause.
-    """
-    lines = set()
-    for name, hits in found.items():
-        for cause in {hit.cause for hit in hits}:
-            of_cause = [hit for hit in hits if hit.cause == cause]
-            start, end = min(hit.start for hit in of_cause), max(hit.end for hit in of_cause)
-            needed = max(20 if hit.minimum_seconds is None else hit.minimum_seconds for hit in of_cause)
-            queues = sorted({hit.queue.queue_id for hit in of_cause if hit.queue})
-            if end - start >= needed * SECOND and second_of(end) > 0:
-                named = ",".join(map(str, queues)) or "-"
-                lines.add(f"{name} {cause} {max(second_of(start), 0)} {second_of(end)} {named}")
-    return lines
-
-
-def lasting(rule: Rule) -> set[str]:
-    """What the rule finds in the hour; it is always about `c1`."""
-    found = found_by(rule)
-    assert {(hit.client_id, hit.implicated) for hits in found.values() for hit in hits} == {("c1", "c1")}
-    return conditions(found)
-
-
-def audited(name: str, group: Group) -> AuditedStep:
+def audited(name: str) -> AuditedStep:
     """The hour of one group."""
+    group = GROUPS[name]
     (history,) = group_histories({CLIENT_SNAPSHOTS: list(client_snapshots(name, group))})
     return step_with(history, _intervals(name, group) if group.recorded else [])
 
@@ -191,8 +165,7 @@ def _snapshot(name: str, group: Group, second: int, client_id: str, share: Seque
         "consume_threads": 20,
     } | (group.said if differs else group.usual if client_id == "c1" else {})
     answered = group.answered or not differs
-    key = {"cluster": "c", "consumer_group": name, "client_id": client_id, "captured_at": at(second)}
-    return dict.fromkeys(CLIENT_SNAPSHOTS.columns) | (said if answered else {}) | key | {"answered": answered}
+    return client(second, client_id, group=name, **(said if answered else {})) | {"answered": answered}
 
 
 def held(topic: str, queue_id: int, second: int, said: dict[str, Any]) -> dict[str, Any]:

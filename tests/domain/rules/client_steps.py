@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, Allocation, AuditedStep, Member, RebalanceInterval
-from spark_jobs.domain.model.finding import Counts
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.window import SECOND, AuditSettings, to_micros
+from tests.domain.rules.builders import allocation, interval, members
 from tests.kernel import SETTINGS
 from tests.snapshots import DAY
 
@@ -44,20 +45,10 @@ def replayed(
 ) -> RebalanceInterval:
     """Members (twins: each is there twice) own these queues of broker `b`; last seen at its end, if nothing is said."""
     ids = sorted([*owned] * 2 if twins else owned)
-    members = tuple(Member(client_id, None, "JAVA", 493, "AVG", True, True) for client_id in ids)
-    places = tuple(("b", queue_id) for queue_id in range(queues))
-    owner_ids = [tuple(one for one in sorted(owned) if queue_id in owned[one]) for queue_id in range(queues)]
-    allocation = Allocation(
-        queues=places,
-        readable_count=queues,
-        owners=[tuple(place for place, one in enumerate(ids) if one in of_queue) for of_queue in owner_ids],
-        owner_ids=owner_ids,
-        unassigned_causes=[None] * queues,
-        unassigned_client_ids=[None] * queues,
-        double_owned_causes=[None] * queues,
-        queues_per_member=[len(owned[one]) for one in ids],
-        counts=Counts(sum(not one for one in owner_ids), queues if twins else 0),
+    owners = " ".join(
+        "+".join(str(position) for position, client_id in enumerate(ids) if queue_id in owned[client_id]) or "-"
+        for queue_id in range(queues)
     )
-    last = micros(end if seen_at is None else seen_at)
-    inputs = (members, places, last, allocation)
-    return RebalanceInterval(topic, view, micros(start), micros(end), None, "DEFAULT", *inputs)
+    listed = members(" ".join(ids))
+    made = interval(0, 0, listed, allocation(listed, owners), topic=topic, view=view)
+    return replace(made, start=micros(start), end=micros(end), seen_at=micros(end if seen_at is None else seen_at))

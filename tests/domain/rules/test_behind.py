@@ -13,12 +13,11 @@ from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules import consumer_lagging, consumer_stalled, consumer_stopped
 from spark_jobs.domain.rules.rule import Rule
-from tests.domain.rules.builders import allocation, audited_step, interval, members
-from tests.domain.rules.readings import progress, span
+from tests.domain.rules.builders import allocation, audited_step, interval, members, progress, span
 
 LISTED = members("c1 c1 c2")
 #: Owners of queue 0 … 4: one, twins, two, nobody, one.
-OF = interval(-100, 3600, LISTED, allocation(LISTED, "0 0+1 0+2 - 0"), view="broker-a")
+OF = interval(-100, 3600, LISTED, allocation(LISTED, "0 0+1 0+2 - 0"))
 RULES = [
     (consumer_stopped.RULE, Verdict.STOP, "ERROR", "NO_COMMITS"),
     (consumer_stalled.RULE, Verdict.STALL, "ERROR", "NO_PROGRESS"),
@@ -47,7 +46,7 @@ def test_each_owner_of_a_queue_in_each_span(rule: Rule, verdict: Verdict, severi
         (FindingQueue("t", "b", 2, "BEHIND"), "c2", "202-900"),
         (FindingQueue("t", "b", 0, "BEHIND"), "c1", "500-700"),
     ]
-    assert {(hit.severity, hit.cause, hit.topic, hit.view) for hit in found} == {(severity, cause, "t", "broker-a")}
+    assert {(hit.severity, hit.cause, hit.topic) for hit in found} == {(severity, cause, "t")}
     # For two minutes at least; the queue with the greatest lag speaks for all.
     assert {hit.minimum_seconds for hit in found} == {120}
     assert [hit.weight for hit in found] == [400, 401, 402, 402, 400]

@@ -10,74 +10,44 @@ from schemas import CLIENT_SNAPSHOTS
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import Connection, Membership
 from spark_jobs.domain.model.series import Span
-from spark_jobs.domain.rules import rule
 from spark_jobs.domain.rules.client_hung import RULE
-from tests.domain.rules.client_groups import GROUPS, audited, found_by, held, lasting
+from tests.domain.rules.client_groups import audited, held
 from tests.domain.rules.client_steps import micros, replayed, second_of, step_with
 from tests.kernel import group_histories
-from tests.snapshots import at
-
-
-def test_it_is_found_where_it_must_be_and_nowhere_else() -> None:
-    assert lasting(RULE) == {
-        "silent NO_ANSWER 100 320 0,1",
-        "silent-60 NO_ANSWER 100 160 0,1",
-        "no-pull NO_PULL 220 240 0,1",
-    }
-
-
-def test_it_is_as_bad_as_the_harm_and_needs_what_clients_say() -> None:
-    hits = [hit for of_group in found_by(RULE).values() for hit in of_group]
-    assert {(hit.severity, hit.topic, hit.measures) for hit in hits} == {(None, None, None)}
-    assert RULE.severity is rule.severity_by_harm
-    assert RULE.needs == (CLIENT_SNAPSHOTS.name,)
+from tests.snapshots import client
 
 
 def test_a_hit_is_an_interval_and_a_queue() -> None:
-    """Of each view, where the client owns anything; seen until the interval's or the client's last snapshot."""
+    """Of each view, where the client owns anything."""
     intervals = [
         replayed("silent", 0, 100, {"c1": [0]}, 1),
-        replayed("silent", 60, 200, {"c1": [0]}, 2, seen_at=180),
+        replayed("silent", 60, 200, {"c1": [0]}, 2),
         replayed("silent", 200, 250, {"c2": [0]}, 1),
         replayed("silent", 250, 300, {"c1": [], "c2": [0, 1]}, 2),
-        replayed("silent", 300, 660, {"c1": [1]}, 2, view="b1", seen_at=640),
-        replace(replayed("silent", 310, 320, {"c1": [0]}, 2, view="b2"), seen_at=None),
+        replayed("silent", 300, 660, {"c1": [1]}, 2, view="b1"),
+        replayed("silent", 310, 320, {"c1": [0]}, 2, view="b2"),
         replayed("silent", 320, 660, {"c1": [0]}, 1),
     ]
-    step = step_with(audited("silent", GROUPS["silent"]).history, intervals)
+    step = step_with(audited("silent").history, intervals)
 
-    def hit(start: int, end: int, view: str, queue_id: int, seen_at: int) -> RuleHit:
-        queue = FindingQueue("silent", "b", queue_id, "HUNG")
-        common = {"client_id": "c1", "implicated": "c1", "minimum_seconds": 60.0, "cause": "NO_ANSWER"}
+    def hit(start: int, end: int, queue_id: int) -> RuleHit:
         return RuleHit(
             micros(start),
             micros(end),
-            view=view,
-            queue=queue,
-            seen_at=micros(seen_at),
-            **common,  # type: ignore[arg-type]
+            cause="NO_ANSWER",
+            client_id="c1",
+            queue=FindingQueue("silent", "b", queue_id, "HUNG"),
+            implicated="c1",
+            minimum_seconds=60.0,
         )
 
-    assert list(RULE.hits(step)) == [
-        hit(100, 200, "*", 0, 180),
-        hit(300, 320, "b1", 1, 300),
-        hit(310, 320, "b2", 0, 300),
-    ]
+    assert list(RULE.hits(step)) == [hit(100, 200, 0), hit(300, 320, 1), hit(310, 320, 0)]
 
 
 @pytest.mark.parametrize(("stale", "found"), [((0,), {0}), ((0, 2), {0}), ((2,), set()), ((0, 1, 2), {0, 1})])
 def test_who_does_not_pull_hangs_on_those_queues_that_it_owns(stale: tuple[int, ...], found: set[int]) -> None:
-    rows = [
-        {
-            "cluster": "c",
-            "consumer_group": "g",
-            "client_id": "c1",
-            "captured_at": at(200),
-            "answered": True,
-            "owned_queues": [held("t", one, 60 if one in stale else 200, {}) for one in range(3)],
-        }
-    ]
-    (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
+    owned = [held("t", queue_id, 60 if queue_id in stale else 200, {}) for queue_id in range(3)]
+    (history,) = group_histories({CLIENT_SNAPSHOTS: [client(200, owned_queues=owned)]})
     hits = list(RULE.hits(step_with(history, [replayed("t", 0, 660, {"c1": [0, 1], "c2": [2]}, 3)])))
     assert {hit.queue.queue_id for hit in hits if hit.queue} == found
     assert {(second_of(hit.start), second_of(hit.end), hit.cause, hit.minimum_seconds) for hit in hits} <= {
@@ -90,16 +60,14 @@ def test_who_does_not_pull_hangs_on_those_queues_that_it_owns(stale: tuple[int, 
     [
         ([], [(200, 260)]),
         ([("b", 0, 660)], []),
-        # Said for a while only, by brokers in turn.
+        # QueueReading for a while only, by brokers in turn.
         ([("b", 0, 210), ("b2", 210, 220), ("b", 240, 250)], [(220, 240), (250, 260)]),
     ],
 )
 def test_who_pulls_when_it_likes_does_not_hang(
     by_hand: list[tuple[str, int, int]], found: list[tuple[int, int]]
 ) -> None:
-    state = {"answered": True, "owned_queues": [held("t", 0, 60, {})]}
-    row = {"cluster": "c", "consumer_group": "g", "client_id": "c1", "captured_at": at(200)} | state
-    (history,) = group_histories({CLIENT_SNAPSHOTS: [row]})
+    (history,) = group_histories({CLIENT_SNAPSHOTS: [client(200, owned_queues=[held("t", 0, 60, {})])]})
     pulls = Membership((Connection("c1"),), frozenset(), frozenset(), "CLUSTERING", "CONSUME_ACTIVELY")
     memberships: dict[str, list[Span[Membership]]] = {}
     for broker, start, end in by_hand:

@@ -14,7 +14,7 @@ from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, RO
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.window import SECOND, to_micros
 from tests.kernel import judged
-from tests.snapshots import HOUR, at, healthy_group, membership, offsets, route
+from tests.snapshots import HOUR, at, client, healthy_group, membership, offsets, route
 
 TIMES = range(0, 620, 20)
 START = to_micros(HOUR.start)
@@ -23,15 +23,12 @@ START = to_micros(HOUR.start)
 def said(second: int, topic: str = "t", *, well: float | None = 9.0, failed: float | None = 0.0) -> dict[str, Any]:
     """What `c1` measured of one topic over its last minute."""
     status = {"topic": topic, "consume_rt_ms": 1.0, "consume_ok_tps": well, "consume_failed_tps": failed}
-    told = dict.fromkeys(CLIENT_SNAPSHOTS.columns) | {"cluster": "c", "consumer_group": "g", "client_id": "c1"}
-    subscribed = membership(0, "c1")["subscriptions"]
-    told |= {"captured_at": at(second), "answered": True, "subscriptions": subscribed, "consume_status": [status]}
-    return told
+    return client(second, subscriptions=membership(0, "c1")["subscriptions"], consume_status=[status])
 
 
 def found(rows: dict[Table, list[dict[str, Any]]]) -> list[Finding]:
     (step,) = judged(rows, HOUR)
-    return [one for one in step.findings if one.rule == "CONSUME_FAILING"]
+    return [finding for finding in step.findings if finding.rule == "CONSUME_FAILING"]
 
 
 def of_clients(statuses: Iterable[dict[str, Any]]) -> list[Finding]:
@@ -67,7 +64,7 @@ def test_a_listener_that_rejects_a_third_is_a_warning_of_its_topic() -> None:
 )
 def test_how_much_must_fail(well: float | None, failed: float | None, severity: str | None) -> None:
     findings = of_clients(said(second, well=well, failed=failed) for second in TIMES)
-    assert [one.severity for one in findings] == ([severity] if severity else [])
+    assert [finding.severity for finding in findings] == ([severity] if severity else [])
 
 
 def test_what_fails_for_a_moment_or_again_is_no_finding() -> None:
@@ -97,12 +94,12 @@ def test_where_no_client_tells_the_retry_topic_does() -> None:
     (finding,) = sent_back(100, 10)
     assert (finding.cause, finding.severity, finding.subject) == ("SENT_BACK", "WARN", "b:0")
     assert finding.evidence.measures == [("consumed", 100.0), ("sent_back", 10.0)]
-    assert [(one.topic, one.role) for one in finding.evidence.queues] == [("%RETRY%g", "RETRIED")]
+    assert [(queue.topic, queue.role) for queue in finding.evidence.queues] == [("%RETRY%g", "RETRIED")]
     assert sent_back(101, 10) == []
     assert sent_back(50, 9) == []
     # Clients that say how much fails are enough.
     told = [said(second, well=1.0, failed=1.0) for second in TIMES]
-    assert [one.cause for one in sent_back(100, 10, *told)] == ["LISTENER_FAILS"]
+    assert [finding.cause for finding in sent_back(100, 10, *told)] == ["LISTENER_FAILS"]
 
 
 def test_without_any_commit_nobody_can_say_how_much_of_it_fails() -> None:
@@ -113,7 +110,7 @@ def test_without_any_commit_nobody_can_say_how_much_of_it_fails() -> None:
             offsets(second, (second, 0, 0), topic=topic) for second in TIMES for topic in ("t", "%RETRY%g")
         ],
     }
-    assert [one for one in found(rows) if one.cause == "SENT_BACK"] == []
+    assert [finding for finding in found(rows) if finding.cause == "SENT_BACK"] == []
 
 
 def dead(second: int, *counts: int) -> dict[str, Any]:

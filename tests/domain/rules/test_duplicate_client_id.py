@@ -124,7 +124,7 @@ def test_every_repeated_id_is_its_own_and_other_harm_is_not_theirs() -> None:
         double_owned={2: "CONFIG_OVERLAP"},
     )
     found = list(hits(audited_step(interval(0, 60, listed, owned))))
-    assert [(one.client_id, len(one.connections), one.queue) for one in found] == [("c1", 2, None), ("c3", 2, None)]
+    assert [(hit.client_id, len(hit.connections), hit.queue) for hit in found] == [("c1", 2, None), ("c3", 2, None)]
 
 
 def test_no_repeated_id_no_hit() -> None:
@@ -137,14 +137,17 @@ def test_no_repeated_id_no_hit() -> None:
 def test_members_that_are_not_replayed_have_twins_too_and_what_that_does_to_queues_is_unknown() -> None:
     """They come and go inside an interval: brokers list them from 20 s on, and until 50 s."""
     listed = broker_said(20, 50, "c1 c2 c1", frozenset())
-    ports = (Connection(one.client_id, f"10.0.0.1:{port}") for port, one in enumerate(listed.state.connections, 1))
+    ports = (
+        Connection(connection.client_id, f"10.0.0.1:{port}")
+        for port, connection in enumerate(listed.state.connections, 1)
+    )
     listed = Span(*listed[:2], 40 * SECOND, listed.state._replace(connections=tuple(ports)))
     alone = broker_said(0, 20, "c1 c2", frozenset())
     step = audited_step(interval(0, 60, members("c1 c2")), memberships={"b": [alone, listed]})
     of_id, *others = hits(step)
     assert not others
     assert (of_id.start, of_id.end) == (20 * SECOND, 50 * SECOND)
-    assert (of_id.client_id, of_id.seen_at, [one.client_addr for one in of_id.connections]) == (
+    assert (of_id.client_id, of_id.seen_at, [connection.client_addr for connection in of_id.connections]) == (
         "c1", 40 * SECOND, ["10.0.0.1:1", "10.0.0.1:3"],
     )  # fmt: skip
     assert (of_id.if_deduplicated, of_id.if_unique, of_id.queue) == (None, None, None)
@@ -157,8 +160,8 @@ def twins_found(**more: Any) -> tuple[list[Finding], set[Reason | None]]:
     rows = healthy_group(times, "c1", "c1", "c2")
     rows[MEMBERSHIP_SNAPSHOTS] = [row | more for row in rows[MEMBERSHIP_SNAPSHOTS]]
     (step,) = judged(rows, HOUR)
-    reasons = {one.reason for one in step.step.intervals if one.start < 560 * SECOND + to_micros(HOUR.start)}
-    return [one for one in step.findings if one.rule == "DUPLICATE_CLIENT_ID"], reasons
+    reasons = {each.reason for each in step.step.intervals if each.start < 560 * SECOND + to_micros(HOUR.start)}
+    return [finding for finding in step.findings if finding.rule == "DUPLICATE_CLIENT_ID"], reasons
 
 
 def test_a_broadcasting_groups_twins_are_found() -> None:

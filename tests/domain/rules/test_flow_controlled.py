@@ -9,32 +9,26 @@ from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import AuditSettings
 from spark_jobs.domain.rules.flow_controlled import RULE
-from tests.domain.rules.client_groups import found_by, held, lasting
+from tests.domain.rules.client_groups import held, hits_of
 from tests.domain.rules.client_steps import micros, step_with
 from tests.kernel import SETTINGS, group_histories
-from tests.snapshots import at
-
-
-def test_it_is_found_where_it_must_be_and_nowhere_else() -> None:
-    assert lasting(RULE) == {"full CACHED_MESSAGES 200 280 0,1", "full-unlisted CACHED_MESSAGES 200 280 0,1"}
+from tests.snapshots import client
 
 
 def test_it_is_a_warning_with_what_is_cached() -> None:
-    hits = found_by(RULE)["full"]
+    hits = hits_of(RULE, "full")
     assert hits[0] == RuleHit(
         micros(200),
         micros(280),
         cause="CACHED_MESSAGES",
         topic="full",
         client_id="c1",
-        seen_at=micros(260),
         queue=FindingQueue("full", "b", 0, "THROTTLED"),
         implicated="c1",
         severity="WARN",
         weight=1.001,
         measures={"cached_count": 1001.0, "cached_mib": 0.0, "cached_span": 0.0},
     )
-    assert RULE.needs == (CLIENT_SNAPSHOTS.name,)
 
 
 @pytest.mark.parametrize(
@@ -50,16 +44,7 @@ def test_the_weight_is_how_far_beyond_its_limit_the_queue_is(
     cached: dict[str, int | None], limits: dict[str, int], cause: str, weight: float | None
 ) -> None:
     rows = [
-        {
-            "cluster": "c",
-            "consumer_group": "g",
-            "client_id": "c1",
-            "captured_at": at(second),
-            "answered": True,
-            "consume_orderly": False,
-            "owned_queues": [held("t", 0, second, dict(cached))],
-        }
-        for second in (0, 20)
+        client(second, consume_orderly=False, owned_queues=[held("t", 0, second, dict(cached))]) for second in (0, 20)
     ]
     (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
     settings = AuditSettings(SETTINGS.step, SETTINGS.cadence, SETTINGS.max_gap, Thresholds(**limits))

@@ -8,12 +8,19 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.history import Subscriptions
 from spark_jobs.domain.model.window import SECOND, offline_times
 from spark_jobs.domain.rules.findings import findings
-from spark_jobs.domain.rules.group_offline import RULE, MissedMessages, is_missed
-from tests.domain.rules.builders import allocation, audited_step, broker_said, interval, members
-from tests.domain.rules.readings import Said, offsets, span, with_readings
+from spark_jobs.domain.rules.group_offline import RULE
+from tests.domain.rules.builders import (
+    QueueReading,
+    allocation,
+    audited_step,
+    broker_said,
+    interval,
+    members,
+    offsets,
+    span,
+    with_readings,
+)
 
-#: Produced, backlog (None is unknown), missed.
-_MISSED = [(0, 0, False), (1, 0, True), (0, 1, True), (None, None, False), (None, 1, True), (1, None, True)]
 #: Seconds in which the hosts of a topic list nobody, one word per topic | in which a broker lists somebody | offline
 _TIMES = """
     0..100                 |                | 0..100
@@ -44,14 +51,9 @@ def test_when_nobody_is_connected() -> None:
         assert offline_times(nobody, somebody) == offline, line
 
 
-def test_when_messages_are_missed() -> None:
-    for produced, backlog, missed in _MISSED:
-        assert is_missed(MissedMessages(produced, None, backlog)) == missed
-
-
-def step_with(readings: dict[float, list[Said | None]], start: int = 100, end: int = 200) -> AuditedStep:
+def step_with(readings: dict[float, list[QueueReading | None]], start: int = 100, end: int = 200) -> AuditedStep:
     """Nobody is connected from `start` to `end`; per reading and queue: end offset, consumer offset."""
-    said = {at: [one and (*one, one[1], 5) for one in row] for at, row in readings.items()}
+    said = {at: [reading and (*reading, reading[1], 5) for reading in row] for at, row in readings.items()}
     step = audited_step(interval(start, end, (), NOBODY))
     return with_readings(step, {"t": offsets(QUEUES, said)})
 
@@ -60,13 +62,13 @@ def measured(step: AuditedStep) -> tuple[str, float | None, float | None] | None
     """Span, produced, backlog at the end."""
     for hit in RULE.hits(step):
         assert hit.measures
-        assert (hit.cause, hit.severity, hit.view, hit.topic) == ("NOBODY_CONNECTED", "ERROR", "*", None)
+        assert (hit.cause, hit.severity, hit.topic) == ("NOBODY_CONNECTED", "ERROR", None)
         return span(hit), hit.measures["produced"], hit.measures["backlog_end"]
     return None
 
 
 def test_what_came_and_waits_is_what_readings_of_that_time_say() -> None:
-    readings: dict[float, list[Said | None]] = {
+    readings: dict[float, list[QueueReading | None]] = {
         99: [(0, 0), (0, 0)],
         100: [(10, 10), (20, 20)],
         140: [(17, 10), (20, 20)],
@@ -79,6 +81,7 @@ def test_what_came_and_waits_is_what_readings_of_that_time_say() -> None:
 def test_a_backlog_is_enough_and_a_group_that_missed_nothing_is_well() -> None:
     assert measured(step_with({150: [(10, 9), (5, 5)]})) == ("100-200", None, 1)
     assert measured(step_with({140: [(10, 10), (5, 5)], 150: [(10, 10), (5, 5)]})) is None
+    assert measured(step_with({140: [(10, 10), (5, 5)], 150: [(11, 11), (5, 5)]})) == ("100-200", 1, 0)
     # It waited for a while, and then did not.
     assert measured(step_with({140: [(10, 9), (5, 5)], 150: [(10, 10), (5, 5)]})) == ("100-200", 0, 0)
 
@@ -92,7 +95,7 @@ def test_what_is_unknown_is_no_evidence() -> None:
 
 
 def test_each_queue_counts_from_its_first_reading_to_its_last() -> None:
-    readings: dict[float, list[Said | None]] = {
+    readings: dict[float, list[QueueReading | None]] = {
         110: [None, (20, 20)],
         120: [(10, 10), (22, 20)],
         130: [(14, 10), None],
@@ -103,7 +106,7 @@ def test_each_queue_counts_from_its_first_reading_to_its_last() -> None:
 
 
 def test_readings_before_the_step_belong_to_the_step_before() -> None:
-    readings: dict[float, list[Said | None]] = {-20: [(0, 0), None], 20: [(9, 8), None], 40: [(10, 8), None]}
+    readings: dict[float, list[QueueReading | None]] = {-20: [(0, 0), None], 20: [(9, 8), None], 40: [(10, 8), None]}
     assert measured(step_with(readings, start=-100)) == ("-100-200", 1, 2)
     assert measured(step_with({-20: [(9, 8), None]}, start=-100, end=-10)) is None
 
@@ -141,6 +144,6 @@ def test_who_came_to_another_broker_ends_what_is_seen() -> None:
 
 
 def test_messages_of_all_topics_of_the_group_count() -> None:
-    one, other = (offsets([("b", 0)], {at: [(at * n, 0, 0, 5)] for at in (110, 120)}) for n in (1, 2))
-    step = with_readings(audited_step(interval(100, 200, (), NOBODY)), {"t": one, "u": other})
+    of_t, of_u = (offsets([("b", 0)], {at: [(at * n, 0, 0, 5)] for at in (110, 120)}) for n in (1, 2))
+    step = with_readings(audited_step(interval(100, 200, (), NOBODY)), {"t": of_t, "u": of_u})
     assert measured(step) == ("100-200", 30, 360)

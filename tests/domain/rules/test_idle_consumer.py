@@ -18,8 +18,8 @@ def _of(
 
 def _found(*intervals: RebalanceInterval) -> list[tuple[str | None, int, int, int | None, int | None]]:
     return [
-        (one.client_id, one.start // SECOND, one.end // SECOND, one.member_count, one.queue_count)
-        for one in hits(audited_step(*intervals))
+        (hit.client_id, hit.start // SECOND, hit.end // SECOND, hit.member_count, hit.queue_count)
+        for hit in hits(audited_step(*intervals))
     ]
 
 
@@ -30,7 +30,6 @@ def test_more_members_than_queues() -> None:
             60 * SECOND,
             cause="MORE_MEMBERS_THAN_QUEUES",
             client_id="c3",
-            view="*",
             implicated="c3",
             member_count=3,
             queue_count=2,

@@ -46,7 +46,7 @@ def _shared(
     listed = members(ids, strategy)
     owners = " ".join(str(position) for position, count in enumerate(queues) for _ in range(count))
     start, end = (int(second) for second in time.split("-"))
-    return interval(start, end, listed, allocation(listed, owners), topic=topic, view=view, seen_at=end - 1)
+    return interval(start, end, listed, allocation(listed, owners), topic=topic, view=view)
 
 
 def test_one_hit_per_interval_with_uneven_shares() -> None:
@@ -57,8 +57,6 @@ def test_one_hit_per_interval_with_uneven_shares() -> None:
             60 * SECOND,
             cause="HASH_RING",
             topic="t",
-            view="*",
-            seen_at=59 * SECOND,
             severity="INFO",
             weight=3,
             measures={"most_queues": 4, "fewest_queues": 1},
@@ -77,7 +75,7 @@ def test_what_twins_own_is_no_warning() -> None:
     twins = [_shared(topic, "c1 c1 c2", 4, 4, 1) for topic in ("t", "u")]
     alone = [_shared(topic, "c1 c2", 4, 1) for topic in ("t", "u")]
     severities = {
-        name: {one.severity for one in hits(audited_step(*of_topics)) if one.cause == "REMAINDERS"}
+        name: {hit.severity for hit in hits(audited_step(*of_topics)) if hit.cause == "REMAINDERS"}
         for name, of_topics in (("twins", twins), ("alone", alone))
     }
     assert severities == {"twins": {"INFO"}, "alone": {"WARN"}}
@@ -105,7 +103,6 @@ def test_remainders_over_all_topics() -> None:
             0,
             60 * SECOND,
             cause="REMAINDERS",
-            view="*",
             severity="INFO",
             weight=3,
             measures={"most_queues": 6, "fewest_queues": 3},
@@ -128,7 +125,7 @@ def test_two_topics_count_while_both_are_even() -> None:
             _shared("v", "c1 c2", 2, 1, time="20-40", strategy="CONFIG"),
         )
     )
-    assert [(one.start // SECOND, one.end // SECOND, one.weight) for one in found] == [(0, 20, 2)]
+    assert [(hit.start // SECOND, hit.end // SECOND, hit.weight) for hit in found] == [(0, 20, 2)]
 
 
 def test_one_topic_after_the_other_has_no_remainders_to_add_up() -> None:
@@ -146,7 +143,7 @@ def test_remainders_are_uneven_while_all_topics_are_there() -> None:
             _shared("v", "c2 c1", 1, 2, time="20-40"),
         )
     )
-    assert [(one.start // SECOND, one.end // SECOND, one.weight) for one in found] == [(0, 20, 2), (20, 40, 3)]
+    assert [(hit.start // SECOND, hit.end // SECOND, hit.weight) for hit in found] == [(0, 20, 2), (20, 40, 3)]
 
 
 @pytest.mark.parametrize(
@@ -205,12 +202,12 @@ def _member(number: int, text: str) -> MemberTraffic:
 def test_unequal_traffic(line: str) -> None:
     """2 times as much, and 100 messages a queue; a gap is 60 s."""
     cell, by_hand = line.split("|")
-    found = unequal_traffic([_member(*one) for one in enumerate(cell.split(), start=1)], SETTINGS)
+    found = unequal_traffic([_member(number, text) for number, text in enumerate(cell.split(), start=1)], SETTINGS)
     assert (" ".join(member.client_id for member in found) if found else "-") == by_hand.strip()
 
 
 def test_no_member_no_traffic() -> None:
-    assert unequal_traffic([], SETTINGS) is None
+    assert list(hits(audited_step())) == []
 
 
 #: Group, topic, view, owners, seconds from and to, consumed, produced (`?`: unknown) of one queue in one interval.
@@ -245,16 +242,23 @@ def _progress(
 ) -> IntervalProgress:
     listed = members("" if owners == "-" else owners.replace(",", " "))
     owned = allocation(listed, "+".join(str(position) for position in range(len(listed))) or "-")
-    one = interval(int(start), int(end), listed, owned, topic=topic, view=view)
-    return progress(one, [_known(consumed)], [_known(produced)])
+    of_topic = interval(int(start), int(end), listed, owned, topic=topic, view=view)
+    return progress(of_topic, int(start), int(end), consumed=[_known(consumed)], produced=[_known(produced)])
 
 
 @pytest.mark.parametrize("group", ["g1", "g2"])
 def test_what_each_member_had(group: str) -> None:
     rows = [_progress(*words) for name, *words in map(str.split, _PROGRESS.strip().splitlines()) if name == group]
     found = [
-        (one.client_id, one.consumed, one.produced, one.queue_micros / SECOND, one.start / SECOND, one.end / SECOND)
-        for one in member_traffic(rows)
+        (
+            member.client_id,
+            member.consumed,
+            member.produced,
+            member.queue_micros / SECOND,
+            member.start / SECOND,
+            member.end / SECOND,
+        )
+        for member in member_traffic(rows)
     ]
     by_hand = [line.split() for line in _MEMBERS.strip().splitlines()]
     assert found == [(member, *map(_known, numbers)) for name, member, *numbers in by_hand if name == group]
@@ -266,13 +270,15 @@ def test_one_hit_with_the_two_members_over_the_time_of_all() -> None:
     before = interval(0, 1800, listed, allocation(listed, "0 1"))
     joined = members("c1 c2 c3")
     behind = interval(1800, 3600, joined, allocation(joined, "0 1 2"))
-    measured = [progress(before, [300, 100], [300, 100]), progress(behind, [300, 50, 9999], [300, 50, 9999])]
+    measured = [
+        progress(before, 0, 1800, consumed=[300, 100], produced=[300, 100]),
+        progress(behind, 1800, 3600, consumed=[300, 50, 9999], produced=[300, 50, 9999]),
+    ]
     assert list(hits(audited_step(progress=measured))) == [
         RuleHit(
             0,
             3600 * SECOND,
             cause="UNEQUAL_TRAFFIC",
-            view="*",
             severity="INFO",
             measures={"most_consumed": 600, "least_consumed": 150},
             parties=(Party("600 messages", ("c1",)), Party("150 messages", ("c2",))),

@@ -12,7 +12,7 @@ from tests.domain.rules.builders import audited_step, interval
 
 
 def test_one_hit_per_interval_of_an_ordinary_topic_with_the_reason_as_its_cause() -> None:
-    through = replace(interval(0, 100, seen_at=90), reason=Reason.CONSUMED_THROUGH_PROXY)
+    through = replace(interval(0, 100), reason=Reason.CONSUMED_THROUGH_PROXY)
     step = audited_step(
         through,
         replace(through, start=100 * SECOND, end=200 * SECOND, reason=Reason.CONSUMED_BY_UNSEEN),
@@ -21,7 +21,7 @@ def test_one_hit_per_interval_of_an_ordinary_topic_with_the_reason_as_its_cause(
     )
 
     def hit(start: int, end: int, cause: str) -> RuleHit:
-        times = {"seen_at": 90 * SECOND, "minimum_seconds": 50.0}
-        return RuleHit(start * SECOND, end * SECOND, cause=cause, view="*", severity="INFO", **times)  # type: ignore[arg-type]
+        times = {"minimum_seconds": 50.0}
+        return RuleHit(start * SECOND, end * SECOND, cause=cause, severity="INFO", **times)  # type: ignore[arg-type]
 
     assert list(hits(step)) == [hit(0, 100, "CONSUMED_THROUGH_PROXY"), hit(100, 200, "CONSUMED_BY_UNSEEN")]

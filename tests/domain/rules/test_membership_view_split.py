@@ -36,7 +36,7 @@ def _step(*views: RebalanceInterval, asked: Mapping[str, Iterable[int]] = EVERY_
 
 def _spans(step: AuditedStep) -> list[tuple[int, int, int | None]]:
     """Start, end, and when it was last seen."""
-    return [(one.start // SECOND, one.end // SECOND, one.seen_at and one.seen_at // SECOND) for one in hits(step)]
+    return [(hit.start // SECOND, hit.end // SECOND, hit.seen_at and hit.seen_at // SECOND) for hit in hits(step)]
 
 
 def test_one_hit_per_moment_at_which_views_begin() -> None:
@@ -48,7 +48,7 @@ def test_one_hit_per_moment_at_which_views_begin() -> None:
         _view("b", 140, 180, "c3"),
         _view("b", 100, 140, "c1", topic="u"),
     )
-    split: dict[str, Any] = {"cause": "BROKERS_DISAGREE", "view": "b", "severity": "ERROR", "minimum_seen_seconds": 50}
+    split: dict[str, Any] = {"cause": "BROKERS_DISAGREE", "severity": "ERROR", "minimum_seen_seconds": 50}
     parties = (Party("b", ("c2", "c1")), Party("b2", ("c1",)))
     first, last = 100 * SECOND, 180 * SECOND
     assert list(hits(step)) == [

@@ -56,24 +56,23 @@ def _member(number: int, text: str) -> Member:
 @pytest.mark.parametrize("line", _TABLE.strip().splitlines())
 def test_who_does_not_compute_alike(line: str) -> None:
     clients, mixed, cause = (cell.strip() for cell in line.split("|"))
-    listed = [_member(*one) for one in enumerate(clients.split(","), start=1)]
+    listed = [_member(number, text) for number, text in enumerate(clients.split(","), start=1)]
     step = audited_step(interval(0, 60, listed, allocation(listed, "0")))
     assert len(list(strategy_hits(step))) == (mixed == "yes")
-    found = [(one.cause, one.severity) for one in hits(step)]
+    found = [(hit.cause, hit.severity) for hit in hits(step)]
     assert found == ([] if cause == "-" else [(cause, _SEVERITIES[cause])])
 
 
 def test_parties_are_languages_with_versions_without_what_is_unknown() -> None:
     texts = ("JAVA 493 AVG", "GO - AVG", "- - AVG", "- 400 AVG", "JAVA 493 AVG")
-    listed = [_member(*one) for one in enumerate(texts, start=1)]
-    step = audited_step(interval(0, 60, listed, allocation(listed, "0"), topic="%RETRY%g", view="b", seen_at=40))
+    listed = [_member(number, text) for number, text in enumerate(texts, start=1)]
+    step = audited_step(interval(0, 60, listed, allocation(listed, "0"), topic="%RETRY%g", view="b"))
     assert list(hits(step)) == [
         RuleHit(
             0,
             60 * SECOND,
             cause="DIFFERENT_LANGUAGES",
             view="b",
-            seen_at=40 * SECOND,
             severity="WARN",
             parties=(Party("", ("c3",)), Party("400", ("c4",)), Party("GO", ("c2",)), Party("JAVA 493", ("c1", "c5"))),
         )
@@ -87,8 +86,8 @@ def test_what_is_not_replayed_says_nothing() -> None:
 
 def test_members_of_different_message_models_whether_replayed_or_not() -> None:
     told = (("c1", "CLUSTERING"), ("c2", "BROADCASTING"), ("c3", "CLUSTERING"))
-    one = replace(interval(0, 60, None, None), model_conflicts=(Disagreement(10 * SECOND, 40 * SECOND, told),))
-    assert list(hits(audited_step(one))) == [
+    conflicting = replace(interval(0, 60, None, None), model_conflicts=(Disagreement(10 * SECOND, 40 * SECOND, told),))
+    assert list(hits(audited_step(conflicting))) == [
         RuleHit(
             10 * SECOND,
             40 * SECOND,

@@ -18,14 +18,13 @@ def _mixed() -> tuple[Member, ...]:
 def test_one_hit_per_interval_of_any_view_and_topic() -> None:
     listed = _mixed()
     owned = allocation(listed, "0 1 2 3")
-    step = audited_step(interval(0, 60, listed, owned, topic="%RETRY%g", view="b", seen_at=40))
+    step = audited_step(interval(0, 60, listed, owned, topic="%RETRY%g", view="b"))
     assert list(hits(step)) == [
         RuleHit(
             0,
             60 * SECOND,
             cause="DIFFERENT_STRATEGIES",
             view="b",
-            seen_at=40 * SECOND,
             severity="ERROR",
             parties=(Party("AVG", ("c3",)), Party("AVG_BY_CIRCLE", ("c2", "c1"))),
         )

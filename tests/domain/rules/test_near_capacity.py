@@ -36,7 +36,7 @@ def said(
 
 def step(told: Sequence[dict[str, Any]], *rows: IntervalProgress, **thresholds: int) -> AuditedStep:
     (history,) = group_histories({CLIENT_SNAPSHOTS: list(told)})
-    found = audited_step([one.interval for one in rows], rows)
+    found = audited_step([progress.interval for progress in rows], rows)
     return replace(
         found,
         history=replace(found.history, clients=history.clients),
@@ -48,13 +48,13 @@ def found(audited: AuditedStep) -> list[Finding]:
     return findings(audited, [near_capacity.RULE])
 
 
-def told(one: Finding) -> str:
+def told(finding: Finding) -> str:
     """`cause start-end`, seconds of the hour."""
-    return f"{one.cause} {(one.start - at(0)) // 1_000_000}-{(one.end - at(0)) // 1_000_000}"
+    return f"{finding.cause} {(finding.start - at(0)) // 1_000_000}-{(finding.end - at(0)) // 1_000_000}"
 
 
-def measures(one: Finding) -> dict[str, float | None]:
-    return dict(one.evidence.measures or [])
+def measures(finding: Finding) -> dict[str, float | None]:
+    return dict(finding.evidence.measures or [])
 
 
 #: Eleven minutes, of which the last holds until the next one; what the client sets; what is found.
@@ -87,7 +87,7 @@ def measures(one: Finding) -> dict[str, float | None]:
     ],
 )
 def test_who_consumes_nearly_as_much_as_it_can(minute: str, settings: dict[str, Any], expected: list[str]) -> None:
-    assert [told(one) for one in found(step(said(minute, **settings)))] == expected
+    assert [told(finding) for finding in found(step(said(minute, **settings)))] == expected
 
 
 @pytest.mark.parametrize(
@@ -107,18 +107,18 @@ def test_who_consumes_nearly_as_much_as_it_can(minute: str, settings: dict[str, 
     ],
 )
 def test_it_lasts(seconds: Sequence[int], thresholds: dict[str, int], expected: list[str]) -> None:
-    assert [told(one) for one in found(step(said("400/2/1/2", seconds), **thresholds))] == expected
+    assert [told(finding) for finding in found(step(said("400/2/1/2", seconds), **thresholds))] == expected
 
 
 def test_without_an_answer_for_too_long_it_ends() -> None:
     every = said("400/2/1/2", range(-240, 3600, 60))
-    cut = [one for place, one in enumerate(every) if not 15 <= place < 20]
-    assert [told(one) for one in found(step(cut))] == ["LISTENER 0-690", "LISTENER 960-3600"]
+    cut = [snapshot for place, snapshot in enumerate(every) if not 15 <= place < 20]
+    assert [told(finding) for finding in found(step(cut))] == ["LISTENER 0-690", "LISTENER 960-3600"]
 
 
 def test_each_change_leaves_a_utilisation_of_its_own() -> None:
-    (one,) = found(step(said("400/2/1/2"), row("0-3600 A 3600 A 3600 B 0 B 0")))
-    assert measures(one) == pytest.approx(
+    (finding,) = found(step(said("400/2/1/2"), row("0-3600 A 3600 A 3600 B 0 B 0")))
+    assert measures(finding) == pytest.approx(
         {
             "utilisation": 0.8,
             "with_twice_the_threads": 0.4,
@@ -130,15 +130,15 @@ def test_each_change_leaves_a_utilisation_of_its_own() -> None:
             "with_no_pull_interval": 0.8,
         }
     )
-    assert one.advice.endswith(
+    assert finding.advice.endswith(
         "Of all single changes, twice the consume threads would help most: 40 % instead of 80 %."
     )
-    assert (one.subject, one.severity, one.evidence.client_ids) == ("A", "WARN", ["A"])
+    assert (finding.subject, finding.severity, finding.evidence.client_ids) == ("A", "WARN", ["A"])
 
 
 def test_pulls_are_helped_by_what_brings_more_of_each_queue() -> None:
-    (one,) = found(step(said("0/512/1/512"), row("0-3600 A 460800 A 460800 A 460800 A 460800")))
-    assert measures(one) == pytest.approx(
+    (finding,) = found(step(said("0/512/1/512"), row("0-3600 A 460800 A 460800 A 460800 A 460800")))
+    assert measures(finding) == pytest.approx(
         {
             "utilisation": 0.8,
             "with_twice_the_threads": 0.8,
@@ -150,31 +150,31 @@ def test_pulls_are_helped_by_what_brings_more_of_each_queue() -> None:
             "with_no_pull_interval": 0.004,
         }
     )
-    assert one.advice.endswith("Of all single changes, a pull interval of 0 would help most: 0 % instead of 80 %.")
+    assert finding.advice.endswith("Of all single changes, a pull interval of 0 would help most: 0 % instead of 80 %.")
 
 
 def test_an_orderly_consumer_is_not_helped_by_threads() -> None:
     minute = said("20/160/1/160", consume_orderly=True, consume_threads=20)
-    (one,) = found(step(minute, row("0-3600 A 144000 A 144000 A 144000 A 144000")))
-    assert measures(one)["with_twice_the_threads"] == pytest.approx(0.8)
-    assert one.advice.endswith("Of all single changes, twice the queues would help most: 40 % instead of 80 %.")
+    (finding,) = found(step(minute, row("0-3600 A 144000 A 144000 A 144000 A 144000")))
+    assert measures(finding)["with_twice_the_threads"] == pytest.approx(0.8)
+    assert finding.advice.endswith("Of all single changes, twice the queues would help most: 40 % instead of 80 %.")
 
 
 def test_who_owns_one_queue_gets_no_less_with_more_members() -> None:
-    (one,) = found(step(said("400/2/1/2", queues=1), row("0-3600 A 7200 B 7200")))
-    assert (measures(one)["with_more_members"], measures(one)["more_members"]) == (None, None)
+    (finding,) = found(step(said("400/2/1/2", queues=1), row("0-3600 A 7200 B 7200")))
+    assert (measures(finding)["with_more_members"], measures(finding)["more_members"]) == (None, None)
 
 
 def test_where_more_comes_than_it_consumes_that_counts() -> None:
     # 5 a second come, 2 are consumed, 9 were pulled.
-    (one,) = found(step(said("400/2/1/9"), row("0-3600 A 9000 A 9000")))
-    assert (measures(one)["utilisation"], measures(one)["with_twice_the_threads"]) == pytest.approx((2.0, 1.0))
+    (finding,) = found(step(said("400/2/1/9"), row("0-3600 A 9000 A 9000")))
+    assert (measures(finding)["utilisation"], measures(finding)["with_twice_the_threads"]) == pytest.approx((2.0, 1.0))
     # Of one queue it is not known.
-    (one,) = found(step(said("400/2/1/9"), row("0-3600 A 9000 A ?")))
-    assert measures(one)["utilisation"] == pytest.approx(1.0)
+    (finding,) = found(step(said("400/2/1/9"), row("0-3600 A 9000 A ?")))
+    assert measures(finding)["utilisation"] == pytest.approx(1.0)
     # In a short interval it is not known what came.
-    (one,) = found(step(said("400/2/1/9"), row("0-610 B 0 B 0"), row("610-900 A 750 A 750")))
-    assert measures(one)["utilisation"] == pytest.approx(3.6)
+    (finding,) = found(step(said("400/2/1/9"), row("0-610 B 0 B 0"), row("610-900 A 750 A 750")))
+    assert measures(finding)["utilisation"] == pytest.approx(3.6)
 
 
 def test_a_minute_that_ended_before_the_step_tells_of_its_beginning() -> None:
@@ -182,22 +182,22 @@ def test_a_minute_that_ended_before_the_step_tells_of_its_beginning() -> None:
     rows = [
         client_row(second, "A", [status(minutes.get(second, "400/2/1/2"))], **PULLS) for second in range(-210, 600, 60)
     ]
-    (one,) = found(step(rows, row("0-3600 A 9000 A 9000")))
-    assert told(one) == "LISTENER 0-660"
-    assert measures(one)["utilisation"] == pytest.approx(2.0)
+    (finding,) = found(step(rows, row("0-3600 A 9000 A 9000")))
+    assert told(finding) == "LISTENER 0-660"
+    assert measures(finding)["utilisation"] == pytest.approx(2.0)
 
 
 def test_a_queue_that_was_dropped_is_not_its_own() -> None:
     rows = said("0/512/1/512", queues=5)
-    for one in rows:
-        one["owned_queues"][0]["dropped"] = True
-    assert [told(one) for one in found(step(rows))] == ["PULLS 60-720"]
+    for snapshot in rows:
+        snapshot["owned_queues"][0]["dropped"] = True
+    assert [told(finding) for finding in found(step(rows))] == ["PULLS 60-720"]
 
 
 def test_who_owns_more_than_an_even_share_needs_one_more_at_least() -> None:
-    (one,) = found(step(said("400/2/1/2"), row("0-3600 A 2400 A 2400 A 2400 B 0")))
-    assert measures(one)["more_members"] == 1.0
-    assert measures(one)["with_more_members"] == pytest.approx(1.6 / 3)
+    (finding,) = found(step(said("400/2/1/2"), row("0-3600 A 2400 A 2400 A 2400 B 0")))
+    assert measures(finding)["more_members"] == 1.0
+    assert measures(finding)["with_more_members"] == pytest.approx(1.6 / 3)
 
 
 def test_where_no_change_helps_the_advice_says_so() -> None:
@@ -214,8 +214,8 @@ def test_where_no_change_helps_the_advice_says_so() -> None:
 def test_the_worst_minute_of_the_step_tells() -> None:
     rows = said("400/2/1/2", range(-240, 661, 60))
     rows[2]["consume_status"], rows[6]["consume_status"] = [status("400/2.4/1/2.4")], [status("400/2.2/1/2.2")]
-    (one,) = found(step(rows))
-    assert measures(one)["utilisation"] == pytest.approx(0.88)
+    (finding,) = found(step(rows))
+    assert measures(finding)["utilisation"] == pytest.approx(0.88)
 
 
 #: Messages that came in an hour into each of three queues, of which A can take 160 a second: 460,800 are 80 %.
@@ -234,7 +234,7 @@ def test_the_worst_minute_of_the_step_tells() -> None:
     ],
 )
 def test_one_queue_receives_nearly_what_its_owner_can_take_of_it(line: str, expected: list[str]) -> None:
-    assert [told(one) for one in found(step(said("0/1/1/1", usual="0/1/1/1"), row(line)))] == expected
+    assert [told(finding) for finding in found(step(said("0/1/1/1", usual="0/1/1/1"), row(line)))] == expected
 
 
 def test_short_intervals_one_after_the_other_do_not_tell_of_a_hot_queue() -> None:
@@ -243,11 +243,11 @@ def test_short_intervals_one_after_the_other_do_not_tell_of_a_hot_queue() -> Non
 
 
 def test_a_hot_queue_is_named() -> None:
-    (one,) = found(step(said("0/1/1/1", usual="0/1/1/1"), row("0-3600 A 0 A 518400 A 0")))
-    (queue,) = one.evidence.queues
-    assert (queue[:4], one.topic, one.subject) == (FindingQueue("t", "b", 1, "HOT"), "t", "A")
-    assert measures(one)["utilisation"] == pytest.approx(0.9)
-    assert measures(one)["with_twice_the_queues"] == pytest.approx(0.45)
+    (finding,) = found(step(said("0/1/1/1", usual="0/1/1/1"), row("0-3600 A 0 A 518400 A 0")))
+    (queue,) = finding.evidence.queues
+    assert (queue[:4], finding.topic, finding.subject) == (FindingQueue("t", "b", 1, "HOT"), "t", "A")
+    assert measures(finding)["utilisation"] == pytest.approx(0.9)
+    assert measures(finding)["with_twice_the_queues"] == pytest.approx(0.45)
 
 
 def test_where_brokers_disagree_nobody_knows_what_came() -> None:
@@ -258,7 +258,3 @@ def test_busy_threads_of_the_same_client_are_its_root() -> None:
     audited = step(said("400/2.5/1/2.5", usual="400/0.1/1/0.1"))
     slow, near = findings(audited, [slow_listener.RULE, near_capacity.RULE])
     assert (slow.rule, near.rule, near.root_finding_id) == ("SLOW_LISTENER", "NEAR_CAPACITY", slow.finding_id)
-
-
-def test_what_is_needed() -> None:
-    assert near_capacity.RULE.needs == (CLIENT_SNAPSHOTS.name,)

@@ -7,26 +7,32 @@ from dataclasses import replace
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Switch
 from spark_jobs.domain.model.finding import FindingQueue
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules.offset_rewound import RULE, rewind_cause
-from tests.domain.rules.builders import allocation, audited_step, interval, members
-from tests.domain.rules.readings import offsets, oldest, progress, span, with_readings
+from spark_jobs.domain.rules.offset_rewound import RULE
+from tests.domain.rules.builders import (
+    allocation,
+    audited_step,
+    interval,
+    members,
+    offsets,
+    oldest,
+    progress,
+    span,
+    with_readings,
+)
 
-#: tolerance, owned by twins, the broker was switched, so far above the oldest offset (`-`: unknown),
-#: from there to a rebalance (`-`: none), settled after | cause
+#: Owned by twins, the broker was switched, oldest offset (`-`: unknown; the queue's goes back to 500), seconds from a
+#: rebalance | cause: the first that applies
 _CAUSES = """
-    64 no  no  -  500 30 | RESET
-    64 no  no  -  31  30 | RESET
-    64 no  no  -  30  30 | HAND_OVER
-    64 no  no  -  -   30 | RESET
-    64 yes no  -  500 30 | TWINS
-    64 yes no  -  0   30 | TWINS
-    0  no  no  -  500 30 | RESET
-    64 yes yes 0  0   30 | TWINS
-    64 no  yes 0  0   30 | BROKER_SWITCHED
-    64 no  no  64 0   30 | TO_MINIMUM
-    64 no  no  -9 500 30 | TO_MINIMUM
-    64 no  no  65 0   30 | HAND_OVER
-    64 no  no  65 500 30 | RESET
+    yes no  -   200 | TWINS
+    yes no  -   0   | TWINS
+    yes yes 500 0   | TWINS
+    no  yes 500 0   | BROKER_SWITCHED
+    no  no  436 0   | TO_MINIMUM
+    no  no  509 200 | TO_MINIMUM
+    no  no  435 0   | HAND_OVER
+    no  no  -   0   | HAND_OVER
+    no  no  435 200 | RESET
+    no  no  -   200 | RESET
 """
 #: The queue's broker b went from h:1 to h:2, or another one did, between these two route snapshots; the offset went
 #: back between the readings at 290 and 300 | whether that is its cause
@@ -65,20 +71,21 @@ _REWINDS = """
     100-3600 | -    | - - -   | no  |
 """
 LISTED = members("c1 c1 c2")
+BACK_AT_300 = {"rewinds": 1, "rewound": 65, "rewound_max": 65, "rewound_at": 300}
 
 
 def step_with(start: int, end: int, owners: str, twins: bool, /, **measured: int | None) -> AuditedStep:
     """One queue, whose offset is 500 at each reading of a cadence: how far it went back is measured already."""
     read = {second: [(1000, 500, 500, 1)] for second in (0, *range(10, 3600, 10), 141, 459)}
     owned = allocation(LISTED, owners, double_owned={0: "DUPLICATE_CLIENT_ID" if twins else "MIXED_STRATEGIES"})
-    of = interval(-210, 4000, LISTED, owned, view="broker-a")
+    of = interval(-210, 4000, LISTED, owned)
     columns = {name: [value] for name, value in measured.items()}
     step = replace(audited_step(of), progress=[progress(of, start, end, (), **columns)])
     return with_readings(step, {"t": offsets([("b", 0)], {second: read[second] for second in sorted(read)})})
 
 
 def reset_at_300() -> AuditedStep:
-    return step_with(0, 3600, "0+1", False, rewinds=1, rewound=65, rewound_max=65, rewound_at=300)
+    return step_with(0, 3600, "0+1", False, **BACK_AT_300)
 
 
 def _number(text: str) -> int | None:
@@ -88,16 +95,12 @@ def _number(text: str) -> int | None:
 def test_why_an_offset_went_back() -> None:
     for line in _CAUSES.strip().splitlines():
         cells, _, cause = line.partition("|")
-        tolerance, twins, switched, above, rebalance, settled = cells.split()
-        found = rewind_cause(
-            tolerance=int(tolerance),
-            owned_by_twins=twins == "yes",
-            switched=switched == "yes",
-            above_minimum=float("inf") if above == "-" else int(above),
-            to_rebalance=float("inf") if rebalance == "-" else int(rebalance),
-            settled_after=int(settled),
-        )
-        assert (found or "-") == cause.strip(), line
+        twins, switched, least, since = cells.split()
+        step = step_with(300 - int(since), 3600, "0+1", twins == "yes", **BACK_AT_300)
+        topics = {"t": oldest([("b", 0)], {200: [(_number(least), 1000)]})}
+        switches = [Switch("b", 280 * SECOND, 300 * SECOND, "h:1", "h:2")] if switched == "yes" else []
+        step = replace(step, history=replace(step.history, topics=topics), switches={"t": switches})
+        assert [hit.cause for hit in RULE.hits(step)] == [cause.strip()], line
 
 
 def test_when_it_is_found_and_for_how_long() -> None:
@@ -143,7 +146,7 @@ def test_an_offset_that_fell_to_the_oldest_message() -> None:
     for line in _OLDEST.strip().splitlines():
         told, _, is_cause = line.partition("|")
         least = dict(zip((200, 300, 301), map(_number, told.split()), strict=True))
-        topics = {"t": oldest([("b", 0)], {second: [(one, 1000)] for second, one in least.items()})}
+        topics = {"t": oldest([("b", 0)], {second: [(offset, 1000)] for second, offset in least.items()})}
         step = reset_at_300()
         (hit,) = RULE.hits(replace(step, history=replace(step.history, topics=topics)))
         assert hit.cause == {"yes": "TO_MINIMUM", "no": "RESET"}[is_cause.strip()], line
@@ -173,7 +176,7 @@ def test_it_tells_how_far_and_names_the_first_owner() -> None:
     measured = {"rewinds": 2, "rewound": 120, "rewound_max": 100, "rewound_at": 300}
     (hit,) = RULE.hits(step_with(0, 3600, "2+0", False, **measured))
     assert hit.measures == {"rewinds": 2, "rewound": 120, "rewound_max": 100}
-    assert (hit.queue, hit.topic, hit.view) == (FindingQueue("t", "b", 0, "REWOUND"), "t", "broker-a")
+    assert (hit.queue, hit.topic) == (FindingQueue("t", "b", 0, "REWOUND"), "t")
     assert (hit.severity, hit.implicated) == ("WARN", "c2")
     (hit,) = RULE.hits(step_with(0, 3600, "-", False, **measured))
     assert hit.implicated is None

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from schemas import CLIENT_SNAPSHOTS
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
-from spark_jobs.domain.rules import rule
 from spark_jobs.domain.rules.orderly_lock_missing import RULE
-from tests.domain.rules.client_groups import found_by, lasting
+from tests.domain.rules.client_groups import hits_of
 from tests.domain.rules.client_steps import micros
 
 
-def test_it_is_found_where_it_must_be_and_nowhere_else() -> None:
-    assert lasting(RULE) == {"unlocked NOT_LOCKED 200 240 0,1"}
-
-
 def test_a_hit_is_a_span_and_a_queue_and_as_bad_as_the_harm() -> None:
-    assert found_by(RULE)["unlocked"] == [
+    assert hits_of(RULE, "unlocked") == [
         RuleHit(
             micros(200),
             micros(240),
             cause="NOT_LOCKED",
             topic="unlocked",
             client_id="c1",
-            seen_at=micros(220),
             queue=FindingQueue("unlocked", "b", queue_id, "UNLOCKED"),
             implicated="c1",
         )
         for queue_id in (0, 1)
     ]
-    assert RULE.severity is rule.severity_by_harm
-    assert RULE.needs == (CLIENT_SNAPSHOTS.name,)

@@ -11,8 +11,7 @@ from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import GroupHistory, OffsetReadings, Place
 from spark_jobs.domain.rocketmq.pop import popped_topic
 from spark_jobs.domain.rules.pop_redelivering import RULE
-from tests.domain.rules.builders import audited_step
-from tests.domain.rules.readings import offsets, span
+from tests.domain.rules.builders import audited_step, offsets, span
 
 RETRY = "%RETRY%g_t"
 ONE: Sequence[Place] = [("b", 0)]

@@ -10,19 +10,18 @@ import pytest
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.rules.pop_revive_stuck import RULE
-from tests.domain.rules.builders import audited_step
-from tests.domain.rules.readings import Said, offsets, span
+from tests.domain.rules.builders import QueueReading, audited_step, offsets, span
 
 TOPIC, GROUP = "rmq_sys_REVIVE_LOG_Main", "CID_RMQ_SYS_REVIVE_GROUP"
 QUEUES = [("broker-a", 0), ("broker-a", 1)]
 
 
-def hits(readings: Mapping[float, list[Said | None]], group: str = GROUP, topic: str = TOPIC) -> list[RuleHit]:
+def hits(readings: Mapping[float, list[QueueReading | None]], group: str = GROUP, topic: str = TOPIC) -> list[RuleHit]:
     history = GroupHistory("c", group, offsets={topic: offsets(QUEUES[: len(readings[0])], readings)})
     return list(RULE.hits(replace(audited_step(), history=history)))
 
 
-def growing(per_reading: int, until: int, *, moves_at: int = 9999, consumed_to: int | None = 100) -> list[Said]:
+def growing(per_reading: int, until: int, *, moves_at: int = 9999, consumed_to: int | None = 100) -> list[QueueReading]:
     """Of each reading: the end grows from 101 on until that reading, and the consumer offset moves at one of them."""
     return [
         (101 + per_reading * min(number, until), consumed_to and consumed_to + (number >= moves_at), None, 1_000)
@@ -30,8 +29,8 @@ def growing(per_reading: int, until: int, *, moves_at: int = 9999, consumed_to: 
     ]
 
 
-def every_20(said: list[Said]) -> dict[float, list[Said | None]]:
-    return {20 * number: [one] for number, one in enumerate(said)}
+def every_20(said: list[QueueReading]) -> dict[float, list[QueueReading | None]]:
+    return {20 * number: [reading] for number, reading in enumerate(said)}
 
 
 def test_a_queue_that_stands_while_the_other_goes_on_is_named_alone() -> None:
@@ -58,7 +57,7 @@ def test_a_queue_that_stands_while_the_other_goes_on_is_named_alone() -> None:
         (growing(3, until=29, consumed_to=0), ["0-580"]),
     ],
 )
-def test_for_how_long_and_how_much(said: list[Said], expected: list[str]) -> None:
+def test_for_how_long_and_how_much(said: list[QueueReading], expected: list[str]) -> None:
     assert [span(hit) for hit in hits(every_20(said))] == expected
 
 
@@ -69,8 +68,10 @@ def test_who_never_committed_is_unknown() -> None:
 def test_no_stand_reaches_over_a_gap_or_a_topic_made_anew() -> None:
     """A gap is longer than 60 s."""
     said = every_20(growing(3, until=29))
-    assert [span(hit) for hit in hits({at: one for at, one in said.items() if at not in (280, 300)})] == ["0-580"]
-    assert hits({at: one for at, one in said.items() if at not in (280, 300, 320)}) == []
+    assert [span(hit) for hit in hits({at: reading for at, reading in said.items() if at not in (280, 300)})] == [
+        "0-580"
+    ]
+    assert hits({at: reading for at, reading in said.items() if at not in (280, 300, 320)}) == []
     anew = growing(3, until=14)[:15] + growing(3, until=14)[:15]
     assert hits(every_20(anew)) == []
 
@@ -78,7 +79,9 @@ def test_no_stand_reaches_over_a_gap_or_a_topic_made_anew() -> None:
 def test_before_the_window_nothing_counts_and_the_age_may_be_unknown() -> None:
     """The window of the step begins 420 s before it."""
     said = growing(3, until=29)
-    before: dict[float, list[Said | None]] = {20 * number - 600: [one] for number, one in enumerate(said)}
+    before: dict[float, list[QueueReading | None]] = {
+        20 * number - 600: [reading] for number, reading in enumerate(said)
+    }
     assert [span(hit) for hit in hits(before | {0: [said[-1]]})] == ["-420--20"]
     (hit,) = hits(every_20([(end, to, pull, None) for end, to, pull, _ in said]))
     assert hit.measures == {"age_seconds": None, "came_meanwhile": 87.0, "lag": 88.0}

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
-from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.model.history import UNKNOWN, Place
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.producer_skew import RULE, skew
-from tests.domain.rules.builders import allocation, audited_step, interval, members
-from tests.domain.rules.readings import progress, span
+from tests.domain.rules.builders import allocation, audited_step, interval, members, progress, span
 
 #: broker:messages of each queue (`?`: unknown), least mean | busiest ÷ mean (`-`: nothing to say)
 _SKEWS = """
@@ -38,8 +38,8 @@ def test_how_skewed_production_is() -> None:
         cells, _, expected = line.partition("|")
         *queues, least_mean = cells.split()
         pairs = [queue.split(":") for queue in queues]
-        produced = [(broker, None if messages == "?" else int(messages)) for broker, messages in pairs]
-        found = skew(produced, int(least_mean))
+        produced = np.array([UNKNOWN if messages == "?" else int(messages) for _, messages in pairs])
+        found = skew([broker for broker, _ in pairs], produced, int(least_mean))
         assert ("-" if found is None else str(round(found.ratio, 3))) == expected.strip(), line
 
 
@@ -50,12 +50,12 @@ def produced(start: int, *messages: int | None, end: int = 3600, topic: str = "t
 
 
 def step_with(*parts: IntervalProgress) -> AuditedStep:
-    return replace(audited_step(*(one.interval for one in parts)), progress=parts)
+    return replace(audited_step(*(part.interval for part in parts)), progress=parts)
 
 
 def hot(*parts: IntervalProgress) -> list[tuple[int, str, float | None]]:
     found = list(RULE.hits(step_with(*parts)))
-    assert {(hit.cause, hit.view, hit.severity) for hit in found} <= {("HOT_QUEUES", "*", "WARN")}
+    assert {(hit.cause, hit.severity) for hit in found} <= {("HOT_QUEUES", "WARN")}
     return [(hit.queue.queue_id, span(hit), hit.weight) for hit in found if hit.queue]
 
 
@@ -109,7 +109,7 @@ def of_brokers(*messages: int | None, start: int = 0, end: int = 3600) -> Interv
 def unwritten(parts: Sequence[IntervalProgress], routes: Mapping[tuple[int, int], Sequence[RouteSaid]]) -> list[Place]:
     """The queues of brokers without messages; `routes`: by time (name, perm, read and write queues) of each broker."""
     spans = [
-        Span(start * SECOND, end * SECOND, end * SECOND, tuple(RouteEntry(*one) for one in said))
+        Span(start * SECOND, end * SECOND, end * SECOND, tuple(RouteEntry(*entry) for entry in said))
         for (start, end), said in routes.items()
     ]
     found = list(RULE.hits(replace(step_with(*parts), routes={"t": spans})))
@@ -173,7 +173,7 @@ def test_what_the_finding_of_a_broker_says() -> None:
     route: tuple[RouteEntry, ...] = (RouteEntry(*B), RouteEntry(*Z))
     spans = [Span(0, 3600 * SECOND, 3600 * SECOND, route)]
     hit, _ = RULE.hits(replace(step_with(of_brokers(150, 100, 0, 0)), routes={"t": spans}))
-    assert (span(hit), hit.topic, hit.view, hit.measures) == ("0-3600", "t", "*", {"mean": 125})
+    assert (span(hit), hit.topic, hit.measures) == ("0-3600", "t", {"mean": 125})
 
 
 def test_no_queue_is_too_hot_where_the_broker_hands_out_the_messages() -> None:

@@ -8,9 +8,8 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.statuses import Trigger
 from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.rules.rebalance_storm import RULE, RebalanceMoment, storms
-from tests.domain.rules.builders import SETTINGS, audited_step
-from tests.domain.rules.readings import rebalance, span
+from spark_jobs.domain.rules.rebalance_storm import RULE
+from tests.domain.rules.builders import SETTINGS, audited_step, rebalance, span
 
 #: Moments of a group's rebalances, 3 within 100 s are a storm | storms
 _MOMENTS = """
@@ -55,7 +54,7 @@ def test_one_change_of_several_topics_is_one_rebalance_and_moves_the_queues_of_a
     hit = only(replace(audited_step(settings=SOON), rebalances=topics))
     assert span(hit) == "0-99"
     assert hit.measures == {"rebalances": 3, "queues_moved": 8, "least_moves": 4}
-    assert (hit.severity, hit.minimum_seconds, hit.view, hit.topic) == ("WARN", 0, "*", None)
+    assert (hit.severity, hit.minimum_seconds, hit.topic) == ("WARN", 0, None)
     assert list(RULE.hits(replace(audited_step(settings=SOON), rebalances=topics[:3]))) == []
 
 
@@ -89,5 +88,6 @@ def test_five_in_ten_minutes_are_a_storm_by_default() -> None:
 
 
 def test_two_are_enough_if_so_configured() -> None:
-    moments = [RebalanceMoment(at, 1, 1, True) for at in (0, 5, 20, 24)]
-    assert [[one.at for one in storm] for storm in storms(moments, 2, 10)] == [[0, 5], [20, 24]]
+    settings = replace(SETTINGS, thresholds=Thresholds(storm_rebalances=2, storm_seconds=10))
+    step = replace(audited_step(settings=settings), rebalances=[rebalance(moment) for moment in (0, 5, 20, 24)])
+    assert [span(hit) for hit in RULE.hits(step)] == ["0-5", "20-24"]

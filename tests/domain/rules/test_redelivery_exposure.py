@@ -10,8 +10,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, Rebalance
 from spark_jobs.domain.model.history import UNKNOWN, Place
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules.redelivery_exposure import RULE, in_flight
-from tests.domain.rules.builders import SETTINGS, audited_step
-from tests.domain.rules.readings import Said, offsets, rebalance, span, with_readings
+from tests.domain.rules.builders import SETTINGS, QueueReading, audited_step, offsets, rebalance, span, with_readings
 
 #: consumer offset, pull offset, last timestamp | in flight
 OFFSETS = [
@@ -32,7 +31,7 @@ OFFSETS = [
 ]
 QUEUES = [("b", number) for number in range(6)]
 #: Queues 0 and 1 hold 30 and 12 in flight, 2 is unknown, 4 is not in the snapshot, 5 holds 1.
-SAID: list[Said | None] = [
+SAID: list[QueueReading | None] = [
     (200, 100, 130, 5),
     (200, 100, 112, 5),
     (200, 0, 9, 0),
@@ -52,7 +51,7 @@ def step_with(*rebalances: Rebalance, reading: float | None = None, readings: tu
     times = readings if reading is None else (reading,)
     read = offsets(QUEUES, dict.fromkeys(times, SAID))
     step = with_readings(audited_step(), {"t": read, "u": read})
-    return replace(step, rebalances=sorted(rebalances, key=lambda one: one.moment))
+    return replace(step, rebalances=sorted(rebalances, key=lambda change: change.moment))
 
 
 def measured(step: AuditedStep) -> tuple[float | None, ...] | None:
@@ -66,7 +65,7 @@ def test_in_flight() -> None:
     said = [(200, *known) for known, _ in OFFSETS]
     read = offsets([("b", number) for number in range(len(said))], {0: said})
     found = in_flight(read, 0, list(range(len(said)))).tolist()
-    assert [None if one == UNKNOWN else one for one in found] == [expected for _, expected in OFFSETS]
+    assert [None if count == UNKNOWN else count for count in found] == [expected for _, expected in OFFSETS]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +106,7 @@ def test_exposure(step: AuditedStep, expected: tuple[float, ...] | None) -> None
 def test_it_stands_from_the_first_to_the_last_until_clients_agree() -> None:
     (hit,) = RULE.hits(step_with(moved(100, 0), moved(300, 1), moved(500, 3), readings=(90, 290, 490)))
     assert span(hit) == "100-320"
-    assert (hit.cause, hit.minimum_seconds, hit.severity, hit.view) == ("QUEUES_MOVED", 0, "INFO", "*")
+    assert (hit.cause, hit.minimum_seconds, hit.severity) == ("QUEUES_MOVED", 0, "INFO")
     (hit,) = RULE.hits(step_with(moved(3590, 0), reading=3580))
     assert span(hit) == "3590-3600"
 

@@ -10,8 +10,17 @@ from spark_jobs.domain.model.history import TopicReadings
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.retention_risk import RULE, retention_cause
 from spark_jobs.domain.status.time_left import QueueOffsets
-from tests.domain.rules.builders import allocation, audited_step, interval, members
-from tests.domain.rules.readings import Said, oldest, progress, span, with_readings
+from tests.domain.rules.builders import (
+    QueueReading,
+    allocation,
+    audited_step,
+    interval,
+    members,
+    oldest,
+    progress,
+    span,
+    with_readings,
+)
 
 #: consumer offset, oldest offset, consumed/s, deleted/s (`-`: unknown), within seconds | cause
 _RETENTIONS = """
@@ -37,7 +46,7 @@ _FOUND = """
     33 -     |
 """
 #: Looked at from the start on; what is seen after the reading is not yet known to it.
-LOOKS: dict[float, list[Said | None]] = {
+LOOKS: dict[float, list[QueueReading | None]] = {
     0: [(5000, 99_999)],
     500: [(5900, 99_999)],
     1000: [(6000, 99_999)],
@@ -108,7 +117,7 @@ def test_what_a_finding_says() -> None:
 def test_the_rate_is_since_the_first_snapshot_of_the_window_that_has_the_queue() -> None:
     """The window begins at −420 s."""
 
-    def rate(looks: dict[float, list[Said | None]]) -> float | None:
+    def rate(looks: dict[float, list[QueueReading | None]]) -> float | None:
         (hit,) = hits(5999, oldest([("b", 0)], looks))
         assert hit.measures
         assert hit.measures["min_offset"] == 6000
@@ -147,7 +156,7 @@ def test_without_both_rates_nothing_is_said_to_expire() -> None:
 
 def test_the_rate_of_consumption_is_since_the_interval_began() -> None:
     step = step_with(100, 5999, oldest([("b", 0)], LOOKS))
-    (hit,) = RULE.hits(replace(step, progress=[replace(one, start=500 * SECOND) for one in step.progress]))
+    (hit,) = RULE.hits(replace(step, progress=[replace(part, start=500 * SECOND) for part in step.progress]))
     assert (span(hit), (hit.measures or {})["consumed_per_second"]) == ("500-1100", 1)
 
 

@@ -25,16 +25,16 @@ def test_each_queue_without_owner_with_its_cause_and_whose_share_it_is() -> None
         unassigned={1: ("DUPLICATE_CLIENT_ID", "c1"), 2: ("ROOM_FILTER", None)},
         unreadable=["BEYOND_READ_QUEUES", "BROKER_NOT_READABLE"],
     )
-    one = RuleHit(0, 60 * SECOND, topic="%RETRY%g", view="*", seen_at=40 * SECOND)
+    hit = RuleHit(0, 60 * SECOND, topic="%RETRY%g", view="*", seen_at=40 * SECOND)
     assert list(hits(audited_step(interval(0, 60, listed, owned, topic="%RETRY%g", seen_at=40)))) == [
         replace(
-            one,
+            hit,
             cause="DUPLICATE_CLIENT_ID",
             implicated="c1",
             queue=FindingQueue("%RETRY%g", "b", 1, "UNASSIGNED"),
         ),
-        replace(one, cause="ROOM_FILTER", queue=FindingQueue("%RETRY%g", "b", 2, "UNASSIGNED")),
-        replace(one, cause="BROKER_NOT_READABLE", queue=FindingQueue("%RETRY%g", "b", 4, "UNASSIGNED")),
+        replace(hit, cause="ROOM_FILTER", queue=FindingQueue("%RETRY%g", "b", 2, "UNASSIGNED")),
+        replace(hit, cause="BROKER_NOT_READABLE", queue=FindingQueue("%RETRY%g", "b", 4, "UNASSIGNED")),
     ]
 
 
@@ -70,13 +70,12 @@ def test_by_turns_nobody_takes_what_no_member_has_by_all_lists() -> None:
         interval(200, 300, second, of_b2, view="b2"),
     )
     found = list(hits(_asked(step, 100, 120)))
-    assert [one for one in found if one.cause != "CONFIG_HOLE"] == [
+    assert [hit for hit in found if hit.cause != "CONFIG_HOLE"] == [
         RuleHit(
             100 * SECOND,
             180 * SECOND,
             cause="VIEWS_DISAGREE",
             topic="t",
-            view="b1",
             seen_at=120 * SECOND,
             minimum_seen_seconds=50,
             queue=FindingQueue("t", "b", place, "DISPUTED"),
@@ -89,10 +88,10 @@ def test_by_turns_nobody_takes_what_no_member_has_by_all_lists() -> None:
 @pytest.mark.parametrize(("topic", "disputed"), [("t", [(120, 180)]), ("%RETRY%g", [])])
 def test_lists_that_begin_apart_dispute_from_when_both_stand(topic: str, disputed: list[tuple[int, int]]) -> None:
     first, second = members("c1"), members("c2")
-    one, other = allocation(first, "0"), allocation(second, "0")
+    of_first, of_second = allocation(first, "0"), allocation(second, "0")
     step = audited_step(
-        interval(100, 180, first, one, view="b1", topic=topic, seen_at=160),
-        interval(120, 180, second, other, view="b2", topic=topic, seen_at=160),
+        interval(100, 180, first, of_first, view="b1", topic=topic, seen_at=160),
+        interval(120, 180, second, of_second, view="b2", topic=topic, seen_at=160),
     )
     found = list(hits(_asked(step, 100, 120, 140)))
     assert [(hit.start // SECOND, hit.end // SECOND) for hit in found] == disputed

@@ -12,9 +12,17 @@ from spark_jobs.domain.model.history import Membership, OffsetReadings, Subscrip
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Series, Span
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules.unobserved import RULE, SnapshotGap, gaps, gaps_behind, gaps_where_named, joined_gaps
-from tests.domain.rules.builders import audited_step, broker_said, interval
-from tests.domain.rules.readings import Said, offsets, route, span, with_readings
+from spark_jobs.domain.rules.unobserved import RULE, gaps, gaps_behind, gaps_where_named
+from tests.domain.rules.builders import (
+    QueueReading,
+    audited_step,
+    broker_said,
+    interval,
+    offsets,
+    route,
+    span,
+    with_readings,
+)
 
 #: Seconds in which the state is known | seconds in which it is not, up to the end of the step.
 SPANS = """
@@ -60,7 +68,7 @@ def test_gaps_between_spans() -> None:
 def test_gaps_behind_readings() -> None:
     for line in TIMES.strip("\n").splitlines():
         times, _, missing = line.partition("|")
-        found = gaps_behind(np.array([int(one) for one in times.split()], dtype=np.int64), 180, 60)
+        found = gaps_behind(np.array([int(second) for second in times.split()], dtype=np.int64), 180, 60)
         assert found == _spans(missing), line
 
 
@@ -80,25 +88,31 @@ NAMED = """
 def test_gaps_of_one_broker_are_those_in_which_the_route_names_it() -> None:
     for line in NAMED.strip("\n").splitlines():
         times, named, missing = line.split("|")
-        told = np.array([int(one) for one in times.split()], dtype=np.int64)
-        routed = [SnapshotGap(start, end, ()) for start, end in _spans(named)]
-        assert list(gaps_where_named(told, routed, 60)) == _spans(missing), line
+        told = np.array([int(second) for second in times.split()], dtype=np.int64)
+        assert list(gaps_where_named(told, _spans(named), 60)) == _spans(missing), line
 
 
 def test_gaps_of_one_time_are_one() -> None:
-    apart = [("m", 100, 200), ("r", 150, 300), ("o", 300, 400), ("m", 500, 600), ("r", 720, 730), ("m", 700, 900)]
-    assert joined_gaps(SnapshotGap(start, end, (source,)) for source, start, end in apart) == [
-        SnapshotGap(100, 400, ("m", "o", "r")),
-        SnapshotGap(500, 600, ("m",)),
-        SnapshotGap(700, 900, ("m", "r")),
+    """Members, the route of t and the offsets of u: overlapping, touching, inside each other, and apart."""
+    answers = [broker_said(0, 100, "c1", NOTHING), broker_said(200, 500, "c1", NOTHING)]
+    answers += [broker_said(600, 700, "c1", NOTHING), broker_said(900, 3600, "c1", NOTHING)]
+    routes = [route(0, 150, b=6), route(300, 720, b=6), route(730, 3600, b=6)]
+    offset_times = [*range(-60, 241, 60), *range(400, 3600, 60)]
+    topics = [interval(-210, 3600, None, topic=topic) for topic in ("t", "u")]
+    step = audited_step(*topics, memberships={"b": answers})
+    step = with_readings(step, {"u": read(*offset_times)}, routes={"t": routes})
+    members, of_t, of_u = "membership_snapshots", "route_snapshots: t", "offset_snapshots: u"
+    assert found(step) == [
+        ("100-400", "WARN", [members, of_u, of_t]),
+        ("500-600", "WARN", [members]),
+        ("700-900", "WARN", [members, of_t]),
     ]
-    assert joined_gaps([SnapshotGap(0, 1, ("m",)), SnapshotGap(0, 2, ("m",))]) == [SnapshotGap(0, 2, ("m",))]
 
 
 def found(step: AuditedStep) -> list[tuple[str, str | None, list[str]]]:
     """Span, severity, and the sources without snapshots."""
     hits = list(RULE.hits(step))
-    assert {(hit.cause, hit.view, hit.topic) for hit in hits} <= {("NO_SNAPSHOTS", "*", None)}
+    assert {(hit.cause, hit.topic) for hit in hits} <= {("NO_SNAPSHOTS", None)}
     assert all(party.client_ids is None for hit in hits for party in hit.parties or ())
     return [(span(hit), hit.severity, [party.name for party in hit.parties or ()]) for hit in hits]
 
@@ -147,7 +161,7 @@ def test_readings_outside_the_window_are_not_known_to_the_step() -> None:
 
 def test_one_broker_that_is_silent_is_named() -> None:
     def step(silent: range, route_of: list[Span[tuple[RouteEntry, ...]]], ends: int = 3600) -> AuditedStep:
-        said: dict[float, list[Said | None]] = {
+        said: dict[float, list[QueueReading | None]] = {
             at: [(1, 1, 1, 5), None if at in silent else (1, 1, 1, 5)] for at in range(-60, ends, 60)
         }
         both = offsets([("a", 0), ("b", 0)], said)
