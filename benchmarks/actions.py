@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from benchmarks.kernel import allocations, inputs_of_groups, replayed_rows, strategy_seconds
+from benchmarks.kernel import replayed_rows, strategy_seconds
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
@@ -92,23 +92,12 @@ def audit(spark: SparkSession, target: Target) -> Act:
 
         def begins(stage: str) -> None:
             began.append((stage, time.perf_counter()))
-            spark.sparkContext.setJobDescription(stage)  # for `benchmarks.event_log`
+            spark.sparkContext.setJobDescription(stage)  # for Spark's history server
 
         begins("opening the tables")
         run(spark, target.warehouse, RunRequest(target.interval), target.configuration, begins)
         ends = [at for _, at in began[1:]] + [time.perf_counter()]
         return {stage: end - at for (stage, at), end in zip(began, ends, strict=True)}
-
-    return act
-
-
-def allocate(spark: SparkSession, target: Target) -> Act:
-    """From the rebalance intervals, which are there before, to who owns what in each: plain Python, one core."""
-    groups = inputs_of_groups(target.sources(spark), target.interval, target.configuration)
-
-    def act() -> Mapping[str, float]:
-        allocations(groups)
-        return {}
 
     return act
 
@@ -136,7 +125,6 @@ def _throw_away(frame: DataFrame) -> None:
 ACTIONS: Mapping[str, Callable[[SparkSession, Target], Act]] = {
     "scan": scan,
     "audit": audit,
-    "allocate": allocate,
     "strategies": strategies,
     "replay": replay,
 }

@@ -17,13 +17,14 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from benchmarks.process import watched
 from schemas import QUARANTINE, Table
 from spark_jobs.ingest.files import Line
 from spark_jobs.ingest.load import IngestReport, ingest
 from spark_jobs.ingest.recording import KINDS, Blank, NoObservation, Outcome, Quarantined, Row, outcomes
 from spark_jobs.store.warehouse import Warehouse
+from tests.reliability.killing import users_environment
 from tests.reliability.lines import MUTATIONS, Hostile, hostile_lines
-from tests.reliability.memory import watched
 from tests.reliability.mutation import BLANK, NAMED, NO_OBSERVATION, ROW
 
 META = b'{"kind":"meta","cluster":"demo"}\n'
@@ -66,7 +67,7 @@ def test_very_many_hostile_lines(
     count, heavy = int(os.environ.get("LINES", "100000")), 22
     file = written(tmp_path / "hostile.jsonl", hostile_lines(3, count, heavy))
     command = [sys.executable, "-m", "spark_jobs.cli", "ingest", str(file), "--warehouse", warehouse.location, "--json"]
-    ended = watched(command)
+    ended = watched(command, users_environment())
     with capsys.disabled():
         megabytes = file.stat().st_size / 1e6
         print(f"\n{count:,} lines ({megabytes:,.0f} MB) in {ended.seconds:.0f} s, {ended.peak_bytes / 2**30:.2f} GiB")

@@ -1,7 +1,8 @@
-"""What an answer costs that is read from published tables: whole processes, also of the commit before where given."""
+"""What whole processes take: answers read from published tables, also by the commit before where given; help; tests."""
 
 from __future__ import annotations
 
+import re
 from statistics import median
 
 from benchmarks.bench import RECORDING, Bench
@@ -9,6 +10,8 @@ from benchmarks.measure import CallResults, NotMeasuredError
 from benchmarks.sides import Side
 from spark_jobs.operate.demo import INTERVAL, RECORDED, example_files
 
+#: The last line of pytest: `=== 512 passed in 401.12s (0:06:41) ===`
+_TOOK = re.compile(r" in (\d+(?:\.\d+)?)s\b")
 _MOMENT = "2026-11-21T02:10"
 
 
@@ -54,3 +57,23 @@ def _median(bench: Bench, side: Side, *arguments: str) -> float:
     """The first process does not count: it reads Python's files."""
     bench.say(f"starting rebalance-audit {arguments[0]}: {side.name}")
     return median([side.cold(*arguments) for _ in range(1 + bench.rounds)][1:])
+
+
+def help_text(bench: Bench) -> CallResults:
+    """`rebalance-audit --help`, the whole process, the first time not counted."""
+    bench.say("starting rebalance-audit --help")
+    seconds = [Side("now").cold("--help") for _ in range(1 + bench.rounds)][1:]
+    return CallResults(median(seconds), f"{min(seconds):.2f} to {max(seconds):.2f} s, {bench.rounds} processes")
+
+
+def test_suite(bench: Bench) -> CallResults:
+    """What the log of a `make test` says of its tests; the linters come on top."""
+    if bench.test_log is None:
+        raise NotMeasuredError("a log of `make test` was not given (--test-log)")
+    try:
+        found = _TOOK.findall(bench.test_log.read_text(encoding="utf-8", errors="replace"))
+    except OSError as error:
+        raise NotMeasuredError(f"{bench.test_log} cannot be read: {error.strerror}") from None
+    if not found:
+        raise NotMeasuredError(f"{bench.test_log} does not say how long the tests took")
+    return CallResults(float(found[-1]) / 60, bench.test_log.name)
