@@ -37,10 +37,10 @@ def wanted(names: Sequence[str] | None, *, quick: bool) -> list[Measure]:
 
 
 def results(bench: Bench, measures: Sequence[Measure]) -> Iterator[Result]:
-    """What came out of each; a goal of a fleet-day is not judged by less."""
+    """What came out of each."""
     for measure in measures:
-        result = measured(measure, bench, judged=bench.is_fleet_day or not measure.of_fleet_day)
-        bench.say(f"{measure.what}: {result.text}")
+        result = measured(measure, bench)
+        bench.say(f"{measure.what}: {result.value or result.detail} ({result.verdict})")
         yield result
 
 

@@ -1,4 +1,4 @@
-"""What whole processes take: answers read from published tables, also by the commit before where given; help; tests."""
+"""What whole processes take: answers that are read from published tables, help, the tests."""
 
 from __future__ import annotations
 
@@ -32,38 +32,31 @@ def report(bench: Bench) -> CallResults:
 
 
 def _seconds(bench: Bench, command: str, *options: str) -> CallResults:
-    """The present seconds, and beside them those of the commit before: the same command on what each has published."""
+    bench.say(f"starting rebalance-audit {command}")
+    return _processes(bench, command, "--warehouse", _audited(bench), *options)
+
+
+def _audited(bench: Bench) -> str:
+    """The recording's hour, published."""
     bench.load_recording()
-    try:
-        sides: tuple[Side, ...] = bench.two_sides()
-    except NotMeasuredError:
-        sides = (Side("now"),)
-    taken = [_median(bench, side, command, "--warehouse", _audited(bench, side), *options) for side in sides]
-    told = f", before {taken[1]:.1f} s" if taken[1:] else ""
-    return CallResults(taken[0], f"{bench.rounds} processes{told}")
-
-
-def _audited(bench: Bench, side: Side) -> str:
-    """The recording's hour as this side has published it; tables of one commit are not always those of another."""
-    warehouse = bench.copied(RECORDING, f"read-{side.name}")
+    warehouse = bench.copied(RECORDING, "read")
     if not (warehouse / "findings").exists():
-        bench.say(f"auditing the recording's hour, to be read: {side.name}")
+        bench.say("auditing the recording's hour, to be read")
         configured = ("--config", str(example_files().configuration), "--interval", str(INTERVAL))
-        side.cold("run", "--warehouse", str(warehouse), "--fail-on", "NEVER", *configured)
+        Side("now").cold("run", "--warehouse", str(warehouse), "--fail-on", "NEVER", *configured)
     return str(warehouse)
 
 
-def _median(bench: Bench, side: Side, *arguments: str) -> float:
+def _processes(bench: Bench, *arguments: str) -> CallResults:
     """The first process does not count: it reads Python's files."""
-    bench.say(f"starting rebalance-audit {arguments[0]}: {side.name}")
-    return median([side.cold(*arguments) for _ in range(1 + bench.rounds)][1:])
+    seconds = [Side("now").cold(*arguments) for _ in range(1 + bench.rounds)][1:]
+    return CallResults(median(seconds), f"{min(seconds):.2f} to {max(seconds):.2f} s, {bench.rounds} processes")
 
 
 def help_text(bench: Bench) -> CallResults:
-    """`rebalance-audit --help`, the whole process, the first time not counted."""
+    """`rebalance-audit --help`."""
     bench.say("starting rebalance-audit --help")
-    seconds = [Side("now").cold("--help") for _ in range(1 + bench.rounds)][1:]
-    return CallResults(median(seconds), f"{min(seconds):.2f} to {max(seconds):.2f} s, {bench.rounds} processes")
+    return _processes(bench, "--help")
 
 
 def test_suite(bench: Bench) -> CallResults:

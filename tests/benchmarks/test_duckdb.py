@@ -11,10 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from benchmarks.actions import Target
+from benchmarks.actions import Target, replayed_rows
 from benchmarks.duckdb_replay import connect, export_states, load, replay
 from benchmarks.fleet import Fleet
-from benchmarks.kernel import replayed_rows
 from benchmarks.snapshots import files, make
 from schemas import (
     ALLOCATIONS,
@@ -125,7 +124,7 @@ def test_what_rocketmqs_loop_is_given(replayed: duckdb.DuckDBPyConnection, tmp_p
 
 def test_what_is_compared_with_duckdb_is_what_a_run_publishes(spark: SparkSession, warehouse: Warehouse) -> None:
     target = Target(warehouse, FLEET.interval, Configuration())
-    packed = replayed_rows(target.sources(spark), target.interval, target.configuration).localCheckpoint()
+    packed = replayed_rows(spark, target).localCheckpoint()
     for table in (REBALANCE_INTERVALS, ALLOCATIONS, QUEUE_PROGRESS):
         found, wanted = unpacked(packed, table), warehouse.read(spark, table)
         assert found.exceptAll(wanted).count() == wanted.exceptAll(found).count() == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,12 +36,13 @@ def of(value: float, limit: float | None) -> Measure:
 def test_a_goal_is_missed_by_more_than_a_tenth(
     value: float, limit: float | None, verdict: str, missed: bool, tmp_path: Path
 ) -> None:
-    result = measured(of(value, limit), bench(tmp_path), judged=True)
+    result = measured(of(value, limit), bench(tmp_path))
     assert (result.verdict, result.missed) == (verdict, missed)
 
 
 def test_less_than_a_fleet_day_is_not_judged(tmp_path: Path) -> None:
-    result = measured(of(28.0, 2.0), bench(tmp_path), judged=False)
+    measure = replace(of(28.0, 2.0), of_fleet_day=True)
+    result = measured(measure, Bench(tmp_path, Fleet(hours=2), 1, lambda _: None))
     assert (result.verdict, result.missed) == ("not a fleet-day", False)
 
 
@@ -51,7 +53,7 @@ def test_what_is_not_there_is_no_miss_and_what_fails_is_one(tmp_path: Path) -> N
     def broken(_: Bench) -> CallResults:
         raise MeasurementError("audit ended with 1:\njava.lang.OutOfMemoryError")
 
-    found = [measured(Measure("one", "one", 1.0, take), bench(tmp_path), judged=True) for take in (absent, broken)]
+    found = [measured(Measure("one", "one", 1.0, take), bench(tmp_path)) for take in (absent, broken)]
     assert [(result.verdict, result.detail, result.missed) for result in found] == [
         ("not measured", "not measured: there is no mvn", False),
         ("failed", "audit ended with 1:", True),
