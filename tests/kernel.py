@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,8 @@ from spark_jobs.domain.model.series import Series, State, coded
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings, to_micros
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
+from spark_jobs.ingest.files import read_lines
+from spark_jobs.ingest.recording import Row, outcomes
 from spark_jobs.pipeline.gather.histories import histories
 from spark_jobs.pipeline.gather.rows import tables
 from tests.gathered import Rows, gathered
@@ -51,6 +55,24 @@ def published(rows: Rows, interval: Interval, settings: AuditSettings = SETTINGS
     """The rows of every output table as dicts, times without their zone (UTC), as Spark would give them."""
     outputs = tables(judged(rows, interval, settings))
     return {table: [_without_zone(row) for row in outputs[table.name].to_pylist()] for table in OUTPUTS}
+
+
+def recorded_rows(*recordings: Path) -> dict[Table, list[dict[str, Any]]]:
+    """The source rows that the lines of recordings are read as."""
+    rows: dict[Table, list[dict[str, Any]]] = defaultdict(list)
+    for outcome in (outcome for recording in recordings for outcome in outcomes(read_lines(recording))):
+        if isinstance(outcome, Row):
+            rows[outcome.table].append(dict(outcome.values))
+    return rows
+
+
+def published_hour(rows: Rows, cadence_seconds: int, **thresholds: Any) -> dict[Table, list[dict[str, Any]]]:
+    """What a run over the hour of the earliest snapshot publishes, as `published`."""
+    earliest = min(row["captured_at"] for snapshots in rows.values() for row in snapshots)
+    start = earliest.replace(minute=0, second=0, microsecond=0)
+    cadence = cadence_seconds * SECOND
+    settings = AuditSettings(3600 * SECOND, cadence, 3 * cadence, Thresholds(**thresholds))
+    return published(rows, Interval(start, start + timedelta(hours=1)), settings)
 
 
 def _without_zone(value: Any) -> Any:

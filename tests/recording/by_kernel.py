@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -15,11 +14,9 @@ from spark_jobs.domain.judge import JudgedStep, judge
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import to_micros
-from spark_jobs.ingest.files import read_lines
-from spark_jobs.ingest.recording import Row, outcomes
 from spark_jobs.pipeline.gather.rows import tables
 from spark_jobs.store.read.stored import rows
-from tests.kernel import group_histories
+from tests.kernel import group_histories, recorded_rows
 from tests.recording.conftest import CONFIGURATION, EXAMPLE, ROOT
 from tests.stored import write
 
@@ -33,14 +30,7 @@ DAY = Interval.parse("2026-11-21/2026-11-22")
 Published = dict[Table, list[dict[str, Any]]]
 
 
-@cache
-def _rows(recording: Path) -> Published:
-    """Of every source table."""
-    found = defaultdict(list)
-    for outcome in outcomes(read_lines(recording)):
-        if isinstance(outcome, Row):
-            found[outcome.table].append(outcome.values)
-    return found
+_rows = cache(recorded_rows)
 
 
 @cache
