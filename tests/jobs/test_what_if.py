@@ -27,7 +27,7 @@ from spark_jobs.cli.main import main
 from spark_jobs.config import Configuration
 from tests.domain.what_if.told import told_by
 from tests.snapshots import HOUR, at, membership, offsets, route
-from tests.stored import write
+from tests.stored import audit_run, write
 
 KEY = {"cluster": "c", "consumer_group": "g"}
 SECONDS = range(0, 601, 20)
@@ -83,10 +83,10 @@ def written(
         "advice": ".",
     }
     write(tmp_path, GROUP_STATUS, [KEY | status])
-    run = {"run_id": "r", "finished_at": HOUR.end, "step_seconds": 3600, "outcome": "published"}
-    run |= {"interval_start": HOUR.start, "interval_end": HOUR.end, "configuration": configuration.model_dump_json()}
-    run |= {"published_versions": [(table.name, int(table is GROUP_STATUS)) for table in OUTPUTS]}
-    write(tmp_path, AUDIT_RUNS, [run | {"source_versions": [(table.name, 0) for table in snapshots(clients)]}])
+    published = {table.name: int(table is GROUP_STATUS) for table in OUTPUTS}
+    sources = {table.name: 0 for table in snapshots(clients)}
+    configured = configuration.model_dump_json()
+    write(tmp_path, AUDIT_RUNS, [audit_run(HOUR, published, configuration=configured, source_versions=sources)])
     return str(tmp_path)
 
 
