@@ -28,6 +28,7 @@ from spark_jobs.store.arrow_types import arrow_schema
 
 Row = Mapping[str, Any]
 Rows = Mapping[Table, Sequence[Row]]
+_Consumers = Mapping[tuple[str, str | None], list[str]]
 _LONGS = pa.list_(pa.int64())
 _OF_GROUPS = (MEMBERSHIP_SNAPSHOTS, CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS)
 
@@ -98,11 +99,11 @@ def gathered(rows: Rows, sighted: Rows | None = None, *, topics: bool = False) -
     and routes that sightings were made of; without them, those of the rows.
     """
     consumers = _consumers(rows)
-    of_topics: list[str | None] = [None] if topics else []
     states: dict[tuple[str | None, int], dict[str, Any]] = {}
     fingerprints: dict[tuple[str, ...], int] = {}
     readings = []
-    for seen in [*_snapshots(rows, consumers, of_topics), *_sightings(rows if sighted is None else sighted, consumers)]:
+    snapshots = _snapshots(rows, consumers, [None] if topics else [])
+    for seen in [*snapshots, *_sightings(rows if sighted is None else sighted, consumers)]:
         text = repr((seen.groups, seen.name, seen.state))
         fingerprint = fingerprints.setdefault((seen.cluster, seen.kind, text), len(fingerprints))
         key = {"cluster": seen.cluster, "kind": seen.kind, "name": seen.name, "fingerprint": fingerprint}
@@ -117,7 +118,7 @@ def gathered(rows: Rows, sighted: Rows | None = None, *, topics: bool = False) -
     return pa.Table.from_pylist([*states.values()], _STATES_SCHEMA), pa.Table.from_pylist(readings, _READINGS_SCHEMA)
 
 
-def _consumers(rows: Rows) -> dict[tuple[str, str | None], list[str]]:
+def _consumers(rows: Rows) -> _Consumers:
     """By (cluster, topic) the groups that subscribe to it or have offsets of it; by (cluster, None) all groups."""
     groups: dict[tuple[str, str | None], set[str]] = defaultdict(set)
     for table in _OF_GROUPS:
@@ -136,23 +137,27 @@ def _structs(table: Table, row: Row, array: str) -> Sequence[Row | None] | None:
     return structs
 
 
-def _snapshots(
-    rows: Rows, consumers: Mapping[tuple[str, str | None], list[str]], of_topics: list[str | None]
-) -> Iterator[_Snapshot]:
+def _snapshots(rows: Rows, consumers: _Consumers, of_topics: Sequence[None]) -> Iterator[_Snapshot]:
     for table in _STATES:
         kind = KIND_OF[table]
         for row in rows.get(table, ()):
             cluster, name, at = row["cluster"], row[NAME_OF[table]], to_micros(row["captured_at"])
-            groups: list[str | None] = [row["consumer_group"]] if table in _OF_GROUPS else of_topics
-            if table not in _OF_GROUPS:
-                groups = [*consumers.get((cluster, name), ()), *of_topics]
-            if table is TOPIC_SNAPSHOTS:
-                groups += [one for one in consumers.get((cluster, None), ()) if name == DEAD_LETTERS + one]
             state, reading = _state_and_reading(table, row)
-            yield _Snapshot(cluster, groups, kind, name, kind, state, at, reading)
+            if table in _OF_GROUPS:
+                yield _Snapshot(cluster, [row["consumer_group"]], kind, name, kind, state, at, reading)
+            else:
+                groups: list[str | None] = [*_groups_with(table, row, consumers), *of_topics]
+                yield _Snapshot(cluster, groups, kind, name, kind, state, at, reading)
             if table is MEMBERSHIP_SNAPSHOTS and row["consumer_group"] == PROXIES_GROUP:
-                groups = [*consumers[cluster, None]]
-                yield _Snapshot(cluster, groups, PROXY, name, MEMBERSHIP, state, at)
+                yield _Snapshot(cluster, consumers[cluster, None], PROXY, name, MEMBERSHIP, state, at)
+
+
+def _groups_with(table: Table, row: Row, consumers: _Consumers) -> Iterator[str]:
+    """Those that are handed a topic's snapshot: its consumers, and the group whose dead letters it holds."""
+    cluster, topic = row["cluster"], row["topic"]
+    yield from consumers.get((cluster, topic), ())
+    if table is TOPIC_SNAPSHOTS:
+        yield from (group for group in consumers.get((cluster, None), ()) if topic == DEAD_LETTERS + group)
 
 
 def _state_and_reading(table: Table, row: Row) -> tuple[Row, dict[str, Any] | None]:
@@ -163,12 +168,10 @@ def _state_and_reading(table: Table, row: Row) -> tuple[Row, dict[str, Any] | No
     if table is not CLIENT_SNAPSHOTS:
         return _queue_lists(queues), _numbers(table, queues)
     queues = queues and sorted(queues, key=_nulls_first)
-    known = {name: True if row.get(name) is not None else None for name in ("started_at", "consume_status")}
-    subscriptions = _structs(table, row, "subscriptions")
-    return {**row, **known, array: queues, "subscriptions": subscriptions}, {
-        **_numbers(table, queues),
-        "statuses": row.get("consume_status"),
-    }
+    state = {**row, array: queues, "subscriptions": _structs(table, row, "subscriptions")}
+    for name in ("started_at", "consume_status"):
+        state[name] = None if row.get(name) is None else True
+    return state, {**_numbers(table, queues), "statuses": row.get("consume_status")}
 
 
 def _numbers(table: Table, queues: Sequence[Row | None] | None) -> dict[str, Any]:
@@ -194,7 +197,7 @@ def _queue_lists(listed: Sequence[Row | None] | None) -> dict[str, Any]:
     return {**lists, "missing": missing if any(missing) else None}
 
 
-def _sightings(rows: Rows, consumers: Mapping[tuple[str, str | None], list[str]]) -> Iterator[_Snapshot]:
+def _sightings(rows: Rows, consumers: _Consumers) -> Iterator[_Snapshot]:
     """Every time of every group, and of every broker that a route names as readable."""
     for row in rows.get(MEMBERSHIP_SNAPSHOTS, ()):
         group, at = row["consumer_group"], to_micros(row["captured_at"])
